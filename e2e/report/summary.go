@@ -1,0 +1,52 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+)
+
+// summary is the shape of summary.json. Programs read it: fields may be added, never renamed.
+type summary struct {
+	Versions        map[string]string `json:"versions"`
+	Phases          []progress.Phase  `json:"phases"`
+	Scenarios       []summaryScenario `json:"scenarios"`
+	PeakMemoryBytes uint64            `json:"peakMemoryBytes"`
+}
+
+type summaryScenario struct {
+	Name     string   `json:"name"`
+	Result   Result   `json:"result"`
+	Seconds  float64  `json:"seconds"`
+	Evidence []string `json:"evidence"`
+}
+
+// Summary renders summary.json. Lists are never null. The reason of a failed or skipped scenario is its first evidence;
+// why the setup failed is the first evidence of each scenario that it kept from running.
+func (r *Report) Summary() ([]byte, error) {
+	out := summary{
+		Versions:        r.Versions,
+		Phases:          append([]progress.Phase{}, r.Phases...),
+		Scenarios:       []summaryScenario{},
+		PeakMemoryBytes: r.PeakMemoryBytes,
+	}
+	if out.Versions == nil {
+		out.Versions = map[string]string{}
+	}
+	for _, s := range r.Scenarios {
+		evidence := []string{}
+		if s.Reason != "" {
+			evidence = append(evidence, s.Reason)
+		}
+		out.Scenarios = append(out.Scenarios, summaryScenario{
+			Name: s.Name, Result: s.Result, Seconds: tenths(s.Seconds), Evidence: append(evidence, s.Evidence...),
+		})
+	}
+	var data bytes.Buffer
+	encoder := json.NewEncoder(&data)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(out)
+	return data.Bytes(), err
+}
