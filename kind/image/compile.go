@@ -1,0 +1,98 @@
+package image
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"sigs.k8s.io/kind/pkg/exec"
+)
+
+// target is what go build makes one executable of.
+type target struct{ pkg, ldflags string }
+
+// invocation is one run of go build.
+type invocation struct {
+	dir     string // where the executables go
+	ldflags string
+	pkgs    []string
+}
+
+// compile builds every distinct target of bins below dir and returns the paths.
+func compile(ctx context.Context, dir string, bins []Binary) (map[target]string, error) {
+	executables := map[target]string{}
+	invocations, err := plan(dir, bins)
+	if err != nil {
+		return nil, err
+	}
+	for _, inv := range invocations {
+		if err := inv.run(ctx); err != nil {
+			return nil, err
+		}
+		for _, pkg := range inv.pkgs {
+			executables[target{pkg, inv.ldflags}] = filepath.Join(inv.dir, path.Base(pkg))
+		}
+	}
+	return executables, nil
+}
+
+// plan groups bins by linker flags: one go build compiles the packages that several
+// programs share once, and links the programs in parallel. Each group has a folder of its
+// own, so that the same package with other flags does not overwrite it.
+func plan(dir string, bins []Binary) ([]invocation, error) {
+	var plan []invocation
+	for _, bin := range bins {
+		i := slices.IndexFunc(plan, func(inv invocation) bool { return inv.ldflags == bin.Ldflags })
+		if i < 0 {
+			sum := sha256.Sum256([]byte(bin.Ldflags))
+			plan = append(plan, invocation{dir: filepath.Join(dir, hex.EncodeToString(sum[:6])), ldflags: bin.Ldflags})
+			i = len(plan) - 1
+		}
+		if slices.Contains(plan[i].pkgs, bin.Package) {
+			continue
+		}
+		same := func(pkg string) bool { return path.Base(pkg) == path.Base(bin.Package) }
+		if j := slices.IndexFunc(plan[i].pkgs, same); j >= 0 {
+			return nil, fmt.Errorf("image %s: packages %s and %s would be built to the same file: give one of them linker flags of its own",
+				bin.Name, plan[i].pkgs[j], bin.Package)
+		}
+		plan[i].pkgs = append(plan[i].pkgs, bin.Package)
+	}
+	return plan, nil
+}
+
+func (inv invocation) run(ctx context.Context) error {
+	if err := os.MkdirAll(inv.dir, 0o755); err != nil {
+		return fmt.Errorf("create build directory: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, "go", inv.args()...)
+	cmd.SetEnv(append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")...)
+	if lines, err := exec.CombinedOutputLines(cmd); err != nil {
+		return fmt.Errorf("build %v: %w\n%s", inv.pkgs, err, tail(lines, 20))
+	}
+	return nil
+}
+
+// args leaves the state of the version control system out of the binaries: with it
+// every commit, also one of documentation, would make new images.
+func (inv invocation) args() []string {
+	ldflags := "-s -w"
+	if inv.ldflags != "" {
+		ldflags += " " + inv.ldflags
+	}
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", inv.dir + string(filepath.Separator)}
+	return append(args, inv.pkgs...)
+}
+
+func tail(lines []string, n int) string {
+	out := ""
+	for _, line := range lines[max(0, len(lines)-n):] {
+		out += line + "\n"
+	}
+	return out
+}

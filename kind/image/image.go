@@ -1,0 +1,181 @@
+package image
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+const (
+	// Registry is the host part of the references of all images built here. Nothing
+	// answers under this name: an image that was not loaded fails to be pulled.
+	Registry = "registry-cache.testbed"
+	// NonRoot is the user that an image runs as unless its Binary says otherwise.
+	NonRoot = "65532:65532"
+)
+
+// Binary describes one image that holds one static Go binary.
+type Binary struct {
+	// Name is the last part of the image's reference and, unless Path is set, the file
+	// name of the binary in the image: /<Name>.
+	Name string
+	// Package is the import path of a main package, of the main module or of one of
+	// its dependencies.
+	Package string
+	// Ldflags are linker flags, for example -X assignments, added to "-s -w".
+	Ldflags string
+	// Path is the absolute path of the binary in the image.
+	Path string
+	// Entrypoint defaults to the path of the binary.
+	Entrypoint []string
+	// Cmd are the default arguments.
+	Cmd []string
+	// Env are variables in the form NAME=value.
+	Env []string
+	// User is "uid:gid"; it defaults to NonRoot.
+	User string
+	// Entries are further files and directories, for example {Path: "/tmp", Mode: fs.ModeDir | 0o777}.
+	Entries []Entry
+}
+
+// Built is an image together with the reference it is to be loaded under.
+type Built struct {
+	// Name is the Name of the Binary.
+	Name string
+	// Ref is registry-cache.testbed/<name>:<first 12 hex digits of the image's digest>:
+	// the same content has the same reference, other content another one.
+	Ref string
+	// Image reads the binary from the directory given to Build whenever a layer is
+	// read; it is valid as long as that directory is left alone.
+	Image v1.Image
+	// Executable is the path of the binary on this machine.
+	Executable string
+}
+
+// Build compiles the packages of bins into dir and makes one image of each. It runs
+// one go build per distinct set of linker flags, in the current directory, which
+// must lie inside the main module. The images are the same, byte for byte, whenever
+// sources, Go version and bins are the same. Nothing is built when a Binary is
+// invalid; a failed go build is reported with its command line and output.
+func Build(ctx context.Context, dir string, bins ...Binary) ([]Built, error) {
+	for _, bin := range bins {
+		if err := bin.validate(); err != nil {
+			return nil, err
+		}
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("resolve build directory %q: %w", dir, err)
+	}
+	executables, err := compile(ctx, dir, bins)
+	if err != nil {
+		return nil, err
+	}
+	built := make([]Built, 0, len(bins))
+	for _, bin := range bins {
+		b, err := assemble(bin, executables[target{bin.Package, bin.Ldflags}])
+		if err != nil {
+			return nil, fmt.Errorf("image %s: %w", bin.Name, err)
+		}
+		built = append(built, b)
+	}
+	return built, nil
+}
+
+// WriteArchive writes the images as one archive in the format of docker save, which
+// "docker load" and "ctr images import" read. Layers are stored uncompressed: the
+// archive never leaves the machine, and compressing would take seconds per image.
+func WriteArchive(w io.Writer, built ...Built) error {
+	images := make(map[name.Reference]v1.Image, len(built))
+	for _, b := range built {
+		tag, err := name.NewTag(b.Ref)
+		if err != nil {
+			return fmt.Errorf("image reference %q: %w", b.Ref, err)
+		}
+		images[tag] = b.Image
+	}
+	if err := tarball.MultiRefWrite(images, w); err != nil {
+		return fmt.Errorf("write image archive: %w", err)
+	}
+	return nil
+}
+
+func (b Binary) validate() error {
+	if _, err := name.NewRepository(Registry + "/" + b.Name); err != nil || b.Name == "" {
+		return fmt.Errorf("image name %q: must be a repository name such as registry-cache", b.Name)
+	}
+	if b.Package == "" {
+		return fmt.Errorf("image %s: package is empty", b.Name)
+	}
+	for _, e := range append([]Entry{{Path: b.path()}}, b.Entries...) {
+		if !path.IsAbs(e.Path) || path.Clean(e.Path) != e.Path {
+			return fmt.Errorf("image %s: path %q: must be absolute and clean", b.Name, e.Path)
+		}
+	}
+	return nil
+}
+
+func (b Binary) path() string {
+	if b.Path != "" {
+		return b.Path
+	}
+	return "/" + path.Base(b.Name)
+}
+
+// assemble makes the image: the entries in one layer, the binary in another.
+func assemble(bin Binary, executable string) (Built, error) {
+	layers := []v1.Layer{}
+	groups := [][]Entry{bin.Entries, {{Path: bin.path(), Mode: 0o755, Source: executable}}}
+	for _, entries := range groups {
+		if len(entries) == 0 {
+			continue
+		}
+		layer, err := NewLayer(entries...)
+		if err != nil {
+			return Built{}, err
+		}
+		layers = append(layers, layer)
+	}
+	img, err := withConfig(bin, layers)
+	if err != nil {
+		return Built{}, err
+	}
+	digest, err := img.Digest()
+	if err != nil {
+		return Built{}, fmt.Errorf("digest: %w", err)
+	}
+	ref := fmt.Sprintf("%s/%s:%s", Registry, bin.Name, digest.Hex[:12])
+	return Built{Name: bin.Name, Ref: ref, Image: img, Executable: executable}, nil
+}
+
+// withConfig puts the layers on scratch with a config that holds no time of its own.
+func withConfig(bin Binary, layers []v1.Layer) (v1.Image, error) {
+	img, err := mutate.AppendLayers(ociScratch(), layers...)
+	if err != nil {
+		return nil, fmt.Errorf("append layers: %w", err)
+	}
+	file, err := img.ConfigFile()
+	if err != nil {
+		return nil, fmt.Errorf("read config: %w", err)
+	}
+	file = file.DeepCopy()
+	file.Created = v1.Time{Time: time.Unix(0, 0).UTC()}
+	file.OS, file.Architecture = "linux", runtime.GOARCH
+	file.Config = v1.Config{Entrypoint: bin.Entrypoint, Cmd: bin.Cmd, Env: bin.Env, User: bin.User, WorkingDir: "/"}
+	if len(file.Config.Entrypoint) == 0 {
+		file.Config.Entrypoint = []string{bin.path()}
+	}
+	if file.Config.User == "" {
+		file.Config.User = NonRoot
+	}
+	return mutate.ConfigFile(img, file)
+}

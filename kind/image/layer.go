@@ -1,0 +1,125 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// Entry is a file or a directory of a layer.
+type Entry struct {
+	// Path is absolute and clean.
+	Path string
+	// Mode holds the permission bits, and fs.ModeDir for a directory.
+	Mode fs.FileMode
+	// Owner is the numeric user and group.
+	Owner int
+	// Content is the text of a file whose Source is empty.
+	Content []byte
+	// Source is the path of a file on this machine that is read whenever the layer is.
+	Source string
+}
+
+// NewLayer returns an uncompressed OCI layer of the entries, in the order given. Its
+// digest depends on the entries only: modification times are zero.
+func NewLayer(entries ...Entry) (v1.Layer, error) {
+	l := &layer{entries: entries}
+	content, err := l.Uncompressed()
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	if l.digest, l.size, err = v1.SHA256(content); err != nil {
+		return nil, fmt.Errorf("read layer: %w", err)
+	}
+	return l, nil
+}
+
+// ociScratch is the empty image with OCI media types: Docker's have no name for a
+// layer that is not compressed and is pulled.
+func ociScratch() v1.Image {
+	return mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+}
+
+// layer is a v1.Layer that is written anew at each reading, so that an image of a
+// 100 MB binary takes no memory.
+type layer struct {
+	entries []Entry
+	digest  v1.Hash
+	size    int64
+}
+
+func (l *layer) Digest() (v1.Hash, error)            { return l.digest, nil }
+func (l *layer) DiffID() (v1.Hash, error)            { return l.digest, nil }
+func (l *layer) Compressed() (io.ReadCloser, error)  { return l.Uncompressed() }
+func (l *layer) Size() (int64, error)                { return l.size, nil }
+func (l *layer) MediaType() (types.MediaType, error) { return types.OCIUncompressedLayer, nil }
+func (l *layer) Uncompressed() (io.ReadCloser, error) {
+	reader, writer := io.Pipe()
+	go func() { writer.CloseWithError(writeTar(writer, l.entries)) }()
+	return reader, nil
+}
+
+func writeTar(w io.Writer, entries []Entry) error {
+	archive := tar.NewWriter(w)
+	for _, e := range entries {
+		if err := e.write(archive); err != nil {
+			return fmt.Errorf("%s: %w", e.Path, err)
+		}
+	}
+	return archive.Close()
+}
+
+func (e Entry) write(archive *tar.Writer) error {
+	content, size, err := e.open()
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	header := &tar.Header{
+		Typeflag: tar.TypeReg,
+		Name:     strings.TrimPrefix(e.Path, "/"),
+		Mode:     int64(e.Mode.Perm()),
+		Uid:      e.Owner,
+		Gid:      e.Owner,
+		Size:     size,
+		ModTime:  time.Unix(0, 0),
+		Format:   tar.FormatPAX,
+	}
+	if e.Mode.IsDir() {
+		header.Typeflag, header.Name = tar.TypeDir, header.Name+"/"
+	}
+	if e.Mode&fs.ModeSticky != 0 {
+		header.Mode |= 0o1000
+	}
+	if err := archive.WriteHeader(header); err != nil {
+		return err
+	}
+	_, err = io.Copy(archive, content)
+	return err
+}
+
+func (e Entry) open() (io.ReadCloser, int64, error) {
+	if e.Source == "" || e.Mode.IsDir() {
+		return io.NopCloser(bytes.NewReader(e.Content)), int64(len(e.Content)), nil
+	}
+	file, err := os.Open(e.Source)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	return file, info.Size(), nil
+}

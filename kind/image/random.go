@@ -1,0 +1,62 @@
+package image
+
+import (
+	"crypto/rand"
+	"fmt"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// PausePackage is the program that the images of Random run: it sleeps until SIGTERM.
+const PausePackage = "github.com/gardener-extensions/registry-cache/kind/image/pause"
+
+// Pause is the Binary to give to Build for the first argument of Random.
+func Pause() Binary { return Binary{Name: "pause", Package: PausePackage} }
+
+// Random returns an image that a pod can run and whose blobs exist nowhere else: layers
+// layers of size bytes of random content each, and one small layer with the program of
+// pause, made unique by a random file beside it. Pulling it from nothing fetches layers+2 blobs
+// (see Blobs). layers may be 0; size is of the content, to which tar adds a few KiB.
+func Random(pause Built, layers int, size int64) (v1.Image, error) {
+	program, err := NewLayer(
+		Entry{Path: "/pause", Mode: 0o755, Source: pause.Executable},
+		Entry{Path: "/unique", Mode: 0o644, Content: random(32)},
+	)
+	if err != nil {
+		return nil, fmt.Errorf("random image: %w", err)
+	}
+	all := []v1.Layer{program}
+	for i := range layers {
+		layer, err := NewLayer(Entry{Path: fmt.Sprintf("/random-%d", i), Mode: 0o644, Content: random(size)})
+		if err != nil {
+			return nil, fmt.Errorf("random image: %w", err)
+		}
+		all = append(all, layer)
+	}
+	return withConfig(Binary{Name: "pause", Path: "/pause"}, all)
+}
+
+// Blobs returns the digests that a pull of the image from nothing fetches as blobs: its
+// config and each distinct layer, not the manifest.
+func Blobs(img v1.Image) ([]v1.Hash, error) {
+	manifest, err := img.Manifest()
+	if err != nil {
+		return nil, fmt.Errorf("read manifest: %w", err)
+	}
+	seen := map[v1.Hash]bool{}
+	digests := []v1.Hash{}
+	for _, blob := range append([]v1.Descriptor{manifest.Config}, manifest.Layers...) {
+		if !seen[blob.Digest] {
+			seen[blob.Digest] = true
+			digests = append(digests, blob.Digest)
+		}
+	}
+	return digests, nil
+}
+
+// random never fails: crypto/rand.Read ends the program when the system has no randomness.
+func random(size int64) []byte {
+	content := make([]byte, size)
+	rand.Read(content)
+	return content
+}
