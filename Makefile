@@ -1,0 +1,103 @@
+# What can be done here; `make` alone lists it.
+# Parsing this file starts nothing and asks no network.
+
+.DEFAULT_GOAL := help
+.SUFFIXES:
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+# One set of flags for every build, so that all of them share Go's build cache. Without the VCS stamp equal
+# sources give equal binaries, and images that are named by their content stay the same from commit to commit.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath -buildvcs=false
+
+# Variables of `make e2e` and `make up`.
+export RUN KEEP NODE_IMAGE
+
+LINT := bin/golangci-lint
+# Files of ours, with git or without: what is built, fetched or left behind by a run is not looked at.
+FILES = find . -type d \( -name .git -o -name .testbed -o -name _artifacts -o -path ./bin -o -path ./warm \) -prune -o -type f
+
+.PHONY: help
+help: ## List these commands
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+
+##@ Check
+
+.PHONY: test
+test: format vet unit lint shellcheck ## Everything that needs no cluster: gofmt, vet, unit tests, lint, shellcheck
+
+.PHONY: unit
+unit: ## Unit tests of all packages, the node script's own tests in bash among them
+	go test -timeout 4m ./...
+
+.PHONY: vet
+vet: ## go vet, the scenarios included
+	go vet ./...
+	go vet -tags e2e ./e2e/...
+
+.PHONY: format
+format: ## Fail on Go files that gofmt would change, in every module of the repository
+	@files=$$(gofmt -l $$($(FILES) -name '*.go' -print)); \
+	if [ -n "$$files" ]; then echo "gofmt would change these files; run: gofmt -w FILE" >&2; echo "$$files" >&2; exit 1; fi
+
+.PHONY: lint
+lint: $(LINT) ## golangci-lint with .golangci.yaml
+	$(LINT) run ./...
+
+.PHONY: shellcheck
+shellcheck: ## shellcheck on every file that starts with a shell's #! line
+	@command -v shellcheck >/dev/null || { echo "shellcheck is not installed; run: make tools" >&2; exit 3; }
+	$(FILES) -exec awk 'FNR == 1 && /^#!.*sh/ {print FILENAME} {nextfile}' {} + | xargs -r shellcheck
+
+##@ The testbed
+
+.PHONY: e2e
+e2e: bin/e2e.test ## Every scenario from nothing, then clean up (RUN=regexp, KEEP=1, NODE_IMAGE=kindest/node:...)
+	@exec ./bin/e2e.test -test.timeout=60m
+
+.PHONY: up
+up: bin/testbed ## Bring the testbed up, or repair it, and keep it (NODE_IMAGE=...)
+	@exec ./bin/testbed up
+
+.PHONY: status
+status: bin/testbed ## Show the testbed on one screen
+	@exec ./bin/testbed status
+
+.PHONY: down
+down: bin/testbed ## Remove the testbed and all that it started
+	@exec ./bin/testbed down
+
+##@ Build
+
+.PHONY: build
+build: ## Build every command into bin/
+	go build -o bin/ ./cmd/...
+
+.PHONY: generate
+generate: ## Write the generated Go files anew
+	go generate ./...
+
+.PHONY: golden
+golden: ## Accept what the code renders now: rewrite the goldens, then look at the diff
+	UPDATE_GOLDEN=1 go test ./...
+
+.PHONY: tools
+tools: ## Get what the checks need: shellcheck (Debian's package) and golangci-lint (built from its module)
+	.ci/setup
+	$(MAKE) --no-print-directory $(LINT)
+
+.PHONY: clean
+clean: ## Remove bin/ and _artifacts/; a running testbed stays, `make down` removes it
+	rm -rf bin _artifacts
+
+# golangci-lint must be built with a Go that is at least as new as the one go.mod names.
+$(LINT): tools/golangci-lint/go.mod tools/golangci-lint/go.sum
+	cd tools/golangci-lint && go build -o ../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+# Always asked for: Go's own cache knows best what is up to date.
+.PHONY: bin/e2e.test bin/testbed
+bin/e2e.test:
+	@go test -c -tags e2e -o $@ ./e2e
+bin/testbed:
+	@go build -o $@ ./cmd/testbed
