@@ -1,0 +1,117 @@
+package registrycache_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// TestArchitecture holds the repository to its own rules.
+func TestArchitecture(t *testing.T) {
+	t.Parallel()
+	tree, err := load(os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tree.packages()) == 0 {
+		t.Fatal("no package found: the test does not run at the root of the repository")
+	}
+	for _, rule := range rules {
+		t.Run(rule.name, func(t *testing.T) {
+			t.Parallel()
+			for _, problem := range rule.check(tree) {
+				t.Error(problem)
+			}
+		})
+	}
+}
+
+// TestRulesFindViolations plants one violation of each rule in a small sound tree: a rule that lets its violation
+// pass, or that finds fault with the sound tree, is worth nothing.
+func TestRulesFindViolations(t *testing.T) {
+	t.Parallel()
+	const doc = "// Package x says what lives here.\npackage x\n"
+	long := "package x\n" + strings.Repeat("// a line\n", maxLines-1)
+	tests := []struct {
+		rule, name string
+		files      plant
+		want       string // part of the only problem; empty: no problem
+	}{
+		{rule: "arrows", name: "sound", files: plant{"controller/a.go": importing("api/v1alpha3", "nodeconfig")}},
+		{rule: "arrows", name: "api imports ours", files: plant{"api/v1/a.go": importing("nodeconfig")}, want: "api may not import nodeconfig"},
+		{rule: "arrows", name: "against the arrow", files: plant{"nodeconfig/a.go": importing("controller/cache")}, want: "nodeconfig may not import controller"},
+		{rule: "arrows", name: "testbed", files: plant{"webhook/a.go": importing("kind/engine")}, want: "webhook may not import kind"},
+		{rule: "arrows", name: "testbed in a test", files: plant{"webhook/a_test.go": importing("e2e")}, want: "webhook may not import e2e"},
+		{rule: "arrows", name: "a new top-level folder", files: plant{"extra/a.go": doc}, want: "extra has no place"},
+		{rule: "arrows", name: "testbed's libraries", files: plant{"controller/a.go": "package c\nimport _ \"sigs.k8s.io/kind\"\n"}, want: "sigs.k8s.io/kind"},
+		{rule: "arrows", name: "another module", files: plant{"kind/image/go.mod": "module x", "kind/image/m.go": importing("e2e")}},
+		{rule: "test libraries", name: "sound", files: plant{"api/a_test.go": "package a\nimport _ \"testing\"\n"}},
+		{rule: "test libraries", name: "gomega", files: plant{"api/a_test.go": "package a\nimport . \"github.com/onsi/gomega\"\n"}, want: "github.com/onsi/gomega"},
+		{rule: "package names", name: "sound", files: plant{"kind/engine/a.go": "package engine\n"}},
+		{rule: "package names", name: "catch-all folder", files: plant{"kind/utils/a.go": "package utils\n"}, want: "utils says nothing"},
+		{rule: "package names", name: "not its folder's name", files: plant{"controller/cache/a.go": "package extension\n"}, want: "is called extension"},
+		{rule: "package comments", name: "sound", files: plant{"kind/x/doc.go": doc, "kind/x/a.go": "package x\n"}},
+		{rule: "package comments", name: "no doc.go", files: plant{"kind/x/a.go": doc}, want: "kind/x has no doc.go"},
+		{rule: "package comments", name: "empty doc.go", files: plant{"kind/x/doc.go": "package x\n"}, want: "no package comment"},
+		{rule: "file sizes", name: "sound", files: plant{"kind/x/a.go": doc, "kind/x/b.go": long}},
+		{rule: "file sizes", name: "too long", files: plant{"kind/x/a.go": doc, "kind/x/b.sh": long + "#\n"}, want: "b.sh has 381 lines"},
+		{rule: "file sizes", name: "generated", files: plant{"kind/x/a.go": doc, "kind/x/b.go": generated + " by x. DO NOT EDIT.\n" + long}},
+		{rule: "file sizes", name: "few small files", files: plant{"a.go": long, "b.go": long, "c.go": doc}, want: "half of all files"},
+		{rule: "no sleeping", name: "sound", files: plant{"kind/x/a.go": "package x\n// time." + "Sleep is not used.\nvar _ = time.After\n"}},
+		{rule: "no sleeping", name: "in a test", files: plant{"kind/x/a_test.go": "package x\nfunc f() { time.Sleep(1) }\n"}, want: "a_test.go:2"},
+		{rule: "no leftovers", name: "sound", files: plant{"docs/a.md": "the workflow of a framework is in ./network\n"}},
+		{rule: "no leftovers", name: "mark", files: plant{"docs/a.md": "fine\nTO" + "DO: write this\n"}, want: "docs/a.md:2"},
+		{rule: "no leftovers", name: "machine path", files: plant{"Makefile": "cp /wor" + "k/main/x .\n"}, want: "Makefile:1"},
+	}
+	seen := map[string]bool{}
+	for _, test := range tests {
+		seen[test.rule] = seen[test.rule] || test.want != ""
+		t.Run(test.rule+"/"+test.name, func(t *testing.T) {
+			t.Parallel()
+			checkPlanted(t, test.rule, test.files, test.want)
+		})
+	}
+	for _, rule := range rules {
+		if !seen[rule.name] {
+			t.Errorf("rule %q: no planted violation", rule.name)
+		}
+	}
+}
+
+// plant is the text of files by path.
+type plant map[string]string
+
+// importing returns a Go file that imports packages of this module.
+func importing(packages ...string) string {
+	var b strings.Builder
+	b.WriteString("package x\n")
+	for _, p := range packages {
+		b.WriteString("import _ \"" + module + "/" + p + "\"\n")
+	}
+	return b.String()
+}
+
+// checkPlanted fails unless the rule finds exactly one problem that contains want in the files, or none for want "".
+func checkPlanted(t *testing.T, name string, files plant, want string) {
+	t.Helper()
+	planted := fstest.MapFS{}
+	for path, text := range files {
+		planted[path] = &fstest.MapFile{Data: []byte(text)}
+	}
+	tree, err := load(planted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range rules {
+		if rule.name != name {
+			continue
+		}
+		problems := rule.check(tree)
+		if want == "" && len(problems) == 0 || want != "" && len(problems) == 1 && strings.Contains(problems[0], want) {
+			return
+		}
+		t.Fatalf("problems %q, want one with %q", problems, want)
+	}
+	t.Fatalf("no rule %q", name)
+}

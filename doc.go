@@ -1,0 +1,20 @@
+// Package registrycache holds no code: it is the map of this repository, and its tests keep the map true.
+//
+// What ships, in reading order (arrows point one way, api ← nodeconfig ← controller, webhook ← cmd):
+//
+//   - api/v1alpha3: RegistryConfig and RegistryStatus, what a Shoot says and what the extension answers.
+//   - nodeconfig: all that lands on a node (the script, its unit, hosts.toml), and the clean-up that undoes exactly that.
+//   - controller: the Extension actuator; below it, as pure functions, the objects that it deploys.
+//   - webhook: the mutator that puts script and unit into a worker pool's OperatingSystemConfig.
+//   - charts: the Helm chart of the extension and the versions of its images.
+//   - cmd/registry-cache-extension: controller and webhook, run in the seed.
+//   - cmd/registry-cache: `serve`, the registry in the shoot, and `clean`, the clean-up on its nodes.
+//
+// What proves it (kind ← e2e, cmd/testbed; nothing above imports any of it):
+//
+//   - kind: the testbed as a library: engine, node image, clusters, upstream registries, gardenlet's flow, diagnostics.
+//   - cmd/testbed: its command line.
+//   - e2e: the scenarios, one behavior a file.
+//
+// Read docs/architecture.md for how the data flows, docs/testbed.md to run it.
+package registrycache
