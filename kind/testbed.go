@@ -1,0 +1,114 @@
+package kind
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+)
+
+const (
+	// DefaultPrefix names the testbed of a user who did not ask for another one.
+	DefaultPrefix = "registry-cache"
+	// DefaultDirectory is where the state of testbeds lies, below the root of the repository; git ignores it.
+	DefaultDirectory = ".testbed"
+
+	// maxPrefix keeps "<prefix>-shoot-control-plane" a valid host name with room to read.
+	maxPrefix = 30
+)
+
+// Options say which testbed is meant. The zero value is the default testbed of the repository that the process runs in.
+type Options struct {
+	// Prefix begins the names of the clusters and containers: <Prefix>-seed, <Prefix>-shoot. Testbeds with different
+	// prefixes live side by side on one engine. The default is DefaultPrefix.
+	Prefix string
+	// Root is the root of the repository, from which the extension is built and installed. The default is the closest
+	// folder above the working directory that holds a go.mod.
+	Root string
+	// Directory holds the state of testbeds, one folder per prefix. The default is DefaultDirectory below Root.
+	Directory string
+	// NodeImage is the reference of a stock kindest/node image to use instead of one built here. The default is empty.
+	NodeImage string
+	// Out takes one line per finished step. The default is os.Stderr.
+	Out io.Writer
+}
+
+// Testbed is a seed and a shoot cluster with all that belongs to them. It is not safe for concurrent use.
+type Testbed struct {
+	prefix    string
+	root      string
+	nodeImage string
+	state     state
+	recorder  *progress.Recorder
+	running
+}
+
+// New returns the testbed that the options describe; it does not look whether it exists. It fails for a prefix that
+// cannot be a host name and outside of a repository.
+func New(options Options) (*Testbed, error) {
+	if options.Prefix == "" {
+		options.Prefix = DefaultPrefix
+	}
+	if err := validatePrefix(options.Prefix); err != nil {
+		return nil, err
+	}
+	if options.Root == "" {
+		root, err := repositoryRoot()
+		if err != nil {
+			return nil, err
+		}
+		options.Root = root
+	}
+	if options.Directory == "" {
+		options.Directory = filepath.Join(options.Root, DefaultDirectory)
+	}
+	if options.Out == nil {
+		options.Out = os.Stderr
+	}
+	return &Testbed{
+		prefix:    options.Prefix,
+		root:      options.Root,
+		nodeImage: options.NodeImage,
+		state:     state(filepath.Join(options.Directory, options.Prefix)),
+		recorder:  progress.New(options.Out),
+	}, nil
+}
+
+func validatePrefix(prefix string) error {
+	if len(prefix) > maxPrefix {
+		return fmt.Errorf("prefix %q is longer than %d characters", prefix, maxPrefix)
+	}
+	if problems := validation.IsDNS1123Label(prefix); len(problems) > 0 {
+		return fmt.Errorf("prefix %q: %s", prefix, problems[0])
+	}
+	return nil
+}
+
+// repositoryRoot is the closest folder at or above the working directory that holds a go.mod.
+func repositoryRoot() (string, error) {
+	directory, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the repository: %w", err)
+	}
+	for start := directory; ; directory = filepath.Dir(directory) {
+		if _, err := os.Stat(filepath.Join(directory, "go.mod")); err == nil {
+			return directory, nil
+		}
+		if directory == filepath.Dir(directory) {
+			return "", fmt.Errorf("no go.mod in %s or above it: run this inside of the repository", start)
+		}
+	}
+}
+
+// Recorder holds the phases that ran so far.
+func (t *Testbed) Recorder() *progress.Recorder { return t.recorder }
+
+// Prefix begins the names of all that belongs to the testbed.
+func (t *Testbed) Prefix() string { return t.prefix }
+
+func (t *Testbed) seedName() string  { return t.prefix + "-seed" }
+func (t *Testbed) shootName() string { return t.prefix + "-shoot" }
