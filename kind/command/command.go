@@ -1,0 +1,65 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/kind/pkg/exec"
+)
+
+// tailLines is how many of the last lines of a failed command's output become part of the error message.
+const tailLines = 8
+
+// Error is a failed command. It unwraps to kind's *exec.RunError, which has the argv and the whole output.
+type Error struct {
+	*exec.RunError
+	// Cause is why the context ended, if it did.
+	Cause error
+}
+
+// Error names the command, the failure and the last lines of the output.
+func (e *Error) Error() string {
+	text := fmt.Sprintf("%s: %v", e.PrettyCommand(), e.Inner)
+	if e.Cause != nil {
+		text = fmt.Sprintf("%s: %v", e.PrettyCommand(), e.Cause)
+	}
+	if tail := Tail(string(e.Output), tailLines); tail != "" {
+		text += ": " + tail
+	}
+	return text
+}
+
+// Unwrap returns kind's RunError, the failure below it and the context's cause.
+func (e *Error) Unwrap() []error {
+	wrapped := []error{e.RunError, e.Inner}
+	if e.Cause != nil {
+		wrapped = append(wrapped, e.Cause)
+	}
+	return wrapped
+}
+
+// Output runs a program on the host and returns its standard output. A failure is an *Error.
+func Output(ctx context.Context, argv ...string) (string, error) {
+	return Run(ctx, exec.CommandContext(ctx, argv[0], argv[1:]...))
+}
+
+// Run runs a command that was made for ctx and returns its standard output. A failure is an *Error.
+func Run(ctx context.Context, cmd exec.Cmd) (string, error) {
+	out, err := exec.Output(cmd)
+	if err == nil {
+		return string(out), nil
+	}
+	var failed *exec.RunError
+	if !errors.As(err, &failed) {
+		return string(out), err
+	}
+	return string(out), &Error{RunError: failed, Cause: context.Cause(ctx)}
+}
+
+// Tail returns the last n lines of text, without surrounding white space.
+func Tail(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/gardener-extensions/registry-cache/kind/command"
+)
+
+const (
+	systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+	pidFile           = "/var/run/docker.pid"
+	containerdPIDFile = "/var/run/docker/containerd/containerd.pid"
+
+	runDir  = "/run/registry-cache-testbed"
+	logDir  = "/var/log/registry-cache-testbed"
+	marker  = runDir + "/engine-started"
+	logFile = logDir + "/dockerd.log"
+
+	// startTimeout covers the repair of what a killed engine left: it stops every container that still runs.
+	startTimeout = 90 * time.Second
+	stopTimeout  = 45 * time.Second
+	pollInterval = 200 * time.Millisecond
+)
+
+// startedBefore tells whether startDaemon ran on this boot and Release has not since.
+func startedBefore() bool {
+	_, err := os.Stat(marker)
+	return err == nil
+}
+
+// startDaemon runs dockerd in a session of its own, so that it outlives us and our terminal, and returns when it
+// answers. What a killed dockerd left, pid files and a containerd that still runs, is taken over.
+func startDaemon(ctx context.Context, flags []string) error {
+	if err := stopHung(ctx); err != nil {
+		return err
+	}
+	for file, program := range map[string]string{pidFile: "dockerd", containerdPIDFile: "containerd"} {
+		if err := removeStale(file, program); err != nil {
+			return err
+		}
+	}
+	exited, err := spawn(flags)
+	if err != nil {
+		return fmt.Errorf("starting dockerd: %w", err)
+	}
+	return waitForAnswer(ctx, exited)
+}
+
+// spawn starts dockerd; what it returns is closed when dockerd has exited.
+func spawn(flags []string) (exited <-chan struct{}, err error) {
+	for _, dir := range []string{runDir, logDir} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	// One log before this one is kept: it tells how the engine died.
+	_ = os.Rename(logFile, logFile+".1")
+	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = log.Close() }()
+	if err := os.WriteFile(marker, nil, 0o644); err != nil {
+		return nil, err
+	}
+
+	path := os.Getenv("PATH") + ":" + systemPath
+	program, err := lookIn(path, "dockerd")
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program, flags...)
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), "PATH="+path)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	done := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // its log tells more
+		close(done)
+	}()
+	return done, nil
+}
+
+func lookIn(path, program string) (string, error) {
+	for _, dir := range filepath.SplitList(path) {
+		if found, err := exec.LookPath(filepath.Join(dir, program)); err == nil {
+			return found, nil
+		}
+	}
+	return "", fmt.Errorf("%s is in none of %s", program, path)
+}
+
+// waitForAnswer polls until the engine answers; it fails at once when dockerd has exited.
+func waitForAnswer(ctx context.Context, exited <-chan struct{}) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
+		select {
+		case <-exited:
+			return false, errors.New("dockerd exited")
+		default:
+		}
+		_, last = probe(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting up to %s for dockerd to answer: %w: %w; the end of %s:\n%s", startTimeout, err, last, logFile, logTail())
+	}
+	return nil
+}
+
+func logTail() string {
+	data, err := os.ReadFile(logFile)
+	if err != nil {
+		return err.Error()
+	}
+	return command.Tail(string(data), 12)
+}
+
+// stopHung stops a dockerd that we had started and that does not answer, after giving it the time to come up.
+func stopHung(ctx context.Context) error {
+	pid, err := process(pidFile, "dockerd")
+	if err != nil || pid == 0 {
+		return err
+	}
+	if !startedBefore() {
+		return &Missing{fmt.Sprintf("dockerd runs (process %d) but does not answer, and it is not ours to stop", pid),
+			"look into its log, then restart it"}
+	}
+	return stopDaemon(ctx)
+}
+
+// stopDaemon ends dockerd, first by SIGTERM, and returns when its process is gone.
+func stopDaemon(ctx context.Context) error {
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		pid, err := process(pidFile, "dockerd")
+		if err != nil || pid == 0 {
+			return err
+		}
+		if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("sending %s to dockerd, process %d: %w", signal, pid, err)
+		}
+		err = wait.PollUntilContextTimeout(ctx, pollInterval, stopTimeout, true, func(context.Context) (bool, error) {
+			now, err := process(pidFile, "dockerd")
+			return now != pid, err
+		})
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("dockerd did not stop in %s, not even by SIGKILL; see %s", 2*stopTimeout, logFile)
+}

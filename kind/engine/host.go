@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/moby/sys/capability"
+
+	"github.com/gardener-extensions/registry-cache/kind/command"
+)
+
+// readHost looks at the host; answer is why the engine cannot be used.
+func readHost(ctx context.Context, answer error) (host, error) {
+	h := host{
+		client:   hasProgram("docker"),
+		daemon:   hasProgram("dockerd"),
+		endpoint: endpointInUse(ctx),
+		answer:   command.Tail(answer.Error(), 1),
+		root:     os.Geteuid() == 0,
+	}
+	h.listening = listens(h.endpoint)
+
+	release, err := os.ReadFile("/etc/os-release")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return host{}, fmt.Errorf("reading which distribution this is: %w", err)
+	}
+	h.distribution, h.debian = parseRelease(string(release))
+
+	// As sd_booted(3) does it.
+	booted, err := os.Lstat("/run/systemd/system")
+	h.systemd = err == nil && booted.IsDir()
+
+	h.lacking, err = lackingCapabilities()
+	return h, err
+}
+
+// hasProgram looks into the directories of system programs, too: they are often not on a user's PATH.
+func hasProgram(name string) bool {
+	if _, err := exec.LookPath(name); err == nil {
+		return true
+	}
+	return slices.ContainsFunc(strings.Split(systemPath, ":"), func(dir string) bool {
+		_, err := exec.LookPath(dir + "/" + name)
+		return err == nil
+	})
+}
+
+// parseRelease reads os-release(5): the distribution's name, and whether it is Debian, Ubuntu or derived from them.
+func parseRelease(text string) (name string, debian bool) {
+	fields := map[string]string{}
+	for scanner := bufio.NewScanner(strings.NewReader(text)); scanner.Scan(); {
+		if key, value, ok := strings.Cut(scanner.Text(), "="); ok {
+			if unquoted, err := strconv.Unquote(value); err == nil {
+				value = unquoted
+			}
+			fields[key] = value
+		}
+	}
+	families := append(strings.Fields(fields["ID_LIKE"]), fields["ID"])
+	debian = slices.Contains(families, "debian") || slices.Contains(families, "ubuntu")
+	return cmp.Or(fields["PRETTY_NAME"], fields["ID"], "an unknown system"), debian
+}
+
+// endpointInUse is where the docker command looks for the engine.
+func endpointInUse(ctx context.Context) string {
+	// The context in use takes DOCKER_HOST and DOCKER_CONTEXT into account.
+	out, err := command.Output(ctx, "docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
+	if endpoint := strings.TrimSpace(out); err == nil && endpoint != "" {
+		return endpoint
+	}
+	return cmp.Or(os.Getenv("DOCKER_HOST"), defaultEndpoint)
+}
+
+// socketPath returns the path of a Unix domain socket endpoint.
+func socketPath(endpoint string) (path string, local bool) {
+	return strings.CutPrefix(endpoint, "unix://")
+}
+
+func isLocal(endpoint string) bool {
+	_, local := socketPath(endpoint)
+	return local
+}
+
+// listens tells whether a local endpoint accepts, or refuses for lack of permission, a connection.
+func listens(endpoint string) bool {
+	path, local := socketPath(endpoint)
+	if !local {
+		return false
+	}
+	conn, err := net.DialTimeout("unix", path, time.Second)
+	if err != nil {
+		return errors.Is(err, fs.ErrPermission)
+	}
+	_ = conn.Close()
+	return true
+}
+
+// lackingCapabilities returns the capabilities that the kernel knows and this process's bounding set lacks.
+func lackingCapabilities() ([]string, error) {
+	known, err := capability.ListSupported()
+	if err != nil {
+		return nil, fmt.Errorf("listing the kernel's capabilities: %w", err)
+	}
+	var lacking []string
+	for _, c := range known {
+		bound, err := capability.GetBound(c)
+		if err != nil {
+			return nil, fmt.Errorf("reading the bounding set for %s: %w", c, err)
+		}
+		if !bound {
+			lacking = append(lacking, c.String())
+		}
+	}
+	return lacking, nil
+}

@@ -1,0 +1,49 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParseInfo(t *testing.T) {
+	tests := []struct {
+		name, data string
+		want       Engine
+		err        string
+	}{
+		{"engine 20.10 on cgroup v1, ours", `{"ServerVersion":"20.10.24","CgroupVersion":"1","DockerRootDir":"/var/lib/docker","OSType":"linux","Labels":["registry-cache.testbed=managed"],"Containers":3}`,
+			Engine{Version: "20.10.24", CgroupVersion: 1, DataRoot: "/var/lib/docker", Managed: true, containers: 3}, ""},
+		{"a host's own engine on cgroup v2", `{"ServerVersion":"28.2.2","CgroupVersion":"2","OSType":"linux","Labels":["a=b"]}`,
+			Engine{Version: "28.2.2", CgroupVersion: 2}, ""},
+		{"no answer, told with exit code 0", `{"ServerErrors":["Cannot connect to the Docker daemon"]}`, Engine{}, "Cannot connect"},
+		{"windows containers", `{"ServerVersion":"28.2.2","OSType":"windows"}`, Engine{}, "linux is needed"},
+		{"not JSON", ``, Engine{}, "decoding docker info"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := parseInfo([]byte(tc.data))
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("error is %v, want %q", err, tc.err)
+				}
+				return
+			}
+			if err != nil || *got != tc.want {
+				t.Errorf("got %+v, %v; want %+v", got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestBoundingSet(t *testing.T) {
+	got, err := boundingSet("Name:\tdockerd\nCapEff:\t0000000000000001\nCapBnd:\t000001fffeffffff\n")
+	if err != nil || got != 0x1fffeffffff {
+		t.Errorf("got %x, %v", got, err)
+	}
+	if got&(1<<24) != 0 {
+		t.Error("CAP_SYS_RESOURCE, bit 24, is in a set that lacks it")
+	}
+	if _, err := boundingSet("Name:\tdockerd\n"); err == nil {
+		t.Error("no error without a CapBnd line")
+	}
+}

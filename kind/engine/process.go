@@ -1,0 +1,61 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// process returns the ID in the pid file if a living process of that program has it, else 0. IDs are used again, and
+// a process that nobody waits for keeps its ID after its death: the pid file alone says nothing.
+func process(pidFile, program string) (int, error) {
+	data, err := os.ReadFile(pidFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil || pid <= 0 {
+		return 0, nil // written half
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, nil // gone
+	}
+	if name, state := parseStatus(string(status)); name != program || state == "Z" || state == "X" {
+		return 0, nil
+	}
+	return pid, nil
+}
+
+// parseStatus returns name and state of /proc/PID/status.
+func parseStatus(status string) (name, state string) {
+	for line := range strings.Lines(status) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch key {
+		case "Name":
+			name = strings.TrimSpace(value)
+		case "State":
+			state, _, _ = strings.Cut(strings.TrimSpace(value), " ")
+		}
+	}
+	return name, state
+}
+
+// removeStale removes a pid file unless a living process of that program has the ID. dockerd 20.10 refuses to start
+// while any process, of whatever program and even a dead one, has the ID in its pid file.
+func removeStale(pidFile, program string) error {
+	pid, err := process(pidFile, program)
+	if err != nil || pid != 0 {
+		return err
+	}
+	if err := os.Remove(pidFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing a stale pid file: %w", err)
+	}
+	return nil
+}

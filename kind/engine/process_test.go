@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestProcess(t *testing.T) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Skip("no /proc here")
+	}
+	self, _ := parseStatus(string(status))
+	tests := []struct {
+		name, content, program string
+		want                   int
+	}{
+		{"alive", fmt.Sprintf("%d\n", os.Getpid()), self, os.Getpid()},
+		{"the ID belongs to another program", fmt.Sprint(os.Getpid()), "dockerd", 0},
+		{"gone", "4194305", "dockerd", 0},
+		{"written half", "", "dockerd", 0},
+		{"not a process ID", "-1", "dockerd", 0},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "pid")
+			if err := os.WriteFile(file, []byte(tc.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := process(file, tc.program); got != tc.want || err != nil {
+				t.Errorf("got %d, %v; want %d", got, err, tc.want)
+			}
+			if err := removeStale(file, tc.program); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) != (tc.want == 0) {
+				t.Errorf("stat of the pid file after removeStale: %v", err)
+			}
+		})
+	}
+	t.Run("no file", func(t *testing.T) {
+		if got, err := process(filepath.Join(t.TempDir(), "pid"), "dockerd"); got != 0 || err != nil {
+			t.Errorf("got %d, %v", got, err)
+		}
+	})
+}
+
+func TestParseStatusTellsADeadProcess(t *testing.T) {
+	if name, state := parseStatus("Name:\tdockerd\nUmask:\t0022\nState:\tZ (zombie)\n"); name != "dockerd" || state != "Z" {
+		t.Errorf("got %q, %q", name, state)
+	}
+}
+
+func TestDropIn(t *testing.T) {
+	want := `[Service]
+ExecStart=
+ExecStart=/usr/sbin/dockerd -H fd:// --containerd=/run/containerd/containerd.sock --label=registry-cache.testbed=managed ` +
+		"--add-runtime=registry-cache-testbed=/usr/local/lib/registry-cache-testbed/runcshim --default-runtime=registry-cache-testbed\n"
+	if got := dropInText(daemonFlags(true)); got != want {
+		t.Errorf("got\n%s, want\n%s", got, want)
+	}
+	if got := daemonFlags(false); len(got) != 1 {
+		t.Errorf("flags without the shim: %v", got)
+	}
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/moby/sys/capability"
+)
+
+// specName is the name of a capability in the OCI runtime specification.
+func specName(c capability.Cap) string {
+	return "CAP_" + strings.ToUpper(c.String())
+}
+
+// restrict removes the lacking capabilities from all five sets of the document's process and lifts a negative
+// oomScoreAdj to 0 if CAP_SYS_RESOURCE is lacking. Everything else is kept, unknown fields included. changed is false,
+// and data is returned as it is, when there is nothing to remove.
+func restrict(data []byte, kind documentKind, lacking map[string]bool) (restricted []byte, changed bool, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber() // keeps 64-bit numbers exact
+	var doc map[string]any
+	if err := decoder.Decode(&doc); err != nil {
+		return nil, false, fmt.Errorf("decoding: %w", err)
+	}
+
+	process := doc
+	if kind == specDocument {
+		process, _ = doc["process"].(map[string]any)
+	}
+	dropped := dropCapabilities(process, lacking)
+	lifted := lacking[specName(capability.CAP_SYS_RESOURCE)] && liftOOMScore(process)
+	if !dropped && !lifted {
+		return data, false, nil
+	}
+
+	restricted, err = json.Marshal(doc)
+	return restricted, true, err
+}
+
+func dropCapabilities(process map[string]any, lacking map[string]bool) (changed bool) {
+	sets, _ := process["capabilities"].(map[string]any)
+	for name, value := range sets {
+		names, ok := value.([]any)
+		if !ok {
+			continue
+		}
+		kept := make([]any, 0, len(names))
+		for _, entry := range names {
+			if text, ok := entry.(string); !ok || !lacking[text] {
+				kept = append(kept, entry)
+			}
+		}
+		if len(kept) != len(names) {
+			sets[name], changed = kept, true
+		}
+	}
+	return changed
+}
+
+func liftOOMScore(process map[string]any) (changed bool) {
+	score, ok := process["oomScoreAdj"].(json.Number)
+	if !ok || !strings.HasPrefix(score.String(), "-") {
+		return false
+	}
+	process["oomScoreAdj"] = 0
+	return true
+}

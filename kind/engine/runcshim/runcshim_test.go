@@ -1,0 +1,112 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestFindDocument(t *testing.T) {
+	tests := []struct {
+		args  string
+		want  document
+		found bool
+	}{
+		{"--root /run/moby --log /l --log-format json create --bundle /b --pid-file /p id", document{"/b/config.json", specDocument}, true},
+		{"--systemd-cgroup run -b /b id", document{"/b/config.json", specDocument}, true},
+		{"restore --bundle=/b id", document{"/b/config.json", specDocument}, true},
+		{"create id", document{"config.json", specDocument}, true},
+		{"--root /run/moby exec --process /tmp/p --detach id", document{"/tmp/p", processDocument}, true},
+		{"exec -p=/tmp/p id", document{"/tmp/p", processDocument}, true},
+		{"exec id -- tool --process /tmp/p", document{"", processDocument}, false},
+		{"--root create state id", document{}, false},
+		{"kill id 9", document{}, false},
+		{"", document{}, false},
+	}
+	for _, tc := range tests {
+		t.Run(tc.args, func(t *testing.T) {
+			got, found := findDocument(strings.Fields(tc.args))
+			if got != tc.want || found != tc.found {
+				t.Errorf("got %+v, %t; want %+v, %t", got, found, tc.want, tc.found)
+			}
+		})
+	}
+}
+
+func TestRestrict(t *testing.T) {
+	sysResource := map[string]bool{"CAP_SYS_RESOURCE": true}
+	tests := []struct {
+		name      string
+		data      string
+		kind      documentKind
+		lacking   map[string]bool
+		want      string
+		unchanged bool
+	}{
+		{
+			name: "spec", kind: specDocument, lacking: sysResource,
+			data: `{"ociVersion":"1.0.2","process":{"capabilities":{"bounding":["CAP_CHOWN","CAP_SYS_RESOURCE"],"ambient":["CAP_SYS_RESOURCE"]},"oomScoreAdj":-999,"x":1}}`,
+			want: `{"ociVersion":"1.0.2","process":{"capabilities":{"ambient":[],"bounding":["CAP_CHOWN"]},"oomScoreAdj":0,"x":1}}`,
+		},
+		{
+			name: "process", kind: processDocument, lacking: sysResource,
+			data: `{"args":["a"],"capabilities":{"effective":["CAP_SYS_RESOURCE","CAP_KILL"]},"rlimits":[{"hard":9223372036854775807}]}`,
+			want: `{"args":["a"],"capabilities":{"effective":["CAP_KILL"]},"rlimits":[{"hard":9223372036854775807}]}`,
+		},
+		{
+			name: "another capability lacks: the score may stay", kind: processDocument, lacking: map[string]bool{"CAP_BPF": true},
+			data: `{"capabilities":{"permitted":["CAP_BPF"]},"oomScoreAdj":-5}`,
+			want: `{"capabilities":{"permitted":[]},"oomScoreAdj":-5}`,
+		},
+		{name: "a positive score stays", kind: processDocument, lacking: sysResource, data: `{"oomScoreAdj": 5}`, want: `{"oomScoreAdj": 5}`, unchanged: true},
+		{name: "nothing lacks", kind: specDocument, data: `{"process":{"capabilities":{"bounding":["CAP_CHOWN"]}}}`,
+			want: `{"process":{"capabilities":{"bounding":["CAP_CHOWN"]}}}`, unchanged: true},
+		{name: "no process", kind: specDocument, lacking: sysResource, data: `{"process":null}`, want: `{"process":null}`, unchanged: true},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			got, changed, err := restrict([]byte(tc.data), tc.kind, tc.lacking)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(got) != tc.want || changed == tc.unchanged {
+				t.Errorf("changed %t, got\n%s, want\n%s", changed, got, tc.want)
+			}
+		})
+	}
+	t.Run("not JSON", func(t *testing.T) {
+		if _, _, err := restrict([]byte("{"), specDocument, sysResource); err == nil {
+			t.Error("no error")
+		}
+	})
+}
+
+// TestRun executes the shim as a program: it must hand all arguments on and rewrite the file that runc then reads.
+func TestRun(t *testing.T) {
+	if os.Getenv("RUNCSHIM_ARGS") != "" {
+		if err := run(strings.Fields(os.Getenv("RUNCSHIM_ARGS"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	fake := "#!/bin/sh\necho \"$@\"\ncat \"$3/config.json\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "runc"), []byte(fake), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// No kernel knows CAP_NONE, so the file has to stay as it is: what is asserted holds on every host.
+	config := `{"process":{"capabilities":{"bounding":["CAP_NONE"]}}}`
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=TestRun$")
+	cmd.Env = append(os.Environ(), "RUNCSHIM_ARGS=create --bundle "+dir+" id", "PATH="+dir+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if want := "create --bundle " + dir + " id\n" + config; string(out) != want {
+		t.Errorf("got %q, want %q", out, want)
+	}
+}
