@@ -1,0 +1,65 @@
+package v1alpha3
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// ErrEmpty says that there was nothing to decode. Callers test for it with errors.Is.
+var ErrEmpty = errors.New("is empty")
+
+// DecodeConfig decodes the providerConfig of an Extension, JSON or YAML. It is strict: unknown, wrongly cased and
+// duplicate fields, values of a wrong type and another apiVersion or kind are errors that name the field's path. It
+// neither defaults nor validates: SetDefaults and Validate do.
+func DecodeConfig(raw []byte) (*RegistryConfig, error) {
+	config := &RegistryConfig{}
+	if err := decode(raw, strictDecoder, "RegistryConfig", config); err != nil {
+		return nil, err
+	}
+	return config, nil
+}
+
+// DecodeStatus decodes the providerStatus of an Extension. Unlike DecodeConfig it accepts unknown fields: the status is
+// written by controllers, and after a rollback one that is older reads what a newer one wrote.
+func DecodeStatus(raw []byte) (*RegistryStatus, error) {
+	status := &RegistryStatus{}
+	if err := decode(raw, lenientDecoder, "RegistryStatus", status); err != nil {
+		return nil, err
+	}
+	return status, nil
+}
+
+var strictDecoder, lenientDecoder = newDecoders()
+
+func newDecoders() (strict, lenient runtime.Decoder) {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(AddToScheme(scheme))
+	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder(SchemeGroupVersion),
+		serializer.NewCodecFactory(scheme).UniversalDecoder(SchemeGroupVersion)
+}
+
+func decode(raw []byte, decoder runtime.Decoder, kind string, into runtime.Object) error {
+	if text := strings.TrimSpace(string(raw)); text == "" || text == "null" {
+		return fmt.Errorf("%s %w", kind, ErrEmpty)
+	}
+	// The decoder's own message for a value of a wrong type names no path, so the values are checked one by one first.
+	if errs := checkTypes(raw, into); len(errs) > 0 {
+		return fmt.Errorf("cannot decode %s: %w", kind, errs.ToAggregate())
+	}
+	gvk := SchemeGroupVersion.WithKind(kind)
+	_, decoded, err := decoder.Decode(raw, &gvk, into)
+	if err != nil {
+		return fmt.Errorf("cannot decode %s: %w", kind, err)
+	}
+	if *decoded != gvk {
+		return fmt.Errorf("cannot decode %s: %w", kind,
+			field.NotSupported(field.NewPath("kind"), decoded.String(), []string{gvk.String()}))
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package v1alpha3
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// checkHostPort accepts <host>[:<port>] with a lower-case host name (RFC 1123), an IPv4 address or an IPv6 address in
+// brackets, each in the one spelling that is compared byte by byte everywhere else.
+func checkHostPort(hostPort string) error {
+	host, port, err := splitHostPort(hostPort)
+	if err != nil {
+		return err
+	}
+	if port != "" {
+		number, err := strconv.ParseUint(port[1:], 10, 16)
+		if err != nil || number == 0 || strconv.FormatUint(number, 10) != port[1:] {
+			return fmt.Errorf("the port %q is not a number between 1 and 65535", port[1:])
+		}
+	}
+	if address, isIPv6 := strings.CutPrefix(host, "["); isIPv6 {
+		return checkAddress(strings.TrimSuffix(address, "]"))
+	}
+	if lastLabel := host[strings.LastIndex(host, ".")+1:]; strings.Trim(lastLabel, "0123456789") == "" {
+		return checkAddress(host) // a top level domain is never a number, so it was meant as an IPv4 address
+	}
+	if reasons := validation.IsDNS1123Subdomain(host); len(reasons) > 0 {
+		return errors.New(reasons[0])
+	}
+	return nil
+}
+
+// splitHostPort cuts hostPort into a host that is not empty, with the brackets of an IPv6 address, and a port that is
+// empty or starts with a colon. net.SplitHostPort requires a port and drops the brackets.
+func splitHostPort(hostPort string) (host, port string, err error) {
+	end := strings.IndexByte(hostPort, ':')
+	if strings.HasPrefix(hostPort, "[") {
+		end = strings.IndexByte(hostPort, ']') + 1
+		if end == 0 {
+			return "", "", errors.New("the bracket of the IPv6 address is not closed")
+		}
+	}
+	if end < 0 {
+		end = len(hostPort)
+	}
+	host, port = hostPort[:end], hostPort[end:]
+	if host == "" {
+		return "", "", errors.New("the host is empty")
+	}
+	if port != "" && port[0] != ':' {
+		return "", "", errors.New("only a port may follow the IPv6 address")
+	}
+	return host, port, nil
+}
+
+func checkAddress(text string) error {
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		return fmt.Errorf("%q is not an IP address", text)
+	}
+	if address.Zone() != "" || address.String() != text {
+		return fmt.Errorf("the IP address must be written as %s", address.WithZone(""))
+	}
+	return nil
+}

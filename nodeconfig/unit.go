@@ -1,0 +1,93 @@
+package nodeconfig
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/template"
+)
+
+const (
+	// UnitName is the systemd unit that runs the script on every node.
+	UnitName = "configure-containerd-registries.service"
+	// UnitPath is where the file of the unit lies on a node.
+	UnitPath = "/etc/systemd/system/" + UnitName
+)
+
+const execStart = "ExecStart="
+
+//go:embed configure-containerd-registries.service
+var unitText string
+
+var unitTemplate = template.Must(template.New(UnitName).Parse(unitText))
+
+// Unit returns the content of the unit that configures registries. The order of registries does not matter: it is
+// sorted, so that a mere change of order restarts nothing on the nodes. Every argument is quoted and escaped for
+// systemd (systemd.service(5), "Command lines").
+func Unit(registries []Registry) string {
+	var unit bytes.Buffer
+	data := map[string]string{"CommandLine": commandLine(registries)}
+	if err := unitTemplate.Execute(&unit, data); err != nil {
+		panic(fmt.Sprintf("the embedded unit is no valid template: %v", err)) // a test renders it
+	}
+	return unit.String()
+}
+
+// ParseUnit returns the registries that a unit configures, sorted by upstream. Only the ExecStart line matters, so it
+// also reads units of other versions of this extension. A unit that does not run the script is an error.
+func ParseUnit(unit string) ([]Registry, error) {
+	_, registries, err := findCommandLine(strings.Split(unit, "\n"))
+	return registries, err
+}
+
+// WithoutUpstreams returns unit with the registries whose upstream is not among upstreams. All other lines stay as they
+// are. A unit that does not run the script is an error.
+func WithoutUpstreams(unit string, upstreams []string) (string, error) {
+	lines := strings.Split(unit, "\n")
+	index, registries, err := findCommandLine(lines)
+	if err != nil {
+		return "", err
+	}
+	kept := slices.DeleteFunc(registries, func(r Registry) bool { return slices.Contains(upstreams, r.Upstream) })
+	lines[index] = execStart + commandLine(kept)
+	return strings.Join(lines, "\n"), nil
+}
+
+func commandLine(registries []Registry) string {
+	words := []string{ScriptPath}
+	for _, registry := range sorted(registries) {
+		words = append(words, quoteWord(registry.Argument()))
+	}
+	return strings.Join(words, " ")
+}
+
+func findCommandLine(lines []string) (index int, registries []Registry, err error) {
+	index = slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, execStart) })
+	if index < 0 {
+		return 0, nil, errors.New("the unit has no ExecStart line")
+	}
+	words, err := splitWords(strings.TrimPrefix(lines[index], execStart))
+	if err != nil {
+		return 0, nil, fmt.Errorf("the unit's ExecStart line cannot be parsed: %w", err)
+	}
+	if len(words) == 0 || words[0] != ScriptPath {
+		return 0, nil, fmt.Errorf("the unit's ExecStart line does not run %s", ScriptPath)
+	}
+	for _, word := range words[1:] {
+		registry, err := ParseArgument(word)
+		if err != nil {
+			return 0, nil, fmt.Errorf("the unit's ExecStart line cannot be parsed: %w", err)
+		}
+		registries = append(registries, registry)
+	}
+	return index, sorted(registries), nil
+}
+
+func sorted(registries []Registry) []Registry {
+	return slices.SortedFunc(slices.Values(registries), func(a, b Registry) int {
+		return strings.Compare(a.Argument(), b.Argument())
+	})
+}
