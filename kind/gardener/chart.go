@@ -1,0 +1,46 @@
+package gardener
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+)
+
+// PackChart returns a Helm chart as the gzipped tar archive that a ControllerDeployment carries. The root of the file
+// system is the chart's directory; name is the chart's name. The same files give the same bytes: the archive holds no
+// time stamps and owners. A file system without Chart.yaml is an error.
+func PackChart(chart fs.FS, name string) ([]byte, error) {
+	if _, err := fs.Stat(chart, "Chart.yaml"); err != nil {
+		return nil, fmt.Errorf("chart %s: %w", name, err)
+	}
+	var archive bytes.Buffer
+	compressor := gzip.NewWriter(&archive)
+	writer := tar.NewWriter(compressor)
+	err := fs.WalkDir(chart, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		return addFile(writer, chart, file, path.Join(name, file))
+	})
+	if err := errors.Join(err, writer.Close(), compressor.Close()); err != nil {
+		return nil, fmt.Errorf("pack chart %s: %w", name, err)
+	}
+	return archive.Bytes(), nil
+}
+
+func addFile(writer *tar.Writer, chart fs.FS, file, name string) error {
+	data, err := fs.ReadFile(chart, file)
+	if err != nil {
+		return err
+	}
+	if err := writer.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(data)), Typeflag: tar.TypeReg}); err != nil {
+		return err
+	}
+	_, err = io.Copy(writer, bytes.NewReader(data))
+	return err
+}

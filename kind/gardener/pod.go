@@ -1,0 +1,75 @@
+package gardener
+
+import (
+	"path"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+)
+
+// nonRoot is the user and group under which the testbed's pods run; it owns nothing.
+const nonRoot int64 = 65532
+
+// podSpec returns a pod of one container with no more rights than a Go binary on an empty image needs. The image is never
+// pulled: it is loaded into the nodes, and one that is missing shows as ErrImageNeverPull at once.
+func podSpec(name, image string, args []string) corev1.PodSpec {
+	return corev1.PodSpec{
+		ServiceAccountName: name,
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot:   ptr.To(true),
+			RunAsUser:      ptr.To(nonRoot),
+			RunAsGroup:     ptr.To(nonRoot),
+			FSGroup:        ptr.To(nonRoot),
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		Containers: []corev1.Container{{
+			Name:            name,
+			Image:           image,
+			ImagePullPolicy: corev1.PullNever,
+			Args:            args,
+			SecurityContext: &corev1.SecurityContext{
+				AllowPrivilegeEscalation: ptr.To(false),
+				ReadOnlyRootFilesystem:   ptr.To(true),
+				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			},
+		}},
+		// The testbed's seed has one node, which carries the control plane.
+		Tolerations: []corev1.Toleration{{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists}},
+	}
+}
+
+// mount adds a read-only volume named after the last element of dir to the pod's only container.
+func mount(pod *corev1.PodSpec, dir string, source corev1.VolumeSource) {
+	name := path.Base(dir)
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: name, VolumeSource: source})
+	container := &pod.Containers[0]
+	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: dir, ReadOnly: true})
+}
+
+func httpProbe(urlPath string, port int32) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: urlPath, Port: intstr.FromInt32(port)}},
+		PeriodSeconds: 1,
+	}
+}
+
+// deployment returns a Deployment of one replica that never runs two pods at once: none of ours elects a leader.
+func deployment(namespace, name string, pod corev1.PodSpec, annotations map[string]string) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
+		Spec: appsv1.DeploymentSpec{
+			Replicas:             ptr.To[int32](1),
+			RevisionHistoryLimit: ptr.To[int32](1),
+			Strategy:             appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
+			Selector:             &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotations},
+				Spec:       pod,
+			},
+		},
+	}
+}

@@ -1,0 +1,52 @@
+package osextension
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gardener/gardener/extensions/pkg/controller/operatingsystemconfig"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/go-logr/logr"
+)
+
+// Type is the type of the OperatingSystemConfigs that this extension is responsible for: the name of the machine image
+// in the shoot's worker pools.
+const Type = "kind"
+
+// actuator needs nothing from the machine's operating system: a kind node is complete when it starts.
+type actuator struct{}
+
+var _ operatingsystemconfig.Actuator = actuator{}
+
+// Reconcile returns no additional units and files. A config for provisioning gets user data, because gardenlet waits for
+// it; no machine ever runs them, since kind nodes are not started by user data.
+func (actuator) Reconcile(_ context.Context, _ logr.Logger, osc *extensionsv1alpha1.OperatingSystemConfig) ([]byte, []extensionsv1alpha1.Unit, []extensionsv1alpha1.File, *extensionsv1alpha1.InPlaceUpdatesStatus, error) {
+	switch osc.Spec.Purpose {
+	case extensionsv1alpha1.OperatingSystemConfigPurposeProvision:
+		return []byte("#!/bin/sh\n"), nil, nil, nil, nil
+	case extensionsv1alpha1.OperatingSystemConfigPurposeReconcile:
+		return nil, nil, nil, nil, nil
+	default:
+		return nil, nil, nil, nil, fmt.Errorf("operating system config %s/%s: unknown purpose %q", osc.Namespace, osc.Name, osc.Spec.Purpose)
+	}
+}
+
+// Restore is Reconcile: there is no state.
+func (a actuator) Restore(ctx context.Context, log logr.Logger, osc *extensionsv1alpha1.OperatingSystemConfig) ([]byte, []extensionsv1alpha1.Unit, []extensionsv1alpha1.File, *extensionsv1alpha1.InPlaceUpdatesStatus, error) {
+	return a.Reconcile(ctx, log, osc)
+}
+
+// Delete has nothing to clean up.
+func (actuator) Delete(context.Context, logr.Logger, *extensionsv1alpha1.OperatingSystemConfig) error {
+	return nil
+}
+
+// ForceDelete has nothing to clean up.
+func (actuator) ForceDelete(context.Context, logr.Logger, *extensionsv1alpha1.OperatingSystemConfig) error {
+	return nil
+}
+
+// Migrate has no state to save.
+func (actuator) Migrate(context.Context, logr.Logger, *extensionsv1alpha1.OperatingSystemConfig) error {
+	return nil
+}
