@@ -1,0 +1,146 @@
+package preflight
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/command"
+)
+
+const (
+	cgroupDir     = "/sys/fs/cgroup"
+	inotifyDir    = "/proc/sys/fs/inotify/"
+	goEnvTimeout  = 5 * time.Second
+	meminfo       = "/proc/meminfo"
+	instancesFile = inotifyDir + "max_user_instances"
+	watchesFile   = inotifyDir + "max_user_watches"
+)
+
+func readHost(ctx context.Context, dataRoot string) (Host, error) {
+	h := Host{GoVersion: goVersion(ctx)}
+	var err error
+	if dataRoot != "" {
+		if h.DiskPath, h.DiskFree, err = diskFree(dataRoot); err != nil {
+			return Host{}, err
+		}
+	}
+	memory, err := os.ReadFile(meminfo)
+	if err != nil {
+		return Host{}, err
+	}
+	if h.Memory, err = parseMemory(string(memory)); err != nil {
+		return Host{}, err
+	}
+	h.CgroupVersion, h.Controllers, err = readCgroups(cgroupDir)
+	if err != nil {
+		return Host{}, err
+	}
+	return h, errors.Join(readNumber(instancesFile, &h.InotifyInstances), readNumber(watchesFile, &h.InotifyWatches))
+}
+
+// diskFree returns what an unprivileged process may use on the file system of dir or of its next existing parent.
+func diskFree(dir string) (path string, free uint64, err error) {
+	for {
+		var stat syscall.Statfs_t
+		err := syscall.Statfs(dir, &stat)
+		if err == nil {
+			return dir, stat.Bavail * uint64(stat.Bsize), nil
+		}
+		parent := filepath.Dir(dir)
+		if !errors.Is(err, fs.ErrNotExist) || parent == dir {
+			return "", 0, fmt.Errorf("free space at %s: %w", dir, err)
+		}
+		dir = parent
+	}
+}
+
+// parseMemory reads MemTotal of proc_meminfo(5).
+func parseMemory(text string) (uint64, error) {
+	for scanner := bufio.NewScanner(strings.NewReader(text)); scanner.Scan(); {
+		if fields := strings.Fields(scanner.Text()); len(fields) >= 2 && fields[0] == "MemTotal:" {
+			kib, err := strconv.ParseUint(fields[1], 10, 64)
+			return kib * 1024, err
+		}
+	}
+	return 0, fmt.Errorf("%s has no MemTotal", meminfo)
+}
+
+// readCgroups returns the version that is mounted at dir, and its controllers.
+func readCgroups(dir string) (version int, controllers []string, err error) {
+	unified, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+	if err == nil {
+		return 2, strings.Fields(string(unified)), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return 0, nil, err
+	}
+	// Version 1 has a hierarchy, or a link to one, for each controller.
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, nil, err
+	}
+	for _, entry := range entries {
+		controllers = append(controllers, entry.Name())
+	}
+	if len(controllers) == 0 {
+		return 0, nil, nil
+	}
+	return 1, controllers, nil
+}
+
+// goVersion is the version that builds this module: the go command may switch to a newer toolchain, see go.dev/doc/toolchain.
+func goVersion(ctx context.Context) string {
+	ctx, cancel := context.WithTimeoutCause(ctx, goEnvTimeout, fmt.Errorf("no answer in %s", goEnvTimeout))
+	defer cancel()
+	out, err := command.Output(ctx, "go", "env", "GOVERSION")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(out)
+}
+
+func readNumber(path string, number *uint64) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	*number, err = strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+	return err
+}
+
+// raiseInotify raises the limits that are too low until the next boot; it leaves them alone if we are not root.
+func raiseInotify(h *Host, r Requirements) (raised bool, err error) {
+	if os.Geteuid() != 0 {
+		return false, nil
+	}
+	for _, limit := range []struct {
+		file   string
+		now    *uint64
+		needed uint64
+	}{
+		{instancesFile, &h.InotifyInstances, r.InotifyInstances},
+		{watchesFile, &h.InotifyWatches, r.InotifyWatches},
+	} {
+		if *limit.now >= limit.needed {
+			continue
+		}
+		// In a container without the right to, the check itself reports the limit with its fix.
+		if err := os.WriteFile(limit.file, []byte(strconv.FormatUint(limit.needed, 10)), 0); err != nil {
+			continue
+		}
+		if err := readNumber(limit.file, limit.now); err != nil {
+			return false, err
+		}
+		raised = true
+	}
+	return raised, nil
+}

@@ -1,0 +1,124 @@
+package preflight
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func good() Host {
+	return Host{
+		DiskFree: 20 * gib, DiskPath: "/var/lib", Memory: 6 * gib, CgroupVersion: 2,
+		Controllers:      []string{"cpuset", "cpu", "io", "memory", "pids"},
+		InotifyInstances: 512, InotifyWatches: 524288, GoVersion: "go1.26.2",
+	}
+}
+
+func TestEvaluate(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(h *Host)
+		failed string // parts of the one failure, by "|"; empty: none
+	}{
+		{"just enough", func(*Host) {}, ""},
+		{"cgroup v1", func(h *Host) { h.CgroupVersion = 1 }, ""},
+		{"a newer go with an experiment", func(h *Host) { h.GoVersion = "go1.27.0 X:jsonv2" }, ""},
+		{"engine elsewhere", func(h *Host) { h.DiskFree, h.DiskPath = 0, "" }, ""},
+		{"disk", func(h *Host) { h.DiskFree-- }, "disk: 20.0 GiB free at /var/lib|docker system prune"},
+		{"memory", func(h *Host) { h.Memory = 4 * gib }, "memory: 4.0 GiB, needed: 6.0 GiB"},
+		{"no cgroups", func(h *Host) { h.CgroupVersion, h.Controllers = 0, nil }, "cgroups: no cgroup file system|mount -t cgroup2"},
+		{"a controller lacks", func(h *Host) { h.Controllers = []string{"cpu", "memory", "pids"} }, "cgroups: v2 without cpuset,"},
+		{"inotify instances", func(h *Host) { h.InotifyInstances = 128 }, "inotify: max_user_instances 128,|sysctl -w fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288"},
+		{"inotify watches", func(h *Host) { h.InotifyWatches = 8192 }, "max_user_watches 8192"},
+		{"no go", func(h *Host) { h.GoVersion = "" }, "go: no go command|https://go.dev/dl/"},
+		{"an old go", func(h *Host) { h.GoVersion = "go1.25.9" }, "go: go1.25.9, needed: go1.26.2 or newer"},
+		{"a go before the release", func(h *Host) { h.GoVersion = "go1.26rc1" }, "go: go1.26rc1"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			h := good()
+			tc.change(&h)
+			failed := evaluate(h, Defaults())
+			if tc.failed == "" {
+				if len(failed) > 0 {
+					t.Errorf("failed: %+v", failed)
+				}
+				return
+			}
+			message := (&Failures{failed}).Error()
+			for part := range strings.SplitSeq(tc.failed, "|") {
+				if len(failed) != 1 || !strings.Contains(message, part) {
+					t.Errorf("message is\n%s\nwant one failure with %q", message, part)
+				}
+			}
+		})
+	}
+	t.Run("all of them are named at once", func(t *testing.T) {
+		if failed := evaluate(Host{DiskPath: "/"}, Defaults()); len(failed) != 5 {
+			t.Errorf("%d failures, want 5: %+v", len(failed), failed)
+		}
+	})
+}
+
+func TestReadCgroups(t *testing.T) {
+	tests := []struct {
+		name        string
+		files       map[string]string
+		version     int
+		controllers []string
+	}{
+		{"v2", map[string]string{"cgroup.controllers": "cpu memory\n"}, 2, []string{"cpu", "memory"}},
+		{"v1", map[string]string{"cpu/tasks": "", "memory/tasks": ""}, 1, []string{"cpu", "memory"}},
+		{"not mounted", nil, 0, nil},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, content := range tc.files {
+				path := filepath.Join(dir, name)
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			version, controllers, err := readCgroups(dir)
+			if err != nil || version != tc.version || !reflect.DeepEqual(controllers, tc.controllers) {
+				t.Errorf("got %d, %v, %v", version, controllers, err)
+			}
+		})
+	}
+}
+
+func TestParseMemory(t *testing.T) {
+	if got, err := parseMemory("MemTotal:       24626024 kB\nMemFree: 1 kB\n"); err != nil || got != 24626024*1024 {
+		t.Errorf("got %d, %v", got, err)
+	}
+	if _, err := parseMemory("MemFree: 1 kB\n"); err == nil {
+		t.Error("no error without MemTotal")
+	}
+}
+
+func TestDiskFreeOfADirectoryThatIsNotThereYet(t *testing.T) {
+	dir := t.TempDir()
+	path, free, err := diskFree(filepath.Join(dir, "a", "b"))
+	if err != nil || path != dir || free == 0 {
+		t.Errorf("got %s, %d, %v; want free space of %s", path, free, err, dir)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	var none Requirements
+	none.GoVersion = "go1.1"
+	if err := Check(t.Context(), none); err != nil && !strings.Contains(err.Error(), "cgroups") {
+		t.Errorf("a host that needs nothing fails: %v", err)
+	}
+	none.MemoryBytes = 1 << 60
+	err := Check(t.Context(), none)
+	if failures, ok := err.(*Failures); !ok || len(failures.List) == 0 {
+		t.Errorf("got %T %v, want *Failures", err, err)
+	}
+}
