@@ -13,6 +13,10 @@ export GOFLAGS := -trimpath -buildvcs=false
 
 # Variables of `make e2e` and `make up`.
 export RUN KEEP NODE_IMAGE
+# A $ in RUN is a regular expression's, not make's.
+ifeq ($(origin RUN),command line)
+override RUN := $(value RUN)
+endif
 
 LINT := bin/golangci-lint
 # Files of ours, with git or without: what is built, fetched or left behind by a run is not looked at.
