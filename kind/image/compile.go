@@ -9,8 +9,11 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/kind/pkg/exec"
+
+	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
 // target is what go build makes one executable of.
@@ -72,8 +75,8 @@ func (inv invocation) run(ctx context.Context) error {
 	}
 	cmd := exec.CommandContext(ctx, "go", inv.args()...)
 	cmd.SetEnv(append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")...)
-	if lines, err := exec.CombinedOutputLines(cmd); err != nil {
-		return fmt.Errorf("build %v: %w\n%s", inv.pkgs, err, tail(lines, 20))
+	if _, err := command.Run(ctx, cmd); err != nil {
+		return fmt.Errorf("build %s: %w", strings.Join(inv.pkgs, ", "), err)
 	}
 	return nil
 }
@@ -87,12 +90,4 @@ func (inv invocation) args() []string {
 	}
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", inv.dir + string(filepath.Separator)}
 	return append(args, inv.pkgs...)
-}
-
-func tail(lines []string, n int) string {
-	out := ""
-	for _, line := range lines[max(0, len(lines)-n):] {
-		out += line + "\n"
-	}
-	return out
 }

@@ -1,0 +1,147 @@
+package certificate
+
+import (
+	"bytes"
+	"crypto/tls"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gardener/gardener/pkg/utils/secrets"
+)
+
+func ensure(t *testing.T, dir string) *Authority {
+	t.Helper()
+	authority, err := Ensure(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return authority
+}
+
+func TestEnsure(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		between func(t *testing.T, dir string)
+		same    bool
+	}{
+		{"kept", func(*testing.T, string) {}, true},
+		{"creation was cut off", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, certificateFile)) }, false},
+		{"about to end", func(t *testing.T, dir string) { store(t, dir, renewal-time.Hour) }, false},
+		{"not yet about to end", func(t *testing.T, dir string) { store(t, dir, renewal+time.Hour) }, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "state", "certificates")
+			ensure(t, dir)
+			tc.between(t, dir)
+			before, _ := os.ReadFile(filepath.Join(dir, certificateFile))
+			second := ensure(t, dir)
+			if same := bytes.Equal(before, second.PEM()); same != tc.same {
+				t.Errorf("same authority: %v, want %v", same, tc.same)
+			}
+			if stored, _ := os.ReadFile(filepath.Join(dir, certificateFile)); !bytes.Equal(stored, second.PEM()) {
+				t.Error("the stored authority is another one")
+			}
+		})
+	}
+}
+
+func TestEnsureFiles(t *testing.T) {
+	dir := t.TempDir()
+	ensure(t, dir)
+	for name, want := range map[string]fs.FileMode{keyFile: 0o600, certificateFile: 0o644} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != want {
+			t.Errorf("%s has mode %o, want %o", name, info.Mode().Perm(), want)
+		}
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
+		t.Errorf("files in the folder: %v", entries)
+	}
+}
+
+func TestEnsureKeepsWhatItCannotRead(t *testing.T) {
+	for name, content := range map[string]string{"garbage": "x", "other key": string(otherKey(t))} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			ensure(t, dir)
+			path := filepath.Join(dir, keyFile)
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Ensure(dir); err == nil || !strings.Contains(err.Error(), "remove "+dir) {
+				t.Errorf("error %v, want one that says what to do", err)
+			}
+			if got, _ := os.ReadFile(path); string(got) != content {
+				t.Error("the file was changed")
+			}
+		})
+	}
+}
+
+func TestServerIsTrusted(t *testing.T) {
+	authority := ensure(t, t.TempDir())
+	pair, err := authority.Server("alpha.upstream.test", "localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := tls.X509KeyPair(pair.Certificate, pair.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
+	server.StartTLS()
+	defer server.Close()
+	for name, trusted := range map[string]bool{"alpha.upstream.test": true, "localhost": true, "beta.upstream.test": false} {
+		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Pool(), ServerName: name}}
+		response, err := (&http.Client{Transport: transport}).Get(server.URL)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		if (err == nil) != trusted {
+			t.Errorf("%s: error %v, want trusted: %v", name, err, trusted)
+		}
+	}
+}
+
+func otherKey(t *testing.T) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	ensure(t, dir)
+	key, err := os.ReadFile(filepath.Join(dir, keyFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func store(t *testing.T, dir string, validity time.Duration) {
+	t.Helper()
+	config := secrets.CertificateSecretConfig{Name: "testbed", CommonName: "short", CertType: secrets.CACert, Validity: &validity}
+	ca, err := config.GenerateCertificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{keyFile: ca.PrivateKeyPEM, certificateFile: ca.CertificatePEM} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

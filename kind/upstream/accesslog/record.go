@@ -1,0 +1,145 @@
+package accesslog
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	v2 "github.com/distribution/distribution/v3/registry/api/v2"
+	"github.com/gorilla/mux"
+)
+
+// Kind says what a request was about.
+type Kind string
+
+const (
+	KindManifest Kind = "manifest" // /v2/<repository>/manifests/<tag or digest>
+	KindBlob     Kind = "blob"     // /v2/<repository>/blobs/<digest>
+	KindBase     Kind = "base"     // /v2/, the API version check
+	KindOther    Kind = "other"    // uploads, tag lists, the catalog, anything else
+)
+
+// Asker says who made a request.
+type Asker string
+
+const (
+	AskerCache   Asker = "cache"   // a pull-through cache
+	AskerNode    Asker = "node"    // containerd, without a cache between
+	AskerHarness Asker = "harness" // the testbed and its scenarios
+	AskerOther   Asker = "other"   // somebody else, for example a person with curl
+)
+
+// Record is one answered request.
+type Record struct {
+	// Time is when the request arrived, Seconds how long the answer took.
+	Time    time.Time `json:"time"`
+	Seconds float64   `json:"seconds"`
+	Method  string    `json:"method"`
+	// Path is the path of the URL, Query its raw query.
+	Path  string `json:"path"`
+	Query string `json:"query,omitempty"`
+	Kind  Kind   `json:"kind"`
+	// Repository is set for manifests and blobs, and for uploads and tag lists.
+	Repository string `json:"repository,omitempty"`
+	// Reference is the tag or digest of a manifest, the digest of a blob.
+	Reference string `json:"reference,omitempty"`
+	Status    int    `json:"status"`
+	// Bytes counts what was written of the answer's body; 0 for a HEAD request.
+	Bytes int64 `json:"bytes"`
+	// Aborted: the handler cut the connection instead of ending the answer.
+	Aborted    bool   `json:"aborted,omitempty"`
+	UserAgent  string `json:"userAgent"`
+	RemoteAddr string `json:"remoteAddr"`
+	Scheme     string `json:"scheme"`
+	Asker      Asker  `json:"asker"`
+}
+
+// AskerOf tells by the User-Agent header who asks:
+//
+//   - containerd sends "containerd/<version>" with every registry request
+//     (containerd v2.3.4, core/remotes/docker/resolver.go, requestHeaders);
+//   - go-containerregistry sends "go-containerregistry/<version>", after the name of the
+//     program if one is set (v0.22.1, pkg/v1/remote/transport/useragent.go); only the
+//     testbed uses it;
+//   - distribution's proxy sets no header, so that net/http sends "Go-http-client/<version>"
+//     (distribution v3.1.2, registry/proxy/proxyregistry.go); "registry-cache/" and
+//     "distribution/" are accepted in case a cache starts to name itself.
+func AskerOf(userAgent string) Asker {
+	switch {
+	case strings.HasPrefix(userAgent, "containerd/"):
+		return AskerNode
+	case strings.Contains(userAgent, "go-containerregistry/"):
+		return AskerHarness
+	case hasAnyPrefix(userAgent, "Go-http-client/", "registry-cache/", "distribution/"):
+		return AskerCache
+	default:
+		return AskerOther
+	}
+}
+
+func hasAnyPrefix(s string, prefixes ...string) bool {
+	for _, prefix := range prefixes {
+		if strings.HasPrefix(s, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// newRecord says everything about a request that is known before it is answered.
+func newRecord(r *http.Request, now time.Time) Record {
+	record := Record{
+		Time: now, Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, UserAgent: r.UserAgent(),
+		RemoteAddr: r.RemoteAddr, Scheme: "http", Asker: AskerOf(r.UserAgent()),
+	}
+	if r.TLS != nil {
+		record.Scheme = "https"
+	}
+	record.Kind, record.Repository, record.Reference = classify(r)
+	return record
+}
+
+// classify asks distribution's own routes.
+func classify(r *http.Request) (kind Kind, repository, reference string) {
+	var match mux.RouteMatch
+	if !v2.Router().Match(r, &match) || match.Route == nil {
+		return KindOther, "", ""
+	}
+	repository = match.Vars["name"]
+	switch match.Route.GetName() {
+	case v2.RouteNameBase:
+		return KindBase, "", ""
+	case v2.RouteNameManifest:
+		return KindManifest, repository, match.Vars["reference"]
+	case v2.RouteNameBlob:
+		return KindBlob, repository, match.Vars["digest"]
+	default:
+		return KindOther, repository, ""
+	}
+}
+
+// Parse reads records, one JSON object a line, as Handler writes them. Lines that are not
+// records are an error: the log is evidence, and a lost line would count as "no request".
+func Parse(r io.Reader) ([]Record, error) {
+	records := []Record{}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	for n := 1; lines.Scan(); n++ {
+		if len(lines.Bytes()) == 0 {
+			continue
+		}
+		var record Record
+		if err := json.Unmarshal(lines.Bytes(), &record); err != nil {
+			return records, fmt.Errorf("access log line %d %q: %w", n, lines.Text(), err)
+		}
+		records = append(records, record)
+	}
+	if err := lines.Err(); err != nil {
+		return records, fmt.Errorf("read access log: %w", err)
+	}
+	return records, nil
+}

@@ -1,0 +1,134 @@
+package accesslog
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Records is an access log, or a part of one, in the order in which answers ended. Its
+// methods return the part that fits and change nothing; they chain:
+//
+//	log.Repository("shop/web").Blobs().Gets().By(AskerNode)
+type Records []Record
+
+// Filter returns the records for which keep is true.
+func (rs Records) Filter(keep func(Record) bool) Records {
+	kept := Records{}
+	for _, r := range rs {
+		if keep(r) {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
+
+// Repository returns the requests for one repository, for example "shop/web".
+func (rs Records) Repository(name string) Records {
+	return rs.Filter(func(r Record) bool { return r.Repository == name })
+}
+
+// Since returns the requests that arrived at t or later, by the clock of the machine.
+func (rs Records) Since(t time.Time) Records {
+	return rs.Filter(func(r Record) bool { return !r.Time.Before(t) })
+}
+
+// By returns the requests of one asker.
+func (rs Records) By(asker Asker) Records {
+	return rs.Filter(func(r Record) bool { return r.Asker == asker })
+}
+
+// Pulls returns the requests that were not made by the testbed itself.
+func (rs Records) Pulls() Records {
+	return rs.Filter(func(r Record) bool { return r.Asker != AskerHarness })
+}
+
+// Blobs returns the requests for blobs.
+func (rs Records) Blobs() Records {
+	return rs.Filter(func(r Record) bool { return r.Kind == KindBlob })
+}
+
+// Manifests returns the requests for manifests.
+func (rs Records) Manifests() Records {
+	return rs.Filter(func(r Record) bool { return r.Kind == KindManifest })
+}
+
+// Gets returns the GET requests: those that may move content.
+func (rs Records) Gets() Records {
+	return rs.Filter(func(r Record) bool { return r.Method == http.MethodGet })
+}
+
+// Heads returns the HEAD requests: those that only ask whether something is there.
+func (rs Records) Heads() Records {
+	return rs.Filter(func(r Record) bool { return r.Method == http.MethodHead })
+}
+
+// Bytes is the sum of all answers' bodies.
+func (rs Records) Bytes() int64 {
+	var sum int64
+	for _, r := range rs {
+		sum += r.Bytes
+	}
+	return sum
+}
+
+// PerReference counts requests per tag or digest.
+func (rs Records) PerReference() map[string]int {
+	count := map[string]int{}
+	for _, r := range rs {
+		count[r.Reference]++
+	}
+	return count
+}
+
+// Evidence is what a pull moved out of the upstream: counts of blob GETs, and bytes.
+type Evidence struct {
+	ByCache, ByNodes, ByOthers int
+	// Bytes per asker, of blobs and manifests.
+	Bytes map[Asker]int64
+	// Repeated are digests of blobs that were fetched more than once, in order.
+	Repeated []string
+}
+
+// Evidence counts in the requests that were not made by the testbed itself.
+func (rs Records) Evidence() Evidence {
+	pulls := rs.Pulls()
+	gets := pulls.Blobs().Gets()
+	e := Evidence{ByCache: len(gets.By(AskerCache)), ByNodes: len(gets.By(AskerNode)), Bytes: map[Asker]int64{}}
+	e.ByOthers = len(gets) - e.ByCache - e.ByNodes
+	for _, r := range pulls {
+		if r.Bytes > 0 {
+			e.Bytes[r.Asker] += r.Bytes
+		}
+	}
+	for digest, n := range gets.PerReference() {
+		if n > 1 {
+			e.Repeated = append(e.Repeated, digest)
+		}
+	}
+	slices.Sort(e.Repeated)
+	return e
+}
+
+// String is one line for a report, for example "3 blob GETs by cache, 0 by nodes".
+func (e Evidence) String() string {
+	s := fmt.Sprintf("%d blob GETs by cache, %d by nodes", e.ByCache, e.ByNodes)
+	if e.ByOthers > 0 {
+		s += fmt.Sprintf(", %d by others", e.ByOthers)
+	}
+	if len(e.Repeated) > 0 {
+		s += fmt.Sprintf(", %d blobs more than once", len(e.Repeated))
+	}
+	return s
+}
+
+// Askers returns who made requests, in order.
+func (rs Records) Askers() []Asker {
+	seen := map[Asker]bool{}
+	for _, r := range rs {
+		seen[r.Asker] = true
+	}
+	return slices.Sorted(maps.Keys(seen))
+}

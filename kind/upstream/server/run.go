@@ -1,0 +1,59 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Paths inside the container, shared with the package that starts it.
+const (
+	Storage     = "/var/lib/registry"
+	Certificate = "/etc/upstream/tls.crt"
+	Key         = "/etc/upstream/tls.key"
+)
+
+// Config says where to listen and what to serve with.
+type Config struct {
+	HTTP, HTTPS      string // addresses, for example ":80"
+	Certificate, Key string // paths of PEM files
+	Storage          string // directory
+}
+
+// drain bounds how long a stop waits for running answers.
+const drain = 3 * time.Second
+
+// Run serves until ctx ends, then stops gracefully, or until a port cannot be served. It
+// writes one access record per request to log and nothing else.
+func Run(ctx context.Context, config Config, log io.Writer) error {
+	handler, err := NewHandler(ctx, config.Storage, log)
+	if err != nil {
+		return err
+	}
+	plain := &http.Server{Addr: config.HTTP, Handler: handler, ReadHeaderTimeout: time.Minute}
+	secure := &http.Server{Addr: config.HTTPS, Handler: handler, ReadHeaderTimeout: time.Minute}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return serving(config.HTTP, plain.ListenAndServe()) })
+	group.Go(func() error {
+		return serving(config.HTTPS, secure.ListenAndServeTLS(config.Certificate, config.Key))
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+		defer cancel()
+		return errors.Join(plain.Shutdown(bound), secure.Shutdown(bound))
+	})
+	return group.Wait()
+}
+
+func serving(address string, err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serve %s: %w", address, err)
+}
