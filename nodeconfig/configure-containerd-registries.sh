@@ -146,10 +146,12 @@ configure() { # host endpoint upstream_url
 
 # shellcheck disable=SC2317 # the trap calls it
 stop() {
-  local -a jobs
-  mapfile -t jobs < <(jobs -p)
-  ((${#jobs[@]} == 0)) || kill -KILL -- "${jobs[@]/#/-}" 2>/dev/null
-  wait
+  local -a groups
+  mapfile -t groups < <(jobs -p)
+  {
+    ((${#groups[@]} == 0)) || kill -KILL -- "${groups[@]/#/-}"
+    wait
+  } 2>/dev/null
   remove_temporary_files
   exit 0
 }

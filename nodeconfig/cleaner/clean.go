@@ -1,0 +1,156 @@
+package cleaner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
+)
+
+// restartTimeout bounds the restart of the unit, which also happens when the clean-up itself has run out of time.
+const restartTimeout = 30 * time.Second
+
+// Request says what to remove from the node.
+type Request struct {
+	// Upstreams lose their cache: their hosts.toml is removed and the unit configures them no more.
+	Upstreams []string
+	// RemoveUnit removes the unit, the script and every hosts.toml that carries our mark, whatever Upstreams says.
+	RemoveUnit bool
+}
+
+// Validate refuses a request that asks for nothing or whose upstreams are no names of directories.
+func (r Request) Validate() error {
+	if len(r.Upstreams) == 0 && !r.RemoveUnit {
+		return errors.New("nothing to clean: name at least one upstream, or ask for the removal of the unit")
+	}
+	for _, upstream := range r.Upstreams {
+		if upstream == "" || upstream == "." || upstream == ".." || strings.ContainsAny(upstream, "/\x00") {
+			return fmt.Errorf("upstream %q is not <host>[:<port>]", upstream)
+		}
+	}
+	return nil
+}
+
+// Units is what Clean needs of systemd. A unit that systemd does not know counts as stopped and as disabled.
+type Units interface {
+	// Stop returns when no process of the unit is left.
+	Stop(ctx context.Context, unit string) error
+	// Start returns when the unit is active.
+	Start(ctx context.Context, unit string) error
+	// Disable removes the links that start the unit at boot.
+	Disable(ctx context.Context, unit string) error
+	// Reload makes systemd read all unit files again.
+	Reload(ctx context.Context) error
+}
+
+// Node is the node to clean.
+type Node struct {
+	// Root is the node's root directory. No file outside it is touched, not even through a symbolic link.
+	Root *os.Root
+	// Units is the node's systemd.
+	Units Units
+	// Log receives one line for each change.
+	Log io.Writer
+}
+
+// Clean does what request asks for. The unit is stopped first, so that no script that still waits for a cache can write
+// a hosts.toml afterwards; if it cannot be stopped nothing is changed. For removed upstreams the unit is started again
+// without them, also if a file could not be removed. Clean can be repeated after any error.
+func Clean(ctx context.Context, node Node, request Request) error {
+	if err := request.Validate(); err != nil {
+		return err
+	}
+	if request.RemoveUnit {
+		return removeAll(ctx, node)
+	}
+	return removeUpstreams(ctx, node, request.Upstreams)
+}
+
+func removeUpstreams(ctx context.Context, node Node, upstreams []string) (err error) {
+	unit, err := node.readUnit()
+	if err != nil {
+		return err
+	}
+	changed, known := unit, false
+	if unit != "" {
+		var unknown error
+		if changed, unknown = nodeconfig.WithoutUpstreams(unit, upstreams); unknown != nil {
+			node.logf("%s is left stopped until it is laid down anew: %v", nodeconfig.UnitName, unknown)
+		}
+		known = unknown == nil
+	}
+
+	if err := node.Units.Stop(ctx, nodeconfig.UnitName); err != nil {
+		return err
+	}
+	if known {
+		defer func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restartTimeout)
+			defer cancel()
+			err = errors.Join(err, node.Units.Start(ctx, nodeconfig.UnitName))
+		}()
+	}
+	if known && changed != unit {
+		if err := node.writeUnit(ctx, changed); err != nil {
+			return err
+		}
+	}
+	errs := []error{node.removeTemporaryFiles()}
+	for _, upstream := range upstreams {
+		errs = append(errs, node.removeHosts(nodeconfig.HostsPath(upstream)))
+	}
+	return errors.Join(errs...)
+}
+
+func removeAll(ctx context.Context, node Node) error {
+	unit, err := node.readUnit()
+	if err != nil {
+		return err
+	}
+	if err := node.Units.Stop(ctx, nodeconfig.UnitName); err != nil {
+		return err
+	}
+	if unit != "" {
+		if err := node.Units.Disable(ctx, nodeconfig.UnitName); err != nil {
+			return err
+		}
+	}
+	errs := []error{
+		node.remove(nodeconfig.UnitPath),
+		node.remove(nodeconfig.ScriptPath),
+		node.removeTemporaryFiles(),
+		node.removeAllHosts(),
+		node.Units.Reload(ctx),
+	}
+	return errors.Join(errs...)
+}
+
+// readUnit returns the content of the unit's file, empty if there is none.
+func (n Node) readUnit() (string, error) {
+	content, err := n.Root.ReadFile(inRoot(nodeconfig.UnitPath))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot read the unit: %w", err)
+	}
+	return string(content), nil
+}
+
+func (n Node) writeUnit(ctx context.Context, content string) error {
+	if err := replaceFile(n.Root, inRoot(nodeconfig.UnitPath), content); err != nil {
+		return fmt.Errorf("cannot rewrite the unit: %w", err)
+	}
+	n.logf("rewrote %s", nodeconfig.UnitPath)
+	return n.Units.Reload(ctx)
+}
+
+func (n Node) logf(format string, arguments ...any) {
+	fmt.Fprintf(n.Log, format+"\n", arguments...)
+}

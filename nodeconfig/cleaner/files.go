@@ -1,0 +1,112 @@
+package cleaner
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
+)
+
+// inRoot makes an absolute path of the node one that os.Root takes.
+func inRoot(file string) string {
+	return strings.TrimPrefix(file, "/")
+}
+
+// removeHosts removes a hosts.toml if it is ours, and its directory if nothing else is in it: containerd prefers an
+// empty directory to certs.d/_default, which may be configured by somebody else.
+func (n Node) removeHosts(file string) error {
+	content, err := n.Root.ReadFile(inRoot(file))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot tell whether %s is ours: %w", file, err)
+	}
+	if !nodeconfig.Marked(string(content)) {
+		n.logf("%s is not ours, left alone", file)
+		return nil
+	}
+	if err := n.remove(file); err != nil {
+		return err
+	}
+	return n.removeIfEmpty(path.Dir(file))
+}
+
+func (n Node) removeIfEmpty(directory string) error {
+	entries, err := fs.ReadDir(n.Root.FS(), inRoot(directory))
+	if errors.Is(err, fs.ErrNotExist) || len(entries) > 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return n.remove(directory)
+}
+
+func (n Node) removeAllHosts() error {
+	files, err := fs.Glob(n.Root.FS(), inRoot(path.Join(nodeconfig.CertsDir, "*", nodeconfig.HostsFile)))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, file := range files {
+		errs = append(errs, n.removeHosts("/"+file))
+	}
+	return errors.Join(errs...)
+}
+
+// removeTemporaryFiles removes what a script that was killed has left behind.
+func (n Node) removeTemporaryFiles() error {
+	files, err := fs.Glob(n.Root.FS(), inRoot(path.Join(nodeconfig.CertsDir, nodeconfig.TempPattern)))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, file := range files {
+		errs = append(errs, n.remove("/"+file))
+	}
+	return errors.Join(errs...)
+}
+
+func (n Node) remove(file string) error {
+	err := n.Root.Remove(inRoot(file))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot remove %s from the node: %w", file, err)
+	}
+	n.logf("removed %s", file)
+	return nil
+}
+
+// replaceFile replaces the content of an existing file in one step and keeps its mode.
+func replaceFile(root *os.Root, name, content string) (err error) {
+	info, err := root.Stat(name)
+	if err != nil {
+		return err
+	}
+	temp := path.Join(path.Dir(name), "."+path.Base(name)+".registry-cache-clean")
+	defer func() {
+		if err != nil {
+			_ = root.Remove(temp)
+		}
+	}()
+	if err := writeAndSync(root, temp, content, info.Mode().Perm()); err != nil {
+		return err
+	}
+	return root.Rename(temp, name)
+}
+
+func writeAndSync(root *os.Root, name, content string, mode fs.FileMode) error {
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(content)
+	return errors.Join(err, file.Sync(), file.Close())
+}

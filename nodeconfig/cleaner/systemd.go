@@ -1,0 +1,105 @@
+package cleaner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	systemd "github.com/coreos/go-systemd/v22/dbus"
+	"github.com/godbus/dbus/v5"
+)
+
+// jobTimeout bounds the wait for one systemd job. It is longer than TimeoutStopSec of our unit, after which systemd
+// kills what is left of it.
+const jobTimeout = 30 * time.Second
+
+// noSuchUnit is the D-Bus error of systemd for a unit that it does not know.
+const noSuchUnit = "org.freedesktop.systemd1.NoSuchUnit"
+
+// Systemd is the real systemd of a node.
+type Systemd struct{ connection *systemd.Conn }
+
+// Connect connects to the systemd of the node whose root directory is root, through systemd's own socket: no message bus
+// is needed. systemd accepts root only. Close the connection after use.
+func Connect(root string) (*Systemd, error) {
+	socket := filepath.Join(root, "run/systemd/private")
+	connection, err := systemd.NewConnection(func() (*dbus.Conn, error) { return dial(socket) })
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to systemd at %s, which must be mounted from the node: %w", socket, err)
+	}
+	return &Systemd{connection: connection}, nil
+}
+
+func dial(socket string) (*dbus.Conn, error) {
+	connection, err := dbus.Dial("unix:path=" + dbus.EscapeBusAddressValue(socket))
+	if err != nil {
+		return nil, err
+	}
+	// The uid is given, because looking up a user name needs files that an image from scratch does not have.
+	if err := connection.Auth([]dbus.Auth{dbus.AuthExternal(strconv.Itoa(os.Getuid()))}); err != nil {
+		return nil, errors.Join(err, connection.Close())
+	}
+	return connection, nil
+}
+
+// Close closes the connection.
+func (s *Systemd) Close() { s.connection.Close() }
+
+// Stop implements Units.
+func (s *Systemd) Stop(ctx context.Context, unit string) error {
+	return ignoreUnknown(runJob(ctx, "stop", unit, s.connection.StopUnitContext))
+}
+
+// Start implements Units.
+func (s *Systemd) Start(ctx context.Context, unit string) error {
+	return runJob(ctx, "start", unit, s.connection.StartUnitContext)
+}
+
+// Disable implements Units.
+func (s *Systemd) Disable(ctx context.Context, unit string) error {
+	if _, err := s.connection.DisableUnitFilesContext(ctx, []string{unit}, false); ignoreUnknown(err) != nil {
+		return fmt.Errorf("cannot disable %s: %w", unit, err)
+	}
+	return nil
+}
+
+// Reload implements Units.
+func (s *Systemd) Reload(ctx context.Context) error {
+	if err := s.connection.ReloadContext(ctx); err != nil {
+		return fmt.Errorf("cannot make systemd reload its units: %w", err)
+	}
+	return nil
+}
+
+type enqueue func(ctx context.Context, unit, mode string, result chan<- string) (int, error)
+
+// runJob enqueues a job and waits for its end.
+func runJob(ctx context.Context, verb, unit string, enqueue enqueue) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, jobTimeout, fmt.Errorf("systemd did not do it within %s", jobTimeout))
+	defer cancel()
+	result := make(chan string, 1)
+	if _, err := enqueue(ctx, unit, "replace", result); err != nil {
+		return fmt.Errorf("cannot %s %s: %w", verb, unit, err)
+	}
+	select {
+	case outcome := <-result:
+		if outcome != "done" {
+			return fmt.Errorf("cannot %s %s: the systemd job ended as %q", verb, unit, outcome)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("cannot %s %s: %w", verb, unit, context.Cause(ctx))
+	}
+}
+
+func ignoreUnknown(err error) error {
+	var failure dbus.Error
+	if errors.As(err, &failure) && failure.Name == noSuchUnit {
+		return nil
+	}
+	return err
+}
