@@ -1,0 +1,31 @@
+package registry
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/distribution/distribution/v3/configuration"
+	_ "github.com/distribution/distribution/v3/registry/auth/htpasswd"             // auth: htpasswd
+	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem" // storage: filesystem
+	_ "github.com/distribution/distribution/v3/registry/storage/driver/inmemory"   // storage: inmemory
+)
+
+// defaultDrainTimeout is how long requests may go on after the stop signal when http.draintimeout is not configured. It
+// is less than the 30 s after which Kubernetes kills a container.
+const defaultDrainTimeout = 25 * time.Second
+
+// Load reads a configuration file of distribution v3; environment variables of the form REGISTRY_PROXY_REMOTEURL
+// override it.
+func Load(file string) (*configuration.Configuration, error) {
+	content, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the configuration: %w", err)
+	}
+	defer content.Close()
+	config, err := configuration.Parse(content)
+	if err != nil {
+		return nil, fmt.Errorf("cannot parse the configuration %s: %w", file, err)
+	}
+	return config, nil
+}

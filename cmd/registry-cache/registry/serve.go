@@ -1,0 +1,111 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/distribution/distribution/v3/configuration"
+	"github.com/distribution/distribution/v3/registry"
+	"github.com/sirupsen/logrus"
+)
+
+// StartError says that the registry could not start, such as an address in use, an unusable storage directory or an
+// upstream that does not answer: distribution asks it for its kind of authentication first.
+type StartError struct{ cause error }
+
+func (e *StartError) Error() string { return "cannot start the registry: " + e.cause.Error() }
+
+func (e *StartError) Unwrap() error { return e.cause }
+
+// Serve runs the registry, and its debug server if http.debug.addr is set, until ctx is done. Then it takes no more
+// connections, lets running requests go on for http.draintimeout and saves the expiry times of what is cached; requests
+// that take longer are cut and reported as an error. Logs go to log.
+func Serve(ctx context.Context, config *configuration.Configuration, log io.Writer) error {
+	logrus.SetOutput(log)
+	drain := config.HTTP.DrainTimeout
+	if drain <= 0 {
+		drain = defaultDrainTimeout
+	}
+	config.HTTP.DrainTimeout = 0 // otherwise distribution catches SIGTERM itself; here ctx ends the registry
+	if _, set := os.LookupEnv("OTEL_TRACES_EXPORTER"); !set {
+		// Without a value OpenTelemetry sends traces to localhost:4318, where nobody listens in a pod.
+		if err := os.Setenv("OTEL_TRACES_EXPORTER", "none"); err != nil {
+			return &StartError{err}
+		}
+	}
+
+	instance, err := start(ctx, config)
+	if err != nil || instance == nil {
+		return err
+	}
+	debug, err := startDebugServer(config.HTTP.Debug)
+	if err != nil {
+		return errors.Join(&StartError{err}, shutdown(instance, drain))
+	}
+	defer debug.Close()
+
+	served := make(chan error, 1)
+	go func() { served <- instance.ListenAndServe() }()
+	select {
+	case err := <-served:
+		return errors.Join(&StartError{err}, shutdown(instance, drain))
+	case err := <-debug.failed:
+		return errors.Join(fmt.Errorf("the debug server ended: %w", err), shutdown(instance, drain))
+	case <-ctx.Done():
+		logrus.Infof("stopping: running requests may go on for %s", drain)
+		return shutdown(instance, drain)
+	}
+}
+
+// start creates the registry. It returns neither a registry nor an error if ctx ends first: distribution waits for its
+// upstream without a limit and without a context.
+func start(ctx context.Context, config *configuration.Configuration) (*registry.Registry, error) {
+	type result struct {
+		instance *registry.Registry
+		err      error
+	}
+	created := make(chan result, 1)
+	go func() {
+		// Distribution's handlers work with this context until they are drained, so it must not end with ctx.
+		instance, err := create(context.WithoutCancel(ctx), config)
+		created <- result{instance, err}
+	}()
+	select {
+	case result := <-created:
+		return result.instance, result.err
+	case <-ctx.Done():
+		return nil, nil
+	}
+}
+
+// create turns distribution's panics about wrong configuration and unreachable upstreams into errors.
+func create(ctx context.Context, config *configuration.Configuration) (instance *registry.Registry, err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			instance, err = nil, &StartError{fmt.Errorf("%v", reason)}
+		}
+	}()
+	instance, err = registry.NewRegistry(ctx, config)
+	if err != nil {
+		return nil, &StartError{err}
+	}
+	return instance, nil
+}
+
+func shutdown(instance *registry.Registry, drain time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), drain)
+	defer cancel()
+	err := instance.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("requests that ran longer than the drain timeout of %s were cut: %w", drain, err)
+	}
+	if err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("cannot stop the registry cleanly: %w", err)
+	}
+	return nil
+}

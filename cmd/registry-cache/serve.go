@@ -1,0 +1,30 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/cmd/registry-cache/registry"
+)
+
+func newServeCommand(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve CONFIG",
+		Short: "Run one cache with a configuration file of distribution v3",
+		Long: "Run one cache with a configuration file of distribution v3, until SIGTERM.\n" +
+			"As in distribution, environment variables such as REGISTRY_PROXY_REMOTEURL override the file.",
+		Args: exactly(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, err := registry.Load(args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			err = registry.Serve(cmd.Context(), config, std.err)
+			if errors.As(err, new(*registry.StartError)) {
+				return environmentError{err}
+			}
+			return err
+		},
+	}
+}
