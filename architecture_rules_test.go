@@ -21,12 +21,13 @@ var layers = map[string][]string{
 	"":                             {}, // the root: this map
 	"api":                          {},
 	"charts":                       {},
+	"examples":                     {"api"},
 	"nodeconfig":                   {"api"},
 	"controller":                   {"api", "charts", "nodeconfig"},
 	"webhook":                      {"api", "nodeconfig"},
 	"cmd/registry-cache":           {"api", "nodeconfig"},
 	"cmd/registry-cache-extension": {"api", "charts", "controller", "nodeconfig", "webhook"},
-	"kind":                         {"api", "charts", "nodeconfig"},
+	"kind":                         {"api", "charts", "examples", "nodeconfig"},
 	"cmd/testbed":                  {"kind"},
 	"e2e":                          {"api", "kind", "nodeconfig"},
 }

@@ -6,7 +6,7 @@
 //   - nodeconfig: all that lands on a node (the script, its unit, hosts.toml), and the clean-up that undoes exactly that.
 //   - controller: the Extension actuator; below it, as pure functions, the objects that it deploys.
 //   - webhook: the mutator that puts script and unit into a worker pool's OperatingSystemConfig.
-//   - charts: the Helm chart of the extension and the versions of its images.
+//   - charts, examples: the Helm chart of the extension, the versions of its images, its registration, Shoots that use it.
 //   - cmd/registry-cache-extension: controller and webhook, run in the seed.
 //   - cmd/registry-cache: `serve`, the registry in the shoot, and `clean`, the clean-up on its nodes.
 //
