@@ -19,6 +19,15 @@ func InstallPriorityClasses(ctx context.Context, shoot client.Client) error {
 	return nil
 }
 
+// InstallSeedPriorityClasses creates the priority classes in the seed that gardenlet's seed system component creates and
+// that extensions may use for their own pods.
+func InstallSeedPriorityClasses(ctx context.Context, seed client.Client) error {
+	if err := apply(ctx, seed, seedPriorityClasses()...); err != nil {
+		return fmt.Errorf("install the seed's priority classes: %w", err)
+	}
+	return nil
+}
+
 // priorityClasses returns the classes with the values of gardener's pkg/component/shoot/system.
 func priorityClasses() []client.Object {
 	return []client.Object{
@@ -29,11 +38,21 @@ func priorityClasses() []client.Object {
 	}
 }
 
+// seedPriorityClasses returns the classes with the values of gardener's pkg/component/seed/system.
+func seedPriorityClasses() []client.Object {
+	return []client.Object{
+		priorityClass(v1beta1constants.PriorityClassNameSeedSystem900, 999998900),
+		priorityClass(v1beta1constants.PriorityClassNameSeedSystem800, 999998800),
+		priorityClass(v1beta1constants.PriorityClassNameSeedSystem700, 999998700),
+		priorityClass(v1beta1constants.PriorityClassNameSeedSystem600, 999998600),
+	}
+}
+
 func priorityClass(name string, value int32) *schedulingv1.PriorityClass {
 	return &schedulingv1.PriorityClass{
 		TypeMeta:    metav1.TypeMeta{APIVersion: schedulingv1.SchemeGroupVersion.String(), Kind: "PriorityClass"},
 		ObjectMeta:  metav1.ObjectMeta{Name: name},
-		Description: "PriorityClass for Shoot system components",
+		Description: "PriorityClass for system components",
 		Value:       value,
 	}
 }

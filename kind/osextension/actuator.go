@@ -16,11 +16,18 @@ const Type = "kind"
 // actuator needs nothing from the machine's operating system: a kind node is complete when it starts.
 type actuator struct{}
 
+// Short names for what gardener's Actuator interface returns.
+type (
+	units   = []extensionsv1alpha1.Unit
+	files   = []extensionsv1alpha1.File
+	inPlace = *extensionsv1alpha1.InPlaceUpdatesStatus
+)
+
 var _ operatingsystemconfig.Actuator = actuator{}
 
 // Reconcile returns no additional units and files. A config for provisioning gets user data, because gardenlet waits for
 // it; no machine ever runs them, since kind nodes are not started by user data.
-func (actuator) Reconcile(_ context.Context, _ logr.Logger, osc *extensionsv1alpha1.OperatingSystemConfig) ([]byte, []extensionsv1alpha1.Unit, []extensionsv1alpha1.File, *extensionsv1alpha1.InPlaceUpdatesStatus, error) {
+func (actuator) Reconcile(_ context.Context, _ logr.Logger, osc *extensionsv1alpha1.OperatingSystemConfig) ([]byte, units, files, inPlace, error) {
 	switch osc.Spec.Purpose {
 	case extensionsv1alpha1.OperatingSystemConfigPurposeProvision:
 		return []byte("#!/bin/sh\n"), nil, nil, nil, nil
@@ -32,7 +39,7 @@ func (actuator) Reconcile(_ context.Context, _ logr.Logger, osc *extensionsv1alp
 }
 
 // Restore is Reconcile: there is no state.
-func (a actuator) Restore(ctx context.Context, log logr.Logger, osc *extensionsv1alpha1.OperatingSystemConfig) ([]byte, []extensionsv1alpha1.Unit, []extensionsv1alpha1.File, *extensionsv1alpha1.InPlaceUpdatesStatus, error) {
+func (a actuator) Restore(ctx context.Context, log logr.Logger, osc *extensionsv1alpha1.OperatingSystemConfig) ([]byte, units, files, inPlace, error) {
 	return a.Reconcile(ctx, log, osc)
 }
 

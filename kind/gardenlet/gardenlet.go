@@ -1,0 +1,106 @@
+package gardenlet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+	"github.com/gardener/gardener/pkg/utils/flow"
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// DefaultAttempts is how often a flow is run if it fails.
+const DefaultAttempts = 3
+
+// Gardenlet drives a shoot. It has no state of its own: what a flow must know of the one before is in the seed, as the
+// Cluster resource. A value may be copied, for example to change Attempts. Only one flow of a shoot may run at a time.
+type Gardenlet struct {
+	// Seed is the seed cluster, Shoot the cluster that serves as shoot.
+	Seed, Shoot kubernetes.Interface
+	// ShootKubeconfig leads to the shoot from pods of the seed and from the shoot's nodes; credentials are inline.
+	ShootKubeconfig []byte
+	// Garden holds the ControllerRegistrations and what a shoot refers to in spec.resources (gardener.NewGarden).
+	Garden client.Client
+	// ResourceManagerImage is the reference of the image of gardener-resource-manager, present on the seed's node.
+	ResourceManagerImage string
+	// NodeAgentBinary is the gardener-node-agent for the machines.
+	NodeAgentBinary []byte
+	// Machines are the machines of the shoot's only worker pool.
+	Machines []Machine
+	// Attempts is how often a flow is run if it fails; 0 means DefaultAttempts.
+	Attempts int
+	// Log takes what gardener's components log. The zero value discards it.
+	Log logr.Logger
+}
+
+// Reconcile creates or updates the shoot and returns when its extensions are ready and every node has applied its
+// operating system config. Machines that Delete stopped are started again, as fresh ones.
+//
+// A failed flow is run again like gardenlet does, with a growing pause, Attempts times at most, unless an error has a code
+// that gardenlet does not retry (such as ERR_CONFIGURATION_PROBLEM) or the context ends. The error names each failed task
+// of the last run and its cause. The shoot passed in is not changed.
+func (g *Gardenlet) Reconcile(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
+	return g.run(ctx, shoot, reconcileGraph)
+}
+
+// Delete deletes the shoot and returns when its namespace is gone: machines first, then operating system configs,
+// gardenlet's ManagedResources, extensions, and everything else. It fails if a ManagedResource for the shoot is left
+// then. The disks of the machines are left as they are until the next Reconcile. Deleting a shoot that does not exist
+// succeeds. Retries and errors are those of Reconcile.
+func (g *Gardenlet) Delete(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
+	shoot = shoot.DeepCopy()
+	if shoot.DeletionTimestamp == nil {
+		shoot.DeletionTimestamp = now()
+	}
+	return g.run(ctx, shoot, deleteGraph)
+}
+
+// run runs the flow that newGraph returns until it succeeds.
+func (g *Gardenlet) run(ctx context.Context, shoot *gardencorev1beta1.Shoot, newGraph func(tasks) *flow.Graph) error {
+	attempts := g.Attempts
+	if attempts == 0 {
+		attempts = DefaultAttempts
+	}
+	backoff := wait.Backoff{Duration: 2 * time.Second, Factor: 2, Steps: attempts}
+	var flowErr error
+	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
+		flowErr = g.runOnce(ctx, shoot, newGraph)
+		return flowErr == nil || willNotRetry(flowErr), nil
+	})
+	if flowErr != nil {
+		return flowErr
+	}
+	return err
+}
+
+// runOnce is one run of a flow with gardenlet's book-keeping around it: the Cluster resource shows the operation before,
+// while and after the flow runs.
+func (g *Gardenlet) runOnce(ctx context.Context, shoot *gardencorev1beta1.Shoot, newGraph func(tasks) *flow.Graph) error {
+	o, err := g.prepare(ctx, shoot)
+	if err != nil {
+		return fmt.Errorf("prepare the operation on shoot %s: %w", client.ObjectKeyFromObject(shoot), err)
+	}
+	if err := o.start(ctx); err != nil {
+		return err
+	}
+	err = newGraph(o.tasks()).Compile().Run(ctx, flow.Opts{Log: o.Logger})
+	if ctx.Err() != nil {
+		return errors.Join(err, ctx.Err())
+	}
+	return errors.Join(err, o.finish(ctx, err))
+}
+
+// willNotRetry says whether gardenlet gives up after this error of a flow.
+func willNotRetry(err error) bool {
+	taskErrors := flow.Errors(err)
+	if taskErrors == nil {
+		return false
+	}
+	return v1beta1helper.HasNonRetryableErrorCode(v1beta1helper.NewWrappedLastErrors("", taskErrors).LastErrors...)
+}

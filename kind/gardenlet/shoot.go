@@ -1,0 +1,116 @@
+package gardenlet
+
+import (
+	"time"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
+	"github.com/gardener-extensions/registry-cache/kind/osextension"
+)
+
+// Names of the testbed's shoot.
+const (
+	// ProjectNamespace is the namespace of the garden in which the shoot and what it refers to live.
+	ProjectNamespace = "garden-local"
+	// ShootName is the name of the shoot.
+	ShootName = "local"
+	// Namespace is the shoot's control plane namespace in the seed, its technical ID.
+	Namespace = "shoot--local--local"
+	// WorkerPool is the name of the shoot's only worker pool.
+	WorkerPool = "local"
+
+	cloudProfileName = "kind"
+	provider         = "kind"
+	region           = "local"
+)
+
+// Shoot returns the testbed's shoot with the given extensions. Its Kubernetes version is empty, which means the version of
+// the cluster that serves as shoot.
+func Shoot(extensions ...gardencorev1beta1.Extension) *gardencorev1beta1.Shoot {
+	return &gardencorev1beta1.Shoot{
+		TypeMeta: metav1.TypeMeta{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Shoot"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:  ProjectNamespace,
+			Name:       ShootName,
+			UID:        "5e0f2ab1-0000-4000-8000-000000000001",
+			Generation: 1,
+			// gardenlet rolls operating system configs out over five minutes so as not to overload a real shoot.
+			Annotations: map[string]string{v1beta1constants.AnnotationShootCloudConfigExecutionMaxDelaySeconds: "0"},
+		},
+		Spec: gardencorev1beta1.ShootSpec{
+			CloudProfile: &gardencorev1beta1.CloudProfileReference{Kind: "CloudProfile", Name: cloudProfileName},
+			Region:       region,
+			SeedName:     ptr.To(gardener.SeedName),
+			Purpose:      ptr.To(gardencorev1beta1.ShootPurposeTesting),
+			Extensions:   extensions,
+			Networking: &gardencorev1beta1.Networking{
+				Type:       ptr.To("kind"),
+				IPFamilies: []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv4},
+			},
+			Provider: gardencorev1beta1.Provider{Type: provider, Workers: []gardencorev1beta1.Worker{worker()}},
+		},
+	}
+}
+
+// Extension returns an extension for a shoot's spec. Without a providerConfig (JSON) it has none.
+func Extension(extensionType string, providerConfig []byte) gardencorev1beta1.Extension {
+	extension := gardencorev1beta1.Extension{Type: extensionType}
+	if len(providerConfig) > 0 {
+		extension.ProviderConfig = &runtime.RawExtension{Raw: providerConfig}
+	}
+	return extension
+}
+
+// worker returns the worker pool. It names no container runtime interface: then gardener-node-agent leaves the
+// configuration of containerd alone, which on a kind node belongs to kind.
+func worker() gardencorev1beta1.Worker {
+	return gardencorev1beta1.Worker{
+		Name:           WorkerPool,
+		Machine:        machine(),
+		Minimum:        2,
+		Maximum:        2,
+		MaxSurge:       ptr.To(intstr.FromInt32(0)),
+		MaxUnavailable: ptr.To(intstr.FromInt32(1)),
+		SystemComponents: &gardencorev1beta1.WorkerSystemComponents{
+			Allow: true,
+		},
+	}
+}
+
+func machine() gardencorev1beta1.Machine {
+	return gardencorev1beta1.Machine{
+		Type:         provider,
+		Image:        &gardencorev1beta1.ShootMachineImage{Name: osextension.Type, Version: ptr.To("1.0.0")},
+		Architecture: ptr.To(v1beta1constants.ArchitectureAMD64),
+	}
+}
+
+// cloudProfile returns the garden's CloudProfile of the shoot.
+func cloudProfile() *gardencorev1beta1.CloudProfile {
+	return &gardencorev1beta1.CloudProfile{
+		ObjectMeta: metav1.ObjectMeta{Name: cloudProfileName},
+		Spec:       gardencorev1beta1.CloudProfileSpec{Type: provider, Regions: []gardencorev1beta1.Region{{Name: region}}},
+	}
+}
+
+// now is the current time as the API server stores it.
+func now() *metav1.Time {
+	return ptr.To(metav1.NewTime(time.Now().UTC().Truncate(time.Second)))
+}
+
+// nodeReady says whether the node's kubelet reports it as ready.
+func nodeReady(node *corev1.Node) bool {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

@@ -1,0 +1,175 @@
+package gardenlet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	"github.com/gardener/gardener/pkg/utils/flow"
+	gardenerutils "github.com/gardener/gardener/pkg/utils/gardener"
+	"github.com/gardener/gardener/pkg/utils/retry"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
+)
+
+// machineTimeout bounds how long a machine may take from being started until its node is ready.
+const machineTimeout = 3 * time.Minute
+
+// workers stands in for the Worker resource, the extension that reconciles it, and machine-controller-manager: the
+// machines are there, and they are started and stopped instead of created and deleted.
+type workers struct {
+	shoot    client.Client
+	machines []Machine
+	agent    gardener.NodeAgent
+	labels   func(secretName string) map[string]string
+	// secretName returns the name of the pool's operating system config Secret; it is known once the configs are deployed.
+	secretName func() string
+}
+
+func (g *Gardenlet) workers(o *shootOperation) workers {
+	pool := o.Shoot.GetInfo().Spec.Provider.Workers[0]
+	return workers{
+		shoot:    o.ShootClientSet.Client(),
+		machines: g.Machines,
+		agent: gardener.NodeAgent{
+			Binary:            g.NodeAgentBinary,
+			Kubeconfig:        g.ShootKubeconfig,
+			KubernetesVersion: o.Shoot.GetInfo().Spec.Kubernetes.Version,
+		},
+		labels: func(secretName string) map[string]string {
+			return gardenerutils.NodeLabelsForWorkerPool(pool, false, secretName, region)
+		},
+		secretName: func() string {
+			configs := o.Shoot.Components.Extensions.OperatingSystemConfig.WorkerPoolNameToOperatingSystemConfigsMap()
+			return configs[pool.Name].Original.GardenerNodeAgentSecretName
+		},
+	}
+}
+
+// deploy starts the machines that do not run, labels their nodes as members of the pool, and installs gardener-node-agent
+// on them. On a real machine the labels come with the kubelet's configuration and the agent with the user data.
+func (w workers) deploy(ctx context.Context) error {
+	return w.forEach(ctx, func(ctx context.Context, machine Machine) error {
+		err := w.shoot.Get(ctx, client.ObjectKey{Name: machine.Name()}, &corev1.Node{})
+		if apierrors.IsNotFound(err) {
+			err = machine.StartMachine(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if err := w.labelNode(ctx, machine.Name()); err != nil {
+			return err
+		}
+		agent := w.agent
+		agent.SecretName = w.secretName()
+		return agent.Install(ctx, machine)
+	})
+}
+
+// labelNode waits until the kubelet has registered the node and sets the pool's labels.
+func (w workers) labelNode(ctx context.Context, name string) error {
+	err := retry.UntilTimeout(ctx, pollInterval, machineTimeout, func(ctx context.Context) (bool, error) {
+		node := &corev1.Node{}
+		if err := w.shoot.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+			return retry.MinorError(err)
+		}
+		patch := client.MergeFrom(node.DeepCopy())
+		for key, value := range w.labels(w.secretName()) {
+			metav1.SetMetaDataLabel(&node.ObjectMeta, key, value)
+		}
+		if err := w.shoot.Patch(ctx, node, patch); err != nil {
+			return retry.MinorError(err)
+		}
+		return retry.Ok()
+	})
+	if err != nil {
+		return fmt.Errorf("the kubelet has not registered its node after %s: %w", machineTimeout, err)
+	}
+	return nil
+}
+
+// wait returns when every machine's node is ready.
+func (w workers) wait(ctx context.Context) error {
+	return w.forEach(ctx, func(ctx context.Context, machine Machine) error {
+		err := retry.UntilTimeout(ctx, pollInterval, machineTimeout, func(ctx context.Context) (bool, error) {
+			node := &corev1.Node{}
+			if err := w.shoot.Get(ctx, client.ObjectKey{Name: machine.Name()}, node); err != nil {
+				return retry.MinorError(err)
+			}
+			if !nodeReady(node) {
+				return retry.MinorError(errors.New("its kubelet does not report Ready"))
+			}
+			return retry.Ok()
+		})
+		if err != nil {
+			return fmt.Errorf("node is not ready after %s: %w", machineTimeout, err)
+		}
+		return nil
+	})
+}
+
+// destroy stops the machines and deletes their nodes, as machine-controller-manager does. No pod outlives that: those
+// that were bound to a machine are removed at once, which Kubernetes' pod garbage collector would do a minute later.
+func (w workers) destroy(ctx context.Context) error {
+	return w.forEach(ctx, func(ctx context.Context, machine Machine) error {
+		if err := machine.StopMachine(ctx); err != nil {
+			return err
+		}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: machine.Name()}}
+		if err := w.shoot.Delete(ctx, node); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete the node: %w", err)
+		}
+		return w.removePods(ctx, machine.Name())
+	})
+}
+
+func (w workers) removePods(ctx context.Context, node string) error {
+	pods := &corev1.PodList{}
+	if err := w.shoot.List(ctx, pods, client.MatchingFields{"spec.nodeName": node}); err != nil {
+		return fmt.Errorf("list the pods of the node: %w", err)
+	}
+	for _, pod := range pods.Items {
+		if err := w.shoot.Delete(ctx, &pod, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("remove pod %s: %w", client.ObjectKeyFromObject(&pod), err)
+		}
+	}
+	return nil
+}
+
+// waitCleanup returns when no node of the pool is left.
+func (w workers) waitCleanup(ctx context.Context) error {
+	err := retry.UntilTimeout(ctx, pollInterval, machineTimeout, func(ctx context.Context) (bool, error) {
+		nodes := &corev1.NodeList{}
+		if err := w.shoot.List(ctx, nodes, client.HasLabels{v1beta1constants.LabelWorkerPool}); err != nil {
+			return retry.MinorError(err)
+		}
+		if len(nodes.Items) > 0 {
+			return retry.MinorError(fmt.Errorf("node %s still exists", nodes.Items[0].Name))
+		}
+		return retry.Ok()
+	})
+	if err != nil {
+		return fmt.Errorf("machines are not gone after %s: %w", machineTimeout, err)
+	}
+	return nil
+}
+
+// forEach calls the function for all machines at the same time. Its error names the machines that failed.
+func (w workers) forEach(ctx context.Context, do func(context.Context, Machine) error) error {
+	fns := make([]flow.TaskFn, 0, len(w.machines))
+	for _, machine := range w.machines {
+		fns = append(fns, func(ctx context.Context) error {
+			if err := do(ctx, machine); err != nil {
+				return fmt.Errorf("machine %s: %w", machine.Name(), err)
+			}
+			return nil
+		})
+	}
+	return flow.Parallel(fns...)(ctx)
+}
