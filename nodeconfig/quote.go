@@ -57,19 +57,19 @@ func unquoteWord(line string) (word, rest string, err error) {
 	var text strings.Builder
 	for line != "" {
 		c := line[0]
-		switch {
-		case c == '"':
+		switch c {
+		case '"':
 			if rest = line[1:]; rest != "" && rest[0] != ' ' {
 				return "", "", errors.New("a quoted word must be followed by a space")
 			}
 			return text.String(), rest, nil
-		case c == '%' || c == '$':
+		case '%', '$':
 			if !strings.HasPrefix(line[1:], string(c)) {
 				return "", "", fmt.Errorf("a single %q would be expanded", c)
 			}
 			text.WriteByte(c)
 			line = line[2:]
-		case c == '\\':
+		case '\\':
 			unescaped, length, err := unescape(line)
 			if err != nil {
 				return "", "", err

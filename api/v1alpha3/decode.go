@@ -8,15 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // ErrEmpty says that there was nothing to decode. Callers test for it with errors.Is.
 var ErrEmpty = errors.New("is empty")
 
 // DecodeConfig decodes the providerConfig of an Extension, JSON or YAML. It is strict: unknown, wrongly cased and
-// duplicate fields, values of a wrong type and another apiVersion or kind are errors that name the field's path. It
-// neither defaults nor validates: SetDefaults and Validate do.
+// duplicate fields, values of a wrong type and another apiVersion or kind are errors that name the field's path;
+// apiVersion and kind may be missing. It neither defaults nor validates: SetDefaults and Validate do.
 func DecodeConfig(raw []byte) (*RegistryConfig, error) {
 	config := &RegistryConfig{}
 	if err := decode(raw, strictDecoder, "RegistryConfig", config); err != nil {
@@ -52,14 +51,8 @@ func decode(raw []byte, decoder runtime.Decoder, kind string, into runtime.Objec
 	if errs := checkTypes(raw, into); len(errs) > 0 {
 		return fmt.Errorf("cannot decode %s: %w", kind, errs.ToAggregate())
 	}
-	gvk := SchemeGroupVersion.WithKind(kind)
-	_, decoded, err := decoder.Decode(raw, &gvk, into)
-	if err != nil {
+	if err := runtime.DecodeInto(decoder, raw, into); err != nil {
 		return fmt.Errorf("cannot decode %s: %w", kind, err)
-	}
-	if *decoded != gvk {
-		return fmt.Errorf("cannot decode %s: %w", kind,
-			field.NotSupported(field.NewPath("kind"), decoded.String(), []string{gvk.String()}))
 	}
 	return nil
 }

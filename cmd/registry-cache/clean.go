@@ -28,7 +28,7 @@ func newCleanCommand(std streams) *cobra.Command {
 			if err != nil {
 				return environmentError{fmt.Errorf("cannot open the node's root directory (--root): %w", err)}
 			}
-			defer directory.Close()
+			defer func() { _ = directory.Close() }()
 			systemd, err := cleaner.Connect(root)
 			if err != nil {
 				return environmentError{err}

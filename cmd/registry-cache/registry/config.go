@@ -22,7 +22,7 @@ func Load(file string) (*configuration.Configuration, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration: %w", err)
 	}
-	defer content.Close()
+	defer func() { _ = content.Close() }()
 	config, err := configuration.Parse(content)
 	if err != nil {
 		return nil, fmt.Errorf("cannot parse the configuration %s: %w", file, err)

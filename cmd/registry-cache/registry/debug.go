@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -20,12 +21,12 @@ type debugServer struct {
 
 // startDebugServer serves /debug/health and /debug/vars, which distribution and expvar register with
 // http.DefaultServeMux, and the metrics. It listens when it returns. Without an address it does nothing.
-func startDebugServer(config configuration.Debug) (*debugServer, error) {
+func startDebugServer(ctx context.Context, config configuration.Debug) (*debugServer, error) {
 	debug := &debugServer{failed: make(chan error, 1)}
 	if config.Addr == "" {
 		return debug, nil
 	}
-	listener, err := net.Listen("tcp", config.Addr)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", config.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the debug server: %w", err)
 	}

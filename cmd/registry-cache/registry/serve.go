@@ -43,9 +43,9 @@ func Serve(ctx context.Context, config *configuration.Configuration, log io.Writ
 	if err != nil || instance == nil {
 		return err
 	}
-	debug, err := startDebugServer(config.HTTP.Debug)
+	debug, err := startDebugServer(ctx, config.HTTP.Debug)
 	if err != nil {
-		return errors.Join(&StartError{err}, shutdown(instance, drain))
+		return errors.Join(&StartError{err}, shutdown(ctx, instance, drain))
 	}
 	defer debug.Close()
 
@@ -53,12 +53,12 @@ func Serve(ctx context.Context, config *configuration.Configuration, log io.Writ
 	go func() { served <- instance.ListenAndServe() }()
 	select {
 	case err := <-served:
-		return errors.Join(&StartError{err}, shutdown(instance, drain))
+		return errors.Join(&StartError{err}, shutdown(ctx, instance, drain))
 	case err := <-debug.failed:
-		return errors.Join(fmt.Errorf("the debug server ended: %w", err), shutdown(instance, drain))
+		return errors.Join(fmt.Errorf("the debug server ended: %w", err), shutdown(ctx, instance, drain))
 	case <-ctx.Done():
 		logrus.Infof("stopping: running requests may go on for %s", drain)
-		return shutdown(instance, drain)
+		return shutdown(ctx, instance, drain)
 	}
 }
 
@@ -97,8 +97,9 @@ func create(ctx context.Context, config *configuration.Configuration) (instance 
 	return instance, nil
 }
 
-func shutdown(instance *registry.Registry, drain time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), drain)
+// shutdown also works when ctx has ended.
+func shutdown(ctx context.Context, instance *registry.Registry, drain time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
 	err := instance.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {

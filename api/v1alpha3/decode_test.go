@@ -1,0 +1,117 @@
+package v1alpha3_test
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+)
+
+const header = `"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig"`
+
+// everyField is what users of gardener-extension-registry-cache write.
+const everyField = `{` + header + `,"caches":[` +
+	`{"upstream":"docker.io"},` +
+	`{"upstream":"ghcr.io","remoteURL":"https://ghcr.io","volume":{"size":"100Gi","storageClassName":"premium"},"garbageCollection":{"ttl":"24h0m0s"}}]}`
+
+func TestDecodeConfig(t *testing.T) {
+	config, err := v1alpha3.DecodeConfig([]byte(everyField))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(config.Caches) != 2 {
+		t.Fatalf("got %d caches, want 2", len(config.Caches))
+	}
+	first, second := config.Caches[0], config.Caches[1]
+	if first.Upstream != "docker.io" || first.RemoteURL != nil || first.Volume != nil || first.GarbageCollection != nil {
+		t.Errorf("decoding sets fields that are not given: %+v", first)
+	}
+	if *second.RemoteURL != "https://ghcr.io" || second.Volume.Size.String() != "100Gi" ||
+		*second.Volume.StorageClassName != "premium" || second.GarbageCollection.TTL.Duration != 24*time.Hour {
+		t.Errorf("decoding loses fields: %+v", second)
+	}
+	encoded, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want any
+	if err := errors.Join(json.Unmarshal(encoded, &got), json.Unmarshal([]byte(everyField), &want)); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("encoding is not the inverse of decoding:\ngot  %s\nwant %s", encoded, everyField)
+	}
+}
+
+func TestDecodeConfigReadsYAML(t *testing.T) {
+	config, err := v1alpha3.DecodeConfig([]byte(
+		"apiVersion: registry.extensions.gardener.cloud/v1alpha3\nkind: RegistryConfig\ncaches:\n- upstream: quay.io\n"))
+	if err != nil || config.Caches[0].Upstream != "quay.io" {
+		t.Fatalf("got %+v, %v", config, err)
+	}
+}
+
+func TestDecodeConfigNamesThePathOfEachMistake(t *testing.T) {
+	cache := func(fields string) string {
+		return `{` + header + `,"caches":[{"upstream":"a.test"},{` + fields + `}]}`
+	}
+	for name, test := range map[string]struct {
+		raw  string
+		want []string
+	}{
+		"unknown field":        {cache(`"upstream":"b.test","upstrem":"x"`), []string{`unknown field "caches[1].upstrem"`}},
+		"unknown field at top": {`{` + header + `,"cache":[]}`, []string{`unknown field "cache"`}},
+		"unsupported field":    {cache(`"http":{"tls":true}`), []string{`unknown field "caches[1].http"`}},
+		"wrong case":           {cache(`"remoteUrl":"x"`), []string{`unknown field "caches[1].remoteUrl"`}},
+		"duplicate field":      {cache(`"upstream":"b.test","upstream":"c.test"`), []string{`duplicate field "caches[1].upstream"`}},
+		"no duration":          {cache(`"garbageCollection":{"ttl":"7d"}`), []string{`caches[1].garbageCollection.ttl`, `7d`}},
+		"duration as number":   {cache(`"garbageCollection":{"ttl":7}`), []string{`caches[1].garbageCollection.ttl`}},
+		"no quantity":          {cache(`"volume":{"size":"ten"}`), []string{`caches[1].volume.size`, `ten`}},
+		"number for a string":  {cache(`"upstream":5`), []string{`caches[1].upstream`}},
+		"string for an object": {cache(`"volume":"10Gi"`), []string{`caches[1].volume`, `must be an object`}},
+		"object for a list":    {`{` + header + `,"caches":{}}`, []string{`caches`, `must be a list`}},
+		"two mistakes": {cache(`"volume":{"size":"x"},"garbageCollection":{"ttl":"y"}`),
+			[]string{`caches[1].volume.size`, `caches[1].garbageCollection.ttl`}},
+		"other version": {`{"apiVersion":"registry.extensions.gardener.cloud/v1","kind":"RegistryConfig"}`,
+			[]string{`registry.extensions.gardener.cloud/v1`}},
+		"other kind":            {`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryStatus"}`, []string{`RegistryStatus`}},
+		"no JSON":               {`{`, []string{`cannot decode RegistryConfig`}},
+		"empty":                 {``, []string{`RegistryConfig is empty`}},
+		"null":                  {`null`, []string{`RegistryConfig is empty`}},
+		"a list where a string": {cache(`"remoteURL":["https://x"]`), []string{`caches[1].remoteURL`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config, err := v1alpha3.DecodeConfig([]byte(test.raw))
+			if err == nil {
+				t.Fatalf("accepted %s as %+v", test.raw, config)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q does not say %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestDecodeStatus(t *testing.T) {
+	status, err := v1alpha3.DecodeStatus([]byte(`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryStatus",` +
+		`"caches":[{"upstream":"docker.io","endpoint":"http://10.0.0.1:5000","remoteURL":"https://registry-1.docker.io","caSecretName":"later"}]}`))
+	if err != nil {
+		t.Fatalf("a status with a field of a newer version is refused: %v", err)
+	}
+	want := v1alpha3.RegistryCacheStatus{Upstream: "docker.io", Endpoint: "http://10.0.0.1:5000", RemoteURL: "https://registry-1.docker.io"}
+	if len(status.Caches) != 1 || status.Caches[0] != want {
+		t.Errorf("got %+v, want %+v", status.Caches, want)
+	}
+	if _, err := v1alpha3.DecodeStatus(nil); !errors.Is(err, v1alpha3.ErrEmpty) {
+		t.Errorf("no status gives %v, want ErrEmpty", err)
+	}
+	if _, err := v1alpha3.DecodeStatus([]byte(everyField)); err == nil {
+		t.Error("a RegistryConfig is accepted as a status")
+	}
+}

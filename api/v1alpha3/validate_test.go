@@ -1,0 +1,102 @@
+package v1alpha3_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+)
+
+// longHost is a host name of 253 characters, the longest there is.
+var longHost = strings.Repeat(strings.Repeat("a", 62)+".", 4)[:252] + "a"
+
+func validate(caches ...v1alpha3.RegistryCache) string {
+	err := v1alpha3.Validate(&v1alpha3.RegistryConfig{Caches: caches}).ToAggregate()
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func TestValidateUpstream(t *testing.T) {
+	for _, upstream := range []string{
+		"docker.io", "localhost", "localhost:5000", "registry-1.docker.io:443", "a.b-c", "1.2.3.4", "1.2.3.4:5000",
+		"[::1]", "[2001:db8::1]:5000", "a:65535", "1password.test", longHost,
+	} {
+		if got := validate(v1alpha3.RegistryCache{Upstream: upstream}); got != "" {
+			t.Errorf("%q is refused: %s", upstream, got)
+		}
+	}
+	for _, upstream := range []string{
+		"", " ", "https://docker.io", "docker.io/library", "docker.io/", "Docker.io", "-a.test", "a-.test", "a..test", ".", "..",
+		"a_b.test", "a.test:", "a.test:0", "a.test:65536", "a.test:05000", "a.test:http", "a.test:1:2", "a.test,b", "a b", "a\n", "a\x00",
+		"$(id)", "`id`", "a;b", "a|b", "a'b", `a"b`, `a\b`, "a*", "a%b", "user@a.test", "a.test?x", "a.test#x", "é.test",
+		"1.2.3.256", "1.2.3", "01.2.3.4", "::1", "[::1", "[::1]x", "[::1]:", "[fe80::1%eth0]", "[0::1]", "[::A]", "[1.2.3.4]:", "[]", ":5000",
+		longHost + "a", longHost + ":5000", strings.Repeat("a", 64) + ".test" + strings.Repeat(".a", 120),
+	} {
+		if got := validate(v1alpha3.RegistryCache{Upstream: upstream}); !strings.Contains(got, "caches[0].upstream") {
+			t.Errorf("%q: got %q, want a mistake at caches[0].upstream", upstream, got)
+		}
+	}
+}
+
+func TestValidateRemoteURL(t *testing.T) {
+	for _, url := range []string{"https://a.test", "http://a.test:5000", "https://[::1]:5000", "http://10.0.0.1"} {
+		if got := validate(v1alpha3.RegistryCache{Upstream: "a.test", RemoteURL: &url}); got != "" {
+			t.Errorf("%q is refused: %s", url, got)
+		}
+	}
+	for _, url := range []string{
+		"", "a.test", "//a.test", "ftp://a.test", "https://", "https:a.test", "https://a.test/", "https://a.test/v2", "https://a.test?x=1",
+		"https://a.test?", "https://a.test#x", "https://a.test#", "HTTPS://a.test", "https://A.test", "https://user@a.test",
+		"https://user:secret@a.test", "https://a.test:0", "https://a.test:", "https://a b", "https://a,b", "https://$(id)", "https://a%41", "https://a\"b",
+		"https://a.test\n", "https://a'b", "https://a;b", "https://[fe80::1%25eth0]", "https://999.1.1.1",
+	} {
+		got := validate(v1alpha3.RegistryCache{Upstream: "a.test", RemoteURL: &url})
+		if !strings.Contains(got, "caches[0].remoteURL") {
+			t.Errorf("%q: got %q, want a mistake at caches[0].remoteURL", url, got)
+		}
+		if strings.Contains(got, "secret") {
+			t.Errorf("the message repeats a password: %s", got)
+		}
+	}
+}
+
+func TestValidateNamesTheFieldOfEachMistake(t *testing.T) {
+	good := v1alpha3.RegistryCache{Upstream: "a.test"}
+	volume := func(size, class string) v1alpha3.RegistryCache {
+		cache := v1alpha3.RegistryCache{Upstream: "b.test", Volume: &v1alpha3.Volume{Size: new(resource.MustParse(size))}}
+		if class != "-" {
+			cache.Volume.StorageClassName = &class
+		}
+		return cache
+	}
+	for name, test := range map[string]struct {
+		caches []v1alpha3.RegistryCache
+		want   string
+	}{
+		"no cache":            {nil, "caches: Required value"},
+		"duplicate":           {[]v1alpha3.RegistryCache{good, {Upstream: "b.test"}, good}, `caches[2].upstream: Duplicate value: "a.test"`},
+		"same host, no clash": {[]v1alpha3.RegistryCache{good, {Upstream: "a.test:5000"}}, ""},
+		"size 0":              {[]v1alpha3.RegistryCache{good, volume("0", "-")}, "caches[1].volume.size"},
+		"negative size":       {[]v1alpha3.RegistryCache{good, volume("-1Gi", "-")}, "caches[1].volume.size"},
+		"small size":          {[]v1alpha3.RegistryCache{good, volume("1m", "-")}, ""},
+		"class":               {[]v1alpha3.RegistryCache{good, volume("1Gi", "fast.ssd")}, ""},
+		"empty class":         {[]v1alpha3.RegistryCache{good, volume("1Gi", "")}, "caches[1].volume.storageClassName"},
+		"class with space":    {[]v1alpha3.RegistryCache{good, volume("1Gi", "a b")}, "caches[1].volume.storageClassName"},
+		"ttl 0":               {[]v1alpha3.RegistryCache{{Upstream: "a.test", GarbageCollection: &v1alpha3.GarbageCollection{}}}, ""},
+		"negative ttl": {[]v1alpha3.RegistryCache{good, {Upstream: "b.test",
+			GarbageCollection: &v1alpha3.GarbageCollection{TTL: metav1.Duration{Duration: -time.Second}}}}, "caches[1].garbageCollection.ttl"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := validate(test.caches...)
+			if (test.want == "") != (got == "") || !strings.Contains(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
