@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -48,14 +47,17 @@ func Output(ctx context.Context, argv ...string) (string, error) {
 // Run runs a command that was made for ctx and returns its standard output. A failure is an *Error.
 func Run(ctx context.Context, cmd exec.Cmd) (string, error) {
 	out, err := exec.Output(cmd)
-	if err == nil {
-		return string(out), nil
+	return string(out), Explain(ctx, err)
+}
+
+// Explain returns the *Error for an error of kind's packages that a failed command caused, whose own text leaves the
+// command's output out; any other error as it is.
+func Explain(ctx context.Context, err error) error {
+	failed := exec.RunErrorForError(err)
+	if failed == nil {
+		return err
 	}
-	var failed *exec.RunError
-	if !errors.As(err, &failed) {
-		return string(out), err
-	}
-	return string(out), &Error{RunError: failed, Cause: context.Cause(ctx)}
+	return &Error{RunError: failed, Cause: context.Cause(ctx)}
 }
 
 // Tail returns the last n lines of text, without surrounding white space.

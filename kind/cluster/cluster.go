@@ -1,0 +1,150 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kind "sigs.k8s.io/kind/pkg/cluster"
+	"sigs.k8s.io/kind/pkg/cluster/constants"
+	"sigs.k8s.io/kind/pkg/log"
+
+	"github.com/gardener-extensions/registry-cache/kind/command"
+)
+
+const pollInterval = 300 * time.Millisecond
+
+// Cluster is a kind cluster. Its methods may be used concurrently.
+type Cluster struct {
+	name     string
+	stock    bool
+	provider *kind.Provider
+	nodes    []*Node
+	rest     *rest.Config
+	client   client.Client
+	internal []byte
+}
+
+// Load returns the cluster that Ensure created, for looking at it: nothing is verified or changed. The kubeconfig file
+// must be there.
+func Load(_ context.Context, name, kubeconfig string) (*Cluster, error) {
+	c, err := find(name)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.nodes) == 0 {
+		return nil, fmt.Errorf("cluster %s does not exist: bring the testbed up first", name)
+	}
+	return c, c.connect(kubeconfig)
+}
+
+func newProvider() *kind.Provider {
+	// Progress and errors are reported by us.
+	return kind.NewProvider(kind.ProviderWithDocker(), kind.ProviderWithLogger(log.NoopLogger{}))
+}
+
+// find returns the cluster with the nodes that exist, running or not; without a connection.
+func find(name string) (*Cluster, error) {
+	c := &Cluster{name: name, provider: newProvider()}
+	found, err := c.provider.ListInternalNodes(name)
+	if err != nil {
+		return nil, fmt.Errorf("listing the nodes of cluster %s: %w", name, command.Explain(context.Background(), err))
+	}
+	for _, n := range found {
+		role, err := n.Role()
+		if err != nil {
+			return nil, fmt.Errorf("role of node %s: %w", n, command.Explain(context.Background(), err))
+		}
+		c.nodes = append(c.nodes, &Node{kind: n, cluster: c, controlPlane: role == constants.ControlPlaneNodeRoleValue})
+	}
+	slices.SortFunc(c.nodes, func(a, b *Node) int { return cmp.Compare(a.Name(), b.Name()) })
+	return c, nil
+}
+
+// connect reads the kubeconfig file.
+func (c *Cluster) connect(kubeconfig string) error {
+	data, err := os.ReadFile(kubeconfig)
+	if err != nil {
+		return fmt.Errorf("kubeconfig of cluster %s: %w", c.name, err)
+	}
+	if c.rest, err = clientcmd.RESTConfigFromKubeConfig(data); err != nil {
+		return fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
+	}
+	c.rest.QPS, c.rest.Burst = 100, 200 // we are alone
+	if c.client, err = client.New(c.rest, client.Options{}); err != nil {
+		return fmt.Errorf("client for cluster %s: %w", c.name, err)
+	}
+	c.internal, err = internalKubeconfig(data, c.ControlPlane().Name())
+	return err
+}
+
+// exportKubeconfig writes the kubeconfig file anew. kind would merge into what is there, and gives up where the lock
+// file of a killed process lies.
+func (c *Cluster) exportKubeconfig(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	text, err := c.provider.KubeConfig(c.name, false)
+	if err != nil {
+		return fmt.Errorf("kubeconfig of cluster %s: %w", c.name, command.Explain(context.Background(), err))
+	}
+	temp := path + ".new"
+	if err := os.WriteFile(temp, []byte(text), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temp, path)
+}
+
+// internalKubeconfig returns a kubeconfig for use inside of Docker's network: the API server by its node's name.
+func internalKubeconfig(external []byte, controlPlane string) ([]byte, error) {
+	config, err := clientcmd.Load(external)
+	if err != nil {
+		return nil, fmt.Errorf("decoding the kubeconfig: %w", err)
+	}
+	for _, server := range config.Clusters {
+		server.Server = "https://" + controlPlane + ":6443"
+	}
+	return clientcmd.Write(*config)
+}
+
+// Name is the name of the kind cluster.
+func (c *Cluster) Name() string { return c.name }
+
+// Nodes returns all nodes, the control plane first, then by name.
+func (c *Cluster) Nodes() []*Node {
+	return append([]*Node{c.ControlPlane()}, c.Workers()...)
+}
+
+// ControlPlane returns the one control plane node.
+func (c *Cluster) ControlPlane() *Node {
+	return c.nodes[max(0, slices.IndexFunc(c.nodes, func(n *Node) bool { return n.controlPlane }))]
+}
+
+// Workers returns the nodes beside the control plane, by name: none for a cluster of one node.
+func (c *Cluster) Workers() []*Node {
+	return slices.DeleteFunc(slices.Clone(c.nodes), func(n *Node) bool { return n.controlPlane })
+}
+
+// RESTConfig gives access from this machine, as cluster administrator. Callers may change their copy.
+func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.rest) }
+
+// InternalKubeconfig gives access as cluster administrator from containers on Docker's kind network and from pods, which
+// know the control plane by its node's name.
+func (c *Cluster) InternalKubeconfig() []byte { return slices.Clone(c.internal) }
+
+func (c *Cluster) node(name string) *Node {
+	for _, n := range c.nodes {
+		if n.Name() == name {
+			return n
+		}
+	}
+	return nil
+}
+

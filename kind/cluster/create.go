@@ -1,0 +1,91 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	kind "sigs.k8s.io/kind/pkg/cluster"
+	"sigs.k8s.io/kind/pkg/exec"
+
+	"github.com/gardener-extensions/registry-cache/kind/command"
+)
+
+const (
+	createTimeout = 8 * time.Minute
+	// abortTimeout is the time that kind has to notice that its containers are gone.
+	abortTimeout = time.Minute
+	// createOutput is how many lines of a failed kubeadm are shown.
+	createOutput = 30
+)
+
+// create runs kind, which removes the containers again if it fails. kind takes no context: when ctx ends, its containers
+// are removed under it until it gives up.
+func create(ctx context.Context, config Config) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, createTimeout, fmt.Errorf("kind did not create it in %s", createTimeout))
+	defer cancel()
+
+	scratch, err := os.MkdirTemp("", "kubeconfig-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+
+	kindConfig := KindConfig(config)
+	done := make(chan error, 1)
+	go func() {
+		done <- newProvider().Create(config.Name,
+			kind.CreateWithV1Alpha4Config(kindConfig),
+			kind.CreateWithKubeconfigPath(filepath.Join(scratch, "kubeconfig")),
+			kind.CreateWithDisplayUsage(false),
+			kind.CreateWithDisplaySalutation(false))
+	}()
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		abort(ctx, config.Name, done)
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("creating cluster %s: %w", config.Name, withOutput(err))
+	}
+	return markCreated(ctx, config.Name, fingerprint(kindConfig))
+}
+
+// abort removes the cluster's containers again and again, until kind has returned and nothing can come any more.
+func abort(ctx context.Context, name string, done <-chan error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
+	defer cancel()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for running := true; running; {
+		_ = Delete(ctx, name)
+		select {
+		case <-done:
+			running = false
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+	_ = Delete(ctx, name)
+}
+
+func markCreated(ctx context.Context, name, fingerprint string) error {
+	c, err := find(name)
+	if err != nil {
+		return err
+	}
+	return c.ControlPlane().WriteFile(ctx, createdMarker, 0o644, []byte(fingerprint))
+}
+
+// withOutput adds the end of the failed command's output, which kind's errors leave out.
+func withOutput(err error) error {
+	failed := exec.RunErrorForError(err)
+	if failed == nil {
+		return err
+	}
+	return fmt.Errorf("%w:\n%s", err, command.Tail(string(failed.Output), createOutput))
+}

@@ -1,0 +1,111 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+)
+
+// createdMarker lies on the control plane once kind has finished, with the fingerprint of what it was told. It goes with
+// the container.
+const createdMarker = "/kind/registry-cache-testbed"
+
+// Ensure returns the cluster that the configuration describes. One that exists is verified, and repaired where that is
+// possible: it is built again if a container is missing or dead, if it was created half or from another configuration,
+// or if its API or nodes do not become ready in a bounded time. Clusters of different names may be ensured in parallel.
+//
+// When the context ends, what was created so far is removed before Ensure returns. A killed process leaves containers
+// with kind's label only, which Delete and the next Ensure find.
+func Ensure(ctx context.Context, config Config) (*Cluster, error) {
+	if err := EnsureNetwork(ctx); err != nil {
+		return nil, err
+	}
+	reason, err := inspect(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	if reason == "" {
+		c, err := complete(ctx, config)
+		if err == nil {
+			progress.Note(ctx, "%s kept", config.Name)
+			return c, nil
+		}
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		reason = err.Error()
+	}
+
+	if reason != absent {
+		progress.Note(ctx, "%s rebuilt: %s", config.Name, reason)
+		if err := Delete(ctx, config.Name); err != nil {
+			return nil, err
+		}
+	}
+	if err := create(ctx, config); err != nil {
+		return nil, err
+	}
+	c, err := complete(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", config.Name, err)
+	}
+	progress.Note(ctx, "%s ready", config.Name)
+	return c, nil
+}
+
+// complete brings everything that kind leaves out up to date and waits until the cluster can be used. It does the same
+// for a new cluster and for one that exists, perhaps with nodes that were stopped or restarted.
+func complete(ctx context.Context, config Config) (*Cluster, error) {
+	c, err := find(config.Name)
+	if err != nil {
+		return nil, err
+	}
+	c.stock = config.StockImage
+	if err := c.exportKubeconfig(config.Kubeconfig); err != nil {
+		return nil, err
+	}
+	if err := c.connect(config.Kubeconfig); err != nil {
+		return nil, err
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	for _, n := range c.nodes {
+		group.Go(func() error { return n.trust(groupCtx, config.CA) })
+	}
+	group.Go(func() error { return c.waitForAPI(groupCtx) })
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if err := c.startStopped(ctx); err != nil {
+		return nil, err
+	}
+	if !c.stock {
+		if err := c.applyPodNetwork(ctx); err != nil {
+			return nil, err
+		}
+		if err := c.applyStorage(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return c, c.waitUntilUsable(ctx)
+}
+
+// startStopped starts the machines that StopMachine stopped and that nobody started again.
+func (c *Cluster) startStopped(ctx context.Context) error {
+	for _, n := range c.Workers() {
+		runs, err := n.kubeletRuns(ctx)
+		if err != nil {
+			return err
+		}
+		if runs {
+			continue
+		}
+		progress.Note(ctx, "%s started again", n.Name())
+		if err := n.StartMachine(ctx); err != nil {
+			return fmt.Errorf("starting %s again: %w", n.Name(), err)
+		}
+	}
+	return nil
+}

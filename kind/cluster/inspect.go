@@ -1,0 +1,87 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/gardener-extensions/registry-cache/kind/command"
+)
+
+// clusterLabel is what kind puts on each container of a cluster.
+const clusterLabel = "io.x-k8s.kind.cluster"
+
+// absent is the reason to build a cluster of which nothing exists.
+const absent = "it does not exist"
+
+// container is a line of docker ps.
+type container struct {
+	name, state string
+}
+
+// inspect returns why the cluster has to be built: absent, or what is wrong with the one that exists; empty if, as far as
+// can be seen from outside, there is nothing wrong.
+func inspect(ctx context.Context, config Config) (reason string, err error) {
+	found, err := containers(ctx, config.Name)
+	if err != nil {
+		return "", err
+	}
+	names := nodeNames(config)
+	if reason := assess(found, names); reason != "" {
+		return reason, nil
+	}
+	c, err := find(config.Name)
+	if err != nil {
+		return "", err
+	}
+	marker, err := c.node(names[0]).ReadFile(ctx, createdMarker)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "its creation was interrupted", nil
+	case err != nil && ctx.Err() == nil:
+		return command.Tail(err.Error(), 1), nil
+	case err != nil:
+		return "", err
+	case string(marker) != fingerprint(KindConfig(config)):
+		return "its configuration has changed", nil
+	}
+	return "", nil
+}
+
+// assess compares the containers that exist with the names of those that should.
+func assess(found []container, names []string) (reason string) {
+	if len(found) == 0 {
+		return absent
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(found, func(c container) bool { return c.name == name })
+		if i < 0 {
+			return name + " is missing"
+		}
+		if state := found[i].state; state != "running" {
+			return name + " is " + state
+		}
+	}
+	if len(found) != len(names) {
+		return fmt.Sprintf("it has %d nodes in place of %d", len(found), len(names))
+	}
+	return ""
+}
+
+// containers lists the cluster's containers, running or not.
+func containers(ctx context.Context, name string) ([]container, error) {
+	out, err := command.Output(ctx, "docker", "ps", "--all", "--filter", "label="+clusterLabel+"="+name,
+		"--format", "{{.Names}} {{.State}}")
+	if err != nil {
+		return nil, fmt.Errorf("listing the containers of cluster %s: %w", name, err)
+	}
+	var found []container
+	for line := range strings.Lines(out) {
+		name, state, _ := strings.Cut(strings.TrimSpace(line), " ")
+		found = append(found, container{name, state})
+	}
+	return found, nil
+}

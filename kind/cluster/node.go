@@ -1,0 +1,120 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"sigs.k8s.io/kind/pkg/cluster/nodes"
+	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
+	"sigs.k8s.io/kind/pkg/exec"
+
+	"github.com/gardener-extensions/registry-cache/kind/command"
+)
+
+// Node is one machine of the cluster: a container that runs systemd, containerd and the kubelet. Its methods may be used
+// concurrently.
+type Node struct {
+	kind         nodes.Node
+	cluster      *Cluster
+	controlPlane bool
+}
+
+// Name is the name of the container and of the Node object.
+func (n *Node) Name() string { return n.kind.String() }
+
+// IP returns the node's IPv4 address on the network that all nodes and upstream registries share.
+func (n *Node) IP(ctx context.Context) (string, error) {
+	out, err := command.Output(ctx, "docker", "inspect", "--format",
+		`{{with index .NetworkSettings.Networks "`+NetworkName+`"}}{{.IPAddress}}{{end}}`, n.Name())
+	if err != nil {
+		return "", fmt.Errorf("address of %s: %w", n.Name(), err)
+	}
+	if ip := strings.TrimSpace(out); ip != "" {
+		return ip, nil
+	}
+	return "", fmt.Errorf("node %s has no address on the docker network %s: is it running?", n.Name(), NetworkName)
+}
+
+// Exec runs a program on the node, as root, and returns its standard output. The error of a failed program is a
+// *command.Error with argv and output.
+func (n *Node) Exec(ctx context.Context, argv ...string) (string, error) {
+	return n.run(ctx, nil, argv...)
+}
+
+func (n *Node) run(ctx context.Context, stdin io.Reader, argv ...string) (string, error) {
+	cmd := n.kind.CommandContext(ctx, argv[0], argv[1:]...)
+	if stdin != nil {
+		cmd.SetStdin(stdin)
+	}
+	out, err := command.Run(ctx, cmd)
+	if err != nil {
+		return out, fmt.Errorf("on %s: %w", n.Name(), err)
+	}
+	return out, nil
+}
+
+// Script runs bash -euo pipefail on the node with the given arguments as $1, $2 and so on, and returns its output.
+func (n *Node) Script(ctx context.Context, script string, args ...string) (string, error) {
+	return n.run(ctx, nil, append([]string{"bash", "-euo", "pipefail", "-c", script, "bash"}, args...)...)
+}
+
+// ReadFile returns a file's content. The error for a file that does not exist is fs.ErrNotExist.
+func (n *Node) ReadFile(ctx context.Context, path string) ([]byte, error) {
+	out, err := n.Exec(ctx, "cat", "--", path)
+	if err == nil {
+		return []byte(out), nil
+	}
+	var failed *exec.RunError
+	if errors.As(err, &failed) && bytes.Contains(failed.Output, []byte("No such file or directory")) {
+		return nil, &fs.PathError{Op: "read on " + n.Name(), Path: path, Err: fs.ErrNotExist}
+	}
+	return nil, err
+}
+
+// writeFile creates missing directories and replaces the file as a whole: a reader sees the old or the new content, also
+// after a crash.
+const writeFile = `
+mkdir -p -- "$(dirname -- "$1")"
+temp=$(mktemp -- "$1.XXXXXX")
+trap 'rm -f -- "$temp"' EXIT
+cat >"$temp"
+chmod -- "$2" "$temp"
+sync -- "$temp"
+mv -fT -- "$temp" "$1"
+`
+
+// WriteFile replaces a file, atomically, and creates the directories above it.
+func (n *Node) WriteFile(ctx context.Context, path string, mode fs.FileMode, data []byte) error {
+	_, err := n.run(ctx, bytes.NewReader(data),
+		"bash", "-euo", "pipefail", "-c", writeFile, "bash", path, fmt.Sprintf("%04o", mode.Perm()))
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}
+
+// LoadImage imports the images of an archive, as `docker save` writes it, into the node's containerd.
+func (n *Node) LoadImage(ctx context.Context, archive io.Reader) error {
+	if err := nodeutils.LoadImageArchive(n.kind, contextReader{ctx, archive}); err != nil {
+		return fmt.Errorf("loading an image into %s: %w", n.Name(), command.Explain(ctx, err))
+	}
+	return nil
+}
+
+// contextReader ends with the context: kind's function takes none, but stops with its input.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r contextReader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.r.Read(p)
+}

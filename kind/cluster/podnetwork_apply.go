@@ -1,0 +1,96 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// podCIDRTimeout is the time that the controller manager has to give each node its range of pod addresses.
+const podCIDRTimeout = 60 * time.Second
+
+// applyPodNetwork makes each node's CNI configuration and routes those of the ranges that the nodes have now. A node
+// that has joined again may have another range than before.
+func (c *Cluster) applyPodNetwork(ctx context.Context) error {
+	all, err := c.addresses(ctx)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, a := range all {
+		group.Go(func() error { return c.node(a.node).applyPodNetwork(ctx, a.podCIDR, routesOf(a.node, all)) })
+	}
+	return group.Wait()
+}
+
+// addresses waits until each Node object that exists has a range of pod addresses.
+func (c *Cluster) addresses(ctx context.Context) ([]address, error) {
+	var all []address
+	waiting := "the API server"
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, podCIDRTimeout, true, func(ctx context.Context) (bool, error) {
+		var list corev1.NodeList
+		if err := c.client.List(ctx, &list); err != nil {
+			waiting = err.Error()
+			return false, nil
+		}
+		all = nil
+		for _, node := range list.Items {
+			if node.Spec.PodCIDR == "" {
+				waiting = node.Name
+				return false, nil
+			}
+			if c.node(node.Name) != nil {
+				all = append(all, address{node: node.Name, podCIDR: node.Spec.PodCIDR})
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("waiting up to %s for the nodes' ranges of pod addresses (%s): %w", podCIDRTimeout, waiting, err)
+	}
+	// The engine knows a node's address at once; the Node object's is old for a while after the engine has restarted.
+	for i := range all {
+		if all[i].ip, err = c.node(all[i].node).IP(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func (n *Node) applyPodNetwork(ctx context.Context, podCIDR string, wanted []route) error {
+	config, err := conflist(podCIDR)
+	if err != nil {
+		return err
+	}
+	present, err := n.ReadFile(ctx, conflistPath)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if !bytes.Equal(present, config) {
+		if err := n.WriteFile(ctx, conflistPath, 0o644, config); err != nil {
+			return err
+		}
+	}
+
+	out, err := n.Exec(ctx, "ip", "-json", "route", "show", "proto", routeProtocol)
+	if err != nil {
+		return err
+	}
+	routes, err := parseRoutes(out)
+	if err != nil {
+		return err
+	}
+	for _, argv := range routeCommands(routes, wanted) {
+		if _, err := n.Exec(ctx, argv...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

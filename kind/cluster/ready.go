@@ -1,0 +1,134 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/kind/cluster/storage"
+)
+
+const (
+	// apiTimeout is what a control plane that the engine has just restarted may take.
+	apiTimeout    = 60 * time.Second
+	usableTimeout = 2 * time.Minute
+)
+
+// await polls until problem returns nothing; its last answer becomes part of the error.
+func await(ctx context.Context, what string, timeout time.Duration, problem func(ctx context.Context) string) error {
+	last := "not asked yet"
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, timeout, true, func(ctx context.Context) (bool, error) {
+		last = problem(ctx)
+		return last == "", nil
+	})
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("waiting up to %s for %s: %s: %w", timeout, what, last, err)
+	}
+	return nil
+}
+
+func (c *Cluster) waitForAPI(ctx context.Context) error {
+	api, err := discovery.NewDiscoveryClientForConfig(c.rest)
+	if err != nil {
+		return err
+	}
+	return await(ctx, "the API server of "+c.name, apiTimeout, func(ctx context.Context) string {
+		if _, err := api.RESTClient().Get().AbsPath("/readyz").DoRaw(ctx); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+// waitForNode waits until the Node object is there.
+func (c *Cluster) waitForNode(ctx context.Context, name string) error {
+	return await(ctx, "the Node object of "+name, usableTimeout, func(ctx context.Context) string {
+		if err := c.client.Get(ctx, client.ObjectKey{Name: name}, &corev1.Node{}); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+// waitForReadyNodes waits until the named nodes are Ready.
+func (c *Cluster) waitForReadyNodes(ctx context.Context, names ...string) error {
+	return await(ctx, "Ready nodes in "+c.name, usableTimeout, func(ctx context.Context) string {
+		var list corev1.NodeList
+		if err := c.client.List(ctx, &list); err != nil {
+			return err.Error()
+		}
+		return strings.Join(unreadyNodes(list.Items, names), ", ")
+	})
+}
+
+// unreadyNodes returns those names that have no Node object that is Ready.
+func unreadyNodes(list []corev1.Node, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.ContainsFunc(list, func(node corev1.Node) bool {
+			return node.Name == name && slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
+				return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+			})
+		})
+	})
+}
+
+// workloads are the cluster's own: without them no name resolves, no Service answers, no volume is provisioned.
+var (
+	deployments = []client.ObjectKey{
+		{Namespace: "kube-system", Name: "coredns"},
+		{Namespace: storage.Namespace, Name: storage.Provisioner},
+	}
+	daemonSets = []client.ObjectKey{{Namespace: "kube-system", Name: "kube-proxy"}}
+)
+
+// waitUntilUsable waits until all nodes are Ready and the cluster's own workloads run.
+func (c *Cluster) waitUntilUsable(ctx context.Context) error {
+	var names []string
+	for _, n := range c.nodes {
+		names = append(names, n.Name())
+	}
+	if err := c.waitForReadyNodes(ctx, names...); err != nil {
+		return err
+	}
+	return await(ctx, "the workloads of "+c.name, usableTimeout, func(ctx context.Context) string {
+		for _, key := range deployments {
+			var d appsv1.Deployment
+			if err := c.client.Get(ctx, key, &d); err != nil {
+				return err.Error()
+			}
+			if problem := rollout(key, d.Generation, d.Status.ObservedGeneration, *d.Spec.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas); problem != "" {
+				return problem
+			}
+		}
+		for _, key := range daemonSets {
+			var d appsv1.DaemonSet
+			if err := c.client.Get(ctx, key, &d); err != nil {
+				return err.Error()
+			}
+			// Right after a node has joined again, the number that is wanted lags behind.
+			if problem := rollout(key, d.Generation, d.Status.ObservedGeneration, int32(len(c.nodes)), d.Status.UpdatedNumberScheduled, d.Status.NumberAvailable); problem != "" {
+				return problem
+			}
+		}
+		return ""
+	})
+}
+
+// rollout returns what is not yet as wanted, or nothing.
+func rollout(key client.ObjectKey, generation, observed int64, wanted, updated, available int32) string {
+	if observed < generation || updated < wanted || available < wanted {
+		return fmt.Sprintf("%s has %d of %d pods available, %d updated", key, available, wanted, updated)
+	}
+	return ""
+}

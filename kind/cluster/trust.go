@@ -1,0 +1,44 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+)
+
+const (
+	trustedFile  = "/usr/local/share/ca-certificates/registry-cache-testbed.crt"
+	trustTimeout = time.Minute
+)
+
+// trust puts the certificate authority into the node's trust store. containerd, which reads the store once, is restarted
+// only if something has changed.
+func (n *Node) trust(ctx context.Context, ca []byte) error {
+	if len(ca) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, trustTimeout, fmt.Errorf("not done in %s", trustTimeout))
+	defer cancel()
+	present, err := n.ReadFile(ctx, trustedFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if bytes.Equal(present, ca) {
+		return nil
+	}
+	// The file is written last: if this is interrupted, it is done again.
+	staged := trustedFile + ".new.crt"
+	if err := n.WriteFile(ctx, staged, 0o644, ca); err != nil {
+		return err
+	}
+	const script = `mv -fT -- "$1" "$2"
+update-ca-certificates >/dev/null 2>&1 || { rm -f -- "$2"; update-ca-certificates; exit 1; }
+systemctl restart containerd.service || { rm -f -- "$2"; exit 1; }`
+	if _, err := n.Script(ctx, script, staged, trustedFile); err != nil {
+		return fmt.Errorf("making the node trust the testbed's certificate authority: %w", err)
+	}
+	return nil
+}
