@@ -41,7 +41,7 @@ func (e Extension) Deploy(ctx context.Context, seed kubernetes.Interface) error 
 	if err != nil {
 		return err
 	}
-	if err := apply(ctx, seed.Client(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: GardenNamespace}}); err != nil {
+	if err := EnsureGardenNamespace(ctx, seed.Client()); err != nil {
 		return err
 	}
 	reconciler := &controllerinstallation.Reconciler{

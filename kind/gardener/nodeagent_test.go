@@ -1,0 +1,128 @@
+package gardener
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const kubeconfig = `apiVersion: v1
+kind: Config
+clusters: [{name: shoot, cluster: {server: "https://shoot-control-plane:6443"}}]
+users: [{name: admin, user: {token: secret}}]
+contexts: [{name: shoot, context: {cluster: shoot, user: admin}}]
+current-context: shoot
+`
+
+var agent = NodeAgent{
+	Binary: []byte("a binary"), Kubeconfig: []byte(kubeconfig), SecretName: "gardener-node-agent-local-0123", KubernetesVersion: "v1.36.2",
+}
+
+// fakeNode has files and answers to sha256sum; it records what else is run.
+type fakeNode struct {
+	files    map[string][]byte
+	modes    map[string]fs.FileMode
+	commands []string
+}
+
+func newFakeNode() *fakeNode {
+	return &fakeNode{files: map[string][]byte{}, modes: map[string]fs.FileMode{}}
+}
+
+func (n *fakeNode) Name() string { return "shoot-worker" }
+
+func (n *fakeNode) Exec(_ context.Context, argv ...string) (string, error) {
+	if argv[0] != "sh" {
+		n.commands = append(n.commands, strings.Join(argv, " "))
+		return "", nil
+	}
+	var sums strings.Builder
+	for _, path := range argv[4:] {
+		if data, ok := n.files[path]; ok {
+			fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(data), path)
+		}
+	}
+	return sums.String(), nil
+}
+
+func (n *fakeNode) WriteFile(_ context.Context, path string, mode fs.FileMode, data []byte) error {
+	n.files[path], n.modes[path] = data, mode
+	return nil
+}
+
+func TestNodeAgentConfig(t *testing.T) {
+	config, err := agent.config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	goldenText(t, "nodeagent-config.yaml", config)
+}
+
+func TestNodeAgentInstall(t *testing.T) {
+	restarted := []string{"systemctl daemon-reload", "systemctl enable gardener-node-agent.service", "systemctl restart gardener-node-agent.service"}
+	kept := []string{"systemctl enable --now gardener-node-agent.service"}
+
+	node := newFakeNode()
+	install := func(agent NodeAgent, want []string) {
+		t.Helper()
+		node.commands = nil
+		if err := agent.Install(t.Context(), node); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(node.commands, want) {
+			t.Errorf("ran %q, want %q", node.commands, want)
+		}
+	}
+	install(agent, restarted)
+	for path, mode := range map[string]fs.FileMode{
+		"/opt/bin/gardener-node-agent":                             0o755,
+		"/var/lib/gardener-node-agent/machine-name":                0o600,
+		"/var/lib/gardener-node-agent/config-" + Version + ".yaml": 0o600,
+		nodeAgentKubeconfig:                                        0o600,
+		"/etc/systemd/system/gardener-node-agent.service":          0o644,
+	} {
+		if got, ok := node.modes[path]; !ok || got != mode {
+			t.Errorf("%s: written %v with mode %v, want mode %v", path, ok, got, mode)
+		}
+	}
+	if got := string(node.files["/var/lib/gardener-node-agent/machine-name"]); got != "shoot-worker" {
+		t.Errorf("the machine is called %q", got)
+	}
+
+	clear(node.modes)
+	install(agent, kept)
+	if len(node.modes) > 0 {
+		t.Errorf("the second installation wrote %v", node.modes)
+	}
+
+	changed := agent
+	changed.SecretName = "another"
+	install(changed, restarted)
+	if len(node.modes) != 1 {
+		t.Errorf("a new secret name wrote %v, want the configuration only", node.modes)
+	}
+}
+
+func TestNodeAgentBadInput(t *testing.T) {
+	for name, change := range map[string]func(*NodeAgent){
+		"Kubernetes version": func(a *NodeAgent) { a.KubernetesVersion = "latest" },
+		"kubeconfig":         func(a *NodeAgent) { a.Kubeconfig = []byte("{") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := agent
+			change(&bad)
+			node := newFakeNode()
+			err := bad.Install(t.Context(), node)
+			if err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("error %v does not name the %s", err, name)
+			}
+			if len(node.files) > 0 {
+				t.Error("the node was changed nevertheless")
+			}
+		})
+	}
+}
