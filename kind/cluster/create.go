@@ -33,11 +33,10 @@ func create(ctx context.Context, config Config) error {
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
 
-	kindConfig := KindConfig(config)
 	done := make(chan error, 1)
 	go func() {
 		done <- newProvider().Create(config.Name,
-			kind.CreateWithV1Alpha4Config(kindConfig),
+			kind.CreateWithV1Alpha4Config(KindConfig(config)), // to which kind adds its defaults,
 			kind.CreateWithKubeconfigPath(filepath.Join(scratch, "kubeconfig")),
 			kind.CreateWithDisplayUsage(false),
 			kind.CreateWithDisplaySalutation(false))
@@ -51,7 +50,7 @@ func create(ctx context.Context, config Config) error {
 	if err != nil {
 		return fmt.Errorf("creating cluster %s: %w", config.Name, withOutput(err))
 	}
-	return markCreated(ctx, config.Name, fingerprint(kindConfig))
+	return markCreated(ctx, config.Name, fingerprint(KindConfig(config)))
 }
 
 // abort removes the cluster's containers again and again, until kind has returned and nothing can come any more.

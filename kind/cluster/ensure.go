@@ -85,9 +85,6 @@ func complete(ctx context.Context, config Config) (*Cluster, error) {
 		if err := c.applyPodNetwork(ctx); err != nil {
 			return nil, err
 		}
-		if err := c.applyStorage(ctx); err != nil {
-			return nil, err
-		}
 	}
 	return c, c.waitUntilUsable(ctx)
 }

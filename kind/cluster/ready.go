@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/gardener-extensions/registry-cache/kind/cluster/storage"
 )
 
 const (
@@ -87,7 +85,7 @@ func unreadyNodes(list []corev1.Node, names []string) []string {
 var (
 	deployments = []client.ObjectKey{
 		{Namespace: "kube-system", Name: "coredns"},
-		{Namespace: storage.Namespace, Name: storage.Provisioner},
+		{Namespace: "local-path-storage", Name: "local-path-provisioner"}, // kind applies it from the node image
 	}
 	daemonSets = []client.ObjectKey{{Namespace: "kube-system", Name: "kube-proxy"}}
 )

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -53,7 +55,10 @@ func startDaemon(ctx context.Context, flags []string) error {
 	if err != nil {
 		return fmt.Errorf("starting dockerd: %w", err)
 	}
-	return waitForAnswer(ctx, exited)
+	if err := waitForAnswer(ctx, exited); err != nil {
+		return fmt.Errorf("%w; the end of %s:\n%s", err, logFile, logTail())
+	}
+	return nil
 }
 
 // spawn starts dockerd; what it returns is closed when dockerd has exited.
@@ -81,7 +86,7 @@ func spawn(flags []string) (exited <-chan struct{}, err error) {
 	}
 	cmd := exec.Command(program, flags...)
 	cmd.Dir = "/"
-	cmd.Env = append(os.Environ(), "PATH="+path)
+	cmd.Env = daemonEnvironment(os.Environ(), path)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -95,6 +100,15 @@ func spawn(flags []string) (exited <-chan struct{}, err error) {
 	return done, nil
 }
 
+// daemonEnvironment returns the environment without what is about us: the variables by which the testbed finds processes
+// of its own would mark the engine, which other testbeds use, too.
+func daemonEnvironment(environ []string, path string) []string {
+	kept := slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
+		return strings.HasPrefix(entry, "REGISTRY_CACHE_") || strings.HasPrefix(entry, "PATH=")
+	})
+	return append(kept, "PATH="+path)
+}
+
 func lookIn(path, program string) (string, error) {
 	for _, dir := range filepath.SplitList(path) {
 		if found, err := exec.LookPath(filepath.Join(dir, program)); err == nil {
@@ -106,7 +120,7 @@ func lookIn(path, program string) (string, error) {
 
 // waitForAnswer polls until the engine answers; it fails at once when dockerd has exited.
 func waitForAnswer(ctx context.Context, exited <-chan struct{}) error {
-	var last error
+	last := errors.New("not asked yet")
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
 		select {
 		case <-exited:
@@ -117,7 +131,7 @@ func waitForAnswer(ctx context.Context, exited <-chan struct{}) error {
 		return last == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting up to %s for dockerd to answer: %w: %w; the end of %s:\n%s", startTimeout, err, last, logFile, logTail())
+		return fmt.Errorf("waiting up to %s for dockerd to answer: %w: %w", startTimeout, err, last)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -52,6 +53,13 @@ func TestProcess(t *testing.T) {
 func TestParseStatusTellsADeadProcess(t *testing.T) {
 	if name, state := parseStatus("Name:\tdockerd\nUmask:\t0022\nState:\tZ (zombie)\n"); name != "dockerd" || state != "Z" {
 		t.Errorf("got %q, %q", name, state)
+	}
+}
+
+func TestDaemonEnvironmentIsNotMarkedAsOurs(t *testing.T) {
+	got := daemonEnvironment([]string{"HOME=/root", "REGISTRY_CACHE_TESTBED=registry-cache", "PATH=/bin"}, "/bin:/sbin")
+	if want := []string{"HOME=/root", "PATH=/bin:/sbin"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

@@ -31,7 +31,7 @@ func buildShim(ctx context.Context) error {
 	}
 	// go build writes beside the target; the rename replaces a shim in use as a whole.
 	temp := shimPath + ".new"
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", temp, shimPackage)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", temp, shimPackage)
 	cmd.SetEnv(append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath")...)
 	if _, err := command.Run(ctx, cmd); err != nil {
 		if _, statErr := os.Stat(shimPath); statErr == nil && ctx.Err() == nil {

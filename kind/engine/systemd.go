@@ -38,7 +38,10 @@ func startService(ctx context.Context, shim bool, flags []string) error {
 	if err := systemctl(ctx, verb, "docker.service"); err != nil {
 		return fmt.Errorf("%w; see journalctl -u docker.service", err)
 	}
-	return waitForAnswer(ctx, nil)
+	if err := waitForAnswer(ctx, nil); err != nil {
+		return fmt.Errorf("%w; see journalctl -u docker.service", err)
+	}
+	return nil
 }
 
 // dropInText replaces the service's command: the flags of Debian's and Ubuntu's unit, then ours.
