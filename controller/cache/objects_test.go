@@ -2,7 +2,6 @@ package cache
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,8 +21,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
-
-var update = flag.Bool("update", false, "write the golden files: go test ./controller/cache -update")
 
 const image = "registry.example/registry-cache:v1"
 
@@ -54,7 +51,7 @@ func TestObjectsGolden(t *testing.T) {
 			}
 			got := serialize(t, objects)
 			golden := filepath.Join("testdata", name+".yaml")
-			if *update {
+			if os.Getenv("UPDATE_GOLDEN") != "" {
 				if err := os.WriteFile(golden, got, 0o644); err != nil {
 					t.Fatal(err)
 				}
@@ -64,7 +61,7 @@ func TestObjectsGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(got, want) {
-				t.Errorf("objects differ from %s; after checking the difference run: go test ./controller/cache -update\n%s", golden, got)
+				t.Errorf("objects differ from %s; to accept: UPDATE_GOLDEN=1 go test ./controller/cache\n%s", golden, got)
 			}
 		})
 	}
