@@ -1,0 +1,88 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	extensionsconfigv1alpha1 "github.com/gardener/gardener/extensions/pkg/apis/config/v1alpha1"
+	"github.com/gardener/gardener/extensions/pkg/controller/extension"
+	"github.com/gardener/gardener/extensions/pkg/util"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+
+	"github.com/gardener-extensions/registry-cache/charts"
+)
+
+const (
+	// Type is the type of the Extension resources, and the name that gardenlet gives to each of them.
+	Type = "registry-cache"
+
+	// ReconciliationTimeout bounds one Reconcile or Delete. The extension library's default of 3 minutes is less than
+	// what waiting for the nodes to be cleaned may take.
+	ReconciliationTimeout = 10 * time.Minute
+
+	// shootRequestTimeout bounds one request to the API server of a shoot.
+	shootRequestTimeout = 10 * time.Second
+)
+
+// Options are the settings of the controller.
+type Options struct {
+	// Controller are options for the controller itself; ReconciliationTimeout and RateLimiter are set when missing.
+	Controller controller.Options
+	// IgnoreOperationAnnotation lets the controller act on every change, not only on the ones that gardenlet announces.
+	IgnoreOperationAnnotation bool
+	// ExtensionClasses are the classes of Extensions that the controller cares for. None means class shoot.
+	ExtensionClasses []extensionsv1alpha1.ExtensionClass
+	// Images are deployed into the shoots.
+	Images charts.Images
+}
+
+// AddToManager adds the controller for Extensions of type registry-cache to the manager, whose scheme must know the
+// types of extensionscontroller.AddToScheme.
+func AddToManager(ctx context.Context, mgr manager.Manager, options Options) error {
+	// The actuator decides about deletions by what it reads, and what a cache returns may be older than its own last
+	// write: GRC#344 took a ManagedResource for healthy that was about to change. So it never reads from a cache.
+	live, err := client.New(mgr.GetConfig(), client.Options{
+		HTTPClient: mgr.GetHTTPClient(),
+		Scheme:     mgr.GetScheme(),
+		Mapper:     mgr.GetRESTMapper(),
+	})
+	if err != nil {
+		return fmt.Errorf("creating the client of the actuator: %w", err)
+	}
+	if options.Controller.ReconciliationTimeout == 0 {
+		options.Controller.ReconciliationTimeout = ReconciliationTimeout
+	}
+	return extension.Add(mgr, extension.AddArgs{
+		Actuator:                  NewActuator(live, NewShootClient(live), options.Images),
+		Name:                      Type,
+		FinalizerSuffix:           Type,
+		ControllerOptions:         options.Controller,
+		Predicates:                extension.DefaultPredicates(ctx, mgr, options.IgnoreOperationAnnotation),
+		Type:                      Type,
+		IgnoreOperationAnnotation: options.IgnoreOperationAnnotation,
+		ExtensionClasses:          options.ExtensionClasses,
+	})
+}
+
+// ShootClient returns a client for the shoot whose control plane runs in the namespace of the seed.
+type ShootClient func(ctx context.Context, namespace string) (client.Client, error)
+
+// NewShootClient returns a ShootClient that takes the access to the shoot from the Secrets that gardenlet maintains in
+// its namespace, gardener-internal and gardener.
+func NewShootClient(seed client.Client) ShootClient {
+	timeout := shootRequestTimeout
+	return func(ctx context.Context, namespace string) (client.Client, error) {
+		_, shoot, err := util.NewClientForShoot(ctx, seed, namespace,
+			client.Options{Scheme: kubernetes.ShootScheme}, extensionsconfigv1alpha1.RESTOptions{Timeout: &timeout})
+		if err != nil {
+			return nil, fmt.Errorf("creating a client for shoot %s: %w", namespace, err)
+		}
+		return shoot, nil
+	}
+}

@@ -1,0 +1,141 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
+	"github.com/gardener/gardener/pkg/utils/managedresources"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/cache"
+	"github.com/gardener-extensions/registry-cache/controller/cleaner"
+)
+
+const (
+	// cachesName is the name of the ManagedResource with the caches.
+	cachesName = "extension-registry-cache"
+	// cleanerName is the name of the ManagedResource with the cleaner.
+	cleanerName = "extension-registry-cleaner"
+	// origin keeps gardenlet from deleting our ManagedResources together with its own ones.
+	origin = "registry-cache"
+)
+
+func newRegistry() *managedresources.Registry {
+	return managedresources.NewRegistry(kubernetes.ShootScheme, kubernetes.ShootCodec, kubernetes.ShootSerializer)
+}
+
+// deployCaches writes the ManagedResource with the objects of all caches. Volumes of caches that are no longer in it are
+// deleted with them.
+func (a *Actuator) deployCaches(ctx context.Context, namespace string, config *v1alpha3.RegistryConfig) error {
+	var objects []client.Object
+	for _, c := range config.Caches {
+		these, err := cache.Objects(c, a.images.RegistryCache)
+		if err != nil {
+			return err
+		}
+		objects = append(objects, these...)
+	}
+	data, err := newRegistry().AddAllAndSerialize(objects...)
+	if err != nil {
+		return fmt.Errorf("serializing the caches: %w", err)
+	}
+	secretName, secret := managedresources.NewSecret(a.client, namespace, cachesName, data, true)
+	if err := secret.Reconcile(ctx); err != nil {
+		return fmt.Errorf("writing the secret of ManagedResource %s: %w", cachesName, err)
+	}
+	caches := managedresources.NewForShoot(a.client, namespace, cachesName, origin, false).
+		WithSecretRef(secretName).
+		DeletePersistentVolumeClaims(true)
+	if err := caches.Reconcile(ctx); err != nil {
+		return fmt.Errorf("writing ManagedResource %s: %w", cachesName, err)
+	}
+	return nil
+}
+
+// clean runs the cleaner in the shoot until it did the task on every node, and removes it again. When it returns without
+// error, no node has the configuration any more.
+func (a *Actuator) clean(ctx context.Context, namespace string, task cleaner.Task) error {
+	set, err := cleaner.DaemonSet(task, a.images.RegistryCleaner)
+	if err != nil {
+		return err
+	}
+	data, err := newRegistry().AddAllAndSerialize(set)
+	if err != nil {
+		return fmt.Errorf("serializing the cleaner: %w", err)
+	}
+	if err := managedresources.CreateForShoot(ctx, a.client, namespace, cleanerName, origin, false, data); err != nil {
+		return fmt.Errorf("writing ManagedResource %s: %w", cleanerName, err)
+	}
+	if err := a.awaitCleaned(ctx, namespace); err != nil {
+		return err
+	}
+	return a.remove(ctx, namespace, cleanerName)
+}
+
+// awaitCleaned waits until the DaemonSet is rolled out and all its pods are available, which they are only after their
+// init container did the task.
+func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) error {
+	var unfinished error
+	err := wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.cleaned, true, func(ctx context.Context) (bool, error) {
+		mr, err := a.managedResource(ctx, namespace, cleanerName)
+		if err == nil {
+			err = errors.Join(health.CheckManagedResource(mr), health.CheckManagedResourceProgressing(mr))
+		}
+		unfinished = err
+		return err == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("the nodes were not cleaned within %s; look at DaemonSet %s in the shoot: %w",
+			a.waits.cleaned, cleaner.Name, errors.Join(unfinished, err))
+	}
+	return nil
+}
+
+func (a *Actuator) managedResource(ctx context.Context, namespace, name string) (*resourcesv1alpha1.ManagedResource, error) {
+	mr := &resourcesv1alpha1.ManagedResource{}
+	if err := a.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, mr); err != nil {
+		return nil, fmt.Errorf("reading ManagedResource %s: %w", name, err)
+	}
+	return mr, nil
+}
+
+// remove deletes the named ManagedResources and waits until they, and with them their objects in the shoot, are gone.
+func (a *Actuator) remove(ctx context.Context, namespace string, names ...string) error {
+	if err := a.requestDeletion(ctx, namespace, names...); err != nil {
+		return err
+	}
+	for _, name := range names {
+		timed, cancel := context.WithTimeout(ctx, a.waits.deleted)
+		err := managedresources.WaitUntilDeleted(timed, a.client, namespace, name)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("ManagedResource %s was not deleted within %s: %w", name, a.waits.deleted, err)
+		}
+	}
+	return nil
+}
+
+func (a *Actuator) requestDeletion(ctx context.Context, namespace string, names ...string) error {
+	for _, name := range names {
+		if err := managedresources.DeleteForShoot(ctx, a.client, namespace, name); err != nil {
+			return fmt.Errorf("deleting ManagedResource %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// keepCaches makes the objects of the caches stay when their ManagedResource goes.
+func (a *Actuator) keepCaches(ctx context.Context, namespace string) error {
+	if err := managedresources.SetKeepObjects(ctx, a.client, namespace, cachesName, true); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("keeping the objects of ManagedResource %s: %w", cachesName, err)
+	}
+	return nil
+}
