@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
+	"github.com/gardener/gardener/extensions/pkg/controller/heartbeat"
+	gardenerhealthz "github.com/gardener/gardener/pkg/healthz"
+
+	"github.com/gardener-extensions/registry-cache/charts"
+	"github.com/gardener-extensions/registry-cache/controller"
+)
+
+func newCommand() *cobra.Command {
+	options := newOptions()
+	cmd := &cobra.Command{
+		Use:           "registry-cache-extension",
+		Short:         "Gardener extension that runs pull-through image caches in shoots",
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := options.complete(); err != nil {
+				return fmt.Errorf("checking the flags: %w", err)
+			}
+			return run(cmd.Context(), options)
+		},
+	}
+	options.all.AddFlags(cmd.Flags())
+	return cmd
+}
+
+// run starts the manager and returns when the context ends or something that cannot be mended fails.
+func run(ctx context.Context, options *options) error {
+	images, err := charts.LoadImages()
+	if err != nil {
+		return err
+	}
+	log.SetLogger(options.manager.Completed().Logger)
+	mgr, err := newManager(options)
+	if err != nil {
+		return err
+	}
+	if err := addChecks(mgr); err != nil {
+		return err
+	}
+	if err := addControllers(ctx, mgr, options, images); err != nil {
+		return err
+	}
+	if _, err := options.webhook.Completed().AddToManager(ctx, mgr, nil); err != nil {
+		return fmt.Errorf("adding the webhook to the manager: %w", err)
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("running the manager: %w", err)
+	}
+	return nil
+}
+
+func newManager(options *options) (manager.Manager, error) {
+	managerOptions := options.manager.Completed().Options()
+	// What is read seldom is read live: a cache would hold the Secrets of all shoots, and the ClusterRole would have to
+	// let the extension watch them.
+	managerOptions.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{
+		&corev1.Secret{},
+		&coordinationv1.Lease{},
+		&admissionregistrationv1.MutatingWebhookConfiguration{},
+	}}
+	mgr, err := manager.New(options.rest.Completed().Config, managerOptions)
+	if err != nil {
+		return nil, fmt.Errorf("creating the manager: %w", err)
+	}
+	if err := extensionscontroller.AddToScheme(mgr.GetScheme()); err != nil {
+		return nil, fmt.Errorf("adding Gardener's types to the scheme: %w", err)
+	}
+	return mgr, nil
+}
+
+func addChecks(mgr manager.Manager) error {
+	synced := gardenerhealthz.NewCacheSyncHealthzWithDeadline(
+		mgr.GetLogger(), clock.RealClock{}, mgr.GetCache(), gardenerhealthz.DefaultCacheSyncDeadline)
+	for name, check := range map[string]healthz.Checker{"ping": healthz.Ping, "informer-sync": synced} {
+		if err := mgr.AddHealthzCheck(name, check); err != nil {
+			return fmt.Errorf("adding health check %s: %w", name, err)
+		}
+	}
+	for name, check := range map[string]healthz.Checker{
+		"informer-sync":  gardenerhealthz.NewCacheSyncHealthz(mgr.GetCache()),
+		"webhook-server": mgr.GetWebhookServer().StartedChecker(),
+	} {
+		if err := mgr.AddReadyzCheck(name, check); err != nil {
+			return fmt.Errorf("adding readiness check %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func addControllers(ctx context.Context, mgr manager.Manager, options *options, images charts.Images) error {
+	beat := options.heartbeat.Completed()
+	if err := heartbeat.Add(mgr, heartbeat.AddArgs{
+		ExtensionName:        beat.ExtensionName,
+		Namespace:            beat.Namespace,
+		RenewIntervalSeconds: beat.RenewIntervalSeconds,
+		Clock:                clock.RealClock{},
+	}); err != nil {
+		return fmt.Errorf("adding the heartbeat to the manager: %w", err)
+	}
+	if err := controller.AddToManager(ctx, mgr, controller.Options{
+		Controller:                options.controller.Completed().Options(),
+		IgnoreOperationAnnotation: options.reconciler.Completed().IgnoreOperationAnnotation,
+		ExtensionClasses:          options.general.Completed().ExtensionClasses,
+		Images:                    images,
+	}); err != nil {
+		return fmt.Errorf("adding the controller to the manager: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"os"
+
+	controllercmd "github.com/gardener/gardener/extensions/pkg/controller/cmd"
+	heartbeatcmd "github.com/gardener/gardener/extensions/pkg/controller/heartbeat/cmd"
+	webhookcmd "github.com/gardener/gardener/extensions/pkg/webhook/cmd"
+
+	"github.com/gardener-extensions/registry-cache/webhook/operatingsystemconfig"
+)
+
+const (
+	// extensionName names the webhook configuration and its Service, gardener-extension-registry-cache.
+	extensionName = "registry-cache"
+	// identity is what leader election and heartbeat show.
+	identity = "gardener-extension-registry-cache"
+)
+
+// options are the flags of the command, made of the extension library's.
+type options struct {
+	general    *controllercmd.GeneralOptions
+	rest       *controllercmd.RESTOptions
+	manager    *controllercmd.ManagerOptions
+	controller *controllercmd.ControllerOptions
+	reconciler *controllercmd.ReconcilerOptions
+	heartbeat  *heartbeatcmd.Options
+	webhook    *webhookcmd.AddToManagerOptions
+
+	all controllercmd.OptionAggregator
+}
+
+func newOptions() *options {
+	o := &options{
+		general: &controllercmd.GeneralOptions{},
+		rest:    &controllercmd.RESTOptions{},
+		manager: &controllercmd.ManagerOptions{
+			LeaderElection:          true,
+			LeaderElectionID:        controllercmd.LeaderElectionNameID(identity),
+			LeaderElectionNamespace: os.Getenv("LEADER_ELECTION_NAMESPACE"),
+			WebhookServerPort:       10250,
+			WebhookCertDir:          os.TempDir() + "/registry-cache-extension-certificates",
+		},
+		controller: &controllercmd.ControllerOptions{MaxConcurrentReconciles: 10},
+		reconciler: &controllercmd.ReconcilerOptions{},
+		heartbeat: &heartbeatcmd.Options{
+			ExtensionName:        identity,
+			RenewIntervalSeconds: 30,
+			Namespace:            os.Getenv("LEADER_ELECTION_NAMESPACE"),
+		},
+	}
+	o.webhook = webhookcmd.NewAddToManagerOptions(
+		extensionName,
+		"", nil, // no webhook in the shoot
+		o.general,
+		&webhookcmd.ServerOptions{Namespace: os.Getenv("WEBHOOK_CONFIG_NAMESPACE")},
+		webhookcmd.NewSwitchOptions(webhookcmd.Switch(operatingsystemconfig.Name, operatingsystemconfig.New)),
+	)
+	o.all = controllercmd.NewOptionAggregator(
+		o.general, o.rest, o.manager, o.controller, o.reconciler,
+		controllercmd.PrefixOption("heartbeat-", o.heartbeat),
+		o.webhook,
+	)
+	return o
+}
+
+// complete checks the flags after they were parsed.
+func (o *options) complete() error {
+	if err := o.all.Complete(); err != nil {
+		return err
+	}
+	return o.heartbeat.Validate()
+}
