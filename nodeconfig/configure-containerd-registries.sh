@@ -12,8 +12,9 @@ export LC_ALL=C
 
 # For tests; the defaults hold on nodes. Intervals and timeouts are in seconds.
 certs_dir=${CERTS_DIR:-/etc/containerd/certs.d}
-probe_interval=${PROBE_INTERVAL:-3}          # between two probes of an endpoint during the first minute
-probe_interval_max=${PROBE_INTERVAL_MAX:-60} # that the interval grows to
+probe_interval=${PROBE_INTERVAL:-3}            # between two probes of an endpoint at first
+probe_steady_for=${PROBE_STEADY_FOR:-60}       # after that the interval is doubled for each probe
+probe_interval_max=${PROBE_INTERVAL_MAX:-60}   # but not beyond this
 probe_connect_timeout=${PROBE_CONNECT_TIMEOUT:-2}
 probe_timeout=${PROBE_TIMEOUT:-5}
 give_up_after=${GIVE_UP_AFTER:-86400}
@@ -93,7 +94,7 @@ probe() { # endpoint
 
 wait_until_ready() { # host endpoint
   local interval=$probe_interval problem='' details='' known_problem=''
-  local linear_until=$((SECONDS + 60)) deadline=$((SECONDS + give_up_after))
+  local steady_until=$((SECONDS + probe_steady_for)) deadline=$((SECONDS + give_up_after))
   until probe "$2"; do
     if ((SECONDS >= deadline)); then
       log "$1: giving up on $2 after $give_up_after s ($problem); pulls stay direct until this unit is restarted"
@@ -104,7 +105,7 @@ wait_until_ready() { # host endpoint
       known_problem=$problem
     fi
     sleep "$interval"
-    if ((SECONDS >= linear_until)); then
+    if ((SECONDS >= steady_until)); then
       interval=$((interval * 2 < probe_interval_max ? interval * 2 : probe_interval_max))
     fi
   done

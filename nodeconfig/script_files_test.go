@@ -1,0 +1,135 @@
+package nodeconfig_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
+)
+
+const foreign = "server = \"https://mirror.example.com\"\n"
+
+func TestScriptLeavesForeignFilesAlone(t *testing.T) {
+	for name, create := range map[string]func(t *testing.T, n *node){
+		"another hosts.toml":   func(t *testing.T, n *node) { n.write(t, "alpha.test", foreign) },
+		"an empty one":         func(t *testing.T, n *node) { n.write(t, "alpha.test", "") },
+		"mark in another line": func(t *testing.T, n *node) { n.write(t, "alpha.test", foreign+nodeconfig.Marker+"\n") },
+		"mark in a longer line": func(t *testing.T, n *node) {
+			n.write(t, "alpha.test", nodeconfig.Marker+"s\n")
+		},
+		"a link to nowhere": func(t *testing.T, n *node) {
+			if err := os.MkdirAll(filepath.Dir(n.path("alpha.test")), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink("/nowhere", n.path("alpha.test")); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			create(t, n)
+			before, _ := os.Lstat(n.path("alpha.test"))
+			c := newCache(t, "alpha.test", ready)
+			log := n.run(t, c.Registry) // configured by an argument ...
+			n.run(t)                    // ... and not
+			after, err := os.Lstat(n.path("alpha.test"))
+			if err != nil || !os.SameFile(before, after) || !before.ModTime().Equal(after.ModTime()) || before.Size() != after.Size() {
+				t.Errorf("the file of somebody else is changed: %v, %v", after, err)
+			}
+			if !strings.Contains(log, "is not ours, leaving it alone") {
+				t.Errorf("the log does not say so:\n%s", log)
+			}
+		})
+	}
+}
+
+func TestScriptRespectsAForeignFileThatAppearsWhileItWaits(t *testing.T) {
+	n := newNode(t)
+	c := newCache(t, "alpha.test", func(http.ResponseWriter, *http.Request) { n.write(t, "alpha.test", foreign) })
+	n.run(t, c.Registry)
+	if got, _ := os.ReadFile(n.path("alpha.test")); string(got) != foreign {
+		t.Errorf("it is overwritten with:\n%s", got)
+	}
+	n.expectEntries(t, "alpha.test")
+}
+
+func TestScriptLeavesAnUnchangedFileAlone(t *testing.T) {
+	n := newNode(t)
+	c := newCache(t, "alpha.test", answer(http.StatusServiceUnavailable))
+	n.write(t, "alpha.test", nodeconfig.HostsTOML(c.Registry))
+	before, _ := os.Stat(n.path("alpha.test"))
+	n.run(t, c.Registry)
+	after, err := os.Stat(n.path("alpha.test"))
+	if err != nil || !os.SameFile(before, after) || !before.ModTime().Equal(after.ModTime()) {
+		t.Errorf("an unchanged file is written again: %v", err)
+	}
+	if got := c.requests.Load(); got != 0 {
+		t.Errorf("the cache is asked %d times for an unchanged file", got)
+	}
+}
+
+func TestScriptRemovesTheFileOfAnOldEndpointBeforeItWaits(t *testing.T) {
+	n := newNode(t)
+	old := nodeconfig.Registry{Upstream: "alpha.test", Endpoint: "http://10.0.0.1:5000", UpstreamURL: "https://alpha.test"}
+	n.write(t, "alpha.test", nodeconfig.HostsTOML(old))
+	c := newCache(t, "alpha.test", func(http.ResponseWriter, *http.Request) {
+		if _, err := os.Stat(filepath.Dir(n.path("alpha.test"))); !os.IsNotExist(err) {
+			t.Errorf("pulls still go to the old endpoint while the new one is awaited: %v", err)
+		}
+	})
+	n.run(t, c.Registry)
+	n.expectHosts(t, c.Registry)
+}
+
+func TestScriptKeepsTheFileOfTheSameEndpointUntilItIsReplaced(t *testing.T) {
+	n := newNode(t)
+	c := newCache(t, "alpha.test", func(http.ResponseWriter, *http.Request) {
+		if _, err := os.Stat(n.path("alpha.test")); err != nil {
+			t.Errorf("the working configuration is removed: %v", err)
+		}
+	})
+	other := c.Registry
+	other.UpstreamURL = "https://old.test"
+	n.write(t, "alpha.test", nodeconfig.HostsTOML(other))
+	n.run(t, c.Registry)
+	n.expectHosts(t, c.Registry)
+}
+
+func TestScriptRemovesWhatHasNoCacheAnyMore(t *testing.T) {
+	n := newNode(t)
+	c := newCache(t, "alpha.test", ready)
+	for _, upstream := range []string{"beta.test", "with-more.test", "alpha.test:5000", "[::1]", "alpha"} {
+		n.write(t, upstream, nodeconfig.HostsTOML(nodeconfig.Registry{Upstream: upstream}))
+	}
+	n.write(t, "foreign.test", foreign)
+	if err := os.WriteFile(filepath.Join(n.certs, "with-more.test", "ca.crt"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	n.run(t, c.Registry)
+	n.expectEntries(t, "alpha.test", "foreign.test", "with-more.test")
+	if _, err := os.Stat(n.path("with-more.test")); !os.IsNotExist(err) {
+		t.Errorf("hosts.toml beside another file stays: %v", err)
+	}
+	n.run(t)
+	n.expectEntries(t, "foreign.test", "with-more.test")
+}
+
+func TestScriptIgnoresArgumentsThatAreNone(t *testing.T) {
+	n := newNode(t)
+	good := newCache(t, "good.test", ready)
+	bad := []string{
+		"", "a", ",,", "a.test,http://b", "a.test,http://b,https://c,d", "../x," + good.Endpoint + ",https://c", "..," + good.Endpoint + ",https://c",
+		"a/b," + good.Endpoint + ",https://c", "a.test," + good.Endpoint + ",https://c\"", "a.test," + good.Endpoint + ",https://c\nx",
+		"a.test,file:///etc/passwd,https://c", "a.test," + good.Endpoint + "/path,https://c", "a.test,-o/x,https://c", "a*," + good.Endpoint + ",https://c",
+		"A.test," + good.Endpoint + ",https://c", "$(touch x)," + good.Endpoint + ",https://c", "a b," + good.Endpoint + ",https://c",
+	}
+	log := n.start(t, append(bad, good.Argument())...).wait()
+	n.expectEntries(t, "good.test")
+	if got := strings.Count(log, "ignoring the argument"); got != len(bad) {
+		t.Errorf("%d arguments are ignored, want %d:\n%s", got, len(bad), log)
+	}
+}

@@ -1,0 +1,85 @@
+package nodeconfig_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
+)
+
+// A job of the script is killed at each command that it runs to write a file. What is there then is nothing or all of
+// it; the next run completes it and sweeps up.
+func TestScriptKilledAtAnyPointLeavesNoHalfFile(t *testing.T) {
+	for _, tool := range []string{"mktemp", "chmod", "sync", "mkdir", "mv"} {
+		for when, body := range map[string]string{"before": `kill -KILL 0`, "after": `"$real" "$@"; kill -KILL 0`} {
+			t.Run(when+" "+tool, func(t *testing.T) {
+				n := newNode(t)
+				if err := os.MkdirAll(n.certs, 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if tool == "mkdir" { // not the one before any job is started
+					body = `[[ $* == *certs.d ]] && exec "$real" "$@"` + "\n" + body
+				}
+				c := newCache(t, "alpha.test", ready)
+				n.tool(t, tool, body)
+				n.run(t, c.Registry)
+				if _, err := os.Stat(n.path("alpha.test")); err == nil {
+					n.expectHosts(t, c.Registry)
+				} else if tool == "mv" && when == "after" {
+					t.Error("the stand-in does not act as intended")
+				}
+				if err := os.Remove(filepath.Join(n.tools, tool)); err != nil {
+					t.Fatal(err)
+				}
+				n.run(t, c.Registry)
+				n.expectHosts(t, c.Registry)
+				n.expectEntries(t, "alpha.test")
+			})
+		}
+	}
+}
+
+func TestScriptTriesAgainWhenItCannotWrite(t *testing.T) {
+	for _, tool := range []string{"mktemp", "chmod", "sync", "mv"} {
+		t.Run(tool, func(t *testing.T) {
+			n := newNode(t)
+			// A stand-in for a full disk: the first call fails.
+			n.tool(t, tool, `mkdir "$0.called" 2>/dev/null && { echo "No space left on device" >&2; exit 1; }; exec "$real" "$@"`)
+			c := newCache(t, "alpha.test", ready)
+			n.run(t, c.Registry)
+			n.expectHosts(t, c.Registry)
+			n.expectEntries(t, "alpha.test")
+		})
+	}
+}
+
+func TestScriptMayRunSeveralTimesAtOnce(t *testing.T) {
+	n := newNode(t)
+	alpha, beta := newCache(t, "alpha.test", ready), newCache(t, "beta.test", ready)
+	var processes []*process
+	for range 6 {
+		processes = append(processes, n.start(t, arguments(alpha.Registry, beta.Registry)...))
+	}
+	for _, p := range processes {
+		p.wait()
+	}
+	n.expectHosts(t, alpha.Registry)
+	n.expectHosts(t, beta.Registry)
+	n.expectEntries(t, "alpha.test", "beta.test")
+}
+
+func TestScriptPassesShellcheck(t *testing.T) {
+	shellcheck, err := exec.LookPath("shellcheck")
+	if err != nil {
+		t.Skip("shellcheck is not installed (make tools installs it)")
+	}
+	script := filepath.Join(t.TempDir(), "script.sh")
+	if err := os.WriteFile(script, []byte(nodeconfig.Script()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if output, err := exec.CommandContext(t.Context(), shellcheck, script).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, output)
+	}
+}

@@ -1,0 +1,210 @@
+package nodeconfig_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
+)
+
+// patience bounds every wait for the script. It is met only by a script that hangs.
+const patience = 20 * time.Second
+
+// node is a directory that stands for the certs.d of a node; the script that runs on it is the real one, in real bash.
+type node struct {
+	certs string
+	env   []string
+	tools string // a directory in front of PATH, for stand-ins of single commands
+}
+
+func newNode(t *testing.T) *node {
+	t.Helper()
+	for _, tool := range []string{"bash", "curl"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Fatalf("the script needs %s: %v", tool, err)
+		}
+	}
+	n := &node{certs: filepath.Join(t.TempDir(), "certs.d"), tools: t.TempDir()}
+	n.env = []string{"CERTS_DIR=" + n.certs, "PATH=" + n.tools + ":" + os.Getenv("PATH"), "PROBE_INTERVAL=0.02", "PROBE_TIMEOUT=2"}
+	return n
+}
+
+// process is a running script.
+type process struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	lines chan string
+	log   []string
+}
+
+func (n *node) start(t *testing.T, arguments ...string) *process {
+	t.Helper()
+	script := filepath.Join(t.TempDir(), "script.sh")
+	if err := os.WriteFile(script, []byte(nodeconfig.Script()), nodeconfig.ScriptMode); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	reader, writer := io.Pipe()
+	p := &process{t: t, cmd: exec.CommandContext(ctx, "bash", append([]string{script}, arguments...)...), lines: make(chan string, 1000)}
+	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = n.env, writer, writer
+	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(os.Interrupt) } // the script takes its children along
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.lines)
+		for scanner := bufio.NewScanner(reader); scanner.Scan(); {
+			p.lines <- scanner.Text()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Signal(os.Interrupt)
+		_ = writer.Close()
+	})
+	return p
+}
+
+// expect waits for a log line that holds text.
+func (p *process) expect(text string) {
+	p.t.Helper()
+	deadline := time.After(patience)
+	for {
+		select {
+		case line, ok := <-p.lines:
+			if !ok {
+				p.t.Fatalf("the script ended without logging %q; it logged:\n%s", text, strings.Join(p.log, "\n"))
+			}
+			if p.log = append(p.log, line); strings.Contains(line, text) {
+				return
+			}
+		case <-deadline:
+			p.t.Fatalf("no log line with %q after %s; it logged:\n%s", text, patience, strings.Join(p.log, "\n"))
+		}
+	}
+}
+
+// wait waits until the script and every child of it have ended (they hold its output), and returns the log.
+func (p *process) wait() string {
+	p.t.Helper()
+	err := p.cmd.Wait()
+	_ = p.cmd.Stderr.(io.Closer).Close()
+	for line := range p.lines {
+		p.log = append(p.log, line)
+	}
+	log := strings.Join(p.log, "\n")
+	if err != nil {
+		p.t.Fatalf("the script must end with 0, got %v; it logged:\n%s", err, log)
+	}
+	return log
+}
+
+// run runs the script to its end.
+func (n *node) run(t *testing.T, registries ...nodeconfig.Registry) string {
+	t.Helper()
+	return n.start(t, arguments(registries...)...).wait()
+}
+
+func arguments(registries ...nodeconfig.Registry) []string {
+	var arguments []string
+	for _, registry := range registries {
+		arguments = append(arguments, registry.Argument())
+	}
+	return arguments
+}
+
+func (n *node) path(upstream string) string {
+	return filepath.Join(n.certs, upstream, nodeconfig.HostsFile)
+}
+
+// write lays down a hosts.toml.
+func (n *node) write(t *testing.T, upstream, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(n.certs, upstream), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(n.path(upstream), []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tool puts a stand-in for a command in front of PATH. It may call the real one as "$real".
+func (n *node) tool(t *testing.T, name, body string) {
+	t.Helper()
+	real, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := "#!/bin/bash\nreal=" + real + "\n" + body + "\n"
+	if err := os.WriteFile(filepath.Join(n.tools, name), []byte(content), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expectHosts checks that the hosts.toml of r is exactly what it must be.
+func (n *node) expectHosts(t *testing.T, r nodeconfig.Registry) {
+	t.Helper()
+	got, err := os.ReadFile(n.path(r.Upstream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := nodeconfig.HostsTOML(r); string(got) != want {
+		t.Errorf("hosts.toml of %s:\ngot:\n%s\nwant:\n%s", r.Upstream, got, want)
+	}
+}
+
+// expectEntries checks the names of everything in certs.d, temporary files too.
+func (n *node) expectEntries(t *testing.T, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(n.certs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, entry := range entries {
+		got = append(got, entry.Name())
+	}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("certs.d holds %q, want %q", got, want)
+	}
+}
+
+// cache is a real HTTP server that answers as the handler does.
+type cache struct {
+	nodeconfig.Registry
+	requests atomic.Int32
+}
+
+func newCache(t *testing.T, upstream string, handler http.HandlerFunc) *cache {
+	t.Helper()
+	c := &cache{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.requests.Add(1)
+		if r.URL.Path != "/v2/" || r.Method != http.MethodGet {
+			t.Errorf("the script asks for %s %s", r.Method, r.URL.Path)
+		}
+		handler(w, r)
+	}))
+	t.Cleanup(server.Close)
+	c.Registry = nodeconfig.Registry{Upstream: upstream, Endpoint: server.URL, UpstreamURL: "https://" + upstream}
+	return c
+}
+
+func ready(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
+
+// hang answers when the client has given up.
+func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+
+func answer(status int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }
+}
