@@ -1,6 +1,7 @@
 package gardenlet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,9 @@ import (
 
 // DefaultAttempts is how often a flow is run if it fails.
 const DefaultAttempts = 3
+
+// firstPause is how long a failed flow rests before it is run again; then the pause doubles.
+const firstPause = 2 * time.Second
 
 // Gardenlet drives a shoot. It has no state of its own: what a flow must know of the one before is in the seed, as the
 // Cluster resource. A value may be copied, for example to change Attempts. Only one flow of a shoot may run at a time.
@@ -37,6 +41,9 @@ type Gardenlet struct {
 	Attempts int
 	// Log takes what gardener's components log. The zero value discards it.
 	Log logr.Logger
+
+	// pause is the first pause between two attempts; 0 means firstPause.
+	pause time.Duration
 }
 
 // Reconcile creates or updates the shoot and returns when its extensions are ready and every node has applied its
@@ -63,11 +70,7 @@ func (g *Gardenlet) Delete(ctx context.Context, shoot *gardencorev1beta1.Shoot) 
 
 // run runs the flow that newGraph returns until it succeeds.
 func (g *Gardenlet) run(ctx context.Context, shoot *gardencorev1beta1.Shoot, newGraph func(tasks) *flow.Graph) error {
-	attempts := g.Attempts
-	if attempts == 0 {
-		attempts = DefaultAttempts
-	}
-	backoff := wait.Backoff{Duration: 2 * time.Second, Factor: 2, Steps: attempts}
+	backoff := wait.Backoff{Duration: cmp.Or(g.pause, firstPause), Factor: 2, Steps: cmp.Or(g.Attempts, DefaultAttempts)}
 	var flowErr error
 	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
 		flowErr = g.runOnce(ctx, shoot, newGraph)
@@ -89,11 +92,14 @@ func (g *Gardenlet) runOnce(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 	if err := o.start(ctx); err != nil {
 		return err
 	}
-	err = newGraph(o.tasks()).Compile().Run(ctx, flow.Opts{Log: o.Logger})
+	flowErr := newGraph(o.tasks()).Compile().Run(ctx, flow.Opts{Log: o.Logger})
 	if ctx.Err() != nil {
-		return errors.Join(err, ctx.Err())
+		return errors.Join(flowErr, context.Cause(ctx))
 	}
-	return errors.Join(err, o.finish(ctx, err))
+	if err := o.finish(ctx, flowErr); err != nil {
+		return errors.Join(flowErr, err)
+	}
+	return flowErr
 }
 
 // willNotRetry says whether gardenlet gives up after this error of a flow.

@@ -54,7 +54,11 @@ func Shoot(extensions ...gardencorev1beta1.Extension) *gardencorev1beta1.Shoot {
 				Type:       ptr.To("kind"),
 				IPFamilies: []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv4},
 			},
-			Provider: gardencorev1beta1.Provider{Type: provider, Workers: []gardencorev1beta1.Worker{worker()}},
+			Provider: gardencorev1beta1.Provider{
+				Type:            provider,
+				Workers:         []gardencorev1beta1.Worker{worker()},
+				WorkersSettings: &gardencorev1beta1.WorkersSettings{SSHAccess: &gardencorev1beta1.SSHAccess{Enabled: false}},
+			},
 		},
 	}
 }

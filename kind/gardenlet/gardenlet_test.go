@@ -1,0 +1,288 @@
+package gardenlet
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+	fakekubernetes "github.com/gardener/gardener/pkg/client/kubernetes/fake"
+	"github.com/gardener/gardener/pkg/extensions"
+	"github.com/gardener/gardener/pkg/utils/flow"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
+)
+
+const kubeconfig = `apiVersion: v1
+kind: Config
+clusters: [{name: shoot, cluster: {server: "https://shoot-control-plane:6443"}}]
+users: [{name: admin, user: {token: secret}}]
+contexts: [{name: shoot, context: {cluster: shoot, user: admin}}]
+current-context: shoot
+`
+
+// testGardenlet returns a Gardenlet on in-memory clusters, whose garden has an extension of type sample registered.
+func testGardenlet(shootObjects ...client.Object) *Gardenlet {
+	registration := &gardencorev1beta1.ControllerRegistration{
+		ObjectMeta: metav1.ObjectMeta{Name: "sample"},
+		Spec: gardencorev1beta1.ControllerRegistrationSpec{
+			Resources: []gardencorev1beta1.ControllerResource{{Kind: extensionsv1alpha1.ExtensionResource, Type: "sample"}},
+		},
+	}
+	clientSet := func(c client.Client) *fakekubernetes.ClientSetBuilder {
+		return fakekubernetes.NewClientSetBuilder().WithClient(c).WithVersion("1.36.2").WithRESTConfig(&rest.Config{})
+	}
+	podsByNode := func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }
+	return &Gardenlet{
+		Seed: clientSet(fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).Build()).Build(),
+		Shoot: clientSet(fake.NewClientBuilder().WithScheme(kubernetes.ShootScheme).WithObjects(shootObjects...).
+			WithIndex(&corev1.Pod{}, "spec.nodeName", podsByNode).Build()).Build(),
+		ShootKubeconfig: []byte(kubeconfig),
+		Garden:          gardener.NewGarden(registration),
+		pause:           time.Millisecond,
+	}
+}
+
+func prepared(t *testing.T, g *Gardenlet, shoot *gardencorev1beta1.Shoot) *shootOperation {
+	t.Helper()
+	o, err := g.prepare(t.Context(), shoot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestNamespaceLabelFollowsTheExtension(t *testing.T) {
+	g := testGardenlet()
+	for _, step := range []struct {
+		shoot *gardencorev1beta1.Shoot
+		want  string
+	}{
+		{Shoot(Extension("sample", nil)), "true"},
+		{Shoot(), ""},
+		{Shoot(Extension("sample", []byte(`{}`))), "true"},
+	} {
+		if err := prepared(t, g, step.shoot).tasks().deployNamespace(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		namespace := &corev1.Namespace{}
+		if err := g.Seed.Client().Get(t.Context(), client.ObjectKey{Name: Namespace}, namespace); err != nil {
+			t.Fatal(err)
+		}
+		if got := namespace.Labels["extensions.gardener.cloud/sample"]; got != step.want {
+			t.Errorf("with %d extensions the label is %q, want %q", len(step.shoot.Spec.Extensions), got, step.want)
+		}
+		if got := namespace.Labels["gardener.cloud/role"]; got != "shoot" {
+			t.Errorf("the role is %q: the extension library would not take it for a shoot", got)
+		}
+	}
+}
+
+func TestClusterShowsTheOperation(t *testing.T) {
+	g := testGardenlet()
+	last := func() (*gardencorev1beta1.Shoot, *gardencorev1beta1.LastOperation) {
+		t.Helper()
+		cluster, err := extensions.GetCluster(t.Context(), g.Seed.Client(), Namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cluster.Shoot, cluster.Shoot.Status.LastOperation
+	}
+	expect := func(operation gardencorev1beta1.LastOperationType, state gardencorev1beta1.LastOperationState) {
+		t.Helper()
+		if _, got := last(); got.Type != operation || got.State != state {
+			t.Errorf("the cluster shows %s %s, want %s %s", got.Type, got.State, operation, state)
+		}
+	}
+
+	create := prepared(t, g, Shoot())
+	expect(gardencorev1beta1.LastOperationTypeCreate, gardencorev1beta1.LastOperationStateProcessing)
+	if err := create.finish(t.Context(), errors.New("no space")); err != nil {
+		t.Fatal(err)
+	}
+	expect(gardencorev1beta1.LastOperationTypeCreate, gardencorev1beta1.LastOperationStateError)
+	if err := prepared(t, g, Shoot()).finish(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	expect(gardencorev1beta1.LastOperationTypeCreate, gardencorev1beta1.LastOperationStateSucceeded)
+	prepared(t, g, Shoot())
+	expect(gardencorev1beta1.LastOperationTypeReconcile, gardencorev1beta1.LastOperationStateProcessing)
+
+	deleted := Shoot()
+	deleted.DeletionTimestamp = now()
+	prepared(t, g, deleted)
+	expect(gardencorev1beta1.LastOperationTypeDelete, gardencorev1beta1.LastOperationStateProcessing)
+	shoot, _ := last()
+	if shoot.DeletionTimestamp == nil {
+		t.Error("the cluster does not show the shoot's deletion: extensions would clean nodes")
+	}
+	if got := shoot.Spec.Kubernetes.Version; got != "1.36.2" {
+		t.Errorf("Kubernetes version %q, want the one of the API server", got)
+	}
+}
+
+func TestOperatingSystemConfigs(t *testing.T) {
+	g := testGardenlet()
+	o := prepared(t, g, Shoot())
+	if err := o.tasks().deployOperatingSystemConfig(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	configs := &extensionsv1alpha1.OperatingSystemConfigList{}
+	if err := g.Seed.Client().List(t.Context(), configs, client.InNamespace(Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	if len(configs.Items) != 2 {
+		t.Fatalf("there are %d configs, want one for provisioning and one for reconciling", len(configs.Items))
+	}
+	for _, config := range configs.Items {
+		if config.Spec.Type != "kind" || len(config.Spec.Units) > 0 || len(config.Spec.Files) > 0 || config.Spec.CRIConfig != nil {
+			t.Errorf("config %s would change what belongs to kind: %+v", config.Name, config.Spec)
+		}
+		if !strings.HasPrefix(config.Name, o.workers.secretName()+"-") {
+			t.Errorf("config %s does not belong to secret %s", config.Name, o.workers.secretName())
+		}
+	}
+}
+
+func TestRunRetries(t *testing.T) {
+	configurationProblem := v1beta1helper.NewErrorWithCodes(errors.New("bad config"), gardencorev1beta1.ErrorConfigurationProblem)
+	for name, test := range map[string]struct {
+		errors   []error
+		attempts int
+		want     string
+	}{
+		"succeeds at once":              {nil, 1, ""},
+		"gives up after its attempts":   {[]error{errors.New("one"), errors.New("two"), errors.New("three")}, 2, "two"},
+		"does not retry what is not ok": {[]error{configurationProblem, errors.New("two")}, 1, "bad config"},
+		"succeeds after a failure":      {[]error{errors.New("one")}, 2, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := testGardenlet()
+			g.Attempts = 2
+			runs := 0
+			err := g.run(t.Context(), Shoot(), func(tasks) *flow.Graph {
+				graph := flow.NewGraph("test")
+				graph.Add(flow.Task{Name: "task", Fn: func(context.Context) error {
+					runs++
+					if runs <= len(test.errors) {
+						return test.errors[runs-1]
+					}
+					return nil
+				}})
+				return graph
+			})
+			if runs != test.attempts {
+				t.Errorf("ran %d times, want %d", runs, test.attempts)
+			}
+			switch {
+			case test.want == "" && err != nil:
+				t.Errorf("failed: %v", err)
+			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
+				t.Errorf("error %v does not contain %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	err := testGardenlet().run(ctx, Shoot(), func(tasks) *flow.Graph {
+		graph := flow.NewGraph("test")
+		graph.Add(flow.Task{Name: "task", Fn: func(context.Context) error { cancel(); return errors.New("one") }})
+		return graph
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v does not tell that the context was cancelled", err)
+	}
+}
+
+// fakeMachine is a machine whose node is in the shoot while it runs.
+type fakeMachine struct {
+	name  string
+	shoot client.Client
+	calls []string
+}
+
+func (m *fakeMachine) Name() string { return m.name }
+
+func (m *fakeMachine) Exec(context.Context, ...string) (string, error) { return "", nil }
+
+func (m *fakeMachine) WriteFile(context.Context, string, fs.FileMode, []byte) error { return nil }
+
+func (m *fakeMachine) StopMachine(context.Context) error {
+	m.calls = append(m.calls, "stop")
+	return nil
+}
+
+func (m *fakeMachine) StartMachine(ctx context.Context) error {
+	m.calls = append(m.calls, "start")
+	return m.shoot.Create(ctx, node(m.name))
+}
+
+func node(name string) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+	}
+}
+
+func TestWorkers(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pod"}, Spec: corev1.PodSpec{NodeName: "worker"}}
+	elsewhere := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "other"}, Spec: corev1.PodSpec{NodeName: "control-plane"}}
+	g := testGardenlet(node("worker"), node("control-plane"), pod, elsewhere)
+	shoot := g.Shoot.Client()
+	machine := &fakeMachine{name: "worker", shoot: shoot}
+	g.Machines = []Machine{machine}
+	o := prepared(t, g, Shoot())
+	steps := o.tasks()
+	if err := flow.Sequential(steps.deployOperatingSystemConfig, steps.deployWorker, steps.waitUntilWorkerReady)(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	labelled := &corev1.Node{}
+	if err := shoot.Get(t.Context(), client.ObjectKey{Name: "worker"}, labelled); err != nil {
+		t.Fatal(err)
+	}
+	for label, want := range map[string]string{
+		"worker.gardener.cloud/pool":                            WorkerPool,
+		"worker.gardener.cloud/gardener-node-agent-secret-name": o.workers.secretName(),
+	} {
+		if got := labelled.Labels[label]; got != want || want == "" {
+			t.Errorf("label %s is %q, want %q", label, got, want)
+		}
+	}
+	if len(machine.calls) > 0 {
+		t.Errorf("a running machine was changed: %v", machine.calls)
+	}
+
+	if err := flow.Sequential(steps.destroyWorker, steps.waitUntilWorkerGone)(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pods := &corev1.PodList{}
+	if err := shoot.List(t.Context(), pods); err != nil {
+		t.Fatal(err)
+	}
+	if len(pods.Items) != 1 || pods.Items[0].Name != "other" {
+		t.Errorf("the pods are %v, want the one that was not on the machine", pods.Items)
+	}
+
+	if err := steps.deployWorker(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(machine.calls, " "); got != "stop start" {
+		t.Errorf("calls of the machine: %s, want stop start", got)
+	}
+}
