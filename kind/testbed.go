@@ -39,11 +39,11 @@ type Options struct {
 
 // Testbed is a seed and a shoot cluster with all that belongs to them. It is not safe for concurrent use.
 type Testbed struct {
-	prefix    string
-	root      string
-	nodeImage string
-	state     state
-	recorder  *progress.Recorder
+	prefix   string
+	root     string
+	override string // a stock node image, or empty
+	state    state
+	recorder *progress.Recorder
 	running
 }
 
@@ -70,11 +70,11 @@ func New(options Options) (*Testbed, error) {
 		options.Out = os.Stderr
 	}
 	return &Testbed{
-		prefix:    options.Prefix,
-		root:      options.Root,
-		nodeImage: options.NodeImage,
-		state:     state(filepath.Join(options.Directory, options.Prefix)),
-		recorder:  progress.New(options.Out),
+		prefix:   options.Prefix,
+		root:     options.Root,
+		override: options.NodeImage,
+		state:    state(filepath.Join(options.Directory, options.Prefix)),
+		recorder: progress.New(options.Out),
 	}, nil
 }
 

@@ -1,0 +1,66 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/engine"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
+)
+
+// downTimeout bounds Down; an engine that has to be started for it is the slowest part.
+const downTimeout = 3 * time.Minute
+
+// Down removes all that Up may have left, however it ended: processes, containers and their volumes, the network, the
+// state folder, and the engine if Up started it and nobody else uses it. The node image and what it is built from
+// stay, for the next Up. Where nothing is left, Down does nothing and succeeds.
+//
+// One part that cannot be removed does not keep the others; the error names each.
+func (t *Testbed) Down(ctx context.Context) error {
+	unlock, err := t.state.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, downTimeout, fmt.Errorf("the testbed was not down after %s", downTimeout))
+	defer cancel()
+	return t.recorder.Step(ctx, "down", t.removeAll)
+}
+
+func (t *Testbed) removeAll(ctx context.Context) error {
+	count, failed := endLeftovers(ctx, "/proc", t.prefix)
+	if count > 0 {
+		progress.Note(ctx, "%d processes of an interrupted run", count)
+	}
+	found, err := engine.Attach(ctx)
+	failed = errors.Join(failed, err)
+	if found != nil {
+		failed = errors.Join(failed,
+			cluster.Delete(ctx, t.seedName()),
+			cluster.Delete(ctx, t.shootName()),
+			upstream.Remove(ctx, t.prefix),
+			cluster.RemoveNetwork(ctx),
+			engine.Release(ctx))
+	}
+	if failed == nil {
+		failed = t.removeState()
+	}
+	t.running = running{}
+	return failed
+}
+
+// removeState removes the folder and then the lock beside it.
+func (t *Testbed) removeState() error {
+	if err := os.RemoveAll(string(t.state)); err != nil {
+		return fmt.Errorf("remove the state of the testbed: %w", err)
+	}
+	if err := os.Remove(t.state.lockPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove the lock of the testbed: %w", err)
+	}
+	return nil
+}

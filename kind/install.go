@@ -1,0 +1,129 @@
+package kind
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/image"
+)
+
+// extensionName is the name of the extension's ControllerInstallation and chart.
+const extensionName = "registry-cache"
+
+// Where the extension's installation lies in the repository.
+const (
+	chartDirectory   = "charts/registry-cache-extension"
+	registrationFile = "examples/controller-registration.yaml"
+)
+
+// installGardener installs what Gardener brings into both clusters, and the extension as gardenlet does.
+func (t *Testbed) installGardener(ctx context.Context) error {
+	seed, err := gardener.NewSeedClient(t.seed.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("connect to the seed: %w", err)
+	}
+	shoot, err := gardener.NewShootClient(t.shoot.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("connect to the shoot: %w", err)
+	}
+	registration, err := readRegistration(t.root)
+	if err != nil {
+		return err
+	}
+	if t.gardenlet, err = t.newGardenlet(seed, shoot, registration); err != nil {
+		return err
+	}
+	return inOrder(ctx,
+		t.step("images on the nodes", t.distributeImages),
+		t.step("gardener in the seed", func(ctx context.Context) error { return t.installSeed(ctx, seed) }),
+		t.step("priority classes in the shoot", func(ctx context.Context) error {
+			return gardener.InstallPriorityClasses(ctx, shoot.Client())
+		}),
+		t.step("extension", func(ctx context.Context) error { return t.installExtension(ctx, seed, registration) }),
+	)
+}
+
+// distributeImages loads each image onto the nodes that run it.
+func (t *Testbed) distributeImages(ctx context.Context) error {
+	return atOnce(ctx,
+		func(ctx context.Context) error {
+			return loadImages(ctx, t.seed.Nodes(), t.images.pick(imageExtension, imageOSExtension, imageResourceManager))
+		},
+		func(ctx context.Context) error {
+			return loadImages(ctx, t.shoot.Nodes(), t.images.pick(imageCache))
+		},
+	)
+}
+
+// installSeed installs the resource definitions, the seed's own gardener-resource-manager and the OS extension.
+func (t *Testbed) installSeed(ctx context.Context, seed kubernetes.Interface) error {
+	manager := gardener.SeedResourceManager(t.images[imageResourceManager].Ref)
+	operatingSystem := gardener.OSExtension{Image: t.images[imageOSExtension].Ref}
+	return inOrder(ctx,
+		func(ctx context.Context) error { return gardener.InstallCRDs(ctx, seed.Client()) },
+		func(ctx context.Context) error { return gardener.InstallSeedPriorityClasses(ctx, seed.Client()) },
+		func(ctx context.Context) error { return gardener.EnsureGardenNamespace(ctx, seed.Client()) },
+		func(ctx context.Context) error { return manager.Deploy(ctx, seed.Client()) },
+		func(ctx context.Context) error { return operatingSystem.Deploy(ctx, seed.Client()) },
+		func(ctx context.Context) error { return manager.Wait(ctx, seed.Client()) },
+		func(ctx context.Context) error { return operatingSystem.Wait(ctx, seed.Client()) },
+	)
+}
+
+func (t *Testbed) installExtension(ctx context.Context, seed kubernetes.Interface,
+	registration *gardencorev1beta1.ControllerRegistration) error {
+	extension := gardener.Extension{
+		Name:         extensionName,
+		Registration: registration,
+		Chart:        os.DirFS(filepath.Join(t.root, chartDirectory)),
+		Values:       chartValues(t.images[imageExtension], t.images[imageCache]),
+	}
+	if err := extension.Deploy(ctx, seed); err != nil {
+		return err
+	}
+	return extension.Wait(ctx, seed.Client())
+}
+
+// chartValues are what an operator writes into the ControllerDeployment to run images of his own.
+func chartValues(extension, cache image.Built) map[string]any {
+	return map[string]any{
+		"image": map[string]any{"ref": extension.Ref},
+		"imageVectorOverwrite": map[string]any{"images": []any{
+			map[string]any{"name": "registry-cache", "ref": cache.Ref},
+			map[string]any{"name": "registry-cleaner", "ref": cache.Ref},
+		}},
+	}
+}
+
+func (t *Testbed) newGardenlet(seed, shoot kubernetes.Interface,
+	registration *gardencorev1beta1.ControllerRegistration) (*gardenlet.Gardenlet, error) {
+	binary, err := os.ReadFile(t.images[imageNodeAgent].Executable)
+	if err != nil {
+		return nil, fmt.Errorf("read gardener-node-agent: %w", err)
+	}
+	return &gardenlet.Gardenlet{
+		Seed:                 seed,
+		Shoot:                shoot,
+		ShootKubeconfig:      t.shoot.InternalKubeconfig(),
+		Garden:               gardener.NewGarden(registration),
+		ResourceManagerImage: t.images[imageResourceManager].Ref,
+		NodeAgentBinary:      binary,
+		Machines:             machines(t.shoot.Workers()),
+	}, nil
+}
+
+func machines(nodes []*cluster.Node) []gardenlet.Machine {
+	all := make([]gardenlet.Machine, 0, len(nodes))
+	for _, node := range nodes {
+		all = append(all, node)
+	}
+	return all
+}

@@ -1,0 +1,37 @@
+package kind
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
+)
+
+func TestParseMirror(t *testing.T) {
+	ours := nodeconfig.HostsTOML(nodeconfig.Registry{
+		Upstream: "alpha.test", Endpoint: "http://10.96.0.7:5000", UpstreamURL: "http://alpha.test:8080",
+	})
+	for _, tc := range []struct {
+		name, content string
+		want          MirrorStatus
+	}{
+		{"ours", ours, MirrorStatus{
+			Upstream: "alpha.test", Hosts: []string{"http://10.96.0.7:5000"}, Server: "http://alpha.test:8080", Managed: true,
+		}},
+		{"foreign, two hosts, no server", "[host.\"http://b\"]\nserver = \"no\"\n[host.\"http://a\"]\n", MirrorStatus{
+			Upstream: "alpha.test", Hosts: []string{"http://b", "http://a"}, Server: "https://alpha.test",
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := parseMirror("alpha.test", []byte(tc.content)); !reflect.DeepEqual(got, tc.want) {
+				t.Errorf("got %+v\nwant %+v", got, tc.want)
+			}
+		})
+	}
+	t.Run("broken", func(t *testing.T) {
+		if got := parseMirror("alpha.test", []byte("server = ")); !strings.Contains(got.Problem, "cannot read") {
+			t.Errorf("problem = %q", got.Problem)
+		}
+	})
+}

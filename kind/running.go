@@ -1,0 +1,33 @@
+package kind
+
+import (
+	"github.com/gardener-extensions/registry-cache/kind/certificate"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/engine"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
+)
+
+// running is what Up has found or made. Its parts are nil until then.
+type running struct {
+	engine    *engine.Engine
+	nodeImage string
+	authority *certificate.Authority
+	images    images
+	seed      *cluster.Cluster
+	shoot     *cluster.Cluster
+	upstreams map[string]*upstream.Registry
+	gardenlet *gardenlet.Gardenlet
+}
+
+// Seed is the cluster that acts as Gardener seed; nil before Up.
+func (t *Testbed) Seed() *cluster.Cluster { return t.seed }
+
+// Shoot is the cluster that acts as shoot; nil before Up.
+func (t *Testbed) Shoot() *cluster.Cluster { return t.shoot }
+
+// Gardenlet drives the shoot; nil before Up.
+func (t *Testbed) Gardenlet() *gardenlet.Gardenlet { return t.gardenlet }
+
+// Upstream is the registry with this host name, one of upstream.Hosts; nil for another name and before Up.
+func (t *Testbed) Upstream(host string) *upstream.Registry { return t.upstreams[host] }

@@ -1,0 +1,59 @@
+package kind
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
+)
+
+// cachedUpstreams is how many of upstream.Hosts have a cache after Up; the others are pulled from directly.
+const cachedUpstreams = 2
+
+// CachedUpstreams are the upstream hosts that have a cache in the shoot after Up.
+func (t *Testbed) CachedUpstreams() []string { return upstream.Hosts(t.prefix)[:cachedUpstreams] }
+
+// ShootWithCaches is the testbed's shoot with a cache for each upstream host, which fetches by plain HTTP; without any
+// the extension is not in the shoot.
+func ShootWithCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
+	if len(hosts) == 0 {
+		return gardenlet.Shoot(), nil
+	}
+	config, err := json.Marshal(registryConfig(hosts...))
+	if err != nil {
+		return nil, fmt.Errorf("encode the providerConfig: %w", err)
+	}
+	return gardenlet.Shoot(gardenlet.Extension(extensionName, config)), nil
+}
+
+func registryConfig(hosts ...string) v1alpha3.RegistryConfig {
+	config := v1alpha3.RegistryConfig{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: "RegistryConfig"},
+	}
+	for _, host := range hosts {
+		remoteURL := "http://" + host
+		config.Caches = append(config.Caches, v1alpha3.RegistryCache{Upstream: host, RemoteURL: &remoteURL})
+	}
+	return config
+}
+
+// reconcileShoot lets gardenlet bring the shoot to its first state.
+func (t *Testbed) reconcileShoot(ctx context.Context) error {
+	shoot, err := ShootWithCaches(t.CachedUpstreams()...)
+	if err != nil {
+		return err
+	}
+	return t.recorder.Step(ctx, "shoot reconciled", func(ctx context.Context) error {
+		for _, host := range t.CachedUpstreams() {
+			progress.Note(ctx, "cache for %s", host)
+		}
+		return t.gardenlet.Reconcile(ctx, shoot)
+	})
+}

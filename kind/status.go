@@ -1,0 +1,58 @@
+package kind
+
+// Status is what `testbed status` shows of a testbed. Parts that are not there are empty; what could not be read has a
+// Problem instead of a value, so that a half-dead testbed still gives a picture.
+type Status struct {
+	Prefix    string            `json:"prefix"`
+	Clusters  []ClusterStatus   `json:"clusters"`
+	Caches    []CacheStatus     `json:"caches"`
+	Upstreams []UpstreamStatus  `json:"upstreams"`
+	Versions  map[string]string `json:"versions"`
+}
+
+// ClusterStatus is one kind cluster.
+type ClusterStatus struct {
+	Name       string       `json:"name"`
+	Role       string       `json:"role"`
+	Kubeconfig string       `json:"kubeconfig,omitempty"`
+	Nodes      []NodeStatus `json:"nodes,omitempty"`
+	Problem    string       `json:"problem,omitempty"`
+}
+
+// NodeStatus is one node and what its containerd does on a pull.
+type NodeStatus struct {
+	Name  string `json:"name"`
+	Ready bool   `json:"ready"`
+	// Mirrors are the effective hosts.toml files of the node, ordered by upstream.
+	Mirrors []MirrorStatus `json:"mirrors,omitempty"`
+	Problem string         `json:"problem,omitempty"`
+}
+
+// MirrorStatus is one hosts.toml: pulls from Upstream ask Hosts in this order and Server at last.
+type MirrorStatus struct {
+	Upstream string   `json:"upstream"`
+	Hosts    []string `json:"hosts"`
+	Server   string   `json:"server"`
+	// Managed says that the file carries the extension's mark; otherwise it is somebody else's.
+	Managed bool   `json:"managed"`
+	Problem string `json:"problem,omitempty"`
+}
+
+// CacheStatus is one cache in the shoot.
+type CacheStatus struct {
+	Upstream string `json:"upstream"`
+	Endpoint string `json:"endpoint"`
+	Ready    bool   `json:"ready"`
+}
+
+// UpstreamStatus is one upstream registry. Requests counts what caches and nodes asked for since it was started.
+type UpstreamStatus struct {
+	Host     string         `json:"host"`
+	Running  bool           `json:"running"`
+	State    string         `json:"state"`
+	Requests map[string]int `json:"requests,omitempty"`
+	Problem  string         `json:"problem,omitempty"`
+}
+
+// Exists says whether anything of the testbed is there.
+func (s *Status) Exists() bool { return len(s.Clusters) > 0 || len(s.Upstreams) > 0 }

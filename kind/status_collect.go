@@ -1,0 +1,165 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/engine"
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
+)
+
+// statusTimeout bounds Status: each part that does not answer costs a share of it.
+const statusTimeout = 30 * time.Second
+
+// Status looks at the testbed and changes nothing, but for starting an engine of ours that has died. Where nothing is
+// there it returns an empty status. It fails only if the engine cannot be asked.
+func (t *Testbed) Status(ctx context.Context) (*Status, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, statusTimeout, fmt.Errorf("no status after %s", statusTimeout))
+	defer cancel()
+	status := &Status{Prefix: t.prefix, Versions: map[string]string{"gardener": gardener.Version}}
+	found, err := engine.Attach(ctx)
+	if err != nil || found == nil {
+		return status, err
+	}
+	status.Versions["docker"] = found.Version
+
+	status.addCluster(ctx, "seed", t.seedName(), t.state.seedKubeconfig())
+	if shoot := status.addCluster(ctx, "shoot", t.shootName(), t.state.shootKubeconfig()); shoot != nil {
+		status.addCaches(ctx, shoot)
+	}
+	return status, status.addUpstreams(ctx, t.prefix)
+}
+
+// addCluster adds a cluster of which there is at least a container, and returns it if it answers.
+func (s *Status) addCluster(ctx context.Context, role, name, kubeconfig string) *cluster.Cluster {
+	loaded, err := cluster.Load(ctx, name, kubeconfig)
+	if errors.Is(err, cluster.ErrAbsent) {
+		return nil
+	}
+	status := ClusterStatus{Name: name, Role: role, Kubeconfig: kubeconfig}
+	if err == nil {
+		err = status.addNodes(ctx, s, loaded)
+	}
+	if err != nil {
+		status.Problem = firstLine(err)
+	}
+	s.Clusters = append(s.Clusters, status)
+	if err != nil {
+		return nil
+	}
+	return loaded
+}
+
+func (c *ClusterStatus) addNodes(ctx context.Context, s *Status, loaded *cluster.Cluster) error {
+	api, err := client.New(loaded.RESTConfig(), client.Options{})
+	if err != nil {
+		return err
+	}
+	objects := &corev1.NodeList{}
+	listErr := api.List(ctx, objects)
+	byName := map[string]corev1.Node{}
+	for _, object := range objects.Items {
+		byName[object.Name] = object
+		s.Versions["kubernetes"] = object.Status.NodeInfo.KubeletVersion
+		s.Versions["containerd"] = strings.TrimPrefix(object.Status.NodeInfo.ContainerRuntimeVersion, "containerd://")
+	}
+	for _, node := range loaded.Nodes() {
+		status := NodeStatus{Name: node.Name(), Ready: isReady(byName[node.Name()])}
+		if status.Mirrors, err = mirrors(ctx, node); err != nil {
+			status.Problem = firstLine(err)
+		}
+		c.Nodes = append(c.Nodes, status)
+	}
+	return listErr
+}
+
+func isReady(node corev1.Node) bool {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// mirrors reads every hosts.toml of a node.
+func mirrors(ctx context.Context, node *cluster.Node) ([]MirrorStatus, error) {
+	found, err := node.Exec(ctx, "find", nodeconfig.CertsDir, "-name", nodeconfig.HostsFile)
+	if err != nil {
+		return nil, err
+	}
+	var all []MirrorStatus
+	for _, file := range strings.Fields(found) {
+		content, err := node.ReadFile(ctx, file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return all, err
+		}
+		all = append(all, parseMirror(path.Base(path.Dir(file)), content))
+	}
+	return all, nil
+}
+
+// addCaches adds the caches that run in the shoot, by their Services.
+func (s *Status) addCaches(ctx context.Context, shoot *cluster.Cluster) {
+	api, err := client.New(shoot.RESTConfig(), client.Options{})
+	if err != nil {
+		return
+	}
+	inKubeSystem := client.InNamespace(metav1.NamespaceSystem)
+	services, sets := &corev1.ServiceList{}, &appsv1.StatefulSetList{}
+	if api.List(ctx, services, inKubeSystem, client.HasLabels{"upstream-host"}) != nil || api.List(ctx, sets, inKubeSystem) != nil {
+		return
+	}
+	ready := map[string]bool{}
+	for _, set := range sets.Items {
+		ready[set.Name] = set.Status.ReadyReplicas > 0
+	}
+	for _, service := range services.Items {
+		s.Caches = append(s.Caches, CacheStatus{
+			Upstream: service.Annotations["upstream"],
+			Endpoint: fmt.Sprintf("http://%s:5000", service.Spec.ClusterIP),
+			Ready:    ready[service.Name],
+		})
+	}
+}
+
+func (s *Status) addUpstreams(ctx context.Context, prefix string) error {
+	registries, err := upstream.List(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	for _, registry := range registries {
+		status := UpstreamStatus{Host: registry.Host(), Running: registry.Running(), State: registry.Status()}
+		if records, err := registry.Log(ctx); err != nil {
+			status.Problem = firstLine(err)
+		} else {
+			status.Requests = map[string]int{}
+			for _, record := range records.Pulls() {
+				status.Requests[string(record.Asker)]++
+			}
+		}
+		s.Upstreams = append(s.Upstreams, status)
+	}
+	return nil
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}

@@ -1,0 +1,60 @@
+package kind
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestStatusWrite(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		status Status
+	}{
+		{"nothing", Status{Prefix: "registry-cache"}},
+		{"running", Status{
+			Prefix: "registry-cache",
+			Clusters: []ClusterStatus{
+				{Name: "registry-cache-seed", Role: "seed", Problem: "the API server does not answer"},
+				{Name: "registry-cache-shoot", Role: "shoot", Kubeconfig: ".testbed/registry-cache/shoot.kubeconfig", Nodes: []NodeStatus{
+					{Name: "registry-cache-shoot-worker", Ready: true, Mirrors: []MirrorStatus{
+						{Upstream: "alpha.upstream.test", Hosts: []string{"http://10.96.0.7:5000"}, Server: "http://alpha.upstream.test", Managed: true},
+						{Upstream: "other.test", Hosts: []string{"http://127.0.0.1:1"}, Server: "https://other.test"},
+					}},
+					{Name: "registry-cache-shoot-worker2", Problem: "the node does not run"},
+				}},
+			},
+			Caches:    []CacheStatus{{Upstream: "alpha.upstream.test", Endpoint: "http://10.96.0.7:5000", Ready: true}},
+			Upstreams: []UpstreamStatus{{Host: "alpha.upstream.test", Running: true, State: "Up 5 minutes", Requests: map[string]int{"cache": 7, "node": 1}}},
+			Versions:  map[string]string{"docker": "20.10.24", "kubernetes": "v1.36.2"},
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := tc.status.Write(&out); err != nil {
+				t.Fatal(err)
+			}
+			compareGolden(t, filepath.Join("testdata", "status-"+tc.name+".txt"), out.Bytes())
+		})
+	}
+}
+
+func compareGolden(t *testing.T, path string, got []byte) {
+	t.Helper()
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; got:\n%s\nto accept: UPDATE_GOLDEN=1 go test ./kind", path, got)
+	}
+}

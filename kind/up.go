@@ -1,0 +1,140 @@
+package kind
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gardener-extensions/registry-cache/kind/certificate"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/engine"
+	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
+	"github.com/gardener-extensions/registry-cache/kind/preflight"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
+)
+
+// upTimeout bounds Up from nothing, with every binary to be compiled on a small machine.
+const upTimeout = 45 * time.Minute
+
+// shootWorkers are the worker nodes of the shoot: the fewest on which one node's pull can serve another's.
+const shootWorkers = 2
+
+// Up brings the testbed up: the engine, the node image, both clusters, the upstream registries, the Gardener parts,
+// the extension, and the shoot, reconciled with a cache for each of CachedUpstreams. It is idempotent: what is there
+// and healthy is kept, what is dead is rebuilt, what is outdated is replaced.
+//
+// A machine that lacks something gives an *engine.Missing or *preflight.Failures. After any other failure, and after
+// cancellation of ctx, a second Up goes on and Down removes what there is.
+func (t *Testbed) Up(ctx context.Context) error {
+	unlock, err := t.state.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := markProcesses(t.prefix); err != nil {
+		return fmt.Errorf("mark the processes of the testbed: %w", err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, upTimeout, fmt.Errorf("the testbed was not up after %s", upTimeout))
+	defer cancel()
+
+	return inOrder(ctx, t.prepareMachine, t.startClusters, t.installGardener, t.reconcileShoot)
+}
+
+// inOrder runs the parts one after another, until one fails.
+func inOrder(ctx context.Context, parts ...func(context.Context) error) error {
+	for _, part := range parts {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// atOnce runs the parts concurrently; the first failure cancels the others.
+func atOnce(ctx context.Context, parts ...func(context.Context) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, part := range parts {
+		group.Go(func() error { return part(ctx) })
+	}
+	return group.Wait()
+}
+
+// step makes a named, recorded step of a part.
+func (t *Testbed) step(name string, part func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error { return t.recorder.Step(ctx, name, part) }
+}
+
+// prepareMachine gives the testbed an engine, the node image and the images of our binaries.
+func (t *Testbed) prepareMachine(ctx context.Context) error {
+	return inOrder(ctx,
+		t.step("preflight", func(ctx context.Context) error { return preflight.Check(ctx, preflight.Defaults()) }),
+		t.step("docker engine", func(ctx context.Context) (err error) {
+			t.engine, err = engine.Ensure(ctx)
+			return err
+		}),
+		t.step("node image", func(ctx context.Context) (err error) {
+			t.nodeImage, err = nodeimage.Ensure(ctx, nodeimage.Options{Override: t.override, Repository: t.root, Progress: t.recorder})
+			return err
+		}),
+		t.step("images of the extension and of Gardener", func(ctx context.Context) (err error) {
+			t.images, err = t.buildImages(ctx)
+			return err
+		}),
+	)
+}
+
+// startClusters creates both clusters and the upstream registries at once.
+func (t *Testbed) startClusters(ctx context.Context) (err error) {
+	if t.authority, err = certificate.Ensure(t.state.certificates()); err != nil {
+		return err
+	}
+	if err := cluster.EnsureNetwork(ctx); err != nil {
+		return err
+	}
+	return atOnce(ctx,
+		t.step("seed cluster", func(ctx context.Context) (err error) {
+			t.seed, err = cluster.Ensure(ctx, t.clusterConfig(t.seedName(), 0, t.state.seedKubeconfig()))
+			return err
+		}),
+		t.step("shoot cluster", func(ctx context.Context) (err error) {
+			t.shoot, err = cluster.Ensure(ctx, t.clusterConfig(t.shootName(), shootWorkers, t.state.shootKubeconfig()))
+			return err
+		}),
+		t.step("upstream registries", t.startUpstreams),
+	)
+}
+
+func (t *Testbed) clusterConfig(name string, workers int, kubeconfig string) cluster.Config {
+	return cluster.Config{
+		Name:       name,
+		Image:      t.nodeImage,
+		StockImage: t.override != "",
+		Workers:    workers,
+		Kubeconfig: kubeconfig,
+		Engine:     t.engine,
+		CA:         t.authority.PEM(),
+	}
+}
+
+// startUpstreams starts one registry for each of the testbed's upstream hosts, one after another: that takes a second.
+func (t *Testbed) startUpstreams(ctx context.Context) error {
+	t.upstreams = map[string]*upstream.Registry{}
+	for _, host := range upstream.Hosts(t.prefix) {
+		registry, err := upstream.Start(ctx, upstream.Options{
+			Prefix:    t.prefix,
+			Host:      host,
+			Network:   cluster.NetworkName,
+			Authority: t.authority,
+			Image:     t.images[upstream.Binary().Name],
+		})
+		if err != nil {
+			return fmt.Errorf("upstream %s: %w", host, err)
+		}
+		t.upstreams[host] = registry
+		progress.Note(ctx, "%s", host)
+	}
+	return nil
+}
