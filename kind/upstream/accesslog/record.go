@@ -1,10 +1,6 @@
 package accesslog
 
 import (
-	"bufio"
-	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -62,9 +58,9 @@ type Record struct {
 //
 //   - containerd sends "containerd/<version>" with every registry request
 //     (containerd v2.3.4, core/remotes/docker/resolver.go, requestHeaders);
-//   - go-containerregistry sends "go-containerregistry/<version>", after the name of the
-//     program if one is set (v0.22.1, pkg/v1/remote/transport/useragent.go); only the
-//     testbed uses it;
+//   - go-containerregistry sends "go-containerregistry", with a version if it knows its own,
+//     after the name of the program if one is set (v0.22.1, pkg/v1/remote/transport/useragent.go);
+//     the testbed pushes with it, and names itself "registry-cache-testbed/" otherwise;
 //   - distribution's proxy sets no header, so that net/http sends "Go-http-client/<version>"
 //     (distribution v3.1.2, registry/proxy/proxyregistry.go); "registry-cache/" and
 //     "distribution/" are accepted in case a cache starts to name itself.
@@ -72,7 +68,7 @@ func AskerOf(userAgent string) Asker {
 	switch {
 	case strings.HasPrefix(userAgent, "containerd/"):
 		return AskerNode
-	case strings.Contains(userAgent, "go-containerregistry/"):
+	case strings.Contains(userAgent, "go-containerregistry"), strings.HasPrefix(userAgent, "registry-cache-testbed/"):
 		return AskerHarness
 	case hasAnyPrefix(userAgent, "Go-http-client/", "registry-cache/", "distribution/"):
 		return AskerCache
@@ -120,26 +116,4 @@ func classify(r *http.Request) (kind Kind, repository, reference string) {
 	default:
 		return KindOther, repository, ""
 	}
-}
-
-// Parse reads records, one JSON object a line, as Handler writes them. Lines that are not
-// records are an error: the log is evidence, and a lost line would count as "no request".
-func Parse(r io.Reader) ([]Record, error) {
-	records := []Record{}
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20)
-	for n := 1; lines.Scan(); n++ {
-		if len(lines.Bytes()) == 0 {
-			continue
-		}
-		var record Record
-		if err := json.Unmarshal(lines.Bytes(), &record); err != nil {
-			return records, fmt.Errorf("access log line %d %q: %w", n, lines.Text(), err)
-		}
-		records = append(records, record)
-	}
-	if err := lines.Err(); err != nil {
-		return records, fmt.Errorf("read access log: %w", err)
-	}
-	return records, nil
 }

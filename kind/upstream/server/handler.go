@@ -22,10 +22,6 @@ type Middleware func(http.Handler) http.Handler
 // is reached under several names: its own, and a port on localhost for pushes.
 const settings = `
 version: 0.1
-log:
-  level: warn
-  accesslog:
-    disabled: true
 storage:
   filesystem:
     rootdirectory: %q

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -31,6 +32,7 @@ const drain = 3 * time.Second
 // Run serves until ctx ends, then stops gracefully, or until a port cannot be served. It
 // writes one access record per request to log and nothing else.
 func Run(ctx context.Context, config Config, log io.Writer) error {
+	logrus.SetLevel(logrus.WarnLevel) // of distribution, to stderr; it would log every request
 	handler, err := NewHandler(ctx, config.Storage, log)
 	if err != nil {
 		return err

@@ -1,0 +1,225 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"github.com/moby/moby/client"
+
+	"github.com/gardener-extensions/registry-cache/kind/certificate"
+	"github.com/gardener-extensions/registry-cache/kind/image"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+// testPrefix is the testbed of TestInContainers, with a network of its own.
+const testPrefix = "upstream-test"
+
+// TestInContainers needs a Docker Engine.
+func TestInContainers(t *testing.T) {
+	docker, options := engine(t)
+	for name, test := range map[string]func(*testing.T, client.APIClient, func(host string) Options){
+		"push, pull, log":        pushPullLog,
+		"keep what runs":         keepWhatRuns,
+		"stopped":                stopped,
+		"failure leaves nothing": failureLeavesNothing,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Cleanup(func() {
+				if err := Remove(context.WithoutCancel(t.Context()), testPrefix); err != nil {
+					t.Error(err)
+				}
+			})
+			test(t, docker, options)
+		})
+	}
+}
+
+// engine skips the test when no engine answers; it returns options whose network is there, and
+// removes everything afterwards.
+func engine(t *testing.T) (client.APIClient, func(host string) Options) {
+	t.Helper()
+	docker, err := connect()
+	if err == nil {
+		_, err = docker.Ping(t.Context(), client.PingOptions{})
+	}
+	if err != nil {
+		t.Skipf("no Docker Engine: %v", err)
+	}
+	built, err := image.Build(t.Context(), t.TempDir(), Binary())
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority, err := certificate.Ensure(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cleanUp := func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer cancel()
+		if err := Remove(ctx, testPrefix); err != nil {
+			t.Error(err)
+		}
+		_, _ = docker.NetworkRemove(ctx, testPrefix, client.NetworkRemoveOptions{})
+	}
+	cleanUp()
+	t.Cleanup(cleanUp)
+	labels := map[string]string{Label: testPrefix}
+	if _, err := docker.NetworkCreate(t.Context(), testPrefix, client.NetworkCreateOptions{Labels: labels}); err != nil {
+		t.Fatal(err)
+	}
+	return docker, func(host string) Options {
+		return Options{Prefix: testPrefix, Host: host, Network: testPrefix, Authority: authority, Image: built[0]}
+	}
+}
+
+func mustStart(t *testing.T, o Options) *Registry {
+	t.Helper()
+	began := time.Now()
+	registry, err := Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("start %s: %.2fs", o.Host, time.Since(began).Seconds())
+	return registry
+}
+
+// pull reads a whole image over HTTPS, trusting only the authority.
+func pull(t *testing.T, o Options, registry *Registry, image string) v1.Image {
+	t.Helper()
+	tag, err := name.NewTag(registry.LocalHTTPS() + "/" + image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := remote.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = &tls.Config{RootCAs: o.Authority.Pool(), ServerName: o.Host}
+	img, err := remote.Image(tag, remote.WithTransport(transport))
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, err := img.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, layer := range layers {
+		content, err := layer.Compressed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, content); err != nil {
+			t.Fatal(err)
+		}
+		_ = content.Close()
+	}
+	return img
+}
+
+func pushPullLog(t *testing.T, _ client.APIClient, options func(host string) Options) {
+	hosts := Hosts(testPrefix)[:2]
+	alpha, beta := mustStart(t, options(hosts[0])), mustStart(t, options(hosts[1]))
+
+	pause, err := image.Build(t.Context(), t.TempDir(), image.Pause())
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := image.Random(pause[0], 2, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := alpha.Push(t.Context(), "shop/web", "v1", img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := pull(t, options(hosts[0]), alpha, "shop/web:v1")
+	if pulled, _ := got.Digest(); pulled != digest {
+		t.Errorf("pulled %s, pushed %s", pulled, digest)
+	}
+	if err := validate.Image(got, validate.Fast); err != nil {
+		t.Error(err)
+	}
+
+	began := time.Now()
+	records, err := alpha.Log(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("log: %.2fs, %d records", time.Since(began).Seconds(), len(records))
+	secure := records.Repository("shop/web").Blobs().Gets().Filter(func(r accesslog.Record) bool { return r.Scheme == "https" })
+	if len(secure) != 4 || secure.Bytes() < 2<<20 {
+		t.Errorf("HTTPS blob GETs %+v, want config, program and 2 layers with the layers' bytes", secure)
+	}
+	if others, err := beta.Log(t.Context()); err != nil || len(others.Repository("shop/web")) != 0 {
+		t.Errorf("log of the other upstream: %v, %v", others, err)
+	}
+}
+
+func keepWhatRuns(t *testing.T, docker client.APIClient, options func(host string) Options) {
+	o := options(Hosts(testPrefix)[0])
+	first := mustStart(t, o)
+	if second := mustStart(t, o); second.id != first.id {
+		t.Error("a running upstream was replaced")
+	}
+	if _, err := docker.ContainerKill(t.Context(), first.id, client.ContainerKillOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	third := mustStart(t, o)
+	if third.id == first.id {
+		t.Error("a dead upstream was kept")
+	}
+	other, err := certificate.Ensure(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Authority = other
+	if fourth := mustStart(t, o); fourth.id == third.id {
+		t.Error("an upstream with a certificate of another authority was kept")
+	}
+	if all, err := List(t.Context(), testPrefix); err != nil || len(all) != 1 {
+		t.Errorf("upstreams %v, %v", all, err)
+	}
+}
+
+func stopped(t *testing.T, docker client.APIClient, options func(host string) Options) {
+	host := Hosts(testPrefix)[0]
+	registry := mustStart(t, options(host))
+	if _, err := docker.ContainerStop(t.Context(), registry.id, client.ContainerStopOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(t.Context(), testPrefix, host); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("Find: %v, want ErrNotRunning", err)
+	}
+	all, err := List(t.Context(), testPrefix)
+	if err != nil || len(all) != 1 || all[0].Running() || !strings.Contains(all[0].Status(), "Exited (0)") {
+		t.Errorf("List: %v, %v; want one that ended gracefully", all[0].Status(), err)
+	}
+	var stdout, stderr bytes.Buffer
+	if err := all[0].Output(t.Context(), &stdout, &stderr); err != nil || !strings.Contains(stdout.String(), `"path":"/v2/"`) {
+		t.Errorf("output %q, %q, %v", stdout.String(), stderr.String(), err)
+	}
+	for range 2 {
+		if err := Remove(t.Context(), testPrefix); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func failureLeavesNothing(t *testing.T, _ client.APIClient, options func(host string) Options) {
+	o := options(Hosts(testPrefix)[0])
+	o.Network = "no-such-network"
+	if _, err := Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), "network no-such-network") {
+		t.Errorf("error %v", err)
+	}
+	if all, err := List(t.Context(), testPrefix); err != nil || len(all) != 0 {
+		t.Errorf("left: %v, %v", all, err)
+	}
+}

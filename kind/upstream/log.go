@@ -1,0 +1,63 @@
+package upstream
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/client"
+
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+// logTimeout bounds the wait for answers that were still under way when the log was read.
+const logTimeout = 30 * time.Second
+
+// Log returns the access log since the upstream was started, complete up to now: every
+// request that had arrived before the call is in it, once its answer has ended, for which Log
+// waits up to 30 s.
+//
+// An engine passes on what a container prints with some delay, and a client has a whole
+// answer before the server has recorded it. Log therefore asks the server to settle and reads
+// until it sees the record of that very request.
+func (r *Registry) Log(ctx context.Context) (accesslog.Records, error) {
+	ctx, cancel := context.WithTimeout(ctx, logTimeout)
+	defer cancel()
+	mark := rand.Text()
+	if err := get(ctx, r.localAddress(80), accesslog.SettlePath+"?"+mark); err != nil {
+		return nil, fmt.Errorf("read access log of upstream %s: %w", r.host, err)
+	}
+	stream, err := r.docker.ContainerLogs(ctx, r.id, client.ContainerLogsOptions{ShowStdout: true, Follow: true})
+	if err != nil {
+		return nil, fmt.Errorf("read access log of upstream %s: %w", r.host, err)
+	}
+	defer stream.Close()
+	stdout, writer := io.Pipe()
+	defer stdout.Close()
+	go func() {
+		_, err := stdcopy.StdCopy(writer, io.Discard, stream)
+		writer.CloseWithError(err)
+	}()
+	records, err := accesslog.ReadUntil(stdout, mark)
+	if err != nil {
+		return nil, fmt.Errorf("read access log of upstream %s: %w", r.host, err)
+	}
+	return records, nil
+}
+
+// Output copies what the container has printed so far: the access log to stdout, everything
+// else to stderr. Unlike Log it also works when the upstream no longer runs.
+func (r *Registry) Output(ctx context.Context, stdout, stderr io.Writer) error {
+	stream, err := r.docker.ContainerLogs(ctx, r.id, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true})
+	if err != nil {
+		return fmt.Errorf("read output of upstream %s: %w", r.host, err)
+	}
+	defer stream.Close()
+	if _, err := stdcopy.StdCopy(stdout, stderr, stream); err != nil {
+		return fmt.Errorf("read output of upstream %s: %w", r.host, err)
+	}
+	return nil
+}

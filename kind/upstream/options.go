@@ -1,0 +1,105 @@
+package upstream
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"github.com/gardener-extensions/registry-cache/kind/certificate"
+	"github.com/gardener-extensions/registry-cache/kind/image"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/server"
+)
+
+const (
+	// Label of every container, network and volume of a testbed; its value is the prefix.
+	Label = "registry-cache.testbed"
+	// DefaultPrefix is the one whose upstreams have the short host names.
+	DefaultPrefix = "registry-cache"
+
+	hostLabel   = Label + ".upstream" // the host name of an upstream
+	configLabel = Label + ".config"   // what the container was made from
+)
+
+// Hosts returns the host names of a testbed's upstreams: alpha.upstream.test, beta.upstream.test
+// and gamma.upstream.test for the default prefix. All testbeds share Docker's network of kind;
+// those with another prefix have it in the names (alpha.<prefix>.upstream.test), so that each
+// reaches its own.
+func Hosts(prefix string) []string {
+	domain := "upstream.test"
+	if prefix != DefaultPrefix {
+		domain = prefix + "." + domain
+	}
+	hosts := []string{}
+	for _, name := range []string{"alpha", "beta", "gamma"} {
+		hosts = append(hosts, name+"."+domain)
+	}
+	return hosts
+}
+
+// Binary is what the upstreams' image is built from, see image.Build.
+func Binary() image.Binary {
+	const owner = 65532 // of image.NonRoot
+	return image.Binary{
+		Name:    "upstream-registry",
+		Package: "github.com/gardener-extensions/registry-cache/kind/upstream/upstream-registry",
+		Entries: []image.Entry{
+			{Path: server.Storage, Mode: fs.ModeDir | 0o755, Owner: owner},
+			{Path: "/etc/upstream", Mode: fs.ModeDir | 0o755},
+		},
+	}
+}
+
+// Options say what to start.
+type Options struct {
+	// Prefix of the testbed, a DNS label.
+	Prefix string
+	// Host is the name that nodes and caches reach it by, a DNS name; its first label
+	// becomes part of the container's name.
+	Host string
+	// Network is the name of an existing Docker network, usually "kind".
+	Network string
+	// Authority issues the certificate.
+	Authority *certificate.Authority
+	// Image is built from Binary.
+	Image image.Built
+}
+
+var dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$`)
+
+func (o Options) validate() error {
+	switch {
+	case !dnsName.MatchString(o.Prefix) || strings.Contains(o.Prefix, "."):
+		return fmt.Errorf("prefix %q: must be a DNS label", o.Prefix)
+	case !dnsName.MatchString(o.Host):
+		return fmt.Errorf("host %q: must be a DNS name", o.Host)
+	case o.Network == "":
+		return fmt.Errorf("host %s: network is empty", o.Host)
+	case o.Authority == nil:
+		return fmt.Errorf("host %s: no certificate authority", o.Host)
+	case o.Image.Image == nil || o.Image.Ref == "":
+		return fmt.Errorf("host %s: no image", o.Host)
+	}
+	return nil
+}
+
+// containerName is fixed, so that two processes cannot start the same upstream twice.
+func (o Options) containerName() string {
+	name, _, _ := strings.Cut(o.Host, ".")
+	return o.Prefix + "-upstream-" + name
+}
+
+// fingerprint changes when a running container would no longer be what is asked for.
+func (o Options) fingerprint() string {
+	sum := sha256.New()
+	for _, part := range []string{o.Host, o.Network, o.Image.Ref, string(o.Authority.PEM())} {
+		fmt.Fprintf(sum, "%d %s\n", len(part), part)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+func (o Options) labels() map[string]string {
+	return map[string]string{Label: o.Prefix, hostLabel: o.Host, configLabel: o.fingerprint()}
+}

@@ -1,0 +1,93 @@
+package upstream
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+
+	"github.com/gardener-extensions/registry-cache/kind/certificate"
+	"github.com/gardener-extensions/registry-cache/kind/image"
+)
+
+func TestHosts(t *testing.T) {
+	for prefix, want := range map[string]string{
+		"registry-cache": "alpha.upstream.test beta.upstream.test gamma.upstream.test",
+		"mine":           "alpha.mine.upstream.test beta.mine.upstream.test gamma.mine.upstream.test",
+	} {
+		if got := strings.Join(Hosts(prefix), " "); got != want {
+			t.Errorf("Hosts(%q) = %s, want %s", prefix, got, want)
+		}
+	}
+}
+
+func options(t *testing.T) Options {
+	t.Helper()
+	authority, err := certificate.Ensure(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Options{
+		Prefix: "mine", Host: "alpha.mine.upstream.test", Network: "kind", Authority: authority,
+		Image: image.Built{Ref: "registry-cache.testbed/upstream-registry:1", Image: empty.Image},
+	}
+}
+
+func TestOptionsValidate(t *testing.T) {
+	valid := options(t)
+	if err := valid.validate(); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(*Options){
+		`prefix "a.b": must be a DNS label`:            func(o *Options) { o.Prefix = "a.b" },
+		`prefix "": must be a DNS label`:               func(o *Options) { o.Prefix = "" },
+		`host "https://x": must be a DNS name`:         func(o *Options) { o.Host = "https://x" },
+		`host "A.test": must be a DNS name`:            func(o *Options) { o.Host = "A.test" },
+		"alpha.mine.upstream.test: network is empty":   func(o *Options) { o.Network = "" },
+		"alpha.mine.upstream.test: no certificate aut": func(o *Options) { o.Authority = nil },
+		"alpha.mine.upstream.test: no image":           func(o *Options) { o.Image = image.Built{} },
+	} {
+		t.Run(want, func(t *testing.T) {
+			o := valid
+			change(&o)
+			if err := o.validate(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestFingerprint(t *testing.T) {
+	base := options(t)
+	if base.fingerprint() != base.fingerprint() {
+		t.Fatal("same options, two fingerprints")
+	}
+	for name, change := range map[string]func(*Options){
+		"host":      func(o *Options) { o.Host = "beta.mine.upstream.test" },
+		"network":   func(o *Options) { o.Network = "other" },
+		"image":     func(o *Options) { o.Image.Ref = "registry-cache.testbed/upstream-registry:2" },
+		"authority": func(o *Options) { o.Authority = options(t).Authority },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := base
+			change(&o)
+			if o.fingerprint() == base.fingerprint() {
+				t.Error("the change would not be noticed")
+			}
+		})
+	}
+}
+
+func TestRequest(t *testing.T) {
+	o := options(t)
+	r := request(o, []byte("certificate"), []byte("key"))
+	if r.Name != "mine-upstream-alpha" || r.Labels["registry-cache.testbed"] != "mine" {
+		t.Errorf("name %q, labels %v", r.Name, r.Labels)
+	}
+	if alias := r.NetworkAliases["kind"]; len(alias) != 1 || alias[0] != o.Host {
+		t.Errorf("aliases %v", r.NetworkAliases)
+	}
+	if err := r.Validate(); err != nil {
+		t.Error(err)
+	}
+}
