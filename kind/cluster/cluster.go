@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,15 +33,18 @@ type Cluster struct {
 	internal []byte
 }
 
+// ErrAbsent says that no container of the cluster exists.
+var ErrAbsent = errors.New("does not exist")
+
 // Load returns the cluster that Ensure created, for looking at it: nothing is verified or changed. The kubeconfig file
-// must be there.
+// must be there. A cluster without containers is an ErrAbsent.
 func Load(_ context.Context, name, kubeconfig string) (*Cluster, error) {
 	c, err := find(name)
 	if err != nil {
 		return nil, err
 	}
 	if len(c.nodes) == 0 {
-		return nil, fmt.Errorf("cluster %s does not exist: bring the testbed up first", name)
+		return nil, fmt.Errorf("cluster %s %w: bring the testbed up first", name, ErrAbsent)
 	}
 	return c, c.connect(kubeconfig)
 }
@@ -147,4 +151,3 @@ func (c *Cluster) node(name string) *Node {
 	}
 	return nil
 }
-

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -78,6 +79,11 @@ func complete(ctx context.Context, config Config) (*Cluster, error) {
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	start := time.Now()
+	restarted, err := c.restarted(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if err := c.startStopped(ctx); err != nil {
 		return nil, err
 	}
@@ -86,7 +92,15 @@ func complete(ctx context.Context, config Config) (*Cluster, error) {
 			return nil, err
 		}
 	}
-	return c, c.waitUntilUsable(ctx)
+	if restarted {
+		if err := c.waitForHeartbeats(ctx, start); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.waitUntilUsable(ctx); err != nil {
+		return nil, err
+	}
+	return c, c.markCompleted(ctx)
 }
 
 // startStopped starts the machines that StopMachine stopped and that nobody started again.

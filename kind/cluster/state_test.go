@@ -1,0 +1,98 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func TestAssess(t *testing.T) {
+	names := []string{"a-control-plane", "a-worker"}
+	tests := []struct {
+		name  string
+		found []container
+		want  string
+	}{
+		{"nothing there", nil, absent},
+		{"all running", []container{{"a-worker", "running"}, {"a-control-plane", "running"}}, ""},
+		{"creation was killed", []container{{"a-worker", "running"}}, "a-control-plane is missing"},
+		{"engine was stopped", []container{{"a-control-plane", "exited"}, {"a-worker", "exited"}}, "a-control-plane is exited"},
+		{"never started", []container{{"a-control-plane", "running"}, {"a-worker", "created"}}, "a-worker is created"},
+		{"one too many", []container{{"a-control-plane", "running"}, {"a-worker", "running"}, {"a-worker2", "running"}}, "it has 3 nodes in place of 2"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := assess(tc.found, names); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestRunsNodeOf(t *testing.T) {
+	command := func(args ...string) string { return strings.Join(args, "\x00") + "\x00" }
+	tests := []struct {
+		name, cmdline string
+		want          bool
+	}{
+		{"our node", command("docker", "run", "--name", "a-worker", "--label", "io.x-k8s.kind.cluster=a", "node:1"), true},
+		{"by its path", command("/usr/bin/docker", "run", "--label", "io.x-k8s.kind.cluster=a", "node:1"), true},
+		{"a node of a longer name", command("docker", "run", "--label", "io.x-k8s.kind.cluster=a-seed", "node:1"), false},
+		{"another command on our cluster", command("docker", "ps", "--filter", "io.x-k8s.kind.cluster=a"), false},
+		{"a person who looks for it", command("grep", "run", "io.x-k8s.kind.cluster=a"), false},
+		{"a kernel thread", "", false},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := runsNodeOf(tc.cmdline, "a"); got != tc.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
+
+func TestUnreadyNodes(t *testing.T) {
+	node := func(name string, status corev1.ConditionStatus) corev1.Node {
+		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue}, {Type: corev1.NodeReady, Status: status}}}}
+	}
+	list := []corev1.Node{node("a", corev1.ConditionTrue), node("b", corev1.ConditionUnknown), node("c", corev1.ConditionFalse)}
+	if got := strings.Join(unreadyNodes(list, []string{"a", "b", "c", "d"}), " "); got != "b c d" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestSilent(t *testing.T) {
+	restart := time.Now()
+	lease := func(name string, renewed time.Duration) coordinationv1.Lease {
+		at := metav1.NewMicroTime(restart.Add(renewed))
+		return coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name}, Spec: coordinationv1.LeaseSpec{RenewTime: &at}}
+	}
+	leases := []coordinationv1.Lease{lease("alive", time.Second), lease("before", -time.Second), {ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "never"}}}
+	for name, want := range map[string]int{"alive": 0, "before": 1, "never": 1, "gone": 1} {
+		if got := silent(leases, map[client.ObjectKey]bool{{Namespace: "n", Name: name}: true}, restart); len(got) != want {
+			t.Errorf("%s: silent are %v", name, got)
+		}
+	}
+}
+
+func TestRollout(t *testing.T) {
+	key := client.ObjectKey{Namespace: "n", Name: "coredns"}
+	if got := rollout(key, 2, 2, 3, 3, 3); got != "" {
+		t.Errorf("complete one: %q", got)
+	}
+	for name, got := range map[string]string{
+		"not observed":  rollout(key, 2, 1, 3, 3, 3),
+		"not updated":   rollout(key, 2, 2, 3, 2, 3),
+		"not available": rollout(key, 2, 2, 3, 3, 2),
+	} {
+		if got == "" {
+			t.Errorf("%s: no problem found", name)
+		}
+	}
+}
