@@ -1,0 +1,179 @@
+package nodeimage
+
+import (
+	"context"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+)
+
+// builder makes what a plan asks for and the cache does not have.
+type builder struct {
+	source   source
+	plan     plan
+	cache    *cache
+	progress *progress.Recorder
+}
+
+// run builds the parts, the images inside the node, and the node's image.
+func (b builder) run(ctx context.Context) error {
+	if err := b.parts(ctx); err != nil {
+		return err
+	}
+	built, err := b.plan.artifacts(b.cache.use)
+	if err != nil {
+		return err
+	}
+	base, sandbox, err := kindBase(b.source.kindDir)
+	if err != nil {
+		return err
+	}
+	store := b.cache.temp() + "/store.tar"
+	err = b.progress.Step(ctx, "images inside the node", func(ctx context.Context) error {
+		return b.store(ctx, built, sandbox, store)
+	})
+	if err != nil {
+		return err
+	}
+	return b.progress.Step(ctx, "node image", func(ctx context.Context) error {
+		progress.Note(ctx, "%s", b.plan.ref)
+		return b.node(ctx, built, base, store)
+	})
+}
+
+// store writes the layer with containerd's image store to the file archive.
+func (b builder) store(ctx context.Context, built artifacts, sandbox, archive string) error {
+	asked, err := output(ctx, built.programs["kubeadm"], "config", "images", "list", "--kubernetes-version", KubernetesVersion)
+	if err != nil {
+		return err
+	}
+	refs, err := references(asked, sandbox)
+	if err != nil {
+		return err
+	}
+	entries, err := imageStore(ctx, built, refs, b.cache.temp())
+	if err != nil {
+		return err
+	}
+	progress.Note(ctx, "%d images", len(refs))
+	return writeTreeFile(archive, entries)
+}
+
+// node loads the image of the node into the Docker Engine.
+func (b builder) node(ctx context.Context, built artifacts, base []entry, store string) error {
+	localPath, err := b.source.moduleDir(ctx, "localpath", localPathModule)
+	if err != nil {
+		return err
+	}
+	made, err := generated(ctx, built, localPath)
+	if err != nil {
+		return err
+	}
+	files := filepath.Join(b.cache.temp(), "node.tar")
+	if err := writeTreeFile(files, append(append(base, nodePrograms(built)...), made...)); err != nil {
+		return err
+	}
+	image, err := nodeImage(built.trees[nodeTree().name], files, store)
+	if err != nil {
+		return err
+	}
+	return load(ctx, b.plan.ref, image)
+}
+
+// parts builds the missing parts: Debian trees beside programs, since the former mostly wait and unpack; modules are
+// fetched while programs of others are compiled; programs are compiled one set after the other, each on all CPUs.
+func (b builder) parts(ctx context.Context) error {
+	if b.complete() {
+		return nil
+	}
+	if missing := missingPackages(hostTools()); len(missing) > 0 {
+		err := b.progress.Step(ctx, "packages to build with", func(ctx context.Context) error {
+			progress.Note(ctx, "%d", len(missing))
+			return installPackages(ctx, missing)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	fetched := b.fetch(ctx, group)
+	group.Go(func() error { return b.trees(ctx) })
+	group.Go(func() error { return b.programs(ctx, fetched) })
+	return group.Wait()
+}
+
+func (b builder) complete() bool {
+	for _, entry := range b.plan.entries() {
+		if !b.cache.has(entry) {
+			return false
+		}
+	}
+	return true
+}
+
+// fetch starts to download what the missing programs are made of; the channel of a compilation is closed when its
+// modules are there.
+func (b builder) fetch(ctx context.Context, group *errgroup.Group) map[string]chan struct{} {
+	fetched := map[string]chan struct{}{}
+	for _, c := range b.plan.compilations {
+		done := make(chan struct{})
+		fetched[c.name] = done
+		group.Go(func() error {
+			if !b.cache.has(c.entry) {
+				if err := c.fetch(ctx, b.source.modules); err != nil {
+					return err
+				}
+			}
+			close(done)
+			return nil
+		})
+	}
+	return fetched
+}
+
+func (b builder) trees(ctx context.Context) error {
+	for _, t := range b.plan.trees {
+		err := b.part(ctx, "Debian packages: "+t.name, t.entry, func(ctx context.Context, target string) error {
+			return t.build(ctx, b.cache.temp(), target)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b builder) programs(ctx context.Context, fetched map[string]chan struct{}) error {
+	for _, c := range b.plan.compilations {
+		err := b.part(ctx, "compile "+c.name, c.entry, func(ctx context.Context, target string) error {
+			select {
+			case <-fetched[c.name]:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+			return c.run(ctx, b.source.modules, c.flags, target)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return b.part(ctx, "compile pause", b.plan.pause, func(ctx context.Context, target string) error {
+		kubernetes, err := b.source.moduleDir(ctx, "kubernetes", kubernetesMod)
+		if err != nil {
+			return err
+		}
+		return compilePause(ctx, kubernetes, target)
+	})
+}
+
+// part builds one entry of the cache as a step of its own, if it is missing.
+func (b builder) part(ctx context.Context, name, entry string, build func(ctx context.Context, target string) error) error {
+	if b.cache.has(entry) {
+		return nil
+	}
+	return b.progress.Step(ctx, name, func(ctx context.Context) error {
+		return b.cache.produce(entry, func(target string) error { return build(ctx, target) })
+	})
+}

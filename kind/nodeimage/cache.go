@@ -1,0 +1,143 @@
+package nodeimage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	lockFile  = "lock"
+	tempDir   = "tmp"
+	lockRetry = 500 * time.Millisecond
+	// keepUnused is how long an entry that no build uses any more stays, for someone who goes back to an earlier commit.
+	keepUnused = 14 * 24 * time.Hour
+)
+
+// cache keeps built files and folders by content key, so that an interrupted build resumes where it was. Entries
+// appear by rename: one that is there is whole.
+type cache struct {
+	dir  string
+	lock *os.File
+}
+
+// openCache opens the cache for one build: it waits, as long as ctx lasts, for another process that builds, and
+// removes what a killed build left behind. Close it.
+func openCache(ctx context.Context, dir string) (*cache, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("creating the build cache: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("opening the build cache: %w", err)
+	}
+	if err := acquire(ctx, lock); err != nil {
+		return nil, errors.Join(fmt.Errorf("waiting for another build of the node image to end: %w", err), lock.Close())
+	}
+	c := &cache{dir: dir, lock: lock}
+	if err := c.clean(); err != nil {
+		return nil, errors.Join(fmt.Errorf("removing the rest of an interrupted build: %w", err), lock.Close())
+	}
+	return c, nil
+}
+
+// acquire takes the lock; the kernel frees it when its holder ends, however it ends.
+func acquire(ctx context.Context, lock *os.File) error {
+	ticker := time.NewTicker(lockRetry)
+	defer ticker.Stop()
+	for {
+		err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ticker.C:
+		}
+	}
+}
+
+// temp returns the folder for unfinished work; it is emptied when the cache is opened and closed.
+func (c *cache) temp() string { return filepath.Join(c.dir, tempDir) }
+
+func (c *cache) clean() error {
+	if err := os.RemoveAll(c.temp()); err != nil {
+		return err
+	}
+	return os.Mkdir(c.temp(), 0o755)
+}
+
+// has tells whether the entry was built before.
+func (c *cache) has(entry string) bool {
+	_, err := os.Stat(filepath.Join(c.dir, entry))
+	return err == nil
+}
+
+// path is where the entry lies, or will lie.
+func (c *cache) path(entry string) string { return filepath.Join(c.dir, entry) }
+
+// produce runs build, which writes the entry (a file or a folder) to the path that it is given, and then puts it in place.
+func (c *cache) produce(entry string, build func(path string) error) error {
+	unfinished := filepath.Join(c.temp(), entry)
+	if err := build(unfinished); err != nil {
+		return err
+	}
+	if err := syncTree(unfinished); err != nil {
+		return fmt.Errorf("writing %s to disk: %w", entry, err)
+	}
+	return os.Rename(unfinished, c.path(entry))
+}
+
+// close removes unfinished work and gives up the lock.
+func (c *cache) close() error {
+	return errors.Join(os.RemoveAll(c.temp()), c.lock.Close())
+}
+
+// use marks the entry as used now and returns its path.
+func (c *cache) use(entry string) (string, error) {
+	now := time.Now()
+	return c.path(entry), os.Chtimes(c.path(entry), now, now)
+}
+
+// prune removes the entries that nothing has used since the given time.
+func (c *cache) prune(since time.Time) error {
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if name := entry.Name(); name != lockFile && name != tempDir {
+			err = errors.Join(err, removeOlder(c.path(name), since))
+		}
+	}
+	return err
+}
+
+func removeOlder(path string, since time.Time) error {
+	info, err := os.Stat(path)
+	if err != nil || !info.ModTime().Before(since) {
+		return err
+	}
+	return os.RemoveAll(path)
+}
+
+// syncTree makes the content of a file, or of each file in a folder, durable before a rename announces it.
+func syncTree(root string) error {
+	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		return errors.Join(file.Sync(), file.Close())
+	})
+}

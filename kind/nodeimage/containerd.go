@@ -1,0 +1,46 @@
+package nodeimage
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// registryConfig makes the one folder in which containerd looks up how to reach a registry.
+const registryConfig = `
+# registry-cache testbed: the one folder with a hosts.toml for each registry
+[plugins."io.containerd.grpc.v1.cri".registry]
+  config_path = "/etc/containerd/certs.d"
+`
+
+// containerdConfig adds the registry folder to the configuration of kind's base image.
+func containerdConfig(base string) (string, error) {
+	config := base + registryConfig
+	var any map[string]any
+	if err := toml.Unmarshal([]byte(config), &any); err != nil {
+		return "", fmt.Errorf("adding the registry folder to kind's configuration of containerd: %w", err)
+	}
+	return config, nil
+}
+
+// baseSpec turns the output of `ctr oci spec` into the spec that kind's containerd configuration starts containers
+// from, as the Dockerfile of kind's base image does: with a hook for the product files and without resource limits.
+func baseSpec(generated []byte) (string, error) {
+	var spec map[string]any
+	if err := json.Unmarshal(generated, &spec); err != nil {
+		return "", fmt.Errorf("reading the output of `ctr oci spec`: %w", err)
+	}
+	if process, ok := spec["process"].(map[string]any); ok {
+		delete(process, "rlimits")
+	}
+	hooks, _ := spec["hooks"].(map[string]any)
+	if hooks == nil {
+		hooks = map[string]any{}
+	}
+	existing, _ := hooks["createContainer"].([]any)
+	hooks["createContainer"] = append(existing, map[string]any{"path": "/kind/bin/mount-product-files.sh"})
+	spec["hooks"] = hooks
+	out, err := json.MarshalIndent(spec, "", "  ")
+	return string(out) + "\n", err
+}

@@ -1,0 +1,90 @@
+package nodeimage
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// repository is the name of every image that this package builds.
+const repository = "registry-cache-testbed/node"
+
+// recipe is this package's own source: how the image is put together is one of its inputs.
+//
+//go:embed *.go *.sh
+var recipe embed.FS
+
+// inputs is everything that decides what the image contains, by name.
+type inputs map[string]string
+
+// hash returns a hex digest that differs when a name or a value does.
+func (in inputs) hash() string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		fmt.Fprintf(h, "%d %s %d %s\n", len(name), name, len(in[name]), in[name])
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+// under returns the inputs whose name starts with one of the prefixes.
+func (in inputs) under(prefixes ...string) inputs {
+	out := inputs{}
+	for name, value := range in {
+		for _, prefix := range prefixes {
+			if strings.HasPrefix(name, prefix) {
+				out[name] = value
+			}
+		}
+	}
+	return out
+}
+
+// Names of the inputs that are not files.
+const (
+	inputToolchain = "toolchain"
+	inputKind      = "kind"
+	inputModules   = "modules/"
+	inputRecipe    = "recipe/"
+)
+
+// newInputs reads the modules and adds the versions of the toolchain (with the architecture) and of kind.
+func newInputs(modules fs.FS, toolchain, kind string) (inputs, error) {
+	in := inputs{inputToolchain: toolchain, inputKind: kind}
+	if err := in.add(inputModules, modules, isModuleSource); err != nil {
+		return nil, fmt.Errorf("reading the build modules: %w", err)
+	}
+	if err := in.add(inputRecipe, recipe, isRecipe); err != nil {
+		return nil, fmt.Errorf("reading the recipe: %w", err)
+	}
+	return in, nil
+}
+
+func (in inputs) add(prefix string, files fs.FS, wanted func(name string) bool) error {
+	return fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() || !wanted(name) {
+			return err
+		}
+		data, err := fs.ReadFile(files, name)
+		in[prefix+name] = string(data)
+		return err
+	})
+}
+
+func isModuleSource(name string) bool {
+	return strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "go.mod") || strings.HasSuffix(name, "go.sum")
+}
+
+func isRecipe(name string) bool { return !strings.HasSuffix(name, "_test.go") }
+
+// key identifies the outcome of one compilation: its module, its flags and the toolchain.
+func (c compilation) key(in inputs, flags string) string {
+	own := in.under(inputToolchain, inputModules+c.module+"/")
+	own["flags"] = flags
+	own["command"] = fmt.Sprint(c.name, c.programs, c.cgo, c.tags)
+	return own.hash()
+}

@@ -1,0 +1,32 @@
+package nodeimage
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"sigs.k8s.io/kind/pkg/exec"
+)
+
+// pauseSource is the source of the pause container's program in Kubernetes' module.
+const pauseSource = "build/pause/linux/pause.c"
+
+// pauseArguments are those of the C compiler; Kubernetes' own Makefile uses the same.
+func pauseArguments(kubernetesDir, target string) []string {
+	return []string{
+		"-Os", "-Wall", "-Werror", "-static", "-DVERSION=" + KubernetesVersion,
+		"-o", filepath.Join(target, "pause"), filepath.Join(kubernetesDir, pauseSource),
+	}
+}
+
+// compilePause builds Kubernetes' pause program into the new folder target.
+func compilePause(ctx context.Context, kubernetesDir, target string) error {
+	if err := os.MkdirAll(target, 0o755); err != nil {
+		return err
+	}
+	if err := exec.CommandContext(ctx, "gcc", pauseArguments(kubernetesDir, target)...).Run(); err != nil {
+		return fmt.Errorf("compiling pause: %w", err)
+	}
+	return nil
+}

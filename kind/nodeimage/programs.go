@@ -1,0 +1,167 @@
+package nodeimage
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"golang.org/x/mod/module"
+)
+
+// Folders of the node's file system that programs go to; kind's base files and kubeadm expect them.
+const (
+	usrBin       = "/usr/bin"
+	usrLocalBin  = "/usr/local/bin"
+	usrLocalSbin = "/usr/local/sbin"
+	cniBin       = "/opt/cni/bin"
+)
+
+// compilation is one `go build` of programs of one module with equal flags.
+type compilation struct {
+	// name tells compilations of one module apart.
+	name string
+	// module is the folder below modules/ whose go.mod pins the programs.
+	module string
+	// programs are what is built.
+	programs []program
+	// stamps are the variables that carry versions.
+	stamps []stamp
+	// cgo links C code, statically, so that the host's C library need not be the node's.
+	cgo bool
+	// tags are build tags.
+	tags []string
+}
+
+// program is one executable.
+type program struct {
+	// pkg is its import path, or ./folder for a main of ours.
+	pkg string
+	// name is what it is called in the image; the last element of pkg if empty.
+	name string
+	// dir is where it lies on a node; empty for programs that are only used inside images or by the build.
+	dir string
+}
+
+// stamp sets the string variable to a module's version at link time.
+type stamp struct {
+	variable string
+	module   string
+	format   func(version string) string
+}
+
+// compilations lists everything that is compiled from Go, in the order in which it is: what the next step needs first.
+func compilations() []compilation {
+	return []compilation{containerdPrograms(), runcProgram(), localPathProgram(), kubernetesPrograms()}
+}
+
+func containerdPrograms() compilation {
+	return compilation{
+		name:   "containerd",
+		module: "containerd",
+		programs: []program{
+			{pkg: "github.com/containerd/containerd/v2/cmd/containerd", dir: usrLocalBin},
+			{pkg: "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2", dir: usrLocalBin},
+			{pkg: "github.com/containerd/containerd/v2/cmd/ctr", dir: usrLocalBin},
+			{pkg: "github.com/containernetworking/plugins/plugins/ipam/host-local", dir: cniBin},
+			{pkg: "github.com/containernetworking/plugins/plugins/main/loopback", dir: cniBin},
+			{pkg: "github.com/containernetworking/plugins/plugins/main/ptp", dir: cniBin},
+			{pkg: "github.com/containernetworking/plugins/plugins/meta/portmap", dir: cniBin},
+			{pkg: "./imagestore"},
+		},
+		stamps: []stamp{
+			{"github.com/containerd/containerd/v2/version.Version", "github.com/containerd/containerd/v2", whole},
+			{"github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion", "github.com/containernetworking/plugins", whole},
+		},
+	}
+}
+
+func runcProgram() compilation {
+	return compilation{
+		name:     "runc",
+		module:   "containerd",
+		programs: []program{{pkg: "github.com/opencontainers/runc", dir: usrLocalSbin}},
+		stamps:   []stamp{{"main.version", "github.com/opencontainers/runc", withoutV}},
+		cgo:      true,
+		tags:     []string{"seccomp", "netgo", "osusergo"},
+	}
+}
+
+func localPathProgram() compilation {
+	return compilation{
+		name:     "local-path-provisioner",
+		module:   "localpath",
+		programs: []program{{pkg: "github.com/rancher/local-path-provisioner"}},
+		stamps:   []stamp{{"main.VERSION", "github.com/rancher/local-path-provisioner", whole}},
+	}
+}
+
+func kubernetesPrograms() compilation {
+	const kubernetes = "k8s.io/kubernetes"
+	return compilation{
+		name:   "kubernetes",
+		module: "kubernetes",
+		programs: []program{
+			{pkg: kubernetes + "/cmd/kubelet", dir: usrBin},
+			{pkg: kubernetes + "/cmd/kubeadm", dir: usrBin},
+			{pkg: kubernetes + "/cmd/kubectl", dir: usrBin},
+			{pkg: "sigs.k8s.io/cri-tools/cmd/crictl", dir: usrLocalBin},
+			{pkg: kubernetes + "/cmd/kube-apiserver"},
+			{pkg: kubernetes + "/cmd/kube-controller-manager"},
+			{pkg: kubernetes + "/cmd/kube-scheduler"},
+			{pkg: kubernetes + "/cmd/kube-proxy"},
+			{pkg: "go.etcd.io/etcd/server/v3", name: "etcd"},
+			{pkg: "go.etcd.io/etcd/etcdctl/v3", name: "etcdctl"},
+			{pkg: "./coredns"},
+		},
+		// Without these kubeadm and the kubelet take themselves for v0.0.0 and refuse to work with each other.
+		stamps: []stamp{
+			{"k8s.io/component-base/version.gitVersion", kubernetes, whole},
+			{"k8s.io/component-base/version.gitMajor", kubernetes, major},
+			{"k8s.io/component-base/version.gitMinor", kubernetes, minor},
+			{"sigs.k8s.io/cri-tools/pkg/version.Version", "sigs.k8s.io/cri-tools", whole},
+		},
+	}
+}
+
+// file is the program's name as go build makes it: the last element of the package path that is not a major version.
+func (p program) file() string {
+	prefix, _, _ := module.SplitPathVersion(p.pkg)
+	return path.Base(prefix)
+}
+
+// title is the program's name in the image.
+func (p program) title() string {
+	if p.name != "" {
+		return p.name
+	}
+	return p.file()
+}
+
+// linkerFlags renders -ldflags; each stamp's module must be pinned.
+func (c compilation) linkerFlags(v versions) (string, error) {
+	flags := []string{"-s", "-w"}
+	if c.cgo {
+		flags = append(flags, "-extldflags", "-static")
+	}
+	for _, s := range c.stamps {
+		version, ok := v[s.module]
+		if !ok {
+			return "", fmt.Errorf("modules/%s/go.mod does not require %s", c.module, s.module)
+		}
+		flags = append(flags, "-X", s.variable+"="+s.format(version))
+	}
+	return strings.Join(flags, " "), nil
+}
+
+func whole(version string) string    { return version }
+func withoutV(version string) string { return strings.TrimPrefix(version, "v") }
+func major(version string) string    { return part(version, 0) }
+func minor(version string) string    { return part(version, 1) }
+
+func part(version string, i int) string {
+	parts := strings.SplitN(withoutV(version), ".", 3)
+	if i >= len(parts) {
+		return ""
+	}
+	return parts[i]
+}

@@ -1,0 +1,132 @@
+package nodeimage
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+)
+
+func TestProgramNames(t *testing.T) {
+	tests := []struct {
+		program     program
+		file, title string
+	}{
+		{program{pkg: "k8s.io/kubernetes/cmd/kubelet"}, "kubelet", "kubelet"},
+		{program{pkg: "go.etcd.io/etcd/server/v3", name: "etcd"}, "server", "etcd"},
+		{program{pkg: "go.etcd.io/etcd/etcdctl/v3"}, "etcdctl", "etcdctl"},
+		{program{pkg: "github.com/containerd/containerd/v2/cmd/ctr"}, "ctr", "ctr"},
+		{program{pkg: "./coredns"}, "coredns", "coredns"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.program.pkg, func(t *testing.T) {
+			if file, title := tt.program.file(), tt.program.title(); file != tt.file || title != tt.title {
+				t.Errorf("file %q, title %q, want %q, %q", file, title, tt.file, tt.title)
+			}
+		})
+	}
+}
+
+func TestLinkerFlags(t *testing.T) {
+	pinned := versions{"k8s.io/kubernetes": "v1.36.2", "sigs.k8s.io/cri-tools": "v1.36.0", "github.com/opencontainers/runc": "v1.4.3"}
+	tests := []struct {
+		name        string
+		compilation compilation
+		want        string
+		err         string
+	}{
+		{"kubernetes", kubernetesPrograms(), "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.2 -X k8s.io/component-base/version.gitMajor=1 " +
+			"-X k8s.io/component-base/version.gitMinor=36 -X sigs.k8s.io/cri-tools/pkg/version.Version=v1.36.0", ""},
+		{"runc", runcProgram(), "-s -w -extldflags -static -X main.version=1.4.3", ""},
+		{"not pinned", localPathProgram(), "", "modules/localpath/go.mod does not require github.com/rancher/local-path-provisioner"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := tt.compilation.linkerFlags(pinned)
+			if got != tt.want || (err == nil) != (tt.err == "") || (err != nil && err.Error() != tt.err) {
+				t.Errorf("got %q, %v\nwant %q, %s", got, err, tt.want, tt.err)
+			}
+		})
+	}
+}
+
+// TestProgramsAreToolsOfTheirModule keeps the table and the tool lines of the go.mod files equal.
+func TestProgramsAreToolsOfTheirModule(t *testing.T) {
+	built := map[string][]string{}
+	for _, c := range compilations() {
+		for _, p := range c.programs {
+			if strings.HasPrefix(p.pkg, "./") {
+				if _, err := os.Stat(filepath.Join("modules", c.module, p.pkg, "main.go")); err != nil {
+					t.Errorf("program %s: %v", p.pkg, err)
+				}
+				continue
+			}
+			built[c.module] = append(built[c.module], p.pkg)
+		}
+	}
+	for module, packages := range built {
+		var tools []string
+		for _, tool := range goMod(t, module).Tool {
+			tools = append(tools, tool.Path)
+		}
+		slices.Sort(packages)
+		slices.Sort(tools)
+		if !slices.Equal(packages, tools) {
+			t.Errorf("module %s:\nprograms %v\ntools    %v", module, packages, tools)
+		}
+	}
+}
+
+func goMod(t *testing.T, module string) *modfile.File {
+	t.Helper()
+	name := filepath.Join("modules", module, "go.mod")
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := modfile.Parse(name, data, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestConstantsEqualPins keeps the versions that other packages read equal to those that are built.
+func TestConstantsEqualPins(t *testing.T) {
+	tests := []struct{ module, path, constant string }{
+		{"kubernetes", kubernetesMod, KubernetesVersion},
+		{"localpath", localPathModule, LocalPathProvisionerImage[strings.LastIndex(LocalPathProvisionerImage, ":")+1:]},
+	}
+	for _, tt := range tests {
+		t.Run(tt.path, func(t *testing.T) {
+			data, err := os.ReadFile(filepath.Join("modules", tt.module, "go.mod"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pinned, err := parseVersions(tt.module, data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if pinned[tt.path] != tt.constant {
+				t.Errorf("the constant says %s, modules/%s/go.mod %s", tt.constant, tt.module, pinned[tt.path])
+			}
+		})
+	}
+}
+
+// TestStagingIsPinned guards the replace lines: a staging module without one resolves to v0.0.0, which does not exist.
+func TestStagingIsPinned(t *testing.T) {
+	file := goMod(t, "kubernetes")
+	staging := "v0" + strings.TrimPrefix(KubernetesVersion, "v1")
+	for _, replace := range file.Replace {
+		if replace.New.Version != staging {
+			t.Errorf("%s is replaced by version %s, want %s", replace.Old.Path, replace.New.Version, staging)
+		}
+	}
+	if len(file.Replace) < 25 {
+		t.Errorf("%d staging modules are replaced", len(file.Replace))
+	}
+}

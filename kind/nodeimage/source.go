@@ -1,0 +1,81 @@
+package nodeimage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+const (
+	ownModule       = "github.com/gardener-extensions/registry-cache"
+	kindModule      = "sigs.k8s.io/kind"
+	modulesFolder   = "kind/nodeimage/modules"
+	kubernetesMod   = "k8s.io/kubernetes"
+	localPathModule = "github.com/rancher/local-path-provisioner"
+)
+
+// source is where the inputs lie on this machine.
+type source struct {
+	// modules is the folder with the build modules.
+	modules string
+	// kindDir and kindVersion are kind's module, of the version that this repository requires.
+	kindDir, kindVersion string
+}
+
+// toolchain names the compiler and the architecture; both decide what the programs are.
+func toolchain() string { return runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH }
+
+// locate asks the go command in the folder dir, which lies in this repository; empty means the current folder.
+func locate(ctx context.Context, dir string) (source, error) {
+	if dir == "" {
+		dir = "."
+	}
+	out, err := output(ctx, "go", "-C", dir, "list", "-m", "-f", "{{.Path}}\t{{.Version}}\t{{.Dir}}", ownModule, kindModule)
+	if err != nil {
+		return source{}, fmt.Errorf("finding the sources of the node image (run this inside the repository): %w", err)
+	}
+	return parseLocation(out)
+}
+
+// parseLocation reads a line with path, version and folder for each module.
+func parseLocation(lines string) (source, error) {
+	var s source
+	for line := range strings.Lines(lines) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(fields) != 3 || fields[2] == "" {
+			return source{}, fmt.Errorf("the module %s is not on this machine: run `go mod download`", fields[0])
+		}
+		switch fields[0] {
+		case ownModule:
+			s.modules = filepath.Join(fields[2], modulesFolder)
+		case kindModule:
+			s.kindVersion, s.kindDir = fields[1], fields[2]
+		}
+	}
+	return s, nil
+}
+
+// moduleDir returns the folder of a module that one of the build modules requires, fetching it if it is not there.
+func (s source) moduleDir(ctx context.Context, buildModule, module string) (string, error) {
+	var download string
+	err := retry(ctx, fetchBackoff, "fetching the Go module "+module, func(ctx context.Context) (err error) {
+		download, err = output(ctx, "go", "-C", filepath.Join(s.modules, buildModule), "mod", "download", "-json", module)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return parseDownload(download)
+}
+
+// parseDownload returns the folder that `go mod download -json` names.
+func parseDownload(answer string) (string, error) {
+	var module struct{ Dir string }
+	if err := json.Unmarshal([]byte(answer), &module); err != nil {
+		return "", fmt.Errorf("reading the answer of `go mod download`: %w", err)
+	}
+	return module.Dir, nil
+}

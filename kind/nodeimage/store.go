@@ -1,0 +1,103 @@
+package nodeimage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/kind/pkg/exec"
+)
+
+// containerdRoot is containerd's root folder on a node.
+const containerdRoot = "/var/lib/containerd"
+
+// imageNameAnnotation names an image inside an OCI layout, for containerd's import.
+const imageNameAnnotation = "io.containerd.image.name"
+
+// imageStore builds the images of all components and returns containerd's root folder with them, as entries of the
+// node's file system. refs are the images' references by component; files are written below work.
+func imageStore(ctx context.Context, built artifacts, refs map[string]string, work string) ([]entry, error) {
+	images, err := componentImages(ctx, built, work)
+	if err != nil {
+		return nil, err
+	}
+	layoutDir := filepath.Join(work, "layout")
+	if err := writeLayout(layoutDir, images, refs); err != nil {
+		return nil, fmt.Errorf("writing the images of the node: %w", err)
+	}
+	root := filepath.Join(work, "containerd")
+	if err := os.Mkdir(root, 0o711); err != nil {
+		return nil, err
+	}
+	if err := importLayout(ctx, built.programs["imagestore"], layoutDir, root); err != nil {
+		return nil, fmt.Errorf("filling containerd's image store: %w", err)
+	}
+	return treeOf(root, containerdRoot)
+}
+
+func componentImages(ctx context.Context, built artifacts, work string) (map[string]v1.Image, error) {
+	all := components()
+	made := make([]v1.Image, len(all))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.NumCPU())
+	for i, c := range all {
+		group.Go(func() (err error) {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			made[i], err = c.image(built, work)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	images := map[string]v1.Image{}
+	for i, c := range all {
+		images[c.name] = made[i]
+	}
+	return images, nil
+}
+
+// writeLayout writes an OCI image layout with the images under their references.
+func writeLayout(dir string, images map[string]v1.Image, refs map[string]string) error {
+	target, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		return err
+	}
+	for _, c := range components() {
+		annotations := layout.WithAnnotations(map[string]string{imageNameAnnotation: refs[c.name]})
+		if err := target.AppendImage(images[c.name], annotations); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// importLayout streams the layout into the program imagestore, which creates containerd's root folder.
+func importLayout(ctx context.Context, imagestore, dir, root string) error {
+	entries, err := treeOf(dir, "/")
+	if err != nil {
+		return err
+	}
+	reader, writer := io.Pipe()
+	written := make(chan error, 1)
+	go func() {
+		err := writeTree(writer, entries)
+		written <- errors.Join(err, writer.CloseWithError(err))
+	}()
+	err = exec.CommandContext(ctx, imagestore, root).SetStdin(reader).Run()
+	_ = reader.Close() // unblocks the writer when the program ended early
+	if writeErr := <-written; err == nil {
+		err = writeErr
+	}
+	return err
+}

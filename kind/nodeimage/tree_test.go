@@ -1,0 +1,106 @@
+package nodeimage
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// listing reads a tar archive back: one line a file.
+func listing(t *testing.T, r io.Reader) []string {
+	t.Helper()
+	var lines []string
+	for tr := tar.NewReader(r); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return lines
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(tr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%c %o %d:%d %s %s%s", h.Typeflag, h.Mode, h.Uid, h.Gid, h.Name, h.Linkname, data)))
+	}
+}
+
+func TestWriteTree(t *testing.T) {
+	source := filepath.Join(t.TempDir(), "program")
+	write(t, source, "binary")
+	entries := []entry{
+		text("/etc/kind/b", "replaced"),
+		executable("/usr/bin/program", source),
+		folder("/tmp", 0o777|fs.ModeSticky),
+		symlink("/bin/sh", "busybox"),
+		text("/etc/kind/b", "data"),
+		folder("/etc/kind", 0o700),
+	}
+	want := []string{
+		"5 755 0:0 bin/",
+		"2 777 0:0 bin/sh busybox",
+		"5 755 0:0 etc/",
+		"5 700 0:0 etc/kind/",
+		"0 644 0:0 etc/kind/b data",
+		"5 1777 0:0 tmp/",
+		"5 755 0:0 usr/",
+		"5 755 0:0 usr/bin/",
+		"0 755 0:0 usr/bin/program binary",
+	}
+	var first, second bytes.Buffer
+	if err := writeTree(&first, entries); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeTree(&second, entries); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(first.Bytes(), second.Bytes()) {
+		t.Error("two archives of one tree differ")
+	}
+	if got := listing(t, &first); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestWriteTreeNamesTheMissingFile(t *testing.T) {
+	err := writeTree(io.Discard, []entry{executable("/usr/bin/program", "/nowhere/program")})
+	if err == nil || !strings.Contains(err.Error(), "/usr/bin/program") || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTreeOf(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "blobs/sha256/1"), "x")
+	tests := []struct {
+		root string
+		want []string
+	}{
+		{"/", []string{"/blobs", "/blobs/sha256", "/blobs/sha256/1"}},
+		{"/var/lib/containerd", []string{"/var/lib/containerd", "/var/lib/containerd/blobs",
+			"/var/lib/containerd/blobs/sha256", "/var/lib/containerd/blobs/sha256/1"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.root, func(t *testing.T) {
+			entries, err := treeOf(dir, tt.root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, e := range entries {
+				got = append(got, e.path)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}

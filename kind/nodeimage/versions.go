@@ -1,0 +1,35 @@
+package nodeimage
+
+import (
+	"fmt"
+
+	"golang.org/x/mod/modfile"
+)
+
+// KubernetesVersion is the version of the kubelet, kubeadm and the control plane in the image. The go.mod below
+// modules/kubernetes pins it; a test keeps the two equal.
+const KubernetesVersion = "v1.36.2"
+
+// References of the images for persistent volumes, which are in the node's containerd and in no registry.
+const (
+	// LocalPathProvisionerImage provisions volumes of the default StorageClass.
+	LocalPathProvisionerImage = "registry-cache.testbed/local-path-provisioner:v0.0.30"
+	// HelperImage is a static busybox, for local-path-provisioner's helper pods.
+	HelperImage = "registry-cache.testbed/busybox:stable"
+)
+
+// versions maps a module path to the version that a go.mod selects.
+type versions map[string]string
+
+// parseVersions reads the requirements of a go.mod.
+func parseVersions(name string, data []byte) (versions, error) {
+	file, err := modfile.ParseLax(name, data, nil)
+	if err != nil {
+		return nil, fmt.Errorf("reading the pinned versions: %w", err)
+	}
+	v := versions{}
+	for _, require := range file.Require {
+		v[require.Mod.Path] = require.Mod.Version
+	}
+	return v, nil
+}
