@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -44,14 +45,14 @@ func (c *Cluster) markCompleted(ctx context.Context) error {
 // waitForHeartbeats waits until each node and controller has shown since the given time that it lives. After a restart
 // the objects in etcd tell of the time before: nodes look Ready and pods available that have not even started.
 func (c *Cluster) waitForHeartbeats(ctx context.Context, since time.Time) error {
-	wanted := map[client.ObjectKey]bool{}
+	var wanted []client.ObjectKey
 	for _, name := range controllers {
-		wanted[client.ObjectKey{Namespace: "kube-system", Name: name}] = true
+		wanted = append(wanted, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: name})
 	}
 	for _, n := range c.nodes {
-		wanted[client.ObjectKey{Namespace: corev1.NamespaceNodeLease, Name: n.Name()}] = true
+		wanted = append(wanted, n.lease())
 	}
-	return await(ctx, "signs of life after a restart of "+c.name, usableTimeout, func(ctx context.Context) string {
+	return await(ctx, "signs of life in "+c.name, usableTimeout, func(ctx context.Context) string {
 		var leases coordinationv1.LeaseList
 		if err := c.client.List(ctx, &leases); err != nil {
 			return err.Error()
@@ -60,8 +61,33 @@ func (c *Cluster) waitForHeartbeats(ctx context.Context, since time.Time) error 
 	})
 }
 
+// lease is what the node's kubelet renews.
+func (n *Node) lease() client.ObjectKey {
+	return client.ObjectKey{Namespace: corev1.NamespaceNodeLease, Name: n.Name()}
+}
+
+// waitForRegistration waits until the node's kubelet has made the Node object since then, or has shown that it uses the
+// one that nobody deleted and that tells of the time before.
+func (c *Cluster) waitForRegistration(ctx context.Context, n *Node, since time.Time) error {
+	return await(ctx, "registration of "+n.Name(), usableTimeout, func(ctx context.Context) string {
+		var node corev1.Node
+		if err := c.client.Get(ctx, client.ObjectKey{Name: n.Name()}, &node); err != nil {
+			return err.Error()
+		}
+		// Its time of creation is in whole seconds.
+		if !node.CreationTimestamp.Time.Before(since.Truncate(time.Second)) {
+			return ""
+		}
+		var lease coordinationv1.Lease
+		if err := c.client.Get(ctx, n.lease(), &lease); err != nil {
+			return err.Error()
+		}
+		return strings.Join(silent([]coordinationv1.Lease{lease}, []client.ObjectKey{n.lease()}, since), "")
+	})
+}
+
 // silent returns the names of those wanted leases that were not renewed since then.
-func silent(leases []coordinationv1.Lease, wanted map[client.ObjectKey]bool, since time.Time) []string {
+func silent(leases []coordinationv1.Lease, wanted []client.ObjectKey, since time.Time) []string {
 	renewed := map[client.ObjectKey]bool{}
 	for _, lease := range leases {
 		if lease.Spec.RenewTime != nil && lease.Spec.RenewTime.After(since) {
@@ -69,7 +95,7 @@ func silent(leases []coordinationv1.Lease, wanted map[client.ObjectKey]bool, sin
 		}
 	}
 	var names []string
-	for key := range wanted {
+	for _, key := range wanted {
 		if !renewed[key] {
 			names = append(names, key.Name)
 		}

@@ -77,11 +77,11 @@ func (n *Node) StartMachine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	paths := lines(laid.paths)
+	paths, start := lines(laid.paths), time.Now()
 	if _, err := n.Script(ctx, startMachine, strings.Join(units, " "), paths, nodeAgentDir, RegistryConfigDir); err != nil {
 		return err
 	}
-	if err := n.cluster.waitForNode(ctx, n.Name()); err != nil {
+	if err := n.cluster.waitForRegistration(ctx, n, start); err != nil {
 		return err
 	}
 	if !n.cluster.stock {

@@ -49,16 +49,6 @@ func (c *Cluster) waitForAPI(ctx context.Context) error {
 	})
 }
 
-// waitForNode waits until the Node object is there.
-func (c *Cluster) waitForNode(ctx context.Context, name string) error {
-	return await(ctx, "the Node object of "+name, usableTimeout, func(ctx context.Context) string {
-		if err := c.client.Get(ctx, client.ObjectKey{Name: name}, &corev1.Node{}); err != nil {
-			return err.Error()
-		}
-		return ""
-	})
-}
-
 // waitForReadyNodes waits until the named nodes are Ready.
 func (c *Cluster) waitForReadyNodes(ctx context.Context, names ...string) error {
 	return await(ctx, "Ready nodes in "+c.name, usableTimeout, func(ctx context.Context) string {

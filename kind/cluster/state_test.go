@@ -75,7 +75,7 @@ func TestSilent(t *testing.T) {
 	}
 	leases := []coordinationv1.Lease{lease("alive", time.Second), lease("before", -time.Second), {ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "never"}}}
 	for name, want := range map[string]int{"alive": 0, "before": 1, "never": 1, "gone": 1} {
-		if got := silent(leases, map[client.ObjectKey]bool{{Namespace: "n", Name: name}: true}, restart); len(got) != want {
+		if got := silent(leases, []client.ObjectKey{{Namespace: "n", Name: name}}, restart); len(got) != want {
 			t.Errorf("%s: silent are %v", name, got)
 		}
 	}
