@@ -1,0 +1,54 @@
+package diagnostics
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// Cluster returns the evidence in one cluster: the objects that Gardener and the extension deal
+// with, events, and the logs of all pods. Secrets are listed without their data.
+func Cluster(name string, config *rest.Config) Source {
+	return cluster{name: name, connect: func() (clients, error) { return connect(config) }}
+}
+
+type cluster struct {
+	name    string
+	connect func() (clients, error)
+}
+
+type clients struct {
+	objects dynamic.Interface
+	typed   kubernetes.Interface
+}
+
+// connect bounds single requests, so that an API server that does not answer costs seconds.
+func connect(config *rest.Config) (clients, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = 15 * time.Second
+	config.QPS, config.Burst = 100, 200
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return clients{}, err
+	}
+	typed, err := kubernetes.NewForConfig(config)
+	return clients{objects, typed}, err
+}
+
+func (c cluster) Name() string { return c.name }
+
+func (c cluster) Collect(ctx context.Context, into *Folder) {
+	to, err := c.connect()
+	if err != nil {
+		into.Fail("", err)
+		return
+	}
+	collectEvents(ctx, to.typed, into)
+	for _, resource := range resources {
+		collectObjects(ctx, to.objects, resource, into)
+	}
+	collectLogs(ctx, to.typed, into)
+}

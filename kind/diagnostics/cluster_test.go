@@ -1,0 +1,136 @@
+package diagnostics
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+func object(apiVersion, kind, name string, fields map[string]any) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	for key, value := range fields {
+		o.Object[key] = value
+	}
+	o.SetAPIVersion(apiVersion)
+	o.SetKind(kind)
+	o.SetNamespace("shoot--local--local")
+	o.SetName(name)
+	o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "noise"}})
+	return o
+}
+
+func fakeCluster(objects ...runtime.Object) (cluster, *dynamicfake.FakeDynamicClient) {
+	kinds := map[schema.GroupVersionResource]string{}
+	for _, resource := range resources {
+		kinds[resource] = "List"
+	}
+	dynamic := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...)
+	typed := fake.NewClientset(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "registry-a-0"},
+		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
+			{Name: "registry", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+		}},
+	}, &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "e"}, Reason: "Killing", Message: "bye",
+	})
+	return cluster{name: "shoot", connect: func() (clients, error) { return clients{dynamic, typed}, nil }}, dynamic
+}
+
+func TestCluster(t *testing.T) {
+	source, _ := fakeCluster(
+		object("extensions.gardener.cloud/v1alpha1", "Extension", "registry-cache", map[string]any{"spec": map[string]any{"type": "registry-cache"}}),
+		object("v1", "Secret", "credentials", map[string]any{"data": map[string]any{"password": "aHVudGVyMg=="}}),
+	)
+	dir := t.TempDir()
+	if err := Collect(t.Context(), dir, source); err != nil {
+		t.Error(err)
+	}
+	extensions := read(t, dir, "shoot", "objects", "extensions.yaml")
+	contains(t, extensions, "name: registry-cache\n", "type: registry-cache\n")
+	if strings.Contains(extensions, "managedFields") {
+		t.Error("managed fields were kept")
+	}
+	secrets := read(t, dir, "shoot", "objects", "secrets.yaml")
+	contains(t, secrets, "name: credentials", "password: (12 characters left out)")
+	if strings.Contains(secrets, "aHVudGVyMg") {
+		t.Error("the data of a Secret was written")
+	}
+	contains(t, read(t, dir, "shoot", "logs", "kube-system", "registry-a-0", "registry.log"), "fake logs")
+	contains(t, read(t, dir, "shoot", "events.txt"), "Killing", "bye")
+}
+
+func TestClusterGoesOnAfterFailures(t *testing.T) {
+	source, dynamic := fakeCluster(object("v1", "Service", "registry-a", nil))
+	dynamic.PrependReactor("list", "extensions", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("webhook is down")
+	})
+	dir := t.TempDir()
+	err := Collect(t.Context(), dir, source)
+	if err == nil || err.Error() != "shoot/objects/extensions.yaml: webhook is down" {
+		t.Errorf("error %v", err)
+	}
+	contains(t, read(t, dir, "shoot", "objects", "services.yaml"), "registry-a")
+}
+
+func TestClusterThatCannotBeReached(t *testing.T) {
+	source := cluster{name: "seed", connect: func() (clients, error) { return clients{}, errors.New("no kubeconfig") }}
+	if err := Collect(t.Context(), t.TempDir(), source); err == nil || err.Error() != "seed: no kubeconfig" {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestPresentableLeavesTheOriginal(t *testing.T) {
+	secret := object("v1", "Secret", "s", map[string]any{"data": map[string]any{"a": "YQ=="}})
+	presentable(*secret)
+	if data, _, _ := unstructured.NestedString(secret.Object, "data", "a"); data != "YQ==" {
+		t.Errorf("data of the original: %q", data)
+	}
+}
+
+func TestLogsOf(t *testing.T) {
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p"}, Status: corev1.PodStatus{
+		InitContainerStatuses: []corev1.ContainerStatus{{Name: "clean", State: ended}},
+		ContainerStatuses: []corev1.ContainerStatus{
+			{Name: "again", State: running, LastTerminationState: ended},
+			{Name: "waiting", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}},
+		},
+	}}
+	var files []string
+	for _, log := range logsOf(pod) {
+		files = append(files, log.file)
+	}
+	want := []string{"logs/n/p/clean.log", "logs/n/p/again.log", "logs/n/p/again.previous.log"}
+	if !slices.Equal(files, want) {
+		t.Errorf("logs %v, want %v", files, want)
+	}
+}
+
+func TestEventTable(t *testing.T) {
+	at := func(second int) time.Time { return time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC) }
+	pod := corev1.ObjectReference{Kind: "Pod", Namespace: "n", Name: "p"}
+	got := eventTable([]corev1.Event{
+		{Reason: "C", Type: "Warning", InvolvedObject: pod, LastTimestamp: metav1.NewTime(at(3)), Count: 7, Message: "two\nlines"},
+		{Reason: "A", Type: "Normal", InvolvedObject: pod, EventTime: metav1.NewMicroTime(at(1))},
+		{Reason: "B", Type: "Normal", InvolvedObject: pod, EventTime: metav1.NewMicroTime(at(1)),
+			Series: &corev1.EventSeries{LastObservedTime: metav1.NewMicroTime(at(2))}},
+	})
+	want := "2026-01-02T03:04:01Z  Normal   A  n/Pod/p  1x  \n" +
+		"2026-01-02T03:04:02Z  Normal   B  n/Pod/p  1x  \n" +
+		"2026-01-02T03:04:03Z  Warning  C  n/Pod/p  7x  two lines\n"
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}

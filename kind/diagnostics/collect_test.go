@@ -1,0 +1,173 @@
+package diagnostics
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// source is a Source made of a function.
+type source struct {
+	name string
+	run  func(context.Context, *Folder)
+}
+
+func (s source) Name() string                              { return s.name }
+func (s source) Collect(ctx context.Context, into *Folder) { s.run(ctx, into) }
+
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func contains(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is missing in:\n%s", part, text)
+		}
+	}
+}
+
+func TestCollect(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pull-through")
+	stale := filepath.Join(dir, "good", "stale")
+	if err := os.MkdirAll(filepath.Dir(stale), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{stale, filepath.Join(dir, "kept")} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := Collect(t.Context(), dir,
+		source{"good", func(_ context.Context, into *Folder) {
+			into.Write("b/two", []byte("2"))
+			into.Write("a", make([]byte, 5000))
+			into.Write("c", nil)
+		}},
+		source{"bad", func(_ context.Context, into *Folder) { into.Fail("x", errors.New("first\nsecond line")) }},
+		source{"worse", func(context.Context, *Folder) { panic("boom") }},
+		Text("versions.txt", "v1"),
+	)
+	if err == nil {
+		t.Fatal("failures were not returned")
+	}
+	contains(t, err.Error(), "bad/x: first", "worse: panic: boom")
+	index := read(t, dir, "index.md")
+	contains(t, index, "# Diagnostics: pull-through", "- bad/x: first second line\n", "- worse: panic: boom\n",
+		"## good (", "- [a](good/a) (4 KiB)\n- [b/two](good/b/two) (1 B)\n- [c](good/c) (empty)\n", "## bad (", "nothing",
+		"## General (", "- [versions.txt](versions.txt) (2 B)")
+	if read(t, dir, "good", "b", "two") != "2" || read(t, dir, "versions.txt") != "v1" {
+		t.Error("wrong content")
+	}
+	if _, err := os.Stat(stale); !os.IsNotExist(err) {
+		t.Errorf("a file of an earlier run is still there: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "kept")); err != nil {
+		t.Errorf("a foreign file was removed: %v", err)
+	}
+}
+
+func TestCollectWithoutFailures(t *testing.T) {
+	dir := t.TempDir()
+	if err := Collect(t.Context(), dir, Text("a", "b")); err != nil {
+		t.Error(err)
+	}
+	if strings.Contains(read(t, dir, "index.md"), "Not collected") {
+		t.Error("the index names failures")
+	}
+}
+
+func TestCollectIntoUnusableFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Collect(t.Context(), dir, Text("a", "b")); err == nil {
+		t.Error("no error")
+	}
+}
+
+// TestStuckSourceIsGivenUp: one that ignores its context neither blocks nor writes later.
+func TestStuckSourceIsGivenUp(t *testing.T) {
+	release, wrote := make(chan struct{}), make(chan struct{})
+	stuck := source{"stuck", func(_ context.Context, into *Folder) {
+		into.Write("early", []byte("x"))
+		<-release
+		into.Write("late", []byte("x"))
+		into.Fail("late", errors.New("late"))
+		close(wrote)
+	}}
+	folder := &Folder{dir: t.TempDir(), name: stuck.name}
+	collect(t.Context(), stuck, folder, time.Millisecond, time.Millisecond)
+	close(release)
+	<-wrote
+	if len(folder.files) != 1 || folder.files[0].name != "early" {
+		t.Errorf("files %v", folder.files)
+	}
+	if len(folder.failures) != 1 || !errors.Is(folder.failures[0], context.DeadlineExceeded) {
+		t.Errorf("failures %v", folder.failures)
+	}
+}
+
+// executor is a node whose commands answer with their own name; some fail.
+type executor struct{ failing string }
+
+func (executor) Name() string { return "worker" }
+
+func (e executor) Exec(_ context.Context, argv ...string) (string, error) {
+	line := strings.Join(argv, " ")
+	if e.failing != "" && strings.Contains(line, e.failing) {
+		return "half", errors.New("exit status 1")
+	}
+	return line, nil
+}
+
+func TestNode(t *testing.T) {
+	dir := t.TempDir()
+	err := Collect(t.Context(), dir, Node(executor{failing: "--unit=kubelet"}))
+	if err == nil || err.Error() != "node/worker/journal/kubelet.log: exit status 1" {
+		t.Errorf("error %v", err)
+	}
+	folder := filepath.Join(dir, "node", "worker")
+	contains(t, read(t, folder, "journal", "containerd.log"), "--unit=containerd")
+	contains(t, read(t, folder, "journal", "configure-containerd-registries.log"), "--unit=configure-containerd-registries")
+	contains(t, read(t, folder, "journal", "gardener-node-agent.log"), "--unit=gardener-node-agent")
+	contains(t, read(t, folder, "journal", "kubelet.log"), "half")
+	contains(t, read(t, folder, "certs.d.txt"), "/etc/containerd/certs.d")
+	contains(t, read(t, folder, "units.txt"), "containerd kubelet gardener-node-agent")
+}
+
+type fakeRegistry struct{ err error }
+
+func (fakeRegistry) Host() string { return "alpha.upstream.test" }
+
+func (f fakeRegistry) Output(_ context.Context, stdout, stderr io.Writer) error {
+	_, _ = io.WriteString(stdout, "{}\n")
+	_, _ = io.WriteString(stderr, "warning")
+	return f.err
+}
+
+func TestUpstream(t *testing.T) {
+	dir := t.TempDir()
+	err := Collect(t.Context(), dir, Upstream(fakeRegistry{errors.New("gone")}))
+	if err == nil || err.Error() != "upstream/alpha.upstream.test/access.jsonl: gone" {
+		t.Errorf("error %v", err)
+	}
+	if got := read(t, dir, "upstream", "alpha.upstream.test", "access.jsonl"); got != "{}\n" {
+		t.Errorf("access log %q", got)
+	}
+	if got := read(t, dir, "upstream", "alpha.upstream.test", "messages.log"); got != "warning" {
+		t.Errorf("messages %q", got)
+	}
+}

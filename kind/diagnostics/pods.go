@@ -1,0 +1,96 @@
+package diagnostics
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// tailLines of each container's log are kept.
+const tailLines = 10000
+
+func collectLogs(ctx context.Context, client kubernetes.Interface, into *Folder) {
+	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		into.Fail("logs", err)
+		return
+	}
+	for _, pod := range pods.Items {
+		for _, log := range logsOf(pod) {
+			options := &corev1.PodLogOptions{Container: log.container, Previous: log.previous, Timestamps: true, TailLines: new(int64)}
+			*options.TailLines = tailLines
+			content, err := client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, options).DoRaw(ctx)
+			if err != nil {
+				into.Fail(log.file, err)
+				continue
+			}
+			into.Write(log.file, content)
+		}
+	}
+}
+
+type podLog struct {
+	file, container string
+	previous        bool
+}
+
+// logsOf returns the logs that a pod has: of each container that has started, and of its
+// run before if it was restarted.
+func logsOf(pod corev1.Pod) []podLog {
+	logs := []podLog{}
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		base := path.Join("logs", pod.Namespace, pod.Name, status.Name)
+		if status.State.Running != nil || status.State.Terminated != nil {
+			logs = append(logs, podLog{file: base + ".log", container: status.Name})
+		}
+		if status.LastTerminationState.Terminated != nil {
+			logs = append(logs, podLog{file: base + ".previous.log", container: status.Name, previous: true})
+		}
+	}
+	return logs
+}
+
+func collectEvents(ctx context.Context, client kubernetes.Interface, into *Folder) {
+	events, err := client.CoreV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		into.Fail("events.txt", err)
+		return
+	}
+	into.Write("events.txt", []byte(eventTable(events.Items)))
+}
+
+// eventTable has one line per event, the oldest first.
+func eventTable(events []corev1.Event) string {
+	events = slices.Clone(events)
+	slices.SortStableFunc(events, func(a, b corev1.Event) int { return lastSeen(a).Compare(lastSeen(b)) })
+	var out bytes.Buffer
+	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	for _, e := range events {
+		object := path.Join(e.InvolvedObject.Namespace, e.InvolvedObject.Kind, e.InvolvedObject.Name)
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%dx\t%s\n",
+			lastSeen(e).UTC().Format(time.RFC3339), e.Type, e.Reason, object, max(1, e.Count), oneLine(e.Message))
+	}
+	_ = table.Flush()
+	return out.String()
+}
+
+// lastSeen: which of the times is set depends on the API that an event was made with.
+func lastSeen(e corev1.Event) time.Time {
+	switch {
+	case e.Series != nil && !e.Series.LastObservedTime.IsZero():
+		return e.Series.LastObservedTime.Time
+	case !e.LastTimestamp.IsZero():
+		return e.LastTimestamp.Time
+	case !e.EventTime.IsZero():
+		return e.EventTime.Time
+	}
+	return e.CreationTimestamp.Time
+}
