@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/e2e/report"
+	"github.com/gardener-extensions/registry-cache/internal/golden"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -45,13 +46,13 @@ func TestGoldens(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name+".json", summary)
+			golden.Compare(t, name+".json", summary)
 			junit, err := r.JUnit()
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name+".xml", junit)
-			golden(t, name+".txt", lines(t, r))
+			golden.Compare(t, name+".xml", junit)
+			golden.Compare(t, name+".txt", lines(t, r))
 		})
 	}
 }
@@ -68,23 +69,6 @@ func lines(t *testing.T, r *report.Report) []byte {
 		t.Fatal(err)
 	}
 	return out.Bytes()
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs, to accept: UPDATE_GOLDEN=1 go test ./e2e/report\ngot:\n%s\nwant:\n%s", path, got, want)
-	}
 }
 
 func TestGreen(t *testing.T) {

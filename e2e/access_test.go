@@ -1,0 +1,74 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// access is a cluster's API, uncached: a scenario always sees what is there now.
+type access struct {
+	client.Client
+	config  *rest.Config
+	dynamic dynamic.Interface
+}
+
+func connect(config *rest.Config, scheme *runtime.Scheme) (access, error) {
+	typed, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return access{}, fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	untyped, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return access{}, fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	return access{Client: typed, config: config, dynamic: untyped}, nil
+}
+
+// connect makes the clients of both clusters.
+func (s *session) connect() (err error) {
+	if s.seed, err = connect(s.testbed.Seed().RESTConfig(), kubernetes.SeedScheme); err != nil {
+		return err
+	}
+	s.shoot, err = connect(s.testbed.Shoot().RESTConfig(), kubernetes.ShootScheme)
+	return err
+}
+
+// testedModules are the modules whose code runs in the testbed or is the product's.
+var testedModules = map[string]string{
+	"github.com/gardener/gardener":                  "gardener",
+	"github.com/distribution/distribution/v3":       "distribution",
+	"sigs.k8s.io/kind":                              "kind",
+	"github.com/gardener-extensions/registry-cache": "registry-cache",
+}
+
+// versions says what was tested: the modules built in, and what the shoot's nodes report. What cannot be read is left out.
+func versions(ctx context.Context, shoot access) map[string]string {
+	found := map[string]string{}
+	if build, ok := debug.ReadBuildInfo(); ok {
+		found["go"] = build.GoVersion
+		for _, module := range slices.Concat([]*debug.Module{&build.Main}, build.Deps) {
+			if name := testedModules[module.Path]; name != "" {
+				found[name] = module.Version
+			}
+		}
+	}
+	nodes := &corev1.NodeList{}
+	if err := shoot.List(ctx, nodes); err != nil || len(nodes.Items) == 0 {
+		return found
+	}
+	info := nodes.Items[0].Status.NodeInfo
+	found["kubernetes"], found["containerRuntime"] = info.KubeletVersion, info.ContainerRuntimeVersion
+	found["kernel"], found["nodeImage"] = info.KernelVersion, info.OSImage
+	return found
+}

@@ -1,0 +1,129 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/gardener-extensions/registry-cache/e2e/timeline"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+)
+
+// badConfigs are configurations that a user may write, with the field that the error must name.
+var badConfigs = []struct{ name, caches, field string }{
+	{"unknown field", `[{"upstream":"alpha.upstream.test","upstreem":"x"}]`, `caches[0].upstreem`},
+	{"empty caches", `[]`, `caches`},
+	{"duplicate upstream", `[{"upstream":"alpha.upstream.test"},{"upstream":"alpha.upstream.test"}]`, `caches[1].upstream`},
+	{"upstream with scheme", `[{"upstream":"https://alpha.upstream.test"}]`, `caches[0].upstream`},
+	{"bad ttl", `[{"upstream":"alpha.upstream.test","garbageCollection":{"ttl":"soon"}}]`, `caches[0].garbageCollection.ttl`},
+}
+
+// badConfig proves that a bad configuration is refused as a whole, with a message that says where it is bad.
+func badConfig() features.Feature {
+	var deployed *timeline.Recording
+	steps := []step{{"the extension is disabled", func(ctx context.Context, p *proof) {
+		p.Reconcile(ctx)
+		deployed = p.Record(ctx, suite.seed, resourcesv1alpha1.SchemeGroupVersion.WithResource("managedresources"), shootNamespace)
+	}}}
+	for _, bad := range badConfigs {
+		steps = append(steps, step{bad.name, func(ctx context.Context, p *proof) {
+			message := refused(ctx, p, []byte(fmt.Sprintf(
+				`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig","caches":%s}`, bad.caches)))
+			if !strings.Contains(message, bad.field) {
+				p.Fatalf("lastError does not name the field %s: %s", bad.field, message)
+			}
+			proveNothingDeployed(ctx, p, deployed)
+		}})
+	}
+	steps = append(steps, step{"a good config recovers", func(ctx context.Context, p *proof) {
+		p.Evidence("%d bad configs: Error with field path, nothing deployed", len(badConfigs))
+		cached(alpha, beta)(ctx, p)
+		p.Evidence("a good config recovers")
+	}})
+	return scenario("bad-config", steps...)
+}
+
+// refused lets gardenlet reconcile the shoot with the configuration until the Extension is in Error for it, and returns
+// the message of the error. gardenlet would wait on: it is stopped then.
+func refused(ctx context.Context, p *proof, config []byte) (message string) {
+	p.Helper()
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	defer func() { cancel(); <-ended }()
+	go func() {
+		defer close(ended)
+		// That it fails is what is wanted; how, the Extension tells.
+		_ = suite.testbed.Gardenlet().Reconcile(ctx, gardenlet.Shoot(gardenlet.Extension(extensionName, config)))
+	}()
+	p.Await(ctx, "the Extension is in Error for the bad config", 30*time.Second, func(ctx context.Context) (bool, string, error) {
+		extension, err := extension(ctx)
+		if err != nil {
+			return false, err.Error(), ignoreNotFound(err)
+		}
+		status := extension.Status
+		if extension.Spec.ProviderConfig == nil || !sameJSON(extension.Spec.ProviderConfig.Raw, config) {
+			return false, "the Extension has another config", nil
+		}
+		if stateOf(extension) != gardencorev1beta1.LastOperationStateError || status.LastError == nil ||
+			status.ObservedGeneration != extension.Generation {
+			return false, fmt.Sprintf("state %q, generation %d, observed %d", stateOf(extension), extension.Generation, status.ObservedGeneration), nil
+		}
+		message = status.LastError.Description
+		return true, "", nil
+	})
+	return message
+}
+
+// proveNothingDeployed proves that since the recording began the extension made no ManagedResource, and that the shoot has
+// no cache.
+func proveNothingDeployed(ctx context.Context, p *proof, deployed *timeline.Recording) {
+	p.Helper()
+	events, err := deployed.Events()
+	p.Check(err)
+	for _, name := range []string{cachesManagedResource, cleanerManagedResource} {
+		if event, found := timeline.First(events, timeline.Named(name)); found {
+			p.Errorf("ManagedResource %s was made: %s", name, event.Type)
+		}
+	}
+	if services := p.Services(ctx); len(services) != 0 {
+		p.Errorf("the shoot has Services of caches: %v", services)
+	}
+	sets := &appsv1.StatefulSetList{}
+	p.Check(suite.shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}))
+	if len(sets.Items) != 0 {
+		p.Errorf("the shoot has %d StatefulSets of caches", len(sets.Items))
+	}
+	if p.Failed() {
+		p.FailNow()
+	}
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func sameJSON(a, b []byte) bool {
+	var left, right any
+	if json.Unmarshal(a, &left) != nil || json.Unmarshal(b, &right) != nil {
+		return false
+	}
+	leftText, leftErr := json.Marshal(left)
+	rightText, rightErr := json.Marshal(right)
+	return leftErr == nil && rightErr == nil && bytes.Equal(leftText, rightText)
+}

@@ -1,0 +1,112 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+// cacheDown proves that a cache that is down costs a pull next to nothing: the node goes to the upstream.
+func cacheDown() features.Feature {
+	var direct time.Duration
+	return scenario("cache-down",
+		step{"alpha and beta are cached", cached(alpha, beta)},
+		step{"a direct pull is measured", func(ctx context.Context, p *proof) {
+			img := p.Push(ctx, gamma)
+			direct = p.Pull(ctx, p.Worker(0), img)
+			p.FetchedOnce(ctx, img, accesslog.AskerNode)
+		}},
+		step{"alpha's cache is scaled to 0", stopCache(alpha)},
+		step{"a pull of alpha goes direct and is about as quick", func(ctx context.Context, p *proof) {
+			img := p.Push(ctx, alpha)
+			took := p.Pull(ctx, p.Worker(0), img)
+			evidence := p.FetchedOnce(ctx, img, accesslog.AskerNode)
+			if took > direct+maxPull {
+				p.Fatalf("the pull took %s without the cache and %s direct, want at most %s more", seconds(took), seconds(direct), maxPull)
+			}
+			p.Evidence("upstream: %s", evidence)
+			p.Evidence("pull %s, direct pull %s (bound +%s)", seconds(took), seconds(direct), maxPull)
+		}},
+	)
+}
+
+// stopCache returns the step that scales the cache of an upstream to 0, until the scenario ends. Gardener's
+// resource manager is told to leave the caches alone meanwhile, as an operator does it: by the annotation "ignore" on
+// their ManagedResource.
+func stopCache(host string) func(context.Context, *proof) {
+	return func(ctx context.Context, p *proof) {
+		service, ok := p.Services(ctx)[host]
+		if !ok {
+			p.Fatalf("%s has no Service", host)
+		}
+		p.Afterwards(ctx, func(ctx context.Context) error {
+			if err := scale(ctx, service, 1); err != nil {
+				return err
+			}
+			return ignoreCaches(ctx, false)
+		})
+		p.Check(ignoreCaches(ctx, true))
+		p.Check(scale(ctx, service, 0))
+	}
+}
+
+// scale sets the replicas of a cache and waits until as many answer behind its Service.
+func scale(ctx context.Context, service corev1.Service, replicas int) error {
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name}}
+	patch := client.RawPatch(client.Merge.Type(), fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
+	if err := suite.shoot.Patch(ctx, set, patch); err != nil {
+		return fmt.Errorf("scale %s to %d: %w", set.Name, replicas, err)
+	}
+	return await(ctx, fmt.Sprintf("%d pods answer behind Service %s", replicas, service.Name), time.Minute,
+		func(ctx context.Context) (bool, string, error) {
+			pods := &corev1.PodList{}
+			err := suite.shoot.List(ctx, pods, client.InNamespace(service.Namespace), client.MatchingLabels(service.Spec.Selector))
+			if err != nil {
+				return false, "", err
+			}
+			ready, err := readyEndpoints(ctx, service)
+			state := fmt.Sprintf("%d pods, %d ready endpoints", len(pods.Items), ready)
+			return ready == replicas && len(pods.Items) == replicas, state, err
+		})
+}
+
+func readyEndpoints(ctx context.Context, service corev1.Service) (int, error) {
+	slices := &discoveryv1.EndpointSliceList{}
+	err := suite.shoot.List(ctx, slices, client.InNamespace(service.Namespace),
+		client.MatchingLabels{discoveryv1.LabelServiceName: service.Name})
+	ready := 0
+	for _, slice := range slices.Items {
+		for _, endpoint := range slice.Endpoints {
+			if endpoint.Conditions.Ready != nil && *endpoint.Conditions.Ready {
+				ready += len(endpoint.Addresses)
+			}
+		}
+	}
+	return ready, err
+}
+
+func ignoreCaches(ctx context.Context, ignore bool) error {
+	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: shootNamespace, Name: cachesManagedResource}}
+	value := "null"
+	if ignore {
+		value = `"true"`
+	}
+	patch := client.RawPatch(client.Merge.Type(),
+		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, resourcesv1alpha1.Ignore, value))
+	if err := suite.seed.Patch(ctx, resource, patch); err != nil {
+		return fmt.Errorf("annotate the caches' ManagedResource: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/gardener-extensions/registry-cache/e2e/timeline"
+)
+
+// refusal is the message of the shoot's API server while it refuses gamma's Service: the cause that a user must see.
+const refusal = "e2e refuses the Service of gamma"
+
+// wantedRetries are enough to say that the extension does not give up, and few enough for its backoff to stay short.
+const wantedRetries = 3
+
+// endpointNotReady proves that a cache without Service is an error with its cause, and that the extension recovers by
+// itself once the Service can come up.
+func endpointNotReady() features.Feature {
+	var (
+		history *timeline.Recording
+		done    chan error
+		allow   func(context.Context) error
+	)
+	return scenario("endpoint-not-ready",
+		step{"alpha and beta are cached", cached(alpha, beta)},
+		step{"gamma is added, but its Service is refused", func(ctx context.Context, p *proof) {
+			allow = refuseService(ctx, p, gamma)
+			history = p.Record(ctx, suite.seed, extensionsv1alpha1.SchemeGroupVersion.WithResource("extensions"), shootNamespace)
+			done = make(chan error, 1)
+			go func() { done <- reconcile(ctx, alpha, beta, gamma) }()
+		}},
+		step{"the Extension reports the cause and retries", func(ctx context.Context, p *proof) {
+			failures := awaitFailures(ctx, p, history, wantedRetries)
+			last := failures[len(failures)-1]
+			for _, part := range []string{gamma, refusal} {
+				if !strings.Contains(last.Status.LastError.Description, part) {
+					p.Errorf("lastError does not say %q: %s", part, last.Status.LastError.Description)
+				}
+			}
+			if services := p.Services(ctx); services[gamma].Name != "" {
+				p.Errorf("the Service of gamma exists although it is refused")
+			}
+			p.Evidence("%d failed attempts, lastError names %s and the cause", len(failures), label(gamma))
+		}},
+		step{"once the Service can come up, the Extension is Succeeded", func(ctx context.Context, p *proof) {
+			p.Check(allow(ctx))
+			select {
+			case err := <-done:
+				p.Check(err)
+			case <-time.After(2 * time.Minute):
+				p.Fatalf("the reconciliation has not ended 2m after the Service was allowed")
+			}
+			if state := stateOf(p.Extension(ctx)); state != gardencorev1beta1.LastOperationStateSucceeded {
+				p.Fatalf("the Extension is %s, want Succeeded", state)
+			}
+		}},
+		step{"the status has the Services' cluster IPs", func(ctx context.Context, p *proof) {
+			endpoints, services := p.Endpoints(ctx), p.Services(ctx)
+			if len(endpoints) != 3 || len(services) != 3 {
+				p.Fatalf("%d endpoints and %d Services, want 3 of each: %v", len(endpoints), len(services), endpoints)
+			}
+			for host, service := range services {
+				if want := fmt.Sprintf("http://%s:5000", service.Spec.ClusterIP); endpoints[host] != want {
+					p.Errorf("endpoint of %s is %s, want %s", host, endpoints[host], want)
+				}
+			}
+			p.AwaitMirrors(ctx, alpha, beta, gamma)
+			p.Evidence("then Succeeded, 3 endpoints equal the Services' cluster IPs")
+		}},
+	)
+}
+
+// awaitFailures waits until the Extension went into Error often enough and returns it as it was each time.
+func awaitFailures(ctx context.Context, p *proof, history *timeline.Recording, wanted int) []*extensionsv1alpha1.Extension {
+	p.Helper()
+	var failures []*extensionsv1alpha1.Extension
+	p.Await(ctx, fmt.Sprintf("the Extension went into Error %d times", wanted), 90*time.Second,
+		func(context.Context) (bool, string, error) {
+			events, err := history.Events()
+			if err != nil {
+				return false, "", err
+			}
+			failures, err = failuresIn(events)
+			return len(failures) >= wanted, fmt.Sprintf("%d times in %d events", len(failures), len(events)), err
+		})
+	return failures
+}
+
+// failuresIn returns the states in which the Extension changed to Error: each is the end of one attempt.
+func failuresIn(events []timeline.Event) ([]*extensionsv1alpha1.Extension, error) {
+	var failures []*extensionsv1alpha1.Extension
+	var before gardencorev1beta1.LastOperationState
+	for _, event := range timeline.Select(events, timeline.Named(extensionName)) {
+		extension := &extensionsv1alpha1.Extension{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(event.Object.Object, extension); err != nil {
+			return nil, fmt.Errorf("read an Extension: %w", err)
+		}
+		state := stateOf(extension)
+		if state == gardencorev1beta1.LastOperationStateError && before != state && extension.Status.LastError != nil {
+			failures = append(failures, extension)
+		}
+		before = state
+	}
+	return failures, nil
+}
+
+func stateOf(extension *extensionsv1alpha1.Extension) gardencorev1beta1.LastOperationState {
+	if extension.Status.LastOperation == nil {
+		return ""
+	}
+	return extension.Status.LastOperation.State
+}

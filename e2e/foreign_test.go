@@ -1,0 +1,55 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+)
+
+// foreignFiles are files below certs.d that somebody else put there: a mirror configuration of a registry that is none of
+// ours, and a note beside our own file.
+var foreignFiles = map[string]string{
+	certsDir + "/foreign.example.test/hosts.toml": "server = \"https://foreign.example.test\"\n",
+	certsDir + "/" + alpha + "/operator-note.txt": "kept by the operator of the node\n",
+}
+
+// foreign remembers what the foreign files of all workers are.
+type foreign map[string]string
+
+// putForeignFiles writes the files to every worker, until the scenario ends.
+func putForeignFiles(ctx context.Context, p *proof) foreign {
+	p.Helper()
+	fingerprints := foreign{}
+	for _, worker := range p.Workers() {
+		p.Afterwards(ctx, func(ctx context.Context) error { return removeForeignFiles(ctx, worker) })
+		for path, content := range foreignFiles {
+			p.Check(worker.WriteFile(ctx, path, 0o644, []byte(content)))
+			fingerprints[worker.Name()+path] = p.Fingerprint(ctx, worker, path)
+		}
+	}
+	return fingerprints
+}
+
+// proveUntouched proves that nobody touched the files.
+func (f foreign) proveUntouched(ctx context.Context, p *proof) {
+	p.Helper()
+	for _, worker := range p.Workers() {
+		for path := range foreignFiles {
+			if now := p.Fingerprint(ctx, worker, path); now != f[worker.Name()+path] {
+				p.Errorf("%s on %s was touched: was %s, is %s", path, worker.Name(), f[worker.Name()+path], now)
+			}
+		}
+	}
+	p.Evidence("%d foreign files untouched", len(f))
+}
+
+func removeForeignFiles(ctx context.Context, worker *cluster.Node) error {
+	for path := range foreignFiles {
+		if _, err := worker.Exec(ctx, "sh", "-c", `rm -f "$1" && { rmdir "$(dirname "$1")" 2>/dev/null || true; }`, "sh", path); err != nil {
+			return err
+		}
+	}
+	return nil
+}

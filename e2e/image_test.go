@@ -1,0 +1,115 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+
+	"github.com/gardener-extensions/registry-cache/kind/image"
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+const (
+	imageLayers    = 2
+	imageLayerSize = 2 << 20
+)
+
+// pushed is an image in an upstream. Its repository is its own, so all that the upstream's log has about the repository
+// is about this image, and its content exists nowhere else.
+type pushed struct {
+	host, repository string
+	// blobs are the digests that a pull from nothing must fetch.
+	blobs []string
+}
+
+func (i pushed) reference() string {
+	return i.host + "/" + i.repository + ":latest"
+}
+
+// push puts a new random image into the upstream.
+func push(ctx context.Context, host string) (pushed, error) {
+	random, err := image.Random(suite.pause, imageLayers, imageLayerSize)
+	if err != nil {
+		return pushed{}, err
+	}
+	hashes, err := image.Blobs(random)
+	if err != nil {
+		return pushed{}, err
+	}
+	img := pushed{host: host, repository: "e2e/" + strings.ToLower(rand.Text()[:10])}
+	for _, hash := range hashes {
+		img.blobs = append(img.blobs, hash.String())
+	}
+	registry, err := upstreamOf(host)
+	if err != nil {
+		return pushed{}, err
+	}
+	if _, err := registry.Push(ctx, img.repository, "latest", random); err != nil {
+		return pushed{}, fmt.Errorf("push a test image to %s: %w", host, err)
+	}
+	return img, nil
+}
+
+func upstreamOf(host string) (*upstream.Registry, error) {
+	registry := suite.testbed.Upstream(host)
+	if registry == nil {
+		return nil, fmt.Errorf("the testbed has no upstream %s", host)
+	}
+	return registry, nil
+}
+
+// requests returns what the upstream was asked for the image, without the pushes of the scenario itself.
+func requests(ctx context.Context, img pushed) (accesslog.Records, error) {
+	registry, err := upstreamOf(img.host)
+	if err != nil {
+		return nil, err
+	}
+	log, err := registry.Log(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the access log of %s: %w", img.host, err)
+	}
+	return log.Repository(img.repository).Pulls(), nil
+}
+
+// Push puts a new random image into the upstream, see push.
+func (p *proof) Push(ctx context.Context, host string) pushed {
+	p.Helper()
+	img, err := push(ctx, host)
+	p.Check(err)
+	return img
+}
+
+// Requests returns what the upstream was asked for the image, see requests.
+func (p *proof) Requests(ctx context.Context, img pushed) accesslog.Records {
+	p.Helper()
+	records, err := requests(ctx, img)
+	p.Check(err)
+	return records
+}
+
+// FetchedOnce proves that the upstream saw each blob of the image exactly once, all from the asker.
+func (p *proof) FetchedOnce(ctx context.Context, img pushed, asker accesslog.Asker) accesslog.Evidence {
+	p.Helper()
+	records := p.Requests(ctx, img)
+	gets := records.Blobs().Gets()
+	perBlob := gets.By(asker).PerReference()
+	for _, blob := range img.blobs {
+		if perBlob[blob] != 1 {
+			p.Errorf("%s saw %d GETs by %s of blob %s, want 1", img.host, perBlob[blob], asker, blob)
+		}
+	}
+	if others := len(gets) - len(gets.By(asker)); others != 0 {
+		p.Errorf("%s saw %d blob GETs of %s by others than %s: %v", img.host, others, img.repository, asker, gets.Askers())
+	}
+	if len(perBlob) != len(img.blobs) {
+		p.Errorf("%s saw GETs of %d blobs of %s, want %d", img.host, len(perBlob), img.repository, len(img.blobs))
+	}
+	if p.Failed() {
+		p.FailNow()
+	}
+	return records.Evidence()
+}

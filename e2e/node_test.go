@@ -1,0 +1,80 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+)
+
+// absent is what shows in place of a file that is not there.
+const absent = "(absent)"
+
+// Workers returns the shoot's workers.
+func (p *proof) Workers() []*cluster.Node {
+	return suite.testbed.Shoot().Workers()
+}
+
+// Worker returns one of the shoot's workers, counted from 0.
+func (p *proof) Worker(i int) *cluster.Node {
+	p.Helper()
+	workers := p.Workers()
+	if i >= len(workers) {
+		p.Fatalf("the shoot has %d workers, this needs %d", len(workers), i+1)
+	}
+	return workers[i]
+}
+
+// readFile returns the content of a file on a node, or absent.
+func readFile(ctx context.Context, node *cluster.Node, path string) (string, error) {
+	return node.Exec(ctx, "sh", "-c", `if [ -e "$1" ]; then cat "$1"; else echo "$2"; fi`, "sh", path, absent)
+}
+
+func isAbsent(content string) bool {
+	return strings.TrimSpace(content) == absent
+}
+
+// File returns the content of a file on a node, or absent.
+func (p *proof) File(ctx context.Context, node *cluster.Node, path string) string {
+	p.Helper()
+	content, err := readFile(ctx, node, path)
+	p.Check(err)
+	return content
+}
+
+// Hosts returns the hosts.toml of an upstream on a node, or absent.
+func (p *proof) Hosts(ctx context.Context, node *cluster.Node, host string) string {
+	p.Helper()
+	return p.File(ctx, node, hostsPath(host))
+}
+
+// Fingerprint identifies a file by inode, time of change and content: equal fingerprints mean that nobody touched it.
+func (p *proof) Fingerprint(ctx context.Context, node *cluster.Node, path string) string {
+	p.Helper()
+	out, err := node.Exec(ctx, "sh", "-c", `stat -c '%i %y' "$1" && sha256sum "$1"`, "sh", path)
+	p.Check(err)
+	return out
+}
+
+// Systemd returns a property of our unit as the node's systemd sees it.
+func (p *proof) Systemd(ctx context.Context, node *cluster.Node, property string) string {
+	p.Helper()
+	out, err := node.Exec(ctx, "systemctl", "show", "--value", "--property", property, unitName)
+	p.Check(err)
+	return strings.TrimSpace(out)
+}
+
+// BlobStatus asks a cache, from a node, for the first blob of an image and returns the HTTP status.
+func (p *proof) BlobStatus(ctx context.Context, node *cluster.Node, endpoint string, img pushed) int {
+	p.Helper()
+	url := fmt.Sprintf("%s/v2/%s/blobs/%s", endpoint, img.repository, img.blobs[0])
+	out, err := node.Exec(ctx, "curl", "--silent", "--show-error", "--max-time", "10", "--output", "/dev/null", "--write-out", "%{http_code}", url)
+	p.Check(err)
+	status, err := strconv.Atoi(strings.TrimSpace(out))
+	p.Check(err)
+	return status
+}

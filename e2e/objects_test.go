@@ -1,0 +1,125 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/e2e/timeline"
+)
+
+// Record starts to record a resource of a cluster; it ends with the scenario.
+func (p *proof) Record(ctx context.Context, cluster access, resource schema.GroupVersionResource, namespace string) *timeline.Recording {
+	p.Helper()
+	recording, err := timeline.Record(ctx, cluster.dynamic, resource, namespace)
+	p.Check(err)
+	p.scenario.Cleanup(recording.Stop)
+	return recording
+}
+
+// NoCleanerLeft proves that nothing is left of the cleaner: no ManagedResource and no Secret of it on the seed, and in the
+// shoot no object of any kind that came from it, nor a pod.
+func (p *proof) NoCleanerLeft(ctx context.Context) {
+	p.Helper()
+	p.Await(ctx, "no object of the cleaner is left", 30*time.Second, func(ctx context.Context) (bool, string, error) {
+		seed, err := cleanerOnSeed(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		shoot, err := originatedFrom(ctx, suite.shoot, cleanerManagedResource)
+		if err != nil {
+			return false, "", err
+		}
+		left := slices.Concat(seed, shoot)
+		return len(left) == 0, strings.Join(left, ", "), nil
+	})
+	p.Evidence("no cleaner object left")
+}
+
+func cleanerOnSeed(ctx context.Context) ([]string, error) {
+	var left []string
+	err := suite.seed.Get(ctx, client.ObjectKey{Namespace: shootNamespace, Name: cleanerManagedResource}, &resourcesv1alpha1.ManagedResource{})
+	if err == nil {
+		left = append(left, "ManagedResource "+cleanerManagedResource)
+	} else if !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("get the cleaner's ManagedResource: %w", err)
+	}
+	return left, nil
+}
+
+// originatedFrom lists the objects in a cluster that gardener-resource-manager made for the ManagedResource, and the pods
+// that its DaemonSet made.
+func originatedFrom(ctx context.Context, cluster access, managedResource string) ([]string, error) {
+	resources, err := listable(cluster)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := metadata.NewForConfig(cluster.config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", cluster.config.Host, err)
+	}
+	var found []string
+	for _, resource := range resources {
+		list, err := objects.Resource(resource).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", resource.Resource, err)
+		}
+		for _, object := range list.Items {
+			origin := object.Annotations[resourcesv1alpha1.OriginAnnotation]
+			if strings.HasSuffix(origin, "/"+managedResource) || ownedBy(&object, "DaemonSet", cleanerDaemonSet) {
+				found = append(found, resource.Resource+" "+object.Namespace+"/"+object.Name)
+			}
+		}
+	}
+	return found, nil
+}
+
+// listable returns all resources of a cluster that can be listed, without events: they outlive what they are about.
+func listable(cluster access) ([]schema.GroupVersionResource, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(cluster.config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", cluster.config.Host, err)
+	}
+	lists, err := client.ServerPreferredResources()
+	if err != nil {
+		return nil, fmt.Errorf("discover the resources of %s: %w", cluster.config.Host, err)
+	}
+	lists = discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list"}}, lists)
+	resources, err := discovery.GroupVersionResources(lists)
+	if err != nil {
+		return nil, fmt.Errorf("discover the resources of %s: %w", cluster.config.Host, err)
+	}
+	var all []schema.GroupVersionResource
+	for resource := range resources {
+		if resource.Resource != "events" {
+			all = append(all, resource)
+		}
+	}
+	return all, nil
+}
+
+// hasNoClass tells whether a ManagedResource is one for the shoot's gardener-resource-manager.
+func hasNoClass(resource resourcesv1alpha1.ManagedResource) bool {
+	return resource.Spec.Class == nil || *resource.Spec.Class == ""
+}
+
+// Gone proves that an object does not exist.
+func (p *proof) Gone(ctx context.Context, cluster access, object client.Object) {
+	p.Helper()
+	err := cluster.Get(ctx, client.ObjectKeyFromObject(object), object)
+	if !apierrors.IsNotFound(err) {
+		p.Fatalf("%T %s is not gone: %v", object, object.GetName(), err)
+	}
+}

@@ -1,0 +1,86 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+)
+
+const (
+	// pullTimeout is far above any bound that a scenario sets, so that a slow pull is measured and not cut off.
+	pullTimeout = 90 * time.Second
+	// maxPull is the longest that a pull may take when the cache is gone: the promise to the user.
+	maxPull = 5 * time.Second
+)
+
+// pull runs a pod with the image on the worker and returns the time from its creation until it ran. That is more than
+// the pull itself took: the kubelet's own work is in it. The pod is gone when pull returns; the image stays on the node.
+func pull(ctx context.Context, worker *cluster.Node, img pushed) (took time.Duration, err error) {
+	pod := pullPod(worker.Name(), img)
+	start := time.Now()
+	if err := suite.shoot.Create(ctx, pod); err != nil {
+		return 0, fmt.Errorf("create the pod that pulls %s: %w", img.reference(), err)
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		err = errors.Join(err, client.IgnoreNotFound(suite.shoot.Delete(ctx, pod, client.GracePeriodSeconds(0))))
+	}()
+	what := fmt.Sprintf("a pod with %s runs on %s", img.reference(), worker.Name())
+	err = await(ctx, what, pullTimeout, func(ctx context.Context) (bool, string, error) {
+		err := suite.shoot.Get(ctx, client.ObjectKeyFromObject(pod), pod)
+		return pod.Status.Phase == corev1.PodRunning, podState(pod), err
+	})
+	return time.Since(start), err
+}
+
+// pullPod is pinned to the node without the scheduler's help, so that neither taints nor other pods keep it away.
+func pullPod(node string, img pushed) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-pull-", Namespace: metav1.NamespaceDefault},
+		Spec: corev1.PodSpec{
+			NodeName:                      node,
+			RestartPolicy:                 corev1.RestartPolicyNever,
+			AutomountServiceAccountToken:  ptr.To(false),
+			EnableServiceLinks:            ptr.To(false),
+			TerminationGracePeriodSeconds: ptr.To[int64](0),
+			Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			Containers: []corev1.Container{{
+				Name: "pause", Image: img.reference(), ImagePullPolicy: corev1.PullAlways,
+			}},
+		},
+	}
+}
+
+func podState(pod *corev1.Pod) string {
+	state := fmt.Sprintf("phase %s", pod.Status.Phase)
+	for _, status := range pod.Status.ContainerStatuses {
+		if waiting := status.State.Waiting; waiting != nil {
+			state += fmt.Sprintf(", container waits: %s %s", waiting.Reason, waiting.Message)
+		}
+	}
+	return state
+}
+
+// Pull runs a pod with the image on the worker, see pull.
+func (p *proof) Pull(ctx context.Context, worker *cluster.Node, img pushed) time.Duration {
+	p.Helper()
+	took, err := pull(ctx, worker, img)
+	p.Check(err)
+	return took
+}
+
+// seconds renders a duration for evidence.
+func seconds(d time.Duration) string {
+	return fmt.Sprintf("%.1fs", d.Seconds())
+}

@@ -1,0 +1,36 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+// pullThrough proves that a pull goes through the cache, and that the cache answers the next one by itself.
+func pullThrough() features.Feature {
+	var img pushed
+	return scenario("pull-through",
+		step{"alpha and beta are cached", cached(alpha, beta)},
+		step{"the first pull fetches each blob once, by the cache", func(ctx context.Context, p *proof) {
+			img = p.Push(ctx, alpha)
+			took := p.Pull(ctx, p.Worker(0), img)
+			p.Evidence("worker 1, upstream: %s, running after %s", p.FetchedOnce(ctx, img, accesslog.AskerCache), seconds(took))
+		}},
+		step{"the second worker's pull asks the upstream for no blob", func(ctx context.Context, p *proof) {
+			before := p.Requests(ctx, img)
+			took := p.Pull(ctx, p.Worker(1), img)
+			blobs := p.Requests(ctx, img)[len(before):].Blobs()
+			if len(blobs) != 0 {
+				p.Fatalf("%s was asked for %d blobs by %v, want none: %+v", alpha, len(blobs), blobs.Askers(), blobs)
+			}
+			if nodes := p.Requests(ctx, img).By(accesslog.AskerNode); len(nodes) != 0 {
+				p.Fatalf("%s was asked %d times by a node, want never: %+v", alpha, len(nodes), nodes)
+			}
+			p.Evidence("worker 2, upstream: 0 blob requests, running after %s", seconds(took))
+		}},
+	)
+}

@@ -1,0 +1,120 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/kind"
+)
+
+// appliedTimeout bounds the time from a finished reconciliation until the script on every worker has done its part.
+const appliedTimeout = 60 * time.Second
+
+// reconcile lets gardenlet bring the shoot to the state with exactly these upstreams cached.
+func reconcile(ctx context.Context, hosts ...string) error {
+	shoot, err := kind.ShootWithCaches(hosts...)
+	if err != nil {
+		return err
+	}
+	if err := suite.testbed.Gardenlet().Reconcile(ctx, shoot); err != nil {
+		return fmt.Errorf("reconcile the shoot with caches for %v: %w", hosts, err)
+	}
+	return nil
+}
+
+// cached returns the step that makes a starting state: exactly these upstreams are cached, and every worker pulls
+// through the caches. It is quick when that is so already.
+func cached(hosts ...string) func(context.Context, *proof) {
+	return func(ctx context.Context, p *proof) {
+		p.Helper()
+		p.Reconcile(ctx, hosts...)
+		p.AwaitMirrors(ctx, hosts...)
+	}
+}
+
+// Reconcile lets gardenlet bring the shoot to the state with exactly these upstreams cached.
+func (p *proof) Reconcile(ctx context.Context, hosts ...string) {
+	p.Helper()
+	p.Check(reconcile(ctx, hosts...))
+}
+
+// AwaitMirrors waits until every worker's containerd is told to pull from the endpoints of these upstreams, and for none
+// of the others.
+func (p *proof) AwaitMirrors(ctx context.Context, hosts ...string) {
+	p.Helper()
+	endpoints := map[string]string{}
+	if len(hosts) > 0 {
+		endpoints = p.Endpoints(ctx)
+	}
+	p.Await(ctx, fmt.Sprintf("every worker has a hosts.toml for each of %v", hosts), appliedTimeout,
+		func(ctx context.Context) (bool, string, error) {
+			for _, worker := range p.Workers() {
+				for _, host := range []string{alpha, beta, gamma} {
+					content, err := readFile(ctx, worker, hostsPath(host))
+					if err != nil {
+						return false, "", err
+					}
+					endpoint, want := endpoints[host]
+					if want != strings.Contains(content, `"`+endpoint+`"`) || want == isAbsent(content) {
+						return false, fmt.Sprintf("%s of %s: %s", host, worker.Name(), content), nil
+					}
+				}
+			}
+			return true, "", nil
+		})
+}
+
+// Extension returns the Extension in the shoot's namespace of the seed.
+func (p *proof) Extension(ctx context.Context) *extensionsv1alpha1.Extension {
+	p.Helper()
+	extension, err := extension(ctx)
+	p.Check(err)
+	return extension
+}
+
+func extension(ctx context.Context) (*extensionsv1alpha1.Extension, error) {
+	extension := &extensionsv1alpha1.Extension{}
+	err := suite.seed.Get(ctx, client.ObjectKey{Namespace: shootNamespace, Name: extensionName}, extension)
+	if err != nil {
+		return nil, fmt.Errorf("get the Extension: %w", err)
+	}
+	return extension, nil
+}
+
+// Endpoints returns the endpoint of each upstream as the Extension's status has it.
+func (p *proof) Endpoints(ctx context.Context) map[string]string {
+	p.Helper()
+	extension := p.Extension(ctx)
+	if extension.Status.ProviderStatus == nil {
+		p.Fatalf("the Extension has no providerStatus")
+	}
+	status, err := v1alpha3.DecodeStatus(extension.Status.ProviderStatus.Raw)
+	p.Check(err)
+	endpoints := map[string]string{}
+	for _, cache := range status.Caches {
+		endpoints[cache.Upstream] = cache.Endpoint
+	}
+	return endpoints
+}
+
+// Services returns the Services of the caches in the shoot by upstream.
+func (p *proof) Services(ctx context.Context) map[string]corev1.Service {
+	p.Helper()
+	list := &corev1.ServiceList{}
+	p.Check(suite.shoot.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}))
+	services := map[string]corev1.Service{}
+	for _, service := range list.Items {
+		services[service.Annotations["upstream"]] = service
+	}
+	return services
+}

@@ -1,0 +1,123 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sigs.k8s.io/e2e-framework/pkg/env"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+)
+
+// Exit codes, as every command of this repository uses them.
+const (
+	exitFine        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitEnvironment = 3
+)
+
+// artifacts is where the results go, below the folder in which the binary is started: the root of the repository.
+const artifacts = "_artifacts"
+
+var (
+	testenv env.Environment
+	suite   *session
+)
+
+// scenarios in the order in which they run. It is chosen so that one scenario's end is close to the next one's start;
+// delete-shoot comes last because it takes the machines away.
+func scenarios() []features.Feature {
+	return []features.Feature{
+		pullThrough(),
+		twoUpstreams(),
+		cacheDown(),
+		endpointNotReady(),
+		removeUpstream(),
+		disableExtension(),
+		badConfig(),
+		webhookScope(),
+		deleteShoot(),
+	}
+}
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+// TestScenarios runs them one after another: they share one shoot.
+func TestScenarios(t *testing.T) {
+	testenv.Test(t, scenarios()...)
+}
+
+// run returns the exit code. The results are on disk whatever it is, except for wrong use.
+func run(m *testing.M) int {
+	cfg, err := configuration()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
+		return exitUsage
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// A second signal ends the process at once.
+	context.AfterFunc(ctx, stop)
+
+	suite, err = newSession(os.Getenv("KEEP") != "")
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
+		return exitUsage
+	}
+	testenv, err = env.NewWithContext(ctx, cfg)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
+		return exitUsage
+	}
+	if !cfg.DryRunMode() {
+		testenv.Setup(suite.up).Finish(suite.down)
+	}
+	code := testenv.Run(m)
+	return suite.finish(ctx, code)
+}
+
+// configuration comes from e2e-framework's flags; RUN stands for --feature.
+func configuration() (*envconf.Config, error) {
+	cfg, err := envconf.NewFromFlags()
+	if err != nil {
+		return nil, err
+	}
+	if unknown := flag.Args(); len(unknown) > 0 {
+		return nil, fmt.Errorf("unexpected argument %q", unknown[0])
+	}
+	if cfg.FeatureRegex() == nil && os.Getenv("RUN") != "" {
+		expression, err := regexp.Compile(os.Getenv("RUN"))
+		if err != nil {
+			return nil, fmt.Errorf("RUN is no regular expression: %w", err)
+		}
+		cfg.WithFeatureRegex(expression.String())
+	}
+	return cfg, matchesSomething(cfg.FeatureRegex())
+}
+
+func matchesSomething(expression *regexp.Regexp) error {
+	var names []string
+	for _, scenario := range scenarios() {
+		if expression == nil || expression.MatchString(scenario.Name()) {
+			return nil
+		}
+		names = append(names, scenario.Name())
+	}
+	return fmt.Errorf("RUN=%s matches no scenario; there are: %s", expression, strings.Join(names, ", "))
+}
+
+// errInterrupted is the cause of all that fails after a signal.
+var errInterrupted = errors.New("interrupted")

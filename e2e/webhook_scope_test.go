@@ -1,0 +1,134 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+)
+
+const (
+	unlabelledNamespace = "e2e-webhook-scope"
+	// holdFinalizer keeps an object in deletion.
+	holdFinalizer = "e2e.registry-cache.test/hold"
+)
+
+// webhookScope proves that the webhook changes what it is for, and nothing else.
+func webhookScope() features.Feature {
+	reconcilePurpose := extensionsv1alpha1.OperatingSystemConfigPurposeReconcile
+	return scenario("webhook-scope",
+		step{"alpha and beta are cached", cached(alpha, beta)},
+		step{"an OSC of purpose reconcile in the shoot's namespace is changed", func(ctx context.Context, p *proof) {
+			created, _ := createConfig(ctx, p, shootNamespace, reconcilePurpose)
+			if !hasOurs(created) {
+				p.Fatalf("the OSC was not changed: the other steps would prove nothing")
+			}
+			p.Evidence("in scope: changed")
+		}},
+		step{"an OSC of purpose provision is not changed", func(ctx context.Context, p *proof) {
+			created, sent := createConfig(ctx, p, shootNamespace, extensionsv1alpha1.OperatingSystemConfigPurposeProvision)
+			proveUnchanged(p, created, sent)
+			p.Evidence("purpose provision: unchanged")
+		}},
+		step{"an OSC in an unlabelled namespace is not changed", func(ctx context.Context, p *proof) {
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: unlabelledNamespace}}
+			p.Afterwards(ctx, func(ctx context.Context) error {
+				return client.IgnoreNotFound(suite.seed.Delete(ctx, namespace.DeepCopy()))
+			})
+			makeNamespace(ctx, p, namespace)
+			created, sent := createConfig(ctx, p, unlabelledNamespace, reconcilePurpose)
+			proveUnchanged(p, created, sent)
+			p.Evidence("unlabelled namespace: unchanged")
+		}},
+		step{"an OSC in deletion is not changed", func(ctx context.Context, p *proof) {
+			config, sent := createConfig(ctx, p, shootNamespace, reconcilePurpose)
+			if !hasOurs(config) {
+				p.Fatalf("the OSC was not changed before its deletion: this step would prove nothing")
+			}
+			p.Check(suite.seed.Delete(ctx, config))
+			p.Check(suite.seed.Get(ctx, client.ObjectKeyFromObject(config), config))
+			if config.DeletionTimestamp == nil {
+				p.Fatalf("the OSC is not in deletion")
+			}
+			config.Spec = *sent.DeepCopy()
+			p.Check(suite.seed.Update(ctx, config))
+			proveUnchanged(p, config, sent)
+			p.Evidence("in deletion: unchanged")
+		}},
+	)
+}
+
+// createConfig creates an OperatingSystemConfig that no controller reconciles, until the scenario ends. It returns the
+// object as it was stored, and the spec as it was sent.
+func createConfig(ctx context.Context, p *proof, namespace string, purpose extensionsv1alpha1.OperatingSystemConfigPurpose) (*extensionsv1alpha1.OperatingSystemConfig, *extensionsv1alpha1.OperatingSystemConfigSpec) {
+	p.Helper()
+	config := &extensionsv1alpha1.OperatingSystemConfig{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: "e2e-", Namespace: namespace, Finalizers: []string{holdFinalizer},
+			Labels: map[string]string{v1beta1constants.LabelWorkerPool: "local"},
+		},
+		Spec: extensionsv1alpha1.OperatingSystemConfigSpec{
+			DefaultSpec: extensionsv1alpha1.DefaultSpec{Type: "e2e-nobody"},
+			Purpose:     purpose,
+			Units:       []extensionsv1alpha1.Unit{{Name: "e2e.service", Content: ptr.To("[Unit]\nDescription=e2e\n")}},
+			Files: []extensionsv1alpha1.File{{
+				Path:    "/etc/e2e",
+				Content: extensionsv1alpha1.FileContent{Inline: &extensionsv1alpha1.FileContentInline{Data: "e2e"}},
+			}},
+		},
+	}
+	sent := config.Spec.DeepCopy()
+	p.Check(suite.seed.Create(ctx, config))
+	p.Afterwards(ctx, func(ctx context.Context) error { return removeConfig(ctx, client.ObjectKeyFromObject(config)) })
+	return config, sent
+}
+
+func removeConfig(ctx context.Context, key client.ObjectKey) error {
+	config := &extensionsv1alpha1.OperatingSystemConfig{}
+	if err := suite.seed.Get(ctx, key, config); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	patch := client.MergeFrom(config.DeepCopy())
+	controllerutil.RemoveFinalizer(config, holdFinalizer)
+	return errors.Join(
+		client.IgnoreNotFound(suite.seed.Patch(ctx, config, patch)),
+		client.IgnoreNotFound(suite.seed.Delete(ctx, config)),
+	)
+}
+
+// makeNamespace creates the namespace; one that a killed run left behind is waited for until it is gone.
+func makeNamespace(ctx context.Context, p *proof, namespace *corev1.Namespace) {
+	p.Helper()
+	p.Await(ctx, "namespace "+namespace.Name+" is made", time.Minute, func(ctx context.Context) (bool, string, error) {
+		left := &corev1.Namespace{}
+		if err := suite.seed.Get(ctx, client.ObjectKeyFromObject(namespace), left); err == nil {
+			return false, "one of an earlier run is still there", client.IgnoreNotFound(suite.seed.Delete(ctx, left))
+		}
+		err := suite.seed.Create(ctx, namespace)
+		return err == nil, "", err
+	})
+}
+
+func proveUnchanged(p *proof, config *extensionsv1alpha1.OperatingSystemConfig, sent *extensionsv1alpha1.OperatingSystemConfigSpec) {
+	p.Helper()
+	if !equality.Semantic.DeepEqual(config.Spec, *sent) {
+		p.Fatalf("the OSC was changed: it has files %v and units %v", config.Spec.Files, config.Spec.Units)
+	}
+}
+
+func hasOurs(config *extensionsv1alpha1.OperatingSystemConfig) bool {
+	return slices.ContainsFunc(config.Spec.Units, func(unit extensionsv1alpha1.Unit) bool { return unit.Name == unitName }) &&
+		slices.ContainsFunc(config.Spec.Files, func(file extensionsv1alpha1.File) bool { return file.Path == scriptPath })
+}
