@@ -1,0 +1,158 @@
+package controller
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	"github.com/gardener/gardener/pkg/utils/managedresources"
+)
+
+func TestDelete(t *testing.T) {
+	caches := managedResource(cachesName)
+	for name, test := range map[string]struct {
+		running []string
+		shoot   []func(*gardencorev1beta1.Shoot)
+		before  []client.Object
+		log     []string
+	}{
+		"disabled": {
+			running: []string{alpha, beta},
+			before:  []client.Object{caches},
+			log: []string{
+				"apply extension-registry-cleaner", "delete extension-registry-cleaner", "status []",
+				"delete extension-registry-cache",
+			},
+		},
+		"disabled before any cache had an endpoint": {
+			before: []client.Object{caches},
+			log:    []string{"delete extension-registry-cache"},
+		},
+		"disabled when no cache was left": {
+			running: []string{},
+			before:  []client.Object{caches},
+			log: []string{
+				"apply extension-registry-cleaner", "delete extension-registry-cleaner", "status []",
+				"delete extension-registry-cache",
+			},
+		},
+		"shoot deleted": {
+			running: []string{alpha, beta},
+			shoot:   []func(*gardencorev1beta1.Shoot){deleting},
+			before:  []client.Object{caches},
+			log:     []string{"delete extension-registry-cache"},
+		},
+		"shoot deleted while the cleaner ran": {
+			running: []string{alpha, beta},
+			shoot:   []func(*gardencorev1beta1.Shoot){deleting},
+			before:  []client.Object{caches, managedResource(cleanerName)},
+			log:     []string{"delete extension-registry-cleaner", "delete extension-registry-cache"},
+		},
+		"disabled while the shoot sleeps": {
+			running: []string{alpha},
+			shoot:   []func(*gardencorev1beta1.Shoot){hibernated},
+			before:  []client.Object{caches},
+			log:     []string{"delete extension-registry-cache"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := append(slices.Clone(test.before), newExtension([]string{alpha, beta}, test.running), cluster(test.shoot...))
+			for i := range objects {
+				objects[i] = objects[i].DeepCopyObject().(client.Object)
+			}
+			l := newLandscape(t, objects...)
+			if err := l.delete(t); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(l.log, test.log) {
+				t.Errorf("writes:\n  %s\nwant:\n  %s", strings.Join(l.log, "\n  "), strings.Join(test.log, "\n  "))
+			}
+			for _, name := range []string{cleanerName, cachesName} {
+				if l.exists(t, name) {
+					t.Errorf("ManagedResource %s is still there", name)
+				}
+			}
+			l.log = nil
+			if err := l.delete(t); err != nil || len(l.log) > 0 && len(test.running) > 0 && len(test.shoot) == 0 {
+				t.Errorf("a second time: error %v, writes %v", err, l.log)
+			}
+		})
+	}
+}
+
+// TestDeleteCleansEverything looks at the task: with the unit, not upstream by upstream.
+func TestDeleteCleansEverything(t *testing.T) {
+	l := newLandscape(t, newExtension([]string{alpha}, []string{alpha}), cluster(), managedResource(cachesName))
+	l.unhealthy = "never"
+	if err := l.delete(t); err == nil {
+		t.Fatal("no error although the cleaner never got healthy")
+	}
+	if !l.exists(t, cachesName) {
+		t.Error("the caches are gone although the nodes were not cleaned")
+	}
+	objects, err := managedresources.GetObjects(t.Context(), l.seed, namespace, cleanerName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := objects[0].(*appsv1.DaemonSet)
+	if args := set.Spec.Template.Spec.InitContainers[0].Args; !slices.Contains(args, "--remove-unit") {
+		t.Errorf("the cleaner runs with %v", args)
+	}
+}
+
+func TestDeleteWaits(t *testing.T) {
+	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster(), managedResource(cachesName, "test/stays"))
+	if err := l.delete(t); err == nil || !strings.Contains(err.Error(), cachesName) {
+		t.Errorf("error = %v, want it to name %s", err, cachesName)
+	}
+}
+
+// TestForceDeleteWaitsForNothing: the objects stay, and it does not matter.
+func TestForceDeleteWaitsForNothing(t *testing.T) {
+	ex := newExtension([]string{alpha}, []string{alpha})
+	l := newLandscape(t, ex, managedResource(cachesName, "test/stays"), managedResource(cleanerName, "test/stays"))
+	if err := l.actuator.ForceDelete(t.Context(), logr.Discard(), ex); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"delete extension-registry-cleaner", "delete extension-registry-cache"}; !slices.Equal(l.log, want) {
+		t.Errorf("writes = %v, want %v", l.log, want)
+	}
+}
+
+func TestMigrateKeepsTheCaches(t *testing.T) {
+	ex := newExtension([]string{alpha}, []string{alpha})
+	l := newLandscape(t, ex, cluster(), managedResource(cachesName), managedResource(cleanerName))
+	if err := l.actuator.Migrate(t.Context(), logr.Discard(), ex); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"patch extension-registry-cache keepObjects=true", "delete extension-registry-cleaner", "delete extension-registry-cache"}
+	if !slices.Equal(l.log, want) {
+		t.Errorf("writes = %v, want %v", l.log, want)
+	}
+}
+
+func TestRestoreReconciles(t *testing.T) {
+	ex := newExtension([]string{alpha}, nil)
+	l := newLandscape(t, ex, cluster())
+	if err := l.actuator.Restore(t.Context(), logr.Discard(), ex); err != nil {
+		t.Fatal(err)
+	}
+	if got := upstreamsOf(l.extension(t)); !slices.Equal(got, []string{alpha}) {
+		t.Errorf("status has %v", got)
+	}
+}
+
+// TestTimeouts: one run of the actuator must be able to wait for everything it waits for.
+func TestTimeouts(t *testing.T) {
+	w := NewActuator(nil, nil, newLandscape(t).actuator.images).waits
+	reconcile := w.cleaned + w.deleted + w.endpoints
+	remove := w.cleaned + 3*w.deleted
+	if longest := max(reconcile, remove); longest >= ReconciliationTimeout {
+		t.Errorf("the waits sum up to %s, the timeout is %s", longest, ReconciliationTimeout)
+	}
+}

@@ -1,0 +1,61 @@
+package controller
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/cache"
+)
+
+func serviceOf(upstream, ip string, changes ...func(*corev1.Service)) corev1.Service {
+	service := corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        cache.Name(upstream),
+			Labels:      map[string]string{cache.LabelUpstreamHost: cache.HostLabel(upstream)},
+			Annotations: map[string]string{cache.AnnotationUpstream: upstream},
+		},
+		Spec: corev1.ServiceSpec{ClusterIP: ip},
+	}
+	for _, change := range changes {
+		change(&service)
+	}
+	return service
+}
+
+func TestMatchServices(t *testing.T) {
+	terminating := func(s *corev1.Service) { now := metav1.Now(); s.DeletionTimestamp = &now }
+	foreign := func(s *corev1.Service) { s.Name, s.Annotations = "mirror", nil }
+	impostor := func(s *corev1.Service) { s.Name = "mirror" }
+	for name, test := range map[string]struct {
+		services  []corev1.Service
+		endpoints []string
+		missing   []string
+	}{
+		"none":                      {nil, nil, []string{alpha, beta}},
+		"both":                      {[]corev1.Service{serviceOf(beta, "10.0.0.2"), serviceOf(alpha, "10.0.0.1")}, []string{"http://10.0.0.1:5000", "http://10.0.0.2:5000"}, nil},
+		"one of two":                {[]corev1.Service{serviceOf(beta, "10.0.0.2")}, []string{"http://10.0.0.2:5000"}, []string{alpha}},
+		"one more, of others":       {[]corev1.Service{serviceOf(alpha, "10.0.0.9", foreign), serviceOf(alpha, "10.0.0.1"), serviceOf(beta, "10.0.0.2")}, []string{"http://10.0.0.1:5000", "http://10.0.0.2:5000"}, nil},
+		"another in its place":      {[]corev1.Service{serviceOf(alpha, "10.0.0.9", impostor), serviceOf(beta, "10.0.0.2")}, []string{"http://10.0.0.2:5000"}, []string{alpha}},
+		"a removed one still there": {[]corev1.Service{serviceOf("gamma.upstream.test", "10.0.0.3"), serviceOf(alpha, "10.0.0.1"), serviceOf(beta, "10.0.0.2")}, []string{"http://10.0.0.1:5000", "http://10.0.0.2:5000"}, nil},
+		"terminating":               {[]corev1.Service{serviceOf(alpha, "10.0.0.1", terminating), serviceOf(beta, "10.0.0.2")}, []string{"http://10.0.0.2:5000"}, []string{alpha}},
+		"no cluster IP":             {[]corev1.Service{serviceOf(alpha, ""), serviceOf(beta, corev1.ClusterIPNone)}, nil, []string{alpha, beta}},
+		"IPv6":                      {[]corev1.Service{serviceOf(alpha, "2a05::1"), serviceOf(beta, "10.0.0.2")}, []string{"http://[2a05::1]:5000", "http://10.0.0.2:5000"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{{Upstream: alpha}, {Upstream: beta}}}
+			v1alpha3.SetDefaults(config)
+			found, missing := matchServices(test.services, config.Caches)
+			var endpoints []string
+			for _, status := range found {
+				endpoints = append(endpoints, status.Endpoint)
+			}
+			if !slices.Equal(endpoints, test.endpoints) || !slices.Equal(missing, test.missing) {
+				t.Errorf("endpoints %v, missing %v, want %v, %v", endpoints, missing, test.endpoints, test.missing)
+			}
+		})
+	}
+}

@@ -1,0 +1,216 @@
+package controller
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+
+	"github.com/gardener-extensions/registry-cache/controller/cache"
+)
+
+// TestReconcile asserts every write to the seed, in order.
+func TestReconcile(t *testing.T) {
+	for name, test := range map[string]struct {
+		wanted, running []string
+		shoot           []func(*gardencorev1beta1.Shoot)
+		leftover        []client.Object
+		log             []string
+		upstreams       []string
+	}{
+		"first": {
+			wanted:    []string{alpha, beta},
+			log:       []string{"apply extension-registry-cache", "status [alpha.upstream.test beta.upstream.test]"},
+			upstreams: []string{alpha, beta},
+		},
+		"upstream removed": {
+			wanted: []string{beta}, running: []string{alpha, beta},
+			log: []string{
+				"apply extension-registry-cleaner", "delete extension-registry-cleaner", "status [beta.upstream.test]",
+				"apply extension-registry-cache", "status [beta.upstream.test]",
+			},
+			upstreams: []string{beta},
+		},
+		"upstream replaced": {
+			wanted: []string{beta}, running: []string{alpha},
+			log: []string{
+				"apply extension-registry-cleaner", "delete extension-registry-cleaner", "status []",
+				"apply extension-registry-cache", "status [beta.upstream.test]",
+			},
+			upstreams: []string{beta},
+		},
+		"removal taken back while the cleaner ran": {
+			wanted: []string{alpha}, running: []string{alpha},
+			leftover:  []client.Object{managedResource(cleanerName)},
+			log:       []string{"delete extension-registry-cleaner", "apply extension-registry-cache", "status [alpha.upstream.test]"},
+			upstreams: []string{alpha},
+		},
+		"upstream removed while the shoot falls asleep": {
+			wanted: []string{beta}, running: []string{alpha, beta},
+			shoot: []func(*gardencorev1beta1.Shoot){hibernating},
+			log: []string{
+				"apply extension-registry-cleaner", "delete extension-registry-cleaner", "status [beta.upstream.test]",
+				"apply extension-registry-cache",
+			},
+			upstreams: []string{beta},
+		},
+		"upstream removed while the shoot sleeps": {
+			wanted: []string{beta}, running: []string{alpha, beta},
+			shoot:     []func(*gardencorev1beta1.Shoot){hibernated},
+			log:       []string{"status [beta.upstream.test]", "apply extension-registry-cache"},
+			upstreams: []string{beta},
+		},
+		"upstream removed while the shoot is deleted": {
+			wanted: []string{beta}, running: []string{alpha, beta},
+			shoot: []func(*gardencorev1beta1.Shoot){deleting},
+			log: []string{
+				"status [beta.upstream.test]", "apply extension-registry-cache", "status [beta.upstream.test]",
+			},
+			upstreams: []string{beta},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := append(test.leftover, newExtension(test.wanted, test.running), cluster(test.shoot...))
+			l := newLandscape(t, objects...)
+			if err := l.reconcile(t); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(l.log, test.log) {
+				t.Errorf("writes:\n  %s\nwant:\n  %s", strings.Join(l.log, "\n  "), strings.Join(test.log, "\n  "))
+			}
+			if got := upstreamsOf(l.extension(t)); !slices.Equal(got, test.upstreams) {
+				t.Errorf("status has %v, want %v", got, test.upstreams)
+			}
+			if l.exists(t, cleanerName) {
+				t.Error("the cleaner is still there")
+			}
+		})
+	}
+}
+
+func TestReconcileReportsServices(t *testing.T) {
+	l := newLandscape(t, newExtension([]string{alpha, beta}, nil), cluster())
+	if err := l.reconcile(t); err != nil {
+		t.Fatal(err)
+	}
+	status, err := decodeStatus(l.extension(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, got := range status.Caches {
+		service := &corev1.Service{}
+		if err := l.shoot.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: cache.Name(got.Upstream)}, service); err != nil {
+			t.Fatal(err)
+		}
+		if want := "http://" + service.Spec.ClusterIP + ":5000"; got.Endpoint != want {
+			t.Errorf("endpoint of %s = %s, want %s", got.Upstream, got.Endpoint, want)
+		}
+		if want := "https://" + got.Upstream; got.RemoteURL != want {
+			t.Errorf("remoteURL of %s = %s, want %s", got.Upstream, got.RemoteURL, want)
+		}
+	}
+}
+
+// TestReconcileKeepsTheCachesUntilNodesAreClean is the promise to users: no node is left with a mirror that is gone.
+func TestReconcileKeepsTheCachesUntilNodesAreClean(t *testing.T) {
+	l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster())
+	l.unhealthy = "DaemonSet kube-system/registry-cleaner is unhealthy: too many unavailable pods found (1/2)"
+	err := l.reconcile(t)
+	if err == nil || !strings.Contains(err.Error(), l.unhealthy) {
+		t.Errorf("error = %v, want it to say %q", err, l.unhealthy)
+	}
+	if slices.Contains(l.log, "apply extension-registry-cache") {
+		t.Errorf("the caches were changed: %v", l.log)
+	}
+	if got := upstreamsOf(l.extension(t)); !slices.Equal(got, []string{alpha, beta}) {
+		t.Errorf("status has %v", got)
+	}
+	l.unhealthy = ""
+	l.resync(t, cleanerName)
+	if err := l.reconcile(t); err != nil {
+		t.Errorf("the retry failed: %v", err)
+	}
+	if got := upstreamsOf(l.extension(t)); !slices.Equal(got, []string{beta}) {
+		t.Errorf("after the retry status has %v", got)
+	}
+}
+
+func TestReconcileWaitsForTheCleanerToGo(t *testing.T) {
+	l := newLandscape(t, newExtension([]string{alpha}, []string{alpha}), cluster(), managedResource(cleanerName, "test/stays"))
+	err := l.reconcile(t)
+	if err == nil || !strings.Contains(err.Error(), cleanerName) {
+		t.Errorf("error = %v, want it to name %s", err, cleanerName)
+	}
+	if slices.Contains(l.log, "apply extension-registry-cache") {
+		t.Errorf("the caches were changed: %v", l.log)
+	}
+}
+
+func TestReconcileWithoutEndpoint(t *testing.T) {
+	l := newLandscape(t, newExtension([]string{alpha, beta}, nil), cluster())
+	l.applyError = `services "registry-alpha-upstream-test" is forbidden: exceeded quota`
+	err := l.reconcile(t)
+	for _, want := range []string{alpha, beta, l.applyError} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error = %v, want it to say %q", err, want)
+		}
+	}
+	if got := l.extension(t).Status.ProviderStatus; got != nil {
+		t.Errorf("status = %s", got.Raw)
+	}
+}
+
+// TestReconcileReportsWhatCannotBeApplied: a volume cannot be resized, and the endpoints of before do not hide that.
+func TestReconcileReportsWhatCannotBeApplied(t *testing.T) {
+	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
+	if err := l.reconcile(t); err != nil {
+		t.Fatal(err)
+	}
+	l.applyError = "updates to statefulset spec are forbidden"
+	ex := l.extension(t)
+	ex.Spec.ProviderConfig.Raw = []byte(strings.Replace(string(ex.Spec.ProviderConfig.Raw), `"upstream"`, `"volume":{"size":"99Gi"},"upstream"`, 1))
+	if err := l.seed.Update(t.Context(), ex); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.reconcile(t); err == nil || !strings.Contains(err.Error(), l.applyError) {
+		t.Errorf("error = %v, want it to say %q", err, l.applyError)
+	}
+}
+
+func TestReconcileRefusesBadConfig(t *testing.T) {
+	const head = `{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig",`
+	for name, test := range map[string]struct{ config, path string }{
+		"missing":              {``, "is empty"},
+		"unknown field":        {head + `"caches":[{"upstream":"a.test","size":"1Gi"}]}`, "caches[0].size"},
+		"no caches":            {head + `"caches":[]}`, "caches"},
+		"duplicate upstream":   {head + `"caches":[{"upstream":"a.test"},{"upstream":"a.test"}]}`, "caches[1].upstream"},
+		"upstream with scheme": {head + `"caches":[{"upstream":"https://a.test"}]}`, "caches[0].upstream"},
+		"bad ttl":              {head + `"caches":[{"upstream":"a.test","garbageCollection":{"ttl":"-1h"}}]}`, "caches[0].garbageCollection.ttl"},
+		"ttl of a wrong type":  {head + `"caches":[{"upstream":"a.test","garbageCollection":{"ttl":"often"}}]}`, "caches[0].garbageCollection.ttl"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ex := rawExtension([]byte(test.config))
+			ex.Status.ProviderStatus = newExtension(nil, []string{alpha}).Status.ProviderStatus
+			if test.config == "" {
+				ex.Spec.ProviderConfig = nil
+			}
+			l := newLandscape(t, ex, cluster())
+			err := l.reconcile(t)
+			if err == nil || !strings.Contains(err.Error(), test.path) {
+				t.Errorf("error = %v, want it to name %s", err, test.path)
+			}
+			if codes := v1beta1helper.ExtractErrorCodes(err); !slices.Contains(codes, gardencorev1beta1.ErrorConfigurationProblem) {
+				t.Errorf("codes = %v", codes)
+			}
+			if len(l.log) > 0 {
+				t.Errorf("something was written: %v", l.log)
+			}
+		})
+	}
+}

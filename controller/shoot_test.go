@@ -1,0 +1,290 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+	"github.com/gardener/gardener/pkg/utils/managedresources"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/charts"
+	"github.com/gardener-extensions/registry-cache/controller/cache"
+)
+
+const (
+	namespace = "shoot--local--local"
+	alpha     = "alpha.upstream.test"
+	beta      = "beta.upstream.test"
+)
+
+// landscape is a seed and a shoot of fake clients. A stand-in for gardener-resource-manager reconciles every
+// ManagedResource in the moment it is written: it applies the Services in it to the shoot, gives them cluster IPs, and
+// reports the conditions. What was written to the seed is in log, in order.
+type landscape struct {
+	seed, shoot client.WithWatch
+	actuator    *Actuator
+	log         []string
+	// unhealthy, when set, is why the cleaner never gets healthy.
+	unhealthy string
+	// applyError, when set, is why the stand-in applies no caches.
+	applyError string
+	nextIP     int
+}
+
+func newLandscape(t *testing.T, objects ...client.Object) *landscape {
+	t.Helper()
+	l := &landscape{shoot: fake.NewClientBuilder().WithScheme(kubernetes.ShootScheme).Build()}
+	l.seed = fake.NewClientBuilder().
+		WithScheme(kubernetes.SeedScheme).
+		WithStatusSubresource(&extensionsv1alpha1.Extension{}, &resourcesv1alpha1.ManagedResource{}).
+		WithObjects(objects...).
+		WithInterceptorFuncs(l.interceptors()).
+		Build()
+	l.actuator = NewActuator(l.seed,
+		func(context.Context, string) (client.Client, error) { return l.shoot, nil },
+		charts.Images{RegistryCache: "cache:v1", RegistryCleaner: "cleaner:v1"})
+	l.actuator.waits = waits{interval: time.Millisecond, cleaned: 50 * time.Millisecond, deleted: 50 * time.Millisecond, endpoints: 50 * time.Millisecond}
+	return l
+}
+
+func (l *landscape) interceptors() interceptor.Funcs {
+	return interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			if err := c.Create(ctx, obj, opts...); err != nil {
+				return err
+			}
+			return l.written(ctx, c, obj)
+		},
+		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
+			if err := c.Update(ctx, obj, opts...); err != nil {
+				return err
+			}
+			return l.written(ctx, c, obj)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+			if _, ok := obj.(*resourcesv1alpha1.ManagedResource); ok {
+				l.log = append(l.log, "delete "+obj.GetName())
+			}
+			return c.Delete(ctx, obj, opts...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if mr, ok := obj.(*resourcesv1alpha1.ManagedResource); ok {
+				l.log = append(l.log, fmt.Sprintf("patch %s keepObjects=%t", mr.Name, *mr.Spec.KeepObjects))
+			}
+			return c.Patch(ctx, obj, patch, opts...)
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			if ex, ok := obj.(*extensionsv1alpha1.Extension); ok {
+				l.log = append(l.log, "status "+fmt.Sprint(upstreamsOf(ex)))
+			}
+			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
+		},
+	}
+}
+
+// written is the stand-in for gardener-resource-manager.
+func (l *landscape) written(ctx context.Context, c client.Client, obj client.Object) error {
+	mr, ok := obj.(*resourcesv1alpha1.ManagedResource)
+	if !ok {
+		return nil
+	}
+	l.log = append(l.log, "apply "+mr.Name)
+	applied := gardencorev1beta1.Condition{Type: resourcesv1alpha1.ResourcesApplied, Status: gardencorev1beta1.ConditionTrue}
+	healthy := gardencorev1beta1.Condition{Type: resourcesv1alpha1.ResourcesHealthy, Status: gardencorev1beta1.ConditionTrue}
+	progressing := gardencorev1beta1.Condition{Type: resourcesv1alpha1.ResourcesProgressing, Status: gardencorev1beta1.ConditionFalse}
+	switch {
+	case mr.Name == cachesName && l.applyError != "":
+		applied.Status, applied.Reason, applied.Message = gardencorev1beta1.ConditionFalse, resourcesv1alpha1.ConditionApplyFailed, l.applyError
+	case mr.Name == cachesName:
+		if err := l.applyServices(ctx, c); err != nil {
+			return err
+		}
+	case mr.Name == cleanerName && l.unhealthy != "":
+		healthy.Status, healthy.Message = gardencorev1beta1.ConditionFalse, l.unhealthy
+	}
+	mr.Status = resourcesv1alpha1.ManagedResourceStatus{
+		ObservedGeneration: mr.Generation,
+		Conditions:         []gardencorev1beta1.Condition{applied, healthy, progressing},
+	}
+	return c.Status().Update(ctx, mr)
+}
+
+// resync lets the stand-in look again at a ManagedResource that was not written since.
+func (l *landscape) resync(t *testing.T, name string) {
+	t.Helper()
+	mr, err := l.actuator.managedResource(t.Context(), namespace, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.written(t.Context(), l.seed, mr); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (l *landscape) applyServices(ctx context.Context, c client.Client) error {
+	objects, err := managedresources.GetObjects(ctx, c, namespace, cachesName)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, object := range objects {
+		service, ok := object.(*corev1.Service)
+		if !ok {
+			continue
+		}
+		names = append(names, service.Name)
+		l.nextIP++
+		service.Spec.ClusterIP = fmt.Sprintf("10.0.0.%d", l.nextIP)
+		if err := l.shoot.Create(ctx, service); client.IgnoreAlreadyExists(err) != nil {
+			return err
+		}
+	}
+	services := &corev1.ServiceList{}
+	if err := l.shoot.List(ctx, services, client.HasLabels{cache.LabelUpstreamHost}); err != nil {
+		return err
+	}
+	for i := range services.Items {
+		if !slices.Contains(names, services.Items[i].Name) {
+			if err := l.shoot.Delete(ctx, &services.Items[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (l *landscape) extension(t *testing.T) *extensionsv1alpha1.Extension {
+	t.Helper()
+	ex := &extensionsv1alpha1.Extension{}
+	if err := l.seed.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: Type}, ex); err != nil {
+		t.Fatal(err)
+	}
+	return ex
+}
+
+func (l *landscape) exists(t *testing.T, name string) bool {
+	t.Helper()
+	err := l.seed.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &resourcesv1alpha1.ManagedResource{})
+	if client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+// reconcile calls the actuator with what a cache might still hold: an Extension without status.
+func (l *landscape) reconcile(t *testing.T) error {
+	t.Helper()
+	ex := l.extension(t)
+	ex.Status.ProviderStatus = nil
+	return l.actuator.Reconcile(t.Context(), logr.Discard(), ex)
+}
+
+func (l *landscape) delete(t *testing.T) error {
+	t.Helper()
+	ex := l.extension(t)
+	ex.Status.ProviderStatus = nil
+	return l.actuator.Delete(t.Context(), logr.Discard(), ex)
+}
+
+func upstreamsOf(ex *extensionsv1alpha1.Extension) []string {
+	if ex.Status.ProviderStatus == nil {
+		return nil
+	}
+	status, err := decodeStatus(ex)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	upstreams := []string{}
+	for _, cache := range status.Caches {
+		upstreams = append(upstreams, cache.Upstream)
+	}
+	return upstreams
+}
+
+// newExtension returns an Extension that asks for caches of the wanted upstreams while the running ones are in its status;
+// nil means no status at all.
+func newExtension(wanted, running []string) *extensionsv1alpha1.Extension {
+	config := v1alpha3.RegistryConfig{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: "RegistryConfig"}}
+	for _, upstream := range wanted {
+		config.Caches = append(config.Caches, v1alpha3.RegistryCache{Upstream: upstream})
+	}
+	ex := rawExtension(encode(config))
+	if running != nil {
+		var caches []v1alpha3.RegistryCacheStatus
+		for _, upstream := range running {
+			caches = append(caches, v1alpha3.RegistryCacheStatus{Upstream: upstream, Endpoint: "http://10.1.1.1:5000", RemoteURL: "https://" + upstream})
+		}
+		ex.Status.ProviderStatus = &runtime.RawExtension{Raw: encode(newStatus(caches))}
+	}
+	return ex
+}
+
+func rawExtension(config []byte) *extensionsv1alpha1.Extension {
+	return &extensionsv1alpha1.Extension{
+		ObjectMeta: metav1.ObjectMeta{Name: Type, Namespace: namespace},
+		Spec: extensionsv1alpha1.ExtensionSpec{DefaultSpec: extensionsv1alpha1.DefaultSpec{
+			Type:           Type,
+			ProviderConfig: &runtime.RawExtension{Raw: config},
+		}},
+	}
+}
+
+func encode(object any) []byte {
+	raw, err := json.Marshal(object)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+// cluster returns the Cluster of a shoot after the changes.
+func cluster(changes ...func(*gardencorev1beta1.Shoot)) *extensionsv1alpha1.Cluster {
+	shoot := &gardencorev1beta1.Shoot{
+		TypeMeta:   metav1.TypeMeta{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Shoot"},
+		ObjectMeta: metav1.ObjectMeta{Name: "local", Namespace: "garden-local"},
+	}
+	for _, change := range changes {
+		change(shoot)
+	}
+	return &extensionsv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		Spec:       extensionsv1alpha1.ClusterSpec{Shoot: runtime.RawExtension{Raw: encode(shoot)}},
+	}
+}
+
+func deleting(shoot *gardencorev1beta1.Shoot) {
+	now := metav1.Now()
+	shoot.DeletionTimestamp = &now
+}
+
+// hibernating is a shoot that shall hibernate and whose nodes still run.
+func hibernating(shoot *gardencorev1beta1.Shoot) {
+	enabled := true
+	shoot.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: &enabled}
+}
+
+func hibernated(shoot *gardencorev1beta1.Shoot) {
+	hibernating(shoot)
+	shoot.Status.IsHibernated = true
+}
+
+// managedResource is one from before; finalizers keep it when it is deleted.
+func managedResource(name string, finalizers ...string) *resourcesv1alpha1.ManagedResource {
+	return &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Finalizers: finalizers}}
+}

@@ -1,0 +1,219 @@
+package operatingsystemconfig
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
+)
+
+const namespace = "shoot--local--local"
+
+// fakeManager has what New asks of a manager. The cached client does not see Extensions, as a cache that lags behind.
+type fakeManager struct {
+	manager.Manager
+	cached, live client.Client
+}
+
+func (m fakeManager) GetClient() client.Client    { return m.cached }
+func (m fakeManager) GetAPIReader() client.Reader { return m.live }
+func (m fakeManager) GetScheme() *runtime.Scheme  { return kubernetes.SeedScheme }
+
+func newClient(objects ...client.Object) client.Client {
+	return fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).WithObjects(objects...).Build()
+}
+
+func newWebhook(t *testing.T, shoot *gardencorev1beta1.Shoot, extensions ...client.Object) *extensionswebhook.Webhook {
+	t.Helper()
+	shoot.TypeMeta = metav1.TypeMeta{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Shoot"}
+	shoot.Spec.Kubernetes.Version = "1.36.2"
+	raw, err := json.Marshal(shoot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := &extensionsv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		Spec:       extensionsv1alpha1.ClusterSpec{Shoot: runtime.RawExtension{Raw: raw}},
+	}
+	webhook, err := New(fakeManager{cached: newClient(cluster), live: newClient(extensions...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return webhook
+}
+
+func newExtension(status string) *extensionsv1alpha1.Extension {
+	extension := &extensionsv1alpha1.Extension{ObjectMeta: metav1.ObjectMeta{Name: extensionType, Namespace: namespace}}
+	if status != "" {
+		extension.Status.ProviderStatus = &runtime.RawExtension{Raw: []byte(status)}
+	}
+	return extension
+}
+
+func status(caches string) string {
+	return `{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryStatus","caches":[` + caches + `]}`
+}
+
+const (
+	alphaStatus = `{"upstream":"alpha.upstream.test","endpoint":"http://10.4.0.1:5000","remoteURL":"https://alpha.upstream.test"}`
+	betaStatus  = `{"upstream":"beta.upstream.test:5000","endpoint":"http://10.4.0.2:5000","remoteURL":"http://beta.upstream.test:5000"}`
+)
+
+var (
+	alpha = nodeconfig.Registry{Upstream: "alpha.upstream.test", Endpoint: "http://10.4.0.1:5000", UpstreamURL: "https://alpha.upstream.test"}
+	beta  = nodeconfig.Registry{Upstream: "beta.upstream.test:5000", Endpoint: "http://10.4.0.2:5000", UpstreamURL: "http://beta.upstream.test:5000"}
+)
+
+func newOSC(purpose extensionsv1alpha1.OperatingSystemConfigPurpose) *extensionsv1alpha1.OperatingSystemConfig {
+	return &extensionsv1alpha1.OperatingSystemConfig{
+		TypeMeta:   metav1.TypeMeta{APIVersion: extensionsv1alpha1.SchemeGroupVersion.String(), Kind: "OperatingSystemConfig"},
+		ObjectMeta: metav1.ObjectMeta{Name: "local", Namespace: namespace},
+		Spec: extensionsv1alpha1.OperatingSystemConfigSpec{
+			Purpose: purpose,
+			Units:   []extensionsv1alpha1.Unit{{Name: "other.service"}},
+			Files:   []extensionsv1alpha1.File{{Path: "/etc/other"}},
+		},
+	}
+}
+
+func TestMutate(t *testing.T) {
+	for name, test := range map[string]struct {
+		status     string
+		registries []nodeconfig.Registry
+	}{
+		"two caches": {status(betaStatus + "," + alphaStatus), []nodeconfig.Registry{alpha, beta}},
+		"one cache":  {status(alphaStatus), []nodeconfig.Registry{alpha}},
+		"none left":  {status(""), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			webhook := newWebhook(t, &gardencorev1beta1.Shoot{}, newExtension(test.status))
+			osc := mutate(t, webhook, newOSC(extensionsv1alpha1.OperatingSystemConfigPurposeReconcile))
+			checkScript(t, osc)
+			unit := extensionswebhook.UnitWithName(osc.Spec.Units, nodeconfig.UnitName)
+			if unit == nil || extensionswebhook.UnitWithName(osc.Spec.Units, "other.service") == nil {
+				t.Fatalf("units = %+v", osc.Spec.Units)
+			}
+			if !ptr.Deref(unit.Enable, false) || ptr.Deref(unit.Command, "") != extensionsv1alpha1.CommandStart || !slices.Equal(unit.FilePaths, []string{nodeconfig.ScriptPath}) {
+				t.Errorf("unit = %+v", unit)
+			}
+			registries, err := nodeconfig.ParseUnit(*unit.Content)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(registries, test.registries) {
+				t.Errorf("the unit configures %v, want %v", registries, test.registries)
+			}
+			if again := mutate(t, webhook, osc.DeepCopy()); !reflect.DeepEqual(again.Spec, osc.Spec) {
+				t.Errorf("a second mutation changes the OperatingSystemConfig:\n%+v\n%+v", again.Spec, osc.Spec)
+			}
+		})
+	}
+}
+
+func checkScript(t *testing.T, osc *extensionsv1alpha1.OperatingSystemConfig) {
+	t.Helper()
+	file := extensionswebhook.FileWithPath(osc.Spec.Files, nodeconfig.ScriptPath)
+	if file == nil || extensionswebhook.FileWithPath(osc.Spec.Files, "/etc/other") == nil {
+		t.Fatalf("files = %+v", osc.Spec.Files)
+	}
+	if ptr.Deref(file.Permissions, 0) != 0o744 || file.Content.Inline.Encoding != "b64" {
+		t.Errorf("permissions = %v, encoding = %q", file.Permissions, file.Content.Inline.Encoding)
+	}
+	script, err := base64.StdEncoding.DecodeString(file.Content.Inline.Data)
+	if err != nil || string(script) != nodeconfig.Script() {
+		t.Errorf("the script is not that of nodeconfig: %v", err)
+	}
+}
+
+// TestMutateFollowsTheStatus: gardenlet replaces units by its own on every write, others keep what they read.
+func TestMutateFollowsTheStatus(t *testing.T) {
+	before := mutate(t, newWebhook(t, &gardencorev1beta1.Shoot{}, newExtension(status(alphaStatus+","+betaStatus))),
+		newOSC(extensionsv1alpha1.OperatingSystemConfigPurposeReconcile))
+	after := mutate(t, newWebhook(t, &gardencorev1beta1.Shoot{}, newExtension(status(betaStatus))), before)
+	unit := extensionswebhook.UnitWithName(after.Spec.Units, nodeconfig.UnitName)
+	if registries, err := nodeconfig.ParseUnit(*unit.Content); err != nil || !slices.Equal(registries, []nodeconfig.Registry{beta}) {
+		t.Errorf("the unit configures %v, error %v", registries, err)
+	}
+	if len(after.Spec.Units) != 2 || len(after.Spec.Files) != 2 {
+		t.Errorf("units = %+v, files = %+v", after.Spec.Units, after.Spec.Files)
+	}
+}
+
+func TestMutateLeavesAlone(t *testing.T) {
+	deleting := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: ptr.To(metav1.Now())}}
+	hibernating := &gardencorev1beta1.Shoot{Spec: gardencorev1beta1.ShootSpec{Hibernation: &gardencorev1beta1.Hibernation{Enabled: ptr.To(true)}}}
+	reconcile := newOSC(extensionsv1alpha1.OperatingSystemConfigPurposeReconcile)
+	oscDeleted := reconcile.DeepCopy()
+	oscDeleted.DeletionTimestamp = ptr.To(metav1.Now())
+	for name, test := range map[string]struct {
+		shoot  *gardencorev1beta1.Shoot
+		status string
+		osc    *extensionsv1alpha1.OperatingSystemConfig
+	}{
+		"provisioning":                {&gardencorev1beta1.Shoot{}, status(alphaStatus), newOSC(extensionsv1alpha1.OperatingSystemConfigPurposeProvision)},
+		"what is being deleted":       {&gardencorev1beta1.Shoot{}, status(alphaStatus), oscDeleted},
+		"a shoot that is deleted":     {deleting, status(alphaStatus), reconcile},
+		"a shoot that hibernates":     {hibernating, status(alphaStatus), reconcile},
+		"a shoot created hibernating": {hibernating, "", reconcile},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := mutate(t, newWebhook(t, test.shoot.DeepCopy(), newExtension(test.status)), test.osc.DeepCopy())
+			if !reflect.DeepEqual(got.Spec, test.osc.Spec) {
+				t.Errorf("the OperatingSystemConfig was changed: %+v", got.Spec)
+			}
+		})
+	}
+}
+
+// TestMutateFailsWithoutStatus: the write of the OperatingSystemConfig is refused, and gardenlet retries.
+func TestMutateFailsWithoutStatus(t *testing.T) {
+	for name, test := range map[string]struct {
+		extensions []client.Object
+		want       string
+	}{
+		"no extension":         {nil, "not found"},
+		"no status":            {[]client.Object{newExtension("")}, "no providerStatus"},
+		"an unreadable status": {[]client.Object{newExtension(`{"kind":"Other"}`)}, "RegistryStatus"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			webhook := newWebhook(t, &gardencorev1beta1.Shoot{}, test.extensions...)
+			response := handle(t, webhook, newOSC(extensionsv1alpha1.OperatingSystemConfigPurposeReconcile))
+			if response.Allowed || !strings.Contains(response.Result.Message, test.want) {
+				t.Errorf("response = %+v, want a refusal that says %q", response.Result, test.want)
+			}
+		})
+	}
+}
+
+func TestNewSelectsLabelledNamespaces(t *testing.T) {
+	webhook := newWebhook(t, &gardencorev1beta1.Shoot{})
+	selector, err := metav1.LabelSelectorAsSelector(webhook.NamespaceSelector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "extensions.gardener.cloud/registry-cache in (true)"; selector.String() != want {
+		t.Errorf("the webhook selects namespaces by %q, want %q", selector, want)
+	}
+	if _, ok := webhook.Types[0].Obj.(*extensionsv1alpha1.OperatingSystemConfig); !ok || len(webhook.Types) != 1 {
+		t.Errorf("the webhook is for %v", webhook.Types)
+	}
+	if webhook.Target != extensionswebhook.TargetSeed || webhook.Action != extensionswebhook.ActionMutating {
+		t.Errorf("target %s, action %s", webhook.Target, webhook.Action)
+	}
+}
