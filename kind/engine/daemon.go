@@ -30,7 +30,7 @@ const (
 
 	// startTimeout covers the repair of what a killed engine left: it stops every container that still runs.
 	startTimeout = 90 * time.Second
-	stopTimeout  = 45 * time.Second
+	stopTimeout  = 30 * time.Second
 	pollInterval = 200 * time.Millisecond
 )
 
@@ -43,7 +43,8 @@ func startedBefore() bool {
 // startDaemon runs dockerd in a session of its own, so that it outlives us and our terminal, and returns when it
 // answers. What a killed dockerd left, pid files and a containerd that still runs, is taken over.
 func startDaemon(ctx context.Context, flags []string) error {
-	if err := stopHung(ctx); err != nil {
+	// One that still runs is ours and does not answer, see decide.
+	if err := stopDaemon(ctx); err != nil {
 		return err
 	}
 	for file, program := range map[string]string{pidFile: "dockerd", containerdPIDFile: "containerd"} {
@@ -142,19 +143,6 @@ func logTail() string {
 		return err.Error()
 	}
 	return command.Tail(string(data), 12)
-}
-
-// stopHung stops a dockerd that we had started and that does not answer, after giving it the time to come up.
-func stopHung(ctx context.Context) error {
-	pid, err := process(pidFile, "dockerd")
-	if err != nil || pid == 0 {
-		return err
-	}
-	if !startedBefore() {
-		return &Missing{fmt.Sprintf("dockerd runs (process %d) but does not answer, and it is not ours to stop", pid),
-			"look into its log, then restart it"}
-	}
-	return stopDaemon(ctx)
 }
 
 // stopDaemon ends dockerd, first by SIGTERM, and returns when its process is gone.

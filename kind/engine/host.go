@@ -41,6 +41,11 @@ func readHost(ctx context.Context, answer error) (host, error) {
 	booted, err := os.Lstat("/run/systemd/system")
 	h.systemd = err == nil && booted.IsDir()
 
+	if !startedBefore() {
+		if h.foreign, err = process(pidFile, "dockerd"); err != nil {
+			return host{}, fmt.Errorf("looking for dockerd: %w", err)
+		}
+	}
 	h.lacking, err = lackingCapabilities()
 	return h, err
 }

@@ -19,6 +19,7 @@ type host struct {
 	debian       bool     // Debian, Ubuntu or a relative
 	root         bool     // we are root
 	systemd      bool     // systemd is the init system
+	foreign      int      // process ID of a dockerd that somebody else started, if one runs
 	lacking      []string // capabilities that the kernel knows and our bounding set lacks
 }
 
@@ -59,6 +60,9 @@ func decide(h host) (plan, *Missing) {
 	case h.listening && !h.client:
 		return plan{}, &Missing{"the docker command is missing, though something listens at " + h.endpoint,
 			"install the client: apt-get install docker-cli, or docker.io where that package does not exist"}
+	case h.foreign != 0:
+		return plan{}, &Missing{fmt.Sprintf("dockerd (process %d) runs but does not answer, and it was not started by a testbed", h.foreign) + reason(h),
+			"look into its log and restart it"}
 	case !h.debian:
 		return plan{}, &Missing{unreachable + ", and it can be installed on Debian and Ubuntu only, not on " + h.distribution, installByHand}
 	case !h.root:

@@ -31,6 +31,8 @@ func TestDecide(t *testing.T) {
 			plan{}, "no docker engine answers at tcp://builder:2376 (no route to host); start that engine, or unset DOCKER_HOST"},
 		{"no permission", bare(func(h *host) { h.root, h.client, h.listening, h.answer = false, true, true, "permission denied while" }),
 			plan{}, "usermod -aG docker"},
+		{"a host's own engine that hangs", bare(func(h *host) { h.client, h.daemon, h.foreign, h.answer = true, true, 7, "no answer in 4s" }),
+			plan{}, "dockerd (process 7) runs but does not answer, and it was not started by a testbed (no answer in 4s); look into its log"},
 		{"engine without client", bare(func(h *host) { h.listening = true }), plan{}, "docker command is missing"},
 	}
 	for _, tc := range tests {
