@@ -45,6 +45,8 @@ func TestRulesFindViolations(t *testing.T) {
 		{rule: "arrows", name: "testbed in a test", files: plant{"webhook/a_test.go": importing("e2e")}, want: "webhook may not import e2e"},
 		{rule: "arrows", name: "a new top-level folder", files: plant{"extra/a.go": doc}, want: "extra has no place"},
 		{rule: "arrows", name: "testbed's libraries", files: plant{"controller/a.go": "package c\nimport _ \"sigs.k8s.io/kind\"\n"}, want: "sigs.k8s.io/kind"},
+		{rule: "arrows", name: "for tests", files: plant{"api/v1/a_test.go": importing("internal/golden")}},
+		{rule: "arrows", name: "for tests only", files: plant{"api/v1/a.go": importing("internal/golden")}, want: "internal/golden"},
 		{rule: "arrows", name: "another module", files: plant{"kind/image/go.mod": "module x", "kind/image/m.go": importing("e2e")}},
 		{rule: "test libraries", name: "sound", files: plant{"api/a_test.go": "package a\nimport _ \"testing\"\n"}},
 		{rule: "test libraries", name: "gomega", files: plant{"api/a_test.go": "package a\nimport . \"github.com/onsi/gomega\"\n"}, want: "github.com/onsi/gomega"},

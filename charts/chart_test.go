@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/gardener/gardener/pkg/chartrenderer"
@@ -15,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
 const namespace = "extension-registry-cache"
@@ -77,19 +77,7 @@ func TestExtensionChartGolden(t *testing.T) {
 			if objects := decode(t, got); len(objects) < 7 {
 				t.Errorf("the chart renders to %d objects only", len(objects))
 			}
-			golden := filepath.Join("testdata", name+".yaml")
-			if os.Getenv("UPDATE_GOLDEN") != "" {
-				if err := os.WriteFile(golden, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got, want) {
-				t.Errorf("the chart renders to something else than %s; to accept: UPDATE_GOLDEN=1 go test ./charts\n%s", golden, got)
-			}
+			golden.Compare(t, name+".yaml", got)
 		})
 	}
 }

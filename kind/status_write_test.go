@@ -2,9 +2,9 @@ package kind
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"testing"
+
+	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
 func TestStatusWrite(t *testing.T) {
@@ -35,26 +35,7 @@ func TestStatusWrite(t *testing.T) {
 			if err := tc.status.Write(&out); err != nil {
 				t.Fatal(err)
 			}
-			compareGolden(t, filepath.Join("testdata", "status-"+tc.name+".txt"), out.Bytes())
+			golden.Compare(t, "status-"+tc.name+".txt", out.Bytes())
 		})
-	}
-}
-
-func compareGolden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; got:\n%s\nto accept: UPDATE_GOLDEN=1 go test ./kind", path, got)
 	}
 }

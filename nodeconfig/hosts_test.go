@@ -7,6 +7,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/gardener-extensions/registry-cache/internal/golden"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -27,7 +28,7 @@ type host struct {
 }
 
 func TestHostsTOML(t *testing.T) {
-	expectGolden(t, "hosts.toml", nodeconfig.HostsTOML(dockerHub))
+	golden.Compare(t, "hosts.toml", nodeconfig.HostsTOML(dockerHub))
 	for _, registry := range []nodeconfig.Registry{dockerHub, ipv6} {
 		var got hostsFile
 		decoder := toml.NewDecoder(strings.NewReader(nodeconfig.HostsTOML(registry))).DisallowUnknownFields()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gardener-extensions/registry-cache/internal/golden"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -12,9 +13,9 @@ import (
 var hostile = nodeconfig.Registry{Upstream: `a%h $HOME ${X} "q" 'r' \x41;`, Endpoint: "tab\tnewline\nbell\a", UpstreamURL: `é\`}
 
 func TestUnit(t *testing.T) {
-	expectGolden(t, "unit.service", nodeconfig.Unit([]nodeconfig.Registry{dockerHub, ipv6}))
-	expectGolden(t, "unit-without-registries.service", nodeconfig.Unit(nil))
-	expectGolden(t, "unit-hostile.service", nodeconfig.Unit([]nodeconfig.Registry{hostile}))
+	golden.Compare(t, "unit.service", nodeconfig.Unit([]nodeconfig.Registry{dockerHub, ipv6}))
+	golden.Compare(t, "unit-without-registries.service", nodeconfig.Unit(nil))
+	golden.Compare(t, "unit-hostile.service", nodeconfig.Unit([]nodeconfig.Registry{hostile}))
 }
 
 func TestUnitDoesNotDependOnTheOrder(t *testing.T) {

@@ -2,8 +2,6 @@ package cache
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
 const image = "registry.example/registry-cache:v1"
@@ -50,19 +49,7 @@ func TestObjectsGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := serialize(t, objects)
-			golden := filepath.Join("testdata", name+".yaml")
-			if os.Getenv("UPDATE_GOLDEN") != "" {
-				if err := os.WriteFile(golden, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got, want) {
-				t.Errorf("objects differ from %s; to accept: UPDATE_GOLDEN=1 go test ./controller/cache\n%s", golden, got)
-			}
+			golden.Compare(t, name+".yaml", got)
 		})
 	}
 }

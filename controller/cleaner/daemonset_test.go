@@ -1,13 +1,12 @@
 package cleaner
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
 const image = "registry.example/registry-cache:v1"
@@ -26,19 +25,7 @@ func TestDaemonSetGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden := filepath.Join("testdata", name+".yaml")
-			if os.Getenv("UPDATE_GOLDEN") != "" {
-				if err := os.WriteFile(golden, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got, want) {
-				t.Errorf("the DaemonSet differs from %s; to accept: UPDATE_GOLDEN=1 go test ./controller/cleaner\n%s", golden, got)
-			}
+			golden.Compare(t, name+".yaml", got)
 		})
 	}
 }

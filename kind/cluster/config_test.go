@@ -1,14 +1,13 @@
 package cluster
 
 import (
-	"os"
-	"path/filepath"
 	"reflect"
 	"testing"
 
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/yaml"
 
+	"github.com/gardener-extensions/registry-cache/internal/golden"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 )
 
@@ -29,25 +28,8 @@ func TestKindConfig(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareGolden(t, tc.golden, string(got))
+			golden.Compare(t, tc.golden, string(got))
 		})
-	}
-}
-
-func compareGolden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs, got\n%s\nto accept: UPDATE_GOLDEN=1 go test ./kind/cluster", path, got)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
 func TestConflist(t *testing.T) {
@@ -11,7 +13,7 @@ func TestConflist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compareGolden(t, "conflist.json", string(got)+"\n")
+	golden.Compare(t, "conflist.json", string(got)+"\n")
 }
 
 func TestRoutes(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
 const kubeconfig = `apiVersion: v1
@@ -59,7 +61,7 @@ func TestNodeAgentConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	goldenText(t, "nodeagent-config.yaml", config)
+	golden.Compare(t, "nodeagent-config.yaml", config)
 }
 
 func TestNodeAgentInstall(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestOSExtensionObjects(t *testing.T) {
-	golden(t, "osextension.yaml", OSExtension{Image: "test/os:1"}.objects())
+	compareObjects(t, "osextension.yaml", OSExtension{Image: "test/os:1"}.objects())
 }
 
 func TestPriorityClasses(t *testing.T) {

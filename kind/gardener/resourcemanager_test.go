@@ -23,7 +23,7 @@ func TestResourceManagerObjects(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, "resourcemanager-"+name+".yaml", objects)
+			compareObjects(t, "resourcemanager-"+name+".yaml", objects)
 		})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
 func TestStorageManifest(t *testing.T) {
@@ -15,19 +17,7 @@ func TestStorageManifest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const golden = "testdata/default-storage.golden.yaml"
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("got\n%s\nto accept: UPDATE_GOLDEN=1 go test ./kind/nodeimage", got)
-	}
+	golden.Compare(t, "default-storage.golden.yaml", got)
 }
 
 func TestStorageManifestRefusesWhatItDoesNotKnow(t *testing.T) {

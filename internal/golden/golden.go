@@ -1,0 +1,81 @@
+package golden
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// updateVariable, when set to anything, makes every comparison accept what it is given.
+const updateVariable = "UPDATE_GOLDEN"
+
+// Compare fails the test unless got equals the content of testdata/<name>, and then shows the first line that differs and
+// the command that accepts the new content. With UPDATE_GOLDEN set in the environment it writes the file instead.
+func Compare[T string | []byte](t testing.TB, name string, got T) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if os.Getenv(updateVariable) != "" {
+		if err := write(file, []byte(got)); err != nil {
+			t.Fatalf("cannot update the golden: %v", err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v; to create it: %s", err, command())
+	}
+	if difference := firstDifference(string(got), string(want)); difference != "" {
+		t.Errorf("%s differs in %s\nto accept: %s\ngot:\n%s", file, difference, command(), string(got))
+	}
+}
+
+func write(file string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, content, 0o644)
+}
+
+// firstDifference describes the first line in which the texts differ; "" for equal texts.
+func firstDifference(got, want string) string {
+	gotLines, wantLines := slices.Collect(strings.Lines(got)), slices.Collect(strings.Lines(want))
+	for i := range max(len(gotLines), len(wantLines)) {
+		if g, w := lineAt(gotLines, i), lineAt(wantLines, i); g != w {
+			return fmt.Sprintf("line %d: got %s, want %s", i+1, g, w)
+		}
+	}
+	return ""
+}
+
+// lineAt quotes a line, so that a missing line end is seen too.
+func lineAt(lines []string, i int) string {
+	if i >= len(lines) {
+		return "no such line"
+	}
+	return fmt.Sprintf("%q", lines[i])
+}
+
+// command accepts the goldens of the package under test, whose folder is the working directory of its tests.
+func command() string {
+	return updateVariable + "=1 go test ./" + folder()
+}
+
+// folder is the working directory relative to the module's root; "" if it lies in none.
+func folder() string {
+	here, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	for root := here; root != filepath.Dir(root); root = filepath.Dir(root) {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			relative, err := filepath.Rel(root, here)
+			if err != nil {
+				return ""
+			}
+			return relative
+		}
+	}
+	return ""
+}
