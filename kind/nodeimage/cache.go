@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const (
@@ -41,7 +42,7 @@ func openCache(ctx context.Context, dir string) (*cache, error) {
 		return nil, errors.Join(fmt.Errorf("waiting for another build of the node image to end: %w", err), lock.Close())
 	}
 	c := &cache{dir: dir, lock: lock}
-	if err := c.clean(); err != nil {
+	if err := errors.Join(c.removeTemp(ctx), os.Mkdir(c.temp(), 0o755)); err != nil {
 		return nil, errors.Join(fmt.Errorf("removing the rest of an interrupted build: %w", err), lock.Close())
 	}
 	return c, nil
@@ -67,11 +68,17 @@ func acquire(ctx context.Context, lock *os.File) error {
 // temp returns the folder for unfinished work; it is emptied when the cache is opened and closed.
 func (c *cache) temp() string { return filepath.Join(c.dir, tempDir) }
 
-func (c *cache) clean() error {
-	if err := os.RemoveAll(c.temp()); err != nil {
-		return err
+// removeTemp removes unfinished work. Commands of a killed build may outlive it for a moment and write on.
+func (c *cache) removeTemp(ctx context.Context) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, lockRetry, cleanUpTime, true, func(context.Context) (bool, error) {
+		last = os.RemoveAll(c.temp())
+		return last == nil, nil
+	})
+	if last != nil {
+		return last
 	}
-	return os.Mkdir(c.temp(), 0o755)
+	return err
 }
 
 // has tells whether the entry was built before.
@@ -95,9 +102,9 @@ func (c *cache) produce(entry string, build func(path string) error) error {
 	return os.Rename(unfinished, c.path(entry))
 }
 
-// close removes unfinished work and gives up the lock.
-func (c *cache) close() error {
-	return errors.Join(os.RemoveAll(c.temp()), c.lock.Close())
+// close removes unfinished work, also when ctx is done, and gives up the lock.
+func (c *cache) close(ctx context.Context) error {
+	return errors.Join(c.removeTemp(context.WithoutCancel(ctx)), c.lock.Close())
 }
 
 // use marks the entry as used now and returns its path.

@@ -6,8 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"sigs.k8s.io/kind/pkg/exec"
 )
 
 // packages are what is given to `go build` and `go list`.
@@ -68,5 +66,5 @@ func (c compilation) fetch(ctx context.Context, modules string) error {
 func (c compilation) goCommand(ctx context.Context, modules string, args ...string) error {
 	// -C and not the process's folder: kind's exec has no way to set it.
 	args = append([]string{"-C", filepath.Join(modules, c.module)}, args...)
-	return exec.CommandContext(ctx, "go", args...).SetEnv(c.environment()...).Run()
+	return interruptible(ctx, "go", args...).SetEnv(c.environment()...).Run()
 }

@@ -17,8 +17,8 @@ const registryConfig = `
 // containerdConfig adds the registry folder to the configuration of kind's base image.
 func containerdConfig(base string) (string, error) {
 	config := base + registryConfig
-	var any map[string]any
-	if err := toml.Unmarshal([]byte(config), &any); err != nil {
+	var parsed map[string]any
+	if err := toml.Unmarshal([]byte(config), &parsed); err != nil {
 		return "", fmt.Errorf("adding the registry folder to kind's configuration of containerd: %w", err)
 	}
 	return config, nil

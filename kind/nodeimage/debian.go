@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"sigs.k8s.io/kind/pkg/exec"
 )
 
 // suite is the Debian release of the node. Its systemd still starts on cgroup v1; that of the next release does not.
@@ -96,7 +94,7 @@ func (t debianTree) build(ctx context.Context, work, target string) error {
 		return err
 	}
 	return retry(ctx, fetchBackoff, "making the Debian file tree "+t.name, func(ctx context.Context) error {
-		return exec.CommandContext(ctx, "mmdebstrap", t.arguments(script, target)...).
+		return interruptible(ctx, "mmdebstrap", t.arguments(script, target)...).
 			SetEnv(append(os.Environ(), "TMPDIR="+work, "SOURCE_DATE_EPOCH=0")...).Run()
 	})
 }

@@ -7,8 +7,6 @@ import (
 	"os"
 	osexec "os/exec"
 	"strings"
-
-	"sigs.k8s.io/kind/pkg/exec"
 )
 
 // hostTool is something that a build needs on this machine.
@@ -73,6 +71,6 @@ func installPackages(ctx context.Context, packages []string) error {
 
 func apt(ctx context.Context, args ...string) error {
 	const lockSeconds = "DPkg::Lock::Timeout=300"
-	return exec.CommandContext(ctx, "apt-get", append([]string{"--quiet", "--option", lockSeconds}, args...)...).
+	return interruptible(ctx, "apt-get", append([]string{"--quiet", "--option", lockSeconds}, args...)...).
 		SetEnv(append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")...).Run()
 }

@@ -44,20 +44,20 @@ func TestRetry(t *testing.T) {
 	tests := []struct {
 		name      string
 		failures  int
-		cancelled bool
+		canceled bool
 		calls     int
 		err       error
 	}{
 		{"at once", 0, false, 1, nil},
 		{"second try", 1, false, 2, nil},
 		{"never", 9, false, 3, failure},
-		{"cancelled", 0, true, 0, context.Canceled},
+		{"canceled", 0, true, 0, context.Canceled},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			if tt.cancelled {
+			if tt.canceled {
 				cancel()
 			}
 			calls := 0

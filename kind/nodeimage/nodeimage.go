@@ -65,7 +65,7 @@ func (o Options) build(ctx context.Context, src source, plan plan) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, cache.close()) }()
+	defer func() { err = errors.Join(err, cache.close(ctx)) }()
 	if found, err := loaded(ctx, plan.ref); err != nil || found { // by the build that was waited for
 		return err
 	}

@@ -75,7 +75,7 @@ func writeTreeFile(name string, entries []entry) error {
 	return errors.Join(writeTree(file, entries), file.Close())
 }
 
-func (e entry) write(tw *tar.Writer) (err error) {
+func (e entry) write(tw *tar.Writer) error {
 	header := &tar.Header{Name: e.path[1:], Mode: int64(e.mode.Perm()), ModTime: time.Unix(0, 0), Format: tar.FormatPAX}
 	if e.mode&fs.ModeSticky != 0 {
 		header.Mode |= 0o1000
@@ -94,16 +94,16 @@ func (e entry) write(tw *tar.Writer) (err error) {
 	if err := tw.WriteHeader(header); err != nil {
 		return err
 	}
-	_, err = io.WriteString(tw, e.data)
+	_, err := io.WriteString(tw, e.data)
 	return err
 }
 
-func (e entry) copySource(tw *tar.Writer, header *tar.Header) error {
+func (e entry) copySource(tw *tar.Writer, header *tar.Header) (err error) {
 	file, err := os.Open(e.source)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { err = errors.Join(err, file.Close()) }()
 	info, err := file.Stat()
 	if err != nil {
 		return err
