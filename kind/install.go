@@ -117,6 +117,7 @@ func (t *Testbed) newGardenlet(seed, shoot kubernetes.Interface,
 		ResourceManagerImage: t.images[imageResourceManager].Ref,
 		NodeAgentBinary:      binary,
 		Machines:             machines(t.shoot.Workers()),
+		Log:                  t.log,
 	}, nil
 }
 

@@ -1,6 +1,8 @@
 package kind
 
 import (
+	"github.com/go-logr/logr"
+
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
@@ -10,6 +12,7 @@ import (
 
 // running is what Up has found or made. Its parts are nil until then.
 type running struct {
+	log       logr.Logger
 	engine    *engine.Engine
 	nodeImage string
 	authority *certificate.Authority

@@ -37,6 +37,9 @@ func (t *Testbed) Up(ctx context.Context) error {
 	if err := markProcesses(t.prefix); err != nil {
 		return fmt.Errorf("mark the processes of the testbed: %w", err)
 	}
+	if t.log, err = t.state.openLog(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, upTimeout, fmt.Errorf("the testbed was not up after %s", upTimeout))
 	defer cancel()
 

@@ -59,16 +59,18 @@ func (o OSExtension) objects() []client.Object {
 }
 
 // osExtensionRules are what gardener's OperatingSystemConfig controller does: it reconciles the configs with their status
-// and finalizer, reads the Cluster, and stores user data in a Secret that it looks up by name.
+// and finalizer, reads the Cluster and the Namespace (is it a shoot's?), and stores user data in a Secret that it looks up by name.
 func osExtensionRules() []rbacv1.PolicyRule {
 	group := []string{extensionsv1alpha1.SchemeGroupVersion.Group}
 	return []rbacv1.PolicyRule{
 		{APIGroups: group, Resources: []string{"clusters"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}},
 		{
 			APIGroups: group,
 			Resources: []string{"operatingsystemconfigs", "operatingsystemconfigs/status", "operatingsystemconfigs/finalizers"},
 			Verbs:     []string{"get", "list", "watch", "update", "patch"},
 		},
+		{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}},
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "create", "update", "patch"}},
 	}
 }
