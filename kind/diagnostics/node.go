@@ -31,11 +31,13 @@ type nodeCommand struct {
 // nodeCommands never fail on a node where a unit or a file is missing: those are findings.
 func nodeCommands() []nodeCommand {
 	const (
+		unitProperties = "Id,LoadState,UnitFileState,ActiveState,SubState,Result,ExecMainStatus,NRestarts,MainPID,ActiveEnterTimestamp"
+
 		lines  = "20000" // enough for every scenario, and a few MiB at most
 		certsd = `ls -lR --time-style=full-iso /etc/containerd/certs.d; find /etc/containerd/certs.d -type f -name '*.toml' -exec tail -v -n +1 {} +`
 		cat    = `systemctl cat --no-pager configure-containerd-registries.service 2>&1 || true`
 	)
-	show := []string{"systemctl", "show", "--no-pager", "--property=Id,LoadState,UnitFileState,ActiveState,SubState,Result,ExecMainStatus,NRestarts,MainPID,ActiveEnterTimestamp"}
+	show := []string{"systemctl", "show", "--no-pager", "--property=" + unitProperties}
 	commands := []nodeCommand{
 		{"units.txt", append(show, units...)},
 		{"failed-units.txt", []string{"systemctl", "list-units", "--no-pager", "--all", "--state=failed"}},

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -217,7 +218,7 @@ func unpack(t *testing.T, img v1.Image) map[string]file {
 	files := map[string]file{}
 	for reader := tar.NewReader(content); ; {
 		header, err := reader.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return files
 		}
 		if err != nil {

@@ -119,6 +119,7 @@ func (e Entry) open() (io.ReadCloser, int64, error) {
 	}
 	info, err := file.Stat()
 	if err != nil {
+		_ = file.Close()
 		return nil, 0, err
 	}
 	return file, info.Size(), nil

@@ -48,7 +48,7 @@ func ensureImage(ctx context.Context, docker client.APIClient, built image.Built
 		return fmt.Errorf("look for image %s: %w", built.Ref, err)
 	}
 	archive, writer := io.Pipe()
-	defer archive.Close()
+	defer func() { _ = archive.Close() }()
 	go func() { writer.CloseWithError(image.WriteArchive(writer, built)) }()
 	loaded, err := docker.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(true))
 	if err != nil {

@@ -101,8 +101,7 @@ func pull(t *testing.T, o Options, registry *Registry, image string) v1.Image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := remote.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = &tls.Config{RootCAs: o.Authority.Pool(), ServerName: o.Host}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: o.Authority.Pool(), ServerName: o.Host}}
 	img, err := remote.Image(tag, remote.WithTransport(transport))
 	if err != nil {
 		t.Fatal(err)

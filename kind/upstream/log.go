@@ -36,7 +36,7 @@ func (r *Registry) Log(ctx context.Context) (accesslog.Records, error) {
 	}
 	defer stream.Close()
 	stdout, writer := io.Pipe()
-	defer stdout.Close()
+	defer func() { _ = stdout.Close() }()
 	go func() {
 		_, err := stdcopy.StdCopy(writer, io.Discard, stream)
 		writer.CloseWithError(err)

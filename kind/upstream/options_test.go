@@ -59,7 +59,7 @@ func TestOptionsValidate(t *testing.T) {
 
 func TestFingerprint(t *testing.T) {
 	base := options(t)
-	if base.fingerprint() != base.fingerprint() {
+	if same := base; same.fingerprint() != base.fingerprint() {
 		t.Fatal("same options, two fingerprints")
 	}
 	for name, change := range map[string]func(*Options){

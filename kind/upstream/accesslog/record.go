@@ -12,6 +12,7 @@ import (
 // Kind says what a request was about.
 type Kind string
 
+// The kinds of requests.
 const (
 	KindManifest Kind = "manifest" // /v2/<repository>/manifests/<tag or digest>
 	KindBlob     Kind = "blob"     // /v2/<repository>/blobs/<digest>
@@ -22,6 +23,7 @@ const (
 // Asker says who made a request.
 type Asker string
 
+// The askers that AskerOf knows.
 const (
 	AskerCache   Asker = "cache"   // a pull-through cache
 	AskerNode    Asker = "node"    // containerd, without a cache between

@@ -52,7 +52,8 @@ func TestCounts(t *testing.T) {
 	if got := sample.Blobs().Gets().By(AskerCache).Bytes(); got != 3000 {
 		t.Errorf("bytes by cache %d, want 3000", got)
 	}
-	if got, want := sample.Repository("web").Pulls().Blobs().Gets().PerReference(), map[string]int{"sha256:a": 1, "sha256:b": 2, "sha256:c": 1}; !maps.Equal(got, want) {
+	got, want := sample.Repository("web").Pulls().Blobs().Gets().PerReference(), map[string]int{"sha256:a": 1, "sha256:b": 2, "sha256:c": 1}
+	if !maps.Equal(got, want) {
 		t.Errorf("per reference %v, want %v", got, want)
 	}
 	if got, want := sample.Askers(), []Asker{AskerCache, AskerHarness, AskerNode, AskerOther}; !slices.Equal(got, want) {
