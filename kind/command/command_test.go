@@ -21,14 +21,14 @@ func TestOutput(t *testing.T) {
 }
 
 func TestFailureTellsWhatWasRun(t *testing.T) {
-	_, err := command.Output(t.Context(), "sh", "-c", "echo no space left >&2; exit 3")
+	_, err := command.Output(t.Context(), "sh", "-c", "printf '%s space left' no >&2; exit 3")
 	for _, want := range []string{"sh -c", "exit status 3", "no space left"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not contain %q", err, want)
 		}
 	}
 	var failed *kindexec.RunError
-	if !errors.As(err, &failed) || string(failed.Output) != "no space left\n" {
+	if !errors.As(err, &failed) || string(failed.Output) != "no space left" {
 		t.Errorf("%#v does not carry the output", err)
 	}
 	var exit *exec.ExitError

@@ -39,6 +39,9 @@ type Missing struct {
 	Fix string
 }
 
+// EnvironmentError marks the error for internal/program.
+func (m *Missing) EnvironmentError() {}
+
 // Error is one line: what is missing; how to get it.
 func (m *Missing) Error() string {
 	return m.What + "; " + m.Fix
