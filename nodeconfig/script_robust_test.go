@@ -1,21 +1,27 @@
 package nodeconfig_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
+// killJob kills the process group of a job of the script, but never the one that the tests themselves are in.
+const killJob = `[[ $(ps -o pgid= -p $$) -ne $TEST_GROUP ]] && kill -KILL 0`
+
 // A job of the script is killed at each command that it runs to write a file. What is there then is nothing or all of
 // it; the next run completes it and sweeps up.
 func TestScriptKilledAtAnyPointLeavesNoHalfFile(t *testing.T) {
 	for _, tool := range []string{"mktemp", "chmod", "sync", "mkdir", "mv"} {
-		for when, body := range map[string]string{"before": `kill -KILL 0`, "after": `"$real" "$@"; kill -KILL 0`} {
+		for when, body := range map[string]string{"before": killJob, "after": `"$real" "$@"; ` + killJob} {
 			t.Run(when+" "+tool, func(t *testing.T) {
 				n := newNode(t)
+				n.env = append(n.env, fmt.Sprintf("TEST_GROUP=%d", syscall.Getpgrp()))
 				if err := os.MkdirAll(n.certs, 0o755); err != nil {
 					t.Fatal(err)
 				}

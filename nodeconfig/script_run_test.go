@@ -58,6 +58,7 @@ func (n *node) start(t *testing.T, arguments ...string) *process {
 	reader, writer := io.Pipe()
 	p := &process{t: t, cmd: exec.CommandContext(ctx, "bash", append([]string{script}, arguments...)...), lines: make(chan string, 1000)}
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = n.env, writer, writer
+	p.cmd.WaitDelay = time.Second // a child that outlives the script holds its output
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(os.Interrupt) } // the script takes its children along
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -95,6 +95,19 @@ func TestScriptDoesNotLetOneCacheHoldBackAnother(t *testing.T) {
 	}
 }
 
+func TestScriptAsksAgainWhenTheCacheHangs(t *testing.T) {
+	n := newNode(t)
+	n.env = append(n.env, "PROBE_TIMEOUT=0.2")
+	var c *cache
+	c = newCache(t, "alpha.test", func(w http.ResponseWriter, r *http.Request) {
+		if c.requests.Load() == 1 {
+			hang(w, r)
+		}
+	})
+	n.run(t, c.Registry)
+	n.expectHosts(t, c.Registry)
+}
+
 func TestScriptEndsAtOnceOnTERM(t *testing.T) {
 	n := newNode(t)
 	n.env = append(n.env, "PROBE_INTERVAL=1000", "PROBE_TIMEOUT=1000")

@@ -60,6 +60,9 @@ func TestValidateRemoteURL(t *testing.T) {
 		if !strings.Contains(got, "caches[0].remoteURL") {
 			t.Errorf("%q: got %q, want a mistake at caches[0].remoteURL", url, got)
 		}
+		if strings.Contains(url, "user") && !strings.Contains(got, "user information") {
+			t.Errorf("%q: the message %q does not name the reason", url, got)
+		}
 		if strings.Contains(got, "secret") {
 			t.Errorf("the message repeats a password: %s", got)
 		}

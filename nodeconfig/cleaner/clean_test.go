@@ -1,0 +1,223 @@
+package cleaner_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
+	"github.com/gardener-extensions/registry-cache/nodeconfig/cleaner"
+)
+
+const (
+	foreignHosts = "/etc/containerd/certs.d/foreign.test/hosts.toml"
+	foreignUnit  = "/etc/systemd/system/foreign.service"
+	stop         = "stop configure-containerd-registries"
+	start        = "start configure-containerd-registries"
+	disable      = "disable configure-containerd-registries"
+)
+
+var (
+	alphaHosts  = nodeconfig.HostsPath(alpha.Upstream)
+	betaHosts   = nodeconfig.HostsPath(beta.Upstream)
+	removeAlpha = cleaner.Request{Upstreams: []string{alpha.Upstream}}
+	disableAll  = cleaner.Request{Upstreams: []string{alpha.Upstream, beta.Upstream}, RemoveUnit: true}
+)
+
+func TestRemoveUpstream(t *testing.T) {
+	n := newTestNode(t)
+	n.units.onStart = func() {
+		if registries, err := nodeconfig.ParseUnit(n.read(nodeconfig.UnitPath)); err != nil || len(registries) != 1 || registries[0] != beta {
+			t.Errorf("the unit is started with %v, %v", registries, err)
+		}
+	}
+	n.mustClean(removeAlpha)
+	n.expectCalls(stop, "reload", start)
+	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, betaHosts, foreignHosts, foreignUnit)
+	if n.read(betaHosts) != nodeconfig.HostsTOML(beta) || n.read(foreignHosts) != foreign {
+		t.Error("another hosts.toml is changed")
+	}
+	if info, err := os.Stat(filepath.Join(n.root, nodeconfig.UnitPath)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the mode of the unit is %v, %v, want 0600", info.Mode(), err)
+	}
+
+	n.mustClean(removeAlpha)
+	n.expectCalls(stop, start) // the unit did not change, but an old script may still run
+	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, betaHosts, foreignHosts, foreignUnit)
+}
+
+func TestRemoveLastUpstreamKeepsTheUnit(t *testing.T) {
+	n := newTestNode(t)
+	n.mustClean(cleaner.Request{Upstreams: []string{alpha.Upstream, beta.Upstream}})
+	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, foreignHosts, foreignUnit)
+	if n.read(nodeconfig.UnitPath) != nodeconfig.Unit(nil) {
+		t.Errorf("the unit is:\n%s", n.read(nodeconfig.UnitPath))
+	}
+}
+
+func TestDisable(t *testing.T) {
+	n := newTestNode(t)
+	n.write(nodeconfig.HostsPath("forgotten.test"), 0o644, nodeconfig.HostsTOML(alpha))
+	n.mustClean(disableAll)
+	n.expectCalls(stop, disable, "reload")
+	n.expectFiles(foreignHosts, foreignUnit, "/opt/bin")
+
+	n.mustClean(disableAll)
+	n.expectCalls(stop, "reload")
+	n.expectFiles(foreignHosts, foreignUnit, "/opt/bin")
+}
+
+// A script that still waits may write its hosts.toml up to the moment in which the unit has stopped.
+func TestScriptCannotRecreateWhatWasCleaned(t *testing.T) {
+	for name, request := range map[string]cleaner.Request{"upstream removed": removeAlpha, "disabled": disableAll} {
+		t.Run(name, func(t *testing.T) {
+			n := newTestNode(t)
+			n.remove(alphaHosts)
+			n.units.onStop = func() {
+				n.write(alphaHosts, 0o644, nodeconfig.HostsTOML(alpha))
+				n.write("/etc/containerd/certs.d/.configure-containerd-registries.Ab12", 0o600, "half")
+			}
+			n.mustClean(request)
+			entries, err := os.ReadDir(filepath.Join(n.root, nodeconfig.CertsDir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, entry := range entries {
+				if entry.Name() == alpha.Upstream || strings.HasPrefix(entry.Name(), ".") {
+					t.Errorf("%s is left", entry.Name())
+				}
+			}
+		})
+	}
+}
+
+func TestForeignFilesStay(t *testing.T) {
+	for name, request := range map[string]cleaner.Request{"upstream removed": removeAlpha, "disabled": disableAll} {
+		t.Run(name, func(t *testing.T) {
+			n := newTestNode(t)
+			n.write(alphaHosts, 0o644, foreign+nodeconfig.Marker)
+			n.write(filepath.Dir(betaHosts)+"/ca.crt", 0o644, "")
+			n.mustClean(request)
+			if n.read(alphaHosts) != foreign+nodeconfig.Marker {
+				t.Error("a hosts.toml without our mark is changed")
+			}
+			n.read(filepath.Dir(betaHosts) + "/ca.crt")
+			if !strings.Contains(n.log.String(), "is not ours, left alone") {
+				t.Errorf("the log does not say so:\n%s", &n.log)
+			}
+		})
+	}
+}
+
+func TestNodeWithoutAnything(t *testing.T) {
+	for name, request := range map[string]cleaner.Request{"upstream removed": removeAlpha, "disabled": disableAll} {
+		t.Run(name, func(t *testing.T) {
+			n := &testNode{t: t, root: t.TempDir(), units: &fakeUnits{}}
+			n.mustClean(request)
+			n.expectFiles("/.")
+			if calls := strings.Join(n.units.calls, ","); !strings.HasPrefix(calls, stop) || strings.Contains(calls, "start ") {
+				t.Errorf("calls of systemd: %s", calls)
+			}
+		})
+	}
+}
+
+func TestUnknownUnitIsLeftStopped(t *testing.T) {
+	n := newTestNode(t)
+	unknown := "[Service]\nExecStart=/bin/sh -c something\n"
+	n.write(nodeconfig.UnitPath, 0o644, unknown)
+	n.mustClean(removeAlpha)
+	n.expectCalls(stop)
+	if n.read(nodeconfig.UnitPath) != unknown {
+		t.Error("a unit that is not understood is changed")
+	}
+	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, betaHosts, foreignHosts, foreignUnit)
+}
+
+func TestFailuresAreReportedAndRepeatable(t *testing.T) {
+	for name, test := range map[string]struct {
+		request cleaner.Request
+		fail    string
+		calls   []string
+	}{
+		"stop before removal":  {removeAlpha, "stop", []string{stop}},
+		"reload":               {removeAlpha, "reload", []string{stop, "reload", start}},
+		"start":                {removeAlpha, "start", []string{stop, "reload", start}},
+		"stop before disable":  {disableAll, "stop", []string{stop}},
+		"disable":              {disableAll, "disable", []string{stop, disable}},
+		"reload after disable": {disableAll, "reload", []string{stop, disable, "reload"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newTestNode(t)
+			n.units.fail = test.fail
+			if err := n.clean(t.Context(), test.request); err == nil {
+				t.Fatal("no error")
+			}
+			n.expectCalls(test.calls...)
+			if test.fail == "stop" && (n.read(alphaHosts) == "" || n.read(nodeconfig.UnitPath) != nodeconfig.Unit([]nodeconfig.Registry{alpha, beta})) {
+				t.Error("something is changed while the script may still run")
+			}
+			n.units.fail = ""
+			n.mustClean(test.request)
+			if _, err := os.Stat(filepath.Join(n.root, alphaHosts)); !os.IsNotExist(err) {
+				t.Errorf("the second run does not complete it: %v", err)
+			}
+		})
+	}
+}
+
+// The pod may be killed while it cleans; the unit of the remaining caches must not stay stopped.
+func TestUnitIsStartedAgainWhenTimeIsUp(t *testing.T) {
+	n := newTestNode(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	n.units.onStop = cancel
+	_ = n.clean(ctx, removeAlpha)
+	n.expectCalls(stop, "reload", start)
+}
+
+func TestLinksDoNotLeadOutOfTheNode(t *testing.T) {
+	n := newTestNode(t)
+	outside := t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, nodeconfig.HostsFile), []byte(nodeconfig.HostsTOML(alpha)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.remove(alphaHosts)
+	n.remove(filepath.Dir(alphaHosts))
+	if err := os.Symlink(outside, filepath.Join(n.root, filepath.Dir(alphaHosts))); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.clean(t.Context(), removeAlpha); err == nil {
+		t.Error("no error")
+	}
+	if _, err := os.Stat(filepath.Join(outside, nodeconfig.HostsFile)); err != nil {
+		t.Errorf("a file outside the node is removed: %v", err)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for name, test := range map[string]struct {
+		request cleaner.Request
+		valid   bool
+	}{
+		"an upstream":    {removeAlpha, true},
+		"IPv6":           {cleaner.Request{Upstreams: []string{"[::1]:5000"}}, true},
+		"the unit only":  {cleaner.Request{RemoveUnit: true}, true},
+		"nothing":        {cleaner.Request{}, false},
+		"empty":          {cleaner.Request{Upstreams: []string{""}}, false},
+		"parent":         {cleaner.Request{Upstreams: []string{".."}}, false},
+		"this directory": {cleaner.Request{Upstreams: []string{"a.test", "."}}, false},
+		"a path":         {cleaner.Request{Upstreams: []string{"../a.test"}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newTestNode(t)
+			if err := n.clean(t.Context(), test.request); (err == nil) != test.valid {
+				t.Errorf("got %v", err)
+			}
+			if !test.valid {
+				n.expectCalls()
+			}
+		})
+	}
+}

@@ -1,0 +1,154 @@
+package cleaner_test
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
+	"github.com/gardener-extensions/registry-cache/nodeconfig/cleaner"
+)
+
+var (
+	alpha = nodeconfig.Registry{Upstream: "alpha.test", Endpoint: "http://10.0.0.1:5000", UpstreamURL: "https://alpha.test"}
+	beta  = nodeconfig.Registry{Upstream: "beta.test:5000", Endpoint: "http://10.0.0.2:5000", UpstreamURL: "https://beta.test:5000"}
+)
+
+const foreign = "server = \"https://mirror.example.com\"\n"
+
+// fakeUnits is a fake of systemd: it runs nothing and records the calls. The e2e scenarios clean with the real one.
+type fakeUnits struct {
+	calls   []string
+	fail    string // the call that fails
+	onStop  func() // what the script still does before the unit has stopped
+	onStart func()
+}
+
+func (f *fakeUnits) call(name, unit string) error {
+	f.calls = append(f.calls, strings.TrimSpace(name+" "+strings.TrimSuffix(unit, ".service")))
+	if name == f.fail {
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
+
+func (f *fakeUnits) Stop(_ context.Context, unit string) error {
+	if f.onStop != nil {
+		f.onStop()
+	}
+	return f.call("stop", unit)
+}
+
+func (f *fakeUnits) Start(ctx context.Context, unit string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if f.onStart != nil {
+		f.onStart()
+	}
+	return f.call("start", unit)
+}
+
+func (f *fakeUnits) Disable(_ context.Context, unit string) error { return f.call("disable", unit) }
+
+func (f *fakeUnits) Reload(context.Context) error { return f.call("reload", "") }
+
+// testNode is a node made of a directory.
+type testNode struct {
+	t     *testing.T
+	root  string
+	units *fakeUnits
+	log   bytes.Buffer
+}
+
+// newTestNode returns a node with caches for alpha and beta and files of somebody else.
+func newTestNode(t *testing.T) *testNode {
+	n := &testNode{t: t, root: t.TempDir(), units: &fakeUnits{}}
+	n.write(nodeconfig.UnitPath, 0o600, nodeconfig.Unit([]nodeconfig.Registry{alpha, beta}))
+	n.write(nodeconfig.ScriptPath, nodeconfig.ScriptMode, nodeconfig.Script())
+	n.write(nodeconfig.HostsPath(alpha.Upstream), 0o644, nodeconfig.HostsTOML(alpha))
+	n.write(nodeconfig.HostsPath(beta.Upstream), 0o644, nodeconfig.HostsTOML(beta))
+	n.write(nodeconfig.HostsPath("foreign.test"), 0o644, foreign)
+	n.write("/etc/systemd/system/foreign.service", 0o644, "[Unit]\n")
+	return n
+}
+
+func (n *testNode) write(file string, mode fs.FileMode, content string) {
+	n.t.Helper()
+	file = filepath.Join(n.root, file)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		n.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(content), mode); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+func (n *testNode) remove(file string) {
+	n.t.Helper()
+	if err := os.Remove(filepath.Join(n.root, file)); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+func (n *testNode) read(file string) string {
+	n.t.Helper()
+	content, err := os.ReadFile(filepath.Join(n.root, file))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return string(content)
+}
+
+func (n *testNode) clean(ctx context.Context, request cleaner.Request) error {
+	n.t.Helper()
+	root, err := os.OpenRoot(n.root)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	return cleaner.Clean(ctx, cleaner.Node{Root: root, Units: n.units, Log: &n.log}, request)
+}
+
+func (n *testNode) mustClean(request cleaner.Request) {
+	n.t.Helper()
+	if err := n.clean(n.t.Context(), request); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// expectFiles checks the paths of all files, and of directories without any.
+func (n *testNode) expectFiles(want ...string) {
+	n.t.Helper()
+	var got []string
+	err := fs.WalkDir(os.DirFS(n.root), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		children, _ := os.ReadDir(filepath.Join(n.root, path))
+		if !entry.IsDir() || len(children) == 0 {
+			got = append(got, "/"+path)
+		}
+		return nil
+	})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		n.t.Errorf("files on the node:\ngot  %q\nwant %q", got, want)
+	}
+}
+
+func (n *testNode) expectCalls(want ...string) {
+	n.t.Helper()
+	if !slices.Equal(n.units.calls, want) {
+		n.t.Errorf("calls of systemd:\ngot  %q\nwant %q", n.units.calls, want)
+	}
+	n.units.calls = nil
+}
