@@ -25,11 +25,12 @@ var layers = map[string][]string{
 	"nodeconfig":                   {"api"},
 	"controller":                   {"api", "charts", "nodeconfig"},
 	"webhook":                      {"api", "nodeconfig"},
-	"cmd/registry-cache":           {"api", "nodeconfig"},
-	"cmd/registry-cache-extension": {"api", "charts", "controller", "nodeconfig", "webhook"},
+	"cmd/registry-cache":           {"api", "internal/program", "nodeconfig"},
+	"cmd/registry-cache-extension": {"api", "charts", "controller", "internal/program", "nodeconfig", "webhook"},
 	"kind":                         {"api", "charts", "examples", "nodeconfig"},
-	"cmd/testbed":                  {"kind"},
-	"e2e":                          {"api", "kind", "nodeconfig"},
+	"cmd/testbed":                  {"internal/program", "kind"},
+	"e2e":                          {"api", "internal/program", "kind", "nodeconfig"},
+	"internal/program":             {},
 	testOnly:                       {},
 }
 

@@ -20,19 +20,18 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/charts"
 	"github.com/gardener-extensions/registry-cache/controller"
+	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-func newCommand() *cobra.Command {
+func newCommand(program.Streams) *cobra.Command {
 	options := newOptions()
 	cmd := &cobra.Command{
-		Use:           "registry-cache-extension",
-		Short:         "Gardener extension that runs pull-through image caches in shoots",
-		Args:          cobra.NoArgs,
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		Use:   "registry-cache-extension",
+		Short: "Gardener extension that runs pull-through image caches in shoots",
+		Args:  program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := options.complete(); err != nil {
-				return fmt.Errorf("checking the flags: %w", err)
+				return program.Usage(fmt.Errorf("checking the flags: %w", err))
 			}
 			return run(cmd.Context(), options)
 		},

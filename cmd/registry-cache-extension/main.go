@@ -1,15 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
-	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
+	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-func main() {
-	if err := newCommand().ExecuteContext(signals.SetupSignalHandler()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
+func main() { os.Exit(program.Main(newCommand)) }

@@ -6,10 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/nodeconfig/cleaner"
 )
 
-func newCleanCommand(std streams) *cobra.Command {
+func newCleanCommand(std program.Streams) *cobra.Command {
 	var (
 		request cleaner.Request
 		root    string
@@ -19,22 +20,22 @@ func newCleanCommand(std streams) *cobra.Command {
 		Short: "Remove what configures containerd for caches that go away from the node this runs on",
 		Long: "Remove what configures containerd for caches that go away from the node this runs on.\n" +
 			"Only files that carry the mark of the extension are removed. A second run changes nothing.",
-		Args: exactly(0),
+		Args: program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := request.Validate(); err != nil {
-				return usageError{err}
+				return program.Usage(err)
 			}
 			directory, err := os.OpenRoot(root)
 			if err != nil {
-				return environmentError{fmt.Errorf("cannot open the node's root directory (--root): %w", err)}
+				return program.Environment(fmt.Errorf("cannot open the node's root directory (--root): %w", err))
 			}
 			defer func() { _ = directory.Close() }()
 			systemd, err := cleaner.Connect(root)
 			if err != nil {
-				return environmentError{err}
+				return program.Environment(err)
 			}
 			defer systemd.Close()
-			return cleaner.Clean(cmd.Context(), cleaner.Node{Root: directory, Units: systemd, Log: std.err}, request)
+			return cleaner.Clean(cmd.Context(), cleaner.Node{Root: directory, Units: systemd, Log: std.Err}, request)
 		},
 	}
 	cmd.Flags().StringArrayVar(&request.Upstreams, "upstream", nil,

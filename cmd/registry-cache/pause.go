@@ -1,12 +1,16 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+)
 
 func newPauseCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "pause",
 		Short: "Do nothing until SIGTERM, so that a pod stays ready after its init container has done the work",
-		Args:  exactly(0),
+		Args:  program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			<-cmd.Context().Done()
 			return nil

@@ -6,23 +6,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gardener-extensions/registry-cache/cmd/registry-cache/registry"
+	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-func newServeCommand(std streams) *cobra.Command {
+func newServeCommand(std program.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve CONFIG",
 		Short: "Run one cache with a configuration file of distribution v3",
 		Long: "Run one cache with a configuration file of distribution v3, until SIGTERM.\n" +
 			"As in distribution, environment variables such as REGISTRY_PROXY_REMOTEURL override the file.",
-		Args: exactly(1),
+		Args: program.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			config, err := registry.Load(args[0])
 			if err != nil {
-				return usageError{err}
+				return program.Usage(err)
 			}
-			err = registry.Serve(cmd.Context(), config, std.err)
+			err = registry.Serve(cmd.Context(), config, std.Err)
 			if errors.As(err, new(*registry.StartError)) {
-				return environmentError{err}
+				return program.Environment(err)
 			}
 			return err
 		},

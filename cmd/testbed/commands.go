@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
@@ -13,7 +14,7 @@ func newUpCommand(options *kind.Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Bring the testbed up, or repair and update the one that is there",
-		Args:  noArguments,
+		Args:  program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			testbed, err := newTestbed(*options)
 			if err != nil {
@@ -31,7 +32,7 @@ func newDownCommand(options *kind.Options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "down",
 		Short: "Remove the testbed: containers, volumes, networks and processes",
-		Args:  noArguments,
+		Args:  program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			testbed, err := newTestbed(*options)
 			if err != nil {
@@ -42,12 +43,12 @@ func newDownCommand(options *kind.Options) *cobra.Command {
 	}
 }
 
-func newStatusCommand(options *kind.Options, std streams) *cobra.Command {
+func newStatusCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show clusters, nodes with their hosts.toml, caches, upstreams and versions",
-		Args:  noArguments,
+		Args:  program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			testbed, err := newTestbed(*options)
 			if err != nil {
@@ -58,11 +59,11 @@ func newStatusCommand(options *kind.Options, std streams) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				encoder := json.NewEncoder(std.out)
+				encoder := json.NewEncoder(std.Out)
 				encoder.SetIndent("", "  ")
 				return encoder.Encode(status)
 			}
-			return status.Write(std.out)
+			return status.Write(std.Out)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -51,6 +51,9 @@ type Failures struct {
 	List []Failure
 }
 
+// EnvironmentError marks the error for internal/program.
+func (f *Failures) EnvironmentError() {}
+
 // Error has one line for each failure, with its fix.
 func (f *Failures) Error() string {
 	lines := []string{"this machine does not meet the testbed's requirements:"}

@@ -1,0 +1,18 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+)
+
+func newRootCommand(std program.Streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "registry-cache",
+		Short: "A pull-through cache for one upstream registry, and the clean-up of nodes that used it",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  program.Verbs,
+	}
+	root.AddCommand(newServeCommand(std), newCleanCommand(std), newPauseCommand())
+	return root
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
+)
+
+func newRootCommand(std program.Streams) *cobra.Command {
+	options := kind.Options{Out: std.Err}
+	root := &cobra.Command{
+		Use:   "testbed",
+		Short: "Two real kind clusters as Gardener seed and shoot, with upstream registries and the extension",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  program.Verbs,
+	}
+	root.PersistentFlags().StringVar(&options.Prefix, "prefix", kind.DefaultPrefix,
+		"name prefix of the clusters; testbeds with different prefixes live side by side")
+	root.AddCommand(newUpCommand(&options), newStatusCommand(&options, std), newDownCommand(&options))
+	return root
+}
+
+// newTestbed maps invalid options to wrong use.
+func newTestbed(options kind.Options) (*kind.Testbed, error) {
+	testbed, err := kind.New(options)
+	if err != nil {
+		return nil, program.Usage(err)
+	}
+	return testbed, nil
+}
