@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/gardener-extensions/registry-cache/kind/debian"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -87,11 +88,21 @@ func lookAround(ctx context.Context) (*Engine, host, error) {
 	return nil, seen, hostErr
 }
 
+func install(ctx context.Context, packages []string) error {
+	if err := debian.Install(ctx, packages...); err != nil {
+		return err
+	}
+	if hasProgram("docker") {
+		return nil
+	}
+	return debian.Install(ctx, "docker-cli") // a package of its own since Debian 13
+}
+
 // carryOut installs and starts the engine and returns when it answers.
 func carryOut(ctx context.Context, p plan) error {
 	if len(p.install) > 0 {
 		progress.Note(ctx, "installed %v", p.install)
-		if err := install(ctx, p); err != nil {
+		if err := install(ctx, p.install); err != nil {
 			return err
 		}
 	}

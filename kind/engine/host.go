@@ -18,6 +18,7 @@ import (
 	"github.com/moby/sys/capability"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
+	"github.com/gardener-extensions/registry-cache/kind/debian"
 )
 
 // readHost looks at the host; answer is why the engine cannot be used.
@@ -28,6 +29,7 @@ func readHost(ctx context.Context, answer error) (host, error) {
 		endpoint: endpointInUse(ctx),
 		answer:   command.Tail(answer.Error(), 1),
 		root:     os.Geteuid() == 0,
+		systemd:  debian.Systemd(),
 	}
 	h.listening = listens(h.endpoint)
 
@@ -36,11 +38,6 @@ func readHost(ctx context.Context, answer error) (host, error) {
 		return host{}, fmt.Errorf("reading which distribution this is: %w", err)
 	}
 	h.distribution, h.debian = parseRelease(string(release))
-
-	// As sd_booted(3) does it.
-	booted, err := os.Lstat("/run/systemd/system")
-	h.systemd = err == nil && booted.IsDir()
-
 	if !startedBefore() {
 		if h.foreign, err = process(pidFile, "dockerd"); err != nil {
 			return host{}, fmt.Errorf("looking for dockerd: %w", err)

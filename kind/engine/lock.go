@@ -12,7 +12,7 @@ import (
 )
 
 // lockTimeout is longer than what another process may need to install and start the engine.
-const lockTimeout = installTimeout + shimTimeout + startTimeout
+const lockTimeout = 15 * time.Minute
 
 // lock keeps other processes from installing, starting or stopping the engine until unlock is called or we die.
 func lock(ctx context.Context) (unlock func(), err error) {

@@ -10,7 +10,8 @@ import (
 
 // Release stops the engine if Ensure started it and it has no container left, running or not, and removes our files:
 // shim, log, marker. In all other cases, and where no engine answers, it does nothing. Images stay in the engine's
-// data directory for the next time.
+// data directory for the next time, the packages stay installed: where systemd runs, the service starts, without the shim,
+// at the next boot.
 func Release(ctx context.Context) error {
 	found, err := probe(ctx)
 	if err != nil || !found.Managed {

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/modfile"
 )
 
 func good() Host {
@@ -120,5 +122,19 @@ func TestCheck(t *testing.T) {
 	err := Check(t.Context(), none)
 	if failures, ok := err.(*Failures); !ok || len(failures.List) == 0 {
 		t.Errorf("got %T %v, want *Failures", err, err)
+	}
+}
+
+func TestDefaultsNameTheGoVersionOfThisModule(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := modfile.ParseLax("go.mod", data, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "go" + mod.Go.Version; Defaults().GoVersion != want {
+		t.Errorf("GoVersion is %s, go.mod says %s", Defaults().GoVersion, want)
 	}
 }

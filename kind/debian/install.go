@@ -1,0 +1,77 @@
+package debian
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"sigs.k8s.io/kind/pkg/exec"
+
+	"github.com/gardener-extensions/registry-cache/kind/command"
+)
+
+const (
+	installTimeout  = 8 * time.Minute
+	installAttempts = 3
+	// lockSeconds is how long apt-get and dpkg wait for another run of theirs.
+	lockSeconds = "120"
+	// stopDelay is the time that dpkg gets to end in a consistent state.
+	stopDelay = 20 * time.Second
+)
+
+// Install installs the packages, without what they only recommend, from package lists that it updates first. It needs
+// root. It tries three times, within 8 minutes in all; the error is the last attempt's, with the output's end.
+func Install(ctx context.Context, packages ...string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, installTimeout, fmt.Errorf("apt-get was not done in %s", installTimeout))
+	defer cancel()
+	restore, err := denyServiceStart()
+	if err != nil {
+		return err
+	}
+	defer restore()
+
+	for range installAttempts {
+		if err = attempt(ctx, packages); err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("installing %s (as root: apt-get install --no-install-recommends %[1]s): %w", strings.Join(packages, " "), err)
+	}
+	return nil
+}
+
+func attempt(ctx context.Context, packages []string) error {
+	for _, argv := range commands(packages) {
+		if err := run(ctx, argv); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commands returns what one attempt runs, in this order.
+func commands(packages []string) [][]string {
+	apt := func(args ...string) []string {
+		return append([]string{"apt-get", "-y", "-q", "-o", "DPkg::Lock::Timeout=" + lockSeconds, "-o", "Acquire::Retries=3"}, args...)
+	}
+	return [][]string{
+		{"dpkg", "--configure", "-a"}, // what an interrupted run left half done
+		apt("update"),
+		apt(append([]string{"install", "--no-install-recommends"}, packages...)...),
+	}
+}
+
+func run(ctx context.Context, argv []string) error {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.SetEnv(append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")...)
+	if local, ok := cmd.(*exec.LocalCmd); ok {
+		local.Cancel = func() error { return local.Process.Signal(syscall.SIGTERM) }
+		local.WaitDelay = stopDelay
+	}
+	_, err := command.Run(ctx, cmd)
+	return err
+}
