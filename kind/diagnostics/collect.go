@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -48,6 +50,7 @@ func Collect(ctx context.Context, dir string, sources ...Source) error {
 		})
 	}
 	running.Wait()
+	slices.SortStableFunc(folders, func(a, b *Folder) int { return strings.Compare(a.name, b.name) })
 	errs := []error{}
 	for _, folder := range folders {
 		errs = append(errs, folder.failures...)

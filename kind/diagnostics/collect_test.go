@@ -64,6 +64,9 @@ func TestCollect(t *testing.T) {
 	}
 	contains(t, err.Error(), "bad/x: first", "worse: panic: boom")
 	index := read(t, dir, "index.md")
+	if strings.Index(index, "## bad") > strings.Index(index, "## good") {
+		t.Error("sources are not in order")
+	}
 	contains(t, index, "# Diagnostics: pull-through", "- bad/x: first second line\n", "- worse: panic: boom\n",
 		"## good (", "- [a](good/a) (4 KiB)\n- [b/two](good/b/two) (1 B)\n- [c](good/c) (empty)\n", "## bad (", "nothing",
 		"## General (", "- [versions.txt](versions.txt) (2 B)")

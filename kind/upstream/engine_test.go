@@ -125,7 +125,16 @@ func pull(t *testing.T, o Options, registry *Registry, image string) v1.Image {
 
 func pushPullLog(t *testing.T, _ client.APIClient, options func(host string) Options) {
 	hosts := Hosts(testPrefix)[:2]
-	alpha, beta := mustStart(t, options(hosts[0])), mustStart(t, options(hosts[1]))
+	began := time.Now()
+	started, err := StartAll(t.Context(), options(hosts[0]), options(hosts[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("start two: %.2fs", time.Since(began).Seconds())
+	alpha, beta := started[0], started[1]
+	if alpha.Host() != hosts[0] || beta.Host() != hosts[1] {
+		t.Fatalf("started %s and %s", alpha.Host(), beta.Host())
+	}
 
 	pause, err := image.Build(t.Context(), t.TempDir(), image.Pause())
 	if err != nil {
@@ -147,7 +156,7 @@ func pushPullLog(t *testing.T, _ client.APIClient, options func(host string) Opt
 		t.Error(err)
 	}
 
-	began := time.Now()
+	began = time.Now()
 	records, err := alpha.Log(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/moby/moby/api/types/container"
@@ -48,6 +49,21 @@ func Start(ctx context.Context, o Options) (*Registry, error) {
 		return nil, fmt.Errorf("upstream %s: %w", o.Host, err)
 	}
 	return find(ctx, docker, o.Prefix, o.Host)
+}
+
+// StartAll does what Start does for several upstreams at the same time and returns them in the
+// order of the options. It waits for all of them; those that did start stay when another fails.
+func StartAll(ctx context.Context, options ...Options) ([]*Registry, error) {
+	started, errs := make([]*Registry, len(options)), make([]error, len(options))
+	var running sync.WaitGroup
+	for i, o := range options {
+		running.Go(func() { started[i], errs[i] = Start(ctx, o) })
+	}
+	running.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return started, nil
 }
 
 // reusable returns the upstream when it can be kept, and removes what cannot.
