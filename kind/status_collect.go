@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,7 +103,7 @@ func mirrors(ctx context.Context, node *cluster.Node) ([]MirrorStatus, error) {
 		return nil, err
 	}
 	var all []MirrorStatus
-	for _, file := range strings.Fields(found) {
+	for _, file := range slices.Sorted(slices.Values(strings.Fields(found))) {
 		content, err := node.ReadFile(ctx, file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -43,6 +43,7 @@ type Testbed struct {
 	root     string
 	override string // a stock node image, or empty
 	state    state
+	out      io.Writer
 	recorder *progress.Recorder
 	running
 }
@@ -74,6 +75,7 @@ func New(options Options) (*Testbed, error) {
 		root:     options.Root,
 		override: options.NodeImage,
 		state:    state(filepath.Join(options.Directory, options.Prefix)),
+		out:      options.Out,
 		recorder: progress.New(options.Out),
 	}, nil
 }
