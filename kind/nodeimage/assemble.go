@@ -9,7 +9,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
-	"sigs.k8s.io/kind/pkg/exec"
+
+	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
 // nodeConfig is the configuration of kind's base image: systemd as the first process of the container, told by
@@ -63,7 +64,7 @@ func nodePrograms(built artifacts) []entry {
 // generated returns the files that our own programs make: the base spec of containers, and the StorageClass's manifest
 // from the module folder of local-path-provisioner.
 func generated(ctx context.Context, built artifacts, localPathDir string) ([]entry, error) {
-	generated, err := output(ctx, built.programs["ctr"], "oci", "spec")
+	generated, err := command.Output(ctx, built.programs["ctr"], "oci", "spec")
 	if err != nil {
 		return nil, err
 	}
@@ -93,10 +94,4 @@ func nodeImage(archives ...string) (v1.Image, error) {
 		layers = append(layers, layer)
 	}
 	return imageOf(nodeConfig(), types.DockerManifestSchema2, types.DockerConfigJSON, layers...)
-}
-
-// output runs a command and returns its standard output.
-func output(ctx context.Context, name string, args ...string) (string, error) {
-	out, err := exec.Output(exec.CommandContext(ctx, name, args...))
-	return string(out), err
 }

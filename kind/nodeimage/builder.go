@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -45,7 +46,7 @@ func (b builder) run(ctx context.Context) error {
 
 // store writes the layer with containerd's image store to the file archive.
 func (b builder) store(ctx context.Context, built artifacts, sandbox, archive string) error {
-	asked, err := output(ctx, built.programs["kubeadm"], "config", "images", "list", "--kubernetes-version", KubernetesVersion)
+	asked, err := command.Output(ctx, built.programs["kubeadm"], "config", "images", "list", "--kubernetes-version", KubernetesVersion)
 	if err != nil {
 		return err
 	}

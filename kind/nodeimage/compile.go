@@ -5,7 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
 // packages are what is given to `go build` and `go list`.
@@ -17,13 +23,30 @@ func (c compilation) packages() []string {
 	return packages
 }
 
-// arguments are those of `go build` into the folder target, which ends in a slash.
-func (c compilation) arguments(flags, target string) []string {
-	args := []string{"build", "-o", target, "-ldflags", flags}
+// arguments are those of `go build` into the folder target, which ends in a slash, with so many jobs at a time.
+func (c compilation) arguments(flags, target string, jobs int) []string {
+	args := []string{"build", "-p", strconv.Itoa(jobs), "-o", target, "-ldflags", flags}
 	if len(c.tags) > 0 {
 		args = append(args, "-tags", strings.Join(c.tags, ","))
 	}
 	return append(args, c.packages()...)
+}
+
+// linkMemory is what linking one program of Kubernetes takes.
+const linkMemory = 2 << 30
+
+// jobs bounds how many programs are linked at once, so that a machine with many CPUs does not run out of memory (in bytes).
+func jobs(cpus int, memory uint64) int {
+	return max(1, min(cpus, int(memory/linkMemory)))
+}
+
+// memory is what this machine has, in bytes.
+func memory() uint64 {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return 0
+	}
+	return uint64(info.Totalram) * uint64(info.Unit)
 }
 
 // environment is that of the go command. The flags equal those of the rest of the repository, so that the build cache
@@ -41,7 +64,7 @@ func (c compilation) run(ctx context.Context, modules, flags, target string) err
 	if err := os.MkdirAll(target, 0o755); err != nil {
 		return err
 	}
-	if err := c.goCommand(ctx, modules, c.arguments(flags, target+string(filepath.Separator))...); err != nil {
+	if err := c.goCommand(ctx, modules, c.arguments(flags, target+string(filepath.Separator), jobs(runtime.NumCPU(), memory()))...); err != nil {
 		return fmt.Errorf("compiling %s: %w", c.name, err)
 	}
 	for _, p := range c.programs {
@@ -66,5 +89,6 @@ func (c compilation) fetch(ctx context.Context, modules string) error {
 func (c compilation) goCommand(ctx context.Context, modules string, args ...string) error {
 	// -C and not the process's folder: kind's exec has no way to set it.
 	args = append([]string{"-C", filepath.Join(modules, c.module)}, args...)
-	return interruptible(ctx, "go", args...).SetEnv(c.environment()...).Run()
+	_, err := command.Run(ctx, interruptible(ctx, "go", args...).SetEnv(c.environment()...))
+	return err
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
 // suite is the Debian release of the node. Its systemd still starts on cgroup v1; that of the next release does not.
@@ -94,7 +96,8 @@ func (t debianTree) build(ctx context.Context, work, target string) error {
 		return err
 	}
 	return retry(ctx, fetchBackoff, "making the Debian file tree "+t.name, func(ctx context.Context) error {
-		return interruptible(ctx, "mmdebstrap", t.arguments(script, target)...).
-			SetEnv(append(os.Environ(), "TMPDIR="+work, "SOURCE_DATE_EPOCH=0")...).Run()
+		_, err := command.Run(ctx, interruptible(ctx, "mmdebstrap", t.arguments(script, target)...).
+			SetEnv(append(os.Environ(), "TMPDIR="+work, "SOURCE_DATE_EPOCH=0")...))
+		return err
 	})
 }

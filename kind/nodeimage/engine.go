@@ -11,15 +11,18 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"sigs.k8s.io/kind/pkg/exec"
+
+	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
 // loaded tells whether the Docker Engine has the image.
 func loaded(ctx context.Context, ref string) (bool, error) {
-	err := exec.CommandContext(ctx, "docker", "image", "inspect", "--format", "{{.Id}}", ref).Run()
+	_, err := command.Output(ctx, "docker", "image", "inspect", "--format", "{{.Id}}", ref)
 	if err == nil {
 		return true, nil
 	}
-	if run := exec.RunErrorForError(err); run != nil && strings.Contains(strings.ToLower(string(run.Output)), "no such image") {
+	var failed *exec.RunError
+	if errors.As(err, &failed) && strings.Contains(strings.ToLower(string(failed.Output)), "no such image") {
 		return false, nil
 	}
 	return false, fmt.Errorf("asking the Docker Engine for the node image %s: %w", ref, err)
@@ -37,7 +40,7 @@ func load(ctx context.Context, ref string, image v1.Image) error {
 		err := tarball.Write(tag, image, writer)
 		written <- errors.Join(err, writer.CloseWithError(err))
 	}()
-	err = exec.CommandContext(ctx, "docker", "load", "--quiet").SetStdin(reader).Run()
+	_, err = command.Run(ctx, exec.CommandContext(ctx, "docker", "load", "--quiet").SetStdin(reader))
 	_ = reader.Close() // unblocks the writer when the command ended early
 	if writeErr := <-written; err == nil {
 		err = writeErr

@@ -71,8 +71,10 @@ func TestLoadFails(t *testing.T) {
 	}
 	fakeDocker(t, "echo 'no space left on device' >&2; exit 1")
 	err = load(t.Context(), "registry-cache-testbed/node:1", image)
-	if err == nil || !strings.Contains(err.Error(), "loading the node image registry-cache-testbed/node:1") {
-		t.Errorf("got %v", err)
+	for _, want := range []string{"loading the node image registry-cache-testbed/node:1", "no space left on device"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
 	}
 }
 

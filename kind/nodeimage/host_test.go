@@ -42,11 +42,11 @@ func TestRetry(t *testing.T) {
 	failure := errors.New("connection reset")
 	backoff := wait.Backoff{Steps: 3, Duration: time.Microsecond}
 	tests := []struct {
-		name      string
-		failures  int
+		name     string
+		failures int
 		canceled bool
-		calls     int
-		err       error
+		calls    int
+		err      error
 	}{
 		{"at once", 0, false, 1, nil},
 		{"second try", 1, false, 2, nil},

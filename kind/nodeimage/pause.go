@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"sigs.k8s.io/kind/pkg/exec"
+	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
 // pauseSource is the source of the pause container's program in Kubernetes' module.
@@ -25,7 +25,7 @@ func compilePause(ctx context.Context, kubernetesDir, target string) error {
 	if err := os.MkdirAll(target, 0o755); err != nil {
 		return err
 	}
-	if err := exec.CommandContext(ctx, "gcc", pauseArguments(kubernetesDir, target)...).Run(); err != nil {
+	if _, err := command.Output(ctx, append([]string{"gcc"}, pauseArguments(kubernetesDir, target)...)...); err != nil {
 		return fmt.Errorf("compiling pause: %w", err)
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
 const (
@@ -33,7 +35,7 @@ func locate(ctx context.Context, dir string) (source, error) {
 	if dir == "" {
 		dir = "."
 	}
-	out, err := output(ctx, "go", "-C", dir, "list", "-m", "-f", "{{.Path}}\t{{.Version}}\t{{.Dir}}", ownModule, kindModule)
+	out, err := command.Output(ctx, "go", "-C", dir, "list", "-m", "-f", "{{.Path}}\t{{.Version}}\t{{.Dir}}", ownModule, kindModule)
 	if err != nil {
 		return source{}, fmt.Errorf("finding the sources of the node image (run this inside the repository): %w", err)
 	}
@@ -62,7 +64,7 @@ func parseLocation(lines string) (source, error) {
 func (s source) moduleDir(ctx context.Context, buildModule, module string) (string, error) {
 	var download string
 	err := retry(ctx, fetchBackoff, "fetching the Go module "+module, func(ctx context.Context) (err error) {
-		download, err = output(ctx, "go", "-C", filepath.Join(s.modules, buildModule), "mod", "download", "-json", module)
+		download, err = command.Output(ctx, "go", "-C", filepath.Join(s.modules, buildModule), "mod", "download", "-json", module)
 		return err
 	})
 	if err != nil {

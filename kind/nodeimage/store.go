@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kind/pkg/exec"
+
+	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
 // containerdRoot is containerd's root folder on a node.
@@ -94,7 +96,7 @@ func importLayout(ctx context.Context, imagestore, dir, root string) error {
 		err := writeTree(writer, entries)
 		written <- errors.Join(err, writer.CloseWithError(err))
 	}()
-	err = exec.CommandContext(ctx, imagestore, root).SetStdin(reader).Run()
+	_, err = command.Run(ctx, exec.CommandContext(ctx, imagestore, root).SetStdin(reader))
 	_ = reader.Close() // unblocks the writer when the program ended early
 	if writeErr := <-written; err == nil {
 		err = writeErr
