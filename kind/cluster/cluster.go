@@ -38,8 +38,8 @@ var ErrAbsent = errors.New("does not exist")
 
 // Load returns the cluster that Ensure created, for looking at it: nothing is verified or changed. The kubeconfig file
 // must be there. A cluster without containers is an ErrAbsent.
-func Load(_ context.Context, name, kubeconfig string) (*Cluster, error) {
-	c, err := find(name)
+func Load(ctx context.Context, name, kubeconfig string) (*Cluster, error) {
+	c, err := find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -55,16 +55,16 @@ func newProvider() *kind.Provider {
 }
 
 // find returns the cluster with the nodes that exist, running or not; without a connection.
-func find(name string) (*Cluster, error) {
+func find(ctx context.Context, name string) (*Cluster, error) {
 	c := &Cluster{name: name, provider: newProvider()}
 	found, err := c.provider.ListInternalNodes(name)
 	if err != nil {
-		return nil, fmt.Errorf("listing the nodes of cluster %s: %w", name, command.Explain(context.Background(), err))
+		return nil, fmt.Errorf("listing the nodes of cluster %s: %w", name, command.Explain(ctx, err))
 	}
 	for _, n := range found {
 		role, err := n.Role()
 		if err != nil {
-			return nil, fmt.Errorf("role of node %s: %w", n, command.Explain(context.Background(), err))
+			return nil, fmt.Errorf("role of node %s: %w", n, command.Explain(ctx, err))
 		}
 		c.nodes = append(c.nodes, &Node{kind: n, cluster: c, controlPlane: role == constants.ControlPlaneNodeRoleValue})
 	}
@@ -91,13 +91,13 @@ func (c *Cluster) connect(kubeconfig string) error {
 
 // exportKubeconfig writes the kubeconfig file anew. kind would merge into what is there, and gives up where the lock
 // file of a killed process lies.
-func (c *Cluster) exportKubeconfig(path string) error {
+func (c *Cluster) exportKubeconfig(ctx context.Context, path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
 	text, err := c.provider.KubeConfig(c.name, false)
 	if err != nil {
-		return fmt.Errorf("kubeconfig of cluster %s: %w", c.name, command.Explain(context.Background(), err))
+		return fmt.Errorf("kubeconfig of cluster %s: %w", c.name, command.Explain(ctx, err))
 	}
 	temp := path + ".new"
 	if err := os.WriteFile(temp, []byte(text), 0o600); err != nil {

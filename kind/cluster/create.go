@@ -33,19 +33,20 @@ func create(ctx context.Context, config Config) error {
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
 
-	done := make(chan error, 1)
+	done := make(chan struct{})
 	go func() {
-		done <- newProvider().Create(config.Name,
+		defer close(done)
+		err = newProvider().Create(config.Name,
 			kind.CreateWithV1Alpha4Config(KindConfig(config)), // to which kind adds its defaults,
 			kind.CreateWithKubeconfigPath(filepath.Join(scratch, "kubeconfig")),
 			kind.CreateWithDisplayUsage(false),
 			kind.CreateWithDisplaySalutation(false))
 	}()
 	select {
-	case err = <-done:
+	case <-done:
 	case <-ctx.Done():
 		abort(ctx, config.Name, done)
-		err = context.Cause(ctx)
+		return fmt.Errorf("creating cluster %s: %w", config.Name, context.Cause(ctx))
 	}
 	if err != nil {
 		return fmt.Errorf("creating cluster %s: %w", config.Name, withOutput(err))
@@ -54,7 +55,7 @@ func create(ctx context.Context, config Config) error {
 }
 
 // abort removes the cluster's containers again and again, until kind has returned and nothing can come any more.
-func abort(ctx context.Context, name string, done <-chan error) {
+func abort(ctx context.Context, name string, done <-chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()
 	tick := time.NewTicker(time.Second)
@@ -73,7 +74,7 @@ func abort(ctx context.Context, name string, done <-chan error) {
 }
 
 func markCreated(ctx context.Context, name, fingerprint string) error {
-	c, err := find(name)
+	c, err := find(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -60,12 +60,12 @@ func Ensure(ctx context.Context, config Config) (*Cluster, error) {
 // complete brings everything that kind leaves out up to date and waits until the cluster can be used. It does the same
 // for a new cluster and for one that exists, perhaps with nodes that were stopped or restarted.
 func complete(ctx context.Context, config Config) (*Cluster, error) {
-	c, err := find(config.Name)
+	c, err := find(ctx, config.Name)
 	if err != nil {
 		return nil, err
 	}
 	c.stock = config.StockImage
-	if err := c.exportKubeconfig(config.Kubeconfig); err != nil {
+	if err := c.exportKubeconfig(ctx, config.Kubeconfig); err != nil {
 		return nil, err
 	}
 	if err := c.connect(config.Kubeconfig); err != nil {

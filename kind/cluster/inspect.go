@@ -33,7 +33,7 @@ func inspect(ctx context.Context, config Config) (reason string, err error) {
 	if reason := assess(found, names); reason != "" {
 		return reason, nil
 	}
-	c, err := find(config.Name)
+	c, err := find(ctx, config.Name)
 	if err != nil {
 		return "", err
 	}

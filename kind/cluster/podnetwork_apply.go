@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // podCIDRTimeout is the time that the controller manager has to give each node its range of pod addresses.
@@ -33,27 +31,24 @@ func (c *Cluster) applyPodNetwork(ctx context.Context) error {
 // addresses waits until each Node object that exists has a range of pod addresses.
 func (c *Cluster) addresses(ctx context.Context) ([]address, error) {
 	var all []address
-	waiting := "the API server"
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, podCIDRTimeout, true, func(ctx context.Context) (bool, error) {
+	err := await(ctx, "the nodes' ranges of pod addresses", podCIDRTimeout, func(ctx context.Context) string {
 		var list corev1.NodeList
 		if err := c.client.List(ctx, &list); err != nil {
-			waiting = err.Error()
-			return false, nil
+			return err.Error()
 		}
 		all = nil
 		for _, node := range list.Items {
 			if node.Spec.PodCIDR == "" {
-				waiting = node.Name
-				return false, nil
+				return node.Name
 			}
 			if c.node(node.Name) != nil {
 				all = append(all, address{node: node.Name, podCIDR: node.Spec.PodCIDR})
 			}
 		}
-		return true, nil
+		return ""
 	})
 	if err != nil {
-		return nil, fmt.Errorf("waiting up to %s for the nodes' ranges of pod addresses (%s): %w", podCIDRTimeout, waiting, err)
+		return nil, err
 	}
 	// The engine knows a node's address at once; the Node object's is old for a while after the engine has restarted.
 	for i := range all {

@@ -90,32 +90,43 @@ func (c *Cluster) waitUntilUsable(ctx context.Context) error {
 		return err
 	}
 	return await(ctx, "the workloads of "+c.name, usableTimeout, func(ctx context.Context) string {
+		var problems []string
 		for _, key := range deployments {
-			var d appsv1.Deployment
-			if err := c.client.Get(ctx, key, &d); err != nil {
-				return err.Error()
-			}
-			if problem := rollout(key, d.Generation, d.Status.ObservedGeneration, *d.Spec.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas); problem != "" {
-				return problem
-			}
+			problems = append(problems, c.deploymentProblem(ctx, key))
 		}
 		for _, key := range daemonSets {
-			var d appsv1.DaemonSet
-			if err := c.client.Get(ctx, key, &d); err != nil {
-				return err.Error()
-			}
-			// Right after a node has joined again, the number that is wanted lags behind.
-			if problem := rollout(key, d.Generation, d.Status.ObservedGeneration, int32(len(c.nodes)), d.Status.UpdatedNumberScheduled, d.Status.NumberAvailable); problem != "" {
-				return problem
-			}
+			problems = append(problems, c.daemonSetProblem(ctx, key))
 		}
-		return ""
+		return strings.Join(slices.DeleteFunc(problems, func(p string) bool { return p == "" }), ", ")
 	})
 }
 
+func (c *Cluster) deploymentProblem(ctx context.Context, key client.ObjectKey) string {
+	var d appsv1.Deployment
+	if err := c.client.Get(ctx, key, &d); err != nil {
+		return err.Error()
+	}
+	if d.Status.ObservedGeneration < d.Generation {
+		return key.String() + " has changed"
+	}
+	return rollout(key, *d.Spec.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas)
+}
+
+// daemonSetProblem counts the nodes itself: right after one has joined again, the number that is wanted lags behind.
+func (c *Cluster) daemonSetProblem(ctx context.Context, key client.ObjectKey) string {
+	var d appsv1.DaemonSet
+	if err := c.client.Get(ctx, key, &d); err != nil {
+		return err.Error()
+	}
+	if d.Status.ObservedGeneration < d.Generation {
+		return key.String() + " has changed"
+	}
+	return rollout(key, int32(len(c.nodes)), d.Status.UpdatedNumberScheduled, d.Status.NumberAvailable)
+}
+
 // rollout returns what is not yet as wanted, or nothing.
-func rollout(key client.ObjectKey, generation, observed int64, wanted, updated, available int32) string {
-	if observed < generation || updated < wanted || available < wanted {
+func rollout(key client.ObjectKey, wanted, updated, available int32) string {
+	if updated < wanted || available < wanted {
 		return fmt.Sprintf("%s has %d of %d pods available, %d updated", key, available, wanted, updated)
 	}
 	return ""

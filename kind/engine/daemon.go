@@ -52,7 +52,7 @@ func startDaemon(ctx context.Context, flags []string) error {
 			return err
 		}
 	}
-	exited, err := spawn(flags)
+	exited, err := spawn(ctx, flags)
 	if err != nil {
 		return fmt.Errorf("starting dockerd: %w", err)
 	}
@@ -63,7 +63,7 @@ func startDaemon(ctx context.Context, flags []string) error {
 }
 
 // spawn starts dockerd; what it returns is closed when dockerd has exited.
-func spawn(flags []string) (exited <-chan struct{}, err error) {
+func spawn(ctx context.Context, flags []string) (exited <-chan struct{}, err error) {
 	for _, dir := range []string{runDir, logDir} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return nil, err
@@ -85,7 +85,7 @@ func spawn(flags []string) (exited <-chan struct{}, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(program, flags...)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, flags...) // it outlives us
 	cmd.Dir = "/"
 	cmd.Env = daemonEnvironment(os.Environ(), path)
 	cmd.Stdout, cmd.Stderr = log, log

@@ -31,7 +31,7 @@ func readHost(ctx context.Context, answer error) (host, error) {
 		root:     os.Geteuid() == 0,
 		systemd:  debian.Systemd(),
 	}
-	h.listening = listens(h.endpoint)
+	h.listening = listens(ctx, h.endpoint)
 
 	release, err := os.ReadFile("/etc/os-release")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -95,12 +95,13 @@ func isLocal(endpoint string) bool {
 }
 
 // listens tells whether a local endpoint accepts, or refuses for lack of permission, a connection.
-func listens(endpoint string) bool {
+func listens(ctx context.Context, endpoint string) bool {
 	path, local := socketPath(endpoint)
 	if !local {
 		return false
 	}
-	conn, err := net.DialTimeout("unix", path, time.Second)
+	dialer := net.Dialer{Timeout: time.Second}
+	conn, err := dialer.DialContext(ctx, "unix", path)
 	if err != nil {
 		return errors.Is(err, fs.ErrPermission)
 	}

@@ -19,14 +19,11 @@ func process(pidFile, program string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
-	if err != nil || pid <= 0 {
-		return 0, nil // written half
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(data))) // 0 for a file that was written half
+	if pid <= 0 {
+		return 0, nil
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, nil // gone
-	}
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // empty for a process that is gone
 	if name, state := parseStatus(string(status)); name != program || state == "Z" || state == "X" {
 		return 0, nil
 	}

@@ -29,12 +29,12 @@ func sysResource(endpoint string) bool {
 
 // listenerStatus returns /proc/PID/status of the process that listens on the socket.
 func listenerStatus(path string) (string, error) {
-	conn, err := net.Dial("unix", path)
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = conn.Close() }()
-	raw, err := conn.(*net.UnixConn).SyscallConn()
+	raw, err := conn.SyscallConn()
 	if err != nil {
 		return "", err
 	}

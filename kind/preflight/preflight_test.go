@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -32,7 +33,8 @@ func TestEvaluate(t *testing.T) {
 		{"memory", func(h *Host) { h.Memory = 4 * gib }, "memory: 4.0 GiB, needed: 6.0 GiB"},
 		{"no cgroups", func(h *Host) { h.CgroupVersion, h.Controllers = 0, nil }, "cgroups: no cgroup file system|mount -t cgroup2"},
 		{"a controller lacks", func(h *Host) { h.Controllers = []string{"cpu", "memory", "pids"} }, "cgroups: v2 without cpuset,"},
-		{"inotify instances", func(h *Host) { h.InotifyInstances = 128 }, "inotify: max_user_instances 128,|sysctl -w fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288"},
+		{"inotify instances", func(h *Host) { h.InotifyInstances = 128 },
+			"inotify: max_user_instances 128,|sysctl -w fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288"},
 		{"inotify watches", func(h *Host) { h.InotifyWatches = 8192 }, "max_user_watches 8192"},
 		{"no go", func(h *Host) { h.GoVersion = "" }, "go: no go command|https://go.dev/dl/"},
 		{"an old go", func(h *Host) { h.GoVersion = "go1.25.9" }, "go: go1.25.9, needed: go1.26.2 or newer"},
@@ -120,7 +122,8 @@ func TestCheck(t *testing.T) {
 	}
 	none.MemoryBytes = 1 << 60
 	err := Check(t.Context(), none)
-	if failures, ok := err.(*Failures); !ok || len(failures.List) == 0 {
+	var failures *Failures
+	if !errors.As(err, &failures) || len(failures.List) == 0 {
 		t.Errorf("got %T %v, want *Failures", err, err)
 	}
 }

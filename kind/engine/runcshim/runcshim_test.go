@@ -47,7 +47,8 @@ func TestRestrict(t *testing.T) {
 	}{
 		{
 			name: "spec", kind: specDocument, lacking: sysResource,
-			data: `{"ociVersion":"1.0.2","process":{"capabilities":{"bounding":["CAP_CHOWN","CAP_SYS_RESOURCE"],"ambient":["CAP_SYS_RESOURCE"]},"oomScoreAdj":-999,"x":1}}`,
+			data: `{"ociVersion":"1.0.2","process":{"capabilities":{"bounding":["CAP_CHOWN","CAP_SYS_RESOURCE"],"ambient":["CAP_SYS_RESOURCE"]},` +
+				`"oomScoreAdj":-999,"x":1}}`,
 			want: `{"ociVersion":"1.0.2","process":{"capabilities":{"ambient":[],"bounding":["CAP_CHOWN"]},"oomScoreAdj":0,"x":1}}`,
 		},
 		{
