@@ -46,7 +46,7 @@ func memory() uint64 {
 	if err := unix.Sysinfo(&info); err != nil {
 		return 0
 	}
-	return uint64(info.Totalram) * uint64(info.Unit)
+	return info.Totalram * uint64(info.Unit)
 }
 
 // environment is that of the go command. The flags equal those of the rest of the repository, so that the build cache
