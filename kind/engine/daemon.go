@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 const (
@@ -43,7 +44,10 @@ func startedBefore() bool {
 // startDaemon runs dockerd in a session of its own, so that it outlives us and our terminal, and returns when it
 // answers. What a killed dockerd left, pid files and a containerd that still runs, is taken over.
 func startDaemon(ctx context.Context, flags []string) error {
-	// One that still runs is ours and does not answer, see decide.
+	answers, err := giveTime(ctx)
+	if err != nil || answers {
+		return err
+	}
 	if err := stopDaemon(ctx); err != nil {
 		return err
 	}
@@ -117,6 +121,20 @@ func lookIn(path, program string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%s is in none of %s", program, path)
+}
+
+// giveTime waits for a dockerd that runs, and is ours, see decide: it may be starting, or the machine may be busy.
+// Stopping it would stop every container of every testbed.
+func giveTime(ctx context.Context) (answers bool, err error) {
+	pid, err := process(pidFile, "dockerd")
+	if err != nil || pid == 0 {
+		return false, err
+	}
+	progress.Note(ctx, "waited for dockerd, process %d", pid)
+	if waitForAnswer(ctx, nil) == nil {
+		return true, nil
+	}
+	return false, ctx.Err()
 }
 
 // waitForAnswer polls until the engine answers; it fails at once when dockerd has exited.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/gardener-extensions/registry-cache/kind/debian"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
@@ -101,14 +102,14 @@ func install(ctx context.Context, packages []string) error {
 // carryOut installs and starts the engine and returns when it answers.
 func carryOut(ctx context.Context, p plan) error {
 	if len(p.install) > 0 {
-		progress.Note(ctx, "installed %v", p.install)
+		progress.Note(ctx, "installed %s", strings.Join(p.install, ", "))
 		if err := install(ctx, p.install); err != nil {
 			return err
 		}
 	}
 	flags := daemonFlags(p.shim)
 	if p.shim {
-		progress.Note(ctx, "runc shim: the host lacks %v", p.lacking)
+		progress.Note(ctx, "runc shim: the host lacks %s", strings.Join(p.lacking, ", "))
 		if err := buildShim(ctx); err != nil {
 			return err
 		}

@@ -12,8 +12,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// probeTimeout bounds one question to the engine.
-const probeTimeout = 4 * time.Second
+// probeTimeout bounds one question to the engine. One on a busy machine takes seconds to answer; the person who has none
+// is to know in less than 10 s.
+const probeTimeout = 8 * time.Second
 
 // managedLabel marks, in the engine's own description, an engine that Ensure started.
 const managedLabel = "registry-cache.testbed=managed"
