@@ -2,9 +2,13 @@ package kind
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics"
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
 
 // Diagnose writes what an engineer needs after a failure below dir: journals, hosts.toml and unit states of the nodes,
@@ -15,7 +19,7 @@ func (t *Testbed) Diagnose(ctx context.Context, dir string) error {
 }
 
 func (t *Testbed) evidence() []diagnostics.Source {
-	var sources []diagnostics.Source
+	sources := []diagnostics.Source{diagnostics.Text("versions.txt", t.versions())}
 	for name, c := range map[string]*cluster.Cluster{"seed": t.seed, "shoot": t.shoot} {
 		if c == nil {
 			continue
@@ -29,4 +33,16 @@ func (t *Testbed) evidence() []diagnostics.Source {
 		sources = append(sources, diagnostics.Upstream(registry))
 	}
 	return sources
+}
+
+// versions names what the testbed is made of.
+func (t *Testbed) versions() string {
+	text := fmt.Sprintf("gardener %s\nnode image %s\n", gardener.Version, t.nodeImage)
+	if t.engine != nil {
+		text += fmt.Sprintf("docker %s (API %s, cgroup v%d)\n", t.engine.Version, t.engine.APIVersion, t.engine.CgroupVersion)
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.images)) {
+		text += fmt.Sprintf("%s\n", t.images[name].Ref)
+	}
+	return text
 }

@@ -54,13 +54,10 @@ func (t *Testbed) removeAll(ctx context.Context) error {
 	return failed
 }
 
-// removeState removes the folder and then the lock beside it.
+// removeState removes the folder. The empty lock file beside it stays: whoever waits to open it must find the same one.
 func (t *Testbed) removeState() error {
 	if err := os.RemoveAll(string(t.state)); err != nil {
 		return fmt.Errorf("remove the state of the testbed: %w", err)
-	}
-	if err := os.Remove(t.state.lockPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove the lock of the testbed: %w", err)
 	}
 	return nil
 }

@@ -1,11 +1,11 @@
 package kind
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -106,14 +106,20 @@ func loadImages(ctx context.Context, nodes []*cluster.Node, wanted []image.Built
 				return nil
 			}
 			progress.Note(ctx, "%d on %s", len(missing), node.Name())
-			var archive bytes.Buffer
-			if err := image.WriteArchive(&archive, missing...); err != nil {
-				return fmt.Errorf("pack the images for %s: %w", node.Name(), err)
-			}
-			return node.LoadImage(ctx, &archive)
+			packed := archive(missing)
+			defer packed.Close()
+			return node.LoadImage(ctx, packed)
 		})
 	}
 	return group.Wait()
+}
+
+// archive packs images while it is read, since several nodes read hundreds of megabytes at once. Closing the reader early
+// ends the packing.
+func archive(built []image.Built) io.ReadCloser {
+	reader, writer := io.Pipe()
+	go func() { _ = writer.CloseWithError(image.WriteArchive(writer, built...)) }()
+	return reader
 }
 
 // missingImages are those of wanted whose reference is not among the present ones.

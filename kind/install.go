@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 
+	"github.com/gardener-extensions/registry-cache/charts"
+	"github.com/gardener-extensions/registry-cache/examples"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
@@ -17,12 +18,6 @@ import (
 
 // extensionName is the name of the extension's ControllerInstallation and chart.
 const extensionName = "registry-cache"
-
-// Where the extension's installation lies in the repository.
-const (
-	chartDirectory   = "charts/registry-cache-extension"
-	registrationFile = "examples/controller-registration.yaml"
-)
 
 // installGardener installs what Gardener brings into both clusters, and the extension as gardenlet does.
 func (t *Testbed) installGardener(ctx context.Context) error {
@@ -34,7 +29,7 @@ func (t *Testbed) installGardener(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect to the shoot: %w", err)
 	}
-	registration, err := readRegistration(t.root)
+	registration, err := examples.ControllerRegistration()
 	if err != nil {
 		return err
 	}
@@ -83,7 +78,7 @@ func (t *Testbed) installExtension(ctx context.Context, seed kubernetes.Interfac
 	extension := gardener.Extension{
 		Name:         extensionName,
 		Registration: registration,
-		Chart:        os.DirFS(filepath.Join(t.root, chartDirectory)),
+		Chart:        charts.Extension(),
 		Values:       chartValues(t.images[imageExtension], t.images[imageCache]),
 	}
 	if err := extension.Deploy(ctx, seed); err != nil {
@@ -97,8 +92,8 @@ func chartValues(extension, cache image.Built) map[string]any {
 	return map[string]any{
 		"image": map[string]any{"ref": extension.Ref},
 		"imageVectorOverwrite": map[string]any{"images": []any{
-			map[string]any{"name": "registry-cache", "ref": cache.Ref},
-			map[string]any{"name": "registry-cleaner", "ref": cache.Ref},
+			map[string]any{"name": charts.ImageRegistryCache, "ref": cache.Ref},
+			map[string]any{"name": charts.ImageRegistryCleaner, "ref": cache.Ref},
 		}},
 	}
 }

@@ -151,22 +151,27 @@ func (t *Testbed) clusterConfig(name string, workers int, kubeconfig string) clu
 	}
 }
 
-// startUpstreams starts one registry for each of the testbed's upstream hosts, one after another: that takes a second.
+// startUpstreams starts one registry for each of the testbed's upstream hosts.
 func (t *Testbed) startUpstreams(ctx context.Context) error {
-	t.upstreams = map[string]*upstream.Registry{}
-	for _, host := range upstream.Hosts(t.prefix) {
-		registry, err := upstream.Start(ctx, upstream.Options{
+	hosts := upstream.Hosts(t.prefix)
+	options := make([]upstream.Options, 0, len(hosts))
+	for _, host := range hosts {
+		options = append(options, upstream.Options{
 			Prefix:    t.prefix,
 			Host:      host,
 			Network:   cluster.NetworkName,
 			Authority: t.authority,
 			Image:     t.images[upstream.Binary().Name],
 		})
-		if err != nil {
-			return fmt.Errorf("upstream %s: %w", host, err)
-		}
-		t.upstreams[host] = registry
-		progress.Note(ctx, "%s", host)
+	}
+	started, err := upstream.StartAll(ctx, options...)
+	if err != nil {
+		return err
+	}
+	t.upstreams = map[string]*upstream.Registry{}
+	for _, registry := range started {
+		t.upstreams[registry.Host()] = registry
+		progress.Note(ctx, "%s", registry.Host())
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ type clients struct {
 func connect(config *rest.Config) (clients, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = 15 * time.Second
+	config.WarningHandler = rest.NoWarnings{}
 	config.QPS, config.Burst = 100, 200
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {

@@ -38,7 +38,7 @@ func (b builder) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.progress.Step(ctx, "node image", func(ctx context.Context) error {
+	return b.progress.Step(ctx, "load into the engine", func(ctx context.Context) error {
 		progress.Note(ctx, "%s", b.plan.ref)
 		return b.node(ctx, built, base, store)
 	})
