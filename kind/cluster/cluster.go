@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -31,6 +32,8 @@ type Cluster struct {
 	rest     *rest.Config
 	client   client.Client
 	internal []byte
+	// podNetwork is held while routes are compared and changed: machines may join at the same time.
+	podNetwork sync.Mutex
 }
 
 // ErrAbsent says that no container of the cluster exists.

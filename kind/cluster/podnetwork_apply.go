@@ -17,6 +17,8 @@ const podCIDRTimeout = 60 * time.Second
 // applyPodNetwork makes each node's CNI configuration and routes those of the ranges that the nodes have now. A node
 // that has joined again may have another range than before.
 func (c *Cluster) applyPodNetwork(ctx context.Context) error {
+	c.podNetwork.Lock()
+	defer c.podNetwork.Unlock()
 	all, err := c.addresses(ctx)
 	if err != nil {
 		return err
