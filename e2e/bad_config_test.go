@@ -33,10 +33,10 @@ var badConfigs = []struct{ name, caches, field string }{
 
 // badConfig proves that a bad configuration is refused as a whole, with a message that says where it is bad.
 func badConfig() features.Feature {
-	var deployed *timeline.Recording
+	var resources *timeline.Recording
 	steps := []step{{"the extension is disabled", func(ctx context.Context, p *proof) {
 		p.Reconcile(ctx)
-		deployed = p.Record(ctx, suite.seed, resourcesv1alpha1.SchemeGroupVersion.WithResource("managedresources"), shootNamespace)
+		resources = p.Record(ctx, suite.seed, resourcesv1alpha1.SchemeGroupVersion.WithResource("managedresources"), shootNamespace)
 	}}}
 	for _, bad := range badConfigs {
 		steps = append(steps, step{bad.name, func(ctx context.Context, p *proof) {
@@ -45,10 +45,11 @@ func badConfig() features.Feature {
 			if !strings.Contains(message, bad.field) {
 				p.Fatalf("lastError does not name the field %s: %s", bad.field, message)
 			}
-			proveNothingDeployed(ctx, p, deployed)
+			proveNothingDeployed(ctx, p)
 		}})
 	}
 	steps = append(steps, step{"a good config recovers", func(ctx context.Context, p *proof) {
+		proveNeverMade(ctx, p, resources)
 		p.Evidence("%d bad configs: Error with field path, nothing deployed", len(badConfigs))
 		cached(alpha, beta)(ctx, p)
 		p.Evidence("a good config recovers")
@@ -87,27 +88,27 @@ func refused(ctx context.Context, p *proof, config []byte) (message string) {
 	return message
 }
 
-// proveNothingDeployed proves that since the recording began the extension made no ManagedResource, and that the shoot has
-// no cache.
-func proveNothingDeployed(ctx context.Context, p *proof, deployed *timeline.Recording) {
+// proveNothingDeployed proves that the shoot has no cache.
+func proveNothingDeployed(ctx context.Context, p *proof) {
 	p.Helper()
-	events, err := deployed.Events()
-	p.Check(err)
-	for _, name := range []string{cachesManagedResource, cleanerManagedResource} {
-		if event, found := timeline.First(events, timeline.Named(name)); found {
-			p.Errorf("ManagedResource %s was made: %s", name, event.Type)
-		}
-	}
 	if services := p.Services(ctx); len(services) != 0 {
-		p.Errorf("the shoot has Services of caches: %v", services)
+		p.Fatalf("the shoot has Services of caches: %v", services)
 	}
 	sets := &appsv1.StatefulSetList{}
 	p.Check(suite.shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}))
 	if len(sets.Items) != 0 {
-		p.Errorf("the shoot has %d StatefulSets of caches", len(sets.Items))
+		p.Fatalf("the shoot has %d StatefulSets of caches", len(sets.Items))
 	}
-	if p.Failed() {
-		p.FailNow()
+}
+
+// proveNeverMade proves that since the recording began the extension made no ManagedResource.
+func proveNeverMade(ctx context.Context, p *proof, resources *timeline.Recording) {
+	p.Helper()
+	events := raiseFence(ctx, p, resources, suite.seed, resourceFence(shootNamespace))
+	for _, name := range []string{cachesManagedResource, cleanerManagedResource} {
+		if event, found := timeline.First(events, timeline.Named(name)); found {
+			p.Fatalf("ManagedResource %s was made: %s", name, event.Type)
+		}
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package e2e proves the registry cache on real kind clusters, with sigs.k8s.io/e2e-framework: one behaviour a file.
+// Package e2e proves the registry cache on real kind clusters, with sigs.k8s.io/e2e-framework: one behavior a file.
 //
 // What a scenario claims rests on the upstream's access log, on the Kubernetes API and on the files of the nodes, never
 // on the wording of a log. Each scenario brings the shoot into its own starting state, so each can be run alone and on a

@@ -14,10 +14,9 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
 	"github.com/gardener-extensions/registry-cache/e2e/report"
+	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/image"
-	"github.com/gardener-extensions/registry-cache/kind/preflight"
 )
 
 const (
@@ -153,12 +152,12 @@ func (s *session) finish(ctx context.Context, code int) int {
 	fmt.Printf("results: %s, %s\n", filepath.Join(artifacts, report.JUnitFile), filepath.Join(artifacts, report.SummaryFile))
 	_ = report.PrintTotal(os.Stdout, &s.report)
 	switch {
-	case isEnvironment(s.report.SetupError):
-		return exitEnvironment
+	case s.report.SetupError != nil:
+		return program.ExitCode(s.report.SetupError)
 	case code != 0 || !s.report.Green():
-		return exitFailed
+		return program.ExitFailed
 	default:
-		return exitFine
+		return program.ExitFine
 	}
 }
 
@@ -180,13 +179,4 @@ func (s *session) skipTheRest(ctx context.Context) {
 				report.Scenario{Name: scenario.Name(), Result: report.Skipped, Reason: reason})
 		}
 	}
-}
-
-// isEnvironment tells whether the machine lacks something, as opposed to the code being wrong.
-func isEnvironment(err error) bool {
-	var (
-		missing  *engine.Missing
-		failures *preflight.Failures
-	)
-	return errors.As(err, &missing) || errors.As(err, &failures)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"regexp"
@@ -14,17 +15,12 @@ import (
 	"syscall"
 	"testing"
 
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/e2e-framework/pkg/env"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
-)
 
-// Exit codes, as every command of this repository uses them.
-const (
-	exitFine        = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitEnvironment = 3
+	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
 // artifacts is where the results go, below the folder in which the binary is started: the root of the repository.
@@ -65,8 +61,16 @@ func run(m *testing.M) int {
 	cfg, err := configuration()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
-		return exitUsage
+		return program.ExitUsage
 	}
+	if flag.Lookup("test.list").Value.String() != "" || cfg.DryRunMode() {
+		testenv = env.NewWithConfig(cfg)
+		return m.Run()
+	}
+	// What matters of the log of client-go and e2e-framework comes back as an error.
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A second signal ends the process at once.
@@ -75,17 +79,14 @@ func run(m *testing.M) int {
 	suite, err = newSession(os.Getenv("KEEP") != "")
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
-		return exitUsage
+		return program.ExitUsage
 	}
 	testenv, err = env.NewWithContext(ctx, cfg)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
-		return exitUsage
+		return program.ExitUsage
 	}
-	if !cfg.DryRunMode() {
-		testenv.Setup(suite.up).Finish(suite.down)
-	}
-	code := testenv.Run(m)
+	code := testenv.Setup(suite.up).Finish(suite.down).Run(m)
 	return suite.finish(ctx, code)
 }
 
