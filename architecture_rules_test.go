@@ -57,6 +57,8 @@ var rules = []struct {
 	{"file sizes", fileSizes},
 	{"no sleeping", noSleeping},
 	{"no leftovers", noLeftovers},
+	{"links", deadLinks},
+	{"make targets", unknownTargets},
 }
 
 func arrows(t tree) []string {

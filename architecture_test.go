@@ -64,6 +64,11 @@ func TestRulesFindViolations(t *testing.T) {
 		{rule: "no sleeping", name: "in a test", files: plant{"kind/x/a_test.go": "package x\nfunc f() { time.Sleep(1) }\n"}, want: "a_test.go:2"},
 		{rule: "no leftovers", name: "sound", files: plant{"docs/a.md": "the workflow of a framework is in ./network\n"}},
 		{rule: "no leftovers", name: "mark", files: plant{"docs/a.md": "fine\nTO" + "DO: write this\n"}, want: "docs/a.md:2"},
+		{rule: "links", name: "sound", files: plant{"docs/a.md": "# A b, c\n[x](../d/e.go) [y](#a-b-c) [z](https://x.test/y)", "d/e.go": doc}},
+		{rule: "links", name: "no such file", files: plant{"docs/a.md": "[x](b.md)"}, want: "no b.md"},
+		{rule: "links", name: "no such heading", files: plant{"docs/a.md": "[x](b.md#c)", "docs/b.md": "# D\n"}, want: "no b.md#c"},
+		{rule: "make targets", name: "sound", files: plant{"a.md": "`make test` makes sense", "Makefile": "test: unit\n"}},
+		{rule: "make targets", name: "unknown", files: plant{"a.md": "    $ make tests\n", "Makefile": "test: unit\n"}, want: "no make tests"},
 		{rule: "no leftovers", name: "machine path", files: plant{"Makefile": "cp /wor" + "k/main/x .\n"}, want: "Makefile:1"},
 	}
 	seen := map[string]bool{}

@@ -1,0 +1,82 @@
+package registrycache_test
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	markdownLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	makeTarget   = regexp.MustCompile("(?:`|\\$ )make ([a-z][a-z0-9-]*)")
+	notInAnchor  = regexp.MustCompile(`[^a-z0-9 _-]`)
+)
+
+// deadLinks finds links to files, and to headings of files, that are not there.
+func deadLinks(t tree) []string {
+	var problems []string
+	for _, f := range t {
+		if path.Ext(f.path) != ".md" {
+			continue
+		}
+		for _, match := range markdownLink.FindAllStringSubmatch(f.text, -1) {
+			if strings.Contains(match[1], "://") {
+				continue
+			}
+			name, anchor, _ := strings.Cut(match[1], "#")
+			target := f.path
+			if name != "" {
+				target = path.Join(f.dir(), name)
+			}
+			if !t.exists(target) || anchor != "" && !slices.Contains(t.anchors(target), anchor) {
+				problems = append(problems, fmt.Sprintf("%s: there is no %s", f.path, match[1]))
+			}
+		}
+	}
+	return problems
+}
+
+// unknownTargets finds make targets that the documentation names and the Makefile does not have.
+func unknownTargets(t tree) []string {
+	var problems []string
+	for _, f := range t {
+		if path.Ext(f.path) != ".md" {
+			continue
+		}
+		for _, match := range makeTarget.FindAllStringSubmatch(f.text, -1) {
+			if !strings.Contains("\n"+t.text("Makefile"), "\n"+match[1]+":") {
+				problems = append(problems, fmt.Sprintf("%s: there is no make %s", f.path, match[1]))
+			}
+		}
+	}
+	return problems
+}
+
+// exists says whether there is a file with this path, or a folder with one in it.
+func (t tree) exists(name string) bool {
+	return slices.ContainsFunc(t, func(f file) bool { return f.path == name || strings.HasPrefix(f.path, name+"/") })
+}
+
+// text returns the content of a file, "" if there is none.
+func (t tree) text(name string) string {
+	for _, f := range t {
+		if f.path == name {
+			return f.text
+		}
+	}
+	return ""
+}
+
+// anchors returns the anchors that GitHub makes of the headings of a Markdown file.
+func (t tree) anchors(name string) []string {
+	var anchors []string
+	for line := range strings.Lines(t.text(name)) {
+		if heading, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && strings.HasPrefix(line, "#") {
+			anchor := notInAnchor.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), "")
+			anchors = append(anchors, strings.ReplaceAll(anchor, " ", "-"))
+		}
+	}
+	return anchors
+}
