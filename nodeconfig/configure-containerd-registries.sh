@@ -178,7 +178,7 @@ main() {
   for i in "${!hosts[@]}"; do
     configure "${hosts[i]}" "${endpoints[i]}" "${upstream_urls[i]}" &
   done
-  wait
+  wait 2>/dev/null # bash reports jobs that systemd ends
   exit 0
 }
 

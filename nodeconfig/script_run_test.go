@@ -41,10 +41,11 @@ func newNode(t *testing.T) *node {
 
 // process is a running script.
 type process struct {
-	t     *testing.T
-	cmd   *exec.Cmd
-	lines chan string
-	log   []string
+	t      *testing.T
+	cmd    *exec.Cmd
+	writer *io.PipeWriter
+	lines  chan string
+	log    []string
 }
 
 func (n *node) start(t *testing.T, arguments ...string) *process {
@@ -56,9 +57,9 @@ func (n *node) start(t *testing.T, arguments ...string) *process {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	reader, writer := io.Pipe()
-	p := &process{t: t, cmd: exec.CommandContext(ctx, "bash", append([]string{script}, arguments...)...), lines: make(chan string, 1000)}
+	p := &process{t: t, writer: writer, cmd: exec.CommandContext(ctx, "bash", append([]string{script}, arguments...)...), lines: make(chan string, 1000)}
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = n.env, writer, writer
-	p.cmd.WaitDelay = time.Second // a child that outlives the script holds its output
+	p.cmd.WaitDelay = time.Second                                             // a child that outlives the script holds its output
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(os.Interrupt) } // the script takes its children along
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -99,7 +100,7 @@ func (p *process) expect(text string) {
 func (p *process) wait() string {
 	p.t.Helper()
 	err := p.cmd.Wait()
-	_ = p.cmd.Stderr.(io.Closer).Close()
+	_ = p.writer.Close()
 	for line := range p.lines {
 		p.log = append(p.log, line)
 	}
@@ -142,11 +143,11 @@ func (n *node) write(t *testing.T, upstream, content string) {
 // tool puts a stand-in for a command in front of PATH. It may call the real one as "$real".
 func (n *node) tool(t *testing.T, name, body string) {
 	t.Helper()
-	real, err := exec.LookPath(name)
+	path, err := exec.LookPath(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	content := "#!/bin/bash\nreal=" + real + "\n" + body + "\n"
+	content := "#!/bin/bash\nreal=" + path + "\n" + body + "\n"
 	if err := os.WriteFile(filepath.Join(n.tools, name), []byte(content), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -197,6 +198,7 @@ func newCache(t *testing.T, upstream string, handler http.HandlerFunc) *cache {
 		handler(w, r)
 	}))
 	t.Cleanup(server.Close)
+	t.Cleanup(server.CloseClientConnections) // runs first: a client that is left behind must not block the test
 	c.Registry = nodeconfig.Registry{Upstream: upstream, Endpoint: server.URL, UpstreamURL: "https://" + upstream}
 	return c
 }

@@ -1,17 +1,20 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-func newPauseCommand() *cobra.Command {
+func newPauseCommand(std program.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "pause",
 		Short: "Do nothing until SIGTERM, so that a pod stays ready after its init container has done the work",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			fmt.Fprintln(std.Err, "pausing until SIGTERM")
 			<-cmd.Context().Done()
 			return nil
 		},

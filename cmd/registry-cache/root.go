@@ -13,6 +13,6 @@ func newRootCommand(std program.Streams) *cobra.Command {
 		Args:  cobra.ArbitraryArgs,
 		RunE:  program.Verbs,
 	}
-	root.AddCommand(newServeCommand(std), newCleanCommand(std), newPauseCommand())
+	root.AddCommand(newServeCommand(std), newCleanCommand(std), newPauseCommand(std))
 	return root
 }

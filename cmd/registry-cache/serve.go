@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 
 	"github.com/gardener-extensions/registry-cache/cmd/registry-cache/registry"
@@ -21,11 +19,7 @@ func newServeCommand(std program.Streams) *cobra.Command {
 			if err != nil {
 				return program.Usage(err)
 			}
-			err = registry.Serve(cmd.Context(), config, std.Err)
-			if errors.As(err, new(*registry.StartError)) {
-				return program.Environment(err)
-			}
-			return err
+			return registry.Serve(cmd.Context(), config, std.Err)
 		},
 	}
 }

@@ -22,6 +22,9 @@ func (e *StartError) Error() string { return "cannot start the registry: " + e.c
 
 func (e *StartError) Unwrap() error { return e.cause }
 
+// EnvironmentError says that the surroundings are the cause: the same start may succeed later.
+func (e *StartError) EnvironmentError() {}
+
 // Serve runs the registry, and its debug server if http.debug.addr is set, until ctx is done. Then it takes no more
 // connections, lets running requests go on for http.draintimeout and saves the expiry times of what is cached; requests
 // that take longer are cut and reported as an error. Logs go to log.

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+)
+
+// syncBuffer is a log that is read while it is written.
+type syncBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
+// One test serves: distribution keeps its health checks and metrics in globals, so there is one registry per process.
+func TestServe(t *testing.T) {
+	remote := newUpstream(t)
+	image := remote.push(t, "v1")
+	cache := serve(t, remote.url)
+
+	cache.pull(t, image)
+	first := remote.blobRequests()
+	slices.Sort(first)
+	if gets := slices.DeleteFunc(slices.Clone(first), func(r string) bool { return !strings.HasPrefix(r, "GET ") }); len(gets) != layers+1 ||
+		len(slices.Compact(gets)) != layers+1 {
+		t.Fatalf("the first pull must fetch each of %d blobs once, the upstream saw %q", layers+1, first)
+	}
+	cache.awaitStored(t, layers+1)
+
+	cache.pull(t, image)
+	if second := remote.blobRequests(); len(second) != 0 {
+		t.Errorf("the second pull reached the upstream for blobs: %q", second)
+	}
+
+	if hits := cache.metric(t, `registry_proxy_hits_total{type="blob"}`); hits != "4" {
+		t.Errorf("the metrics count %s hits, want 4", hits)
+	}
+	if body, status := get(t.Context(), t, cache.debugURL+"/debug/health"); status != http.StatusOK {
+		t.Errorf("/debug/health answers %d: %s", status, body)
+	}
+	if _, status := get(t.Context(), t, cache.debugURL+"/debug/pprof/"); status != http.StatusNotFound {
+		t.Errorf("/debug/pprof/ answers %d: profiles are for nobody", status)
+	}
+
+	cache.pullsThatRunAreDrained(t, remote)
+	if code := <-cache.exit; code != program.ExitFine {
+		t.Errorf("exit code %d after the stop signal; the log:\n%s", code, cache.log)
+	}
+	state, err := os.ReadFile(filepath.Join(cache.storage, "scheduler-state.json"))
+	if err != nil || strings.Count(string(state), `"Key"`) < layers+1 {
+		t.Errorf("the expiry times are not saved at the stop: %v\n%s", err, state)
+	}
+	if exporter := os.Getenv("OTEL_TRACES_EXPORTER"); exporter != "none" {
+		t.Errorf("traces are sent to %q, where nobody listens", exporter)
+	}
+}
+
+// pullsThatRunAreDrained stops the cache while a node pulls: the pull gets all of its blob, and a new one gets none.
+func (s *served) pullsThatRunAreDrained(t *testing.T, remote *upstream) {
+	t.Helper()
+	gate := remote.holdNextBlob()
+	running := make(chan error, 1)
+	reference := parse(t, s.url, remote.push(t, "v2"))
+	go func() { running <- fetchConfig(reference) }()
+	<-gate.reached
+	s.stop()
+	s.eventually(t, "the cache takes no more connections", func(ctx context.Context) (bool, error) {
+		_, status := get(ctx, t, s.url+"/v2/")
+		return status == 0, nil
+	})
+	close(gate.open)
+	if err := <-running; err != nil {
+		t.Errorf("a pull that ran at the stop signal failed: %v; the log:\n%s", err, s.log)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	directory := t.TempDir()
+	write := func(file, content string) string {
+		file = filepath.Join(directory, file)
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	noDriver := write("driver.yml", "version: 0.1\nstorage: {s3: {bucket: x}}\nhttp: {addr: 127.0.0.1:0}\n")
+	noAddress := write("address.yml", "version: 0.1\nstorage: {inmemory: {}}\nhttp: {addr: 192.0.2.1:1}\n")
+	noUpstream := write("upstream.yml", "version: 0.1\nstorage: {inmemory: {}}\nproxy: {remoteurl: http://127.0.0.1:1}\n")
+
+	for name, test := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"no command":             {nil, program.ExitUsage, "name a command"},
+		"unknown command":        {[]string{"server"}, program.ExitUsage, `unknown command "server"`},
+		"help":                   {[]string{"--help"}, program.ExitFine, "clean"},
+		"serve without config":   {[]string{"serve"}, program.ExitUsage, "serve CONFIG"},
+		"serve, no such config":  {[]string{"serve", filepath.Join(directory, "nope")}, program.ExitUsage, "nope"},
+		"serve, broken config":   {[]string{"serve", write("broken.yml", "version: 0.1\nhttp: [")}, program.ExitUsage, "cannot parse the configuration"},
+		"serve, unknown driver":  {[]string{"serve", noDriver}, program.ExitEnvironment, "s3"},
+		"serve, address":         {[]string{"serve", noAddress}, program.ExitEnvironment, "192.0.2.1:1"},
+		"serve, upstream is off": {[]string{"serve", noUpstream}, program.ExitEnvironment, "127.0.0.1:1"},
+		"clean nothing":          {[]string{"clean"}, program.ExitUsage, "nothing to clean"},
+		"clean a path":           {[]string{"clean", "--upstream=../x"}, program.ExitUsage, `"../x"`},
+		"clean with argument":    {[]string{"clean", "--remove-unit", "x"}, program.ExitUsage, "clean"},
+		"clean, unknown flag":    {[]string{"clean", "--all"}, program.ExitUsage, "--all"},
+		"clean, no root":         {[]string{"clean", "--remove-unit", "--root", filepath.Join(directory, "nope")}, program.ExitEnvironment, "--root"},
+		"clean, no systemd":      {[]string{"clean", "--remove-unit", "--root", directory}, program.ExitEnvironment, "run/systemd/private"},
+		"pause with argument":    {[]string{"pause", "x"}, program.ExitUsage, "pause"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := &syncBuffer{}
+			if code := runCommand(t.Context(), log, test.args...); code != test.code {
+				t.Errorf("exit code %d, want %d:\n%s", code, test.code, log)
+			}
+			if !strings.Contains(log.String(), test.want) {
+				t.Errorf("the message does not say %q:\n%s", test.want, log)
+			}
+		})
+	}
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+)
+
+// asCommand in the environment makes the test binary be the command itself.
+const asCommand = "REGISTRY_CACHE_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// child is the command as a process of its own.
+type child struct {
+	cmd *exec.Cmd
+	log *bufio.Scanner
+}
+
+func startChild(t *testing.T, args ...string) *child {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return &child{cmd: cmd, log: bufio.NewScanner(log)}
+}
+
+func (c *child) expect(t *testing.T, text string) {
+	t.Helper()
+	var log []string
+	for c.log.Scan() {
+		if log = append(log, c.log.Text()); strings.Contains(c.log.Text(), text) {
+			return
+		}
+	}
+	t.Fatalf("it never logs %q:\n%s", text, strings.Join(log, "\n"))
+}
+
+// terminate sends SIGTERM and returns the exit code and how long the end took.
+func (c *child) terminate(t *testing.T) (code int, took time.Duration, log string) {
+	t.Helper()
+	start := time.Now()
+	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for c.log.Scan() {
+		lines = append(lines, c.log.Text())
+	}
+	err := c.cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return c.cmd.ProcessState.ExitCode(), time.Since(start), strings.Join(lines, "\n")
+}
+
+func writeConfig(t *testing.T, content string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.yml")
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestSIGTERMEndsServeWhileTheUpstreamHangsAtTheStart(t *testing.T) {
+	asked := make(chan struct{}, 10)
+	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(hanging.Close)
+	t.Cleanup(hanging.CloseClientConnections)
+	c := startChild(t, "serve", writeConfig(t,
+		"version: 0.1\nstorage: {inmemory: {}}\nhttp: {addr: 127.0.0.1:0}\nproxy: {remoteurl: "+hanging.URL+"}\n"))
+	<-asked
+	if code, took, log := c.terminate(t); code != program.ExitFine || took > patience {
+		t.Errorf("exit code %d after %s:\n%s", code, took, log)
+	}
+}
+
+func TestSIGTERMCutsRequestsThatDoNotEnd(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "registry.sock")
+	c := startChild(t, "serve", writeConfig(t,
+		"version: 0.1\nstorage: {inmemory: {}}\nhttp: {net: unix, addr: "+socket+", draintimeout: 300ms}\n"))
+	c.expect(t, "listening on")
+	startUpload(t, socket)
+	code, took, log := c.terminate(t)
+	if code != program.ExitFailed || took > patience || !strings.Contains(log, "longer than the drain timeout of 300ms were cut") {
+		t.Errorf("exit code %d after %s:\n%s", code, took, log)
+	}
+}
+
+// startUpload returns when the registry reads a body that never comes.
+func startUpload(t *testing.T, socket string) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{
+		ExpectContinueTimeout: patience,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+	}}
+	response, err := client.Post("http://registry/v2/app/blobs/uploads/", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+
+	reading := make(chan struct{})
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got100Continue: func() { close(reading) }})
+	body, never := io.Pipe()
+	t.Cleanup(func() { _ = never.Close() })
+	request, err := http.NewRequestWithContext(ctx, http.MethodPatch, response.Header.Get("Location"), body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Expect", "100-continue")
+	go func() {
+		if response, err := client.Do(request); err == nil {
+			_ = response.Body.Close()
+		}
+	}()
+	<-reading
+}
+
+func TestSIGTERMEndsPause(t *testing.T) {
+	c := startChild(t, "pause")
+	c.expect(t, "pausing")
+	if code, took, log := c.terminate(t); code != program.ExitFine || took > patience {
+		t.Errorf("exit code %d after %s:\n%s", code, took, log)
+	}
+}
