@@ -2,11 +2,13 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -37,7 +39,7 @@ func Ensure(ctx context.Context, config Config) (*Cluster, error) {
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		reason = err.Error()
+		reason = summary(err)
 	}
 
 	if reason != absent {
@@ -55,6 +57,15 @@ func Ensure(ctx context.Context, config Config) (*Cluster, error) {
 	}
 	progress.Note(ctx, "%s ready", config.Name)
 	return c, nil
+}
+
+// summary is the error in a few words, for a progress line.
+func summary(err error) string {
+	var wait *notReady
+	if errors.As(err, &wait) {
+		return fmt.Sprintf("%s: not in %s", wait.what, wait.timeout)
+	}
+	return command.Tail(err.Error(), 1)
 }
 
 // complete brings everything that kind leaves out up to date and waits until the cluster can be used. It does the same

@@ -20,7 +20,21 @@ const (
 	usableTimeout = 2 * time.Minute
 )
 
-// await polls until problem returns nothing; its last answer becomes part of the error.
+// notReady is a wait that was in vain.
+type notReady struct {
+	what    string
+	timeout time.Duration
+	problem string // the last one
+	cause   error
+}
+
+func (e *notReady) Error() string {
+	return fmt.Sprintf("waiting up to %s for %s: %s: %v", e.timeout, e.what, e.problem, e.cause)
+}
+
+func (e *notReady) Unwrap() error { return e.cause }
+
+// await polls until problem returns nothing. The error is a *notReady.
 func await(ctx context.Context, what string, timeout time.Duration, problem func(ctx context.Context) string) error {
 	last := "not asked yet"
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, timeout, true, func(ctx context.Context) (bool, error) {
@@ -31,7 +45,7 @@ func await(ctx context.Context, what string, timeout time.Duration, problem func
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("waiting up to %s for %s: %s: %w", timeout, what, last, err)
+		return &notReady{what, timeout, last, err}
 	}
 	return nil
 }

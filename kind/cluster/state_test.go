@@ -1,8 +1,12 @@
 package cluster
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -91,4 +95,34 @@ func TestRollout(t *testing.T) {
 			t.Errorf("%s: no problem found", name)
 		}
 	}
+}
+
+func TestAwait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := 0
+		err := await(t.Context(), "the thing", time.Minute, func(context.Context) string {
+			if answers++; answers < 3 {
+				return "not yet"
+			}
+			return ""
+		})
+		if err != nil || answers != 3 {
+			t.Errorf("asked %d times: %v", answers, err)
+		}
+
+		err = await(t.Context(), "the thing", time.Minute, func(context.Context) string { return "connection refused" })
+		if err == nil || !strings.Contains(err.Error(), "waiting up to 1m0s for the thing: connection refused") {
+			t.Errorf("the error says too little: %v", err)
+		}
+		if got := summary(fmt.Errorf("on the way: %w", err)); got != "the thing: not in 1m0s" {
+			t.Errorf("summary is %q", got)
+		}
+
+		ctx, cancel := context.WithCancelCause(t.Context())
+		interrupted := errors.New("interrupt signal received")
+		cancel(interrupted)
+		if err := await(ctx, "the thing", time.Minute, func(context.Context) string { return "not yet" }); !errors.Is(err, interrupted) {
+			t.Errorf("the error does not tell why the context ended: %v", err)
+		}
+	})
 }
