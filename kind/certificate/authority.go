@@ -26,10 +26,10 @@ type Authority struct{ ca *secrets.Certificate }
 // Pair is a certificate and its private key, both in PEM.
 type Pair struct{ Certificate, Key []byte }
 
-// Ensure loads the authority from dir/ca.crt and dir/ca.key, or makes one when there is none,
-// when only one of the files is there (its creation was cut off), or when it ends within
-// 30 days. The folder is created if need be; the key file is readable by its owner only. Files
-// that cannot be read or do not belong together are an error and are left as they are.
+// Ensure loads the authority from dir/ca.crt and dir/ca.key, or makes one when there is none, when only one of the
+// files is there (its creation was cut off), or when it ends within 30 days. The folder is created if need be; the key
+// file is readable by its owner only. Files that cannot be read or do not belong together are an error and are left as
+// they are.
 func Ensure(dir string) (*Authority, error) {
 	authority, err := load(dir)
 	switch {

@@ -27,19 +27,18 @@ func ensure(t *testing.T, dir string) *Authority {
 
 func TestEnsure(t *testing.T) {
 	for _, tc := range []struct {
-		name    string
-		between func(t *testing.T, dir string)
-		same    bool
+		name  string
+		state func(t *testing.T, dir string)
+		same  bool
 	}{
-		{"kept", func(*testing.T, string) {}, true},
-		{"creation was cut off", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, certificateFile)) }, false},
-		{"about to end", func(t *testing.T, dir string) { store(t, dir, renewal-time.Hour) }, false},
-		{"not yet about to end", func(t *testing.T, dir string) { store(t, dir, renewal+time.Hour) }, true},
+		{"kept", func(t *testing.T, dir string) { ensure(t, dir) }, true},
+		{"creation was cut off", func(t *testing.T, dir string) { write(t, dir, map[string][]byte{keyFile: []byte("half")}) }, false},
+		{"about to end", func(t *testing.T, dir string) { write(t, dir, authorityFor(t, renewal-time.Hour)) }, false},
+		{"not yet about to end", func(t *testing.T, dir string) { write(t, dir, authorityFor(t, renewal+time.Hour)) }, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "state", "certificates")
-			ensure(t, dir)
-			tc.between(t, dir)
+			tc.state(t, dir)
 			before, _ := os.ReadFile(filepath.Join(dir, certificateFile))
 			second := ensure(t, dir)
 			if same := bytes.Equal(before, second.PEM()); same != tc.same {
@@ -70,14 +69,12 @@ func TestEnsureFiles(t *testing.T) {
 }
 
 func TestEnsureKeepsWhatItCannotRead(t *testing.T) {
-	for name, content := range map[string]string{"garbage": "x", "other key": string(otherKey(t))} {
+	good, other := authorityFor(t, time.Hour), authorityFor(t, time.Hour)
+	for name, content := range map[string]string{"garbage": "x", "other key": string(other[keyFile])} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			ensure(t, dir)
 			path := filepath.Join(dir, keyFile)
-			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			write(t, dir, map[string][]byte{certificateFile: good[certificateFile], keyFile: []byte(content)})
 			if _, err := Ensure(dir); err == nil || !strings.Contains(err.Error(), "remove "+dir) {
 				t.Errorf("error %v, want one that says what to do", err)
 			}
@@ -114,32 +111,23 @@ func TestServerIsTrusted(t *testing.T) {
 	}
 }
 
-func otherKey(t *testing.T) []byte {
-	t.Helper()
-	dir := t.TempDir()
-	ensure(t, dir)
-	key, err := os.ReadFile(filepath.Join(dir, keyFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
-func remove(t *testing.T, path string) {
-	t.Helper()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func store(t *testing.T, dir string, validity time.Duration) {
+// authorityFor returns the files of an authority that ends soon.
+func authorityFor(t *testing.T, validity time.Duration) map[string][]byte {
 	t.Helper()
 	config := secrets.CertificateSecretConfig{Name: "testbed", CommonName: "short", CertType: secrets.CACert, Validity: &validity}
 	ca, err := config.GenerateCertificate()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string][]byte{keyFile: ca.PrivateKeyPEM, certificateFile: ca.CertificatePEM} {
+	return map[string][]byte{keyFile: ca.PrivateKeyPEM, certificateFile: ca.CertificatePEM}
+}
+
+func write(t *testing.T, dir string, files map[string][]byte) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}

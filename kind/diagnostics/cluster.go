@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Cluster returns the evidence in one cluster: the objects that Gardener and the extension deal
-// with, events, and the logs of all pods. Secrets are listed without their data.
+// Cluster returns the evidence in one cluster: the objects that Gardener and the extension deal with, events, and the
+// logs of all pods. Secrets are listed without their data.
 func Cluster(name string, config *rest.Config) Source {
 	return cluster{name: name, connect: func() (clients, error) { return connect(config) }}
 }

@@ -22,20 +22,19 @@ const (
 
 // Source is one place that evidence comes from: a node, a cluster, an upstream.
 type Source interface {
-	// Name is the source's folder, for example "node/registry-cache-shoot-worker". Files of a
-	// source with an empty name stand beside the index.
+	// Name is the source's folder, for example "node/registry-cache-shoot-worker". Files of a source with an empty name
+	// stand beside the index.
 	Name() string
 	// Collect writes files and notes failures. It should return when ctx ends.
 	Collect(ctx context.Context, into *Folder)
 }
 
-// Collect writes the evidence of all sources below dir, each into the folder of its name, and
-// dir/index.md, which lists the files and everything that failed. Sources run concurrently;
-// one that takes over a minute is given up. What earlier runs left in the sources' folders is
-// removed first, other files in dir stay.
+// Collect writes the evidence of all sources below dir, each into the folder of its name, and dir/index.md, which lists
+// the files and everything that failed. Sources run concurrently; one that takes over a minute is given up. What
+// earlier runs left in the sources' folders is removed first, other files in dir stay.
 //
-// The error only says that parts are missing; it is for a message, not for a decision. It
-// joins what is in the index, and the failure to write the index itself.
+// The error only says that parts are missing; it is for a message, not for a decision. It joins what is in the index,
+// and the failure to write the index itself.
 func Collect(ctx context.Context, dir string, sources ...Source) error {
 	began := time.Now()
 	folders := make([]*Folder, len(sources))
@@ -65,8 +64,8 @@ func Collect(ctx context.Context, dir string, sources ...Source) error {
 	return errors.Join(errs...)
 }
 
-// collect runs one source. One that ignores the end of its context is left behind: its
-// folder is closed, so that what it still writes is dropped.
+// collect runs one source. One that ignores the end of its context is left behind: its folder is closed, so that what
+// it still writes is dropped.
 func collect(ctx context.Context, source Source, folder *Folder, timeout, grace time.Duration) {
 	began := time.Now()
 	defer func() { folder.close(time.Since(began)) }()

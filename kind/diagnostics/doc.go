@@ -1,7 +1,7 @@
-// Package diagnostics writes down what an engineer needs after a failure: journals, unit
-// states and registry configuration of nodes, objects, events and pod logs of clusters, the
-// output of upstreams; with an index that also says what could not be had.
+// Package diagnostics writes down what an engineer needs after a failure: journals, unit states and registry
+// configuration of nodes, objects, events and pod logs of clusters, the output of upstreams; with an index that also
+// says what could not be had.
 //
-// It reads only, decides nothing, and never makes a failure worse. It must not know what a
-// scenario tests: which nodes, clusters and upstreams there are is told by its caller.
+// It reads only, decides nothing, and never makes a failure worse. It must not know what a scenario tests: which nodes,
+// clusters and upstreams there are is told by its caller.
 package diagnostics

@@ -27,8 +27,8 @@ type file struct {
 	size int
 }
 
-// Write stores a file; name may have folders of its own. A file that cannot be stored is
-// noted as a failure. Empty content is stored too: that there was nothing is evidence.
+// Write stores a file; name may have folders of its own. A file that cannot be stored is noted as a failure. Empty
+// content is stored too: that there was nothing is evidence.
 func (f *Folder) Write(name string, content []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// render returns the index in Markdown: failures first, because they say what not to
-// look for, then the files of each source.
+// render returns the index in Markdown: failures first, because they say what not to look for, then the files of each
+// source.
 func render(title string, began time.Time, folders []*Folder) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "# Diagnostics: %s\n\nCollected %s.\n", title, began.UTC().Format(time.RFC3339))

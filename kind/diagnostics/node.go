@@ -12,8 +12,8 @@ type Executor interface {
 	Exec(ctx context.Context, argv ...string) (string, error)
 }
 
-// Node returns the evidence on one node: the journals of the units that matter for pulls, their
-// states, the registry configuration of containerd, and what runs.
+// Node returns the evidence on one node: the journals of the units that matter for pulls, their states, the registry
+// configuration of containerd, and what runs.
 func Node(n Executor) Source { return node{n} }
 
 type node struct{ Executor }

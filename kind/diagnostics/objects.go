@@ -63,8 +63,7 @@ func collectObjects(ctx context.Context, client dynamic.Interface, resource sche
 	into.Write(file, out.Bytes())
 }
 
-// presentable returns the object without noise, and without content if it is a Secret: of
-// that only the sizes are left.
+// presentable returns the object without noise, and without content if it is a Secret: of that only the sizes are left.
 func presentable(object unstructured.Unstructured) unstructured.Unstructured {
 	shown := *object.DeepCopy()
 	shown.SetManagedFields(nil)

@@ -42,8 +42,8 @@ type podLog struct {
 	previous        bool
 }
 
-// logsOf returns the logs that a pod has: of each container that has started, and of its
-// run before if it was restarted.
+// logsOf returns the logs that a pod has: of each container that has started, and of its run before if it was
+// restarted.
 func logsOf(pod corev1.Pod) []podLog {
 	logs := []podLog{}
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {

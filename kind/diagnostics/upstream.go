@@ -28,8 +28,7 @@ func (r registry) Collect(ctx context.Context, into *Folder) {
 	into.Write("messages.log", messages.Bytes())
 }
 
-// Text returns a source of one file beside the index that is already known, for example
-// Text("versions.txt", "…").
+// Text returns a source of one file beside the index that is already known, for example Text("versions.txt", "…").
 func Text(name, content string) Source { return text{name, content} }
 
 type text struct{ file, content string }

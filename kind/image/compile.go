@@ -44,9 +44,9 @@ func compile(ctx context.Context, dir string, bins []Binary) (map[target]string,
 	return executables, nil
 }
 
-// plan groups bins by linker flags: one go build compiles the packages that several
-// programs share once, and links the programs in parallel. Each group has a folder of its
-// own, so that the same package with other flags does not overwrite it.
+// plan groups bins by linker flags: one go build compiles the packages that several programs share once, and links the
+// programs in parallel. Each group has a folder of its own, so that the same package with other flags does not
+// overwrite it.
 func plan(dir string, bins []Binary) ([]invocation, error) {
 	var plan []invocation
 	for _, bin := range bins {
@@ -81,8 +81,8 @@ func (inv invocation) run(ctx context.Context) error {
 	return nil
 }
 
-// args leaves the state of the version control system out of the binaries: with it
-// every commit, also one of documentation, would make new images.
+// args leaves the state of the version control system out of the binaries: with it every commit, also one of
+// documentation, would make new images.
 func (inv invocation) args() []string {
 	ldflags := "-s -w"
 	if inv.ldflags != "" {

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// Registry is the host part of the references of all images built here. Nothing
-	// answers under this name: an image that was not loaded fails to be pulled.
+	// Registry is the host part of the references of all images built here. Nothing answers under this name: an image
+	// that was not loaded fails to be pulled.
 	Registry = "registry-cache.testbed"
 	// NonRoot is the user that an image runs as unless its Binary says otherwise.
 	NonRoot = "65532:65532"
@@ -25,11 +25,10 @@ const (
 
 // Binary describes one image that holds one static Go binary.
 type Binary struct {
-	// Name is the last part of the image's reference and, unless Path is set, the file
-	// name of the binary in the image: /<Name>.
+	// Name is the last part of the image's reference and, unless Path is set, the file name of the binary in the image:
+	// /<Name>.
 	Name string
-	// Package is the import path of a main package, of the main module or of one of
-	// its dependencies.
+	// Package is the import path of a main package, of the main module or of one of its dependencies.
 	Package string
 	// Ldflags are linker flags, for example -X assignments, added to "-s -w".
 	Ldflags string
@@ -51,21 +50,20 @@ type Binary struct {
 type Built struct {
 	// Name is the Name of the Binary.
 	Name string
-	// Ref is registry-cache.testbed/<name>:<first 12 hex digits of the image's digest>:
-	// the same content has the same reference, other content another one.
+	// Ref is registry-cache.testbed/<name>:<first 12 hex digits of the image's digest>: the same content has the same
+	// reference, other content another one.
 	Ref string
-	// Image reads the binary from the directory given to Build whenever a layer is
-	// read; it is valid as long as that directory is left alone.
+	// Image reads the binary from the directory given to Build whenever a layer is read; it is valid as long as that
+	// directory is left alone.
 	Image v1.Image
 	// Executable is the path of the binary on this machine.
 	Executable string
 }
 
-// Build compiles the packages of bins into dir and makes one image of each. It runs
-// one go build per distinct set of linker flags, in the current directory, which
-// must lie inside the main module. The images are the same, byte for byte, whenever
-// sources, Go version and bins are the same. Nothing is built when a Binary is
-// invalid; a failed go build is reported with its command line and output.
+// Build compiles the packages of bins into dir and makes one image of each. It runs one go build per distinct set of
+// linker flags, in the current directory, which must lie inside the main module. The images are the same, byte for
+// byte, whenever sources, Go version and bins are the same. Nothing is built when a Binary is invalid; a failed go
+// build is reported with its command line and output.
 func Build(ctx context.Context, dir string, bins ...Binary) ([]Built, error) {
 	for _, bin := range bins {
 		if err := bin.validate(); err != nil {
@@ -91,9 +89,9 @@ func Build(ctx context.Context, dir string, bins ...Binary) ([]Built, error) {
 	return built, nil
 }
 
-// WriteArchive writes the images as one archive in the format of docker save, which
-// "docker load" and "ctr images import" read. Layers are stored uncompressed: the
-// archive never leaves the machine, and compressing would take seconds per image.
+// WriteArchive writes the images as one archive in the format of docker save, which "docker load" and "ctr images
+// import" read. Layers are stored uncompressed: the archive never leaves the machine, and compressing would take
+// seconds per image.
 func WriteArchive(w io.Writer, built ...Built) error {
 	images := make(map[name.Reference]v1.Image, len(built))
 	for _, b := range built {

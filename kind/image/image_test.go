@@ -199,6 +199,11 @@ func TestPlanRunsOneBuildPerFlags(t *testing.T) {
 	if len(plan) != 2 || !slices.Equal(plan[0].pkgs, []string{"m/a", "m/b"}) || !slices.Equal(plan[1].pkgs, []string{"m/c", "m/a"}) {
 		t.Errorf("plan %+v", plan)
 	}
+	for i, want := range []string{"-s -w -X m.v=1", "-s -w"} {
+		if args := plan[i].args(); args[slices.Index(args, "-ldflags")+1] != want {
+			t.Errorf("arguments %q, want the linker flags %q", args, want)
+		}
+	}
 	if plan[0].dir == plan[1].dir {
 		t.Errorf("both builds write to %s", plan[0].dir)
 	}

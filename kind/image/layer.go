@@ -30,8 +30,8 @@ type Entry struct {
 	Source string
 }
 
-// NewLayer returns an uncompressed OCI layer of the entries, in the order given. Its
-// digest depends on the entries only: modification times are zero.
+// NewLayer returns an uncompressed OCI layer of the entries, in the order given. Its digest depends on the entries
+// only: modification times are zero.
 func NewLayer(entries ...Entry) (v1.Layer, error) {
 	l := &layer{entries: entries}
 	content, err := l.Uncompressed()
@@ -45,14 +45,13 @@ func NewLayer(entries ...Entry) (v1.Layer, error) {
 	return l, nil
 }
 
-// ociScratch is the empty image with OCI media types: Docker's have no name for a
-// layer that is not compressed and is pulled.
+// ociScratch is the empty image with OCI media types: Docker's have no name for a layer that is not compressed and is
+// pulled.
 func ociScratch() v1.Image {
 	return mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 }
 
-// layer is a v1.Layer that is written anew at each reading, so that an image of a
-// 100 MB binary takes no memory.
+// layer is a v1.Layer that is written anew at each reading, so that an image of a 100 MB binary takes no memory.
 type layer struct {
 	entries []Entry
 	digest  v1.Hash

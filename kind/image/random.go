@@ -13,10 +13,9 @@ const PausePackage = "github.com/gardener-extensions/registry-cache/kind/image/p
 // Pause is the Binary to give to Build for the first argument of Random.
 func Pause() Binary { return Binary{Name: "pause", Package: PausePackage} }
 
-// Random returns an image that a pod can run and whose blobs exist nowhere else: layers
-// layers of size bytes of random content each, and one small layer with the program of
-// pause, made unique by a random file beside it. Pulling it from nothing fetches layers+2 blobs
-// (see Blobs). layers may be 0; size is of the content, to which tar adds a few KiB.
+// Random returns an image that a pod can run and whose blobs exist nowhere else: layers layers of size bytes of random
+// content each, and one small layer with the program of pause, made unique by a random file beside it. Pulling it from
+// nothing fetches layers+2 blobs (see Blobs). layers may be 0; size is of the content, to which tar adds a few KiB.
 func Random(pause Built, layers int, size int64) (v1.Image, error) {
 	program, err := NewLayer(
 		Entry{Path: "/pause", Mode: 0o755, Source: pause.Executable},
@@ -36,8 +35,8 @@ func Random(pause Built, layers int, size int64) (v1.Image, error) {
 	return withConfig(Binary{Name: "pause", Path: "/pause"}, all)
 }
 
-// Blobs returns the digests that a pull of the image from nothing fetches as blobs: its
-// config and each distinct layer, not the manifest.
+// Blobs returns the digests that a pull of the image from nothing fetches as blobs: its config and each distinct layer,
+// not the manifest.
 func Blobs(img v1.Image) ([]v1.Hash, error) {
 	manifest, err := img.Manifest()
 	if err != nil {

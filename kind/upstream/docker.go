@@ -15,9 +15,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
-// setUp makes testcontainers-go fit for a machine without a registry and for a program whose
-// output is read by people: no reaper container, whose image cannot be pulled (containers
-// are found and removed by label instead), and no log lines. It reads the variable once.
+// setUp makes testcontainers-go fit for a machine without a registry and for a program whose output is read by people:
+// no reaper container, whose image cannot be pulled (containers are found and removed by label instead), and no log
+// lines. It reads the variable once.
 var setUp = sync.OnceFunc(func() {
 	_ = os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true")
 	log.SetDefault(log.NewNoopLogger())

@@ -45,8 +45,8 @@ func TestInContainers(t *testing.T) {
 	}
 }
 
-// engine skips the test when no engine answers; it returns options whose network is there, and
-// removes everything afterwards.
+// engine skips the test when no engine answers; it returns options whose network is there, and removes everything
+// afterwards.
 func engine(t *testing.T) (client.APIClient, func(host string) Options) {
 	t.Helper()
 	docker, err := connect()

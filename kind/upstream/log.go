@@ -16,13 +16,11 @@ import (
 // logTimeout bounds the wait for answers that were still under way when the log was read.
 const logTimeout = 30 * time.Second
 
-// Log returns the access log since the upstream was started, complete up to now: every
-// request that had arrived before the call is in it, once its answer has ended, for which Log
-// waits up to 30 s.
+// Log returns the access log since the upstream was started, complete up to now: every request that had arrived before
+// the call is in it, once its answer has ended, for which Log waits up to 30 s.
 //
-// An engine passes on what a container prints with some delay, and a client has a whole
-// answer before the server has recorded it. Log therefore asks the server to settle and reads
-// until it sees the record of that very request.
+// An engine passes on what a container prints with some delay, and a client has a whole answer before the server has
+// recorded it. Log therefore asks the server to settle and reads until it sees the record of that very request.
 func (r *Registry) Log(ctx context.Context) (accesslog.Records, error) {
 	ctx, cancel := context.WithTimeout(ctx, logTimeout)
 	defer cancel()
@@ -48,8 +46,8 @@ func (r *Registry) Log(ctx context.Context) (accesslog.Records, error) {
 	return records, nil
 }
 
-// Output copies what the container has printed so far: the access log to stdout, everything
-// else to stderr. Unlike Log it also works when the upstream no longer runs.
+// Output copies what the container has printed so far: the access log to stdout, everything else to stderr. Unlike Log
+// it also works when the upstream no longer runs.
 func (r *Registry) Output(ctx context.Context, stdout, stderr io.Writer) error {
 	stream, err := r.docker.ContainerLogs(ctx, r.id, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true})
 	if err != nil {

@@ -23,10 +23,9 @@ const (
 	configLabel = Label + ".config"   // what the container was made from
 )
 
-// Hosts returns the host names of a testbed's upstreams: alpha.upstream.test, beta.upstream.test
-// and gamma.upstream.test for the default prefix. All testbeds share Docker's network of kind;
-// those with another prefix have it in the names (alpha.<prefix>.upstream.test), so that each
-// reaches its own.
+// Hosts returns the host names of a testbed's upstreams: alpha.upstream.test, beta.upstream.test and
+// gamma.upstream.test for the default prefix. All testbeds share Docker's network of kind; those with another prefix
+// have it in the names (alpha.<prefix>.upstream.test), so that each reaches its own.
 func Hosts(prefix string) []string {
 	domain := "upstream.test"
 	if prefix != DefaultPrefix {
@@ -56,8 +55,8 @@ func Binary() image.Binary {
 type Options struct {
 	// Prefix of the testbed, a DNS label.
 	Prefix string
-	// Host is the name that nodes and caches reach it by, a DNS name; its first label
-	// becomes part of the container's name.
+	// Host is the name that nodes and caches reach it by, a DNS name; its first label becomes part of the container's
+	// name.
 	Host string
 	// Network is the name of an existing Docker network, usually "kind".
 	Network string

@@ -37,8 +37,8 @@ type Registry struct {
 // ErrNotRunning says that an upstream is not there, or does not run.
 var ErrNotRunning = errors.New("upstream registry is not running")
 
-// Find returns the running upstream of a testbed that has the host name. The error is an
-// ErrNotRunning when there is none.
+// Find returns the running upstream of a testbed that has the host name. The error is an ErrNotRunning when there is
+// none.
 func Find(ctx context.Context, prefix, host string) (*Registry, error) {
 	docker, err := connect()
 	if err != nil {
@@ -56,8 +56,7 @@ func List(ctx context.Context, prefix string) ([]*Registry, error) {
 	return list(ctx, docker, prefix, "")
 }
 
-// Remove removes all upstreams of a testbed with what was pushed to them. That there are none
-// is no error.
+// Remove removes all upstreams of a testbed with what was pushed to them. That there are none is no error.
 func Remove(ctx context.Context, prefix string) error {
 	found, err := List(ctx, prefix)
 	if err != nil {
@@ -89,8 +88,8 @@ func (r *Registry) Reference(repository, tag string) string {
 	return fmt.Sprintf("%s/%s:%s", r.host, repository, tag)
 }
 
-// Push stores an image and returns its digest. It goes through a port on localhost; the
-// access log knows the requests as AskerHarness.
+// Push stores an image and returns its digest. It goes through a port on localhost; the access log knows the requests
+// as AskerHarness.
 func (r *Registry) Push(ctx context.Context, repository, tag string, img v1.Image) (v1.Hash, error) {
 	ref, err := name.NewTag(r.localAddress(80)+"/"+repository+":"+tag, name.Insecure, name.StrictValidation)
 	if err != nil {
@@ -102,8 +101,8 @@ func (r *Registry) Push(ctx context.Context, repository, tag string, img v1.Imag
 	return img.Digest()
 }
 
-// LocalHTTPS is the address on this machine that the HTTPS port is published on; the
-// certificate is also valid for localhost.
+// LocalHTTPS is the address on this machine that the HTTPS port is published on; the certificate is also valid for
+// localhost.
 func (r *Registry) LocalHTTPS() string { return r.localAddress(443) }
 
 func (r *Registry) localAddress(port uint16) string {

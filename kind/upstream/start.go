@@ -28,9 +28,9 @@ const (
 	userAgent = "registry-cache-testbed/1"
 )
 
-// Start brings up one upstream and returns when it answers. A running one that was made from
-// the same options and answers is kept with everything that was pushed to it; otherwise it
-// is replaced by an empty one. When starting fails, or ctx ends, the new container is removed.
+// Start brings up one upstream and returns when it answers. A running one that was made from the same options and
+// answers is kept with everything that was pushed to it; otherwise it is replaced by an empty one. When starting fails,
+// or ctx ends, the new container is removed.
 func Start(ctx context.Context, o Options) (*Registry, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("start upstream: %w", err)
@@ -51,8 +51,8 @@ func Start(ctx context.Context, o Options) (*Registry, error) {
 	return find(ctx, docker, o.Prefix, o.Host)
 }
 
-// StartAll does what Start does for several upstreams at the same time and returns them in the
-// order of the options. It waits for all of them; those that did start stay when another fails.
+// StartAll does what Start does for several upstreams at the same time and returns them in the order of the options. It
+// waits for all of them; those that did start stay when another fails.
 func StartAll(ctx context.Context, options ...Options) ([]*Registry, error) {
 	started, errs := make([]*Registry, len(options)), make([]error, len(options))
 	var running sync.WaitGroup
@@ -109,8 +109,8 @@ func run(ctx context.Context, docker client.APIClient, o Options) error {
 	return errors.Join(fmt.Errorf("start container %s: %w", o.containerName(), err), removed)
 }
 
-// request describes the container. The key is readable by everybody inside it because Docker
-// copies files as root, and the registry does not run as root.
+// request describes the container. The key is readable by everybody inside it because Docker copies files as root, and
+// the registry does not run as root.
 func request(o Options, certificate, key []byte) testcontainers.ContainerRequest {
 	return testcontainers.ContainerRequest{
 		Image:          o.Image.Ref,
@@ -128,10 +128,9 @@ func request(o Options, certificate, key []byte) testcontainers.ContainerRequest
 	}
 }
 
-// answers waits until the API version check is answered on the port on localhost. testcontainers-go's
-// own HTTP strategy asks the gateway of the bridge instead when it believes that it runs in a
-// container itself (core.DefaultGatewayIP, for example where /.dockerenv exists); nothing is
-// published there.
+// answers waits until the API version check is answered on the port on localhost. testcontainers-go's own HTTP strategy
+// asks the gateway of the bridge instead when it believes that it runs in a container itself (core.DefaultGatewayIP,
+// for example where /.dockerenv exists); nothing is published there.
 func answers(ctx context.Context, target wait.StrategyTarget) error {
 	port, err := target.MappedPort(ctx, httpPort)
 	if err != nil {
@@ -148,8 +147,8 @@ func answers(ctx context.Context, target wait.StrategyTarget) error {
 	return nil
 }
 
-// restrict publishes the ports on localhost only and takes every privilege away. The log
-// driver is named because the access log is read back through the engine.
+// restrict publishes the ports on localhost only and takes every privilege away. The log driver is named because the
+// access log is read back through the engine.
 func restrict(host *container.HostConfig, name string) {
 	published := []network.PortBinding{{HostIP: netip.MustParseAddr("127.0.0.1")}}
 	host.NetworkMode = container.NetworkMode(name)

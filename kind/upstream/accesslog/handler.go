@@ -12,9 +12,9 @@ import (
 	"github.com/felixge/httpsnoop"
 )
 
-// SettlePath is answered by the log itself, once all requests that arrived before have
-// been answered and recorded, and is then recorded like any other. A reader that asks for it
-// with a query of its own and then finds that record has the whole log before it.
+// SettlePath is answered by the log itself, once all requests that arrived before have been answered and recorded, and
+// is then recorded like any other. A reader that asks for it with a query of its own and then finds that record has the
+// whole log before it.
 const SettlePath = "/-/settle"
 
 // Log records the requests to a registry.
@@ -30,8 +30,8 @@ func NewLog(out io.Writer) *Log {
 	return &Log{out: json.NewEncoder(out), running: map[chan struct{}]struct{}{}, now: time.Now}
 }
 
-// Handler records every request when next has answered it, also when next panics, which
-// is how net/http handlers cut a connection (http.ErrAbortHandler).
+// Handler records every request when next has answered it, also when next panics, which is how net/http handlers cut a
+// connection (http.ErrAbortHandler).
 func (l *Log) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == SettlePath {
@@ -82,8 +82,7 @@ func (l *Log) end(done chan struct{}) {
 	close(done)
 }
 
-// settle answers when the requests that are running now have ended, or with 503 when the
-// client no longer waits for it.
+// settle answers when the requests that are running now have ended, or with 503 when the client no longer waits for it.
 func (l *Log) settle(w http.ResponseWriter, r *http.Request) {
 	for _, done := range l.snapshot() {
 		select {

@@ -1,6 +1,7 @@
 package accesslog
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -66,8 +67,8 @@ func TestHandlerRecordsTheAnswer(t *testing.T) {
 
 func TestHandlerRecordsAnAbort(t *testing.T) {
 	server, log := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", "100")
 		_, _ = io.WriteString(w, "half")
+		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	})
 	answered := make(chan error, 1)
@@ -80,35 +81,33 @@ func TestHandlerRecordsAnAbort(t *testing.T) {
 	}
 }
 
-// TestSettleWaitsForRunningRequests: the record of settle comes after that of a slow request.
+// TestSettleWaitsForRunningRequests: settle does not answer 200 before a slow request has been recorded.
 func TestSettleWaitsForRunningRequests(t *testing.T) {
-	started, release := make(chan struct{}), make(chan struct{})
-	server, log := serve(t, func(http.ResponseWriter, *http.Request) { close(started); <-release })
-	go func() { _, _ = get(t.Context(), server.URL+"/v2/slow/manifests/v1") }()
+	var out bytes.Buffer
+	started, release, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	handler := NewLog(&out).Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(started); <-release }))
+	settle := func(ctx context.Context, mark string) int {
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, SettlePath+"?"+mark, nil).WithContext(ctx))
+		return answer.Code
+	}
+	go func() {
+		defer close(ended)
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/v2/slow/manifests/v1", nil))
+	}()
 	<-started
-
 	impatient, cancel := context.WithCancel(t.Context())
-	gaveUp := make(chan error, 1)
-	go func() { _, err := get(impatient, server.URL+SettlePath+"?impatient"); gaveUp <- err }()
 	cancel()
-	if err := <-gaveUp; err == nil {
-		t.Fatal("settle answered while a request was running")
+	if code := settle(impatient, "impatient"); code != http.StatusServiceUnavailable {
+		t.Errorf("settle answered %d while a request was running", code)
 	}
-
-	settled := make(chan int, 1)
-	go func() { code, _ := get(t.Context(), server.URL+SettlePath+"?patient"); settled <- code }()
 	close(release)
-	var order []string
-	for len(order) < 2 {
-		if record := next(t, log); record.Query != "impatient" {
-			order = append(order, record.Path)
-		}
-	}
-	go func() { _, _ = io.Copy(io.Discard, log.Buffered()) }()
-	if code := <-settled; code != http.StatusOK {
+	if code := settle(t.Context(), "patient"); code != http.StatusOK {
 		t.Errorf("settle answered %d", code)
 	}
-	if order[0] != "/v2/slow/manifests/v1" || order[1] != SettlePath {
-		t.Errorf("order of records %v", order)
+	<-ended
+	records, err := ReadUntil(&out, "patient")
+	if err != nil || len(records) != 1 || records[0].Repository != "slow" {
+		t.Errorf("records before the mark: %v, %v", records, err)
 	}
 }

@@ -7,10 +7,9 @@ import (
 	"io"
 )
 
-// ReadUntil reads records, one JSON object a line, until it has seen that of a request for
-// SettlePath with the query mark, and returns those before it without the other requests
-// for SettlePath. A line that is not a record, and an end before the mark, is an error: the
-// log is evidence, and a lost line would count as "nobody asked".
+// ReadUntil reads records, one JSON object a line, until it has seen that of a request for SettlePath with the query
+// mark, and returns those before it without the other requests for SettlePath. A line that is not a record, and an end
+// before the mark, is an error: the log is evidence, and a lost line would count as "nobody asked".
 func ReadUntil(r io.Reader, mark string) (Records, error) {
 	records := Records{}
 	lines := bufio.NewScanner(r)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Records is an access log, or a part of one, in the order in which answers ended. Its
-// methods return the part that fits and change nothing; they chain:
+// Records is an access log, or a part of one, in the order in which answers ended. Its methods return the part that
+// fits and change nothing; they chain:
 //
 //	log.Repository("shop/web").Blobs().Gets().By(AskerNode)
 type Records []Record

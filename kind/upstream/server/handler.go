@@ -14,12 +14,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// Middleware stands between the access log and the registry: what it does to an answer
-// is recorded as it went over the wire.
+// Middleware stands between the access log and the registry: what it does to an answer is recorded as it went over the
+// wire.
 type Middleware func(http.Handler) http.Handler
 
-// settings in distribution's own format. URLs in answers are relative because the registry
-// is reached under several names: its own, and a port on localhost for pushes.
+// settings in distribution's own format. URLs in answers are relative because the registry is reached under several
+// names: its own, and a port on localhost for pushes.
 const settings = `
 version: 0.1
 storage:
@@ -31,9 +31,8 @@ http:
   relativeurls: true
 `
 
-// NewHandler returns a registry that stores below the directory storage and writes an
-// accesslog.Record per request to log. The first middleware is the outermost one. The registry
-// stops its background work when ctx ends.
+// NewHandler returns a registry that stores below the directory storage and writes an accesslog.Record per request to
+// log. The first middleware is the outermost one. The registry stops its background work when ctx ends.
 func NewHandler(ctx context.Context, storage string, log io.Writer, middlewares ...Middleware) (_ http.Handler, err error) {
 	config, err := configuration.Parse(strings.NewReader(fmt.Sprintf(settings, storage)))
 	if err != nil {

@@ -29,8 +29,8 @@ type Config struct {
 // drain bounds how long a stop waits for running answers.
 const drain = 3 * time.Second
 
-// Run serves until ctx ends, then stops gracefully, or until a port cannot be served. It
-// writes one access record per request to log and nothing else.
+// Run serves until ctx ends, then stops gracefully, or until a port cannot be served. It writes one access record per
+// request to log and nothing else.
 func Run(ctx context.Context, config Config, log io.Writer) error {
 	logrus.SetLevel(logrus.WarnLevel) // of distribution, to stderr; it would log every request
 	handler, err := NewHandler(ctx, config.Storage, log)
