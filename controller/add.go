@@ -32,7 +32,7 @@ const (
 
 // Options are the settings of the controller.
 type Options struct {
-	// Controller are options for the controller itself; ReconciliationTimeout and RateLimiter are set when missing.
+	// Controller are options for the controller itself; ReconciliationTimeout is set when missing.
 	Controller controller.Options
 	// IgnoreOperationAnnotation lets the controller act on every change, not only on the ones that gardenlet announces.
 	IgnoreOperationAnnotation bool

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
@@ -149,6 +150,59 @@ func TestReconcileWaitsForTheCleanerToGo(t *testing.T) {
 	}
 	if slices.Contains(l.log, "apply extension-registry-cache") {
 		t.Errorf("the caches were changed: %v", l.log)
+	}
+}
+
+// TestReconcileRemovesTheCleanerFirst: it did its work, but is not gone yet.
+func TestReconcileRemovesTheCleanerFirst(t *testing.T) {
+	l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster())
+	l.finalizer = "test/stays"
+	err := l.reconcile(t)
+	if err == nil || !strings.Contains(err.Error(), cleanerName) {
+		t.Errorf("error = %v, want it to name %s", err, cleanerName)
+	}
+	if slices.Contains(l.log, "apply extension-registry-cache") {
+		t.Errorf("the caches were changed: %v", l.log)
+	}
+}
+
+// TestReconcileTrustsNoServiceOfBefore: the Service of a cache that was removed and comes back may still be deleted.
+func TestReconcileTrustsNoServiceOfBefore(t *testing.T) {
+	for name, test := range map[string]struct {
+		running []string
+		fails   bool
+	}{
+		"new cache":     {[]string{beta}, true},
+		"no new caches": {[]string{alpha, beta}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLandscape(t, newExtension([]string{alpha, beta}, test.running), cluster())
+			l.behind = true
+			err := l.reconcile(t)
+			if failed := err != nil && strings.Contains(err.Error(), "not reconciled"); failed != test.fails {
+				t.Errorf("error = %v", err)
+			}
+		})
+	}
+}
+
+func TestReconcileWritesTheCaches(t *testing.T) {
+	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
+	if err := l.reconcile(t); err != nil {
+		t.Fatal(err)
+	}
+	mr, err := l.actuator.managedResource(t.Context(), namespace, cachesName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !ptr.Deref(mr.Spec.DeletePersistentVolumeClaims, false) {
+		t.Error("the volumes of removed caches would stay")
+	}
+	if ptr.Deref(mr.Spec.KeepObjects, true) || mr.Spec.Class != nil {
+		t.Errorf("keepObjects = %v, class = %v", mr.Spec.KeepObjects, mr.Spec.Class)
+	}
+	if got := mr.Labels["origin"]; got != "registry-cache" {
+		t.Errorf("origin = %q", got)
 	}
 }
 

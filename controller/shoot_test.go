@@ -44,7 +44,11 @@ type landscape struct {
 	unhealthy string
 	// applyError, when set, is why the stand-in applies no caches.
 	applyError string
-	nextIP     int
+	// finalizer, when set, keeps every ManagedResource that is written from now on in existence.
+	finalizer string
+	// behind says that the stand-in has not seen the latest generation.
+	behind bool
+	nextIP int
 }
 
 func newLandscape(t *testing.T, objects ...client.Object) *landscape {
@@ -105,6 +109,15 @@ func (l *landscape) written(ctx context.Context, c client.Client, obj client.Obj
 		return nil
 	}
 	l.log = append(l.log, "apply "+mr.Name)
+	if l.finalizer != "" {
+		mr.Finalizers = []string{l.finalizer}
+	}
+	if l.behind {
+		mr.Generation++
+	}
+	if err := c.Update(ctx, mr); err != nil {
+		return err
+	}
 	applied := gardencorev1beta1.Condition{Type: resourcesv1alpha1.ResourcesApplied, Status: gardencorev1beta1.ConditionTrue}
 	healthy := gardencorev1beta1.Condition{Type: resourcesv1alpha1.ResourcesHealthy, Status: gardencorev1beta1.ConditionTrue}
 	progressing := gardencorev1beta1.Condition{Type: resourcesv1alpha1.ResourcesProgressing, Status: gardencorev1beta1.ConditionFalse}
@@ -119,8 +132,10 @@ func (l *landscape) written(ctx context.Context, c client.Client, obj client.Obj
 		healthy.Status, healthy.Message = gardencorev1beta1.ConditionFalse, l.unhealthy
 	}
 	mr.Status = resourcesv1alpha1.ManagedResourceStatus{
-		ObservedGeneration: mr.Generation,
-		Conditions:         []gardencorev1beta1.Condition{applied, healthy, progressing},
+		Conditions: []gardencorev1beta1.Condition{applied, healthy, progressing},
+	}
+	if !l.behind {
+		mr.Status.ObservedGeneration = mr.Generation
 	}
 	return c.Status().Update(ctx, mr)
 }
