@@ -2,7 +2,7 @@
 
 package e2e
 
-// Names that others rely on (docs/design: "Names that others rely on"). They are written out here and not taken from the
+// Names that others rely on (docs/architecture.md). They are written out here and not taken from the
 // packages that define them, so that a scenario goes red when one of them changes.
 const (
 	alpha = "alpha.upstream.test"
