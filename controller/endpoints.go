@@ -35,7 +35,9 @@ func (a *Actuator) awaitEndpoints(
 	}
 	var caches []v1alpha3.RegistryCacheStatus
 	var pending error
-	err = wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.endpoints, true, func(ctx context.Context) (bool, error) {
+	// The requests have a time limit of their own. With the one of the poll, the last of them would fail on it, and what is
+	// missing would not be reported but "client rate limiter Wait returned an error: context deadline exceeded".
+	err = wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.endpoints, true, func(context.Context) (bool, error) {
 		caches, pending = a.endpoints(ctx, shoot, namespace, config, someNew)
 		return pending == nil, nil
 	})

@@ -84,7 +84,7 @@ func (a *Actuator) clean(ctx context.Context, namespace string, task cleaner.Tas
 // init container did the task.
 func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) error {
 	var unfinished error
-	err := wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.cleaned, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.cleaned, true, func(context.Context) (bool, error) {
 		mr, err := a.managedResource(ctx, namespace, cleanerName)
 		if err == nil {
 			err = errors.Join(health.CheckManagedResource(mr), health.CheckManagedResourceProgressing(mr))
