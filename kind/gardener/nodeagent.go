@@ -44,16 +44,17 @@ func (a NodeAgent) Install(ctx context.Context, node Node) error {
 	if err != nil {
 		return err
 	}
-	outdated, err := outdatedFiles(ctx, node, files)
+	present, err := readState(ctx, node, files)
 	if err != nil {
 		return fmt.Errorf("install gardener-node-agent on %s: %w", node.Name(), err)
 	}
+	outdated := present.outdated(files)
 	for _, file := range outdated {
 		if err := node.WriteFile(ctx, file.path, file.mode, file.data); err != nil {
 			return fmt.Errorf("install gardener-node-agent on %s: write %s: %w", node.Name(), file.path, err)
 		}
 	}
-	for _, argv := range startCommands(len(outdated) > 0) {
+	for _, argv := range startCommands(len(outdated) > 0, present.active) {
 		if _, err := node.Exec(ctx, argv...); err != nil {
 			return fmt.Errorf("start gardener-node-agent on %s: %w", node.Name(), err)
 		}
@@ -61,12 +62,17 @@ func (a NodeAgent) Install(ctx context.Context, node Node) error {
 	return nil
 }
 
-func startCommands(changed bool) [][]string {
+// startCommands returns what has to be run after the files are in place.
+func startCommands(changed, active bool) [][]string {
 	unit := nodeagentconfigv1alpha1.UnitName
-	if !changed {
+	switch {
+	case changed:
+		return [][]string{{"systemctl", "daemon-reload"}, {"systemctl", "enable", unit}, {"systemctl", "restart", unit}}
+	case !active:
 		return [][]string{{"systemctl", "enable", "--now", unit}}
+	default:
+		return nil
 	}
-	return [][]string{{"systemctl", "daemon-reload"}, {"systemctl", "enable", unit}, {"systemctl", "restart", unit}}
 }
 
 // nodeFile is a file that belongs to gardener-node-agent.
@@ -76,20 +82,38 @@ type nodeFile struct {
 	data []byte
 }
 
-// outdatedFiles returns the files whose content differs from what is on the node, or that are not there.
-func outdatedFiles(ctx context.Context, node Node, files []nodeFile) ([]nodeFile, error) {
-	// sha256sum exits with 1 if a file is missing; the files that are there are listed nevertheless.
-	argv := []string{"sh", "-c", `sha256sum -- "$@" 2>/dev/null || true`, "sh"}
+// nodeState is what is on a node before an installation.
+type nodeState struct {
+	// sums are lines of sha256sum for the files that are there.
+	sums []string
+	// active says that the unit is enabled and runs.
+	active bool
+}
+
+// readScript prints the checksums of the files in its arguments, without those that are missing, and then "active" if the
+// unit is. It is one script because a command on a node takes longer than all it does.
+const readScript = `unit=$1; shift
+sha256sum -- "$@" 2>/dev/null
+systemctl is-enabled --quiet "$unit" && systemctl is-active "$unit"
+true`
+
+func readState(ctx context.Context, node Node, files []nodeFile) (nodeState, error) {
+	argv := []string{"sh", "-c", readScript, "sh", nodeagentconfigv1alpha1.UnitName}
 	for _, file := range files {
 		argv = append(argv, file.path)
 	}
 	output, err := node.Exec(ctx, argv...)
 	if err != nil {
-		return nil, err
+		return nodeState{}, err
 	}
-	present := strings.Split(strings.TrimSpace(output), "\n")
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	return nodeState{sums: lines, active: lines[len(lines)-1] == "active"}, nil
+}
+
+// outdated returns the files whose content differs from what is on the node, or that are not there.
+func (s nodeState) outdated(files []nodeFile) []nodeFile {
 	return slices.DeleteFunc(files, func(file nodeFile) bool {
 		sum := sha256.Sum256(file.data)
-		return slices.Contains(present, hex.EncodeToString(sum[:])+"  "+file.path)
-	}), nil
+		return slices.Contains(s.sums, hex.EncodeToString(sum[:])+"  "+file.path)
+	})
 }

@@ -5,6 +5,9 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -26,6 +29,7 @@ var agent = NodeAgent{
 
 // fakeNode has files and answers to sha256sum; it records what else is run.
 type fakeNode struct {
+	active   bool
 	files    map[string][]byte
 	modes    map[string]fs.FileMode
 	commands []string
@@ -43,10 +47,13 @@ func (n *fakeNode) Exec(_ context.Context, argv ...string) (string, error) {
 		return "", nil
 	}
 	var sums strings.Builder
-	for _, path := range argv[4:] {
+	for _, path := range argv[5:] {
 		if data, ok := n.files[path]; ok {
 			fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(data), path)
 		}
+	}
+	if n.active {
+		sums.WriteString("active\n")
 	}
 	return sums.String(), nil
 }
@@ -66,7 +73,7 @@ func TestNodeAgentConfig(t *testing.T) {
 
 func TestNodeAgentInstall(t *testing.T) {
 	restarted := []string{"systemctl daemon-reload", "systemctl enable gardener-node-agent.service", "systemctl restart gardener-node-agent.service"}
-	kept := []string{"systemctl enable --now gardener-node-agent.service"}
+	started := []string{"systemctl enable --now gardener-node-agent.service"}
 
 	node := newFakeNode()
 	install := func(agent NodeAgent, want []string) {
@@ -96,7 +103,9 @@ func TestNodeAgentInstall(t *testing.T) {
 	}
 
 	clear(node.modes)
-	install(agent, kept)
+	install(agent, started)
+	node.active = true
+	install(agent, nil)
 	if len(node.modes) > 0 {
 		t.Errorf("the second installation wrote %v", node.modes)
 	}
@@ -124,6 +133,37 @@ func TestNodeAgentBadInput(t *testing.T) {
 			}
 			if len(node.files) > 0 {
 				t.Error("the node was changed nevertheless")
+			}
+		})
+	}
+}
+
+// TestReadScript runs the script in a real shell, with a systemctl that says what the test wants.
+func TestReadScript(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	present := write("a file", "content")
+	sum := fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte("content")), present)
+	for name, test := range map[string]struct{ systemctl, want string }{
+		"active":   {"[ $1 = is-enabled ] || echo active", sum + "active\n"},
+		"inactive": {"[ $1 = is-enabled ] || { echo inactive; exit 3; }", sum + "inactive\n"},
+		"disabled": {"exit 1", sum},
+	} {
+		t.Run(name, func(t *testing.T) {
+			write("systemctl", "#!/bin/sh\n"+test.systemctl+"\n")
+			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+			got, err := exec.CommandContext(t.Context(), "sh", "-c", readScript, "sh", "a.service", present, filepath.Join(dir, "missing")).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(got) != test.want {
+				t.Errorf("printed %q, want %q", got, test.want)
 			}
 		})
 	}

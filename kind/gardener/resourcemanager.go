@@ -74,20 +74,16 @@ func (r ResourceManager) Destroy(ctx context.Context, seed client.Client) error 
 }
 
 // ensureCertificate creates the certificate of the webhook server. No webhook is registered, but
-// gardener-resource-manager always starts the server and exits without a certificate.
+// gardener-resource-manager always starts the server and exits without a certificate. It is signed by itself, because
+// nobody ever connects.
 func (r ResourceManager) ensureCertificate(ctx context.Context, seed client.Client) error {
 	secret := r.certificate()
 	err := seed.Get(ctx, client.ObjectKeyFromObject(secret), &corev1.Secret{})
 	if err == nil || !apierrors.IsNotFound(err) {
 		return err
 	}
-	ca := &secrets.CertificateSecretConfig{Name: "ca-" + resourceManagerName, CommonName: resourceManagerName, CertType: secrets.CACert}
-	authority, err := ca.GenerateCertificate()
-	if err != nil {
-		return fmt.Errorf("generate a certificate authority for %s: %w", resourceManagerName, err)
-	}
 	server := &secrets.CertificateSecretConfig{
-		Name: resourceManagerName, CommonName: resourceManagerName, CertType: secrets.ServerCert, SigningCA: authority,
+		Name: resourceManagerName, CommonName: resourceManagerName, CertType: secrets.ServerCert,
 		DNSNames: []string{resourceManagerName, resourceManagerName + "." + r.Namespace + ".svc"},
 	}
 	certificate, err := server.GenerateCertificate()

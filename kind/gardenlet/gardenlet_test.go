@@ -11,6 +11,7 @@ import (
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	fakekubernetes "github.com/gardener/gardener/pkg/client/kubernetes/fake"
 	"github.com/gardener/gardener/pkg/extensions"
@@ -18,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -43,7 +45,10 @@ func testGardenlet(shootObjects ...client.Object) *Gardenlet {
 	clientSet := func(c client.Client) *fakekubernetes.ClientSetBuilder {
 		return fakekubernetes.NewClientSetBuilder().WithClient(c).WithVersion("1.36.2").WithRESTConfig(&rest.Config{})
 	}
-	podsByNode := func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }
+	podsByNode := func(o client.Object) []string {
+		pod, _ := o.(*corev1.Pod)
+		return []string{pod.Spec.NodeName}
+	}
 	return &Gardenlet{
 		Seed: clientSet(fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).Build()).Build(),
 		Shoot: clientSet(fake.NewClientBuilder().WithScheme(kubernetes.ShootScheme).WithObjects(shootObjects...).
@@ -158,6 +163,33 @@ func TestOperatingSystemConfigs(t *testing.T) {
 	}
 }
 
+func TestLeftManagedResourceFailsTheDeletion(t *testing.T) {
+	g := testGardenlet()
+	mine := &resourcesv1alpha1.ManagedResource{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "left-behind"},
+	}
+	seedClass := &resourcesv1alpha1.ManagedResource{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "of-the-seed"},
+		Spec:       resourcesv1alpha1.ManagedResourceSpec{Class: ptr.To("seed")},
+	}
+	for _, resource := range []client.Object{mine, seedClass} {
+		if err := g.Seed.Client().Create(t.Context(), resource); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wait := prepared(t, g, Shoot()).tasks().waitUntilShootManagedResourcesDeleted.Timeout(10 * time.Millisecond)
+	err := wait(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "left-behind") || strings.Contains(err.Error(), "of-the-seed") {
+		t.Errorf("error %v does not name the one ManagedResource that is left", err)
+	}
+	if err := g.Seed.Client().Delete(t.Context(), mine); err != nil {
+		t.Fatal(err)
+	}
+	if err := wait(t.Context()); err != nil {
+		t.Errorf("with nothing left: %v", err)
+	}
+}
+
 func TestRunRetries(t *testing.T) {
 	configurationProblem := v1beta1helper.NewErrorWithCodes(errors.New("bad config"), gardencorev1beta1.ErrorConfigurationProblem)
 	for name, test := range map[string]struct {
@@ -206,7 +238,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		return graph
 	})
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v does not tell that the context was cancelled", err)
+		t.Errorf("error %v does not tell that the context was canceled", err)
 	}
 }
 
@@ -252,15 +284,15 @@ func TestWorkers(t *testing.T) {
 	if err := flow.Sequential(steps.deployOperatingSystemConfig, steps.deployWorker, steps.waitUntilWorkerReady)(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	labelled := &corev1.Node{}
-	if err := shoot.Get(t.Context(), client.ObjectKey{Name: "worker"}, labelled); err != nil {
+	poolNode := &corev1.Node{}
+	if err := shoot.Get(t.Context(), client.ObjectKey{Name: "worker"}, poolNode); err != nil {
 		t.Fatal(err)
 	}
 	for label, want := range map[string]string{
 		"worker.gardener.cloud/pool":                            WorkerPool,
 		"worker.gardener.cloud/gardener-node-agent-secret-name": o.workers.secretName(),
 	} {
-		if got := labelled.Labels[label]; got != want || want == "" {
+		if got := poolNode.Labels[label]; got != want || want == "" {
 			t.Errorf("label %s is %q, want %q", label, got, want)
 		}
 	}
