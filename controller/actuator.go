@@ -35,6 +35,9 @@ type waits struct {
 	cleaned time.Duration
 	// deleted is how long one ManagedResource may take to go.
 	deleted time.Duration
+	// applied is how long gardener-resource-manager may go on reporting that it cannot apply the caches, which may be what
+	// it thought of an earlier state of them, before a reconciliation reports that and is retried.
+	applied time.Duration
 	// endpoints is how long the Services may take before a reconciliation reports an error and is retried.
 	endpoints time.Duration
 }
@@ -49,6 +52,7 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 			interval:  time.Second,
 			cleaned:   3 * time.Minute,
 			deleted:   2 * time.Minute,
+			applied:   3 * time.Second,
 			endpoints: 15 * time.Second,
 		},
 	}

@@ -7,35 +7,33 @@ import (
 
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 )
 
 func TestDelete(t *testing.T) {
-	caches := managedResource(cachesName)
 	for name, test := range map[string]struct {
 		running []string
 		shoot   []func(*gardencorev1beta1.Shoot)
-		before  []client.Object
+		before  []string
 		log     []string
 	}{
 		"disabled": {
 			running: []string{alpha, beta},
-			before:  []client.Object{caches},
+			before:  []string{cachesName},
 			log: []string{
 				"apply extension-registry-cleaner", "delete extension-registry-cleaner", "status []",
 				"delete extension-registry-cache",
 			},
 		},
 		"disabled before any cache had an endpoint": {
-			before: []client.Object{caches},
+			before: []string{cachesName},
 			log:    []string{"delete extension-registry-cache"},
 		},
 		"disabled when no cache was left": {
 			running: []string{},
-			before:  []client.Object{caches},
+			before:  []string{cachesName},
 			log: []string{
 				"apply extension-registry-cleaner", "delete extension-registry-cleaner", "status []",
 				"delete extension-registry-cache",
@@ -44,28 +42,30 @@ func TestDelete(t *testing.T) {
 		"shoot deleted": {
 			running: []string{alpha, beta},
 			shoot:   []func(*gardencorev1beta1.Shoot){deleting},
-			before:  []client.Object{caches},
+			before:  []string{cachesName},
 			log:     []string{"delete extension-registry-cache"},
 		},
 		"shoot deleted while the cleaner ran": {
 			running: []string{alpha, beta},
 			shoot:   []func(*gardencorev1beta1.Shoot){deleting},
-			before:  []client.Object{caches, managedResource(cleanerName)},
+			before:  []string{cachesName, cleanerName},
 			log:     []string{"delete extension-registry-cleaner", "delete extension-registry-cache"},
 		},
 		"disabled while the shoot sleeps": {
 			running: []string{alpha},
 			shoot:   []func(*gardencorev1beta1.Shoot){hibernated},
-			before:  []client.Object{caches},
+			before:  []string{cachesName},
 			log:     []string{"delete extension-registry-cache"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects := append(slices.Clone(test.before), newExtension([]string{alpha, beta}, test.running), cluster(test.shoot...))
-			for i := range objects {
-				objects[i] = objects[i].DeepCopyObject().(client.Object)
+			l := newLandscape(t, newExtension([]string{alpha, beta}, test.running), cluster(test.shoot...))
+			for _, name := range test.before {
+				if err := l.seed.Create(t.Context(), managedResource(name)); err != nil {
+					t.Fatal(err)
+				}
 			}
-			l := newLandscape(t, objects...)
+			l.log = nil
 			if err := l.delete(t); err != nil {
 				t.Fatal(err)
 			}
@@ -99,7 +99,10 @@ func TestDeleteCleansEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := objects[0].(*appsv1.DaemonSet)
+	set, ok := objects[0].(*appsv1.DaemonSet)
+	if !ok {
+		t.Fatalf("the cleaner is a %T", objects[0])
+	}
 	if args := set.Spec.Template.Spec.InitContainers[0].Args; !slices.Contains(args, "--remove-unit") {
 		t.Errorf("the cleaner runs with %v", args)
 	}

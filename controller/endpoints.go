@@ -7,6 +7,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,10 +36,14 @@ func (a *Actuator) awaitEndpoints(
 	}
 	var caches []v1alpha3.RegistryCacheStatus
 	var pending error
+	started := time.Now()
 	// The requests have a time limit of their own. With the one of the poll, the last of them would fail on it, and what is
 	// missing would not be reported but "client rate limiter Wait returned an error: context deadline exceeded".
 	err = wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.endpoints, true, func(context.Context) (bool, error) {
 		caches, pending = a.endpoints(ctx, shoot, namespace, config, someNew)
+		if errors.Is(pending, errNotApplicable) && time.Since(started) >= a.waits.applied {
+			return false, pending
+		}
 		return pending == nil, nil
 	})
 	if err != nil {
@@ -67,7 +72,7 @@ func (a *Actuator) endpoints(
 	failed := applied != nil && applied.Status == gardencorev1beta1.ConditionFalse
 	outdated := someNew && mr.Status.ObservedGeneration != mr.Generation
 	if failed || outdated {
-		return nil, fmt.Errorf("the caches are not applied to the shoot: %w", notApplied(mr))
+		return nil, notApplied(mr)
 	}
 	return found, nil
 }
@@ -102,10 +107,15 @@ func clusterIP(services []corev1.Service, upstream string) string {
 	return ""
 }
 
+// errNotApplicable says that waiting does not help until somebody changes something.
+var errNotApplicable = errors.New("cannot be applied to the shoot")
+
 // notApplied says why the objects of the ManagedResource may not be in the shoot.
 func notApplied(mr *resourcesv1alpha1.ManagedResource) error {
 	applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
 	switch {
+	case applied != nil && applied.Status == gardencorev1beta1.ConditionFalse:
+		return fmt.Errorf("ManagedResource %s %w: %s: %s", mr.Name, errNotApplicable, applied.Reason, applied.Message)
 	case applied != nil && applied.Status != gardencorev1beta1.ConditionTrue:
 		return fmt.Errorf("ManagedResource %s: %s: %s", mr.Name, applied.Reason, applied.Message)
 	case applied == nil || mr.Status.ObservedGeneration != mr.Generation:

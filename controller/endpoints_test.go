@@ -30,20 +30,23 @@ func TestMatchServices(t *testing.T) {
 	terminating := func(s *corev1.Service) { now := metav1.Now(); s.DeletionTimestamp = &now }
 	foreign := func(s *corev1.Service) { s.Name, s.Annotations = "mirror", nil }
 	impostor := func(s *corev1.Service) { s.Name = "mirror" }
+	one, two := serviceOf(alpha, "10.0.0.1"), serviceOf(beta, "10.0.0.2")
+	const endpointOne, endpointTwo = "http://10.0.0.1:5000", "http://10.0.0.2:5000"
+	both := []string{endpointOne, endpointTwo}
 	for name, test := range map[string]struct {
 		services  []corev1.Service
 		endpoints []string
 		missing   []string
 	}{
 		"none":                      {nil, nil, []string{alpha, beta}},
-		"both":                      {[]corev1.Service{serviceOf(beta, "10.0.0.2"), serviceOf(alpha, "10.0.0.1")}, []string{"http://10.0.0.1:5000", "http://10.0.0.2:5000"}, nil},
-		"one of two":                {[]corev1.Service{serviceOf(beta, "10.0.0.2")}, []string{"http://10.0.0.2:5000"}, []string{alpha}},
-		"one more, of others":       {[]corev1.Service{serviceOf(alpha, "10.0.0.9", foreign), serviceOf(alpha, "10.0.0.1"), serviceOf(beta, "10.0.0.2")}, []string{"http://10.0.0.1:5000", "http://10.0.0.2:5000"}, nil},
-		"another in its place":      {[]corev1.Service{serviceOf(alpha, "10.0.0.9", impostor), serviceOf(beta, "10.0.0.2")}, []string{"http://10.0.0.2:5000"}, []string{alpha}},
-		"a removed one still there": {[]corev1.Service{serviceOf("gamma.upstream.test", "10.0.0.3"), serviceOf(alpha, "10.0.0.1"), serviceOf(beta, "10.0.0.2")}, []string{"http://10.0.0.1:5000", "http://10.0.0.2:5000"}, nil},
-		"terminating":               {[]corev1.Service{serviceOf(alpha, "10.0.0.1", terminating), serviceOf(beta, "10.0.0.2")}, []string{"http://10.0.0.2:5000"}, []string{alpha}},
+		"both":                      {[]corev1.Service{two, one}, both, nil},
+		"one of two":                {[]corev1.Service{two}, []string{endpointTwo}, []string{alpha}},
+		"one more, of others":       {[]corev1.Service{serviceOf(alpha, "10.0.0.9", foreign), one, two}, both, nil},
+		"another in its place":      {[]corev1.Service{serviceOf(alpha, "10.0.0.9", impostor), two}, []string{endpointTwo}, []string{alpha}},
+		"a removed one still there": {[]corev1.Service{serviceOf("gamma.upstream.test", "10.0.0.3"), one, two}, both, nil},
+		"terminating":               {[]corev1.Service{serviceOf(alpha, "10.0.0.1", terminating), two}, []string{endpointTwo}, []string{alpha}},
 		"no cluster IP":             {[]corev1.Service{serviceOf(alpha, ""), serviceOf(beta, corev1.ClusterIPNone)}, nil, []string{alpha, beta}},
-		"IPv6":                      {[]corev1.Service{serviceOf(alpha, "2a05::1"), serviceOf(beta, "10.0.0.2")}, []string{"http://[2a05::1]:5000", "http://10.0.0.2:5000"}, nil},
+		"IPv6":                      {[]corev1.Service{serviceOf(alpha, "2a05::1"), two}, []string{"http://[2a05::1]:5000", endpointTwo}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{{Upstream: alpha}, {Upstream: beta}}}

@@ -63,7 +63,8 @@ func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 	l.actuator = NewActuator(l.seed,
 		func(context.Context, string) (client.Client, error) { return l.shoot, nil },
 		charts.Images{RegistryCache: "cache:v1", RegistryCleaner: "cleaner:v1"})
-	l.actuator.waits = waits{interval: time.Millisecond, cleaned: 50 * time.Millisecond, deleted: 50 * time.Millisecond, endpoints: 50 * time.Millisecond}
+	const short = 50 * time.Millisecond
+	l.actuator.waits = waits{interval: time.Millisecond, cleaned: short, deleted: short, applied: short / 5, endpoints: short}
 	return l
 }
 

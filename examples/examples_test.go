@@ -46,7 +46,10 @@ func TestControllerDeployment(t *testing.T) {
 	if !ok {
 		t.Fatalf("the first object is a %T", objects[0])
 	}
-	registration := objects[1].(*gardencorev1beta1.ControllerRegistration)
+	registration, err := ControllerRegistration()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if name := registration.Spec.Deployment.DeploymentRefs[0].Name; name != deployment.Name {
 		t.Errorf("the registration refers to deployment %q, there is %q", name, deployment.Name)
 	}

@@ -22,7 +22,7 @@ func handle(t *testing.T, webhook *extensionswebhook.Webhook, osc *extensionsv1a
 		t.Fatal(err)
 	}
 	return webhook.Webhook.Handler.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
-		Kind:      metav1.GroupVersionKind{Group: extensionsv1alpha1.SchemeGroupVersion.Group, Version: extensionsv1alpha1.SchemeGroupVersion.Version, Kind: "OperatingSystemConfig"},
+		Kind:      metav1.GroupVersionKind{Group: extensionsv1alpha1.SchemeGroupVersion.Group, Version: "v1alpha1", Kind: "OperatingSystemConfig"},
 		Namespace: osc.Namespace,
 		Name:      osc.Name,
 		Operation: admissionv1.Create,

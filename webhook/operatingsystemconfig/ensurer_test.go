@@ -109,8 +109,11 @@ func TestMutate(t *testing.T) {
 			if unit == nil || extensionswebhook.UnitWithName(osc.Spec.Units, "other.service") == nil {
 				t.Fatalf("units = %+v", osc.Spec.Units)
 			}
-			if !ptr.Deref(unit.Enable, false) || ptr.Deref(unit.Command, "") != extensionsv1alpha1.CommandStart || !slices.Equal(unit.FilePaths, []string{nodeconfig.ScriptPath}) {
-				t.Errorf("unit = %+v", unit)
+			if !ptr.Deref(unit.Enable, false) || ptr.Deref(unit.Command, "") != extensionsv1alpha1.CommandStart {
+				t.Errorf("enable = %v, command = %v", unit.Enable, unit.Command)
+			}
+			if !slices.Equal(unit.FilePaths, []string{nodeconfig.ScriptPath}) {
+				t.Errorf("filePaths = %v", unit.FilePaths)
 			}
 			registries, err := nodeconfig.ParseUnit(*unit.Content)
 			if err != nil {
