@@ -1,6 +1,6 @@
 module github.com/gardener-extensions/registry-cache
 
-go 1.26.2
+go 1.26.3
 
 require (
 	github.com/Masterminds/semver/v3 v3.5.0

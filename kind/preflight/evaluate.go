@@ -103,7 +103,7 @@ func checkGo(h Host, r Requirements) *Failure {
 	return nil
 }
 
-// release cuts what distributions and experiments append, as in "go1.26.2 X:nocoverageredesign".
+// release cuts what distributions and experiments append, as in "go1.26.3 X:nocoverageredesign".
 func release(goVersion string) string {
 	first, _, _ := strings.Cut(goVersion, " ")
 	return first

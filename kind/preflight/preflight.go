@@ -21,7 +21,7 @@ type Requirements struct {
 	MemoryBytes uint64
 	// InotifyInstances and InotifyWatches are the least values of fs.inotify.max_user_instances and max_user_watches.
 	InotifyInstances, InotifyWatches uint64
-	// GoVersion is the oldest Go that builds this module, for example "go1.26.2".
+	// GoVersion is the oldest Go that builds this module, for example "go1.26.3".
 	GoVersion string
 }
 
@@ -34,7 +34,7 @@ func Defaults() Requirements {
 		MemoryBytes:      6 * gib,
 		InotifyInstances: 512,
 		InotifyWatches:   524288,
-		GoVersion:        "go1.26.2",
+		GoVersion:        "go1.26.3",
 	}
 }
 

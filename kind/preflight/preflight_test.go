@@ -15,7 +15,7 @@ func good() Host {
 	return Host{
 		DiskFree: 20 * gib, DiskPath: "/var/lib", Memory: 6 * gib, CgroupVersion: 2,
 		Controllers:      []string{"cpuset", "cpu", "io", "memory", "pids"},
-		InotifyInstances: 512, InotifyWatches: 524288, GoVersion: "go1.26.2",
+		InotifyInstances: 512, InotifyWatches: 524288, GoVersion: "go1.26.3",
 	}
 }
 
@@ -37,7 +37,7 @@ func TestEvaluate(t *testing.T) {
 			"inotify: max_user_instances 128,|sysctl -w fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288"},
 		{"inotify watches", func(h *Host) { h.InotifyWatches = 8192 }, "max_user_watches 8192"},
 		{"no go", func(h *Host) { h.GoVersion = "" }, "go: no go command|https://go.dev/dl/"},
-		{"an old go", func(h *Host) { h.GoVersion = "go1.25.9" }, "go: go1.25.9, needed: go1.26.2 or newer"},
+		{"an old go", func(h *Host) { h.GoVersion = "go1.25.9" }, "go: go1.25.9, needed: go1.26.3 or newer"},
 		{"a go before the release", func(h *Host) { h.GoVersion = "go1.26rc1" }, "go: go1.26rc1"},
 	}
 	for _, tc := range tests {
