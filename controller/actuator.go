@@ -167,7 +167,7 @@ func (a *Actuator) cluster(ctx context.Context, namespace string) (*extensionsco
 }
 
 // nodesToClean says whether the shoot has nodes that outlive this reconciliation. In a shoot that is being deleted the
-// cleaner would have no node to run on, and would hold up the deletion (GRC#83, GRC#173).
+// cleaner would have no node to run on, and would hold up the deletion (gardener-extension-registry-cache#83, #173).
 func nodesToClean(cluster *extensionscontroller.Cluster) bool {
 	return cluster.Shoot.DeletionTimestamp == nil && !extensionscontroller.IsHibernated(cluster)
 }

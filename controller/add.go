@@ -46,7 +46,8 @@ type Options struct {
 // types of extensionscontroller.AddToScheme.
 func AddToManager(ctx context.Context, mgr manager.Manager, options Options) error {
 	// The actuator decides about deletions by what it reads, and what a cache returns may be older than its own last
-	// write: GRC#344 took a ManagedResource for healthy that was about to change. So it never reads from a cache.
+	// write: a ManagedResource that was about to change was taken for healthy (gardener-extension-registry-cache#344). So it
+	// never reads from a cache.
 	live, err := client.New(mgr.GetConfig(), client.Options{
 		HTTPClient: mgr.GetHTTPClient(),
 		Scheme:     mgr.GetScheme(),

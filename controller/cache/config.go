@@ -18,7 +18,8 @@ const (
 	configFile = "config.yml"
 
 	// drainTimeout lets running pulls end before the process does. It stays below the 30 seconds that Kubernetes grants
-	// a pod by default, so that distribution still writes its scheduler state (GRC#162).
+	// a pod by default, so that distribution still writes its scheduler state
+	// (gardener-extension-registry-cache#162).
 	drainTimeout = 25 * time.Second
 
 	// concurrentTagLookups is the value that the filesystem driver copes with on a small volume.
@@ -42,7 +43,7 @@ type logConfig struct {
 }
 
 // storageConfig has no blob descriptor cache: distribution answers from it for blobs that its garbage collection has
-// already deleted, with status 200 and an empty body (D#2367, D#4191).
+// already deleted, with status 200 and an empty body (distribution#2367, #4191).
 type storageConfig struct {
 	Filesystem filesystemConfig `json:"filesystem"`
 	Delete     enabled          `json:"delete"`
@@ -99,7 +100,7 @@ func newRegistryConfig(cache v1alpha3.RegistryCache) registryConfig {
 		Log:     logConfig{Level: "info", Fields: map[string]string{"service": "registry", "upstream": cache.Upstream}},
 		Storage: storageConfig{
 			Filesystem: filesystemConfig{RootDirectory: volumeMountPath},
-			Delete:     enabled{Enabled: true}, // without it the TTL frees no byte (D#4957)
+			Delete:     enabled{Enabled: true}, // without it the TTL frees no byte (distribution#4957)
 			Tag:        tagConfig{ConcurrencyLimit: concurrentTagLookups},
 		},
 		HTTP: httpConfig{

@@ -41,7 +41,8 @@ func statefulSet(cache v1alpha3.RegistryCache, image, configSecretName string) (
 			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{volumeClaim(cache)},
 		},
 	}
-	// Without the annotations that name the Secret, the garbage collector of gardener-resource-manager deletes it (GRC#363).
+	// Without the annotations that name the Secret, the garbage collector of gardener-resource-manager deletes it
+	// (gardener-extension-registry-cache#363).
 	if err := references.InjectAnnotations(set); err != nil {
 		return nil, fmt.Errorf("annotating the StatefulSet of upstream %s: %w", cache.Upstream, err)
 	}
