@@ -25,13 +25,13 @@ func cacheDown() features.Feature {
 		step{"alpha and beta are cached", cached(alpha, beta)},
 		step{"a direct pull is measured", func(ctx context.Context, p *proof) {
 			img := p.Push(ctx, gamma)
-			direct = p.Pull(ctx, p.Worker(0), img)
+			direct = p.TimedPull(ctx, p.Worker(0), img)
 			p.FetchedOnce(ctx, img, accesslog.AskerNode)
 		}},
 		step{"alpha's cache is scaled to 0", stopCache(alpha)},
 		step{"a pull of alpha goes direct and is about as quick", func(ctx context.Context, p *proof) {
 			img := p.Push(ctx, alpha)
-			took := p.Pull(ctx, p.Worker(0), img)
+			took := p.TimedPull(ctx, p.Worker(0), img)
 			evidence := p.FetchedOnce(ctx, img, accesslog.AskerNode)
 			if took > direct+maxPull {
 				p.Fatalf("the pull took %s without the cache and %s direct, want at most %s more", seconds(took), seconds(direct), maxPull)

@@ -19,8 +19,8 @@ import (
 // refusal is the message of the shoot's API server while it refuses gamma's Service: the cause that a user must see.
 const refusal = "e2e refuses the Service of gamma"
 
-// wantedRetries are enough to say that the extension does not give up, and few enough for its backoff to stay short.
-const wantedRetries = 3
+// wantedFailures are enough to say that the extension tries again, and few enough for its backoff to stay short.
+const wantedFailures = 2
 
 // endpointNotReady proves that a cache without Service is an error with its cause, and that the extension recovers by
 // itself once the Service can come up.
@@ -39,7 +39,7 @@ func endpointNotReady() features.Feature {
 			go func() { done <- reconcile(ctx, alpha, beta, gamma) }()
 		}},
 		step{"the Extension reports the cause and retries", func(ctx context.Context, p *proof) {
-			failures := awaitFailures(ctx, p, history, wantedRetries)
+			failures := awaitFailures(ctx, p, history, wantedFailures)
 			last := failures[len(failures)-1]
 			for _, part := range []string{gamma, refusal} {
 				if !strings.Contains(last.Status.LastError.Description, part) {
@@ -48,6 +48,9 @@ func endpointNotReady() features.Feature {
 			}
 			if services := p.Services(ctx); services[gamma].Name != "" {
 				p.Errorf("the Service of gamma exists although it is refused")
+			}
+			if p.Failed() {
+				p.FailNow()
 			}
 			p.Evidence("%d failed attempts, lastError names %s and the cause", len(failures), label(gamma))
 		}},

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,6 +74,31 @@ func podState(pod *corev1.Pod) string {
 	return state
 }
 
+// timedPull makes the node's container runtime pull the image, by the same CRI request that a kubelet sends, and returns
+// how long that took on the node's clock: the pull and nothing else.
+func timedPull(ctx context.Context, worker *cluster.Node, img pushed) (time.Duration, error) {
+	out, err := worker.Script(ctx, `
+start=${EPOCHREALTIME/[.,]/}
+timeout "$2" crictl pull "$1" >/dev/null
+echo $((${EPOCHREALTIME/[.,]/} - start))`, img.reference(), fmt.Sprintf("%.0fs", pullTimeout.Seconds()))
+	if err != nil {
+		return 0, fmt.Errorf("pull %s: %w", img.reference(), err)
+	}
+	microseconds, err := strconv.ParseInt(strings.TrimSpace(out), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("time of the pull of %s on %s: %w", img.reference(), worker.Name(), err)
+	}
+	return time.Duration(microseconds) * time.Microsecond, nil
+}
+
+// TimedPull makes the node's container runtime pull the image, see timedPull.
+func (p *proof) TimedPull(ctx context.Context, worker *cluster.Node, img pushed) time.Duration {
+	p.Helper()
+	took, err := timedPull(ctx, worker, img)
+	p.Check(err)
+	return took
+}
+
 // Pull runs a pod with the image on the worker, see pull.
 func (p *proof) Pull(ctx context.Context, worker *cluster.Node, img pushed) time.Duration {
 	p.Helper()
@@ -82,5 +109,5 @@ func (p *proof) Pull(ctx context.Context, worker *cluster.Node, img pushed) time
 
 // seconds renders a duration for evidence.
 func seconds(d time.Duration) string {
-	return fmt.Sprintf("%.1fs", d.Seconds())
+	return fmt.Sprintf("%.2fs", d.Seconds())
 }

@@ -37,7 +37,7 @@ func pullContinuously(ctx context.Context, p *proof, host string) *stream {
 				return
 			}
 			var took time.Duration
-			if took, s.err = pull(ctx, workers[i%len(workers)], img); s.err == nil {
+			if took, s.err = timedPull(ctx, workers[i%len(workers)], img); s.err == nil {
 				s.took = append(s.took, took)
 			}
 		}
@@ -69,7 +69,7 @@ func (p *proof) ProveDirect(ctx context.Context, host string, limit time.Duratio
 	longest, blobs := time.Duration(0), 0
 	for _, worker := range p.Workers() {
 		img := p.Push(ctx, host)
-		took := p.Pull(ctx, worker, img)
+		took := p.TimedPull(ctx, worker, img)
 		blobs += p.FetchedOnce(ctx, img, accesslog.AskerNode).ByNodes
 		longest = max(longest, took)
 		if took > limit {
