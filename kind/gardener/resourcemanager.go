@@ -78,9 +78,8 @@ func (r ResourceManager) Destroy(ctx context.Context, seed client.Client) error 
 // nobody ever connects.
 func (r ResourceManager) ensureCertificate(ctx context.Context, seed client.Client) error {
 	secret := r.certificate()
-	err := seed.Get(ctx, client.ObjectKeyFromObject(secret), &corev1.Secret{})
-	if err == nil || !apierrors.IsNotFound(err) {
-		return err
+	if err := seed.Get(ctx, client.ObjectKeyFromObject(secret), &corev1.Secret{}); !apierrors.IsNotFound(err) {
+		return err // nil: it is there
 	}
 	server := &secrets.CertificateSecretConfig{
 		Name: resourceManagerName, CommonName: resourceManagerName, CertType: secrets.ServerCert,

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/gardener/gardener/pkg/utils/flow"
 )
@@ -74,30 +75,53 @@ func (j *journal) tasks() tasks {
 	}
 }
 
-// run runs the flow and checks that it has the tasks of each chain, in the chain's order.
-func (j *journal) run(t *testing.T, graph *flow.Graph, chains ...string) {
+// ordered checks that the flow has the tasks of each chain and that each depends on the one before it: it must not run if
+// that one fails. Time is faked, since a failing task is tried again for half a minute.
+func ordered(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks), chains ...string) {
 	t.Helper()
-	if err := graph.Compile().Run(t.Context(), flow.Opts{}); err != nil {
+	run := func(t *testing.T, failing string) []string {
+		j := &journal{instead: map[string]flow.TaskFn{failing: func(context.Context) error { return errors.New("it fails") }}}
+		steps := j.tasks()
+		change(&steps)
+		if err := newGraph(steps).Compile().Run(t.Context(), flow.Opts{}); (err == nil) != (failing == "") {
+			t.Errorf("with %q failing the flow ended with error %v", failing, err)
+		}
+		return j.ended
+	}
+	synctest.Test(t, func(t *testing.T) {
+		all := run(t, "")
+		for _, chain := range chains {
+			before := ""
+			for _, name := range strings.Fields(chain) {
+				if !slices.Contains(all, name) {
+					t.Errorf("%s is not part of the flow", name)
+				}
+				if before != "" && slices.Contains(run(t, before), name) {
+					t.Errorf("%s does not depend on %s", name, before)
+				}
+				before = name
+			}
+		}
+	})
+}
+
+// unchanged leaves the tasks as they are.
+func unchanged(*tasks) {}
+
+// ended returns the tasks that the flow runs.
+func ended(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks)) []string {
+	t.Helper()
+	j := &journal{}
+	steps := j.tasks()
+	change(&steps)
+	if err := newGraph(steps).Compile().Run(t.Context(), flow.Opts{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, chain := range chains {
-		last := -1
-		for _, name := range strings.Fields(chain) {
-			position := slices.Index(j.ended, name)
-			if position < 0 {
-				t.Errorf("%s did not run", name)
-			}
-			if position < last {
-				t.Errorf("%s came too early in %v", name, j.ended)
-			}
-			last = position
-		}
-	}
+	return j.ended
 }
 
 func TestReconcileOrder(t *testing.T) {
-	j := &journal{}
-	j.run(t, reconcileGraph(j.tasks()),
+	ordered(t, reconcileGraph, unchanged,
 		`deployNamespace deployReferencedResources deployResourceManager waitUntilResourceManagerReady deployShootAccess
 		 deployExtensions waitUntilExtensionsReady deployOperatingSystemConfig waitUntilOperatingSystemConfigReady
 		 deployNodeAgentResources waitUntilWorkerReady waitUntilOperatingSystemConfigApplied`,
@@ -106,7 +130,7 @@ func TestReconcileOrder(t *testing.T) {
 		`deployWorker deployExtensionsAfterWorker waitUntilExtensionsAfterWorkerReady`,
 		`deployExtensionsBeforeKAPI waitUntilExtensionsBeforeKAPIReady deployResourceManager`,
 	)
-	for _, name := range j.ended {
+	for _, name := range ended(t, reconcileGraph, unchanged) {
 		if strings.HasPrefix(name, "destroy") {
 			t.Errorf("%s is no part of a reconciliation", name)
 		}
@@ -121,28 +145,33 @@ func TestStaleExtensionsAreDeletedDuringTheRollout(t *testing.T) {
 		"waitUntilOperatingSystemConfigApplied": "deleteStaleExtensions",
 	} {
 		t.Run(first+" first", func(t *testing.T) {
-			firstEnded := make(chan struct{})
-			j := &journal{instead: map[string]flow.TaskFn{
-				first: func(context.Context) error { close(firstEnded); return nil },
-				second: func(ctx context.Context) error {
-					select {
-					case <-firstEnded:
-						return nil
-					case <-ctx.Done():
-						return ctx.Err()
-					}
-				},
-			}}
-			j.run(t, reconcileGraph(j.tasks()), first+" "+second)
+			synctest.Test(t, func(t *testing.T) {
+				firstEnded := make(chan struct{})
+				j := &journal{instead: map[string]flow.TaskFn{
+					first:  func(context.Context) error { close(firstEnded); return nil },
+					second: func(ctx context.Context) error { return waitFor(ctx, firstEnded) },
+				}}
+				if err := reconcileGraph(j.tasks()).Compile().Run(t.Context(), flow.Opts{}); err != nil {
+					t.Error(err)
+				}
+			})
 		})
+	}
+}
+
+func waitFor(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
 func TestDeleteOrder(t *testing.T) {
 	const end = `waitUntilShootManagedResourcesDeleted destroyExtensionsAfterKAPI waitUntilExtensionsAfterKAPIDeleted
 		destroyResourceManager deleteNamespace waitUntilNamespaceDeleted deleteCluster`
-	j := &journal{}
-	j.run(t, deleteGraph(j.tasks()),
+	ordered(t, deleteGraph, unchanged,
 		`deployNamespace deployResourceManager waitUntilResourceManagerReady deployShootAccess
 		 destroyWorker waitUntilWorkerGone destroyOperatingSystemConfig waitUntilOperatingSystemConfigDeleted
 		 destroyExtensionsBeforeKAPI waitUntilExtensionsBeforeKAPIDeleted `+end,
@@ -151,12 +180,12 @@ func TestDeleteOrder(t *testing.T) {
 		`waitUntilExtensionsAfterKAPIDeleted destroyReferencedResources deleteNamespace`,
 	)
 
-	terminating := &journal{}
-	steps := terminating.tasks()
-	steps.terminating = true
-	terminating.run(t, deleteGraph(steps), "destroyWorker "+end)
-	if slices.Contains(terminating.ended, "deployNamespace") || slices.Contains(terminating.ended, "deployResourceManager") {
-		t.Errorf("objects are created in a terminating namespace: %v", terminating.ended)
+	terminating := func(steps *tasks) { steps.terminating = true }
+	ordered(t, deleteGraph, terminating, "destroyWorker waitUntilWorkerGone destroyOperatingSystemConfig", end)
+	for _, name := range ended(t, deleteGraph, terminating) {
+		if strings.HasPrefix(name, "deploy") {
+			t.Errorf("%s cannot work in a terminating namespace", name)
+		}
 	}
 }
 

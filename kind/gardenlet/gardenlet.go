@@ -61,11 +61,16 @@ func (g *Gardenlet) Reconcile(ctx context.Context, shoot *gardencorev1beta1.Shoo
 // then. The disks of the machines are left as they are until the next Reconcile. Deleting a shoot that does not exist
 // succeeds. Retries and errors are those of Reconcile.
 func (g *Gardenlet) Delete(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
+	return g.run(ctx, deleted(shoot), deleteGraph)
+}
+
+// deleted returns the shoot as the garden shows it after a user has deleted it.
+func deleted(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 	shoot = shoot.DeepCopy()
 	if shoot.DeletionTimestamp == nil {
 		shoot.DeletionTimestamp = now()
 	}
-	return g.run(ctx, shoot, deleteGraph)
+	return shoot
 }
 
 // run runs the flow that newGraph returns until it succeeds.

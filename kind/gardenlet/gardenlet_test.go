@@ -127,9 +127,7 @@ func TestClusterShowsTheOperation(t *testing.T) {
 	prepared(t, g, Shoot())
 	expect(gardencorev1beta1.LastOperationTypeReconcile, gardencorev1beta1.LastOperationStateProcessing)
 
-	deleted := Shoot()
-	deleted.DeletionTimestamp = now()
-	prepared(t, g, deleted)
+	prepared(t, g, deleted(Shoot()))
 	expect(gardencorev1beta1.LastOperationTypeDelete, gardencorev1beta1.LastOperationStateProcessing)
 	shoot, _ := last()
 	if shoot.DeletionTimestamp == nil {
