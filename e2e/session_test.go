@@ -173,7 +173,7 @@ func (s *session) skipTheRest(ctx context.Context) {
 	for _, scenario := range s.report.Scenarios {
 		known[scenario.Name] = true
 	}
-	for _, scenario := range scenarios() {
+	for _, scenario := range scenarios() { //nolint:contextcheck // they are only named here
 		if !known[scenario.Name()] {
 			s.report.Scenarios = append(s.report.Scenarios,
 				report.Scenario{Name: scenario.Name(), Result: report.Skipped, Reason: reason})

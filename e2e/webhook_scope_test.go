@@ -72,7 +72,9 @@ func webhookScope() features.Feature {
 
 // createConfig creates an OperatingSystemConfig that no controller reconciles, until the scenario ends. It returns the
 // object as it was stored, and the spec as it was sent.
-func createConfig(ctx context.Context, p *proof, namespace string, purpose extensionsv1alpha1.OperatingSystemConfigPurpose) (*extensionsv1alpha1.OperatingSystemConfig, *extensionsv1alpha1.OperatingSystemConfigSpec) {
+func createConfig(
+	ctx context.Context, p *proof, namespace string, purpose extensionsv1alpha1.OperatingSystemConfigPurpose,
+) (*extensionsv1alpha1.OperatingSystemConfig, *extensionsv1alpha1.OperatingSystemConfigSpec) {
 	p.Helper()
 	config := &extensionsv1alpha1.OperatingSystemConfig{
 		ObjectMeta: metav1.ObjectMeta{

@@ -1,6 +1,6 @@
 module github.com/gardener-extensions/registry-cache/tools/golangci-lint
 
-go 1.26.2
+go 1.26.3
 
 tool github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
