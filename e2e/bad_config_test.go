@@ -25,7 +25,7 @@ import (
 // badConfigs are configurations that a user may write, with the field that the error must name.
 var badConfigs = []struct{ name, caches, field string }{
 	{"unknown field", `[{"upstream":"alpha.upstream.test","upstreem":"x"}]`, `caches[0].upstreem`},
-	{"empty caches", `[]`, `caches`},
+	{"empty caches", `[]`, `caches: Required value`},
 	{"duplicate upstream", `[{"upstream":"alpha.upstream.test"},{"upstream":"alpha.upstream.test"}]`, `caches[1].upstream`},
 	{"upstream with scheme", `[{"upstream":"https://alpha.upstream.test"}]`, `caches[0].upstream`},
 	{"bad ttl", `[{"upstream":"alpha.upstream.test","garbageCollection":{"ttl":"soon"}}]`, `caches[0].garbageCollection.ttl`},

@@ -91,7 +91,8 @@ func (p *proof) Requests(ctx context.Context, img pushed) accesslog.Records {
 	return records
 }
 
-// FetchedOnce proves that the upstream saw each blob of the image exactly once, all from the asker.
+// FetchedOnce proves that the upstream saw each blob of the image exactly once, all from the asker. With the cache as
+// asker it also proves that no node asked the upstream for anything.
 func (p *proof) FetchedOnce(ctx context.Context, img pushed, asker accesslog.Asker) accesslog.Evidence {
 	p.Helper()
 	records := p.Requests(ctx, img)
@@ -104,6 +105,9 @@ func (p *proof) FetchedOnce(ctx context.Context, img pushed, asker accesslog.Ask
 	}
 	if others := len(gets) - len(gets.By(asker)); others != 0 {
 		p.Errorf("%s saw %d blob GETs of %s by others than %s: %v", img.host, others, img.repository, asker, gets.Askers())
+	}
+	if nodes := records.By(accesslog.AskerNode); asker == accesslog.AskerCache && len(nodes) != 0 {
+		p.Errorf("%s was asked %d times by a node for %s, want never: %s %s", img.host, len(nodes), img.repository, nodes[0].Method, nodes[0].Path)
 	}
 	if len(perBlob) != len(img.blobs) {
 		p.Errorf("%s saw GETs of %d blobs of %s, want %d", img.host, len(perBlob), img.repository, len(img.blobs))

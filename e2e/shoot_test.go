@@ -9,6 +9,8 @@ import (
 	"time"
 
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,8 +40,30 @@ func cached(hosts ...string) func(context.Context, *proof) {
 	return func(ctx context.Context, p *proof) {
 		p.Helper()
 		p.Reconcile(ctx, hosts...)
+		p.AwaitCaches(ctx, hosts...)
 		p.AwaitMirrors(ctx, hosts...)
 	}
+}
+
+// AwaitCaches waits until exactly these upstreams have a cache in the shoot and each is rolled out: while a changed one
+// starts again, nodes pull directly.
+func (p *proof) AwaitCaches(ctx context.Context, hosts ...string) {
+	p.Helper()
+	p.Await(ctx, fmt.Sprintf("the caches of %v are rolled out", hosts), appliedTimeout, func(ctx context.Context) (bool, string, error) {
+		sets := &appsv1.StatefulSetList{}
+		err := suite.shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel})
+		ready := len(sets.Items) == len(hosts)
+		state := fmt.Sprintf("%d StatefulSets", len(sets.Items))
+		for _, set := range sets.Items {
+			if progressing, why := health.IsStatefulSetProgressing(&set); progressing {
+				ready, state = false, fmt.Sprintf("%s; %s: %s", state, set.Name, why)
+			}
+			if err := health.CheckStatefulSet(&set); err != nil {
+				ready, state = false, fmt.Sprintf("%s; %s: %v", state, set.Name, err)
+			}
+		}
+		return ready, state, err
+	})
 }
 
 // Reconcile lets gardenlet bring the shoot to the state with exactly these upstreams cached.
