@@ -126,6 +126,7 @@ write_atomically() { # file content
 
 configure() { # host endpoint upstream_url
   local file="$certs_dir/$1/hosts.toml" content
+  local pause=$probe_interval deadline=$((SECONDS + give_up_after))
   content=$(hosts_toml "$2" "$3")
   while true; do
     if is_foreign "$file"; then
@@ -141,7 +142,16 @@ configure() { # host endpoint upstream_url
       remove "$file"
     fi
     wait_until_ready "$1" "$2" || return
-    write_atomically "$file" "$content" || sleep "$probe_interval"
+    if write_atomically "$file" "$content" || is_foreign "$file"; then
+      continue
+    fi
+    if ((SECONDS >= deadline)); then
+      log "$1: giving up on writing $file after $give_up_after s; pulls stay direct until this unit is restarted"
+      return
+    fi
+    log "$1: cannot write $file, trying again in $pause s"
+    sleep "$pause"
+    pause=$probe_interval_max
   done
 }
 

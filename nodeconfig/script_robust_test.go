@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -54,15 +55,31 @@ func TestScriptTriesAgainWhenItCannotWrite(t *testing.T) {
 			// A stand-in for a full disk: the first call fails.
 			n.tool(t, tool, `mkdir "$0.called" 2>/dev/null && { echo "No space left on device" >&2; exit 1; }; exec "$real" "$@"`)
 			c := newCache(t, "alpha.test", ready)
-			n.run(t, c.Registry)
+			log := n.run(t, c.Registry)
 			n.expectHosts(t, c.Registry)
 			n.expectEntries(t, "alpha.test")
+			if want := "alpha.test: cannot write " + n.path("alpha.test"); strings.Count(log, want) != 1 {
+				t.Errorf("the log does not say %q once:\n%s", want, log)
+			}
 		})
 	}
 }
 
+func TestScriptGivesUpWhenItCanNeverWrite(t *testing.T) {
+	n := newNode(t)
+	n.tool(t, "mktemp", `echo "Read-only file system" >&2; exit 1`)
+	n.env = append(n.env, "GIVE_UP_AFTER=0")
+	c := newCache(t, "alpha.test", ready)
+	log := n.run(t, c.Registry)
+	if want := "alpha.test: giving up on writing " + n.path("alpha.test"); !strings.Contains(log, want) {
+		t.Errorf("the log does not say %q:\n%s", want, log)
+	}
+	n.expectEntries(t)
+}
+
 func TestScriptMayRunSeveralTimesAtOnce(t *testing.T) {
 	n := newNode(t)
+	n.env = append(n.env, "PROBE_INTERVAL_MAX=0.02") // a script that starts removes the temporary files of the others
 	alpha, beta := newCache(t, "alpha.test", ready), newCache(t, "beta.test", ready)
 	var processes []*process
 	for range 6 {
