@@ -3,11 +3,13 @@ package kind
 // Status is what `testbed status` shows of a testbed. Parts that are not there are empty; what could not be read has a
 // Problem instead of a value, so that a half-dead testbed still gives a picture.
 type Status struct {
-	Prefix    string            `json:"prefix"`
-	Clusters  []ClusterStatus   `json:"clusters"`
-	Caches    []CacheStatus     `json:"caches"`
-	Upstreams []UpstreamStatus  `json:"upstreams"`
-	Versions  map[string]string `json:"versions"`
+	Prefix   string          `json:"prefix"`
+	Clusters []ClusterStatus `json:"clusters"`
+	Caches   []CacheStatus   `json:"caches"`
+	// CachesProblem says why Caches may not be all there are.
+	CachesProblem string            `json:"cachesProblem,omitempty"`
+	Upstreams     []UpstreamStatus  `json:"upstreams"`
+	Versions      map[string]string `json:"versions"`
 }
 
 // ClusterStatus is one kind cluster.

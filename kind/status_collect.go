@@ -116,28 +116,45 @@ func mirrors(ctx context.Context, node *cluster.Node) ([]MirrorStatus, error) {
 	return all, nil
 }
 
-// addCaches adds the caches that run in the shoot, by their Services.
+// addCaches adds the caches that run in the shoot, by their Services. A Service of somebody else that only carries our
+// label has no upstream and is passed over.
 func (s *Status) addCaches(ctx context.Context, shoot *cluster.Cluster) {
-	api, err := client.New(shoot.RESTConfig(), client.Options{})
+	services, sets, err := listCaches(ctx, shoot)
 	if err != nil {
-		return
-	}
-	inKubeSystem := client.InNamespace(metav1.NamespaceSystem)
-	services, sets := &corev1.ServiceList{}, &appsv1.StatefulSetList{}
-	if api.List(ctx, services, inKubeSystem, client.HasLabels{"upstream-host"}) != nil || api.List(ctx, sets, inKubeSystem) != nil {
+		s.CachesProblem = firstLine(err)
 		return
 	}
 	ready := map[string]bool{}
-	for _, set := range sets.Items {
+	for _, set := range sets {
 		ready[set.Name] = set.Status.ReadyReplicas > 0
 	}
-	for _, service := range services.Items {
+	for _, service := range services {
+		upstream := service.Annotations["upstream"]
+		if upstream == "" {
+			continue
+		}
 		s.Caches = append(s.Caches, CacheStatus{
-			Upstream: service.Annotations["upstream"],
+			Upstream: upstream,
 			Endpoint: fmt.Sprintf("http://%s:5000", service.Spec.ClusterIP),
 			Ready:    ready[service.Name],
 		})
 	}
+}
+
+func listCaches(ctx context.Context, shoot *cluster.Cluster) ([]corev1.Service, []appsv1.StatefulSet, error) {
+	api, err := client.New(shoot.RESTConfig(), client.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	inKubeSystem := client.InNamespace(metav1.NamespaceSystem)
+	services, sets := &corev1.ServiceList{}, &appsv1.StatefulSetList{}
+	if err := api.List(ctx, services, inKubeSystem, client.HasLabels{"upstream-host"}); err != nil {
+		return nil, nil, fmt.Errorf("list the services of the caches: %w", err)
+	}
+	if err := api.List(ctx, sets, inKubeSystem); err != nil {
+		return nil, nil, fmt.Errorf("list the stateful sets of the caches: %w", err)
+	}
+	return services.Items, sets.Items, nil
 }
 
 func (s *Status) addUpstreams(ctx context.Context, prefix string) error {

@@ -50,7 +50,7 @@ func (m MirrorStatus) route() string {
 }
 
 func (s *Status) writeCaches(w io.Writer) {
-	fmt.Fprintf(w, "CACHES\n")
+	fmt.Fprintln(w, strings.TrimSpace("CACHES  "+s.CachesProblem))
 	for _, cache := range s.Caches {
 		fmt.Fprintf(w, "  %s %s\t%s\n", mark(cache.Ready), cache.Upstream, cache.Endpoint)
 	}

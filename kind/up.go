@@ -3,8 +3,6 @@ package kind
 import (
 	"context"
 	"fmt"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -50,29 +48,6 @@ func (t *Testbed) Up(ctx context.Context) error {
 	}
 	_, err = fmt.Fprint(t.out, t.next())
 	return err
-}
-
-// next says what a person may do with the testbed that is up.
-func (t *Testbed) next() string {
-	hosts := upstream.Hosts(t.prefix)
-	return fmt.Sprintf(`
-The testbed is up: pulls of %s go through the caches, pulls of %s go direct.
-  make status                    what runs, and where each node pulls from
-  make e2e KEEP=1                prove it, and keep the testbed
-  kubectl --kubeconfig %s get pods -A
-  kubectl --kubeconfig %s get extensions,managedresources -A
-  make down                      remove it
-
-`, strings.Join(t.CachedUpstreams(), " and "), strings.Join(hosts[cachedUpstreams:], " and "),
-		t.relative(t.state.shootKubeconfig()), t.relative(t.state.seedKubeconfig()))
-}
-
-// relative shortens a path for people who work in the root of the repository.
-func (t *Testbed) relative(path string) string {
-	if short, err := filepath.Rel(t.root, path); err == nil {
-		return short
-	}
-	return path
 }
 
 // inOrder runs the parts one after another, until one fails.

@@ -1,0 +1,36 @@
+package kind
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
+)
+
+// next says what a person may do with the testbed that is up. The make targets mean the default testbed, so for another
+// prefix the commands are spelled out.
+func (t *Testbed) next() string {
+	status, down := "make status", "make down"
+	prove := "  make e2e KEEP=1                prove it, and keep the testbed\n"
+	if t.prefix != DefaultPrefix {
+		status, down = "bin/testbed status --prefix "+t.prefix, "bin/testbed down --prefix "+t.prefix
+		prove = "" // the scenarios run on the default testbed
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "\nThe testbed is up: pulls of %s go through the caches, pulls of %s go direct.\n",
+		strings.Join(t.CachedUpstreams(), " and "), strings.Join(upstream.Hosts(t.prefix)[cachedUpstreams:], " and "))
+	fmt.Fprintf(&text, "  %-29s  what runs, and where each node pulls from\n%s", status, prove)
+	fmt.Fprintf(&text, "  kubectl --kubeconfig %s get pods -A\n", t.relative(t.state.shootKubeconfig()))
+	fmt.Fprintf(&text, "  kubectl --kubeconfig %s get extensions,managedresources -A\n", t.relative(t.state.seedKubeconfig()))
+	fmt.Fprintf(&text, "  %-29s  remove it\n\n", down)
+	return text.String()
+}
+
+// relative shortens a path for people who work in the root of the repository.
+func (t *Testbed) relative(path string) string {
+	if short, err := filepath.Rel(t.root, path); err == nil {
+		return short
+	}
+	return path
+}
