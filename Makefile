@@ -20,7 +20,7 @@ endif
 
 LINT := bin/golangci-lint
 # Files of ours, with git or without: what is built, fetched or left behind by a run is not looked at.
-FILES = find . -type d \( -name .git -o -name .testbed -o -name _artifacts -o -path ./bin -o -path ./warm \) -prune -o -type f
+FILES = find . -type d \( -name .git -o -name .testbed -o -name _artifacts -o -path ./bin \) -prune -o -type f
 
 .PHONY: help
 help: ## List these commands

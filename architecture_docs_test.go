@@ -2,6 +2,7 @@ package registrycache_test
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -36,6 +37,61 @@ func deadLinks(t tree) []string {
 		}
 	}
 	return problems
+}
+
+// house is the document with the table of layers.
+const house = "docs/architecture.md"
+
+// houseTable compares the table of layers in the documentation with the layers.
+func houseTable(t tree) []string {
+	rows := map[string]string{}
+	for line := range strings.Lines(t.text(house)) {
+		cells := strings.Split(line, "|")
+		if layer := strings.Trim(cell(cells, 1), "`"); layer != cell(cells, 1) {
+			rows[layer] = cell(cells, 3)
+		}
+	}
+	var problems []string
+	for _, layer := range slices.Sorted(maps.Keys(layers)) {
+		want := "none"
+		if imports := layers[layer]; len(imports) > 0 {
+			want = "`" + strings.Join(imports, "`, `") + "`"
+		}
+		if layer != "" && rows[layer] != want {
+			problems = append(problems, fmt.Sprintf("%s: layer %s may import %q, want %q", house, layer, rows[layer], want))
+		}
+	}
+	return problems
+}
+
+// cell returns a cell of a row of a table; "" if the row is shorter.
+func cell(cells []string, i int) string {
+	if i >= len(cells) {
+		return ""
+	}
+	return strings.TrimSpace(cells[i])
+}
+
+// packageMaps are the doc.go files that name every folder below them.
+var packageMaps = map[string]string{"doc.go": "", "kind/doc.go": "kind/"}
+
+// unnamedPackages finds packages that the map above them does not name.
+func unnamedPackages(t tree) []string {
+	var problems []string
+	for document, prefix := range packageMaps {
+		for dir, files := range t.packages() {
+			below, ok := strings.CutPrefix(dir, prefix)
+			first, _, _ := strings.Cut(below, "/")
+			if !ok || dir == "." || first == "" || files[0].foreign {
+				continue
+			}
+			if named := regexp.MustCompile(`\b` + regexp.QuoteMeta(first) + `\b`); !named.MatchString(t.text(document)) {
+				problems = append(problems, fmt.Sprintf("%s does not name %s", document, prefix+first))
+			}
+		}
+	}
+	slices.Sort(problems)
+	return slices.Compact(problems)
 }
 
 // unknownTargets finds make targets that the documentation names and the Makefile does not have.

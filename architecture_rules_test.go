@@ -59,6 +59,8 @@ var rules = []struct {
 	{"no leftovers", noLeftovers},
 	{"links", deadLinks},
 	{"make targets", unknownTargets},
+	{"house table", houseTable},
+	{"package maps", unnamedPackages},
 }
 
 func arrows(t tree) []string {

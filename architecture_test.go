@@ -69,6 +69,10 @@ func TestRulesFindViolations(t *testing.T) {
 		{rule: "links", name: "no such heading", files: plant{"docs/a.md": "[x](b.md#c)", "docs/b.md": "# D\n"}, want: "no b.md#c"},
 		{rule: "make targets", name: "sound", files: plant{"a.md": "`make test` makes sense", "Makefile": "test: unit\n"}},
 		{rule: "make targets", name: "unknown", files: plant{"a.md": "    $ make tests\n", "Makefile": "test: unit\n"}, want: "no make tests"},
+		{rule: "house table", name: "sound", files: plant{house: tableOfLayers("")}},
+		{rule: "house table", name: "a layer less", files: plant{house: tableOfLayers("webhook")}, want: "layer webhook may import"},
+		{rule: "package maps", name: "sound", files: plant{"doc.go": "// api: types.\npackage x\n", "api/v1/a.go": doc}},
+		{rule: "package maps", name: "a new one", files: plant{"kind/doc.go": doc, "kind/y/a.go": doc, "doc.go": "// kind\npackage x"}, want: "not name kind/y"},
 		{rule: "no leftovers", name: "machine path", files: plant{"Makefile": "cp /wor" + "k/main/x .\n"}, want: "Makefile:1"},
 	}
 	seen := map[string]bool{}
@@ -84,6 +88,21 @@ func TestRulesFindViolations(t *testing.T) {
 			t.Errorf("rule %q: no planted violation", rule.name)
 		}
 	}
+}
+
+// tableOfLayers returns the documentation's table without a row for one layer.
+func tableOfLayers(without string) string {
+	var b strings.Builder
+	for layer, imports := range layers {
+		cell := "none"
+		if len(imports) > 0 {
+			cell = "`" + strings.Join(imports, "`, `") + "`"
+		}
+		if layer != without {
+			b.WriteString("| `" + layer + "` | text | " + cell + " |\n")
+		}
+	}
+	return b.String()
 }
 
 // plant is the text of files by path.

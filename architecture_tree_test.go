@@ -13,7 +13,7 @@ import (
 )
 
 // ignored are the folders that hold nothing of ours: what a run fetches, builds or leaves behind (see .gitignore).
-var ignored = []string{".git", ".testbed", "_artifacts", "bin", "warm"}
+var ignored = []string{".git", ".testbed", "_artifacts", "bin"}
 
 // file is one text file of the repository; ast is set for Go files outside testdata.
 type file struct {

@@ -16,5 +16,7 @@
 //   - cmd/testbed: its command line.
 //   - e2e: the scenarios, one behavior a file.
 //
+// internal holds what several of these share: program, the frame of every command, and golden, for tests.
+//
 // Read docs/architecture.md for how the data flows, docs/testbed.md to run it.
 package registrycache

@@ -2,10 +2,20 @@
 // shoot, with real upstream registries, the real gardener-resource-manager and gardener-node-agent, and the extension
 // installed as gardenlet installs it. Each verb of cmd/testbed is a method of Testbed before it is a command.
 //
-// The packages below it, in the order in which Up uses them: preflight and engine (the machine and its Docker Engine),
-// nodeimage (the kind node image), image (our binaries as container images), cluster (a kind cluster and its nodes),
-// upstream (the registries that are cached), gardener (what Gardener installs), gardenlet (what gardenlet does for one
-// Shoot). diagnostics collects what an engineer needs after a failure; progress prints and records the steps.
+// The packages below it, in the order in which Up uses them:
+//
+//   - preflight: can this machine carry the testbed?
+//   - engine, debian: the Docker Engine, and the Debian packages that bring it and the tools of a build.
+//   - nodeimage: the image of a kind node, from Go modules and Debian packages.
+//   - image: our binaries, and test content, as container images.
+//   - certificate: the authority that the nodes trust.
+//   - cluster: one kind cluster and its nodes.
+//   - upstream: the registries that are cached, and their access log.
+//   - gardener, osextension: what Gardener installs, and a small operating system extension.
+//   - gardenlet: what gardenlet does for one Shoot.
+//
+// Beside them: diagnostics collects what an engineer needs after a failure, progress prints and records the steps, command
+// runs programs.
 //
 // Nothing that ships imports this package or one below it.
 package kind

@@ -11,6 +11,10 @@
 //   - kind's base files, read from kind's Go module;
 //   - containerd's image store with the images that kubeadm asks for, from scratch around the same programs.
 //
+// Debian's packages are the one input that is not pinned: their names and the release are in the hash, their versions are
+// not. A node image has the packages of the day on which it was built, until another input changes or the cached tree is
+// removed.
+//
 // The Docker Engine is asked twice, whether the image is there and to load it; no container runs during a build.
 //
 // The package must not know how clusters are made of the image, nor who installs the engine.

@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// Label of every container, network and volume of a testbed; its value is the prefix.
+	// Label of every upstream container of a testbed; its value is the prefix. The nodes have the label that kind gives
+	// them, with the name of their cluster.
 	Label = "registry-cache.testbed"
 	// DefaultPrefix is the one whose upstreams have the short host names.
 	DefaultPrefix = "registry-cache"
