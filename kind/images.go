@@ -16,6 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/image"
+	"github.com/gardener-extensions/registry-cache/kind/lock"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
@@ -66,7 +67,7 @@ func (t *Testbed) buildImages(ctx context.Context) (images, error) {
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := waitForLock(ctx, directory+".lock")
+	unlock, err := lock.Wait(ctx, directory+".lock", buildLockTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("binaries of %s: %w", t.root, err)
 	}

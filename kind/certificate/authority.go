@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/gardener/gardener/pkg/utils/secrets"
+
+	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
 const (
@@ -100,30 +102,11 @@ func create(dir string) (*Authority, error) {
 			return nil, fmt.Errorf("replace the testbed's certificate authority: %w", err)
 		}
 	}
-	if err := writeFile(filepath.Join(dir, keyFile), ca.PrivateKeyPEM, 0o600); err != nil {
+	if err := file.Replace(filepath.Join(dir, keyFile), ca.PrivateKeyPEM, 0o600); err != nil {
 		return nil, err
 	}
-	if err := writeFile(filepath.Join(dir, certificateFile), ca.CertificatePEM, 0o644); err != nil {
+	if err := file.Replace(filepath.Join(dir, certificateFile), ca.CertificatePEM, 0o644); err != nil {
 		return nil, err
 	}
 	return &Authority{ca: ca}, nil
-}
-
-// writeFile writes a file that is either not there or complete.
-func writeFile(path string, content []byte, mode fs.FileMode) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), ".tmp-")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file.Name())
-			err = fmt.Errorf("write %s: %w", path, err)
-		}
-	}()
-	_, written := file.Write(content)
-	if err := errors.Join(written, file.Chmod(mode), file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
 }

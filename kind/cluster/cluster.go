@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/kind/pkg/log"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
+	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
 const pollInterval = 300 * time.Millisecond
@@ -102,11 +103,7 @@ func (c *Cluster) exportKubeconfig(ctx context.Context, path string) error {
 	if err != nil {
 		return fmt.Errorf("kubeconfig of cluster %s: %w", c.name, command.Explain(ctx, err))
 	}
-	temp := path + ".new"
-	if err := os.WriteFile(temp, []byte(text), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(temp, path)
+	return file.Replace(path, []byte(text), 0o600)
 }
 
 // internalKubeconfig returns a kubeconfig for use inside of Docker's network: the API server by its node's name.

@@ -42,7 +42,7 @@ func Ensure(ctx context.Context) (*Engine, error) {
 		return nil, missing
 	}
 
-	unlock, err := lock(ctx)
+	unlock, err := acquire(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func Release(ctx context.Context) error {
 	if err != nil || !found.Managed {
 		return nil
 	}
-	unlock, err := lock(ctx)
+	unlock, err := acquire(ctx)
 	if err != nil {
 		return err
 	}

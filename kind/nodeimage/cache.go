@@ -9,14 +9,17 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/gardener-extensions/registry-cache/kind/lock"
 )
 
 const (
-	lockFile  = "lock"
-	tempDir   = "tmp"
-	lockRetry = 500 * time.Millisecond
+	lockFile = "lock"
+	tempDir  = "tmp"
+	// lockTimeout is longer than a build from nothing takes on a small machine.
+	lockTimeout = 40 * time.Minute
+	removeRetry = 500 * time.Millisecond
 	// keepUnused is how long an entry that no build uses any more stays, for someone who goes back to an earlier commit.
 	keepUnused = 14 * 24 * time.Hour
 )
@@ -24,8 +27,8 @@ const (
 // cache keeps built files and folders by content key, so that an interrupted build resumes where it was. Entries
 // appear by rename: one that is there is whole.
 type cache struct {
-	dir  string
-	lock *os.File
+	dir    string
+	unlock func()
 }
 
 // openCache opens the cache for one build: it waits, as long as ctx lasts, for another process that builds, and
@@ -34,35 +37,16 @@ func openCache(ctx context.Context, dir string) (*cache, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("creating the build cache: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o644)
+	unlock, err := lock.Wait(ctx, filepath.Join(dir, lockFile), lockTimeout)
 	if err != nil {
-		return nil, fmt.Errorf("opening the build cache: %w", err)
+		return nil, fmt.Errorf("waiting for another build of the node image to end: %w", err)
 	}
-	if err := acquire(ctx, lock); err != nil {
-		return nil, errors.Join(fmt.Errorf("waiting for another build of the node image to end: %w", err), lock.Close())
-	}
-	c := &cache{dir: dir, lock: lock}
+	c := &cache{dir: dir, unlock: unlock}
 	if err := errors.Join(c.removeTemp(ctx), os.Mkdir(c.temp(), 0o755)); err != nil {
-		return nil, errors.Join(fmt.Errorf("removing the rest of an interrupted build: %w", err), lock.Close())
+		unlock()
+		return nil, fmt.Errorf("removing the rest of an interrupted build: %w", err)
 	}
 	return c, nil
-}
-
-// acquire takes the lock; the kernel frees it when its holder ends, however it ends.
-func acquire(ctx context.Context, lock *os.File) error {
-	ticker := time.NewTicker(lockRetry)
-	defer ticker.Stop()
-	for {
-		err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-ticker.C:
-		}
-	}
 }
 
 // temp returns the folder for unfinished work; it is emptied when the cache is opened and closed.
@@ -71,7 +55,7 @@ func (c *cache) temp() string { return filepath.Join(c.dir, tempDir) }
 // removeTemp removes unfinished work. Commands of a killed build may outlive it for a moment and write on.
 func (c *cache) removeTemp(ctx context.Context) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, lockRetry, cleanUpTime, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, removeRetry, cleanUpTime, true, func(context.Context) (bool, error) {
 		last = os.RemoveAll(c.temp())
 		return last == nil, nil
 	})
@@ -104,7 +88,8 @@ func (c *cache) produce(entry string, build func(path string) error) error {
 
 // close removes unfinished work, also when ctx is done, and gives up the lock.
 func (c *cache) close(ctx context.Context) error {
-	return errors.Join(c.removeTemp(context.WithoutCancel(ctx)), c.lock.Close())
+	defer c.unlock()
+	return c.removeTemp(context.WithoutCancel(ctx))
 }
 
 // use marks the entry as used now and returns its path.

@@ -1,0 +1,84 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	directoryName = "registry-cache-testbed"
+	pollInterval  = 200 * time.Millisecond
+)
+
+// ErrBusy says that somebody else holds the lock.
+var ErrBusy = errors.New("another process holds the lock")
+
+// Directory is where the locks lie that all testbeds of this machine share. Who is not root has a directory of their
+// own: what only root may change on the host, such as its packages, then needs no lock.
+func Directory() string {
+	if os.Geteuid() == 0 {
+		return filepath.Join("/run", directoryName)
+	}
+	if runtime := os.Getenv("XDG_RUNTIME_DIR"); runtime != "" {
+		return filepath.Join(runtime, directoryName)
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("%s-%d", directoryName, os.Getuid()))
+}
+
+// Try takes the lock that the file stands for, or returns ErrBusy at once. The file and its directory are created when
+// they are missing; the file stays, so that whoever waits to open it finds the same one.
+func Try(path string) (unlock func(), err error) { return try(path, unix.LOCK_EX) }
+
+// Wait is Try for work that ends by itself: it waits its turn, at most for the given time and as long as ctx lasts.
+func Wait(ctx context.Context, path string, timeout time.Duration) (unlock func(), err error) {
+	return poll(ctx, path, timeout, unix.LOCK_EX)
+}
+
+// Share is Wait for a lock that any number of holders may share; Try and Wait are kept out by any of them.
+func Share(ctx context.Context, path string, timeout time.Duration) (unlock func(), err error) {
+	return poll(ctx, path, timeout, unix.LOCK_SH)
+}
+
+func try(path string, how int) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("create the directory of lock %s: %w", path, err)
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock: %w", err)
+	}
+	if err := unix.Flock(int(file.Fd()), how|unix.LOCK_NB); err != nil {
+		_ = file.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%s: %w", path, ErrBusy)
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return func() { _ = file.Close() }, nil
+}
+
+func poll(ctx context.Context, path string, timeout time.Duration, how int) (unlock func(), err error) {
+	waitErr := wait.PollUntilContextTimeout(ctx, pollInterval, timeout, true, func(context.Context) (bool, error) {
+		unlock, err = try(path, how)
+		if errors.Is(err, ErrBusy) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	switch {
+	case waitErr == nil:
+		return unlock, nil
+	case ctx.Err() != nil:
+		return nil, errors.Join(context.Cause(ctx), err)
+	case errors.Is(err, ErrBusy):
+		return nil, fmt.Errorf("waited %s: %w", timeout, err)
+	}
+	return nil, waitErr
+}
