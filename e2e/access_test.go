@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"slices"
+	"strings"
 
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
 // access is a cluster's API, uncached: a scenario always sees what is there now.
@@ -46,23 +48,32 @@ func (s *session) connect() (err error) {
 
 // testedModules are the modules whose code runs in the testbed or is the product's.
 var testedModules = map[string]string{
-	"github.com/gardener/gardener":                  "gardener",
-	"github.com/distribution/distribution/v3":       "distribution",
-	"sigs.k8s.io/kind":                              "kind",
-	"github.com/gardener-extensions/registry-cache": "registry-cache",
+	"github.com/gardener/gardener":            "gardener",
+	"github.com/distribution/distribution/v3": "distribution",
+	"sigs.k8s.io/kind":                        "kind",
 }
 
-// versions says what was tested: the modules built in, and what the shoot's nodes report. What cannot be read is left out.
-func versions(ctx context.Context, shoot access) map[string]string {
+// sourceVersions says what the tested code is: the commit of the working tree, and the modules built in. What cannot be
+// found out is left out.
+func sourceVersions(ctx context.Context) map[string]string {
 	found := map[string]string{}
+	if commit, err := command.Output(ctx, "git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"); err == nil {
+		found["commit"] = strings.TrimSpace(commit)
+	}
 	if build, ok := debug.ReadBuildInfo(); ok {
 		found["go"] = build.GoVersion
-		for _, module := range slices.Concat([]*debug.Module{&build.Main}, build.Deps) {
+		for _, module := range build.Deps {
 			if name := testedModules[module.Path]; name != "" {
 				found[name] = module.Version
 			}
 		}
 	}
+	return found
+}
+
+// nodeVersions says what the nodes of the shoot run; nothing if they cannot be asked.
+func nodeVersions(ctx context.Context, shoot access) map[string]string {
+	found := map[string]string{}
 	nodes := &corev1.NodeList{}
 	if err := shoot.List(ctx, nodes); err != nil || len(nodes.Items) == 0 {
 		return found

@@ -20,6 +20,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
 // badConfigs are configurations that a user may write, with the field that the error must name.
@@ -40,8 +41,7 @@ func badConfig() features.Feature {
 	}}}
 	for _, bad := range badConfigs {
 		steps = append(steps, step{bad.name, func(ctx context.Context, p *proof) {
-			message := refused(ctx, p, []byte(fmt.Sprintf(
-				`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig","caches":%s}`, bad.caches)))
+			message := refused(ctx, p, providerConfig(bad.caches))
 			if !strings.Contains(message, bad.field) {
 				p.Fatalf("lastError does not name the field %s: %s", bad.field, message)
 			}
@@ -53,22 +53,60 @@ func badConfig() features.Feature {
 		p.Evidence("%d bad configs: Error with field path, nothing deployed", len(badConfigs))
 		cached(alpha, beta)(ctx, p)
 		p.Evidence("a good config recovers")
-	}})
+	}}, step{"a bad config over a good one changes nothing", proveKept})
 	return scenario("bad-config", steps...)
+}
+
+// proveKept proves that running caches stay as they are, and in use, when their configuration turns bad.
+func proveKept(ctx context.Context, p *proof) {
+	img := p.Push(ctx, alpha)
+	p.Pull(ctx, p.Worker(0), img)
+	before := stateOfCaches(ctx, p)
+	message := refused(ctx, p, providerConfig(badConfigs[0].caches))
+	if !strings.Contains(message, badConfigs[0].field) {
+		p.Fatalf("lastError does not name the field %s: %s", badConfigs[0].field, message)
+	}
+	if after := stateOfCaches(ctx, p); after != before {
+		p.Fatalf("the bad config changed something:\nbefore:\n%s\nafter:\n%s", before, after)
+	}
+	p.Pull(ctx, p.Worker(1), img)
+	p.FetchedOnce(ctx, img, accesslog.AskerCache)
+	p.Evidence("over running caches: nothing changed, still a hit")
+}
+
+// stateOfCaches describes the caches in the shoot, in the Extension's status and on the workers; it stays the same while
+// nobody touches them.
+func stateOfCaches(ctx context.Context, p *proof) string {
+	p.Helper()
+	var state strings.Builder
+	services, endpoints := p.Services(ctx), p.Endpoints(ctx)
+	sets := &appsv1.StatefulSetList{}
+	p.Check(suite.shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}))
+	for _, set := range sets.Items {
+		fmt.Fprintf(&state, "StatefulSet %s %s generation %d\n", set.Name, set.UID, set.Generation)
+	}
+	for _, host := range []string{alpha, beta} {
+		fmt.Fprintf(&state, "%s: Service %s, endpoint %s\n", host, services[host].UID, endpoints[host])
+		for _, worker := range p.Workers() {
+			state.WriteString(p.Fingerprint(ctx, worker, hostsPath(host)))
+		}
+	}
+	return state.String()
+}
+
+// providerConfig is the JSON of a RegistryConfig with these caches.
+func providerConfig(caches string) []byte {
+	return fmt.Appendf(nil, `{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig","caches":%s}`, caches)
 }
 
 // refused lets gardenlet reconcile the shoot with the configuration until the Extension is in Error for it, and returns
 // the message of the error. gardenlet would wait on: it is stopped then.
 func refused(ctx context.Context, p *proof, config []byte) (message string) {
 	p.Helper()
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	defer func() { cancel(); <-ended }()
-	go func() {
-		defer close(ended)
-		// That it fails is what is wanted; how, the Extension tells.
-		_ = suite.testbed.Gardenlet().Reconcile(ctx, gardenlet.Shoot(gardenlet.Extension(extensionName, config)))
-	}()
+	flow := p.Background(ctx, func(ctx context.Context) error {
+		return suite.testbed.Gardenlet().Reconcile(ctx, gardenlet.Shoot(gardenlet.Extension(extensionName, config)))
+	})
+	defer flow.end() // that it fails is what is wanted; how, the Extension tells
 	p.Await(ctx, "the Extension is in Error for the bad config", 30*time.Second, func(ctx context.Context) (bool, string, error) {
 		extension, err := extension(ctx)
 		if err != nil {

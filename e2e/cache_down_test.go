@@ -4,7 +4,9 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
@@ -18,7 +20,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// cacheDown proves that a cache that is down costs a pull next to nothing: the node goes to the upstream.
+// cacheDown proves that a cache that is down, or does not answer, costs a pull next to nothing: the node goes to the
+// upstream.
 func cacheDown() features.Feature {
 	var direct time.Duration
 	return scenario("cache-down",
@@ -27,19 +30,35 @@ func cacheDown() features.Feature {
 			img := p.Push(ctx, gamma)
 			direct = p.TimedPull(ctx, p.Worker(0), img)
 			p.FetchedOnce(ctx, img, accesslog.AskerNode)
+			p.Evidence("direct pull %s", seconds(direct))
+		}},
+		step{"a pull past a cache that swallows packets is about as quick", func(ctx context.Context, p *proof) {
+			service := p.Services(ctx)[beta]
+			blackhole(ctx, p, p.Worker(0), service.Spec.ClusterIP)
+			provePastCache(ctx, p, beta, direct, "cache unreachable")
 		}},
 		step{"alpha's cache is scaled to 0", stopCache(alpha)},
-		step{"a pull of alpha goes direct and is about as quick", func(ctx context.Context, p *proof) {
-			img := p.Push(ctx, alpha)
-			took := p.TimedPull(ctx, p.Worker(0), img)
-			evidence := p.FetchedOnce(ctx, img, accesslog.AskerNode)
-			if took > direct+maxPull {
-				p.Fatalf("the pull took %s without the cache and %s direct, want at most %s more", seconds(took), seconds(direct), maxPull)
-			}
-			p.Evidence("upstream: %s", evidence)
-			p.Evidence("pull %s, direct pull %s (bound +%s)", seconds(took), seconds(direct), maxPull)
+		step{"a pull past a cache that is down is about as quick", func(ctx context.Context, p *proof) {
+			provePastCache(ctx, p, alpha, direct, "cache scaled to 0")
 		}},
 	)
+}
+
+// provePastCache proves that a pull on a node that is told to use the cache gets everything from the upstream, in the time
+// of a direct pull and maxPull.
+func provePastCache(ctx context.Context, p *proof, host string, direct time.Duration, what string) {
+	p.Helper()
+	worker, endpoint := p.Worker(0), p.Endpoints(ctx)[host]
+	img := p.Push(ctx, host)
+	took := p.TimedPull(ctx, worker, img)
+	evidence := p.FetchedOnce(ctx, img, accesslog.AskerNode)
+	if hosts := p.Hosts(ctx, worker, host); !strings.Contains(hosts, `"`+endpoint+`"`) {
+		p.Fatalf("the node was not told to use the cache %s, so this proves nothing: %s", endpoint, hosts)
+	}
+	if took > direct+maxPull {
+		p.Fatalf("the pull took %s and %s direct, want at most %s more", seconds(took), seconds(direct), maxPull)
+	}
+	p.Evidence("%s: pull %s, upstream: %s", what, seconds(took), evidence)
 }
 
 // stopCache returns the step that scales the cache of an upstream to 0, until the scenario ends. Gardener's
@@ -52,10 +71,7 @@ func stopCache(host string) func(context.Context, *proof) {
 			p.Fatalf("%s has no Service", host)
 		}
 		p.Afterwards(ctx, func(ctx context.Context) error {
-			if err := scale(ctx, service, 1); err != nil {
-				return err
-			}
-			return ignoreCaches(ctx, false)
+			return errors.Join(ignoreCaches(ctx, false), scale(ctx, service, 1))
 		})
 		p.Check(ignoreCaches(ctx, true))
 		p.Check(scale(ctx, service, 0))
@@ -105,7 +121,7 @@ func ignoreCaches(ctx context.Context, ignore bool) error {
 	}
 	patch := client.RawPatch(client.Merge.Type(),
 		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, resourcesv1alpha1.Ignore, value))
-	if err := suite.seed.Patch(ctx, resource, patch); err != nil {
+	if err := suite.seed.Patch(ctx, resource, patch); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("annotate the caches' ManagedResource: %w", err)
 	}
 	return nil

@@ -31,25 +31,15 @@ func deleteShoot() features.Feature {
 		}},
 		step{"no cleaner ever existed", func(ctx context.Context, p *proof) { watched.proveNoCleaner(ctx, p) }},
 		step{"the order was gardenlet's", func(ctx context.Context, p *proof) { watched.proveOrder(p) }},
-		step{"the Extension and all ManagedResources of the shoot are gone", func(ctx context.Context, p *proof) {
-			list := &resourcesv1alpha1.ManagedResourceList{}
-			p.Check(suite.seed.List(ctx, list, client.InNamespace(shootNamespace)))
-			for _, resource := range list.Items {
-				if hasNoClass(resource) {
-					p.Errorf("ManagedResource %s without class is left", resource.Name)
-				}
-			}
-			p.Gone(ctx, suite.seed, &extensionsv1alpha1.Extension{
-				ObjectMeta: metav1.ObjectMeta{Namespace: shootNamespace, Name: extensionName},
-			})
-			p.Evidence("Extension gone, no class-less ManagedResource left")
+		step{"the Extension and all ManagedResources for the shoot went in time", func(_ context.Context, p *proof) {
+			watched.proveAllGone(p)
 		}},
 	)
 }
 
 // deletion is what was recorded from before the deletion on.
 type deletion struct {
-	nodes, configs, resources, extensions, daemonSets *timeline.Recording
+	nodes, configs, resources, extensions, daemonSets, namespaces *timeline.Recording
 }
 
 func watchDeletion(ctx context.Context, p *proof) *deletion {
@@ -60,6 +50,7 @@ func watchDeletion(ctx context.Context, p *proof) *deletion {
 		daemonSets: p.Record(ctx, suite.shoot, appsv1.SchemeGroupVersion.WithResource("daemonsets"), ""),
 		configs:    p.Record(ctx, suite.seed, extensions.WithResource("operatingsystemconfigs"), shootNamespace),
 		extensions: p.Record(ctx, suite.seed, extensions.WithResource("extensions"), shootNamespace),
+		namespaces: p.Record(ctx, suite.seed, corev1.SchemeGroupVersion.WithResource("namespaces"), ""),
 		resources:  p.Record(ctx, suite.seed, resources.WithResource("managedresources"), ""),
 	}
 }

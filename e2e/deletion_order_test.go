@@ -5,6 +5,7 @@ package e2e
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
@@ -45,6 +46,33 @@ func (d *deletion) proveOrder(p *proof) {
 		p.FailNow()
 	}
 	p.Evidence("order: %d machines, then %d OSCs and %d MRs of gardener, then the Extension", machines.count, configs.count, resources.count)
+}
+
+// proveAllGone proves that the extension released its Extension and that no ManagedResource for the shoot was left when
+// gardenlet began to delete the namespace: what is gone later proves nothing, the namespace takes it along.
+func (d *deletion) proveAllGone(p *proof) {
+	p.Helper()
+	namespace := deletions(p, d.namespaces, timeline.Named(shootNamespace))
+	extension := deletions(p, d.extensions, timeline.Named(extensionName))
+	caches := deletions(p, d.resources, timeline.Named(cachesManagedResource))
+	all := deletions(p, d.resources, isForShoot)
+	for what, stage := range map[string]stage{
+		"the Extension": extension, "ManagedResource " + cachesManagedResource: caches, "the last ManagedResource without class": all,
+	} {
+		if stage.last.Revision >= namespace.first.Revision {
+			p.Errorf("%s was not gone before the namespace was deleted", what)
+		}
+	}
+	if p.Failed() {
+		p.FailNow()
+	}
+	p.Evidence("Extension and all %d class-less ManagedResources gone before the namespace", all.count)
+}
+
+// isForShoot tells whether the object is a ManagedResource without class in the shoot's namespace.
+func isForShoot(e timeline.Event) bool {
+	class, _, _ := unstructured.NestedString(e.Object.Object, "spec", "class")
+	return class == "" && e.Object.GetNamespace() == shootNamespace
 }
 
 // stage is the deletion of a group of objects: from the first request to delete one until the last one is gone.

@@ -15,8 +15,8 @@ import (
 // nodes.
 func disableExtension() features.Feature {
 	var (
-		others foreign
-		order  *cleaning
+		others  foreign
+		removed *removal
 	)
 	return scenario("disable-extension",
 		step{"alpha and beta are cached, and nodes have foreign files", func(ctx context.Context, p *proof) {
@@ -24,31 +24,20 @@ func disableExtension() features.Feature {
 			others = putForeignFiles(ctx, p)
 		}},
 		step{"the extension is disabled while images of alpha are pulled", func(ctx context.Context, p *proof) {
-			order = watchCleaning(ctx, p, alpha, beta)
-			pulls := pullContinuously(ctx, p, alpha)
-			p.Reconcile(ctx)
-			pulls.end(p, alpha, maxPull)
+			removed = remove(ctx, p, []string{alpha, beta}, nil)
 		}},
-		step{"the cleaner ran on every worker before a Service vanished", func(ctx context.Context, p *proof) {
-			order.proveOrder(ctx, p)
+		step{"the cleaner alone took hosts.toml, script and unit off every worker", proveNothingOnWorkers},
+		step{"it ran on every worker before a Service vanished", func(ctx context.Context, p *proof) {
+			removed.order.proveOrder(ctx, p)
 		}},
-		step{"hosts.toml, script and unit are gone from every worker", func(ctx context.Context, p *proof) {
-			p.AwaitMirrors(ctx)
-			for _, worker := range p.Workers() {
-				for _, path := range []string{scriptPath, unitPath} {
-					if content := p.File(ctx, worker, path); !isAbsent(content) {
-						p.Errorf("%s is still on %s:\n%s", path, worker.Name(), content)
-					}
-				}
-				if state := p.Systemd(ctx, worker, "LoadState"); state != "not-found" {
-					p.Errorf("systemd of %s still knows %s: %s", worker.Name(), unitName, state)
-				}
-			}
+		step{"that stays so when gardener-node-agent has done its part", func(ctx context.Context, p *proof) {
+			removed.finish(ctx, p)
+			proveNothingOnWorkers(ctx, p)
 			p.Evidence("hosts.toml, script and unit gone from %d workers", len(p.Workers()))
 		}},
 		step{"nothing of the extension is left in the clusters", func(ctx context.Context, p *proof) {
 			p.NoCleanerLeft(ctx)
-			order.proveClaimsGone(ctx, p)
+			removed.order.proveClaimsGone(ctx, p)
 			meta := metav1.ObjectMeta{Namespace: shootNamespace, Name: extensionName}
 			p.Gone(ctx, suite.seed, &extensionsv1alpha1.Extension{ObjectMeta: meta})
 			meta.Name = cachesManagedResource
@@ -61,4 +50,22 @@ func disableExtension() features.Feature {
 			p.ProveDirect(ctx, beta, maxPull)
 		}},
 	)
+}
+
+// proveNothingOnWorkers proves that the extension has left nothing on any worker.
+func proveNothingOnWorkers(ctx context.Context, p *proof) {
+	p.Helper()
+	for _, worker := range p.Workers() {
+		for _, path := range []string{hostsPath(alpha), hostsPath(beta), scriptPath, unitPath} {
+			if content := p.File(ctx, worker, path); !isAbsent(content) {
+				p.Errorf("%s is on %s:\n%s", path, worker.Name(), content)
+			}
+		}
+		if state := p.Systemd(ctx, worker, "LoadState"); state != "not-found" {
+			p.Errorf("systemd of %s knows %s: %s", worker.Name(), unitName, state)
+		}
+	}
+	if p.Failed() {
+		p.FailNow()
+	}
 }

@@ -27,16 +27,14 @@ const wantedFailures = 2
 func endpointNotReady() features.Feature {
 	var (
 		history *timeline.Recording
-		done    chan error
-		allow   func(context.Context) error
+		flow    *background
 	)
 	return scenario("endpoint-not-ready",
 		step{"alpha and beta are cached", cached(alpha, beta)},
 		step{"gamma is added, but its Service is refused", func(ctx context.Context, p *proof) {
-			allow = refuseService(ctx, p, gamma)
+			refuseService(ctx, p, gamma)
 			history = p.Record(ctx, suite.seed, extensionsv1alpha1.SchemeGroupVersion.WithResource("extensions"), shootNamespace)
-			done = make(chan error, 1)
-			go func() { done <- reconcile(ctx, alpha, beta, gamma) }()
+			flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, alpha, beta, gamma) })
 		}},
 		step{"the Extension reports the cause and retries", func(ctx context.Context, p *proof) {
 			failures := awaitFailures(ctx, p, history, wantedFailures)
@@ -55,13 +53,8 @@ func endpointNotReady() features.Feature {
 			p.Evidence("%d failed attempts, lastError names %s and the cause", len(failures), label(gamma))
 		}},
 		step{"once the Service can come up, the Extension is Succeeded", func(ctx context.Context, p *proof) {
-			p.Check(allow(ctx))
-			select {
-			case err := <-done:
-				p.Check(err)
-			case <-time.After(2 * time.Minute):
-				p.Fatalf("the reconciliation has not ended 2m after the Service was allowed")
-			}
+			p.Check(allowServices(ctx))
+			p.Join(ctx, flow, reconciled(alpha, beta, gamma), reconcileTimeout)
 			if state := stateOf(p.Extension(ctx)); state != gardencorev1beta1.LastOperationStateSucceeded {
 				p.Fatalf("the Extension is %s, want Succeeded", state)
 			}

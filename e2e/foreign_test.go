@@ -4,15 +4,21 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
-// foreignFiles are files below certs.d that somebody else put there: a mirror configuration of a registry that is none of
-// ours, and a note beside our own file.
+// Files below certs.d that somebody else put there: a mirror configuration of a registry that is none of ours, and a note
+// beside our own file.
+const (
+	foreignHosts = certsDir + "/foreign.example.test/hosts.toml"
+	foreignNote  = certsDir + "/" + alpha + "/operator-note.txt"
+)
+
 var foreignFiles = map[string]string{
-	certsDir + "/foreign.example.test/hosts.toml": "server = \"https://foreign.example.test\"\n",
-	certsDir + "/" + alpha + "/operator-note.txt": "kept by the operator of the node\n",
+	foreignHosts: "server = \"https://foreign.example.test\"\n",
+	foreignNote:  "kept by the operator of the node\n",
 }
 
 // foreign remembers what the foreign files of all workers are.
@@ -45,11 +51,13 @@ func (f foreign) proveUntouched(ctx context.Context, p *proof) {
 	p.Evidence("%d foreign files untouched", len(f))
 }
 
+const removeForeignScript = `
+rm -f ` + foreignHosts + ` ` + foreignNote + `
+rmdir $(dirname ` + foreignHosts + `) $(dirname ` + foreignNote + `) 2>/dev/null || true`
+
 func removeForeignFiles(ctx context.Context, worker *cluster.Node) error {
-	for path := range foreignFiles {
-		if _, err := worker.Exec(ctx, "sh", "-c", `rm -f "$1" && { rmdir "$(dirname "$1")" 2>/dev/null || true; }`, "sh", path); err != nil {
-			return err
-		}
+	if _, err := worker.Script(ctx, removeForeignScript); err != nil {
+		return fmt.Errorf("remove the foreign files: %w", err)
 	}
 	return nil
 }

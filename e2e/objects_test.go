@@ -10,6 +10,7 @@ import (
 	"time"
 
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -55,6 +56,15 @@ func cleanerOnSeed(ctx context.Context) ([]string, error) {
 		left = append(left, "ManagedResource "+cleanerManagedResource)
 	} else if !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("get the cleaner's ManagedResource: %w", err)
+	}
+	secrets := &corev1.SecretList{}
+	if err := suite.seed.List(ctx, secrets, client.InNamespace(shootNamespace)); err != nil {
+		return nil, fmt.Errorf("list the Secrets of ManagedResources: %w", err)
+	}
+	for _, secret := range secrets.Items {
+		if strings.HasPrefix(secret.Name, "managedresource-"+cleanerManagedResource) {
+			left = append(left, "Secret "+secret.Name)
+		}
 	}
 	return left, nil
 }
@@ -108,11 +118,6 @@ func listable(cluster access) ([]schema.GroupVersionResource, error) {
 		}
 	}
 	return all, nil
-}
-
-// hasNoClass tells whether a ManagedResource is one for the shoot's gardener-resource-manager.
-func hasNoClass(resource resourcesv1alpha1.ManagedResource) bool {
-	return resource.Spec.Class == nil || *resource.Spec.Class == ""
 }
 
 // Gone proves that an object does not exist.

@@ -19,18 +19,11 @@ import (
 const refusalPolicy = "e2e-refuse-service"
 
 // refuseService makes the shoot's API server refuse the Service of an upstream, as a policy or a quota of a user would.
-// It returns when the refusal is in force, and the function that ends it; the end of the scenario ends it too.
-func refuseService(ctx context.Context, p *proof, host string) (allow func(context.Context) error) {
+// It returns when the refusal is in force. allowServices ends it, and so does the end of the scenario.
+func refuseService(ctx context.Context, p *proof, host string) {
 	p.Helper()
 	policy, binding := refusalObjects(host)
-	allow = func(ctx context.Context) error {
-		return errors.Join(
-			client.IgnoreNotFound(suite.shoot.Delete(ctx, binding.DeepCopy())),
-			client.IgnoreNotFound(suite.shoot.Delete(ctx, policy.DeepCopy())),
-		)
-	}
-	p.Check(allow(ctx)) // left behind by a run that was killed
-	p.Afterwards(ctx, allow)
+	p.Afterwards(ctx, allowServices)
 	p.Check(suite.shoot.Create(ctx, policy))
 	p.Check(suite.shoot.Create(ctx, binding))
 	p.Await(ctx, "the API server refuses the Service", 30*time.Second, func(ctx context.Context) (bool, string, error) {
@@ -44,7 +37,15 @@ func refuseService(ctx context.Context, p *proof, host string) (allow func(conte
 		err := suite.shoot.Create(ctx, probe, client.DryRunAll)
 		return err != nil && strings.Contains(err.Error(), refusal), fmt.Sprintf("answer to a dry run: %v", err), nil
 	})
-	return allow
+}
+
+// allowServices ends the refusal, if there is one.
+func allowServices(ctx context.Context) error {
+	policy, binding := refusalObjects("")
+	return errors.Join(
+		client.IgnoreNotFound(suite.shoot.Delete(ctx, binding)),
+		client.IgnoreNotFound(suite.shoot.Delete(ctx, policy)),
+	)
 }
 
 func refusalObjects(host string) (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {

@@ -66,7 +66,7 @@ func scenario(name string, steps ...step) features.Feature {
 	feature.Teardown(func(_ context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		cancel()
 		if t.Failed() {
-			suite.diagnose(outer, name)
+			suite.diagnose(outer, name, p.result.Reason)
 		}
 		return outer
 	})
@@ -84,8 +84,13 @@ func (p *proof) Fatalf(format string, args ...any) {
 func (p *proof) Errorf(format string, args ...any) {
 	p.Helper()
 	p.T.Errorf(format, args...)
+	p.setReason(strings.TrimPrefix(p.T.Name(), p.scenario.Name()+"/") + ": " + fmt.Sprintf(format, args...))
+}
+
+// setReason keeps the first one.
+func (p *proof) setReason(reason string) {
 	if p.result.Reason == "" {
-		p.result.Reason = strings.TrimPrefix(p.T.Name(), p.scenario.Name()+"/") + ": " + fmt.Sprintf(format, args...)
+		p.result.Reason = reason
 	}
 }
 
@@ -106,10 +111,11 @@ func (p *proof) Evidence(format string, args ...any) {
 // not end.
 func (p *proof) Afterwards(ctx context.Context, undo func(ctx context.Context) error) {
 	p.scenario.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
 		defer cancel()
 		if err := undo(ctx); err != nil {
 			p.scenario.Errorf("clean-up: %v", err)
+			p.setReason(fmt.Sprintf("clean-up: %v", err))
 		}
 	})
 }

@@ -6,8 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -16,6 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/report"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/diagnostics"
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
@@ -41,30 +45,61 @@ type session struct {
 	scratch string
 }
 
-func newSession(keep bool) (*session, error) {
-	testbed, err := kind.New(kind.Options{NodeImage: os.Getenv("NODE_IMAGE"), Out: os.Stdout})
+// newSession reads KEEP and NODE_IMAGE.
+func newSession(ctx context.Context) (*session, error) {
+	keep, err := keepTestbed(os.Getenv("KEEP"))
 	if err != nil {
 		return nil, err
 	}
-	if err := os.RemoveAll(artifacts); err != nil {
-		return nil, fmt.Errorf("remove the results of the last run: %w", err)
+	testbed, err := kind.New(kind.Options{NodeImage: os.Getenv("NODE_IMAGE"), Out: &resultsRemover{Writer: os.Stdout}})
+	if err != nil {
+		return nil, err
 	}
-	return &session{testbed: testbed, keep: keep, memory: report.SampleMemory()}, nil
+	s := &session{testbed: testbed, keep: keep, memory: report.SampleMemory()}
+	s.report.Versions = sourceVersions(ctx)
+	return s, nil
 }
 
-// up brings the testbed up. The results are written before it starts, so that they exist whatever happens.
+func keepTestbed(value string) (bool, error) {
+	if value == "" {
+		return false, nil
+	}
+	keep, err := strconv.ParseBool(value)
+	if err != nil {
+		return false, fmt.Errorf("KEEP is %q, want 1 or 0", value)
+	}
+	return keep, nil
+}
+
+// resultsRemover removes the results of the last run before the first line is written. That line comes when the testbed
+// is ours: until then they may be those of another run that is still at work.
+type resultsRemover struct {
+	io.Writer
+	once sync.Once
+}
+
+func (w *resultsRemover) Write(line []byte) (int, error) {
+	w.once.Do(func() { _ = os.RemoveAll(artifacts) })
+	return w.Writer.Write(line)
+}
+
+// up brings the testbed up and makes what the scenarios need.
 func (s *session) up(ctx context.Context, _ *envconf.Config) (context.Context, error) {
-	s.write()
 	err := s.testbed.Up(ctx)
 	if err == nil {
 		err = s.prepare(ctx)
 	}
-	if err != nil {
-		s.report.SetupError = err
-		s.write()
-		s.diagnose(ctx, "setup")
+	s.report.SetupError = err
+	s.write()
+	if err != nil && !s.isOthers() {
+		s.diagnose(ctx, "setup", err.Error())
 	}
 	return ctx, err
+}
+
+// isOthers tells whether another process works on the testbed: then testbed and results are not ours to touch.
+func (s *session) isOthers() bool {
+	return errors.Is(s.report.SetupError, kind.ErrBusy)
 }
 
 // prepare makes what the scenarios need: clients, and the program of the images that they pull.
@@ -72,7 +107,9 @@ func (s *session) prepare(ctx context.Context) (err error) {
 	if err := s.connect(); err != nil {
 		return err
 	}
-	if s.scratch, err = os.MkdirTemp("", "registry-cache-e2e-"); err != nil {
+	// Down removes the folder, also after a run that was killed.
+	folder := filepath.Join(kind.DefaultDirectory, s.testbed.Prefix())
+	if s.scratch, err = os.MkdirTemp(folder, "e2e-"); err != nil {
 		return fmt.Errorf("make a folder for the test images: %w", err)
 	}
 	built, err := image.Build(ctx, s.scratch, image.Pause())
@@ -80,7 +117,7 @@ func (s *session) prepare(ctx context.Context) (err error) {
 		return fmt.Errorf("build the program of the test images: %w", err)
 	}
 	s.pause = built[0]
-	s.report.Versions = versions(ctx, s.shoot)
+	maps.Copy(s.report.Versions, nodeVersions(ctx, s.shoot))
 	return nil
 }
 
@@ -89,8 +126,7 @@ func (s *session) down(ctx context.Context, _ *envconf.Config) (context.Context,
 	if s.scratch != "" {
 		_ = os.RemoveAll(s.scratch)
 	}
-	// One that another process works on is not ours to remove.
-	if s.keep || errors.Is(s.report.SetupError, kind.ErrBusy) {
+	if s.keep || s.isOthers() {
 		return ctx, nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), downTimeout)
@@ -107,32 +143,40 @@ func (s *session) record(scenario report.Scenario) {
 	s.mu.Lock()
 	s.report.Scenarios = append(s.report.Scenarios, scenario)
 	s.mu.Unlock()
-	_ = report.PrintScenario(os.Stdout, scenario, filepath.Join(artifacts, scenario.Name))
+	folder := filepath.Join(artifacts, scenario.Name)
+	if _, err := os.Stat(folder); err != nil {
+		folder = "" // nothing was collected after a signal
+	}
+	_ = report.PrintScenario(os.Stdout, scenario, folder)
 	s.write()
 }
 
-// diagnose collects artifacts into the folder of the scenario. When it fails, that is said, and no more.
-func (s *session) diagnose(ctx context.Context, scenario string) {
+// diagnose collects artifacts into the folder of the scenario that failed for the reason. When it fails, that is said, and
+// no more.
+func (s *session) diagnose(ctx context.Context, scenario, reason string) {
 	if ctx.Err() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, diagnoseTimeout)
 	defer cancel()
-	if err := s.testbed.Diagnose(ctx, filepath.Join(artifacts, scenario)); err != nil {
+	why := diagnostics.Text("reason.txt", reason+"\n")
+	if err := s.testbed.Diagnose(ctx, filepath.Join(artifacts, scenario), why); err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: artifacts of %s are incomplete: %v\n", scenario, err)
 	}
 }
 
 // write replaces the results on disk by what is known now.
 func (s *session) write() {
+	if s.isOthers() {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.report.Phases = s.testbed.Recorder().Phases()
-	peak, err := s.memory.Peak()
-	if err != nil {
+	var err error
+	if s.report.StartMemoryBytes, s.report.PeakMemoryBytes, err = s.memory.Used(); err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
 	}
-	s.report.PeakMemoryBytes = peak
 	if err := s.report.Write(artifacts); err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
 	}
@@ -147,9 +191,11 @@ func (s *session) finish(ctx context.Context, code int) int {
 		fmt.Fprintf(os.Stderr, "e2e: %v\n", s.report.SetupError)
 	}
 	if s.keep {
-		fmt.Printf("the testbed is kept; look at it with `make status`, remove it with `make down`\n")
+		fmt.Println("the testbed is kept: `make status` shows it, `make up` brings it to its first state, `make down` removes it")
 	}
-	fmt.Printf("results: %s, %s\n", filepath.Join(artifacts, report.JUnitFile), filepath.Join(artifacts, report.SummaryFile))
+	if !s.isOthers() {
+		fmt.Printf("results: %s, %s\n", filepath.Join(artifacts, report.JUnitFile), filepath.Join(artifacts, report.SummaryFile))
+	}
 	_ = report.PrintTotal(os.Stdout, &s.report)
 	switch {
 	case s.report.SetupError != nil:
@@ -161,6 +207,7 @@ func (s *session) finish(ctx context.Context, code int) int {
 	}
 }
 
+// skipTheRest records the scenarios that did not run, and why.
 func (s *session) skipTheRest(ctx context.Context) {
 	reason := "not matched by RUN"
 	switch {
@@ -169,14 +216,7 @@ func (s *session) skipTheRest(ctx context.Context) {
 	case s.report.SetupError != nil:
 		reason = "the testbed did not come up: " + s.report.SetupError.Error()
 	}
-	known := map[string]bool{}
-	for _, scenario := range s.report.Scenarios {
-		known[scenario.Name] = true
-	}
-	for _, scenario := range scenarios() { //nolint:contextcheck // they are only named here
-		if !known[scenario.Name()] {
-			s.report.Scenarios = append(s.report.Scenarios,
-				report.Scenario{Name: scenario.Name(), Result: report.Skipped, Reason: reason})
-		}
+	for _, scenario := range scenarios() {
+		s.report.SkipUnlessKnown(scenario.Name(), reason)
 	}
 }

@@ -39,6 +39,7 @@ func reconcile(ctx context.Context, hosts ...string) error {
 func cached(hosts ...string) func(context.Context, *proof) {
 	return func(ctx context.Context, p *proof) {
 		p.Helper()
+		p.Check(undoLeftovers(ctx))
 		p.Reconcile(ctx, hosts...)
 		p.AwaitCaches(ctx, hosts...)
 		p.AwaitMirrors(ctx, hosts...)
@@ -138,7 +139,9 @@ func (p *proof) Services(ctx context.Context) map[string]corev1.Service {
 	p.Check(suite.shoot.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}))
 	services := map[string]corev1.Service{}
 	for _, service := range list.Items {
-		services[service.Annotations["upstream"]] = service
+		if upstream := service.Annotations["upstream"]; upstream != "" {
+			services[upstream] = service
+		}
 	}
 	return services
 }

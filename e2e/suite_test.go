@@ -59,11 +59,7 @@ func TestScenarios(t *testing.T) {
 // run returns the exit code. The results are on disk whatever it is, except for wrong use.
 func run(m *testing.M) int {
 	cfg, err := configuration()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
-		return program.ExitUsage
-	}
-	if flag.Lookup("test.list").Value.String() != "" || cfg.DryRunMode() {
+	if err == nil && (flag.Lookup("test.list").Value.String() != "" || cfg.DryRunMode()) {
 		testenv = env.NewWithConfig(cfg)
 		return m.Run()
 	}
@@ -76,12 +72,12 @@ func run(m *testing.M) int {
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
 
-	suite, err = newSession(os.Getenv("KEEP") != "")
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
-		return program.ExitUsage
+	if err == nil {
+		suite, err = newSession(ctx)
 	}
-	testenv, err = env.NewWithContext(ctx, cfg)
+	if err == nil {
+		testenv, err = env.NewWithContext(ctx, cfg)
+	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
 		return program.ExitUsage

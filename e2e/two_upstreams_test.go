@@ -60,3 +60,11 @@ func label(host string) string {
 	short, _, _ := strings.Cut(host, ".")
 	return short
 }
+
+func labels(hosts []string) string {
+	short := make([]string, 0, len(hosts))
+	for _, host := range hosts {
+		short = append(short, label(host))
+	}
+	return strings.Join(short, ", ")
+}

@@ -13,9 +13,9 @@ import (
 
 // Diagnose writes what an engineer needs after a failure below dir: journals, hosts.toml and unit states of the nodes,
 // objects, events and pod logs of both clusters, and the logs of the upstreams; dir/index.md lists it all. What the
-// testbed does not have yet is left out. The error only says which parts are missing.
-func (t *Testbed) Diagnose(ctx context.Context, dir string) error {
-	return diagnostics.Collect(ctx, dir, t.evidence()...)
+// testbed does not have yet is left out. The caller may have more to add. The error only says which parts are missing.
+func (t *Testbed) Diagnose(ctx context.Context, dir string, more ...diagnostics.Source) error {
+	return diagnostics.Collect(ctx, dir, append(t.evidence(), more...)...)
 }
 
 func (t *Testbed) evidence() []diagnostics.Source {

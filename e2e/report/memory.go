@@ -15,8 +15,7 @@ import (
 const samplingInterval = 500 * time.Millisecond
 
 // MemorySampler watches how much memory the machine uses. "Used" is MemTotal minus MemAvailable of /proc/meminfo: page
-// cache that can be dropped does not count, everything else on the machine does. What is reported is the highest value
-// above the one at the start, so a testbed that already ran at the start is not in it.
+// cache that can be dropped does not count, everything else on the machine does, also what is none of ours.
 type MemorySampler struct {
 	read func() ([]byte, error)
 
@@ -52,15 +51,15 @@ func sampleMemory(read func() ([]byte, error)) *MemorySampler {
 	return m
 }
 
-// Peak returns the bytes used at the highest, above those used at the start; an error if memory could not be read.
-func (m *MemorySampler) Peak() (uint64, error) {
+// Used returns the bytes that were used at the start, and at the highest; an error if memory could not be read.
+func (m *MemorySampler) Used() (start, peak uint64, err error) {
 	m.sample()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.peak - m.start, m.err
+	return m.start, m.peak, m.err
 }
 
-// Stop ends the sampling; Peak may still be called.
+// Stop ends the sampling; Used may still be called.
 func (m *MemorySampler) Stop() {
 	close(m.stop)
 	m.stopped.Wait()

@@ -35,7 +35,7 @@ func TestUsedMemory(t *testing.T) {
 	}
 }
 
-func TestPeakIsTheHighestAboveTheStart(t *testing.T) {
+func TestUsedIsStartAndHighest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var available atomic.Uint64
 		available.Store(900)
@@ -45,16 +45,16 @@ func TestPeakIsTheHighestAboveTheStart(t *testing.T) {
 			available.Store(kib)
 			<-time.After(2 * samplingInterval)
 		}
-		if peak, err := m.Peak(); peak != 400*1024 || err != nil {
-			t.Errorf("peak is %d, %v; want %d", peak, err, 400*1024)
+		if start, peak, err := m.Used(); start != 100*1024 || peak != 500*1024 || err != nil {
+			t.Errorf("used at start %d, at most %d, %v; want %d and %d", start, peak, err, 100*1024, 500*1024)
 		}
 	})
 }
 
-func TestPeakReportsThatMemoryCouldNotBeRead(t *testing.T) {
+func TestUsedReportsThatMemoryCouldNotBeRead(t *testing.T) {
 	m := sampleMemory(func() ([]byte, error) { return nil, errors.New("gone") })
 	defer m.Stop()
-	if _, err := m.Peak(); err == nil {
+	if _, _, err := m.Used(); err == nil {
 		t.Error("no error")
 	}
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/gardener-extensions/registry-cache/kind/progress"
@@ -39,8 +40,9 @@ type Report struct {
 	Scenarios []Scenario
 	// SetupError says why the scenarios could not run at all, e.g. because the testbed did not come up; nil otherwise.
 	SetupError error
-	// PeakMemoryBytes is the most memory that the machine used above what it used at the start of the run.
-	PeakMemoryBytes uint64
+	// PeakMemoryBytes is the most memory that the machine used during the run, StartMemoryBytes what it used before. On a
+	// machine that does nothing else the difference is what a testbed from nothing needs; a kept one is in both.
+	PeakMemoryBytes, StartMemoryBytes uint64
 }
 
 // Green tells whether nothing failed: neither the setup nor a phase nor a scenario. A run without a passed scenario is
@@ -58,6 +60,14 @@ func (r *Report) Green() bool {
 	return true
 }
 
+// SkipUnlessKnown records that the scenario was skipped for the reason, unless the report has its outcome already.
+func (r *Report) SkipUnlessKnown(name, reason string) {
+	known := slices.ContainsFunc(r.Scenarios, func(s Scenario) bool { return s.Name == name })
+	if !known {
+		r.Scenarios = append(r.Scenarios, Scenario{Name: name, Result: Skipped, Reason: reason})
+	}
+}
+
 // Count returns how many scenarios passed, failed and were skipped.
 func (r *Report) Count() (passed, failed, skipped int) {
 	for _, s := range r.Scenarios {
@@ -73,7 +83,8 @@ func (r *Report) Count() (passed, failed, skipped int) {
 	return passed, failed, skipped
 }
 
-// PrintScenario writes the line of one scenario, and after a failed one where its artifacts are and how to run it alone.
+// PrintScenario writes the line of one scenario, and after a failed one how to run it alone and the folder of its
+// artifacts, if it has one.
 func PrintScenario(w io.Writer, s Scenario, artifacts string) error {
 	_, err := io.WriteString(w, scenarioLines(s, artifacts))
 	return err
@@ -95,7 +106,10 @@ func scenarioLines(s Scenario, artifacts string) string {
 	line := fmt.Sprintf(" %s %s  %.1fs  %s", mark, s.Name, s.Seconds, strings.Join(details, " · "))
 	line = strings.TrimRight(line, " ") + "\n"
 	if s.Result == Failed {
-		line += fmt.Sprintf("     artifacts: %s\n     run alone: %s\n", artifacts, Command(s.Name))
+		if artifacts != "" {
+			line += fmt.Sprintf("     artifacts: %s\n", artifacts)
+		}
+		line += fmt.Sprintf("     run alone: %s\n", Command(s.Name))
 	}
 	return line
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/e2e/report"
@@ -35,7 +36,7 @@ var reports = map[string]*report.Report{
 				Evidence: []string{"cleaner ran on 2 of 2 workers"}},
 			{Name: "delete-shoot", Result: report.Skipped, Reason: "not matched by RUN"},
 		},
-		PeakMemoryBytes: 5 << 30,
+		PeakMemoryBytes: 5 << 30, StartMemoryBytes: 1 << 30,
 	},
 }
 
@@ -91,6 +92,18 @@ func TestGreen(t *testing.T) {
 				t.Errorf("Green() = %v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestSkipUnlessKnown(t *testing.T) {
+	r := &report.Report{Scenarios: []report.Scenario{{Name: "ran", Result: report.Passed}}}
+	r.SkipUnlessKnown("ran", "no")
+	r.SkipUnlessKnown("did not run", "interrupted")
+	want := []report.Scenario{
+		{Name: "ran", Result: report.Passed}, {Name: "did not run", Result: report.Skipped, Reason: "interrupted"},
+	}
+	if !reflect.DeepEqual(r.Scenarios, want) {
+		t.Errorf("scenarios are %+v, want %+v", r.Scenarios, want)
 	}
 }
 

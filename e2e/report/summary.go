@@ -13,6 +13,8 @@ type summary struct {
 	Phases          []progress.Phase  `json:"phases"`
 	Scenarios       []summaryScenario `json:"scenarios"`
 	PeakMemoryBytes uint64            `json:"peakMemoryBytes"`
+	// StartMemoryBytes is what was in use before.
+	StartMemoryBytes uint64 `json:"startMemoryBytes"`
 }
 
 type summaryScenario struct {
@@ -29,7 +31,7 @@ func (r *Report) Summary() ([]byte, error) {
 		Versions:        r.Versions,
 		Phases:          append([]progress.Phase{}, r.Phases...),
 		Scenarios:       []summaryScenario{},
-		PeakMemoryBytes: r.PeakMemoryBytes,
+		PeakMemoryBytes: r.PeakMemoryBytes, StartMemoryBytes: r.StartMemoryBytes,
 	}
 	if out.Versions == nil {
 		out.Versions = map[string]string{}
