@@ -12,7 +12,7 @@ type Host struct {
 	// DiskFree is in bytes; DiskPath is the directory whose file system was looked at, empty if none was.
 	DiskFree uint64
 	DiskPath string
-	// Memory is in bytes.
+	// Memory is what there is in all, or the limit of our cgroup if that is less, in bytes.
 	Memory uint64
 	// CgroupVersion is 1 or 2, or 0 if no cgroup file system is mounted. Version 1 is good enough: the kubelet is told
 	// not to refuse it (failCgroupV1).
@@ -60,7 +60,7 @@ func checkMemory(h Host, r Requirements) *Failure {
 	if h.Memory >= r.MemoryBytes {
 		return nil
 	}
-	return &Failure{"memory", size(h.Memory), size(r.MemoryBytes), "use a machine, or give this one a memory limit, with more of it"}
+	return &Failure{"memory", size(h.Memory), size(r.MemoryBytes), "use a machine with more of it, or raise the memory limit of the container that this runs in"}
 }
 
 func checkCgroups(h Host, _ Requirements) *Failure {

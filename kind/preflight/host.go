@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -33,11 +34,7 @@ func readHost(ctx context.Context, dataRoot string) (Host, error) {
 			return Host{}, err
 		}
 	}
-	memory, err := os.ReadFile(meminfo)
-	if err != nil {
-		return Host{}, err
-	}
-	if h.Memory, err = parseMemory(string(memory)); err != nil {
+	if h.Memory, err = readMemory(meminfo, cgroupDir); err != nil {
 		return Host{}, err
 	}
 	h.CgroupVersion, h.Controllers, err = readCgroups(cgroupDir)
@@ -63,6 +60,16 @@ func diskFree(dir string) (path string, free uint64, err error) {
 	}
 }
 
+// readMemory returns what the machine has, or less if a cgroup limits it.
+func readMemory(meminfo, cgroupDir string) (uint64, error) {
+	text, err := os.ReadFile(meminfo)
+	if err != nil {
+		return 0, err
+	}
+	total, err := parseMemory(string(text))
+	return min(total, memoryLimit(cgroupDir)), err
+}
+
 // parseMemory reads MemTotal of proc_meminfo(5).
 func parseMemory(text string) (uint64, error) {
 	for scanner := bufio.NewScanner(strings.NewReader(text)); scanner.Scan(); {
@@ -72,6 +79,18 @@ func parseMemory(text string) (uint64, error) {
 		}
 	}
 	return 0, fmt.Errorf("%s has no MemTotal", meminfo)
+}
+
+// memoryLimit returns the limit of the cgroup that is mounted at dir, which in a container is the container's own. A limit
+// that is not set, or cannot be read, is none.
+func memoryLimit(dir string) uint64 {
+	for _, file := range []string{"memory.max", filepath.Join("memory", "memory.limit_in_bytes")} { // version 2, version 1
+		var limit uint64
+		if err := readNumber(filepath.Join(dir, file), &limit); err == nil {
+			return limit
+		}
+	}
+	return math.MaxUint64
 }
 
 // readCgroups returns the version that is mounted at dir, and its controllers.

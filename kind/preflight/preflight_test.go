@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -103,6 +104,60 @@ func TestParseMemory(t *testing.T) {
 	}
 	if _, err := parseMemory("MemFree: 1 kB\n"); err == nil {
 		t.Error("no error without MemTotal")
+	}
+}
+
+func TestMemoryLimit(t *testing.T) {
+	const none = math.MaxUint64
+	tests := []struct {
+		name, file, content string
+		want                uint64
+	}{
+		{"v2", "memory.max", "4294967296\n", 4 * gib},
+		{"v2 without a limit", "memory.max", "max\n", none},
+		{"v1", "memory/memory.limit_in_bytes", "4294967296\n", 4 * gib},
+		{"the root of v2 has no limit", "cgroup.controllers", "memory\n", none},
+		{"unreadable", "memory.max/is-a-directory", "", none},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, tc.file)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(tc.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := memoryLimit(dir); got != tc.want {
+				t.Errorf("limit is %d, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestReadMemory(t *testing.T) {
+	tests := []struct {
+		name, limit string
+		want        uint64
+	}{
+		{"no limit", "max\n", 8 * gib},
+		{"a lower limit", "4294967296\n", 4 * gib},
+		{"a limit above what there is", "17179869184\n", 8 * gib},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := t.TempDir()
+			total := filepath.Join(dir, "meminfo")
+			for path, content := range map[string]string{total: "MemTotal: 8388608 kB\n", filepath.Join(dir, "memory.max"): tc.limit} {
+				if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got, err := readMemory(total, dir); err != nil || got != tc.want {
+				t.Errorf("got %d, %v, want %d", got, err, tc.want)
+			}
+		})
 	}
 }
 
