@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,7 +28,7 @@ func create(ctx context.Context, config Config) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, createTimeout, fmt.Errorf("kind did not create it in %s", createTimeout))
 	defer cancel()
 
-	scratch, err := os.MkdirTemp("", "kubeconfig-")
+	scratch, err := emptyScratch(config)
 	if err != nil {
 		return err
 	}
@@ -52,6 +53,16 @@ func create(ctx context.Context, config Config) error {
 		return fmt.Errorf("creating cluster %s: %w", config.Name, withOutput(err))
 	}
 	return markCreated(ctx, config.Name, fingerprint(KindConfig(config)))
+}
+
+// emptyScratch returns the directory for the kubeconfig that kind writes, without what a killed run left in it. It lies
+// beside the kubeconfig that we write, so that whoever removes that folder removes an admin's credentials with it.
+func emptyScratch(config Config) (string, error) {
+	scratch := filepath.Join(filepath.Dir(config.Kubeconfig), ".create-"+config.Name)
+	if err := errors.Join(os.RemoveAll(scratch), os.MkdirAll(scratch, 0o700)); err != nil {
+		return "", fmt.Errorf("a folder for kind's kubeconfig of cluster %s: %w", config.Name, err)
+	}
+	return scratch, nil
 }
 
 // abort removes the cluster's containers again and again, until kind has returned and nothing can come any more.
