@@ -70,7 +70,6 @@ func osExtensionRules() []rbacv1.PolicyRule {
 			Resources: []string{"operatingsystemconfigs", "operatingsystemconfigs/status", "operatingsystemconfigs/finalizers"},
 			Verbs:     []string{"get", "list", "watch", "update", "patch"},
 		},
-		{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}},
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "create", "update", "patch"}},
 	}
 }
