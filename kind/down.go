@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/debian"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
@@ -38,7 +39,7 @@ func (t *Testbed) removeAll(ctx context.Context) error {
 		progress.Note(ctx, "%d processes of an interrupted run", count)
 	}
 	found, err := engine.Attach(ctx)
-	failed = errors.Join(failed, err)
+	failed = errors.Join(failed, debian.Restore(), err)
 	if found != nil {
 		failed = errors.Join(failed,
 			cluster.Delete(ctx, t.seedName()),

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gardener-extensions/registry-cache/kind/lock"
 )
 
 func TestPolicy(t *testing.T) {
@@ -43,6 +45,53 @@ func TestPolicy(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestRestore(t *testing.T) {
+	const foreign = "#!/bin/sh\nexit 101\n"
+	tests := []struct {
+		name, before string // empty: no file
+		busy         bool
+		after        string
+	}{
+		{"none there", "", false, ""},
+		{"the host's own stays", foreign, false, foreign},
+		{"one that a killed run left", policy, false, ""},
+		{"one that a run still needs", policy, true, policy},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			file, lockFile := filepath.Join(t.TempDir(), "policy-rc.d"), filepath.Join(t.TempDir(), "lock")
+			if tc.before != "" {
+				if err := os.WriteFile(file, []byte(tc.before), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tc.busy {
+				unlock, err := lock.Try(lockFile)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer unlock()
+			}
+			if err := removePolicy(file, lockFile); err != nil {
+				t.Fatal(err)
+			}
+			if got := content(t, file); got != tc.after {
+				t.Errorf("afterwards: %q, want %q", got, tc.after)
+			}
+		})
+	}
+	t.Run("what cannot be removed is said", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "policy-rc.d")
+		if err := os.WriteFile(file, []byte(policy), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		noLock := filepath.Join(file, "lock")
+		if err := removePolicy(file, noLock); err == nil || !strings.Contains(err.Error(), "rm "+file) {
+			t.Errorf("error %v does not say what to do", err)
+		}
+	})
 }
 
 func content(t *testing.T, file string) string {

@@ -27,7 +27,7 @@ const (
 func Install(ctx context.Context, packages ...string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, installTimeout, fmt.Errorf("apt-get was not done in %s", installTimeout))
 	defer cancel()
-	restore, err := denyServiceStart()
+	restore, err := denyServiceStart(ctx)
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,15 @@
 package debian
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+
+	"github.com/gardener-extensions/registry-cache/kind/file"
+	"github.com/gardener-extensions/registry-cache/kind/lock"
 )
 
 const (
@@ -18,28 +23,63 @@ func Systemd() bool {
 	return err == nil && booted.IsDir()
 }
 
-// denyServiceStart keeps package scripts from starting services where systemd does not run: an init script would hang or
-// fail there. restore undoes it.
-func denyServiceStart() (restore func(), err error) {
-	if Systemd() {
-		return func() {}, nil
+// Restore lets packages start services again where a killed Install has forbidden it for good. It does nothing where
+// another process is in Install, and where the host's own policy, or none, lies.
+func Restore() error {
+	return removePolicy(policyFile, lockFile())
+}
+
+// lockFile is held while packages are installed.
+func lockFile() string { return filepath.Join(lock.Directory(), "packages.lock") }
+
+func removePolicy(policyFile, lockFile string) error {
+	if present, err := os.ReadFile(policyFile); err != nil || string(present) != policy {
+		return nil // not ours; what cannot be read is not ours either
 	}
-	return placePolicy(policyFile)
+	unlock, err := lock.Try(lockFile)
+	if errors.Is(err, lock.ErrBusy) {
+		return nil
+	}
+	if err == nil {
+		defer unlock()
+		err = os.Remove(policyFile)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("packages start no service while an interrupted run's %s is there (as root: rm %[1]s): %w", policyFile, err)
+	}
+	return nil
+}
+
+// denyServiceStart keeps package scripts from starting services where systemd does not run: an init script would hang or
+// fail there. restore undoes it. Other processes that install packages wait for it, as long as ctx lasts.
+func denyServiceStart(ctx context.Context) (restore func(), err error) {
+	unlock, err := lock.Wait(ctx, lockFile(), installTimeout)
+	if err != nil {
+		return nil, fmt.Errorf("waiting for another testbed that installs packages: %w", err)
+	}
+	if Systemd() {
+		return unlock, nil
+	}
+	remove, err := placePolicy(policyFile)
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	return func() { remove(); unlock() }, nil
 }
 
 // placePolicy writes a policy that denies all, see invoke-rc.d(8). One of the host's own is left alone; one of ours that
 // an interrupted run left is removed by restore.
-func placePolicy(file string) (restore func(), err error) {
-	present, err := os.ReadFile(file)
+func placePolicy(path string) (restore func(), err error) {
+	present, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if err := os.WriteFile(file, []byte(policy), 0o755); err != nil {
-			return nil, fmt.Errorf("keeping packages from starting services: %w", err)
-		}
-	case err != nil:
-		return nil, fmt.Errorf("keeping packages from starting services: %w", err)
-	case string(present) != policy:
+		err = file.Replace(path, []byte(policy), 0o755)
+	case err == nil && string(present) != policy:
 		return func() {}, nil
 	}
-	return func() { _ = os.Remove(file) }, nil
+	if err != nil {
+		return nil, fmt.Errorf("keeping packages from starting services: %w", err)
+	}
+	return func() { _ = os.Remove(path) }, nil
 }
