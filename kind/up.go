@@ -98,9 +98,11 @@ func (t *Testbed) startClusters(ctx context.Context) (err error) {
 	if t.authority, err = certificate.Ensure(t.state.certificates()); err != nil {
 		return err
 	}
-	if err := cluster.EnsureNetwork(ctx); err != nil {
+	release, err := cluster.HoldNetwork(ctx) // until each part has its first container
+	if err != nil {
 		return err
 	}
+	defer release()
 	return atOnce(ctx,
 		t.step("seed cluster", func(ctx context.Context) (err error) {
 			t.seed, err = cluster.Ensure(ctx, t.clusterConfig(t.seedName(), 0, t.state.seedKubeconfig()))

@@ -23,9 +23,11 @@ const createdMarker = "/kind/registry-cache-testbed"
 // When the context ends, what was created so far is removed before Ensure returns. A killed process leaves containers
 // with kind's label only, which Delete and the next Ensure find.
 func Ensure(ctx context.Context, config Config) (*Cluster, error) {
-	if err := EnsureNetwork(ctx); err != nil {
+	release, err := HoldNetwork(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer release()
 	reason, err := inspect(ctx, config)
 	if err != nil {
 		return nil, err

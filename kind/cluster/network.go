@@ -2,35 +2,58 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
+	"github.com/gardener-extensions/registry-cache/kind/lock"
 )
 
 const (
 	// NetworkName is Docker's network on which kind puts all nodes of all its clusters.
 	NetworkName = "kind"
 
-	networkLabel = "registry-cache.testbed=network"
+	// networkLabel marks a network that a testbed created and that all testbeds share.
+	networkLabel = "registry-cache.testbed.network=shared"
 	// networkSubnet is the IPv6 range that kind derives from the name of its network.
 	networkSubnet  = "fc00:f853:ccd:e793::/64"
 	networkTimeout = 30 * time.Second
 )
 
-// networkMutex keeps clusters that are created in parallel from creating the network twice: Docker allows two networks
-// of one name.
-var networkMutex sync.Mutex
+// networkUsers is the lock that everybody shares who relies on the network while no container of theirs is on it yet;
+// networkCreation keeps clusters that are created at once, also by other processes, from creating the network twice:
+// Docker allows two networks of one name.
+var (
+	networkUsers    = filepath.Join(lock.Directory(), "network-users.lock")
+	networkCreation = filepath.Join(lock.Directory(), "network-creation.lock")
+)
 
-// EnsureNetwork creates kind's network, with kind's own options, unless it is there. One that we create has a label, so
+// HoldNetwork creates kind's network, with kind's own options, unless it is there, and keeps RemoveNetwork, also of
+// other processes, from removing it until release is called or this process ends. One that we create has a label, so
 // that RemoveNetwork can tell.
-func EnsureNetwork(ctx context.Context) error {
+func HoldNetwork(ctx context.Context) (release func(), err error) {
 	ctx, cancel := networkContext(ctx)
 	defer cancel()
-	networkMutex.Lock()
-	defer networkMutex.Unlock()
+	release, err = lock.Share(ctx, networkUsers, networkTimeout)
+	if err != nil {
+		return nil, fmt.Errorf("waiting for another testbed that removes the docker network %s: %w", NetworkName, err)
+	}
+	if err := ensureNetwork(ctx); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}
+
+func ensureNetwork(ctx context.Context) error {
+	unlock, err := lock.Wait(ctx, networkCreation, networkTimeout)
+	if err != nil {
+		return fmt.Errorf("waiting for another testbed that creates the docker network %s: %w", NetworkName, err)
+	}
+	defer unlock()
 
 	found, err := networks(ctx, "name=^"+NetworkName+"$")
 	if err != nil || len(found) > 0 {
@@ -50,13 +73,19 @@ func EnsureNetwork(ctx context.Context) error {
 	return nil
 }
 
-// RemoveNetwork removes kind's network if EnsureNetwork created it and no container, running or not, belongs to it.
-// Otherwise, and when there is none, it does nothing.
+// RemoveNetwork removes kind's network if HoldNetwork created it, nobody holds it and no container, running or not,
+// belongs to it. Otherwise, and when there is none, it does nothing: who holds it removes it later.
 func RemoveNetwork(ctx context.Context) error {
 	ctx, cancel := networkContext(ctx)
 	defer cancel()
-	networkMutex.Lock()
-	defer networkMutex.Unlock()
+	unlock, err := lock.Try(networkUsers)
+	if errors.Is(err, lock.ErrBusy) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unlock()
 
 	ours, err := networks(ctx, "label="+networkLabel)
 	if err != nil {
