@@ -12,15 +12,17 @@ import (
 
 // running is what Up has found or made. Its parts are nil until then.
 type running struct {
-	log       logr.Logger
-	engine    *engine.Engine
-	nodeImage string
-	authority *certificate.Authority
-	images    images
-	seed      *cluster.Cluster
-	shoot     *cluster.Cluster
-	upstreams map[string]*upstream.Registry
-	gardenlet *gardenlet.Gardenlet
+	log    logr.Logger
+	engine *engine.Engine
+	// diskUnknown says that the disk could not be checked before the engine ran.
+	diskUnknown bool
+	nodeImage   string
+	authority   *certificate.Authority
+	images      images
+	seed        *cluster.Cluster
+	shoot       *cluster.Cluster
+	upstreams   map[string]*upstream.Registry
+	gardenlet   *gardenlet.Gardenlet
 }
 
 // Seed is the cluster that acts as Gardener seed; nil before Up.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/debian"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
-	"github.com/gardener-extensions/registry-cache/kind/preflight"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
@@ -77,10 +77,13 @@ func (t *Testbed) step(name string, part func(context.Context) error) func(conte
 // prepareMachine gives the testbed an engine, the node image and the images of our binaries.
 func (t *Testbed) prepareMachine(ctx context.Context) error {
 	return inOrder(ctx,
-		t.step("preflight", func(ctx context.Context) error { return preflight.Check(ctx, preflight.Defaults()) }),
+		func(context.Context) error { return debian.Restore() },
+		t.step("preflight", t.preflight),
 		t.step("docker engine", func(ctx context.Context) (err error) {
-			t.engine, err = engine.Ensure(ctx)
-			return err
+			if t.engine, err = engine.Ensure(ctx); err != nil {
+				return err
+			}
+			return t.checkDisk(ctx)
 		}),
 		t.step("node image", func(ctx context.Context) (err error) {
 			t.nodeImage, err = nodeimage.Ensure(ctx, nodeimage.Options{Override: t.override, Repository: t.root, Progress: t.recorder})

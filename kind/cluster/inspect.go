@@ -71,6 +71,12 @@ func assess(found []container, names []string) (reason string) {
 	return ""
 }
 
+// Exists tells whether the cluster has a container, in whatever state.
+func Exists(ctx context.Context, name string) (bool, error) {
+	found, err := containers(ctx, name)
+	return len(found) > 0, err
+}
+
 // containers lists the cluster's containers, running or not.
 func containers(ctx context.Context, name string) ([]container, error) {
 	out, err := command.Output(ctx, "docker", "ps", "--all", "--filter", "label="+clusterLabel+"="+name,

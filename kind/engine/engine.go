@@ -62,6 +62,15 @@ func Ensure(ctx context.Context) (*Engine, error) {
 	return probe(ctx)
 }
 
+// Running returns the engine that answers, or nil. It changes nothing.
+func Running(ctx context.Context) *Engine {
+	found, err := probe(ctx)
+	if err != nil {
+		return nil
+	}
+	return found
+}
+
 // Attach returns the reachable engine; an engine that Ensure had started and that has died is started again. It
 // returns nil where there is neither, and installs nothing: it is for looking at, or taking down, what is there.
 func Attach(ctx context.Context) (*Engine, error) {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/progress"
@@ -37,22 +39,56 @@ func Ensure(ctx context.Context, o Options) (string, error) {
 	if o.Override != "" {
 		return o.Override, nil
 	}
-	src, err := locate(ctx, o.Repository)
+	src, plan, err := o.plan(ctx)
 	if err != nil {
 		return "", err
-	}
-	in, err := newInputs(os.DirFS(src.modules), toolchain(), src.kindVersion)
-	if err != nil {
-		return "", err
-	}
-	plan, err := newPlan(in)
-	if err != nil {
-		return "", fmt.Errorf("planning the node image: %w", err)
 	}
 	if found, err := loaded(ctx, plan.ref); err != nil || found {
 		return plan.ref, err
 	}
 	return plan.ref, o.build(ctx, src, plan)
+}
+
+// Loaded tells whether the Docker Engine has the image that Ensure would return.
+func Loaded(ctx context.Context, o Options) (bool, error) {
+	if o.Override != "" {
+		return loaded(ctx, o.Override)
+	}
+	_, plan, err := o.plan(ctx)
+	if err != nil {
+		return false, err
+	}
+	return loaded(ctx, plan.ref)
+}
+
+// Begun tells whether Ensure has built parts before, perhaps of another image, in the same CacheDir.
+func Begun(o Options) (bool, error) {
+	dir, err := o.cacheDir()
+	if err != nil {
+		return false, err
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return entry.Name() != lockFile }), err
+}
+
+// plan says what the image is made of, and where that lies.
+func (o Options) plan(ctx context.Context) (source, plan, error) {
+	src, err := locate(ctx, o.Repository)
+	if err != nil {
+		return source{}, plan{}, err
+	}
+	in, err := newInputs(os.DirFS(src.modules), toolchain(), src.kindVersion)
+	if err != nil {
+		return source{}, plan{}, err
+	}
+	p, err := newPlan(in)
+	if err != nil {
+		return source{}, plan{}, fmt.Errorf("planning the node image: %w", err)
+	}
+	return src, p, nil
 }
 
 // build makes the image under the cache's lock.

@@ -9,9 +9,8 @@ import (
 
 // Host is what the checks look at.
 type Host struct {
-	// DiskFree is in bytes; DiskPath is the directory whose file system was looked at, empty if none was.
-	DiskFree uint64
-	DiskPath string
+	// Disk is the free space where some is required, in the order of the requirements.
+	Disk []Space
 	// Memory is what there is in all, or the limit of our cgroup if that is less, in bytes.
 	Memory uint64
 	// CgroupVersion is 1 or 2, or 0 if no cgroup file system is mounted. Version 1 is good enough: the kubelet is told
@@ -27,7 +26,11 @@ type Host struct {
 
 // String is a summary for a progress line.
 func (h Host) String() string {
-	return fmt.Sprintf("%s disk, %s memory, cgroup v%d, %s", size(h.DiskFree), size(h.Memory), h.CgroupVersion, h.GoVersion)
+	text := fmt.Sprintf("%s memory, cgroup v%d, %s", size(h.Memory), h.CgroupVersion, h.GoVersion)
+	if len(h.Disk) > 0 {
+		text = size(h.Disk[0].Bytes) + " disk, " + text
+	}
+	return text
 }
 
 func size(bytes uint64) string {
@@ -49,11 +52,18 @@ func evaluate(h Host, r Requirements) []Failure {
 }
 
 func checkDisk(h Host, r Requirements) *Failure {
-	if h.DiskPath == "" || h.DiskFree >= r.DiskBytes {
+	var found, needed []string
+	for i, space := range r.Disk {
+		if h.Disk[i].Bytes < space.Bytes {
+			found = append(found, size(h.Disk[i].Bytes)+" free at "+h.Disk[i].Directory)
+			needed = append(needed, size(space.Bytes))
+		}
+	}
+	if len(found) == 0 {
 		return nil
 	}
-	return &Failure{"disk", size(h.DiskFree) + " free at " + h.DiskPath, size(r.DiskBytes),
-		"free some space (docker system prune), or move Docker's data root to a larger disk (data-root in /etc/docker/daemon.json)"}
+	return &Failure{"disk", strings.Join(found, " and "), strings.Join(needed, " and "),
+		"free some space, or move it to a larger disk: Docker's by data-root in /etc/docker/daemon.json, the build cache by XDG_CACHE_HOME"}
 }
 
 func checkMemory(h Host, r Requirements) *Failure {

@@ -26,13 +26,11 @@ const (
 	watchesFile   = inotifyDir + "max_user_watches"
 )
 
-func readHost(ctx context.Context, dataRoot string) (Host, error) {
+func readHost(ctx context.Context, disks []Space) (Host, error) {
 	h := Host{GoVersion: goVersion(ctx)}
 	var err error
-	if dataRoot != "" {
-		if h.DiskPath, h.DiskFree, err = diskFree(dataRoot); err != nil {
-			return Host{}, err
-		}
+	if h.Disk, err = readDisk(disks); err != nil {
+		return Host{}, err
 	}
 	if h.Memory, err = readMemory(meminfo, cgroupDir); err != nil {
 		return Host{}, err
@@ -42,6 +40,19 @@ func readHost(ctx context.Context, dataRoot string) (Host, error) {
 		return Host{}, err
 	}
 	return h, errors.Join(readNumber(instancesFile, &h.InotifyInstances), readNumber(watchesFile, &h.InotifyWatches))
+}
+
+// readDisk returns the free space for each that is required.
+func readDisk(required []Space) ([]Space, error) {
+	var found []Space
+	for _, space := range required {
+		path, free, err := diskFree(space.Directory)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, Space{path, free})
+	}
+	return found, nil
 }
 
 // diskFree returns what an unprivileged process may use on the file system of dir or of its next existing parent.

@@ -12,11 +12,8 @@ const gib = 1 << 30
 
 // Requirements is what the testbed needs of its host.
 type Requirements struct {
-	// DiskBytes must be free on the file system of DataRoot.
-	DiskBytes uint64
-	// DataRoot is where the Docker Engine keeps images and volumes. If it does not exist yet, the next existing parent
-	// counts. Empty: the engine is elsewhere, disk is not checked.
-	DataRoot string
+	// Disk is the space that must be free.
+	Disk []Space
 	// MemoryBytes is the memory that the host must have in all, used or not.
 	MemoryBytes uint64
 	// InotifyInstances and InotifyWatches are the least values of fs.inotify.max_user_instances and max_user_watches.
@@ -25,12 +22,18 @@ type Requirements struct {
 	GoVersion string
 }
 
-// Defaults returns what both clusters, the node image's build and the scenarios need. The inotify limits are those of
+// Space is room on a file system.
+type Space struct {
+	// Directory is on that file system. If it does not exist yet, the next existing parent counts.
+	Directory string
+	Bytes     uint64
+}
+
+// Defaults returns what both clusters, the node image's build and the scenarios need, without the disk: that depends on
+// what is there already. The inotify limits are those of
 // kind's documentation (known issues, "too many open files").
 func Defaults() Requirements {
 	return Requirements{
-		DiskBytes:        20 * gib,
-		DataRoot:         "/var/lib/docker",
 		MemoryBytes:      6 * gib,
 		InotifyInstances: 512,
 		InotifyWatches:   524288,
@@ -66,7 +69,7 @@ func (f *Failures) Error() string {
 // Check looks at the host and returns *Failures if it does not meet the requirements. Inotify limits that are too low
 // are raised if we are root; nothing else is changed.
 func Check(ctx context.Context, needed Requirements) error {
-	host, err := readHost(ctx, needed.DataRoot)
+	host, err := readHost(ctx, needed.Disk)
 	if err != nil {
 		return fmt.Errorf("checking the host: %w", err)
 	}
@@ -80,6 +83,18 @@ func Check(ctx context.Context, needed Requirements) error {
 	progress.Note(ctx, "%s", host)
 	if failed := evaluate(host, needed); len(failed) > 0 {
 		return &Failures{List: failed}
+	}
+	return nil
+}
+
+// CheckDisk is the part of Check that looks at the disk.
+func CheckDisk(needed []Space) error {
+	found, err := readDisk(needed)
+	if err != nil {
+		return fmt.Errorf("checking the disk: %w", err)
+	}
+	if failure := checkDisk(Host{Disk: found}, Requirements{Disk: needed}); failure != nil {
+		return &Failures{List: []Failure{*failure}}
 	}
 	return nil
 }

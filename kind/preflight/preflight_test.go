@@ -14,10 +14,16 @@ import (
 
 func good() Host {
 	return Host{
-		DiskFree: 20 * gib, DiskPath: "/var/lib", Memory: 6 * gib, CgroupVersion: 2,
+		Disk: []Space{{"/var/lib", 20 * gib}, {"/root", 5 * gib}}, Memory: 6 * gib, CgroupVersion: 2,
 		Controllers:      []string{"cpuset", "cpu", "io", "memory", "pids"},
 		InotifyInstances: 512, InotifyWatches: 524288, GoVersion: "go1.26.3",
 	}
+}
+
+func needed() Requirements {
+	r := Defaults()
+	r.Disk = []Space{{"/var/lib/docker", 20 * gib}, {"/root/.cache", 5 * gib}}
+	return r
 }
 
 func TestEvaluate(t *testing.T) {
@@ -29,8 +35,9 @@ func TestEvaluate(t *testing.T) {
 		{"just enough", func(*Host) {}, ""},
 		{"cgroup v1", func(h *Host) { h.CgroupVersion = 1 }, ""},
 		{"a newer go with an experiment", func(h *Host) { h.GoVersion = "go1.27.0 X:jsonv2" }, ""},
-		{"engine elsewhere", func(h *Host) { h.DiskFree, h.DiskPath = 0, "" }, ""},
-		{"disk", func(h *Host) { h.DiskFree-- }, "disk: 20.0 GiB free at /var/lib|docker system prune"},
+		{"disk", func(h *Host) { h.Disk[0].Bytes-- }, "disk: 20.0 GiB free at /var/lib, needed: 20.0 GiB; free|data-root in"},
+		{"the other disk", func(h *Host) { h.Disk[1].Bytes = gib }, "disk: 1.0 GiB free at /root, needed: 5.0 GiB;|XDG_CACHE_HOME"},
+		{"both disks", func(h *Host) { h.Disk[0].Bytes, h.Disk[1].Bytes = 0, gib }, "0.0 GiB free at /var/lib and 1.0 GiB free at /root, needed: 20.0 GiB and 5.0 GiB;"},
 		{"memory", func(h *Host) { h.Memory = 4 * gib }, "memory: 4.0 GiB, needed: 6.0 GiB"},
 		{"no cgroups", func(h *Host) { h.CgroupVersion, h.Controllers = 0, nil }, "cgroups: no cgroup file system|mount -t cgroup2"},
 		{"a controller lacks", func(h *Host) { h.Controllers = []string{"cpu", "memory", "pids"} }, "cgroups: v2 without cpuset,"},
@@ -45,7 +52,7 @@ func TestEvaluate(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			h := good()
 			tc.change(&h)
-			failed := evaluate(h, Defaults())
+			failed := evaluate(h, needed())
 			if tc.failed == "" {
 				if len(failed) > 0 {
 					t.Errorf("failed: %+v", failed)
@@ -61,7 +68,7 @@ func TestEvaluate(t *testing.T) {
 		})
 	}
 	t.Run("all of them are named at once", func(t *testing.T) {
-		if failed := evaluate(Host{DiskPath: "/"}, Defaults()); len(failed) != 5 {
+		if failed := evaluate(Host{Disk: make([]Space, 2)}, needed()); len(failed) != 5 {
 			t.Errorf("%d failures, want 5: %+v", len(failed), failed)
 		}
 	})
@@ -180,6 +187,18 @@ func TestCheck(t *testing.T) {
 	var failures *Failures
 	if !errors.As(err, &failures) || len(failures.List) == 0 {
 		t.Errorf("got %T %v, want *Failures", err, err)
+	}
+}
+
+func TestCheckDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := CheckDisk([]Space{{dir, 1}, {filepath.Join(dir, "missing"), 1}}); err != nil {
+		t.Errorf("one byte is not free: %v", err)
+	}
+	err := CheckDisk([]Space{{dir, 1}, {dir, 1 << 60}})
+	var failures *Failures
+	if !errors.As(err, &failures) || len(failures.List) != 1 || !strings.Contains(err.Error(), dir) {
+		t.Errorf("got %T %v, want one failure that names %s", err, err, dir)
 	}
 }
 
