@@ -33,6 +33,9 @@ type waits struct {
 	interval time.Duration
 	// cleaned is how long the cleaner may take on all nodes together.
 	cleaned time.Duration
+	// notReady is how much of that is given to nodes that are not ready, which may just be restarting, before they are
+	// passed over.
+	notReady time.Duration
 	// deleted is how long one ManagedResource may take to go.
 	deleted time.Duration
 	// applied is how long gardener-resource-manager may go on reporting that it cannot apply the caches, which may be what
@@ -51,6 +54,7 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 		waits: waits{
 			interval:  time.Second,
 			cleaned:   3 * time.Minute,
+			notReady:  time.Minute,
 			deleted:   2 * time.Minute,
 			applied:   3 * time.Second,
 			endpoints: 15 * time.Second,
@@ -60,7 +64,7 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 
 // Reconcile brings the shoot to what the providerConfig asks for. A cache that is in the providerStatus and no longer in
 // the providerConfig is removed in this order: the nodes are cleaned, the providerStatus forgets it, its objects go. So
-// no node is left with a mirror that does not exist any more. A providerConfig that cannot be decoded or is invalid
+// no node that is ready is left with a mirror that does not exist any more. A providerConfig that cannot be decoded or is invalid
 // changes nothing; neither does one without caches.
 func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	if err := a.refresh(ctx, ex); err != nil {
@@ -81,7 +85,7 @@ func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extension
 
 	if gone := removed(status, config); len(gone) > 0 && nodesToClean(cluster) {
 		log.Info("Cleaning the nodes of removed upstreams", "upstreams", gone)
-		if err := a.clean(ctx, ex.Namespace, cleaner.Task{Upstreams: gone}); err != nil {
+		if err := a.clean(ctx, log, ex.Namespace, cleaner.Task{Upstreams: gone}); err != nil {
 			return err
 		}
 	} else if err := a.remove(ctx, ex.Namespace, cleanerName); err != nil {
@@ -118,7 +122,7 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 	}
 	if ex.Status.ProviderStatus != nil && nodesToClean(cluster) {
 		log.Info("Cleaning the nodes of all upstreams")
-		if err := a.clean(ctx, ex.Namespace, cleaner.Task{All: true}); err != nil {
+		if err := a.clean(ctx, log, ex.Namespace, cleaner.Task{All: true}); err != nil {
 			return err
 		}
 		// The nodes are clean now; should the caches take long to go, a retry need not clean them again.

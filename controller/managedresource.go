@@ -2,21 +2,17 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
-	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
-	"github.com/gardener-extensions/registry-cache/controller/cleaner"
 )
 
 const (
@@ -56,45 +52,6 @@ func (a *Actuator) deployCaches(ctx context.Context, namespace string, config *v
 		DeletePersistentVolumeClaims(true)
 	if err := caches.Reconcile(ctx); err != nil {
 		return fmt.Errorf("writing ManagedResource %s: %w", cachesName, err)
-	}
-	return nil
-}
-
-// clean runs the cleaner in the shoot until it did the task on every node, and removes it again. When it returns without
-// error, no node has the configuration any more.
-func (a *Actuator) clean(ctx context.Context, namespace string, task cleaner.Task) error {
-	set, err := cleaner.DaemonSet(task, a.images.RegistryCleaner)
-	if err != nil {
-		return err
-	}
-	data, err := newRegistry().AddAllAndSerialize(set)
-	if err != nil {
-		return fmt.Errorf("serializing the cleaner: %w", err)
-	}
-	if err := managedresources.CreateForShoot(ctx, a.client, namespace, cleanerName, origin, false, data); err != nil {
-		return fmt.Errorf("writing ManagedResource %s: %w", cleanerName, err)
-	}
-	if err := a.awaitCleaned(ctx, namespace); err != nil {
-		return err
-	}
-	return a.remove(ctx, namespace, cleanerName)
-}
-
-// awaitCleaned waits until the DaemonSet is rolled out and all its pods are available, which they are only after their
-// init container did the task.
-func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) error {
-	var unfinished error
-	err := wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.cleaned, true, func(context.Context) (bool, error) {
-		mr, err := a.managedResource(ctx, namespace, cleanerName)
-		if err == nil {
-			err = errors.Join(health.CheckManagedResource(mr), health.CheckManagedResourceProgressing(mr))
-		}
-		unfinished = err
-		return err == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("the nodes were not cleaned within %s; look at DaemonSet %s in the shoot: %w",
-			a.waits.cleaned, cleaner.Name, errors.Join(unfinished, err))
 	}
 	return nil
 }

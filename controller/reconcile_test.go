@@ -124,10 +124,10 @@ func TestReconcileReportsServices(t *testing.T) {
 // TestReconcileKeepsTheCachesUntilNodesAreClean is the promise to users: no node is left with a mirror that is gone.
 func TestReconcileKeepsTheCachesUntilNodesAreClean(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster())
-	l.unhealthy = "DaemonSet kube-system/registry-cleaner is unhealthy: too many unavailable pods found (1/2)"
+	l.noCleaner = "ImagePullBackOff"
 	err := l.reconcile(t)
-	if err == nil || !strings.Contains(err.Error(), l.unhealthy) {
-		t.Errorf("error = %v, want it to say %q", err, l.unhealthy)
+	if want := "worker-1 (pod registry-cleaner-worker-1: ImagePullBackOff)"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error = %v, want it to say %q", err, want)
 	}
 	if slices.Contains(l.log, "apply extension-registry-cache") {
 		t.Errorf("the caches were changed: %v", l.log)
@@ -135,7 +135,7 @@ func TestReconcileKeepsTheCachesUntilNodesAreClean(t *testing.T) {
 	if got := upstreamsOf(l.extension(t)); !slices.Equal(got, []string{alpha, beta}) {
 		t.Errorf("status has %v", got)
 	}
-	l.unhealthy = ""
+	l.noCleaner = ""
 	l.resync(t, cleanerName)
 	if err := l.reconcile(t); err != nil {
 		t.Errorf("the retry failed: %v", err)

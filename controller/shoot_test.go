@@ -34,14 +34,14 @@ const (
 )
 
 // landscape is a seed and a shoot of fake clients. A stand-in for gardener-resource-manager reconciles every
-// ManagedResource in the moment it is written: it applies the Services in it to the shoot, gives them cluster IPs, and
-// reports the conditions. What was written to the seed is in log, in order.
+// ManagedResource in the moment it is written: it applies the Services in it to the shoot, gives them cluster IPs, runs the
+// cleaner on the nodes that are ready, and reports the conditions. What was written to the seed is in log, in order.
 type landscape struct {
 	seed, shoot client.WithWatch
 	actuator    *Actuator
 	log         []string
-	// unhealthy, when set, is why the cleaner never gets healthy.
-	unhealthy string
+	// noCleaner, when set, is what the cleaner waits for on all nodes.
+	noCleaner string
 	// applyError, when set, is why the stand-in applies no caches.
 	applyError string
 	// finalizer, when set, keeps every ManagedResource that is written from now on in existence.
@@ -53,7 +53,7 @@ type landscape struct {
 
 func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 	t.Helper()
-	l := &landscape{shoot: fake.NewClientBuilder().WithScheme(kubernetes.ShootScheme).Build()}
+	l := &landscape{shoot: fake.NewClientBuilder().WithScheme(kubernetes.ShootScheme).WithObjects(worker("worker-1", true)).Build()}
 	l.seed = fake.NewClientBuilder().
 		WithScheme(kubernetes.SeedScheme).
 		WithStatusSubresource(&extensionsv1alpha1.Extension{}, &resourcesv1alpha1.ManagedResource{}).
@@ -64,7 +64,7 @@ func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 		func(context.Context, string) (client.Client, error) { return l.shoot, nil },
 		charts.Images{RegistryCache: "cache:v1", RegistryCleaner: "cleaner:v1"})
 	const short = 50 * time.Millisecond
-	l.actuator.waits = waits{interval: time.Millisecond, cleaned: short, deleted: short, applied: short / 5, endpoints: short}
+	l.actuator.waits = waits{interval: time.Millisecond, cleaned: short, notReady: short / 5, deleted: short, applied: short / 5, endpoints: short}
 	return l
 }
 
@@ -85,6 +85,11 @@ func (l *landscape) interceptors() interceptor.Funcs {
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 			if _, ok := obj.(*resourcesv1alpha1.ManagedResource); ok {
 				l.log = append(l.log, "delete "+obj.GetName())
+			}
+			if obj.GetName() == cleanerName {
+				if err := l.stopCleaner(ctx); err != nil {
+					return err
+				}
 			}
 			return c.Delete(ctx, obj, opts...)
 		},
@@ -120,8 +125,6 @@ func (l *landscape) written(ctx context.Context, c client.Client, obj client.Obj
 		return err
 	}
 	applied := gardencorev1beta1.Condition{Type: resourcesv1alpha1.ResourcesApplied, Status: gardencorev1beta1.ConditionTrue}
-	healthy := gardencorev1beta1.Condition{Type: resourcesv1alpha1.ResourcesHealthy, Status: gardencorev1beta1.ConditionTrue}
-	progressing := gardencorev1beta1.Condition{Type: resourcesv1alpha1.ResourcesProgressing, Status: gardencorev1beta1.ConditionFalse}
 	switch {
 	case mr.Name == cachesName && l.applyError != "":
 		applied.Status, applied.Reason, applied.Message = gardencorev1beta1.ConditionFalse, resourcesv1alpha1.ConditionApplyFailed, l.applyError
@@ -129,12 +132,12 @@ func (l *landscape) written(ctx context.Context, c client.Client, obj client.Obj
 		if err := l.applyServices(ctx, c); err != nil {
 			return err
 		}
-	case mr.Name == cleanerName && l.unhealthy != "":
-		healthy.Status, healthy.Message = gardencorev1beta1.ConditionFalse, l.unhealthy
+	case mr.Name == cleanerName:
+		if err := l.runCleaner(ctx, c); err != nil {
+			return err
+		}
 	}
-	mr.Status = resourcesv1alpha1.ManagedResourceStatus{
-		Conditions: []gardencorev1beta1.Condition{applied, healthy, progressing},
-	}
+	mr.Status = resourcesv1alpha1.ManagedResourceStatus{Conditions: []gardencorev1beta1.Condition{applied}}
 	if !l.behind {
 		mr.Status.ObservedGeneration = mr.Generation
 	}

@@ -11,10 +11,19 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 )
 
-// Name is the name of the DaemonSet in the namespace kube-system of the shoot.
-const Name = "registry-cleaner"
+const (
+	// Name is the name of the DaemonSet in the namespace kube-system of the shoot.
+	Name = "registry-cleaner"
+	// cleanName is the name of the init container that does the task.
+	cleanName = "clean"
+	// finalizeAfter is how long gardener-resource-manager waits for the pods to go before it removes the finalizer of the
+	// DaemonSet. It deletes in the foreground, and the pod on a node that is down never goes. It is more than the grace
+	// period of the pods.
+	finalizeAfter = "30s"
+)
 
 // Task says what to clean on every node.
 type Task struct {
@@ -35,19 +44,25 @@ func DaemonSet(task Task, image string) (*appsv1.DaemonSet, error) {
 		return nil, errors.New("no cleaner image given")
 	}
 	return &appsv1.DaemonSet{
-		ObjectMeta: metav1.ObjectMeta{Name: Name, Namespace: metav1.NamespaceSystem, Labels: labels()},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        Name,
+			Namespace:   metav1.NamespaceSystem,
+			Labels:      Labels(),
+			Annotations: map[string]string{resourcesv1alpha1.FinalizeDeletionAfter: finalizeAfter},
+		},
 		Spec: appsv1.DaemonSetSpec{
 			RevisionHistoryLimit: ptr.To[int32](1),
-			Selector:             &metav1.LabelSelector{MatchLabels: labels()},
+			Selector:             &metav1.LabelSelector{MatchLabels: Labels()},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels()},
+				ObjectMeta: metav1.ObjectMeta{Labels: Labels()},
 				Spec:       podSpec(task, image),
 			},
 		},
 	}, nil
 }
 
-func labels() map[string]string {
+// Labels are the labels of the DaemonSet and its pods.
+func Labels() map[string]string {
 	return map[string]string{"app.kubernetes.io/name": Name, "app.kubernetes.io/part-of": "registry-cache"}
 }
 
@@ -71,7 +86,7 @@ func podSpec(task Task, image string) corev1.PodSpec {
 // cleanContainer runs as root, because the files belong to root and systemd listens to nobody else, but without any
 // capability and with four directories of the host only.
 func cleanContainer(task Task, image string) corev1.Container {
-	c := container("clean", image, arguments(task))
+	c := container(cleanName, image, arguments(task))
 	c.SecurityContext.RunAsUser = ptr.To[int64](0)
 	c.SecurityContext.RunAsNonRoot = ptr.To(false)
 	c.VolumeMounts = volumeMounts()

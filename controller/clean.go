@@ -1,0 +1,97 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
+	"github.com/gardener/gardener/pkg/utils/managedresources"
+
+	"github.com/gardener-extensions/registry-cache/controller/cleaner"
+)
+
+// clean runs the cleaner in the shoot until it did the task on every node, and removes it again. When it returns without
+// error, no node has the configuration any more, but those that were not ready: they are logged, and passed over lest one
+// broken node holds up the shoot for ever.
+func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string, task cleaner.Task) error {
+	set, err := cleaner.DaemonSet(task, a.images.RegistryCleaner)
+	if err != nil {
+		return err
+	}
+	data, err := newRegistry().AddAllAndSerialize(set)
+	if err != nil {
+		return fmt.Errorf("serializing the cleaner: %w", err)
+	}
+	if err := managedresources.CreateForShoot(ctx, a.client, namespace, cleanerName, origin, false, data); err != nil {
+		return fmt.Errorf("writing ManagedResource %s: %w", cleanerName, err)
+	}
+	if err := a.awaitCleaned(ctx, log, namespace); err != nil {
+		return err
+	}
+	return a.remove(ctx, namespace, cleanerName)
+}
+
+// awaitCleaned waits until all nodes are clean. Nodes that are not ready are waited for a while only. The error names the
+// nodes that are not clean.
+func (a *Actuator) awaitCleaned(ctx context.Context, log logr.Logger, namespace string) error {
+	shoot, err := a.shootClient(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	var rollout cleaner.Rollout
+	var unfinished error
+	started := time.Now()
+	// As in awaitEndpoints, the requests do not get the time limit of the poll.
+	err = wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.cleaned, true, func(context.Context) (bool, error) {
+		rollout, unfinished = a.rollout(ctx, shoot, namespace)
+		if unfinished != nil {
+			return false, nil //nolint:nilerr // it is reported when time is up
+		}
+		unfinished = rollout.Err()
+		given := time.Since(started) >= a.waits.notReady
+		return len(rollout.Unfinished) == 0 && (given || len(rollout.NotReady) == 0), nil
+	})
+	if err != nil {
+		return fmt.Errorf("the nodes were not cleaned within %s; look at DaemonSet %s in the shoot: %w",
+			a.waits.cleaned, cleaner.Name, errors.Join(unfinished, err))
+	}
+	if len(rollout.NotReady) > 0 {
+		log.Info("Not cleaning nodes that are not ready; they may keep a mirror that does not exist any more", "nodes", rollout.NotReady)
+	}
+	return nil
+}
+
+// rollout looks once. What it returns is about the DaemonSet that was asked for, not about an earlier one.
+func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace string) (cleaner.Rollout, error) {
+	var none cleaner.Rollout
+	mr, err := a.managedResource(ctx, namespace, cleanerName)
+	if err != nil {
+		return none, err
+	}
+	// The generation changes with the task: the name of the Secret with the DaemonSet is a hash of its content.
+	if err := health.CheckManagedResourceApplied(mr); err != nil {
+		return none, err
+	}
+	set := &appsv1.DaemonSet{}
+	if err := shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: cleaner.Name}, set); err != nil {
+		return none, fmt.Errorf("reading DaemonSet %s in the shoot: %w", cleaner.Name, err)
+	}
+	nodes := &corev1.NodeList{}
+	if err := shoot.List(ctx, nodes); err != nil {
+		return none, fmt.Errorf("listing the nodes of the shoot: %w", err)
+	}
+	pods := &corev1.PodList{}
+	if err := shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels(cleaner.Labels())); err != nil {
+		return none, fmt.Errorf("listing the pods of DaemonSet %s in the shoot: %w", cleaner.Name, err)
+	}
+	return cleaner.RolloutOf(set, pods.Items, nodes.Items), nil
+}

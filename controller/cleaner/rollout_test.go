@@ -1,0 +1,106 @@
+package cleaner
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var (
+	ended   = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+	failed  = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3}}
+	noImage = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}
+	running = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+)
+
+func nodeThat(name string, ready corev1.ConditionStatus) corev1.Node {
+	return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue},
+		{Type: corev1.NodeReady, Status: ready},
+	}}}
+}
+
+func setFor(t *testing.T, uid types.UID, upstreams ...string) *appsv1.DaemonSet {
+	t.Helper()
+	set, err := DaemonSet(Task{Upstreams: upstreams}, image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set.UID = uid
+	return set
+}
+
+func podOn(node string, set *appsv1.DaemonSet, states ...corev1.ContainerState) corev1.Pod {
+	pod := corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            Name + "-" + node,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))},
+		},
+		Spec: *set.Spec.Template.Spec.DeepCopy(),
+	}
+	pod.Spec.NodeName = node
+	for _, state := range states {
+		pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses,
+			corev1.ContainerStatus{Name: "injected", State: ended}, corev1.ContainerStatus{Name: cleanName, State: state})
+	}
+	return pod
+}
+
+func TestRolloutOf(t *testing.T) {
+	set := setFor(t, "now", "a.test", "b.test")
+	before, otherTask := setFor(t, "before", "a.test", "b.test"), setFor(t, "now", "a.test")
+	const yes, no, unknown = corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown
+	one, two := nodeThat("one", yes), nodeThat("two", yes)
+	for name, test := range map[string]struct {
+		pods       []corev1.Pod
+		nodes      []corev1.Node
+		unfinished []string
+		notReady   []string
+	}{
+		"no nodes":                     {},
+		"just created, no pods yet":    {nil, []corev1.Node{one}, []string{"one (it has no pod of the cleaner yet)"}, nil},
+		"all clean":                    {[]corev1.Pod{podOn("two", set, ended), podOn("one", set, ended)}, []corev1.Node{one, two}, nil, nil},
+		"one of two has a pod":         {[]corev1.Pod{podOn("one", set, ended)}, []corev1.Node{one, two}, []string{"two (it has no pod of the cleaner yet)"}, nil},
+		"cleaning":                     {[]corev1.Pod{podOn("one", set, running)}, []corev1.Node{one}, []string{"one (pod registry-cleaner-one: still cleaning)"}, nil},
+		"image missing":                {[]corev1.Pod{podOn("one", set, noImage)}, []corev1.Node{one}, []string{"one (pod registry-cleaner-one: ImagePullBackOff)"}, nil},
+		"cleaning failed":              {[]corev1.Pod{podOn("one", set, failed)}, []corev1.Node{one}, []string{"one (pod registry-cleaner-one: exit code 3)"}, nil},
+		"no status yet":                {[]corev1.Pod{podOn("one", set)}, []corev1.Node{one}, []string{"one (pod registry-cleaner-one: not started)"}, nil},
+		"pod of a DaemonSet before":    {[]corev1.Pod{podOn("one", before, ended)}, []corev1.Node{one}, []string{"one (it has no pod of the cleaner yet)"}, nil},
+		"pod of the task before":       {[]corev1.Pod{podOn("one", otherTask, ended)}, []corev1.Node{one}, []string{"one (it has no pod of the cleaner yet)"}, nil},
+		"replaced pod":                 {[]corev1.Pod{podOn("one", set, ended), podOn("one", set)}, []corev1.Node{one}, nil, nil},
+		"pod is gone with its node":    {[]corev1.Pod{podOn("gone", set, running), podOn("one", set, ended)}, []corev1.Node{one}, nil, nil},
+		"node not ready":               {[]corev1.Pod{podOn("one", set, ended)}, []corev1.Node{one, nodeThat("two", no)}, nil, []string{"two"}},
+		"node not heard of":            {[]corev1.Pod{podOn("two", set, running)}, []corev1.Node{nodeThat("two", unknown)}, nil, []string{"two"}},
+		"node not ready since cleaned": {[]corev1.Pod{podOn("two", set, ended)}, []corev1.Node{nodeThat("two", unknown)}, nil, nil},
+		"node without conditions":      {nil, []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "two"}}}, nil, []string{"two"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := RolloutOf(set, test.pods, test.nodes)
+			if !slices.Equal(got.Unfinished, test.unfinished) || !slices.Equal(got.NotReady, test.notReady) {
+				t.Errorf("got %+v, want unfinished %q, not ready %q", got, test.unfinished, test.notReady)
+			}
+		})
+	}
+}
+
+func TestRolloutErr(t *testing.T) {
+	if err := (Rollout{}).Err(); err != nil {
+		t.Errorf("every node is clean: %v", err)
+	}
+	r := Rollout{Unfinished: []string{"one (still cleaning)"}, NotReady: []string{"two"}}
+	if got, want := r.Err().Error(), "nodes not cleaned: one (still cleaning), two (the node is not ready)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for i := range 50 {
+		r.NotReady = append(r.NotReady, fmt.Sprint("node-", i))
+	}
+	if got := r.Err().Error(); len(got) > 600 || !strings.HasSuffix(got, " and 42 more") {
+		t.Errorf("the message has %d characters: %s", len(got), got)
+	}
+}
