@@ -26,7 +26,7 @@ var layers = map[string][]string{
 	"controller":                   {"api", "charts", "nodeconfig"},
 	"webhook":                      {"api", "nodeconfig"},
 	"cmd/registry-cache":           {"api", "internal/program", "nodeconfig"},
-	"cmd/registry-cache-extension": {"api", "charts", "controller", "internal/program", "nodeconfig", "webhook"},
+	"cmd/registry-cache-extension": {"api", "charts", "controller", "examples", "internal/program", "nodeconfig", "webhook"},
 	"kind":                         {"api", "charts", "examples", "nodeconfig"},
 	"cmd/testbed":                  {"internal/program", "kind"},
 	"e2e":                          {"api", "internal/program", "kind", "nodeconfig"},

@@ -2,17 +2,12 @@ package examples
 
 import (
 	"testing"
-	"time"
 
 	gardencorev1 "github.com/gardener/gardener/pkg/apis/core/v1"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
-
-// actuatorTimeout is controller.ReconciliationTimeout, which this package may not import: a test of the controller
-// compares the two.
-const actuatorTimeout = 10 * time.Minute
 
 func TestControllerRegistration(t *testing.T) {
 	registration, err := ControllerRegistration()
@@ -25,9 +20,6 @@ func TestControllerRegistration(t *testing.T) {
 	resource := registration.Spec.Resources[0]
 	if resource.Kind != "Extension" || resource.Type != "registry-cache" {
 		t.Errorf("registered for %s/%s", resource.Kind, resource.Type)
-	}
-	if resource.ReconcileTimeout == nil || resource.ReconcileTimeout.Duration <= actuatorTimeout {
-		t.Errorf("reconcileTimeout = %v, want more than the actuator's %s", resource.ReconcileTimeout, actuatorTimeout)
 	}
 	if resource.Lifecycle == nil || resource.Lifecycle.Delete == nil || *resource.Lifecycle.Delete != gardencorev1beta1.BeforeKubeAPIServer {
 		t.Errorf("lifecycle = %+v, want the deletion before the API server goes", resource.Lifecycle)

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/controller"
+	"github.com/gardener-extensions/registry-cache/examples"
+)
+
+// TestGardenletWaitsLongEnough: were gardenlet to give up first, the error of the controller would never reach the Shoot.
+func TestGardenletWaitsLongEnough(t *testing.T) {
+	registration, err := examples.ControllerRegistration()
+	if err != nil {
+		t.Fatal(err)
+	}
+	timeout := registration.Spec.Resources[0].ReconcileTimeout
+	if timeout == nil || timeout.Duration <= controller.ReconciliationTimeout {
+		t.Errorf("reconcileTimeout = %v, want more than the controller's %s", timeout, controller.ReconciliationTimeout)
+	}
+}
+
+// TestRegisteredType: the controller must act on what is registered.
+func TestRegisteredType(t *testing.T) {
+	registration, err := examples.ControllerRegistration()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := registration.Spec.Resources[0].Type; got != controller.Type {
+		t.Errorf("registered for type %q, the controller acts on %q", got, controller.Type)
+	}
+}
