@@ -15,7 +15,7 @@
 //   - gardenlet: what gardenlet does for one Shoot.
 //
 // Beside them: diagnostics collects what an engineer needs after a failure, progress prints and records the steps, command
-// runs programs.
+// runs programs, file replaces files, lock keeps processes apart.
 //
 // Nothing that ships imports this package or one below it.
 package kind
