@@ -61,7 +61,8 @@ type Node struct {
 
 // Clean does what request asks for. The unit is stopped first, so that no script that still waits for a cache can write
 // a hosts.toml afterwards; if it cannot be stopped nothing is changed. For removed upstreams the unit is started again
-// without them, also if a file could not be removed. Clean can be repeated after any error.
+// without them, also if a file could not be removed. A unit that somebody else replaces in the meantime is not written
+// over, which is an error. Clean can be repeated after any error.
 func Clean(ctx context.Context, node Node, request Request) error {
 	if err := request.Validate(); err != nil {
 		return err
@@ -73,6 +74,10 @@ func Clean(ctx context.Context, node Node, request Request) error {
 }
 
 func removeUpstreams(ctx context.Context, node Node, upstreams []string) (err error) {
+	if err := node.Units.Stop(ctx, nodeconfig.UnitName); err != nil {
+		return err
+	}
+	// What was read before the stop, which takes its time, may be replaced by gardener-node-agent by now.
 	unit, err := node.readUnit()
 	if err != nil {
 		return err
@@ -85,10 +90,6 @@ func removeUpstreams(ctx context.Context, node Node, upstreams []string) (err er
 		}
 		known = unknown == nil
 	}
-
-	if err := node.Units.Stop(ctx, nodeconfig.UnitName); err != nil {
-		return err
-	}
 	if known {
 		defer func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restartTimeout)
@@ -97,7 +98,7 @@ func removeUpstreams(ctx context.Context, node Node, upstreams []string) (err er
 		}()
 	}
 	if known && changed != unit {
-		if err := node.writeUnit(ctx, changed); err != nil {
+		if err := node.rewriteUnit(ctx, unit, changed); err != nil {
 			return err
 		}
 	}
@@ -109,11 +110,11 @@ func removeUpstreams(ctx context.Context, node Node, upstreams []string) (err er
 }
 
 func removeAll(ctx context.Context, node Node) error {
-	unit, err := node.readUnit()
-	if err != nil {
+	if err := node.Units.Stop(ctx, nodeconfig.UnitName); err != nil {
 		return err
 	}
-	if err := node.Units.Stop(ctx, nodeconfig.UnitName); err != nil {
+	unit, err := node.readUnit()
+	if err != nil {
 		return err
 	}
 	if unit != "" {
@@ -143,8 +144,9 @@ func (n Node) readUnit() (string, error) {
 	return string(content), nil
 }
 
-func (n Node) writeUnit(ctx context.Context, content string) error {
-	if err := replaceFile(n.Root, inRoot(nodeconfig.UnitPath), content); err != nil {
+// rewriteUnit replaces the unit's file, unless it is not what was read any more.
+func (n Node) rewriteUnit(ctx context.Context, read, content string) error {
+	if err := replaceFile(n.Root, inRoot(nodeconfig.UnitPath), read, content); err != nil {
 		return fmt.Errorf("cannot rewrite the unit: %w", err)
 	}
 	n.logf("rewrote %s", nodeconfig.UnitPath)

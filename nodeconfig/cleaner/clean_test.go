@@ -93,6 +93,24 @@ func TestScriptCannotRecreateWhatWasCleaned(t *testing.T) {
 	}
 }
 
+// gardener-node-agent may lay down a new unit while the old one is being stopped, which takes up to half a minute.
+func TestUnitThatCameDuringTheStopStays(t *testing.T) {
+	gamma := nodeconfig.Registry{Upstream: "gamma.test", Endpoint: "http://10.0.0.3:5000", UpstreamURL: "https://gamma.test"}
+	for name, test := range map[string]struct{ came, want []nodeconfig.Registry }{
+		"without the removed one": {[]nodeconfig.Registry{beta, gamma}, []nodeconfig.Registry{beta, gamma}},
+		"with the removed one":    {[]nodeconfig.Registry{alpha, gamma}, []nodeconfig.Registry{gamma}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newTestNode(t)
+			n.units.onStop = func() { n.write(nodeconfig.UnitPath, 0o600, nodeconfig.Unit(test.came)) }
+			n.mustClean(removeAlpha)
+			if got := n.read(nodeconfig.UnitPath); got != nodeconfig.Unit(test.want) {
+				t.Errorf("the unit is:\n%s", got)
+			}
+		})
+	}
+}
+
 func TestForeignFilesStay(t *testing.T) {
 	for name, request := range map[string]cleaner.Request{"upstream removed": removeAlpha, "disabled": disableAll} {
 		t.Run(name, func(t *testing.T) {

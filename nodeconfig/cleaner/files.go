@@ -84,8 +84,12 @@ func (n Node) remove(file string) error {
 	return nil
 }
 
-// replaceFile replaces the content of an existing file in one step and keeps its mode.
-func replaceFile(root *os.Root, name, content string) (err error) {
+// errReplaced says that somebody else wrote the file; the next try starts from what is there now.
+var errReplaced = errors.New("it was replaced in the meantime, clean again")
+
+// replaceFile replaces the content of an existing file in one step and keeps its mode. If the content is not the old one
+// directly before that step, nothing changes and the error is errReplaced.
+func replaceFile(root *os.Root, name, old, content string) (err error) {
 	info, err := root.Stat(name)
 	if err != nil {
 		return err
@@ -98,6 +102,13 @@ func replaceFile(root *os.Root, name, content string) (err error) {
 	}()
 	if err := writeAndSync(root, temp, content, info.Mode().Perm()); err != nil {
 		return err
+	}
+	now, err := root.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if string(now) != old {
+		return errReplaced
 	}
 	return root.Rename(temp, name)
 }
