@@ -92,6 +92,14 @@ probe() { # endpoint
   [[ $details == 200 ]]
 }
 
+# Sleeps between two tries. interval is doubled for each once steady_until has passed.
+pause() {
+  sleep "$interval"
+  if ((SECONDS >= steady_until)); then
+    interval=$((interval * 2 < probe_interval_max ? interval * 2 : probe_interval_max))
+  fi
+}
+
 wait_until_ready() { # host endpoint
   local interval=$probe_interval problem='' details='' known_problem=''
   local steady_until=$((SECONDS + probe_steady_for)) deadline=$((SECONDS + give_up_after))
@@ -104,10 +112,7 @@ wait_until_ready() { # host endpoint
       log "$1: waiting for $2: $problem ($details)"
       known_problem=$problem
     fi
-    sleep "$interval"
-    if ((SECONDS >= steady_until)); then
-      interval=$((interval * 2 < probe_interval_max ? interval * 2 : probe_interval_max))
-    fi
+    pause
   done
 }
 
@@ -125,8 +130,8 @@ write_atomically() { # file content
 }
 
 configure() { # host endpoint upstream_url
-  local file="$certs_dir/$1/hosts.toml" content
-  local pause=$probe_interval deadline=$((SECONDS + give_up_after))
+  local file="$certs_dir/$1/hosts.toml" content details interval=$probe_interval said=no
+  local steady_until=$((SECONDS + probe_steady_for)) deadline=$((SECONDS + give_up_after))
   content=$(hosts_toml "$2" "$3")
   while true; do
     if is_foreign "$file"; then
@@ -142,16 +147,18 @@ configure() { # host endpoint upstream_url
       remove "$file"
     fi
     wait_until_ready "$1" "$2" || return
-    if write_atomically "$file" "$content" || is_foreign "$file"; then
+    if details=$(write_atomically "$file" "$content" 2>&1) || is_foreign "$file"; then
       continue
     fi
     if ((SECONDS >= deadline)); then
-      log "$1: giving up on writing $file after $give_up_after s; pulls stay direct until this unit is restarted"
+      log "$1: giving up on writing $file after $give_up_after s ($details); pulls stay direct until this unit is restarted"
       return
     fi
-    log "$1: cannot write $file, trying again in $pause s"
-    sleep "$pause"
-    pause=$probe_interval_max
+    if [[ $said == no ]]; then
+      log "$1: cannot write $file, trying again: ${details//$'\n'/ }"
+      said=yes
+    fi
+    pause
   done
 }
 

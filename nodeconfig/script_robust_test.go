@@ -1,10 +1,12 @@
 package nodeconfig_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -65,21 +67,56 @@ func TestScriptTriesAgainWhenItCannotWrite(t *testing.T) {
 	}
 }
 
-func TestScriptGivesUpWhenItCanNeverWrite(t *testing.T) {
+// A full or read-only disk is asked for less and less often, and fills no journal.
+func TestScriptSlowsDownWhileItCannotWrite(t *testing.T) {
 	n := newNode(t)
+	n.env = append(n.env, "PROBE_INTERVAL=3", "PROBE_STEADY_FOR=0")
+	n.tool(t, "sleep", `echo "slept $1" >&2; [[ $1 == 60 ]] && rm -f "${0%/*}/mktemp"; :`)
 	n.tool(t, "mktemp", `echo "Read-only file system" >&2; exit 1`)
-	n.env = append(n.env, "GIVE_UP_AFTER=0")
 	c := newCache(t, "alpha.test", ready)
 	log := n.run(t, c.Registry)
-	if want := "alpha.test: giving up on writing " + n.path("alpha.test"); !strings.Contains(log, want) {
-		t.Errorf("the log does not say %q:\n%s", want, log)
+	n.expectHosts(t, c.Registry)
+	var slept []string
+	for line := range strings.Lines(log) {
+		if seconds, ok := strings.CutPrefix(line, "slept "); ok {
+			slept = append(slept, strings.TrimSpace(seconds))
+		}
 	}
-	n.expectEntries(t)
+	if want := []string{"3", "6", "12", "24", "48", "60"}; !slices.Equal(slept, want) {
+		t.Errorf("between the tries it sleeps %s, want %s", slept, want)
+	}
+	want := "alpha.test: cannot write " + n.path("alpha.test") + ", trying again: Read-only file system"
+	if strings.Count(log, want) != 1 || strings.Count(log, "Read-only") != 1 {
+		t.Errorf("the log does not say %q once:\n%s", want, log)
+	}
+}
+
+func TestScriptGivesUpWhenItCanNeverWrite(t *testing.T) {
+	for name, breakIt := range map[string]func(t *testing.T, n *node){
+		"read-only": func(t *testing.T, n *node) {
+			n.tool(t, "mktemp", `echo "Read-only file system" >&2; exit 1`)
+		},
+		"certs.d is no directory": func(t *testing.T, n *node) {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(n.certs), 0o755), os.WriteFile(n.certs, nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			breakIt(t, n)
+			n.env = append(n.env, "GIVE_UP_AFTER=0")
+			c := newCache(t, "alpha.test", ready)
+			log := n.run(t, c.Registry)
+			if want := "alpha.test: giving up on writing " + n.path("alpha.test") + " after 0 s ("; !strings.Contains(log, want) {
+				t.Errorf("the log does not say %q:\n%s", want, log)
+			}
+		})
+	}
 }
 
 func TestScriptMayRunSeveralTimesAtOnce(t *testing.T) {
 	n := newNode(t)
-	n.env = append(n.env, "PROBE_INTERVAL_MAX=0.02") // a script that starts removes the temporary files of the others
 	alpha, beta := newCache(t, "alpha.test", ready), newCache(t, "beta.test", ready)
 	var processes []*process
 	for range 6 {
