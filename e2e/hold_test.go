@@ -15,12 +15,12 @@ printf '[Unit]\nConditionPathExists=!/run/e2e-hold\n' >/run/systemd/system/garde
 touch /run/e2e-hold
 systemctl daemon-reload
 systemctl stop gardener-node-agent.service
-systemd-run --quiet --collect --unit=e2e-release --on-active=3min bash -c "$1"`
+systemd-run --quiet --collect --unit="e2e-release-$EPOCHSECONDS" --on-active=3min bash -c "$1"`
 
 // releaseScript does nothing on a node that is not held.
 const releaseScript = `
 [[ -e /run/e2e-hold ]] || exit 0
-systemctl stop e2e-release.timer 2>/dev/null || true
+systemctl stop 'e2e-release-*.timer'
 rm -rf /run/e2e-hold /run/systemd/system/gardener-node-agent.service.d/e2e-hold.conf
 systemctl daemon-reload
 systemctl start gardener-node-agent.service`

@@ -216,7 +216,7 @@ func (s *session) skipTheRest(ctx context.Context) {
 	case s.report.SetupError != nil:
 		reason = "the testbed did not come up: " + s.report.SetupError.Error()
 	}
-	for _, scenario := range scenarios() {
+	for _, scenario := range scenarios() { //nolint:contextcheck // they are only named here
 		s.report.SkipUnlessKnown(scenario.Name(), reason)
 	}
 }
