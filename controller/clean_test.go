@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -40,7 +41,10 @@ func (l *landscape) runCleaner(ctx context.Context, seed client.Client) error {
 	if err != nil || len(objects) == 0 {
 		return err
 	}
-	set := objects[0].(*appsv1.DaemonSet)
+	set, ok := objects[0].(*appsv1.DaemonSet)
+	if !ok {
+		return fmt.Errorf("the cleaner is a %T", objects[0])
+	}
 	set.UID = types.UID(cleaner.Name)
 	if err := l.shoot.Create(ctx, set); err != nil {
 		return err

@@ -57,6 +57,8 @@ func TestRolloutOf(t *testing.T) {
 	before, otherTask := setFor(t, "before", "a.test", "b.test"), setFor(t, "now", "a.test")
 	const yes, no, unknown = corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown
 	one, two := nodeThat("one", yes), nodeThat("two", yes)
+	noPod := []string{"one (it has no pod of the cleaner yet)"}
+	const podOne = "one (pod registry-cleaner-one: "
 	for name, test := range map[string]struct {
 		pods       []corev1.Pod
 		nodes      []corev1.Node
@@ -64,15 +66,15 @@ func TestRolloutOf(t *testing.T) {
 		notReady   []string
 	}{
 		"no nodes":                     {},
-		"just created, no pods yet":    {nil, []corev1.Node{one}, []string{"one (it has no pod of the cleaner yet)"}, nil},
+		"just created, no pods yet":    {nil, []corev1.Node{one}, noPod, nil},
 		"all clean":                    {[]corev1.Pod{podOn("two", set, ended), podOn("one", set, ended)}, []corev1.Node{one, two}, nil, nil},
 		"one of two has a pod":         {[]corev1.Pod{podOn("one", set, ended)}, []corev1.Node{one, two}, []string{"two (it has no pod of the cleaner yet)"}, nil},
-		"cleaning":                     {[]corev1.Pod{podOn("one", set, running)}, []corev1.Node{one}, []string{"one (pod registry-cleaner-one: still cleaning)"}, nil},
-		"image missing":                {[]corev1.Pod{podOn("one", set, noImage)}, []corev1.Node{one}, []string{"one (pod registry-cleaner-one: ImagePullBackOff)"}, nil},
-		"cleaning failed":              {[]corev1.Pod{podOn("one", set, failed)}, []corev1.Node{one}, []string{"one (pod registry-cleaner-one: exit code 3)"}, nil},
-		"no status yet":                {[]corev1.Pod{podOn("one", set)}, []corev1.Node{one}, []string{"one (pod registry-cleaner-one: not started)"}, nil},
-		"pod of a DaemonSet before":    {[]corev1.Pod{podOn("one", before, ended)}, []corev1.Node{one}, []string{"one (it has no pod of the cleaner yet)"}, nil},
-		"pod of the task before":       {[]corev1.Pod{podOn("one", otherTask, ended)}, []corev1.Node{one}, []string{"one (it has no pod of the cleaner yet)"}, nil},
+		"cleaning":                     {[]corev1.Pod{podOn("one", set, running)}, []corev1.Node{one}, []string{podOne + "still cleaning)"}, nil},
+		"image missing":                {[]corev1.Pod{podOn("one", set, noImage)}, []corev1.Node{one}, []string{podOne + "ImagePullBackOff)"}, nil},
+		"cleaning failed":              {[]corev1.Pod{podOn("one", set, failed)}, []corev1.Node{one}, []string{podOne + "exit code 3)"}, nil},
+		"no status yet":                {[]corev1.Pod{podOn("one", set)}, []corev1.Node{one}, []string{podOne + "not started)"}, nil},
+		"pod of a DaemonSet before":    {[]corev1.Pod{podOn("one", before, ended)}, []corev1.Node{one}, noPod, nil},
+		"pod of the task before":       {[]corev1.Pod{podOn("one", otherTask, ended)}, []corev1.Node{one}, noPod, nil},
 		"replaced pod":                 {[]corev1.Pod{podOn("one", set, ended), podOn("one", set)}, []corev1.Node{one}, nil, nil},
 		"pod is gone with its node":    {[]corev1.Pod{podOn("gone", set, running), podOn("one", set, ended)}, []corev1.Node{one}, nil, nil},
 		"node not ready":               {[]corev1.Pod{podOn("one", set, ended)}, []corev1.Node{one, nodeThat("two", no)}, nil, []string{"two"}},
