@@ -102,6 +102,7 @@ $(LINT): tools/golangci-lint/go.mod tools/golangci-lint/go.sum
 # Always asked for: Go's own cache knows best what is up to date.
 .PHONY: bin/e2e.test bin/testbed
 bin/e2e.test:
+	@[ -e $@ ] || echo "building the scenarios; on a new machine this takes some minutes" >&2
 	@go test -c -tags e2e -o $@ ./e2e
 bin/testbed:
 	@go build -o $@ ./cmd/testbed
