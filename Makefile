@@ -29,10 +29,10 @@ help: ## List these commands
 ##@ Check
 
 .PHONY: test
-test: format vet unit lint shellcheck ## Everything that needs no cluster: gofmt, vet, unit tests, lint, shellcheck
+test: format shellcheck vet unit lint ## Everything that needs no cluster: gofmt, vet, unit tests, lint, shellcheck
 
 .PHONY: unit
-unit: ## Unit tests of all packages, the node script's own tests in bash among them
+unit: ## Unit tests of all packages, those that run the node script in bash among them
 	go test -timeout 4m ./...
 
 .PHONY: vet

@@ -1,10 +1,12 @@
 package examples
 
 import (
+	"strings"
 	"testing"
 
 	gardencorev1 "github.com/gardener/gardener/pkg/apis/core/v1"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
@@ -37,6 +39,11 @@ func TestControllerDeployment(t *testing.T) {
 	deployment, ok := objects[0].(*gardencorev1.ControllerDeployment)
 	if !ok {
 		t.Fatalf("the first object is a %T", objects[0])
+	}
+	for _, image := range []string{"name: registry-cache\n", "name: registry-cleaner\n"} {
+		if values, err := yaml.JSONToYAML(deployment.Helm.Values.Raw); err != nil || !strings.Contains(string(values), image) {
+			t.Errorf("the values do not replace the placeholder of image %q: %s, %v", image, values, err)
+		}
 	}
 	registration, err := ControllerRegistration()
 	if err != nil {

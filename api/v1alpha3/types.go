@@ -33,7 +33,8 @@ type RegistryCache struct {
 	GarbageCollection *GarbageCollection `json:"garbageCollection,omitempty"`
 }
 
-// Volume is the persistent volume that a cache stores its content in.
+// Volume is the persistent volume that a cache stores its content in. It counts when the cache is made: a later change
+// has no effect, since the claim of a StatefulSet cannot be changed.
 type Volume struct {
 	// Size is the capacity of the volume. Defaults to 10Gi.
 	// +optional
