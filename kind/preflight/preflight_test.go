@@ -14,7 +14,7 @@ import (
 
 func good() Host {
 	return Host{
-		Disk: []Space{{"/var/lib", 20 * gib}, {"/root", 5 * gib}}, Memory: 6 * gib, CgroupVersion: 2,
+		Disk: []Space{{"/var/lib", 20 * gib}, {"/home", 5 * gib}}, Memory: 6 * gib, CgroupVersion: 2,
 		Controllers:      []string{"cpuset", "cpu", "io", "memory", "pids"},
 		InotifyInstances: 512, InotifyWatches: 524288, GoVersion: "go1.26.3",
 	}
@@ -22,7 +22,7 @@ func good() Host {
 
 func needed() Requirements {
 	r := Defaults()
-	r.Disk = []Space{{"/var/lib/docker", 20 * gib}, {"/root/.cache", 5 * gib}}
+	r.Disk = []Space{{"/var/lib/docker", 20 * gib}, {"/home/.cache", 5 * gib}}
 	return r
 }
 
@@ -36,8 +36,8 @@ func TestEvaluate(t *testing.T) {
 		{"cgroup v1", func(h *Host) { h.CgroupVersion = 1 }, ""},
 		{"a newer go with an experiment", func(h *Host) { h.GoVersion = "go1.27.0 X:jsonv2" }, ""},
 		{"disk", func(h *Host) { h.Disk[0].Bytes-- }, "disk: 20.0 GiB free at /var/lib, needed: 20.0 GiB; free|data-root in"},
-		{"the other disk", func(h *Host) { h.Disk[1].Bytes = gib }, "disk: 1.0 GiB free at /root, needed: 5.0 GiB;|XDG_CACHE_HOME"},
-		{"both disks", func(h *Host) { h.Disk[0].Bytes, h.Disk[1].Bytes = 0, gib }, "0.0 GiB free at /var/lib and 1.0 GiB free at /root, needed: 20.0 GiB and 5.0 GiB;"},
+		{"the other disk", func(h *Host) { h.Disk[1].Bytes = gib }, "disk: 1.0 GiB free at /home, needed: 5.0 GiB;|XDG_CACHE_HOME"},
+		{"both disks", func(h *Host) { h.Disk[0].Bytes, h.Disk[1].Bytes = 0, gib }, "0.0 GiB free at /var/lib and 1.0 GiB free at /home, needed: 20.0 GiB and 5.0 GiB;"},
 		{"memory", func(h *Host) { h.Memory = 4 * gib }, "memory: 4.0 GiB, needed: 6.0 GiB"},
 		{"no cgroups", func(h *Host) { h.CgroupVersion, h.Controllers = 0, nil }, "cgroups: no cgroup file system|mount -t cgroup2"},
 		{"a controller lacks", func(h *Host) { h.Controllers = []string{"cpu", "memory", "pids"} }, "cgroups: v2 without cpuset,"},
