@@ -97,8 +97,8 @@ func matchServices(services []corev1.Service, caches []v1alpha3.RegistryCache) (
 
 func clusterIP(services []corev1.Service, upstream string) string {
 	for _, service := range services {
-		ours := service.Name == cache.Name(upstream) &&
-			service.Labels[cache.LabelUpstreamHost] == cache.HostLabel(upstream) &&
+		ours := service.Name == v1alpha3.Name(upstream) &&
+			service.Labels[cache.LabelUpstreamHost] == v1alpha3.HostLabel(upstream) &&
 			service.Annotations[cache.AnnotationUpstream] == upstream
 		if ours && service.DeletionTimestamp == nil && service.Spec.ClusterIP != corev1.ClusterIPNone {
 			return service.Spec.ClusterIP

@@ -14,8 +14,8 @@ import (
 func serviceOf(upstream, ip string, changes ...func(*corev1.Service)) corev1.Service {
 	service := corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        cache.Name(upstream),
-			Labels:      map[string]string{cache.LabelUpstreamHost: cache.HostLabel(upstream)},
+			Name:        v1alpha3.Name(upstream),
+			Labels:      map[string]string{cache.LabelUpstreamHost: v1alpha3.HostLabel(upstream)},
 			Annotations: map[string]string{cache.AnnotationUpstream: upstream},
 		},
 		Spec: corev1.ServiceSpec{ClusterIP: ip},

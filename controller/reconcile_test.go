@@ -16,7 +16,7 @@ import (
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 
-	"github.com/gardener-extensions/registry-cache/controller/cache"
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 // TestReconcile asserts every write to the seed, in order.
@@ -109,7 +109,7 @@ func TestReconcileReportsServices(t *testing.T) {
 	}
 	for _, got := range status.Caches {
 		service := &corev1.Service{}
-		if err := l.shoot.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: cache.Name(got.Upstream)}, service); err != nil {
+		if err := l.shoot.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: v1alpha3.Name(got.Upstream)}, service); err != nil {
 			t.Fatal(err)
 		}
 		if want := "http://" + service.Spec.ClusterIP + ":5000"; got.Endpoint != want {

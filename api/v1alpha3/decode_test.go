@@ -65,7 +65,7 @@ func TestDecodeConfigNamesThePathOfEachMistake(t *testing.T) {
 	}{
 		"unknown field":        {cache(`"upstream":"b.test","upstrem":"x"`), []string{`unknown field "caches[1].upstrem"`}},
 		"unknown field at top": {`{` + header + `,"cache":[]}`, []string{`unknown field "cache"`}},
-		"unsupported field":    {cache(`"http":{"tls":true}`), []string{`unknown field "caches[1].http"`}},
+		"misplaced field":      {cache(`"tls":true`), []string{`unknown field "caches[1].tls"`}},
 		"wrong case":           {cache(`"remoteUrl":"x"`), []string{`unknown field "caches[1].remoteUrl"`}},
 		"duplicate field":      {cache(`"upstream":"b.test","upstream":"c.test"`), []string{`duplicate field "caches[1].upstream"`}},
 		"no duration":          {cache(`"garbageCollection":{"ttl":"7d"}`), []string{`caches[1].garbageCollection.ttl`, `7d`}},

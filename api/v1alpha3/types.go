@@ -31,15 +31,39 @@ type RegistryCache struct {
 	// GarbageCollection says when cached content is dropped.
 	// +optional
 	GarbageCollection *GarbageCollection `json:"garbageCollection,omitempty"`
+	// SecretReferenceName names the entry of the Shoot's spec.resources that refers to an immutable Secret with the keys
+	// "username" and "password": the credentials that the cache shows to its upstream. They are replaced by another
+	// reference, or by an entry that refers to another Secret.
+	// +optional
+	SecretReferenceName *string `json:"secretReferenceName,omitempty"`
+	// CABundleSecretReferenceName names the entry of the Shoot's spec.resources that refers to an immutable Secret with
+	// the key "bundle.crt": certificates in PEM of the authorities that the upstream's certificate may be signed by,
+	// besides the well-known ones. The cache uses them, and so do nodes when they pull from the upstream itself.
+	// +optional
+	CABundleSecretReferenceName *string `json:"caBundleSecretReferenceName,omitempty"`
+	// Proxy is the proxy that the cache reaches its upstream by.
+	// +optional
+	Proxy *Proxy `json:"proxy,omitempty"`
+	// HTTP is how the cache serves the nodes.
+	// +optional
+	HTTP *HTTP `json:"http,omitempty"`
+	// HighAvailability runs the cache more than once.
+	// +optional
+	HighAvailability *HighAvailability `json:"highAvailability,omitempty"`
+	// ServiceNameSuffix makes "registry-<suffix>" the name of the Service in the Shoot instead of one that is derived from
+	// the upstream. It is a DNS label of at most 54 characters, and no other cache may have a Service of that name.
+	// +optional
+	ServiceNameSuffix *string `json:"serviceNameSuffix,omitempty"`
 }
 
-// Volume is the persistent volume that a cache stores its content in. It counts when the cache is made: a later change
-// has no effect, since the claim of a StatefulSet cannot be changed.
+// Volume is the persistent volume that a cache stores its content in.
 type Volume struct {
-	// Size is the capacity of the volume. Defaults to 10Gi.
+	// Size is the capacity of the volume. Defaults to 10Gi. It may grow later, if the StorageClass allows that, and never
+	// shrink.
 	// +optional
 	Size *resource.Quantity `json:"size,omitempty"`
-	// StorageClassName names the StorageClass of the volume. Without it the Shoot's default StorageClass is used.
+	// StorageClassName names the StorageClass of the volume. Without it the Shoot's default StorageClass is used. It
+	// cannot be changed.
 	// +optional
 	StorageClassName *string `json:"storageClassName,omitempty"`
 }
@@ -47,8 +71,39 @@ type Volume struct {
 // GarbageCollection configures when cached content is dropped.
 type GarbageCollection struct {
 	// TTL is the time that a blob stays in the cache, counted from its first pull, as a Go duration such as "168h".
-	// 0s keeps content for ever. Defaults to 168h when garbageCollection is not given at all.
+	// 0s keeps content for ever. Defaults to 168h when garbageCollection is not given at all. After 0s it cannot be set
+	// to anything else unless the cache is removed and added again: the registry forgets what it would have to collect
+	// (distribution#4249).
 	TTL metav1.Duration `json:"ttl"`
+}
+
+// Proxy is an HTTP proxy for the traffic of a cache to its upstream.
+type Proxy struct {
+	// HTTPProxy is the URL of the proxy for upstreams with an http URL: <scheme>://<host>[:<port>] with scheme http or https.
+	// +optional
+	HTTPProxy *string `json:"httpProxy,omitempty"`
+	// HTTPSProxy is the URL of the proxy for upstreams with an https URL.
+	// +optional
+	HTTPSProxy *string `json:"httpsProxy,omitempty"`
+	// NoProxy lists what is reached without the proxy, separated by commas: hosts, domains, IP addresses, CIDRs, each
+	// optionally with a port. The networks and the domain of the Shoot are always added.
+	// +optional
+	NoProxy *string `json:"noProxy,omitempty"`
+}
+
+// HTTP configures how a cache serves the nodes.
+type HTTP struct {
+	// TLS makes the cache serve by HTTPS, with a certificate that nodes trust. Defaults to false.
+	// +optional
+	TLS bool `json:"tls,omitempty"`
+}
+
+// HighAvailability configures how often a cache runs.
+type HighAvailability struct {
+	// Enabled runs two instances, each with a volume of its own, on different nodes and zones where there are some.
+	// Defaults to false.
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -60,14 +115,22 @@ type RegistryStatus struct {
 	// Caches are the running caches, in the order of RegistryConfig.Caches.
 	// +optional
 	Caches []RegistryCacheStatus `json:"caches,omitempty"`
+	// CABundle are the certificates in PEM of the authority of all endpoints with HTTPS; while it is rotated, of the old
+	// and the new one. It is missing if no endpoint has HTTPS.
+	// +optional
+	CABundle *string `json:"caBundle,omitempty"`
 }
 
 // RegistryCacheStatus describes one running cache.
 type RegistryCacheStatus struct {
 	// Upstream is RegistryCache.Upstream.
 	Upstream string `json:"upstream"`
-	// Endpoint is the URL at which nodes reach the cache, such as "http://10.4.246.205:5000".
+	// Endpoint is the URL at which nodes reach the cache, such as "http://10.4.246.205:5000"; with TLS it starts with https.
 	Endpoint string `json:"endpoint"`
 	// RemoteURL is where the cache fetches from.
 	RemoteURL string `json:"remoteURL"`
+	// UpstreamCABundle are the certificates in PEM that the upstream is verified by, besides the well-known ones: what
+	// RegistryCache.CABundleSecretReferenceName leads to.
+	// +optional
+	UpstreamCABundle *string `json:"upstreamCABundle,omitempty"`
 }

@@ -123,7 +123,7 @@ func configSecret(cache v1alpha3.RegistryCache) (*corev1.Secret, error) {
 	}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:      Name(cache.Upstream) + "-config",
+			Name:      v1alpha3.Name(cache.Upstream) + "-config",
 			Namespace: metav1.NamespaceSystem,
 			Labels:    labels(cache.Upstream),
 		},

@@ -49,9 +49,9 @@ func Objects(cache v1alpha3.RegistryCache, image string) ([]client.Object, error
 
 // labels are the labels of every object of the upstream, and the selector of its pod.
 func labels(upstream string) map[string]string {
-	return map[string]string{labelApp: Name(upstream), LabelUpstreamHost: HostLabel(upstream)}
+	return map[string]string{labelApp: v1alpha3.Name(upstream), LabelUpstreamHost: v1alpha3.HostLabel(upstream)}
 }
 
 func objectMeta(upstream string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: Name(upstream), Namespace: metav1.NamespaceSystem, Labels: labels(upstream)}
+	return metav1.ObjectMeta{Name: v1alpha3.Name(upstream), Namespace: metav1.NamespaceSystem, Labels: labels(upstream)}
 }

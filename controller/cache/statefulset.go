@@ -30,7 +30,7 @@ func statefulSet(cache v1alpha3.RegistryCache, image, configSecretName string) (
 	set := &appsv1.StatefulSet{
 		ObjectMeta: objectMeta(cache.Upstream),
 		Spec: appsv1.StatefulSetSpec{
-			ServiceName:          Name(cache.Upstream),
+			ServiceName:          v1alpha3.Name(cache.Upstream),
 			Replicas:             ptr.To[int32](1),
 			RevisionHistoryLimit: ptr.To[int32](2),
 			Selector:             &metav1.LabelSelector{MatchLabels: labels(cache.Upstream)},

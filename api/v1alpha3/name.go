@@ -1,4 +1,4 @@
-package cache
+package v1alpha3
 
 import (
 	"crypto/sha256"
@@ -56,4 +56,16 @@ func withHash(s, separator, key string, limit int) string {
 		s = s[:room]
 	}
 	return strings.Trim(s, "-._") + separator + hash
+}
+
+// MaxServiceNameSuffixLength is the longest serviceNameSuffix in characters: the name of a Service is a DNS label.
+const MaxServiceNameSuffixLength = validation.DNS1123LabelMaxLength - len(namePrefix)
+
+// ServiceName returns the name of the Service that serves the cache: "registry-<serviceNameSuffix>" if that is given,
+// otherwise Name of the upstream, which is also the name of everything else that belongs to the cache.
+func ServiceName(cache *RegistryCache) string {
+	if cache.ServiceNameSuffix != nil {
+		return namePrefix + *cache.ServiceNameSuffix
+	}
+	return Name(cache.Upstream)
 }

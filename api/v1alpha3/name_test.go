@@ -1,4 +1,4 @@
-package cache
+package v1alpha3
 
 import (
 	"fmt"
