@@ -33,7 +33,7 @@ func newRegistry() *managedresources.Registry {
 func (a *Actuator) deployCaches(ctx context.Context, namespace string, config *v1alpha3.RegistryConfig) error {
 	var objects []client.Object
 	for _, c := range config.Caches {
-		these, err := cache.Objects(c, a.images.RegistryCache)
+		these, err := cache.Objects(c, cache.Shoot{Image: a.images.RegistryCache}, cache.Secrets{})
 		if err != nil {
 			return err
 		}

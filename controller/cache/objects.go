@@ -26,25 +26,60 @@ const (
 	labelApp = "app"
 )
 
-// Objects returns the objects that serve one upstream in the shoot, all of them in the namespace kube-system: Secret,
-// Service, StatefulSet and NetworkPolicy. The cache must have its defaults set and be valid (v1alpha3.SetDefaults and
-// v1alpha3.Validate); image is the reference of the registry image.
-func Objects(cache v1alpha3.RegistryCache, image string) ([]client.Object, error) {
+// Shoot is what the objects of a cache depend on, besides the cache itself.
+type Shoot struct {
+	// Image is the reference of the registry image. It is required.
+	Image string
+	// KubernetesVersion is the version of the shoot's API server, such as "1.34.2". It is required.
+	KubernetesVersion string
+	// Networks are the CIDRs of the shoot's pods, services and nodes: what a cache never reaches by a proxy.
+	Networks []string
+	// VerticalPodAutoscaler says that the shoot runs the vertical pod autoscaler of autoscaling.k8s.io/v1.
+	VerticalPodAutoscaler bool
+}
+
+// Secrets are the contents that the references of a cache lead to, and its certificate.
+type Secrets struct {
+	// Credentials are shown to the upstream. Nil means none.
+	Credentials *Credentials
+	// CABundle are certificates in PEM that may have signed the upstream's certificate, besides the well-known ones.
+	CABundle []byte
+	// Certificate is what the cache serves with. It must be there before a cache with http.tls can run.
+	Certificate *Certificate
+}
+
+// Credentials are those of basic authentication. Every byte may occur in them.
+type Credentials struct{ Username, Password []byte }
+
+// Certificate is that of a server, with the certificates of intermediate authorities behind it, and its key, both PEM.
+type Certificate struct{ Certificate, PrivateKey []byte }
+
+// Objects returns the objects that serve one upstream in the shoot, all of them in the namespace kube-system. The cache
+// must have its defaults set and be valid (v1alpha3.SetDefaults and v1alpha3.Validate). Of a cache with http.tls and no
+// certificate only the Service is returned: its cluster IP must be in the certificate.
+func Objects(cache v1alpha3.RegistryCache, shoot Shoot, secrets Secrets) ([]client.Object, error) {
 	if cache.RemoteURL == nil || cache.Volume == nil || cache.Volume.Size == nil || cache.GarbageCollection == nil {
 		return nil, fmt.Errorf("cache of upstream %q has no defaults set", cache.Upstream)
 	}
-	if image == "" {
+	if shoot.Image == "" {
 		return nil, errors.New("no registry image given")
+	}
+	if servesTLS(cache) && secrets.Certificate == nil {
+		return []client.Object{service(cache)}, nil
 	}
 	secret, err := configSecret(cache)
 	if err != nil {
 		return nil, err
 	}
-	set, err := statefulSet(cache, image, secret.Name)
+	set, err := statefulSet(cache, shoot.Image, secret.Name)
 	if err != nil {
 		return nil, err
 	}
 	return []client.Object{secret, service(cache), set, networkPolicy(cache)}, nil
+}
+
+func servesTLS(cache v1alpha3.RegistryCache) bool {
+	return cache.HTTP != nil && cache.HTTP.TLS
 }
 
 // labels are the labels of every object of the upstream, and the selector of its pod.

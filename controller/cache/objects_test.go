@@ -44,7 +44,7 @@ func TestObjectsGolden(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects, err := Objects(defaulted(cache), image)
+			objects, err := Objects(defaulted(cache), Shoot{Image: image}, Secrets{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +131,7 @@ func TestChangedConfigurationRollsThePod(t *testing.T) {
 
 func podTemplate(t *testing.T, cache v1alpha3.RegistryCache) corev1.PodTemplateSpec {
 	t.Helper()
-	objects, err := Objects(cache, image)
+	objects, err := Objects(cache, Shoot{Image: image}, Secrets{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,10 +145,10 @@ func podTemplate(t *testing.T, cache v1alpha3.RegistryCache) corev1.PodTemplateS
 }
 
 func TestObjectsRefusesWhatIsIncomplete(t *testing.T) {
-	if _, err := Objects(v1alpha3.RegistryCache{Upstream: "docker.io"}, image); err == nil {
+	if _, err := Objects(v1alpha3.RegistryCache{Upstream: "docker.io"}, Shoot{Image: image}, Secrets{}); err == nil {
 		t.Error("no error for a cache without defaults")
 	}
-	if _, err := Objects(defaulted(v1alpha3.RegistryCache{Upstream: "docker.io"}), ""); err == nil {
+	if _, err := Objects(defaulted(v1alpha3.RegistryCache{Upstream: "docker.io"}), Shoot{}, Secrets{}); err == nil {
 		t.Error("no error for an empty image")
 	}
 }

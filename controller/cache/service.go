@@ -14,6 +14,7 @@ const portName = "registry-cache"
 // service returns the Service whose cluster IP is the endpoint that nodes pull from.
 func service(cache v1alpha3.RegistryCache) *corev1.Service {
 	meta := objectMeta(cache.Upstream)
+	meta.Name = v1alpha3.ServiceName(&cache)
 	meta.Annotations = map[string]string{
 		AnnotationUpstream:  cache.Upstream,
 		AnnotationRemoteURL: *cache.RemoteURL,
