@@ -24,25 +24,51 @@ const appliedTimeout = 60 * time.Second
 
 // reconcile lets gardenlet bring the shoot to the state with exactly these upstreams cached.
 func reconcile(ctx context.Context, hosts ...string) error {
-	shoot, err := kind.ShootWithCaches(hosts...)
+	return reconcileConfig(ctx, plainCaches(hosts)...)
+}
+
+// reconcileConfig lets gardenlet bring the shoot to the state with exactly these caches; kind.CacheOf makes a plain one.
+func reconcileConfig(ctx context.Context, caches ...v1alpha3.RegistryCache) error {
+	shoot, err := kind.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
 	if err != nil {
 		return err
 	}
 	if err := suite.testbed.Gardenlet().Reconcile(ctx, shoot); err != nil {
-		return fmt.Errorf("reconcile the shoot with caches for %v: %w", hosts, err)
+		return fmt.Errorf("reconcile the shoot with caches for %v: %w", upstreams(caches), err)
 	}
 	return nil
+}
+
+func plainCaches(hosts []string) []v1alpha3.RegistryCache {
+	caches := make([]v1alpha3.RegistryCache, 0, len(hosts))
+	for _, host := range hosts {
+		caches = append(caches, kind.CacheOf(host))
+	}
+	return caches
+}
+
+func upstreams(caches []v1alpha3.RegistryCache) []string {
+	names := make([]string, 0, len(caches))
+	for _, cache := range caches {
+		names = append(names, cache.Upstream)
+	}
+	return names
 }
 
 // cached returns the step that makes a starting state: exactly these upstreams are cached, and every worker pulls
 // through the caches. It is quick when that is so already.
 func cached(hosts ...string) func(context.Context, *proof) {
+	return configured(plainCaches(hosts)...)
+}
+
+// configured returns the step that makes a starting state of caches with fields of their own, see cached.
+func configured(caches ...v1alpha3.RegistryCache) func(context.Context, *proof) {
 	return func(ctx context.Context, p *proof) {
 		p.Helper()
 		p.Check(undoLeftovers(ctx))
-		p.Reconcile(ctx, hosts...)
-		p.AwaitCaches(ctx, hosts...)
-		p.AwaitMirrors(ctx, hosts...)
+		p.Check(reconcileConfig(ctx, caches...))
+		p.AwaitCaches(ctx, upstreams(caches)...)
+		p.AwaitMirrors(ctx, upstreams(caches)...)
 	}
 }
 

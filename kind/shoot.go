@@ -23,25 +23,33 @@ func (t *Testbed) CachedUpstreams() []string { return upstream.Hosts(t.prefix)[:
 // ShootWithCaches is the testbed's shoot with a cache for each upstream host, which fetches by plain HTTP; without any
 // the extension is not in the shoot.
 func ShootWithCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
-	if len(hosts) == 0 {
+	var config v1alpha3.RegistryConfig
+	for _, host := range hosts {
+		config.Caches = append(config.Caches, CacheOf(host))
+	}
+	return ShootWithConfig(config)
+}
+
+// CacheOf asks for the cache of an upstream of the testbed, which fetches by plain HTTP: everything else is the default.
+func CacheOf(host string) v1alpha3.RegistryCache {
+	remoteURL := "http://" + host
+	return v1alpha3.RegistryCache{Upstream: host, RemoteURL: &remoteURL}
+}
+
+// ShootWithConfig is the testbed's shoot with the caches that config asks for, as it is: it is neither defaulted nor
+// validated. apiVersion and kind are added if they are missing. Without caches the extension is not in the shoot.
+func ShootWithConfig(config v1alpha3.RegistryConfig) (*gardencorev1beta1.Shoot, error) {
+	if len(config.Caches) == 0 {
 		return gardenlet.Shoot(), nil
 	}
-	config, err := json.Marshal(registryConfig(hosts...))
+	if config.TypeMeta == (metav1.TypeMeta{}) {
+		config.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: "RegistryConfig"}
+	}
+	encoded, err := json.Marshal(config)
 	if err != nil {
 		return nil, fmt.Errorf("encode the providerConfig: %w", err)
 	}
-	return gardenlet.Shoot(gardenlet.Extension(extensionName, config)), nil
-}
-
-func registryConfig(hosts ...string) v1alpha3.RegistryConfig {
-	config := v1alpha3.RegistryConfig{
-		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: "RegistryConfig"},
-	}
-	for _, host := range hosts {
-		remoteURL := "http://" + host
-		config.Caches = append(config.Caches, v1alpha3.RegistryCache{Upstream: host, RemoteURL: &remoteURL})
-	}
-	return config
+	return gardenlet.Shoot(gardenlet.Extension(extensionName, encoded)), nil
 }
 
 // reconcileShoot lets gardenlet bring the shoot to its first state.
