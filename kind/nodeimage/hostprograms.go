@@ -1,0 +1,91 @@
+package nodeimage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+)
+
+// Programs returns the paths of programs of the node image, by their names in it (kube-apiserver, etcd), for use on this
+// machine. What of them the build cache lacks is compiled first, which takes minutes and needs the Go module proxy; no
+// Docker Engine is asked. A name that no compilation has is an error. Options.Override is not looked at.
+//
+// The files belong to the build cache: they must not be changed, and a build that no longer uses them removes them after
+// two weeks.
+func Programs(ctx context.Context, o Options, names ...string) (map[string]string, error) {
+	src, plan, err := o.plan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if plan.compilations, err = compilationsWith(plan.compilations, names); err != nil {
+		return nil, err
+	}
+	dir, err := o.cacheDir()
+	if err != nil {
+		return nil, err
+	}
+	found := &cache{dir: dir} // reading takes no lock: an entry that is there is whole
+	if slices.ContainsFunc(plan.compilations, func(c plannedCompilation) bool { return !found.has(c.entry) }) {
+		if err := o.compile(ctx, src, plan.compilations, dir); err != nil {
+			return nil, err
+		}
+	}
+	paths := map[string]string{}
+	for _, c := range plan.compilations {
+		folder, err := found.use(c.entry)
+		if err != nil {
+			return nil, fmt.Errorf("programs of %s: %w", c.name, err)
+		}
+		for _, p := range c.programs {
+			if slices.Contains(names, p.title()) {
+				paths[p.title()] = filepath.Join(folder, p.title())
+			}
+		}
+	}
+	return paths, nil
+}
+
+// compilationsWith returns the compilations that make the named programs.
+func compilationsWith(all []plannedCompilation, names []string) ([]plannedCompilation, error) {
+	makes := func(c plannedCompilation, name string) bool {
+		return slices.ContainsFunc(c.programs, func(p program) bool { return p.title() == name })
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(c plannedCompilation) bool { return makes(c, name) }) {
+			return nil, fmt.Errorf("the node image has no program %s", name)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(c plannedCompilation) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return makes(c, name) })
+	}), nil
+}
+
+// compile builds the missing ones of the compilations under the cache's lock.
+func (o Options) compile(ctx context.Context, src source, compilations []plannedCompilation, dir string) (err error) {
+	cache, err := openCache(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cache.close(ctx)) }()
+	b := builder{source: src, plan: plan{compilations: compilations}, cache: cache, progress: o.Progress}
+	if b.progress == nil {
+		b.progress = progress.New(io.Discard)
+	}
+	for _, c := range compilations {
+		err := b.part(ctx, "compile "+c.name, c.entry, func(ctx context.Context, target string) error {
+			if err := c.fetch(ctx, src.modules); err != nil {
+				return err
+			}
+			return c.run(ctx, src.modules, c.flags, target)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
