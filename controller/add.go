@@ -9,13 +9,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	extensionsconfigv1alpha1 "github.com/gardener/gardener/extensions/pkg/apis/config/v1alpha1"
 	"github.com/gardener/gardener/extensions/pkg/controller/extension"
-	"github.com/gardener/gardener/extensions/pkg/util"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
-	"github.com/gardener/gardener/pkg/client/kubernetes"
 
 	"github.com/gardener-extensions/registry-cache/charts"
+	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
 
 const (
@@ -25,9 +23,6 @@ const (
 	// ReconciliationTimeout bounds one Reconcile or Delete. The extension library's default of 3 minutes is less than
 	// what waiting for the nodes to be cleaned may take.
 	ReconciliationTimeout = 10 * time.Minute
-
-	// shootRequestTimeout bounds one request to the API server of a shoot.
-	shootRequestTimeout = 10 * time.Second
 )
 
 // Options are the settings of the controller.
@@ -60,7 +55,7 @@ func AddToManager(ctx context.Context, mgr manager.Manager, options Options) err
 		options.Controller.ReconciliationTimeout = ReconciliationTimeout
 	}
 	return extension.Add(mgr, extension.AddArgs{
-		Actuator:                  NewActuator(live, NewShootClient(live), options.Images),
+		Actuator:                  NewActuator(live, shootclient.New(live).For, options.Images),
 		Name:                      Type,
 		FinalizerSuffix:           Type,
 		ControllerOptions:         options.Controller,
@@ -73,17 +68,3 @@ func AddToManager(ctx context.Context, mgr manager.Manager, options Options) err
 
 // ShootClient returns a client for the shoot whose control plane runs in the namespace of the seed.
 type ShootClient func(ctx context.Context, namespace string) (client.Client, error)
-
-// NewShootClient returns a ShootClient that takes the access to the shoot from the Secrets that gardenlet maintains in
-// its namespace, gardener-internal and gardener.
-func NewShootClient(seed client.Client) ShootClient {
-	timeout := shootRequestTimeout
-	return func(ctx context.Context, namespace string) (client.Client, error) {
-		_, shoot, err := util.NewClientForShoot(ctx, seed, namespace,
-			client.Options{Scheme: kubernetes.ShootScheme}, extensionsconfigv1alpha1.RESTOptions{Timeout: &timeout})
-		if err != nil {
-			return nil, fmt.Errorf("creating a client for shoot %s: %w", namespace, err)
-		}
-		return shoot, nil
-	}
-}

@@ -1,0 +1,146 @@
+package shootclient
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+const kubeconfig = `{"apiVersion":"v1","kind":"Config","current-context":"c",
+"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],
+"clusters":[{"name":"c","cluster":{"server":"%s"}}],"users":[{"name":"u","user":{"token":"t"}}]}`
+
+func access(namespace, name, server string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Data:       map[string][]byte{"kubeconfig": fmt.Appendf(nil, kubeconfig, server)},
+	}
+}
+
+func mustGet(t *testing.T, c *Clients, namespace string) client.Client {
+	t.Helper()
+	got, err := c.For(t.Context(), namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// TestNoDiscovery: every request of a client is the one that was asked for.
+func TestNoDiscovery(t *testing.T) {
+	var asked atomic.Value
+	var count atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Store(r.URL.Path)
+		count.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"kind":"NodeList","apiVersion":"v1","items":[]}`))
+	}))
+	defer server.Close()
+	c := New(fake.NewFakeClient(access("one", "gardener", server.URL)))
+	if err := mustGet(t, c, "one").List(t.Context(), &corev1.NodeList{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := asked.Load(); got != "/api/v1/nodes" || count.Load() != 1 {
+		t.Errorf("%d requests, the last for %v", count.Load(), got)
+	}
+}
+
+func TestClientsAreReused(t *testing.T) {
+	seed := fake.NewFakeClient(access("one", "gardener", "http://one"), access("two", "gardener", "http://two"))
+	c := New(seed)
+	first := mustGet(t, c, "one")
+	if mustGet(t, c, "one") != first {
+		t.Error("a second client for the same shoot")
+	}
+	if mustGet(t, c, "two") == first {
+		t.Error("two shoots share a client")
+	}
+	c.Forget("one")
+	if mustGet(t, c, "one") == first {
+		t.Error("the client was not forgotten")
+	}
+}
+
+func TestClientsFollowTheSecret(t *testing.T) {
+	for name, change := range map[string]func(client.Client, *corev1.Secret) error{
+		"changed": func(seed client.Client, s *corev1.Secret) error {
+			s.Annotations = map[string]string{"renewed": "now"}
+			return seed.Update(t.Context(), s)
+		},
+		"made again": func(seed client.Client, s *corev1.Secret) error {
+			if err := seed.Delete(t.Context(), s); err != nil {
+				return err
+			}
+			again := access("one", "gardener", "http://one")
+			again.UID = "another"
+			return seed.Create(t.Context(), again)
+		},
+		"an internal one came": func(seed client.Client, _ *corev1.Secret) error {
+			return seed.Create(t.Context(), access("one", "gardener-internal", "http://internal"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			secret := access("one", "gardener", "http://one")
+			seed := fake.NewFakeClient(secret)
+			c := New(seed)
+			first := mustGet(t, c, "one")
+			if err := change(seed, secret); err != nil {
+				t.Fatal(err)
+			}
+			if mustGet(t, c, "one") == first {
+				t.Error("the client is still the one of before")
+			}
+		})
+	}
+}
+
+func TestClientsAreBounded(t *testing.T) {
+	const size = 3
+	seed := fake.NewFakeClient()
+	c := newClients(seed, size)
+	for i := range 10 {
+		namespace := fmt.Sprintf("shoot-%d", i)
+		if err := seed.Create(t.Context(), access(namespace, "gardener", "http://x")); err != nil {
+			t.Fatal(err)
+		}
+		mustGet(t, c, namespace)
+	}
+	if got := c.clients.Len(); got != size {
+		t.Errorf("%d clients are kept, want %d", got, size)
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	seed := fake.NewFakeClient(access("one", "gardener", "http://one"), access("two", "gardener", "http://two"))
+	c := newClients(seed, 1)
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			if _, err := c.For(t.Context(), []string{"one", "two"}[i%2]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestErrorsNameTheShoot(t *testing.T) {
+	garbled := access("one", "gardener", "http://one")
+	garbled.Data["kubeconfig"] = []byte("{")
+	c := New(fake.NewFakeClient(garbled))
+	for _, namespace := range []string{"one", "none"} {
+		if _, err := c.For(t.Context(), namespace); err == nil || !strings.Contains(err.Error(), "shoot "+namespace) {
+			t.Errorf("error = %v, want it to name shoot %s", err, namespace)
+		}
+	}
+}
