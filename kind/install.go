@@ -19,6 +19,10 @@ import (
 // extensionName is the name of the extension's ControllerInstallation and chart.
 const extensionName = "registry-cache"
 
+// ExtensionNamespace is the namespace of the seed in which the extension runs. What its service accounts ask the seed's
+// API server is in the audit log of the cluster.
+const ExtensionNamespace = "extension-" + extensionName
+
 // installGardener installs what Gardener brings into both clusters, and the extension as gardenlet does.
 func (t *Testbed) installGardener(ctx context.Context) error {
 	seed, err := gardener.NewSeedClient(t.seed.RESTConfig())

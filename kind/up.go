@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
@@ -108,7 +109,10 @@ func (t *Testbed) startClusters(ctx context.Context) (err error) {
 	defer release()
 	return atOnce(ctx,
 		t.step("seed cluster", func(ctx context.Context) (err error) {
-			t.seed, err = cluster.Ensure(ctx, t.clusterConfig(t.seedName(), 0, t.state.seedKubeconfig()))
+			config := t.clusterConfig(t.seedName(), 0, t.state.seedKubeconfig())
+			// In the shoot extensions are cluster-admin, as in Gardener: only in the seed can a request be forbidden.
+			config.Audited = []string{serviceaccount.MakeNamespaceGroupName(ExtensionNamespace)}
+			t.seed, err = cluster.Ensure(ctx, config)
 			return err
 		}),
 		t.step("shoot cluster", func(ctx context.Context) (err error) {

@@ -30,6 +30,8 @@ type Config struct {
 	Engine *engine.Engine
 	// CA is a certificate in PEM that the nodes trust, besides Debian's. Empty: none.
 	CA []byte
+	// Audited are the groups of users whose requests the API server logs (AuditLog). Empty: there is no log.
+	Audited []string
 }
 
 // KindConfig returns what kind is told. Settings for restricted hosts are there only if the engine's host needs them.
@@ -40,6 +42,10 @@ func KindConfig(c Config) *v1alpha4.Cluster {
 		Nodes:                   nodeList(c),
 		KubeadmConfigPatches:    []string{kubeletPatch(c)},
 		ContainerdConfigPatches: containerdPatches(c),
+	}
+	if len(c.Audited) > 0 {
+		config.KubeadmConfigPatches = append(config.KubeadmConfigPatches, auditPatch())
+		config.Nodes[0].ExtraMounts = []v1alpha4.Mount{auditMount(c)}
 	}
 	if !c.StockImage {
 		config.Networking.DisableDefaultCNI = true // kind's own plugin is in no Go module
@@ -78,9 +84,13 @@ func kubeletPatch(c Config) string {
 	if c.Engine != nil && c.Engine.CgroupVersion == 1 {
 		patch["failCgroupV1"] = false // since 1.35 the kubelet refuses cgroup v1 otherwise
 	}
+	return mustYAML(patch)
+}
+
+func mustYAML(patch map[string]any) string {
 	data, err := yaml.Marshal(patch)
 	if err != nil {
-		panic(err) // a map of scalars always has a YAML form
+		panic(err) // a map of strings, numbers and booleans always has a YAML form
 	}
 	return string(data)
 }
@@ -101,9 +111,13 @@ func containerdPatches(c Config) []string {
 	return patches
 }
 
-// fingerprint tells two configurations apart: a cluster that was created by another one is built again.
-func fingerprint(config *v1alpha4.Cluster) string {
-	data, err := yaml.Marshal(config)
+// fingerprint tells two configurations apart: a cluster that was created by another one is built again. The audit policy
+// counts too, although kind only mounts it.
+func fingerprint(c Config) string {
+	data, err := yaml.Marshal(struct {
+		Kind    *v1alpha4.Cluster
+		Audited []string `json:",omitempty"`
+	}{KindConfig(c), c.Audited})
 	if err != nil {
 		panic(err) // made of strings, numbers, booleans
 	}

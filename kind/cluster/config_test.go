@@ -20,6 +20,8 @@ func TestKindConfig(t *testing.T) {
 		{"normal-host.yaml", Config{Name: "registry-cache-seed", Image: "node:1", Engine: normal}},
 		{"restricted-host.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", Workers: 2,
 			Engine: &engine.Engine{CgroupVersion: 1}}},
+		{"audited.yaml", Config{Name: "registry-cache-seed", Image: "node:1", Engine: normal,
+			Kubeconfig: "/state/seed.kubeconfig", Audited: []string{"system:serviceaccounts:some"}}},
 		{"stock-image.yaml", Config{Name: "registry-cache-shoot", Image: "kindest/node:v1.36.2", StockImage: true, Workers: 2, Engine: normal}},
 	}
 	for _, tc := range tests {
@@ -36,17 +38,25 @@ func TestKindConfig(t *testing.T) {
 func TestFingerprintTellsConfigurationsApart(t *testing.T) {
 	base := Config{Name: "a", Image: "node:1", Workers: 2, Engine: &engine.Engine{CgroupVersion: 2, SysResource: true}}
 	again := base
-	if fingerprint(KindConfig(base)) != fingerprint(KindConfig(again)) {
+	if fingerprint(base) != fingerprint(again) {
 		t.Error("equal configurations differ")
+	}
+	audited := base
+	audited.Audited = []string{"one"}
+	otherAudit := base
+	otherAudit.Audited = []string{"two"}
+	if fingerprint(audited) == fingerprint(otherAudit) {
+		t.Error("another audit policy gives the same fingerprint")
 	}
 	for name, change := range map[string]func(c *Config){
 		"image":   func(c *Config) { c.Image = "node:2" },
 		"workers": func(c *Config) { c.Workers = 1 },
+		"audit":   func(c *Config) { c.Audited = []string{"one"} },
 		"engine":  func(c *Config) { c.Engine = &engine.Engine{CgroupVersion: 1, SysResource: true} },
 	} {
 		other := base
 		change(&other)
-		if fingerprint(KindConfig(base)) == fingerprint(KindConfig(other)) {
+		if fingerprint(base) == fingerprint(other) {
 			t.Errorf("another %s gives the same fingerprint", name)
 		}
 	}

@@ -34,6 +34,9 @@ func create(ctx context.Context, config Config) error {
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
 
+	if err := writeAuditPolicy(config); err != nil {
+		return fmt.Errorf("creating cluster %s: %w", config.Name, err)
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -52,7 +55,7 @@ func create(ctx context.Context, config Config) error {
 	if err != nil {
 		return fmt.Errorf("creating cluster %s: %w", config.Name, withOutput(err))
 	}
-	return markCreated(ctx, config.Name, fingerprint(KindConfig(config)))
+	return markCreated(ctx, config.Name, fingerprint(config))
 }
 
 // emptyScratch returns the directory for the kubeconfig that kind writes, without what a killed run left in it. It lies

@@ -45,7 +45,7 @@ func inspect(ctx context.Context, config Config) (reason string, err error) {
 		return command.Tail(err.Error(), 1), nil
 	case err != nil:
 		return "", err
-	case string(marker) != fingerprint(KindConfig(config)):
+	case string(marker) != fingerprint(config):
 		return "its configuration has changed", nil
 	}
 	return "", nil

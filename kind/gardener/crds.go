@@ -5,26 +5,35 @@ import (
 	"fmt"
 
 	"github.com/gardener/gardener/pkg/component"
+	"github.com/gardener/gardener/pkg/component/autoscaling/vpa"
 	"github.com/gardener/gardener/pkg/component/crddeployer"
 	"github.com/gardener/gardener/pkg/component/extensions/crds"
 	"github.com/gardener/gardener/pkg/component/gardener/resourcemanager"
+	"github.com/gardener/gardener/pkg/component/observability/monitoring/prometheusoperator"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// InstallCRDs installs the definitions of the extension resources and of ManagedResource into the seed and returns when
-// the API server serves them. They come from the Gardener module, so they always fit the version in go.mod.
+// InstallCRDs installs the definitions into the seed that gardenlet installs and that an extension may meet: extension
+// resources, ManagedResource, the Prometheus operator's (rules and scrape configs of a shoot's control plane) and the
+// VerticalPodAutoscaler's. It returns when the API server serves them. They come from the Gardener module, so they always
+// fit the version in go.mod. Nothing reconciles those of Prometheus and the autoscaler.
 //
 // It has to run before any extension starts: an extension's webhook rules need the REST mapping of OperatingSystemConfig.
 func InstallCRDs(ctx context.Context, seed client.Client) error {
-	extensions, err := crds.NewCRD(seed, true, true)
-	if err != nil {
-		return fmt.Errorf("read the extension CRDs of the Gardener module: %w", err)
+	var all []component.Deployer
+	for name, read := range map[string]func() (component.DeployWaiter, error){
+		"extension":  func() (component.DeployWaiter, error) { return crds.NewCRD(seed, true, true) },
+		"resource":   func() (component.DeployWaiter, error) { return crddeployer.New(seed, []string{resourcemanager.CRD}, false) },
+		"monitoring": func() (component.DeployWaiter, error) { return prometheusoperator.NewCRDs(seed) },
+		"autoscaler": func() (component.DeployWaiter, error) { return vpa.NewCRD(seed, nil) },
+	} {
+		definitions, err := read()
+		if err != nil {
+			return fmt.Errorf("read the %s CRDs of the Gardener module: %w", name, err)
+		}
+		all = append(all, definitions)
 	}
-	resources, err := crddeployer.New(seed, []string{resourcemanager.CRD}, false)
-	if err != nil {
-		return fmt.Errorf("read the ManagedResource CRD of the Gardener module: %w", err)
-	}
-	if err := component.OpWait(extensions, resources).Deploy(ctx); err != nil {
+	if err := component.OpWait(all...).Deploy(ctx); err != nil {
 		return fmt.Errorf("install Gardener's CRDs: %w", err)
 	}
 	return nil

@@ -32,7 +32,10 @@ func NewSeed() *gardencorev1beta1.Seed {
 		Spec: gardencorev1beta1.SeedSpec{
 			Provider: gardencorev1beta1.SeedProvider{Type: "kind", Region: "local"},
 			Networks: gardencorev1beta1.SeedNetworks{Pods: "10.244.0.0/16", Services: "10.96.0.0/16"},
-			Settings: &gardencorev1beta1.SeedSettings{Scheduling: &gardencorev1beta1.SeedSettingScheduling{Visible: true}},
+			Settings: &gardencorev1beta1.SeedSettings{
+				Scheduling:            &gardencorev1beta1.SeedSettingScheduling{Visible: true},
+				VerticalPodAutoscaler: &gardencorev1beta1.SeedSettingVerticalPodAutoscaler{Enabled: true},
+			},
 		},
 		Status: gardencorev1beta1.SeedStatus{ClusterIdentity: ptr.To("kind-" + SeedName)},
 	}

@@ -1,0 +1,120 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+	"sigs.k8s.io/yaml"
+
+	"github.com/gardener-extensions/registry-cache/kind/file"
+)
+
+// Where the API server finds its audit policy and writes its log, on the control plane and in its pod.
+const (
+	auditPolicyDir  = "/etc/kubernetes/audit"
+	auditPolicyName = "policy.yaml"
+	auditLogDir     = "/var/log/kubernetes-audit"
+	auditLog        = auditLogDir + "/audit.log"
+)
+
+// AuditLog returns what the API server was asked by the groups in Config.Audited, oldest first, one event for each
+// request that was answered: who, what, and the status code. It reaches back 100 MiB. The log is empty for a cluster whose
+// Config names no group. The API server writes an event while it answers: one that matters may have to be waited for.
+func (c *Cluster) AuditLog(ctx context.Context) ([]auditv1.Event, error) {
+	data, err := c.ControlPlane().ReadFile(ctx, auditLog)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("audit log of cluster %s: %w", c.name, err)
+	}
+	events, err := parseAuditLog(data)
+	if err != nil {
+		return nil, fmt.Errorf("audit log of cluster %s: %w", c.name, err)
+	}
+	return events, nil
+}
+
+// parseAuditLog reads one event a line. A last line without its end is being written and left out.
+func parseAuditLog(data []byte) ([]auditv1.Event, error) {
+	var events []auditv1.Event
+	decoder := json.NewDecoder(bytes.NewReader(data[:bytes.LastIndexByte(data, '\n')+1]))
+	for {
+		var event auditv1.Event
+		if err := decoder.Decode(&event); errors.Is(err, io.EOF) {
+			return events, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("event %d: %w", len(events)+1, err)
+		}
+		events = append(events, event)
+	}
+}
+
+// auditPolicy logs who asked for what, and the answer's code, but no bodies: they may hold Secrets. Requests of others
+// than the groups are not logged at all.
+func auditPolicy(groups []string) auditv1.Policy {
+	policy := auditv1.Policy{OmitStages: []auditv1.Stage{auditv1.StageRequestReceived, auditv1.StageResponseStarted}}
+	policy.APIVersion, policy.Kind = auditv1.SchemeGroupVersion.String(), "Policy"
+	policy.Rules = []auditv1.PolicyRule{
+		{Level: auditv1.LevelMetadata, UserGroups: groups},
+		{Level: auditv1.LevelNone},
+	}
+	return policy
+}
+
+// auditDir is the folder on this machine that holds the audit policy. It lies beside the kubeconfig, so that whoever
+// removes that folder removes it too.
+func auditDir(c Config) string {
+	return filepath.Join(filepath.Dir(c.Kubeconfig), "audit-"+c.Name)
+}
+
+// writeAuditPolicy writes the file that auditMount brings into the control plane.
+func writeAuditPolicy(c Config) error {
+	if len(c.Audited) == 0 {
+		return nil
+	}
+	data, err := yaml.Marshal(auditPolicy(c.Audited))
+	if err != nil {
+		return fmt.Errorf("encode the audit policy: %w", err)
+	}
+	if err := os.MkdirAll(auditDir(c), 0o755); err != nil {
+		return fmt.Errorf("make the folder of the audit policy: %w", err)
+	}
+	return file.Replace(filepath.Join(auditDir(c), auditPolicyName), data, 0o644)
+}
+
+func auditMount(c Config) v1alpha4.Mount {
+	return v1alpha4.Mount{HostPath: auditDir(c), ContainerPath: auditPolicyDir, Readonly: true}
+}
+
+// auditPatch lets the API server log. Without an apiVersion, and with arguments as a map, kind applies it to every version
+// of kubeadm's configuration.
+func auditPatch() string {
+	volume := func(name, path, pathType string, readOnly bool) map[string]any {
+		return map[string]any{"name": name, "hostPath": path, "mountPath": path, "pathType": pathType, "readOnly": readOnly}
+	}
+	return mustYAML(map[string]any{
+		"kind": "ClusterConfiguration",
+		"apiServer": map[string]any{
+			"extraArgs": map[string]any{
+				"audit-policy-file":   auditPolicyDir + "/" + auditPolicyName,
+				"audit-log-path":      auditLog,
+				"audit-log-maxsize":   "100",
+				"audit-log-maxbackup": "1",
+			},
+			"extraVolumes": []any{
+				volume("audit-policy", auditPolicyDir, "Directory", true),
+				volume("audit-log", auditLogDir, "DirectoryOrCreate", false),
+			},
+		},
+	})
+}
