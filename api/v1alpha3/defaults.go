@@ -1,6 +1,7 @@
 package v1alpha3
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -31,7 +32,8 @@ func DefaultRemoteURL(upstream string) string {
 }
 
 // SetDefaults fills in every optional field of config that is not set, except the name of the StorageClass, which the
-// Shoot's default decides. After it RemoteURL, Volume.Size and GarbageCollection of every cache are not nil.
+// Shoot's default decides, and takes away the slash that a URL may end in. After it RemoteURL, Volume.Size and
+// GarbageCollection of every cache are not nil.
 func SetDefaults(config *RegistryConfig) {
 	for i := range config.Caches {
 		setCacheDefaults(&config.Caches[i])
@@ -43,6 +45,11 @@ func setCacheDefaults(cache *RegistryCache) {
 		remoteURL := DefaultRemoteURL(cache.Upstream)
 		cache.RemoteURL = &remoteURL
 	}
+	cache.RemoteURL = withoutSlash(cache.RemoteURL)
+	if cache.Proxy != nil {
+		cache.Proxy.HTTPProxy = withoutSlash(cache.Proxy.HTTPProxy)
+		cache.Proxy.HTTPSProxy = withoutSlash(cache.Proxy.HTTPSProxy)
+	}
 	if cache.Volume == nil {
 		cache.Volume = &Volume{}
 	}
@@ -53,4 +60,13 @@ func setCacheDefaults(cache *RegistryCache) {
 	if cache.GarbageCollection == nil {
 		cache.GarbageCollection = &GarbageCollection{TTL: metav1.Duration{Duration: DefaultTTL}}
 	}
+}
+
+// withoutSlash gives a URL the one spelling that is compared byte by byte everywhere else. What url points to stays.
+func withoutSlash(url *string) *string {
+	if url == nil {
+		return nil
+	}
+	short := strings.TrimSuffix(*url, "/")
+	return &short
 }

@@ -21,6 +21,7 @@ func TestSetDefaults(t *testing.T) {
 		"Docker Hub":     {v1alpha3.RegistryCache{Upstream: "docker.io"}, "https://registry-1.docker.io", "10Gi", 168 * time.Hour},
 		"ttl 0s is kept": {v1alpha3.RegistryCache{Upstream: "a.test", GarbageCollection: &v1alpha3.GarbageCollection{}}, "https://a.test", "10Gi", 0},
 		"a given one":    {v1alpha3.RegistryCache{Upstream: "a.test", RemoteURL: new("http://b.test")}, "http://b.test", "10Gi", 168 * time.Hour},
+		"a slash behind": {v1alpha3.RegistryCache{Upstream: "a.test", RemoteURL: new("http://b.test/")}, "http://b.test", "10Gi", 168 * time.Hour},
 		"volume, no size": {v1alpha3.RegistryCache{Upstream: "a.test", Volume: &v1alpha3.Volume{StorageClassName: new("fast")}},
 			"https://a.test", "10Gi", 168 * time.Hour},
 		"everything given": {v1alpha3.RegistryCache{
@@ -47,5 +48,19 @@ func TestSetDefaults(t *testing.T) {
 				t.Error("the storage class is changed")
 			}
 		})
+	}
+}
+
+func TestSetDefaultsTakesSlashesFromProxies(t *testing.T) {
+	given := "http://proxy.test:3128/"
+	config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{{Upstream: "a.test", Proxy: &v1alpha3.Proxy{HTTPProxy: &given, HTTPSProxy: &given}}}}
+	v1alpha3.SetDefaults(config)
+	for _, got := range []string{*config.Caches[0].Proxy.HTTPProxy, *config.Caches[0].Proxy.HTTPSProxy} {
+		if got != "http://proxy.test:3128" {
+			t.Errorf("got %q", got)
+		}
+	}
+	if given != "http://proxy.test:3128/" {
+		t.Error("what the caller points to is changed")
 	}
 }

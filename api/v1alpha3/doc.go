@@ -2,7 +2,8 @@
 // extension answers (RegistryStatus), with strict decoding, defaults and validation.
 //
 // Field for field it is JSON compatible with v1alpha3 of gardener-extension-registry-cache, so that Shoots written for
-// that extension work unchanged. Fields of it that are not supported here are refused by name, never ignored.
+// that extension work unchanged; caBundleSecretReferenceName and proxy.noProxy are additions. An unknown field is refused
+// by name, never ignored.
 //
 // Everything in here is a function of values. The package imports nothing of this repository and must not know about
 // clusters, nodes or the objects that the controller deploys.

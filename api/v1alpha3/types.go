@@ -19,7 +19,8 @@ type RegistryConfig struct {
 // RegistryCache asks for the cache of one upstream registry.
 type RegistryCache struct {
 	// Upstream is the registry as image references name it: a lower-case host (RFC 1123) or an IP literal, and
-	// optionally a port, such as "docker.io", "registry.example.com:5000" or "[2001:db8::1]:5000". It is unique in Caches.
+	// optionally a port, such as "docker.io", "registry.example.com:5000" or "[2001:db8::1]:5000". No two caches have the
+	// same registry, whether its port is given or implied (443, or 80 if remoteURL starts with http://).
 	Upstream string `json:"upstream"`
 	// RemoteURL is where the cache fetches from: <scheme>://<host>[:<port>] with scheme http or https.
 	// Defaults to https://<upstream>, and to https://registry-1.docker.io for the upstream docker.io.
@@ -86,7 +87,8 @@ type Proxy struct {
 	// +optional
 	HTTPSProxy *string `json:"httpsProxy,omitempty"`
 	// NoProxy lists what is reached without the proxy, separated by commas: hosts, domains, IP addresses, CIDRs, each
-	// optionally with a port. The networks and the domain of the Shoot are always added.
+	// optionally with a port. A host stands for the domains below it too; "." or "*." before it, for these only. "*" alone
+	// is refused. The networks and the domain of the Shoot are always added.
 	// +optional
 	NoProxy *string `json:"noProxy,omitempty"`
 }

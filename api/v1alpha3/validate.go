@@ -3,6 +3,7 @@ package v1alpha3
 import (
 	"fmt"
 	"net/url"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -15,29 +16,25 @@ const maxUpstreamLength = 255
 
 // Validate checks a RegistryConfig, before or after SetDefaults, and returns every mistake with its field path. Upstream
 // and remoteURL become arguments of a shell script and strings in TOML and YAML on the nodes; a config without mistakes
-// holds no character there that any of these treats specially.
+// holds no character there that any of these treats specially. Secrets that the config refers to are not looked at, see
+// References.
 func Validate(config *RegistryConfig) field.ErrorList {
 	path := field.NewPath("caches")
 	if len(config.Caches) == 0 {
 		return field.ErrorList{field.Required(path, "at least one cache is required")}
 	}
 	var errs field.ErrorList
-	seen := map[string]bool{}
 	for i := range config.Caches {
-		cache, path := &config.Caches[i], path.Index(i)
-		errs = append(errs, validateCache(cache, path)...)
-		if seen[cache.Upstream] {
-			errs = append(errs, field.Duplicate(path.Child("upstream"), cache.Upstream))
-		}
-		seen[cache.Upstream] = true
+		errs = append(errs, validateCache(&config.Caches[i], path.Index(i))...)
 	}
-	return errs
+	errs = append(errs, validateUniqueUpstreams(config.Caches, path)...)
+	return append(errs, validateUniqueServices(config.Caches, path)...)
 }
 
 func validateCache(cache *RegistryCache, path *field.Path) field.ErrorList {
 	errs := validateUpstream(cache.Upstream, path.Child("upstream"))
-	if cache.RemoteURL != nil {
-		errs = append(errs, validateRemoteURL(*cache.RemoteURL, path.Child("remoteURL"))...)
+	if cache.RemoteURL != nil && *cache.RemoteURL != DefaultRemoteURL(cache.Upstream) { // else upstream alone is the mistake
+		errs = append(errs, validateURL(cache.RemoteURL, path.Child("remoteURL"))...)
 	}
 	if cache.Volume != nil {
 		errs = append(errs, validateVolume(cache.Volume, path.Child("volume"))...)
@@ -46,7 +43,12 @@ func validateCache(cache *RegistryCache, path *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Child("garbageCollection", "ttl"), gc.TTL.Duration.String(),
 			"must not be negative; 0s turns garbage collection off"))
 	}
-	return errs
+	errs = append(errs, validateReferenceName(cache.SecretReferenceName, path.Child("secretReferenceName"))...)
+	errs = append(errs, validateReferenceName(cache.CABundleSecretReferenceName, path.Child("caBundleSecretReferenceName"))...)
+	if cache.Proxy != nil {
+		errs = append(errs, validateProxy(cache.Proxy, path.Child("proxy"))...)
+	}
+	return append(errs, validateServiceNameSuffix(cache.ServiceNameSuffix, path.Child("serviceNameSuffix"))...)
 }
 
 func validateUpstream(upstream string, path *field.Path) field.ErrorList {
@@ -62,12 +64,17 @@ func validateUpstream(upstream string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-func validateRemoteURL(remoteURL string, path *field.Path) field.ErrorList {
+// validateURL accepts <scheme>://<host>[:<port>] with scheme http or https, and, as gardener-extension-registry-cache
+// does, one slash behind it, which SetDefaults takes away.
+func validateURL(text *string, path *field.Path) field.ErrorList {
+	if text == nil {
+		return nil
+	}
 	invalid := func(reason string) field.ErrorList {
 		// The value is not repeated: it may carry credentials.
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must be <scheme>://<host>[:<port>]: "+reason)}
 	}
-	parsed, err := url.Parse(remoteURL)
+	parsed, err := url.Parse(*text)
 	switch {
 	case err != nil:
 		return invalid("not a URL")
@@ -75,7 +82,7 @@ func validateRemoteURL(remoteURL string, path *field.Path) field.ErrorList {
 		return invalid("user information is not allowed")
 	case parsed.Scheme != "http" && parsed.Scheme != "https":
 		return invalid("the scheme must be http or https")
-	case remoteURL != parsed.Scheme+"://"+parsed.Host:
+	case strings.TrimSuffix(*text, "/") != parsed.Scheme+"://"+parsed.Host:
 		return invalid("a path, query or fragment is not allowed")
 	}
 	if err := checkHostPort(parsed.Host); err != nil {
@@ -93,6 +100,29 @@ func validateVolume(volume *Volume, path *field.Path) field.ErrorList {
 		for _, reason := range validation.IsDNS1123Subdomain(*volume.StorageClassName) {
 			errs = append(errs, field.Invalid(path.Child("storageClassName"), *volume.StorageClassName, reason))
 		}
+	}
+	return errs
+}
+
+// validateReferenceName demands no more of a name than Gardener does of spec.resources[].name: it is looked up there and
+// never becomes the name of an object.
+func validateReferenceName(name *string, path *field.Path) field.ErrorList {
+	if name != nil && *name == "" {
+		return field.ErrorList{field.Required(path, "name an entry of the Shoot's spec.resources, or leave the field out")}
+	}
+	return nil
+}
+
+func validateServiceNameSuffix(suffix *string, path *field.Path) field.ErrorList {
+	if suffix == nil {
+		return nil
+	}
+	if len(*suffix) > MaxServiceNameSuffixLength {
+		return field.ErrorList{field.TooLong(path, *suffix, MaxServiceNameSuffixLength)}
+	}
+	var errs field.ErrorList
+	for _, reason := range validation.IsDNS1123Label(*suffix) {
+		errs = append(errs, field.Invalid(path, *suffix, reason))
 	}
 	return errs
 }

@@ -45,13 +45,13 @@ func TestValidateUpstream(t *testing.T) {
 }
 
 func TestValidateRemoteURL(t *testing.T) {
-	for _, url := range []string{"https://a.test", "http://a.test:5000", "https://[::1]:5000", "http://10.0.0.1"} {
+	for _, url := range []string{"https://a.test", "http://a.test:5000", "https://[::1]:5000", "http://10.0.0.1", "https://a.test/"} {
 		if got := validate(v1alpha3.RegistryCache{Upstream: "a.test", RemoteURL: &url}); got != "" {
 			t.Errorf("%q is refused: %s", url, got)
 		}
 	}
 	for _, url := range []string{
-		"", "a.test", "//a.test", "ftp://a.test", "https://", "https:a.test", "https://a.test/", "https://a.test/v2", "https://a.test?x=1",
+		"", "a.test", "//a.test", "ftp://a.test", "https://", "https:a.test", "https://a.test//", "https:///", "https://a.test/v2", "https://a.test?x=1",
 		"https://a.test?", "https://a.test#x", "https://a.test#", "HTTPS://a.test", "https://A.test", "https://user@a.test",
 		"https://user:secret@a.test", "https://a.test:0", "https://a.test:", "https://a b", "https://a,b", "https://$(id)", "https://a%41", "https://a\"b",
 		"https://a.test\n", "https://a'b", "https://a;b", "https://[fe80::1%25eth0]", "https://999.1.1.1",
@@ -78,6 +78,9 @@ func TestValidateNamesTheFieldOfEachMistake(t *testing.T) {
 		}
 		return cache
 	}
+	suffix := func(upstream, suffix string) v1alpha3.RegistryCache {
+		return v1alpha3.RegistryCache{Upstream: upstream, ServiceNameSuffix: &suffix}
+	}
 	for name, test := range map[string]struct {
 		caches []v1alpha3.RegistryCache
 		want   string
@@ -94,6 +97,16 @@ func TestValidateNamesTheFieldOfEachMistake(t *testing.T) {
 		"ttl 0":               {[]v1alpha3.RegistryCache{{Upstream: "a.test", GarbageCollection: &v1alpha3.GarbageCollection{}}}, ""},
 		"negative ttl": {[]v1alpha3.RegistryCache{good, {Upstream: "b.test",
 			GarbageCollection: &v1alpha3.GarbageCollection{TTL: metav1.Duration{Duration: -time.Second}}}}, "caches[1].garbageCollection.ttl"},
+		"credentials by any name":  {[]v1alpha3.RegistryCache{{Upstream: "a.test", SecretReferenceName: new("My creds")}}, ""},
+		"credentials by no name":   {[]v1alpha3.RegistryCache{{Upstream: "a.test", SecretReferenceName: new("")}}, "caches[0].secretReferenceName: Required"},
+		"bundle by no name":        {[]v1alpha3.RegistryCache{{Upstream: "a.test", CABundleSecretReferenceName: new("")}}, "caches[0].caBundleSecretReferenceName: Required"},
+		"suffix":                   {[]v1alpha3.RegistryCache{suffix("a.test", "1")}, ""},
+		"longest suffix":           {[]v1alpha3.RegistryCache{suffix("a.test", strings.Repeat("a", 54))}, ""},
+		"too long suffix":          {[]v1alpha3.RegistryCache{suffix("a.test", strings.Repeat("a", 55))}, "caches[0].serviceNameSuffix: Too long"},
+		"empty suffix":             {[]v1alpha3.RegistryCache{suffix("a.test", "")}, "caches[0].serviceNameSuffix"},
+		"suffix with dot":          {[]v1alpha3.RegistryCache{suffix("a.test", "a.b")}, "caches[0].serviceNameSuffix"},
+		"upper case suffix":        {[]v1alpha3.RegistryCache{suffix("a.test", "A")}, "caches[0].serviceNameSuffix"},
+		"suffix like its own name": {[]v1alpha3.RegistryCache{suffix("a.test", "a-test"), {Upstream: "b.test"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := validate(test.caches...)

@@ -1,0 +1,63 @@
+package v1alpha3
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func validateProxy(proxy *Proxy, path *field.Path) field.ErrorList {
+	errs := validateURL(proxy.HTTPProxy, path.Child("httpProxy"))
+	errs = append(errs, validateURL(proxy.HTTPSProxy, path.Child("httpsProxy"))...)
+	if proxy.NoProxy == nil {
+		return errs
+	}
+	for _, entry := range NoProxyEntries(proxy) {
+		if err := checkNoProxy(entry); err != nil {
+			errs = append(errs, field.Invalid(path.Child("noProxy"), entry, err.Error()))
+		}
+	}
+	return errs
+}
+
+// NoProxyEntries returns the entries of proxy.noProxy without the spaces around them; none if noProxy is not given.
+func NoProxyEntries(proxy *Proxy) []string {
+	if proxy == nil || proxy.NoProxy == nil {
+		return nil
+	}
+	entries := strings.Split(*proxy.NoProxy, ",")
+	for i := range entries {
+		entries[i] = strings.Trim(entries[i], " ")
+	}
+	return entries
+}
+
+// checkNoProxy accepts what golang.org/x/net/http/httpproxy understands, and refuses what it would ignore in silence:
+// a host, which stands for the domains below it too; a domain that starts with "." or "*."; an IP address; each of them
+// with a port if need be; a CIDR.
+func checkNoProxy(entry string) error {
+	switch entry {
+	case "":
+		return errors.New("must be hosts, domains, IP addresses or CIDRs, separated by single commas")
+	case "*":
+		return errors.New("would leave out every host; leave out proxy instead")
+	}
+	if strings.Contains(entry, "/") {
+		if prefix, err := netip.ParsePrefix(entry); err != nil || prefix.String() != entry {
+			return errors.New("must be an IP address and a number of bits, such as 10.0.0.0/8")
+		}
+		return nil
+	}
+	if address, err := netip.ParseAddr(entry); err == nil && address.Zone() == "" {
+		return nil
+	}
+	if domain, ok := strings.CutPrefix(strings.TrimPrefix(entry, "*"), "."); ok {
+		entry = domain
+	}
+	if strings.HasSuffix(entry, "]") {
+		return errors.New("an IPv6 address without a port must have no brackets")
+	}
+	return checkHostPort(entry)
+}
