@@ -1,0 +1,96 @@
+package reference
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/cache"
+)
+
+// Resolve returns by upstream what the caches of the config refer to. resources is the Shoot's spec.resources; the
+// Secrets are read live from the shoot's namespace, each once. The ErrorList says what the owner of the Shoot has to
+// change: an entry that is missing or refers to something else, a Secret that is missing or does not hold what it
+// must. The error says what could not be read. Of both, at most one is not nil.
+func Resolve(
+	ctx context.Context, seed client.Client, namespace string,
+	resources []gardencorev1beta1.NamedResourceReference, config *v1alpha3.RegistryConfig,
+) (map[string]cache.Secrets, field.ErrorList, error) {
+	resolved := map[string]cache.Secrets{}
+	read := map[string]*corev1.Secret{}
+	var mistakes field.ErrorList
+	for _, reference := range v1alpha3.References(config) {
+		secret := read[reference.Name]
+		if secret == nil {
+			found, mistake, err := secretOf(ctx, seed, namespace, resources, reference)
+			if err != nil {
+				return nil, nil, err
+			}
+			if mistake != nil {
+				mistakes = append(mistakes, mistake)
+				continue
+			}
+			secret = found
+			read[reference.Name] = secret
+		}
+		mistakes = append(mistakes, reference.Validate(secret)...)
+		secrets := resolved[reference.Upstream]
+		add(&secrets, reference.Kind, secret)
+		resolved[reference.Upstream] = secrets
+	}
+	if len(mistakes) > 0 {
+		return nil, mistakes, nil
+	}
+	return resolved, nil, nil
+}
+
+func add(secrets *cache.Secrets, kind v1alpha3.ReferenceKind, secret *corev1.Secret) {
+	switch kind {
+	case v1alpha3.ReferenceCredentials:
+		secrets.Credentials = &cache.Credentials{
+			Username: secret.Data[v1alpha3.KeyUsername],
+			Password: secret.Data[v1alpha3.KeyPassword],
+		}
+	case v1alpha3.ReferenceCABundle:
+		secrets.CABundle = v1alpha3.CABundle(secret)
+	}
+}
+
+func secretOf(
+	ctx context.Context, seed client.Client, namespace string,
+	resources []gardencorev1beta1.NamedResourceReference, reference v1alpha3.Reference,
+) (*corev1.Secret, *field.Error, error) {
+	entry := v1beta1helper.GetResourceByName(resources, reference.Name)
+	if entry == nil {
+		return nil, notFound(reference, "the Shoot has no such entry in spec.resources"), nil
+	}
+	to := entry.ResourceRef
+	if to.Kind != "Secret" || to.APIVersion != corev1.SchemeGroupVersion.String() {
+		return nil, field.Invalid(reference.Path, reference.Name, fmt.Sprintf(
+			"the entry in spec.resources must refer to a Secret of v1, it refers to a %s of %s", to.Kind, to.APIVersion)), nil
+	}
+	secret := &corev1.Secret{}
+	err := extensionscontroller.GetObjectByReference(ctx, seed, &to, namespace, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, notFound(reference, fmt.Sprintf("there is no Secret %s, which the entry in spec.resources refers to", to.Name)), nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("reading the secret that %s refers to: %w", reference.Path, err)
+	}
+	return secret, nil, nil
+}
+
+func notFound(reference v1alpha3.Reference, detail string) *field.Error {
+	mistake := field.NotFound(reference.Path, reference.Name)
+	mistake.Detail = detail
+	return mistake
+}

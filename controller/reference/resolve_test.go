@@ -1,0 +1,118 @@
+package reference
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+)
+
+const namespace = "shoot--local--local"
+
+// login is the copy of a Secret that gardenlet puts into the shoot's namespace, after a change.
+func login(change func(*corev1.Secret)) *corev1.Secret {
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ref-login-v1"},
+		Immutable:  ptr.To(true),
+		Data:       map[string][]byte{"username": []byte("@robot"), "password": []byte("a'b#c$d")},
+	}
+	if change != nil {
+		change(secret)
+	}
+	return secret
+}
+
+func config() *v1alpha3.RegistryConfig {
+	return &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{
+		{Upstream: "public.test"},
+		{Upstream: "private.test", SecretReferenceName: ptr.To("login")},
+		{Upstream: "other.test", SecretReferenceName: ptr.To("login")},
+	}}
+}
+
+func resources(kind string) []gardencorev1beta1.NamedResourceReference {
+	return []gardencorev1beta1.NamedResourceReference{{
+		Name:        "login",
+		ResourceRef: autoscalingv1.CrossVersionObjectReference{APIVersion: "v1", Kind: kind, Name: "login-v1"},
+	}}
+}
+
+func TestResolve(t *testing.T) {
+	reads := 0
+	seed := interceptor.NewClient(fake.NewFakeClient(login(nil)), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			reads++
+			return c.Get(ctx, key, obj, opts...)
+		},
+	})
+	got, mistakes, err := Resolve(t.Context(), seed, namespace, resources("Secret"), config())
+	if err != nil || len(mistakes) > 0 {
+		t.Fatal(mistakes, err)
+	}
+	for _, upstream := range []string{"private.test", "other.test"} {
+		if c := got[upstream].Credentials; c == nil || string(c.Username) != "@robot" || string(c.Password) != "a'b#c$d" {
+			t.Errorf("credentials of %s = %v", upstream, c)
+		}
+	}
+	if got["public.test"].Credentials != nil {
+		t.Error("public.test has credentials")
+	}
+	if reads != 1 {
+		t.Errorf("the secret was read %d times", reads)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	for name, test := range map[string]struct {
+		resources []gardencorev1beta1.NamedResourceReference
+		secret    *corev1.Secret
+		want      string
+	}{
+		"no entry":         {nil, login(nil), `caches[1].secretReferenceName: Not found: "login": the Shoot has no such entry`},
+		"not a Secret":     {resources("ConfigMap"), login(nil), `caches[1].secretReferenceName: Invalid value: "login"`},
+		"no secret":        {resources("Secret"), nil, `caches[1].secretReferenceName: Not found: "login": there is no Secret login-v1`},
+		"not immutable":    {resources("Secret"), login(func(s *corev1.Secret) { s.Immutable = nil }), "must be immutable"},
+		"without password": {resources("Secret"), login(func(s *corev1.Secret) { delete(s.Data, "password") }), "password"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seed := fake.NewFakeClient()
+			if test.secret != nil {
+				seed = fake.NewFakeClient(test.secret)
+			}
+			got, mistakes, err := Resolve(t.Context(), seed, namespace, test.resources, config())
+			if err != nil || got != nil {
+				t.Fatal(got, err)
+			}
+			text := mistakes.ToAggregate().Error()
+			for _, want := range []string{test.want, "caches[1].secretReferenceName", "caches[2].secretReferenceName"} {
+				if !strings.Contains(text, want) {
+					t.Errorf("mistakes = %s, want %q", text, want)
+				}
+			}
+		})
+	}
+}
+
+// TestUnreadableIsNoMistake: the owner of the Shoot cannot mend an API server that does not answer.
+func TestUnreadableIsNoMistake(t *testing.T) {
+	away := errors.New("connection refused")
+	seed := interceptor.NewClient(fake.NewFakeClient(), interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error { return away },
+	})
+	_, mistakes, err := Resolve(t.Context(), seed, namespace, resources("Secret"), config())
+	if !errors.Is(err, away) || len(mistakes) > 0 {
+		t.Errorf("mistakes %v, error %v", mistakes, err)
+	}
+}
