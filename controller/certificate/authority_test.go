@@ -1,0 +1,181 @@
+package certificate
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/cache"
+)
+
+const namespace = "shoot--local--local"
+
+var (
+	alpha = &v1alpha3.RegistryCache{Upstream: "alpha.upstream.test"}
+	ip    = net.ParseIP("10.0.0.7")
+)
+
+// shoot is one whose certificate authorities are in a phase of rotation; "" is none.
+func shoot(phase gardencorev1beta1.CredentialsRotationPhase, initiated time.Time) *extensionscontroller.Cluster {
+	s := &gardencorev1beta1.Shoot{}
+	if phase != "" {
+		s.Status.Credentials = &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{
+			CertificateAuthorities: &gardencorev1beta1.CARotation{Phase: phase, LastInitiationTime: &metav1.Time{Time: initiated}},
+		}}
+	}
+	return &extensionscontroller.Cluster{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Shoot: s}
+}
+
+// reconcile is what one reconciliation does, and returns what nodes and cache get.
+func reconcile(t *testing.T, seed client.Client, now clock.Clock, cluster *extensionscontroller.Cluster) ([]byte, *cache.Certificate) {
+	t.Helper()
+	authority, err := Load(t.Context(), logr.Discard(), now, seed, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	issued, err := authority.Issue(t.Context(), alpha, ip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := authority.Prune(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return authority.Bundle(), issued
+}
+
+// trusts says whether a node with the bundle accepts the certificate for the address.
+func trusts(t *testing.T, bundle []byte, issued *cache.Certificate, address string) bool {
+	t.Helper()
+	pair, err := tls.X509KeyPair(issued.Certificate, issued.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(bundle) {
+		t.Fatalf("no certificate in %q", bundle)
+	}
+	_, err = pair.Leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: address})
+	return err == nil
+}
+
+func TestIssue(t *testing.T) {
+	seed := fake.NewFakeClient()
+	bundle, issued := reconcile(t, seed, clock.RealClock{}, shoot("", time.Time{}))
+	for _, address := range []string{"10.0.0.7", "registry-alpha-upstream-test.kube-system.svc.cluster.local"} {
+		if !trusts(t, bundle, issued, address) {
+			t.Errorf("the certificate is not good for %s", address)
+		}
+	}
+	if trusts(t, bundle, issued, "10.0.0.8") {
+		t.Error("the certificate is good for any address")
+	}
+	again, same := reconcile(t, seed, clock.RealClock{}, shoot("", time.Time{}))
+	if string(again) != string(bundle) || string(same.Certificate) != string(issued.Certificate) {
+		t.Error("a second reconciliation issued another certificate")
+	}
+}
+
+// TestRotation goes through the phases as gardenlet sets them. A node has the bundle of before or of now: with either it
+// must trust the certificate of now, or else a pull would miss the cache.
+func TestRotation(t *testing.T) {
+	seed := fake.NewFakeClient()
+	started := time.Now()
+	before, first := reconcile(t, seed, clock.RealClock{}, shoot("", time.Time{}))
+	for _, phase := range []gardencorev1beta1.CredentialsRotationPhase{
+		gardencorev1beta1.RotationPreparing, gardencorev1beta1.RotationPrepared,
+		gardencorev1beta1.RotationCompleting, gardencorev1beta1.RotationCompleted,
+	} {
+		bundle, issued := reconcile(t, seed, clock.RealClock{}, shoot(phase, started))
+		if !trusts(t, before, issued, ip.String()) || !trusts(t, bundle, issued, ip.String()) {
+			t.Errorf("%s: trusted with the bundle of before %t, with the one of now %t", phase,
+				trusts(t, before, issued, ip.String()), trusts(t, bundle, issued, ip.String()))
+		}
+		prepared := phase == gardencorev1beta1.RotationPreparing || phase == gardencorev1beta1.RotationPrepared
+		if same := string(issued.Certificate) == string(first.Certificate); same != prepared {
+			t.Errorf("%s: the certificate is the one of before the rotation: %t", phase, same)
+		}
+		if !prepared && trusts(t, bundle, first, ip.String()) {
+			t.Errorf("%s: the old authority is still trusted", phase)
+		}
+		before = bundle
+	}
+}
+
+// TestRenewal: the half of the validity is left when a certificate is replaced.
+func TestRenewal(t *testing.T) {
+	seed := fake.NewFakeClient()
+	_, issued := reconcile(t, seed, clock.RealClock{}, shoot("", time.Time{}))
+	for name, test := range map[string]struct {
+		after time.Duration
+		renew bool
+	}{"early": {validity/2 - 24*time.Hour, false}, "late": {validity/2 + 24*time.Hour, true}} {
+		_, later := reconcile(t, seed, clocktesting.NewFakeClock(time.Now().Add(test.after)), shoot("", time.Time{}))
+		if renewed := string(later.Certificate) != string(issued.Certificate); renewed != test.renew {
+			t.Errorf("%s: renewed %t", name, renewed)
+		}
+		issued = later
+	}
+}
+
+func TestMigrationKeepsWhatIsNeeded(t *testing.T) {
+	seed := fake.NewFakeClient()
+	_, issued := reconcile(t, seed, clock.RealClock{}, shoot("", time.Time{}))
+	next := fake.NewFakeClient()
+	for _, secret := range secretsIn(t, seed) {
+		if secret.Labels["persist"] == "true" { // gardenlet takes these along
+			secret.ResourceVersion = ""
+			if err := next.Create(t.Context(), &secret); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_, same := reconcile(t, next, clock.RealClock{}, shoot("", time.Time{}))
+	if string(same.Certificate) != string(issued.Certificate) {
+		t.Error("the next seed issued another certificate")
+	}
+}
+
+func TestRemove(t *testing.T) {
+	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ca", Labels: map[string]string{
+		"managed-by": "secrets-manager", "manager-identity": "gardenlet", "name": "ca",
+	}}}
+	seed := fake.NewFakeClient(foreign)
+	reconcile(t, seed, clock.RealClock{}, shoot("", time.Time{}))
+	for range 2 {
+		if err := Remove(t.Context(), logr.Discard(), clock.RealClock{}, seed, namespace); err != nil {
+			t.Fatal(err)
+		}
+		left := slices.Collect(func(yield func(string) bool) {
+			for _, secret := range secretsIn(t, seed) {
+				yield(secret.Name)
+			}
+		})
+		if !slices.Equal(left, []string{"ca"}) {
+			t.Errorf("left are %v", left)
+		}
+	}
+}
+
+func secretsIn(t *testing.T, seed client.Client) []corev1.Secret {
+	t.Helper()
+	list := &corev1.SecretList{}
+	if err := seed.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
