@@ -87,13 +87,23 @@ func load(dir string) (*Authority, error) {
 	return &Authority{ca: ca}, nil
 }
 
-// create writes the key first: a certificate without its key would look complete to nobody.
-func create(dir string) (*Authority, error) {
-	config := secrets.CertificateSecretConfig{Name: "testbed", CommonName: "registry-cache testbed", CertType: secrets.CACert}
+// New makes an authority that nobody trusts and that is kept nowhere: that of a company, say, in front of its own registry.
+func New(commonName string) (*Authority, error) {
+	config := secrets.CertificateSecretConfig{Name: "private", CommonName: commonName, CertType: secrets.CACert}
 	ca, err := config.GenerateCertificate()
 	if err != nil {
-		return nil, fmt.Errorf("make the testbed's certificate authority: %w", err)
+		return nil, fmt.Errorf("make certificate authority %q: %w", commonName, err)
 	}
+	return &Authority{ca: ca}, nil
+}
+
+// create writes the key first: a certificate without its key would look complete to nobody.
+func create(dir string) (*Authority, error) {
+	authority, err := New("registry-cache testbed")
+	if err != nil {
+		return nil, err
+	}
+	ca := authority.ca
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make folder of the testbed's certificate authority: %w", err)
 	}
@@ -108,5 +118,5 @@ func create(dir string) (*Authority, error) {
 	if err := file.Replace(filepath.Join(dir, certificateFile), ca.CertificatePEM, 0o644); err != nil {
 		return nil, err
 	}
-	return &Authority{ca: ca}, nil
+	return authority, nil
 }

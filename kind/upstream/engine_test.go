@@ -33,6 +33,9 @@ func TestInContainers(t *testing.T) {
 		"keep what runs":         keepWhatRuns,
 		"stopped":                stopped,
 		"failure leaves nothing": failureLeavesNothing,
+		"protected":              protected,
+		"private authority":      privateAuthority,
+		"proxy":                  proxied,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() {

@@ -5,7 +5,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"path"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
@@ -21,6 +23,7 @@ const (
 	DefaultPrefix = "registry-cache"
 
 	hostLabel   = Label + ".upstream" // the host name of an upstream
+	proxyLabel  = Label + ".proxy"    // the host name of a proxy
 	configLabel = Label + ".config"   // what the container was made from
 )
 
@@ -28,26 +31,36 @@ const (
 // gamma.upstream.test for the default prefix. All testbeds share Docker's network of kind; those with another prefix
 // have it in the names (alpha.<prefix>.upstream.test), so that each reaches its own.
 func Hosts(prefix string) []string {
+	hosts := []string{}
+	for _, name := range []string{"alpha", "beta", "gamma"} {
+		hosts = append(hosts, Host(prefix, name))
+	}
+	return hosts
+}
+
+// Host is the host name of a further upstream of a testbed, or of a proxy, whose first label is given.
+func Host(prefix, name string) string {
 	domain := "upstream.test"
 	if prefix != DefaultPrefix {
 		domain = prefix + "." + domain
 	}
-	hosts := []string{}
-	for _, name := range []string{"alpha", "beta", "gamma"} {
-		hosts = append(hosts, name+"."+domain)
-	}
-	return hosts
+	return name + "." + domain
 }
+
+// upstreamProgram is the path of the program in the image.
+const upstreamProgram = "/upstream-registry"
 
 // Binary is what the upstreams' image is built from, see image.Build.
 func Binary() image.Binary {
 	const owner = 65532 // of image.NonRoot
 	return image.Binary{
 		Name:    "upstream-registry",
+		Path:    upstreamProgram,
 		Package: "github.com/gardener-extensions/registry-cache/kind/upstream/upstream-registry",
 		Entries: []image.Entry{
 			{Path: server.Storage, Mode: fs.ModeDir | 0o755, Owner: owner},
 			{Path: "/etc/upstream", Mode: fs.ModeDir | 0o755},
+			{Path: path.Dir(server.CredentialsFile), Mode: fs.ModeDir | 0o700, Owner: owner},
 		},
 	}
 }
@@ -61,8 +74,11 @@ type Options struct {
 	Host string
 	// Network is the name of an existing Docker network, usually "kind".
 	Network string
-	// Authority issues the certificate.
+	// Authority issues the certificate: the one that the nodes trust, or a private one (certificate.New) that nobody does.
 	Authority *certificate.Authority
+	// Credentials make it a protected upstream, which asks every client for them; see Registry.SetCredentials. An upstream
+	// without them is open to everybody.
+	Credentials *Credentials
 	// Image is built from Binary.
 	Image image.Built
 }
@@ -70,6 +86,23 @@ type Options struct {
 var dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$`)
 
 func (o Options) validate() error {
+	if err := o.validateContainer(); err != nil {
+		return err
+	}
+	if o.Authority == nil {
+		return fmt.Errorf("host %s: no certificate authority", o.Host)
+	}
+	if o.Credentials == nil {
+		return nil
+	}
+	if err := o.Credentials.Validate(); err != nil {
+		return fmt.Errorf("host %s: credentials: %w", o.Host, err)
+	}
+	return nil
+}
+
+// validateContainer looks at what every container needs.
+func (o Options) validateContainer() error {
 	switch {
 	case !dnsName.MatchString(o.Prefix) || strings.Contains(o.Prefix, "."):
 		return fmt.Errorf("prefix %q: must be a DNS label", o.Prefix)
@@ -77,8 +110,6 @@ func (o Options) validate() error {
 		return fmt.Errorf("host %q: must be a DNS name", o.Host)
 	case o.Network == "":
 		return fmt.Errorf("host %s: network is empty", o.Host)
-	case o.Authority == nil:
-		return fmt.Errorf("host %s: no certificate authority", o.Host)
 	case o.Image.Image == nil || o.Image.Ref == "":
 		return fmt.Errorf("host %s: no image", o.Host)
 	}
@@ -91,10 +122,16 @@ func (o Options) containerName() string {
 	return o.Prefix + "-upstream-" + name
 }
 
-// fingerprint changes when a running container would no longer be what is asked for.
+// fingerprint changes when a running container would no longer be what is asked for. That it asks for credentials counts,
+// which ones does not: they can be set, and the fingerprint is there for everybody to see.
 func (o Options) fingerprint() string {
+	protected := strconv.FormatBool(o.Credentials != nil)
+	return fingerprint(o.Host, o.Network, o.Image.Ref, string(o.Authority.PEM()), protected)
+}
+
+func fingerprint(parts ...string) string {
 	sum := sha256.New()
-	for _, part := range []string{o.Host, o.Network, o.Image.Ref, string(o.Authority.PEM())} {
+	for _, part := range parts {
 		fmt.Fprintf(sum, "%d %s\n", len(part), part)
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:8])

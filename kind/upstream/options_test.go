@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -39,13 +40,15 @@ func TestOptionsValidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*Options){
-		`prefix "a.b": must be a DNS label`:            func(o *Options) { o.Prefix = "a.b" },
-		`prefix "": must be a DNS label`:               func(o *Options) { o.Prefix = "" },
-		`host "https://x": must be a DNS name`:         func(o *Options) { o.Host = "https://x" },
-		`host "A.test": must be a DNS name`:            func(o *Options) { o.Host = "A.test" },
-		"alpha.mine.upstream.test: network is empty":   func(o *Options) { o.Network = "" },
-		"alpha.mine.upstream.test: no certificate aut": func(o *Options) { o.Authority = nil },
-		"alpha.mine.upstream.test: no image":           func(o *Options) { o.Image = image.Built{} },
+		`prefix "a.b": must be a DNS label`:             func(o *Options) { o.Prefix = "a.b" },
+		`prefix "": must be a DNS label`:                func(o *Options) { o.Prefix = "" },
+		`host "https://x": must be a DNS name`:          func(o *Options) { o.Host = "https://x" },
+		`host "A.test": must be a DNS name`:             func(o *Options) { o.Host = "A.test" },
+		"alpha.mine.upstream.test: network is empty":    func(o *Options) { o.Network = "" },
+		"alpha.mine.upstream.test: no certificate aut":  func(o *Options) { o.Authority = nil },
+		"alpha.mine.upstream.test: no image":            func(o *Options) { o.Image = image.Built{} },
+		"test: credentials: user name contains a colon": func(o *Options) { o.Credentials = &Credentials{Username: []byte("a:b")} },
+		"test: credentials: user name is empty":         func(o *Options) { o.Credentials = &Credentials{} },
 	} {
 		t.Run(want, func(t *testing.T) {
 			o := valid
@@ -67,6 +70,7 @@ func TestFingerprint(t *testing.T) {
 		"network":   func(o *Options) { o.Network = "other" },
 		"image":     func(o *Options) { o.Image.Ref = "registry-cache.testbed/upstream-registry:2" },
 		"authority": func(o *Options) { o.Authority = options(t).Authority },
+		"protected": func(o *Options) { o.Credentials = &Credentials{Username: []byte("robot")} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := base
@@ -75,6 +79,44 @@ func TestFingerprint(t *testing.T) {
 				t.Error("the change would not be noticed")
 			}
 		})
+	}
+}
+
+// TestFingerprintTellsNoCredentials: it is in a label, where everybody may read it and try passwords.
+func TestFingerprintTellsNoCredentials(t *testing.T) {
+	one, other := options(t), options(t)
+	other.Authority = one.Authority
+	one.Credentials = &Credentials{Username: []byte("robot"), Password: []byte("one")}
+	other.Credentials = &Credentials{Username: []byte("robot"), Password: []byte("other")}
+	if one.fingerprint() != other.fingerprint() {
+		t.Error("the fingerprint depends on the password")
+	}
+}
+
+func TestRequestOfAProtectedUpstream(t *testing.T) {
+	o := options(t)
+	o.Credentials = &Credentials{Username: []byte("robot"), Password: []byte("secret")}
+	r := request(o, []byte("certificate"), []byte("key"))
+	if got := strings.Join(r.Cmd, " "); got != "serve -credentials /var/lib/upstream/credentials.json" {
+		t.Errorf("arguments %q", got)
+	}
+	if text := fmt.Sprintf("%v %v %v", r.Cmd, r.Env, r.Labels); strings.Contains(text, "secret") || strings.Contains(text, "robot") {
+		t.Errorf("the description of the container has the credentials: %s", text)
+	}
+}
+
+func TestRequestOfAProxy(t *testing.T) {
+	o := options(t)
+	o.Host = Host("mine", "proxy")
+	r, err := o.proxyLaunch().request()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Name != "mine-upstream-proxy" || r.Labels[proxyLabel] != "proxy.mine.upstream.test" || r.Labels[hostLabel] != "" {
+		t.Errorf("name %q, labels %v", r.Name, r.Labels)
+	}
+	if err := r.Validate(); err != nil {
+		t.Error(err)
 	}
 }
 

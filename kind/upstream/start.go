@@ -5,32 +5,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
+	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
-	"github.com/moby/moby/api/types/container"
-	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
-	"github.com/testcontainers/testcontainers-go/wait"
-	poll "k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/gardener-extensions/registry-cache/kind/image"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/server"
 )
 
+// Ports of an upstream.
 const (
-	httpPort  = "80/tcp"
-	httpsPort = "443/tcp"
-	// startTimeout bounds the way from a created container to an answer on /v2/.
-	startTimeout = time.Minute
-	// userAgent makes our own requests known as such in the access log.
-	userAgent = "registry-cache-testbed/1"
+	httpPort  = 80
+	httpsPort = 443
 )
 
+// userAgent makes our own requests known as such in the access log.
+const userAgent = "registry-cache-testbed/1"
+
 // Start brings up one upstream and returns when it answers. A running one that was made from the same options and
-// answers is kept with everything that was pushed to it; otherwise it is replaced by an empty one. When starting fails,
-// or ctx ends, the new container is removed.
+// answers is kept with everything that was pushed to it; otherwise it is replaced by an empty one. Its credentials are
+// those of the options in either case. When starting fails, or ctx ends, the new container is removed.
 func Start(ctx context.Context, o Options) (*Registry, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("start upstream: %w", err)
@@ -39,16 +37,17 @@ func Start(ctx context.Context, o Options) (*Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if running, err := reusable(ctx, docker, o); running != nil || err != nil {
-		return running, err
-	}
-	if err := ensureImage(ctx, docker, o.Image); err != nil {
+	found, err := start(ctx, docker, o.launch())
+	if err != nil {
 		return nil, fmt.Errorf("upstream %s: %w", o.Host, err)
 	}
-	if err := run(ctx, docker, o); err != nil {
-		return nil, fmt.Errorf("upstream %s: %w", o.Host, err)
+	registry := &Registry{instance: *found}
+	if o.Credentials != nil {
+		if err := registry.SetCredentials(ctx, *o.Credentials); err != nil {
+			return nil, err
+		}
 	}
-	return find(ctx, docker, o.Prefix, o.Host)
+	return registry, nil
 }
 
 // StartAll does what Start does for several upstreams at the same time and returns them in the order of the options. It
@@ -66,95 +65,107 @@ func StartAll(ctx context.Context, options ...Options) ([]*Registry, error) {
 	return started, nil
 }
 
-// reusable returns the upstream when it can be kept, and removes what cannot.
-func reusable(ctx context.Context, docker client.APIClient, o Options) (*Registry, error) {
-	found, err := list(ctx, docker, o.Prefix, o.Host)
+// launch is a container that is to run.
+type launch struct {
+	prefix, label, host, network string
+	image                        image.Built
+	fingerprint                  string
+	ready                        answer
+	request                      func() (testcontainers.ContainerRequest, error)
+}
+
+// launch describes the container of an upstream. One that is protected answers before it has credentials: nobody is let
+// in then.
+func (o Options) launch() launch {
+	l := launch{
+		prefix: o.Prefix, label: hostLabel, host: o.Host, network: o.Network, image: o.Image, fingerprint: o.fingerprint(),
+		ready: answer{port: httpPort, path: "/v2/", statuses: []int{http.StatusOK}},
+	}
+	if o.Credentials != nil {
+		l.ready.statuses = append(l.ready.statuses, http.StatusUnauthorized)
+	}
+	l.request = func() (testcontainers.ContainerRequest, error) {
+		pair, err := o.Authority.Server(o.Host, "localhost")
+		if err != nil {
+			return testcontainers.ContainerRequest{}, err
+		}
+		return request(o, pair.Certificate, pair.Key), nil
+	}
+	return l
+}
+
+// start returns the running container when it can be kept, and a new one otherwise.
+func start(ctx context.Context, docker client.APIClient, l launch) (*instance, error) {
+	if kept, err := reusable(ctx, docker, l); kept != nil || err != nil {
+		return kept, err
+	}
+	if err := ensureImage(ctx, docker, l.image); err != nil {
+		return nil, err
+	}
+	if err := l.run(ctx, docker); err != nil {
+		return nil, err
+	}
+	return running(ctx, docker, l.prefix, l.label, l.host)
+}
+
+// reusable returns the container when it can be kept, and removes what cannot.
+func reusable(ctx context.Context, docker client.APIClient, l launch) (*instance, error) {
+	found, err := instances(ctx, docker, l.prefix, l.label, l.host)
 	if err != nil {
 		return nil, err
 	}
-	for _, registry := range found {
-		if registry.config == o.fingerprint() && registry.check(ctx) == nil {
-			return registry, nil
+	for _, one := range found {
+		if one.config == l.fingerprint && one.check(ctx, l.ready) == nil {
+			return &one, nil
 		}
-		if err := registry.remove(ctx); err != nil {
+		if err := one.Remove(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return nil, nil
 }
 
-func run(ctx context.Context, docker client.APIClient, o Options) error {
-	if _, err := docker.NetworkInspect(ctx, o.Network, client.NetworkInspectOptions{}); err != nil {
-		return fmt.Errorf("network %s: %w", o.Network, err)
+func (l launch) run(ctx context.Context, docker client.APIClient) error {
+	if _, err := docker.NetworkInspect(ctx, l.network, client.NetworkInspectOptions{}); err != nil {
+		return fmt.Errorf("network %s: %w", l.network, err)
 	}
-	pair, err := o.Authority.Server(o.Host, "localhost")
+	wanted, err := l.request()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	setUp()
-	started, err := testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{
-		ContainerRequest: request(o, pair.Certificate, pair.Key), Started: true,
-	})
+	started, err := testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{ContainerRequest: wanted, Started: true})
 	if err == nil {
 		return nil
 	}
 	if started == nil {
-		return fmt.Errorf("start container %s: %w", o.containerName(), err)
+		return fmt.Errorf("start container %s: %w", wanted.Name, err)
 	}
 	bound, done := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer done()
 	_, removed := docker.ContainerRemove(bound, started.GetContainerID(), client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-	return errors.Join(fmt.Errorf("start container %s: %w", o.containerName(), err), removed)
+	return errors.Join(fmt.Errorf("start container %s: %w", wanted.Name, err), removed)
 }
 
 // request describes the container. The key is readable by everybody inside it because Docker copies files as root, and
 // the registry does not run as root.
 func request(o Options, certificate, key []byte) testcontainers.ContainerRequest {
-	return testcontainers.ContainerRequest{
-		Image:          o.Image.Ref,
-		Name:           o.containerName(),
-		Labels:         o.labels(),
-		ExposedPorts:   []string{httpPort, httpsPort},
-		Networks:       []string{o.Network},
-		NetworkAliases: map[string][]string{o.Network: {o.Host}},
-		Files: []testcontainers.ContainerFile{
-			{Reader: bytes.NewReader(certificate), ContainerFilePath: server.Certificate, FileMode: 0o444},
-			{Reader: bytes.NewReader(key), ContainerFilePath: server.Key, FileMode: 0o444},
-		},
-		HostConfigModifier: func(host *container.HostConfig) { restrict(host, o.Network) },
-		WaitingFor:         wait.ForNop(answers).WithStartupTimeout(startTimeout),
+	l := o.launch()
+	wanted := l.container(o.containerName(), o.labels(), httpPort, httpsPort)
+	wanted.Cmd = []string{"serve"}
+	if o.Credentials != nil {
+		wanted.Cmd = append(wanted.Cmd, "-credentials", server.CredentialsFile)
 	}
+	wanted.Files = []testcontainers.ContainerFile{
+		{Reader: bytes.NewReader(certificate), ContainerFilePath: server.Certificate, FileMode: 0o444},
+		{Reader: bytes.NewReader(key), ContainerFilePath: server.Key, FileMode: 0o444},
+	}
+	return wanted
 }
 
-// answers waits until the API version check is answered on the port on localhost. testcontainers-go's own HTTP strategy
-// asks the gateway of the bridge instead when it believes that it runs in a container itself (core.DefaultGatewayIP,
-// for example where /.dockerenv exists); nothing is published there.
-func answers(ctx context.Context, target wait.StrategyTarget) error {
-	port, err := target.MappedPort(ctx, httpPort)
-	if err != nil {
-		return fmt.Errorf("find the published port: %w", err)
-	}
-	var last error
-	err = poll.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		last = get(ctx, localhost(port.Num()), "/v2/")
-		return last == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("wait for /v2/: %w; last: %w", err, last)
-	}
-	return nil
-}
+func tcp(port uint16) string { return strconv.Itoa(int(port)) + "/tcp" }
 
-// restrict publishes the ports on localhost only and takes every privilege away. The log driver is named because the
-// access log is read back through the engine.
-func restrict(host *container.HostConfig, name string) {
-	published := []network.PortBinding{{HostIP: netip.MustParseAddr("127.0.0.1")}}
-	host.NetworkMode = container.NetworkMode(name)
-	host.PortBindings = network.PortMap{network.MustParsePort(httpPort): published, network.MustParsePort(httpsPort): published}
-	host.CapDrop = []string{"ALL"}
-	host.SecurityOpt = []string{"no-new-privileges"}
-	host.Sysctls = map[string]string{"net.ipv4.ip_unprivileged_port_start": "0"}
-	host.LogConfig = container.LogConfig{Type: "json-file"}
-}
+// startTimeout bounds the way from a created container to an answer.
+const startTimeout = time.Minute

@@ -37,6 +37,8 @@ type Record struct {
 	Time    time.Time `json:"time"`
 	Seconds float64   `json:"seconds"`
 	Method  string    `json:"method"`
+	// Host is the name that the server was asked by; for a request to a proxy, where it is to go.
+	Host string `json:"host"`
 	// Path is the path of the URL, Query its raw query.
 	Path  string `json:"path"`
 	Query string `json:"query,omitempty"`
@@ -49,11 +51,13 @@ type Record struct {
 	// Bytes counts what was written of the answer's body; 0 for a HEAD request.
 	Bytes int64 `json:"bytes"`
 	// Aborted: the handler cut the connection instead of ending the answer.
-	Aborted    bool   `json:"aborted,omitempty"`
-	UserAgent  string `json:"userAgent"`
-	RemoteAddr string `json:"remoteAddr"`
-	Scheme     string `json:"scheme"`
-	Asker      Asker  `json:"asker"`
+	Aborted bool `json:"aborted,omitempty"`
+	// Authorization: the request carried credentials of some kind. What they were is never recorded.
+	Authorization bool   `json:"authorization,omitempty"`
+	UserAgent     string `json:"userAgent"`
+	RemoteAddr    string `json:"remoteAddr"`
+	Scheme        string `json:"scheme"`
+	Asker         Asker  `json:"asker"`
 }
 
 // AskerOf tells by the User-Agent header who asks:
@@ -91,12 +95,13 @@ func hasAnyPrefix(s string, prefixes ...string) bool {
 // newRecord says everything about a request that is known before it is answered.
 func newRecord(r *http.Request, now time.Time) Record {
 	record := Record{
-		Time: now, Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, UserAgent: r.UserAgent(),
+		Time: now, Method: r.Method, Host: r.Host, Path: r.URL.Path, Query: r.URL.RawQuery, UserAgent: r.UserAgent(),
 		RemoteAddr: r.RemoteAddr, Scheme: "http", Asker: AskerOf(r.UserAgent()),
 	}
 	if r.TLS != nil {
 		record.Scheme = "https"
 	}
+	record.Authorization = r.Header.Get("Authorization") != "" || r.Header.Get("Proxy-Authorization") != ""
 	record.Kind, record.Repository, record.Reference = classify(r)
 	return record
 }

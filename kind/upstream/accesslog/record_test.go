@@ -1,9 +1,13 @@
 package accesslog
 
 import (
+	"bufio"
 	"crypto/tls"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"strings"
 	"testing"
 	"time"
 )
@@ -71,5 +75,46 @@ func TestNewRecordScheme(t *testing.T) {
 	request.TLS = &tls.ConnectionState{}
 	if got := newRecord(request, time.Now()); got.Scheme != "https" {
 		t.Errorf("scheme %q over TLS", got.Scheme)
+	}
+}
+
+// TestNewRecordHasNoCredentials: whatever form a client gives them in, the record has none of it.
+func TestNewRecordHasNoCredentials(t *testing.T) {
+	for name, change := range map[string]func(*http.Request){
+		"basic":         func(r *http.Request) { r.SetBasicAuth("@robot", "secret") },
+		"bearer":        func(r *http.Request) { r.Header.Set("Authorization", "Bearer secret") },
+		"of a proxy":    func(r *http.Request) { r.Header.Set("Proxy-Authorization", "Basic secret") },
+		"with no type":  func(r *http.Request) { r.Header.Set("Authorization", "secret") },
+		"in the URL":    func(r *http.Request) { r.URL.User = url.UserPassword("@robot", "secret") },
+		"in the cookie": func(r *http.Request) { r.Header.Set("Cookie", "secret") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := httptest.NewRequest(http.MethodGet, "http://alpha.upstream.test/v2/web/manifests/v1", nil)
+			change(request)
+			record := newRecord(request, time.Now())
+			line, err := json.Marshal(record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(line), "secret") || strings.Contains(string(line), "robot") {
+				t.Errorf("record %s", line)
+			}
+			if got, want := record.Authorization, request.Header.Get("Authorization")+request.Header.Get("Proxy-Authorization") != ""; got != want {
+				t.Errorf("authorization %v, want %v", got, want)
+			}
+			if record.Host != "alpha.upstream.test" {
+				t.Errorf("host %q", record.Host)
+			}
+		})
+	}
+}
+
+func TestNewRecordOfATunnel(t *testing.T) {
+	request, err := http.ReadRequest(bufio.NewReader(strings.NewReader("CONNECT beta.upstream.test:443 HTTP/1.1\r\nHost: x\r\n\r\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := newRecord(request, time.Now()); got.Host != "beta.upstream.test:443" || got.Kind != KindOther || got.Path != "" {
+		t.Errorf("record %+v", got)
 	}
 }

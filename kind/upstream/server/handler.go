@@ -31,10 +31,23 @@ http:
   relativeurls: true
 `
 
+// protection is added to the settings of a registry that asks for credentials.
+const protection = `
+auth:
+  ` + accessType + `:
+    path: %q
+`
+
 // NewHandler returns a registry that stores below the directory storage and writes an accesslog.Record per request to
-// log. The first middleware is the outermost one. The registry stops its background work when ctx ends.
-func NewHandler(ctx context.Context, storage string, log io.Writer, middlewares ...Middleware) (_ http.Handler, err error) {
-	config, err := configuration.Parse(strings.NewReader(fmt.Sprintf(settings, storage)))
+// log. If credentials is the path of a credentials file, it asks its clients for what is in there at the time; without
+// the file it lets nobody in. The first middleware is the outermost one. The registry stops its background work when ctx
+// ends.
+func NewHandler(ctx context.Context, storage, credentials string, log io.Writer, middlewares ...Middleware) (_ http.Handler, err error) {
+	text := fmt.Sprintf(settings, storage)
+	if credentials != "" {
+		text += fmt.Sprintf(protection, credentials)
+	}
+	config, err := configuration.Parse(strings.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("registry configuration: %w", err)
 	}

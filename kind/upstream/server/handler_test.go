@@ -39,6 +39,12 @@ func (b *logBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.String()
+}
+
 // as sends all requests under a user agent, as the client of that name does.
 type as string
 
@@ -56,7 +62,7 @@ type upstream struct {
 func start(t *testing.T, middlewares ...Middleware) upstream {
 	t.Helper()
 	log := &logBuffer{}
-	handler, err := NewHandler(t.Context(), t.TempDir(), log, middlewares...)
+	handler, err := NewHandler(t.Context(), t.TempDir(), "", log, middlewares...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,8 @@ const (
 	Storage     = "/var/lib/registry"
 	Certificate = "/etc/upstream/tls.crt"
 	Key         = "/etc/upstream/tls.key"
+	// CredentialsFile lies in a folder that the program may write to, see ReplaceCredentials.
+	CredentialsFile = "/var/lib/upstream/credentials.json"
 )
 
 // Config says where to listen and what to serve with.
@@ -24,6 +26,7 @@ type Config struct {
 	HTTP, HTTPS      string // addresses, for example ":80"
 	Certificate, Key string // paths of PEM files
 	Storage          string // directory
+	Credentials      string // path of a credentials file; a registry without one is open to everybody
 }
 
 // drain bounds how long a stop waits for running answers.
@@ -33,7 +36,7 @@ const drain = 3 * time.Second
 // request to log and nothing else.
 func Run(ctx context.Context, config Config, log io.Writer) error {
 	logrus.SetLevel(logrus.WarnLevel) // of distribution, to stderr; it would log every request
-	handler, err := NewHandler(ctx, config.Storage, log)
+	handler, err := NewHandler(ctx, config.Storage, config.Credentials, log)
 	if err != nil {
 		return err
 	}

@@ -8,22 +8,49 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/gardener-extensions/registry-cache/kind/upstream/outbound"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/server"
 )
 
 func main() {
-	config := server.Config{}
-	flag.StringVar(&config.HTTP, "http", ":80", "address for plain HTTP")
-	flag.StringVar(&config.HTTPS, "https", ":443", "address for HTTPS")
-	flag.StringVar(&config.Certificate, "certificate", server.Certificate, "PEM file of the certificate chain")
-	flag.StringVar(&config.Key, "key", server.Key, "PEM file of the private key")
-	flag.StringVar(&config.Storage, "storage", server.Storage, "directory of the images")
-	flag.Parse()
-
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	if err := server.Run(ctx, config, os.Stdout); err != nil {
+	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// run does what the first argument says.
+func run(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("no command: want serve, proxy or replace-credentials")
+	}
+	flags := flag.NewFlagSet(args[0], flag.ExitOnError)
+	switch args[0] {
+	case "serve":
+		return serve(ctx, flags, args[1:])
+	case "proxy":
+		address := flags.String("address", ":3128", "address to listen on")
+		_ = flags.Parse(args[1:])
+		return outbound.Run(ctx, *address, os.Stdout)
+	case "replace-credentials":
+		path := flags.String("file", server.CredentialsFile, "credentials file to replace by standard input")
+		_ = flags.Parse(args[1:])
+		return server.ReplaceCredentials(*path, os.Stdin)
+	default:
+		return fmt.Errorf("unknown command %q: want serve, proxy or replace-credentials", args[0])
+	}
+}
+
+func serve(ctx context.Context, flags *flag.FlagSet, args []string) error {
+	config := server.Config{}
+	flags.StringVar(&config.HTTP, "http", ":80", "address for plain HTTP")
+	flags.StringVar(&config.HTTPS, "https", ":443", "address for HTTPS")
+	flags.StringVar(&config.Certificate, "certificate", server.Certificate, "PEM file of the certificate chain")
+	flags.StringVar(&config.Key, "key", server.Key, "PEM file of the private key")
+	flags.StringVar(&config.Storage, "storage", server.Storage, "directory of the images")
+	flags.StringVar(&config.Credentials, "credentials", "", "file with the credentials to ask for; empty: open to everybody")
+	_ = flags.Parse(args)
+	return server.Run(ctx, config, os.Stdout)
 }

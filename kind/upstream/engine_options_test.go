@@ -1,0 +1,184 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/moby/moby/client"
+
+	"github.com/gardener-extensions/registry-cache/kind/certificate"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+// protected: every way to the content needs the credentials, they can be replaced, and nobody who may look at the
+// container or its output sees them.
+func protected(t *testing.T, docker client.APIClient, options func(host string) Options) {
+	o := options(Host(testPrefix, "private"))
+	first := Credentials{Username: []byte("@robot"), Password: []byte("'$#&:\"\xff")}
+	o.Credentials = &first
+	registry := mustStart(t, o)
+	img := randomImage(t)
+	if _, err := registry.Push(t.Context(), "web", "v1", img); err != nil {
+		t.Fatal(err)
+	}
+	second := Credentials{Username: []byte("@robot"), Password: []byte("replacement")}
+	if err := registry.SetCredentials(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		credentials Credentials
+		want        int
+	}{{first, http.StatusUnauthorized}, {second, http.StatusOK}} {
+		if got := status(t, registry, tc.credentials); got != tc.want {
+			t.Errorf("status %d, want %d", got, tc.want)
+		}
+	}
+	if err := registry.SetCredentials(t.Context(), Credentials{Username: []byte("a:b")}); err == nil {
+		t.Error("a user name with a colon was accepted")
+	}
+	o.Credentials = &first
+	again := mustStart(t, o)
+	if again.id != registry.id || status(t, again, first) != http.StatusOK {
+		t.Error("a second start replaced the upstream, or did not set its credentials")
+	}
+	if _, err := again.Push(t.Context(), "web", "v2", img); err != nil {
+		t.Error(err)
+	}
+	notSeen(t, docker, again, "robot", "replacement", "QHJvYm90", "'$#&:")
+}
+
+// notSeen looks for secrets in the description of the container, in its output and in the access log.
+func notSeen(t *testing.T, docker client.APIClient, registry *Registry, secrets ...string) {
+	t.Helper()
+	inspected, err := docker.ContainerInspect(t.Context(), registry.id, client.ContainerInspectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := registry.Log(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	if err := registry.Output(t.Context(), &stdout, &stderr); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("%+v %+v %s %s", inspected.Container.Config, records, stdout.String(), stderr.String())
+	for _, secret := range secrets {
+		if strings.Contains(text, secret) {
+			t.Errorf("%q can be seen: %s", secret, text[max(0, strings.Index(text, secret)-200):])
+		}
+	}
+}
+
+func status(t *testing.T, registry *Registry, credentials Credentials) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+registry.localAddress(httpPort)+"/v2/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.SetBasicAuth(string(credentials.Username), string(credentials.Password))
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
+func randomImage(t *testing.T) v1.Image {
+	t.Helper()
+	img, err := random.Image(1000, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// privateAuthority: who trusts the testbed's authority does not trust this upstream.
+func privateAuthority(t *testing.T, _ client.APIClient, options func(host string) Options) {
+	o := options(Host(testPrefix, "private"))
+	everybodys := o.Authority
+	private, err := certificate.New("a company")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Authority = private
+	registry := mustStart(t, o)
+	if _, err := registry.Push(t.Context(), "web", "v1", randomImage(t)); err != nil {
+		t.Fatal(err)
+	}
+	pull(t, o, registry, "web:v1")
+	trusting := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: everybodys.Pool(), ServerName: o.Host}}}
+	response, err := trusting.Get("https://" + registry.LocalHTTPS() + "/v2/")
+	if err == nil {
+		_ = response.Body.Close()
+		t.Fatal("trusted with the testbed's authority")
+	}
+	if !strings.Contains(err.Error(), "certificate signed by unknown authority") {
+		t.Error(err)
+	}
+}
+
+// proxied: the proxy reaches an upstream by its name, by both ways, and says so.
+func proxied(t *testing.T, _ client.APIClient, options func(host string) Options) {
+	alpha := options(Hosts(testPrefix)[0])
+	mustStart(t, alpha)
+	proxy, err := StartProxy(t.Context(), options(Host(testPrefix, "proxy")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := StartProxy(t.Context(), options(Host(testPrefix, "proxy")))
+	if err != nil || again.id != proxy.id {
+		t.Errorf("a running proxy was replaced: %v", err)
+	}
+	if want := "http://proxy." + testPrefix + ".upstream.test:3128"; proxy.URL() != want {
+		t.Errorf("URL %s, want %s", proxy.URL(), want)
+	}
+	through := &http.Client{Transport: &http.Transport{
+		Proxy:           http.ProxyURL(&url.URL{Scheme: "http", Host: proxy.localAddress(ProxyPort)}),
+		TLSClientConfig: &tls.Config{RootCAs: alpha.Authority.Pool()},
+	}}
+	defer through.CloseIdleConnections()
+	for _, scheme := range []string{"http", "https"} {
+		response, err := through.Get(scheme + "://" + alpha.Host + "/v2/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			t.Errorf("%s: status %s", scheme, response.Status)
+		}
+	}
+	records, err := proxy.Log(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hosts := hostsOf(records.Pulls()); hosts != "GET "+alpha.Host+", CONNECT "+alpha.Host+":443" {
+		t.Errorf("the proxy's log has: %s", hosts)
+	}
+	if all, err := List(t.Context(), testPrefix); err != nil || len(all) != 1 {
+		t.Errorf("upstreams %v, %v; the proxy is none", all, err)
+	}
+	if err := Remove(context.WithoutCancel(t.Context()), testPrefix); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := running(t.Context(), proxy.docker, testPrefix, proxyLabel, ""); err == nil {
+		t.Error("the proxy is still there after Remove")
+	}
+}
+
+func hostsOf(records accesslog.Records) string {
+	seen := []string{}
+	for _, r := range records {
+		seen = append(seen, r.Method+" "+r.Host)
+	}
+	return strings.Join(seen, ", ")
+}

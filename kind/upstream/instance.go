@@ -1,0 +1,130 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+)
+
+const (
+	checkTimeout  = 5 * time.Second
+	removeTimeout = 30 * time.Second
+)
+
+// ErrNotRunning says that an upstream, or a proxy, is not there, or does not run.
+var ErrNotRunning = errors.New("not running")
+
+// instance is one container of a testbed's upstream side, as it was when it was looked up.
+type instance struct {
+	docker        client.APIClient
+	id, name      string
+	host, config  string
+	state, status string
+	ports         map[uint16]uint16 // in the container → on localhost
+}
+
+// Host is the name that nodes and caches reach it by.
+func (i *instance) Host() string { return i.host }
+
+// Container is the name of the container.
+func (i *instance) Container() string { return i.name }
+
+// Running says whether the container ran when it was looked up.
+func (i *instance) Running() bool { return i.state == string(container.StateRunning) }
+
+// Status is the engine's own words, for example "Up 5 minutes".
+func (i *instance) Status() string { return i.status }
+
+func (i *instance) localAddress(port uint16) string { return localhost(i.ports[port]) }
+
+func localhost(port uint16) string { return net.JoinHostPort("localhost", strconv.Itoa(int(port))) }
+
+// check says whether the container answers, see answers.
+func (i *instance) check(ctx context.Context, a answer) error {
+	if !i.Running() {
+		return fmt.Errorf("%s: %w", i.host, ErrNotRunning)
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	return get(ctx, i.localAddress(a.port), a.path, a.statuses...)
+}
+
+// answer is what a container gives when it is ready: one of the statuses for the path on the port.
+type answer struct {
+	port     uint16
+	path     string
+	statuses []int
+}
+
+// get asks a server for a path and expects one of the statuses.
+func get(ctx context.Context, address, pathAndQuery string, expected ...int) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+pathAndQuery, nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("User-Agent", userAgent)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, response.Body)
+	if !slices.Contains(expected, response.StatusCode) {
+		return fmt.Errorf("get %s from %s: status %s", pathAndQuery, address, response.Status)
+	}
+	return nil
+}
+
+// Remove removes the container with all that it stores. That it is gone already is no error.
+func (i *instance) Remove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
+	defer cancel()
+	_, err := i.docker.ContainerRemove(ctx, i.id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+	if err != nil && !errdefs.IsNotFound(err) {
+		return fmt.Errorf("remove container %s: %w", i.name, err)
+	}
+	return nil
+}
+
+// instances returns the containers of a testbed that have the label; with a value if it is not empty.
+func instances(ctx context.Context, docker client.APIClient, prefix, label, value string) ([]instance, error) {
+	if value != "" {
+		label += "=" + value
+	}
+	filter := make(client.Filters).Add("label", Label+"="+prefix, label)
+	containers, err := docker.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filter})
+	if err != nil {
+		return nil, fmt.Errorf("list upstreams of testbed %s: %w", prefix, err)
+	}
+	found := []instance{}
+	for _, summary := range containers.Items {
+		found = append(found, fromSummary(docker, summary))
+	}
+	slices.SortFunc(found, func(a, b instance) int { return strings.Compare(a.host, b.host) })
+	return found, nil
+}
+
+func fromSummary(docker client.APIClient, summary container.Summary) instance {
+	found := instance{
+		docker: docker, id: summary.ID, name: strings.TrimPrefix(strings.Join(summary.Names, ","), "/"),
+		host: summary.Labels[hostLabel] + summary.Labels[proxyLabel], config: summary.Labels[configLabel],
+		state: string(summary.State), status: summary.Status, ports: map[uint16]uint16{},
+	}
+	for _, port := range summary.Ports {
+		if port.PublicPort != 0 {
+			found.ports[port.PrivatePort] = port.PublicPort
+		}
+	}
+	return found
+}

@@ -1,0 +1,89 @@
+package outbound
+
+import (
+	"context"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"sync"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+// dialTimeout bounds how long a client waits for a connection to where it wants to go.
+const dialTimeout = 10 * time.Second
+
+// proxy answers the two kinds of requests that clients send to a proxy (RFC 9110, 3.7 and 9.3.6).
+type proxy struct {
+	ctx     context.Context // of the tunnels, which outlive their requests
+	dialer  net.Dialer
+	forward *httputil.ReverseProxy
+}
+
+// NewHandler returns a forward proxy that writes an accesslog.Record per request to records: with the host that the client
+// wants to reach, and for http:// URLs also with what it asked for. A tunnel is recorded when it stands, and its traffic
+// is nobody's business. Tunnels are cut when ctx ends.
+func NewHandler(ctx context.Context, records io.Writer) http.Handler {
+	p := &proxy{ctx: ctx, dialer: net.Dialer{Timeout: dialTimeout}}
+	p.forward = &httputil.ReverseProxy{
+		// The URL of the request is absolute: it goes where it says. What concerns only the proxy is taken out by
+		// ReverseProxy.
+		Rewrite: func(r *httputil.ProxyRequest) { r.Out.Host = r.In.Host },
+		// A transport without a proxy of its own, which passes content on as it is.
+		Transport:    &http.Transport{DialContext: p.dialer.DialContext, DisableCompression: true},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { refuse(w, err) },
+		ErrorLog:     log.New(io.Discard, "", 0),
+	}
+	return accesslog.NewLog(records).Handler(p)
+}
+
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method == http.MethodConnect:
+		p.tunnel(w, r)
+	case r.URL.Scheme == "http" && r.URL.Host != "":
+		p.forward.ServeHTTP(w, r)
+	default:
+		http.Error(w, "this is a proxy: ask for an http:// URL, or CONNECT for another scheme", http.StatusBadRequest)
+	}
+}
+
+func refuse(w http.ResponseWriter, err error) { http.Error(w, err.Error(), http.StatusBadGateway) }
+
+// tunnel connects the client with the host and returns; the traffic goes on until one of the two has had enough.
+func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
+	target, err := p.dialer.DialContext(r.Context(), "tcp", r.Host)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	client, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		_ = target.Close()
+		refuse(w, err)
+		return
+	}
+	_, _ = io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n")
+	closeBoth := func() { _, _ = client.Close(), target.Close() }
+	stop := context.AfterFunc(p.ctx, closeBoth)
+	go func() {
+		defer stop()
+		defer closeBoth()
+		var ways sync.WaitGroup
+		// What the client has sent already is in the buffer.
+		ways.Go(func() { pass(target, buffered) })
+		ways.Go(func() { pass(client, target) })
+		ways.Wait()
+	}()
+}
+
+// pass copies until the source ends or the destination fails, and tells the destination that no more will come.
+func pass(to net.Conn, from io.Reader) {
+	_, _ = io.Copy(to, from)
+	if half, ok := to.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+}

@@ -1,0 +1,61 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/distribution/distribution/v3/registry/auth"
+)
+
+// accessType is the name of our access controller in distribution's configuration. Distribution's own "htpasswd" is not
+// used because its file cannot hold every user name, and its hashes only the first 72 bytes of a password.
+const accessType = "testbed"
+
+const realm = "upstream registry of the testbed"
+
+func init() {
+	if err := auth.Register(accessType, newAccess); err != nil {
+		panic(err) // two packages with one name
+	}
+}
+
+// access lets a client do anything that shows the credentials in a file, which is read at every request.
+type access struct{ path string }
+
+func newAccess(options map[string]any) (auth.AccessController, error) {
+	path, ok := options["path"].(string)
+	if !ok {
+		return nil, fmt.Errorf(`access controller %s: option "path" is missing`, accessType)
+	}
+	return access{path: path}, nil
+}
+
+// Authorized implements auth.AccessController.
+func (a access) Authorized(r *http.Request, _ ...auth.Access) (*auth.Grant, error) {
+	username, password, ok := r.BasicAuth()
+	if !ok {
+		return nil, challenge{auth.ErrInvalidCredential}
+	}
+	wanted, err := readCredentials(a.path)
+	if err != nil {
+		return nil, challenge{err}
+	}
+	if !wanted.match(username, password) {
+		return nil, challenge{auth.ErrAuthenticationFailure}
+	}
+	// Distribution logs the name of the user.
+	return &auth.Grant{User: auth.UserInfo{Name: "known"}}, nil
+}
+
+// challenge asks the client for basic authentication.
+type challenge struct{ cause error }
+
+var _ auth.Challenge = challenge{}
+
+func (c challenge) Error() string { return c.cause.Error() }
+func (c challenge) Unwrap() error { return c.cause }
+
+// SetHeaders implements auth.Challenge.
+func (challenge) SetHeaders(_ *http.Request, w http.ResponseWriter) {
+	w.Header().Set("WWW-Authenticate", fmt.Sprintf("Basic realm=%q", realm))
+}
