@@ -1,22 +1,19 @@
 package cache
 
 import (
+	"bytes"
+	"encoding/base64"
 	"fmt"
+	"path"
 	"time"
 
+	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
-
-	kubernetesutils "github.com/gardener/gardener/pkg/utils/kubernetes"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 const (
-	configDir  = "/etc/distribution"
-	configFile = "config.yml"
-
 	// drainTimeout lets running pulls end before the process does. It stays below the 30 seconds that Kubernetes grants
 	// a pod by default, so that distribution still writes its scheduler state
 	// (gardener-extension-registry-cache#162).
@@ -29,73 +26,91 @@ const (
 // registryConfig is the part of distribution's configuration file (https://distribution.github.io/distribution/about/configuration/)
 // that a cache sets. It is a type of its own because distribution's one cannot leave out what is not set.
 type registryConfig struct {
-	Version string        `json:"version"`
-	Log     logConfig     `json:"log"`
-	Storage storageConfig `json:"storage"`
-	HTTP    httpConfig    `json:"http"`
-	Health  healthConfig  `json:"health"`
-	Proxy   proxyConfig   `json:"proxy"`
+	Version string        `yaml:"version"`
+	Log     logConfig     `yaml:"log"`
+	Storage storageConfig `yaml:"storage"`
+	HTTP    httpConfig    `yaml:"http"`
+	Health  healthConfig  `yaml:"health"`
+	Proxy   proxyConfig   `yaml:"proxy"`
 }
 
 type logConfig struct {
-	Level  string            `json:"level"`
-	Fields map[string]string `json:"fields"`
+	Level  string            `yaml:"level"`
+	Fields map[string]string `yaml:"fields"`
 }
 
 // storageConfig has no blob descriptor cache: distribution answers from it for blobs that its garbage collection has
 // already deleted, with status 200 and an empty body (distribution#2367, #4191).
 type storageConfig struct {
-	Filesystem filesystemConfig `json:"filesystem"`
-	Delete     enabled          `json:"delete"`
-	Tag        tagConfig        `json:"tag"`
+	Filesystem filesystemConfig `yaml:"filesystem"`
+	Delete     enabled          `yaml:"delete"`
+	Tag        tagConfig        `yaml:"tag"`
 }
 
 type filesystemConfig struct {
-	RootDirectory string `json:"rootdirectory"`
+	RootDirectory string `yaml:"rootdirectory"`
 }
 
 type enabled struct {
-	Enabled bool `json:"enabled"`
+	Enabled bool `yaml:"enabled"`
 }
 
 type tagConfig struct {
-	ConcurrencyLimit int `json:"concurrencylimit"`
+	ConcurrencyLimit int `yaml:"concurrencylimit"`
 }
 
 type httpConfig struct {
-	Addr         string              `json:"addr"`
-	DrainTimeout string              `json:"draintimeout"`
-	Debug        debugConfig         `json:"debug"`
-	Headers      map[string][]string `json:"headers"`
+	Addr         string              `yaml:"addr"`
+	DrainTimeout string              `yaml:"draintimeout"`
+	Debug        debugConfig         `yaml:"debug"`
+	Headers      map[string][]string `yaml:"headers"`
+	TLS          *tlsConfig          `yaml:"tls,omitempty"`
+}
+
+type tlsConfig struct {
+	Certificate string `yaml:"certificate"`
+	Key         string `yaml:"key"`
 }
 
 type debugConfig struct {
-	Addr       string           `json:"addr"`
-	Prometheus prometheusConfig `json:"prometheus"`
+	Addr       string           `yaml:"addr"`
+	Prometheus prometheusConfig `yaml:"prometheus"`
 }
 
 type prometheusConfig struct {
-	Enabled bool   `json:"enabled"`
-	Path    string `json:"path"`
+	Enabled bool   `yaml:"enabled"`
+	Path    string `yaml:"path"`
 }
 
 type healthConfig struct {
-	StorageDriver storageDriverConfig `json:"storagedriver"`
+	StorageDriver storageDriverConfig `yaml:"storagedriver"`
 }
 
 type storageDriverConfig struct {
-	Enabled   bool   `json:"enabled"`
-	Interval  string `json:"interval"`
-	Threshold int    `json:"threshold"`
+	Enabled   bool   `yaml:"enabled"`
+	Interval  string `yaml:"interval"`
+	Threshold int    `yaml:"threshold"`
 }
 
 type proxyConfig struct {
-	RemoteURL string `json:"remoteurl"`
-	TTL       string `json:"ttl"`
+	RemoteURL string `yaml:"remoteurl"`
+	Username  binary `yaml:"username,omitempty"`
+	Password  binary `yaml:"password,omitempty"`
+	TTL       string `yaml:"ttl"`
 }
 
-func newRegistryConfig(cache v1alpha3.RegistryCache) registryConfig {
-	return registryConfig{
+// binary is a string of any bytes. It is written as base64 with the tag !!binary, which distribution's parser turns into
+// the same bytes: a plain or quoted scalar has no way to hold bytes that are not UTF-8, and turns other ones, such as 0x10
+// or a line break, into something else.
+type binary []byte
+
+// MarshalYAML implements yaml.Marshaler.
+func (b binary) MarshalYAML() (any, error) {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!binary", Value: base64.StdEncoding.EncodeToString(b)}, nil
+}
+
+func newRegistryConfig(cache v1alpha3.RegistryCache, credentials *Credentials) registryConfig {
+	config := registryConfig{
 		Version: "0.1",
 		Log:     logConfig{Level: "info", Fields: map[string]string{"service": "registry", "upstream": cache.Upstream}},
 		Storage: storageConfig{
@@ -112,26 +127,25 @@ func newRegistryConfig(cache v1alpha3.RegistryCache) registryConfig {
 		Health: healthConfig{StorageDriver: storageDriverConfig{Enabled: true, Interval: "10s", Threshold: 3}},
 		Proxy:  proxyConfig{RemoteURL: *cache.RemoteURL, TTL: cache.GarbageCollection.TTL.Duration.String()},
 	}
+	if credentials != nil {
+		config.Proxy.Username, config.Proxy.Password = credentials.Username, credentials.Password
+	}
+	if servesTLS(cache) {
+		config.HTTP.TLS = &tlsConfig{
+			Certificate: path.Join(certificateDir, corev1.TLSCertKey),
+			Key:         path.Join(certificateDir, corev1.TLSPrivateKeyKey),
+		}
+	}
+	return config
 }
 
-// configSecret returns the immutable Secret with distribution's configuration file. Its name ends in a hash of the
-// content, so that a changed configuration changes the pod template and rolls the pod.
-func configSecret(cache v1alpha3.RegistryCache) (*corev1.Secret, error) {
-	content, err := yaml.Marshal(newRegistryConfig(cache))
-	if err != nil {
-		return nil, fmt.Errorf("rendering the registry configuration for upstream %s: %w", cache.Upstream, err)
+// render returns the content of the configuration file.
+func (c registryConfig) render() ([]byte, error) {
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(c); err != nil {
+		return nil, fmt.Errorf("rendering the configuration of the registry for %s: %w", c.Proxy.RemoteURL, err)
 	}
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:      v1alpha3.Name(cache.Upstream) + "-config",
-			Namespace: metav1.NamespaceSystem,
-			Labels:    labels(cache.Upstream),
-		},
-		Type: corev1.SecretTypeOpaque,
-		Data: map[string][]byte{configFile: content},
-	}
-	if err := kubernetesutils.MakeUnique(secret); err != nil {
-		return nil, fmt.Errorf("naming the registry configuration for upstream %s: %w", cache.Upstream, err)
-	}
-	return secret, nil
+	return out.Bytes(), nil
 }

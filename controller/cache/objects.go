@@ -20,7 +20,8 @@ const (
 
 	// Port is where a cache serves the registry API, on the Service as on the pod.
 	Port int32 = 5000
-	// DebugPort is where a cache serves health and metrics, on the pod only.
+	// DebugPort is where a cache serves health and metrics, on the Service as on the pod; network policies keep all but
+	// the control plane from it.
 	DebugPort int32 = 5001
 
 	labelApp = "app"
@@ -30,7 +31,8 @@ const (
 type Shoot struct {
 	// Image is the reference of the registry image. It is required.
 	Image string
-	// KubernetesVersion is the version of the shoot's API server, such as "1.34.2". It is required.
+	// KubernetesVersion is the version of the shoot's API server, such as "1.34.2". Without it nodes are not led to the
+	// instance of a cache in their own zone.
 	KubernetesVersion string
 	// Networks are the CIDRs of the shoot's pods, services and nodes: what a cache never reaches by a proxy.
 	Networks []string
@@ -64,18 +66,29 @@ func Objects(cache v1alpha3.RegistryCache, shoot Shoot, secrets Secrets) ([]clie
 	if shoot.Image == "" {
 		return nil, errors.New("no registry image given")
 	}
+	service, err := service(cache, shoot.KubernetesVersion)
+	if err != nil {
+		return nil, err
+	}
 	if servesTLS(cache) && secrets.Certificate == nil {
-		return []client.Object{service(cache)}, nil
+		return []client.Object{service}, nil
 	}
-	secret, err := configSecret(cache)
+	files, err := newFiles(cache, secrets)
 	if err != nil {
 		return nil, err
 	}
-	set, err := statefulSet(cache, shoot.Image, secret.Name)
+	set, err := statefulSet(cache, shoot, files)
 	if err != nil {
 		return nil, err
 	}
-	return []client.Object{secret, service(cache), set, networkPolicy(cache)}, nil
+	objects := append(files.objects(), service, set, networkPolicy(cache))
+	if isHighlyAvailable(cache) {
+		objects = append(objects, podDisruptionBudget(cache))
+	}
+	if shoot.VerticalPodAutoscaler {
+		objects = append(objects, verticalPodAutoscaler(cache))
+	}
+	return objects, nil
 }
 
 func servesTLS(cache v1alpha3.RegistryCache) bool {

@@ -6,51 +6,123 @@ import (
 	"testing"
 	"time"
 
-	"github.com/distribution/distribution/v3/configuration"
-	"github.com/gardener/gardener/pkg/client/kubernetes"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
 
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
-const image = "registry.example/registry-cache:v1"
+const upstream = "docker.io"
 
-func defaulted(cache v1alpha3.RegistryCache) v1alpha3.RegistryCache {
-	config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{cache}}
-	v1alpha3.SetDefaults(config)
-	return config.Caches[0]
+var (
+	shoot = Shoot{
+		Image:             "registry.example/registry-cache:v1",
+		KubernetesVersion: "1.36.2",
+		Networks:          []string{"100.64.0.0/12", "fd00:10:64::/56", "10.250.0.0/16"},
+	}
+	credentials = &Credentials{Username: []byte("@robot"), Password: []byte("it's \"$#&:\"\r\n\xff")}
+	certificate = &Certificate{Certificate: []byte("a certificate\n"), PrivateKey: []byte("a key\n")}
+	authorities = []byte("-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n")
+)
+
+// rendering is a cache and all that its objects depend on.
+type rendering struct {
+	cache   v1alpha3.RegistryCache
+	shoot   Shoot
+	secrets Secrets
 }
 
-func TestObjectsGolden(t *testing.T) {
-	for name, cache := range map[string]v1alpha3.RegistryCache{
-		"docker.io": {Upstream: "docker.io"},
-		"everything-set": {
+// renderings are one for each field of the API, and one with all of them; each has a golden of its name.
+func renderings() map[string]rendering {
+	tls := &v1alpha3.HTTP{TLS: true}
+	withAutoscaler, old := shoot, shoot
+	withAutoscaler.VerticalPodAutoscaler = true
+	old.KubernetesVersion = "v1.33.4"
+	proxy := &v1alpha3.Proxy{
+		HTTPProxy:  ptr.To("http://proxy.example:3128"),
+		HTTPSProxy: ptr.To("https://proxy.example:3129"),
+		NoProxy:    ptr.To("registry.corp.example,10.250.0.0/16,.corp.example:5000"),
+	}
+	return map[string]rendering{
+		"docker.io":      {v1alpha3.RegistryCache{Upstream: upstream}, shoot, Secrets{}},
+		"kubernetes1.33": {v1alpha3.RegistryCache{Upstream: upstream}, old, Secrets{}},
+		"volume": {v1alpha3.RegistryCache{
 			Upstream:          "alpha-1.upstream.test:5443",
 			RemoteURL:         ptr.To("http://alpha.upstream.test"),
 			Volume:            &v1alpha3.Volume{Size: ptr.To(resource.MustParse("1Gi")), StorageClassName: ptr.To("fast")},
 			GarbageCollection: &v1alpha3.GarbageCollection{TTL: metav1.Duration{Duration: 90 * time.Minute}},
-		},
-		"no-garbage-collection": {
+		}, shoot, Secrets{}},
+		"no-garbage-collection": {v1alpha3.RegistryCache{
 			Upstream:          strings.Repeat("a123456789.", 22) + "example.com",
 			GarbageCollection: &v1alpha3.GarbageCollection{},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			objects, err := Objects(defaulted(cache), Shoot{Image: image}, Secrets{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := serialize(t, objects)
-			golden.Compare(t, name+".yaml", got)
-		})
+		}, shoot, Secrets{}},
+		"credentials":         {v1alpha3.RegistryCache{Upstream: upstream}, shoot, Secrets{Credentials: credentials}},
+		"ca-bundle":           {v1alpha3.RegistryCache{Upstream: upstream}, shoot, Secrets{CABundle: authorities}},
+		"proxy":               {v1alpha3.RegistryCache{Upstream: upstream, Proxy: proxy}, shoot, Secrets{}},
+		"tls":                 {v1alpha3.RegistryCache{Upstream: upstream, HTTP: tls}, shoot, Secrets{Certificate: certificate}},
+		"tls-no-certificate":  {v1alpha3.RegistryCache{Upstream: upstream, HTTP: tls}, shoot, Secrets{}},
+		"high-availability":   {v1alpha3.RegistryCache{Upstream: upstream, HighAvailability: &v1alpha3.HighAvailability{Enabled: true}}, shoot, Secrets{}},
+		"service-name-suffix": {v1alpha3.RegistryCache{Upstream: upstream, ServiceNameSuffix: ptr.To("hub")}, shoot, Secrets{}},
+		"autoscaler":          {v1alpha3.RegistryCache{Upstream: upstream}, withAutoscaler, Secrets{}},
+		"switched-off": {v1alpha3.RegistryCache{
+			Upstream: upstream, Proxy: &v1alpha3.Proxy{NoProxy: ptr.To("a")}, HTTP: &v1alpha3.HTTP{}, HighAvailability: &v1alpha3.HighAvailability{},
+		}, shoot, Secrets{}},
+		"everything": {v1alpha3.RegistryCache{
+			Upstream:          "[2001:db8::1]:5000",
+			Volume:            &v1alpha3.Volume{Size: ptr.To(resource.MustParse("1Gi")), StorageClassName: ptr.To("fast")},
+			GarbageCollection: &v1alpha3.GarbageCollection{TTL: metav1.Duration{Duration: 90 * time.Minute}},
+			Proxy:             proxy, HTTP: tls, HighAvailability: &v1alpha3.HighAvailability{Enabled: true}, ServiceNameSuffix: ptr.To("all"),
+		}, withAutoscaler, Secrets{Credentials: credentials, CABundle: authorities, Certificate: certificate}},
+	}
+}
+
+// objects renders the cache with its defaults set.
+func (r rendering) objects(t *testing.T) []client.Object {
+	t.Helper()
+	config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{*r.cache.DeepCopy()}}
+	v1alpha3.SetDefaults(config)
+	if errs := v1alpha3.Validate(config); len(errs) > 0 {
+		t.Fatalf("the config is not valid: %v", errs)
+	}
+	objects, err := Objects(config.Caches[0], r.shoot, r.secrets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+// get returns the only object of type T.
+func get[T client.Object](t *testing.T, objects []client.Object) T {
+	t.Helper()
+	for _, object := range objects {
+		if found, ok := object.(T); ok {
+			return found
+		}
+	}
+	var none T
+	t.Fatalf("no %T among the objects", none)
+	return none
+}
+
+func (r rendering) statefulSet(t *testing.T) *appsv1.StatefulSet {
+	t.Helper()
+	return get[*appsv1.StatefulSet](t, r.objects(t))
+}
+
+func TestObjectsGolden(t *testing.T) {
+	for name, rendering := range renderings() {
+		t.Run(name, func(t *testing.T) { golden.Compare(t, name+".yaml", serialize(t, rendering.objects(t))) })
 	}
 }
 
@@ -59,96 +131,75 @@ func serialize(t *testing.T, objects []client.Object) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	for _, object := range objects {
-		if secret, ok := object.(*corev1.Secret); ok {
+		if secret, ok := object.(*corev1.Secret); ok && secret.Data[configFile] != nil {
 			out.WriteString("# " + configFile + "\n")
 			for line := range strings.Lines(string(secret.Data[configFile])) {
 				out.WriteString("# " + line)
 			}
 		}
-		kind, err := apiutil.GVKForObject(object, kubernetes.ShootScheme)
-		if err != nil {
-			t.Fatal(err)
-		}
-		object.GetObjectKind().SetGroupVersionKind(kind)
-		content, err := yaml.Marshal(object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out.Write(content)
+		out.Write(encode(t, object))
 		out.WriteString("---\n")
 	}
 	return out.Bytes()
 }
 
-// TestDistributionReadsTheConfiguration guards the keys: distribution ignores the ones it does not know.
-func TestDistributionReadsTheConfiguration(t *testing.T) {
-	cache := defaulted(v1alpha3.RegistryCache{Upstream: "docker.io"})
-	secret, err := configSecret(cache)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := configuration.Parse(bytes.NewReader(secret.Data[configFile]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Proxy.RemoteURL != "https://registry-1.docker.io" {
-		t.Errorf("proxy.remoteurl = %q", got.Proxy.RemoteURL)
-	}
-	if got.Proxy.TTL == nil || *got.Proxy.TTL != v1alpha3.DefaultTTL {
-		t.Errorf("proxy.ttl = %v", got.Proxy.TTL)
-	}
-	if got.Storage.Type() != "filesystem" || got.Storage.Parameters()["rootdirectory"] != volumeMountPath {
-		t.Errorf("storage = %v", got.Storage)
-	}
-	if deletion, ok := got.Storage["delete"]; !ok || deletion["enabled"] != true {
-		t.Errorf("storage.delete = %v", got.Storage["delete"])
-	}
-	if tag := got.Storage.TagParameters(); tag["concurrencylimit"] != concurrentTagLookups {
-		t.Errorf("storage.tag = %v", tag)
-	}
-	if _, cached := got.Storage["cache"]; cached {
-		t.Error("storage.cache is set")
-	}
-	if got.HTTP.Addr != ":5000" || got.HTTP.DrainTimeout != drainTimeout {
-		t.Errorf("http = %+v", got.HTTP)
-	}
-	if got.HTTP.Debug.Addr != ":5001" || !got.HTTP.Debug.Prometheus.Enabled || got.HTTP.Debug.Prometheus.Path != "/metrics" {
-		t.Errorf("http.debug = %+v", got.HTTP.Debug)
-	}
-	if !got.Health.StorageDriver.Enabled || got.Health.StorageDriver.Interval != 10*time.Second || got.Health.StorageDriver.Threshold != 3 {
-		t.Errorf("health.storagedriver = %+v", got.Health.StorageDriver)
-	}
-}
-
-func TestChangedConfigurationRollsThePod(t *testing.T) {
-	cache := defaulted(v1alpha3.RegistryCache{Upstream: "docker.io"})
-	before := podTemplate(t, cache)
-	cache.GarbageCollection.TTL.Duration = time.Hour
-	if after := podTemplate(t, cache); after.Spec.Volumes[0].Secret.SecretName == before.Spec.Volumes[0].Secret.SecretName {
-		t.Errorf("the pod template still names Secret %s", after.Spec.Volumes[0].Secret.SecretName)
-	}
-}
-
-func podTemplate(t *testing.T, cache v1alpha3.RegistryCache) corev1.PodTemplateSpec {
+func encode(t *testing.T, object client.Object) []byte {
 	t.Helper()
-	objects, err := Objects(cache, Shoot{Image: image}, Secrets{})
+	kind, err := apiutil.GVKForObject(object, kubernetes.ShootScheme)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, object := range objects {
-		if set, ok := object.(*appsv1.StatefulSet); ok {
-			return *set.Spec.Template.DeepCopy()
-		}
+	object.GetObjectKind().SetGroupVersionKind(kind)
+	content, err := yaml.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no StatefulSet among the objects")
-	return corev1.PodTemplateSpec{}
+	return content
+}
+
+// TestObjectsDecodeStrictly guards against objects that another client could not read: all kinds are known to the scheme
+// of gardener-resource-manager's registry, nothing is lost, and all lie in kube-system with the labels of their cache.
+func TestObjectsDecodeStrictly(t *testing.T) {
+	strict := serializer.NewCodecFactory(kubernetes.ShootScheme, serializer.EnableStrict).UniversalDeserializer()
+	for name, rendering := range renderings() {
+		t.Run(name, func(t *testing.T) {
+			names := map[string]bool{}
+			for _, object := range rendering.objects(t) {
+				content := encode(t, object)
+				decoded, err := runtime.Decode(strict, content)
+				if err != nil {
+					t.Fatalf("%T: %v", object, err)
+				}
+				if again := encode(t, decoded.(client.Object)); !bytes.Equal(content, again) {
+					t.Errorf("%T changes when it is read:\n%s", object, again)
+				}
+				if object.GetNamespace() != metav1.NamespaceSystem {
+					t.Errorf("%T lies in namespace %q", object, object.GetNamespace())
+				}
+				if got, want := object.GetLabels()[LabelUpstreamHost], v1alpha3.HostLabel(rendering.cache.Upstream); got != want {
+					t.Errorf("%T has the label %q, want %q", object, got, want)
+				}
+				key := object.GetObjectKind().GroupVersionKind().String() + object.GetName()
+				if names[key] {
+					t.Errorf("%s is there twice", key)
+				}
+				names[key] = true
+			}
+		})
+	}
 }
 
 func TestObjectsRefusesWhatIsIncomplete(t *testing.T) {
-	if _, err := Objects(v1alpha3.RegistryCache{Upstream: "docker.io"}, Shoot{Image: image}, Secrets{}); err == nil {
+	complete := renderings()["docker.io"]
+	config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{complete.cache}}
+	if _, err := Objects(config.Caches[0], shoot, Secrets{}); err == nil {
 		t.Error("no error for a cache without defaults")
 	}
-	if _, err := Objects(defaulted(v1alpha3.RegistryCache{Upstream: "docker.io"}), Shoot{}, Secrets{}); err == nil {
+	v1alpha3.SetDefaults(config)
+	if _, err := Objects(config.Caches[0], Shoot{}, Secrets{}); err == nil {
 		t.Error("no error for an empty image")
+	}
+	if _, err := Objects(config.Caches[0], Shoot{Image: "a", KubernetesVersion: "latest"}, Secrets{}); err == nil || !strings.Contains(err.Error(), `"latest"`) {
+		t.Errorf("the error for a version that is none: %v", err)
 	}
 }

@@ -1,51 +1,53 @@
 package cache
 
 import (
+	"fmt"
+
+	"github.com/Masterminds/semver/v3"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	gardenerutils "github.com/gardener/gardener/pkg/utils/gardener"
+	versionutils "github.com/gardener/gardener/pkg/utils/version"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-const portName = "registry-cache"
+const (
+	portName = "registry-cache"
 
-// service returns the Service whose cluster IP is the endpoint that nodes pull from.
-func service(cache v1alpha3.RegistryCache) *corev1.Service {
+	// MetricsPortName is the port of the Service that the shoot's Prometheus finds the pods of a cache by.
+	MetricsPortName = "metrics"
+)
+
+// service returns the Service whose cluster IP is the endpoint that nodes pull from. Nodes are led to an instance in
+// their own zone, if there is one.
+func service(cache v1alpha3.RegistryCache, kubernetesVersion string) (*corev1.Service, error) {
 	meta := objectMeta(cache.Upstream)
 	meta.Name = v1alpha3.ServiceName(&cache)
 	meta.Annotations = map[string]string{
 		AnnotationUpstream:  cache.Upstream,
 		AnnotationRemoteURL: *cache.RemoteURL,
 	}
-	return &corev1.Service{
+	result := &corev1.Service{
 		ObjectMeta: meta,
 		Spec: corev1.ServiceSpec{
 			Type:     corev1.ServiceTypeClusterIP,
 			Selector: labels(cache.Upstream),
-			Ports: []corev1.ServicePort{{
-				Name:       portName,
-				Port:       Port,
-				Protocol:   corev1.ProtocolTCP,
-				TargetPort: intstr.FromString(portName),
-			}},
+			Ports:    []corev1.ServicePort{servicePort(portName, Port, portName), servicePort(MetricsPortName, DebugPort, debugPortName)},
 		},
 	}
+	if kubernetesVersion == "" {
+		return result, nil
+	}
+	version, err := semver.NewVersion(versionutils.Normalize(kubernetesVersion))
+	if err != nil {
+		return nil, fmt.Errorf("reading the version of the shoot's Kubernetes, %q: %w", kubernetesVersion, err)
+	}
+	gardenerutils.ReconcileTopologyAwareRoutingSettings(result, true, version)
+	return result, nil
 }
 
-// networkPolicy lets the container runtime of every node reach the cache. Shoots of Kubernetes 1.33 and newer deny all
-// traffic in kube-system (NetworkPolicy gardener.cloud--deny-all), also that of a node to a pod of another node.
-func networkPolicy(cache v1alpha3.RegistryCache) *networkingv1.NetworkPolicy {
-	port, protocol := intstr.FromInt32(Port), corev1.ProtocolTCP
-	return &networkingv1.NetworkPolicy{
-		ObjectMeta: objectMeta(cache.Upstream),
-		Spec: networkingv1.NetworkPolicySpec{
-			PodSelector: metav1.LabelSelector{MatchLabels: labels(cache.Upstream)},
-			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
-			Ingress: []networkingv1.NetworkPolicyIngressRule{{
-				Ports: []networkingv1.NetworkPolicyPort{{Port: &port, Protocol: &protocol}},
-			}},
-		},
-	}
+func servicePort(name string, port int32, target string) corev1.ServicePort {
+	return corev1.ServicePort{Name: name, Port: port, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromString(target)}
 }

@@ -1,0 +1,102 @@
+package cache
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/distribution/distribution/v3/configuration"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+)
+
+// parse reads the rendered configuration as the registry does.
+func parse(t *testing.T, r rendering) *configuration.Configuration {
+	t.Helper()
+	got, err := configuration.Parse(bytes.NewReader(get[*corev1.Secret](t, r.objects(t)).Data[configFile]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// TestDistributionReadsTheConfiguration guards the keys: distribution ignores the ones it does not know.
+func TestDistributionReadsTheConfiguration(t *testing.T) {
+	got := parse(t, renderings()["docker.io"])
+	if got.Proxy.RemoteURL != "https://registry-1.docker.io" || got.Proxy.Username != "" || got.Proxy.Password != "" {
+		t.Errorf("proxy = %+v", got.Proxy)
+	}
+	if got.Proxy.TTL == nil || *got.Proxy.TTL != v1alpha3.DefaultTTL {
+		t.Errorf("proxy.ttl = %v", got.Proxy.TTL)
+	}
+	if got.Storage.Type() != "filesystem" || got.Storage.Parameters()["rootdirectory"] != volumeMountPath {
+		t.Errorf("storage = %v", got.Storage)
+	}
+	if deletion, ok := got.Storage["delete"]; !ok || deletion["enabled"] != true {
+		t.Errorf("storage.delete = %v", got.Storage["delete"])
+	}
+	if tag := got.Storage.TagParameters(); tag["concurrencylimit"] != concurrentTagLookups {
+		t.Errorf("storage.tag = %v", tag)
+	}
+	if _, cached := got.Storage["cache"]; cached {
+		t.Error("storage.cache is set")
+	}
+	if got.HTTP.Addr != ":5000" || got.HTTP.DrainTimeout != drainTimeout || got.HTTP.TLS.Certificate != "" {
+		t.Errorf("http = %+v", got.HTTP)
+	}
+	if got.HTTP.Debug.Addr != ":5001" || !got.HTTP.Debug.Prometheus.Enabled || got.HTTP.Debug.Prometheus.Path != "/metrics" {
+		t.Errorf("http.debug = %+v", got.HTTP.Debug)
+	}
+	if !got.Health.StorageDriver.Enabled || got.Health.StorageDriver.Interval != 10*time.Second || got.Health.StorageDriver.Threshold != 3 {
+		t.Errorf("health.storagedriver = %+v", got.Health.StorageDriver)
+	}
+}
+
+func TestDistributionReadsTheCertificate(t *testing.T) {
+	got := parse(t, renderings()["tls"])
+	if got.HTTP.TLS.Certificate != "/etc/registry-cache/tls/tls.crt" || got.HTTP.TLS.Key != "/etc/registry-cache/tls/tls.key" {
+		t.Errorf("http.tls = %+v", got.HTTP.TLS)
+	}
+}
+
+// awkward are credentials that plain YAML changes or breaks.
+var awkward = []string{
+	"user", "@robot", "*x", "&x", "!x", "0x10", "0o17", "1e3", "1_000", "yes", "null", "~", "true", "2024-01-01", ".inf", "=", "<<", "- a", "? a",
+	"a: b", "a #b", "'", `"`, `\`, "$HOME", "${X}", "%41", "{{x}}", "it's $#&:", " leading", "trailing ", "a\nb", "a\r\nb", "\n", "\t", "\x00", "\x7f",
+	"\u0085", "\u2028", "\ufeffbom", "\ufffe", "pä\u00dfword", "\U0001f600", "\xff\xfe", "a\x80b", strings.Repeat("long with spaces ", 100),
+}
+
+func TestCredentialsKeepEveryByte(t *testing.T) {
+	every := make([]byte, 256)
+	for i := range every {
+		every[i] = byte(i)
+	}
+	for _, value := range append(awkward, string(every)) {
+		for _, c := range []Credentials{{[]byte(value), []byte("plain")}, {[]byte("plain"), []byte(value)}, {[]byte(value), []byte(value)}} {
+			checkCredentials(t, c)
+		}
+	}
+}
+
+func FuzzCredentials(f *testing.F) {
+	for _, value := range awkward {
+		f.Add([]byte(value), []byte(value))
+	}
+	f.Fuzz(func(t *testing.T, username, password []byte) { checkCredentials(t, Credentials{username, password}) })
+}
+
+func checkCredentials(t *testing.T, credentials Credentials) {
+	t.Helper()
+	r := renderings()["credentials"]
+	r.secrets.Credentials = &credentials
+	got := parse(t, r)
+	if got.Proxy.Username != string(credentials.Username) || got.Proxy.Password != string(credentials.Password) {
+		t.Errorf("distribution reads %q and %q, want %q and %q",
+			got.Proxy.Username, got.Proxy.Password, credentials.Username, credentials.Password)
+	}
+	if got.Proxy.RemoteURL != "https://registry-1.docker.io" {
+		t.Errorf("proxy.remoteurl = %q", got.Proxy.RemoteURL)
+	}
+}

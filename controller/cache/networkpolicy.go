@@ -1,0 +1,27 @@
+package cache
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+)
+
+// networkPolicy lets the container runtime of every node reach the cache. Shoots of Kubernetes 1.33 and newer deny all
+// traffic in kube-system (NetworkPolicy gardener.cloud--deny-all), also that of a node to a pod of another node.
+// Metrics are for the control plane only: Gardener's own policy lets it in by a label of the pod.
+func networkPolicy(cache v1alpha3.RegistryCache) *networkingv1.NetworkPolicy {
+	port, protocol := intstr.FromInt32(Port), corev1.ProtocolTCP
+	return &networkingv1.NetworkPolicy{
+		ObjectMeta: objectMeta(cache.Upstream),
+		Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: labels(cache.Upstream)},
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+			Ingress: []networkingv1.NetworkPolicyIngressRule{{
+				Ports: []networkingv1.NetworkPolicyPort{{Port: &port, Protocol: &protocol}},
+			}},
+		},
+	}
+}

@@ -1,0 +1,192 @@
+package cache
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	selectors "k8s.io/apimachinery/pkg/labels"
+	podsecurity "k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+
+	"github.com/gardener/gardener/pkg/resourcemanager/controller/garbagecollector/references"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+)
+
+// TestPodsAreRestricted asks the library that the API server enforces pod security with.
+func TestPodsAreRestricted(t *testing.T) {
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restricted := podsecurity.LevelVersion{Level: podsecurity.LevelRestricted, Version: podsecurity.LatestVersion()}
+	for name, rendering := range renderings() {
+		if name == "tls-no-certificate" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			template := rendering.statefulSet(t).Spec.Template
+			for _, result := range evaluator.EvaluatePod(restricted, &template.ObjectMeta, &template.Spec) {
+				if !result.Allowed {
+					t.Errorf("%s: %s", result.ForbiddenReason, result.ForbiddenDetail)
+				}
+			}
+			if !*template.Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem || *template.Spec.AutomountServiceAccountToken {
+				t.Error("the root file system can be written to, or there is a token of a service account")
+			}
+		})
+	}
+}
+
+// TestWhatRollsThePods: each change that the running registry does not notice itself must change the pod template.
+func TestWhatRollsThePods(t *testing.T) {
+	for name, change := range map[string]func(*rendering){
+		"time to live": func(r *rendering) {
+			r.cache.GarbageCollection = &v1alpha3.GarbageCollection{}
+			r.cache.GarbageCollection.TTL.Duration = time.Hour
+		},
+		"password":    func(r *rendering) { r.secrets.Credentials = &Credentials{credentials.Username, []byte("new")} },
+		"certificate": func(r *rendering) { r.secrets.Certificate = &Certificate{[]byte("new"), certificate.PrivateKey} },
+		"key":         func(r *rendering) { r.secrets.Certificate = &Certificate{certificate.Certificate, []byte("new")} },
+		"CA bundle":   func(r *rendering) { r.secrets.CABundle = append(slices.Clone(authorities), authorities...) },
+		"proxy":       func(r *rendering) { r.cache.Proxy = nil },
+		"networks":    func(r *rendering) { r.shoot.Networks = nil },
+		"TLS":         func(r *rendering) { r.cache.HTTP = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := renderings()["everything"]
+			before := r.statefulSet(t).Spec.Template
+			if !equality.Semantic.DeepEqual(before, r.statefulSet(t).Spec.Template) {
+				t.Fatal("the pod template differs from rendering to rendering")
+			}
+			change(&r)
+			if equality.Semantic.DeepEqual(before, r.statefulSet(t).Spec.Template) {
+				t.Error("the pod template is the same")
+			}
+		})
+	}
+}
+
+// TestReferencesKeepTheFiles: gardener-resource-manager deletes an immutable Secret or ConfigMap that nothing refers to
+// by annotation (gardener-extension-registry-cache#363).
+func TestReferencesKeepTheFiles(t *testing.T) {
+	objects := renderings()["everything"].objects(t)
+	set := get[*appsv1.StatefulSet](t, objects)
+	found := 0
+	for _, object := range objects {
+		if object.GetLabels()[references.LabelKeyGarbageCollectable] == "" {
+			continue
+		}
+		found++
+		for _, annotations := range []map[string]string{set.Annotations, set.Spec.Template.Annotations} {
+			if !slices.ContainsFunc(mapValues(annotations), func(value string) bool { return value == object.GetName() }) {
+				t.Errorf("no annotation refers to %T %s", object, object.GetName())
+			}
+		}
+	}
+	if found != 3 {
+		t.Errorf("%d objects with files, want 3: configuration, certificate, authorities", found)
+	}
+}
+
+func mapValues(m map[string]string) []string {
+	values := make([]string, 0, len(m))
+	for _, value := range m {
+		values = append(values, value)
+	}
+	return values
+}
+
+// TestUpgradeKeepsTheVolume: these fields of a StatefulSet cannot change, or name and own the volume. Their values are
+// those of the first version.
+func TestUpgradeKeepsTheVolume(t *testing.T) {
+	for name, rendering := range renderings() {
+		if name == "tls-no-certificate" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			set, own := rendering.statefulSet(t), v1alpha3.Name(rendering.cache.Upstream)
+			host := v1alpha3.HostLabel(rendering.cache.Upstream)
+			if set.Name != own || set.Spec.ServiceName != own {
+				t.Errorf("the StatefulSet is %s with the service name %s, want %s", set.Name, set.Spec.ServiceName, own)
+			}
+			if got := set.Spec.Selector.MatchLabels; len(got) != 2 || got["app"] != own || got["upstream-host"] != host {
+				t.Errorf("the selector is %v", got)
+			}
+			if len(set.Spec.VolumeClaimTemplates) != 1 || set.Spec.VolumeClaimTemplates[0].Name != "cache-volume" {
+				t.Errorf("the claims are %v", set.Spec.VolumeClaimTemplates)
+			}
+			security := set.Spec.Template.Spec.SecurityContext
+			if *security.FSGroup != 65532 || *security.RunAsUser != 65532 || *security.FSGroupChangePolicy != corev1.FSGroupChangeOnRootMismatch {
+				t.Errorf("the security context is %v", security)
+			}
+			if set.Annotations["resources.gardener.cloud/delete-on-invalid-update"] != "true" {
+				t.Error("a StatefulSet with podManagementPolicy OrderedReady could not be replaced")
+			}
+		})
+	}
+}
+
+// TestWhoReachesThePods: the policy and the Service select the pods, and only the registry's port is open to everybody.
+func TestWhoReachesThePods(t *testing.T) {
+	for name, rendering := range renderings() {
+		if name == "tls-no-certificate" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			objects := rendering.objects(t)
+			pods := selectors.Set(get[*appsv1.StatefulSet](t, objects).Spec.Template.Labels)
+			service, policy := get[*corev1.Service](t, objects), get[*networkingv1.NetworkPolicy](t, objects)
+			if !selectors.SelectorFromSet(service.Spec.Selector).Matches(pods) || !selectors.SelectorFromSet(policy.Spec.PodSelector.MatchLabels).Matches(pods) {
+				t.Error("the pods are not selected")
+			}
+			if len(policy.Spec.Ingress) != 1 || len(policy.Spec.Ingress[0].Ports) != 1 || policy.Spec.Ingress[0].Ports[0].Port.IntVal != Port {
+				t.Errorf("the policy lets in %v", policy.Spec.Ingress)
+			}
+			for _, label := range []string{"to-dns", "to-public-networks", "from-seed"} {
+				if pods["networking.gardener.cloud/"+label] != "allowed" {
+					t.Errorf("the pods lack the label networking.gardener.cloud/%s", label)
+				}
+			}
+		})
+	}
+}
+
+func TestNoProxy(t *testing.T) {
+	const always = "localhost,127.0.0.1,::1,kubernetes.default,.svc,.cluster.local"
+	for name, test := range map[string]struct {
+		users    string
+		networks []string
+		want     string
+	}{
+		"nothing given":   {"", nil, always},
+		"networks first":  {"corp.example", []string{"10.0.0.0/8", "fd00::/8"}, "10.0.0.0/8,fd00::/8," + always + ",corp.example"},
+		"blanks, doubles": {" a.example ,, .svc,a.example", nil, always + ",a.example"},
+		"everything":      {"*", nil, always + ",*"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := noProxy(test.users, test.networks); got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+		})
+	}
+}
+
+// TestEnvironmentIsNoConfiguration: distribution takes each variable REGISTRY_... for configuration.
+func TestEnvironmentIsNoConfiguration(t *testing.T) {
+	template := renderings()["everything"].statefulSet(t).Spec.Template.Spec
+	if *template.EnableServiceLinks {
+		t.Error("Services of other caches get variables")
+	}
+	for _, variable := range template.Containers[0].Env {
+		if strings.HasPrefix(variable.Name, "REGISTRY") {
+			t.Errorf("%s is configuration", variable.Name)
+		}
+	}
+}
