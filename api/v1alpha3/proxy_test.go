@@ -44,11 +44,19 @@ func TestValidateNoProxy(t *testing.T) {
 	}
 	for _, list := range []string{
 		"", "*", "a.test,*", ",", "a.test,", "a.test,,b.test", "http://a.test", "a.test/x", "A.test", "a_b.test", "*a.test", "a.*.test", "..a.test", ".", "*.",
-		"10.0.0.0/33", "10.0.0/8", "1.2.3", "[::1]", "[::1]/8", "fe80::1%eth0", "a.test:0", "a.test:x", "a.test b.test", "a.test\tb.test", "a.test\n",
+		"10.0.0.0/33", "FD00::/8", "10.0.0/8", "1.2.3", "[::1]", "[::1]/8", "fe80::1%eth0", "a.test:0", "a.test:x", "a.test b.test", "a.test\tb.test", "a.test\n",
 		"$(HOST)", "a.test;id",
 	} {
 		if got := validate(v1alpha3.RegistryCache{Upstream: "a.test", Proxy: &v1alpha3.Proxy{NoProxy: &list}}); !strings.Contains(got, "caches[0].proxy.noProxy") {
 			t.Errorf("%q: got %q, want a mistake at caches[0].proxy.noProxy", list, got)
+		}
+	}
+}
+
+func TestValidateNoProxySaysWhatToDo(t *testing.T) {
+	for list, want := range map[string]string{"*": "leave out proxy instead", "a.test,": "separated by single commas", "[::1]": "must have no brackets"} {
+		if got := validate(v1alpha3.RegistryCache{Upstream: "a.test", Proxy: &v1alpha3.Proxy{NoProxy: &list}}); !strings.Contains(got, want) {
+			t.Errorf("%q: %q does not say %q", list, got, want)
 		}
 	}
 }

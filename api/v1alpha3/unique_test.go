@@ -38,6 +38,13 @@ func TestValidateFindsOneRegistryUnderTwoNames(t *testing.T) {
 	}
 }
 
+func TestValidateSaysNothingMoreOfOneNameTwice(t *testing.T) {
+	twice := v1alpha3.RegistryCache{Upstream: "a.test"}
+	if got := validate(twice, twice); got != `caches[1].upstream: Duplicate value: "a.test"` {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestValidateFindsOneServiceForTwoCaches(t *testing.T) {
 	named := func(upstream, suffix string) v1alpha3.RegistryCache {
 		return v1alpha3.RegistryCache{Upstream: upstream, ServiceNameSuffix: &suffix}

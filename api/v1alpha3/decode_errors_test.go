@@ -1,0 +1,41 @@
+package v1alpha3_test
+
+import (
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+)
+
+func TestDecodeErrorsHaveThePathOfEachMistake(t *testing.T) {
+	for name, test := range map[string]struct {
+		raw  string
+		want []string
+	}{
+		"none":      {everyField, nil},
+		"unknown":   {`{` + header + `,"caches":[{"upstrem":"x"}],"cache":[]}`, []string{"caches[0].upstrem", "cache"}},
+		"duplicate": {`{` + header + `,"caches":[{"upstream":"x","upstream":"y"}]}`, []string{"caches[0].upstream"}},
+		"types":     {`{` + header + `,"caches":[{"upstream":5,"volume":{"size":"x"}}]}`, []string{"caches[0].upstream", "caches[0].volume.size"}},
+		"kind":      {`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryStatus"}`, []string{""}},
+		"no JSON":   {`{`, []string{""}},
+		"empty":     {``, []string{""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := v1alpha3.DecodeConfig([]byte(test.raw))
+			got := map[string]bool{}
+			for _, mistake := range v1alpha3.DecodeErrors(err) {
+				got[mistake.Field] = true
+				if mistake.Detail == "" {
+					t.Errorf("%s has no text", mistake.Field)
+				}
+			}
+			if len(got) != len(test.want) {
+				t.Errorf("got mistakes at %v, want %q", got, test.want)
+			}
+			for _, path := range test.want {
+				if !got[path] {
+					t.Errorf("no mistake at %q but at %v", path, got)
+				}
+			}
+		})
+	}
+}
