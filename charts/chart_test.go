@@ -5,41 +5,88 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/gardener/gardener/pkg/chartrenderer"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/util/yaml"
+	kubeyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/apimachinery/pkg/version"
+	"sigs.k8s.io/yaml"
 
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
-const namespace = "extension-registry-cache"
+const (
+	namespace      = "extension-registry-cache"
+	valuesSuffix   = ".values.yaml"
+	extensionCases = "testdata/" + extensionChart
+)
 
-// render renders the chart as gardenlet does, with values as gardenlet gives them.
-func render(t *testing.T, values map[string]any) []byte {
+// chartFolders returns all charts, also charts in charts.
+func chartFolders(t *testing.T) []string {
 	t.Helper()
-	values["gardener"] = map[string]any{
-		"version": "v1.147.1",
-		"garden":  map[string]any{"clusterIdentity": "testbed"},
-		"seed":    map[string]any{"name": "seed"},
+	var folders []string
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Name() == "Chart.yaml" {
+			folders = append(folders, filepath.Dir(path))
+		}
+		return err
+	})
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("found %d charts, %v", len(folders), err)
 	}
-	renderer := chartrenderer.NewWithServerVersion(&version.Info{GitVersion: "v1.36.2"})
-	release, err := renderer.RenderEmbeddedFS(files, extensionChart, "registry-cache", namespace, values)
+	return folders
+}
+
+// valuesFiles returns the files with values that a chart is tested with.
+func valuesFiles(t *testing.T, chart string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", chart, "*"+valuesSuffix))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("chart %s: no values to test it with in testdata/%s, %v", chart, chart, err)
+	}
+	return files
+}
+
+func readValues(t *testing.T, file string) map[string]any {
+	t.Helper()
+	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return release.Manifest()
+	values := map[string]any{}
+	if err := yaml.UnmarshalStrict(content, &values); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return values
+}
+
+// render renders a chart as gardenlet does. The server version is all that gardenlet tells a chart about the cluster.
+func render(t *testing.T, chart string, values map[string]any) ([]byte, error) {
+	t.Helper()
+	archive, err := Archive(os.DirFS(chart), filepath.Base(chart))
+	if err != nil {
+		t.Fatal(err)
+	}
+	renderer := chartrenderer.NewWithServerVersion(&version.Info{GitVersion: "v1.36.2"})
+	release, err := renderer.RenderArchive(archive, "registry-cache", namespace, values)
+	if err != nil {
+		return nil, err
+	}
+	return release.Manifest(), nil
 }
 
 // decode decodes every object of a manifest. It is strict: an unknown field is an error.
 func decode(t *testing.T, manifest []byte) []runtime.Object {
 	t.Helper()
 	decoder := serializer.NewCodecFactory(kubernetes.SeedScheme, serializer.EnableStrict).UniversalDeserializer()
-	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
+	documents := kubeyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
 	var objects []runtime.Object
 	for {
 		document, err := documents.Read()
@@ -60,24 +107,20 @@ func decode(t *testing.T, manifest []byte) []runtime.Object {
 	}
 }
 
-func TestExtensionChartGolden(t *testing.T) {
-	for name, values := range map[string]map[string]any{
-		"minimal": {"image": map[string]any{"ref": "registry.test/registry-cache-extension:v1"}},
-		"full": {
-			"image":        map[string]any{"repository": "registry.test/registry-cache-extension", "tag": "v2"},
-			"replicaCount": 2,
-			"vpa":          map[string]any{"enabled": true},
-			"imageVectorOverwrite": map[string]any{"images": []any{
-				map[string]any{"name": "registry-cache", "ref": "registry.test/registry-cache:v2"},
-			}},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := render(t, values)
-			if objects := decode(t, got); len(objects) < 7 {
-				t.Errorf("the chart renders to %d objects only", len(objects))
-			}
-			golden.Compare(t, name+".yaml", got)
-		})
+func TestChartsGolden(t *testing.T) {
+	for _, chart := range chartFolders(t) {
+		for _, file := range valuesFiles(t, chart) {
+			name := strings.TrimSuffix(filepath.Base(file), valuesSuffix)
+			t.Run(chart+"/"+name, func(t *testing.T) {
+				got, err := render(t, chart, readValues(t, file))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(decode(t, got)) == 0 {
+					t.Error("the chart renders to nothing")
+				}
+				golden.Compare(t, filepath.Join(chart, name+".yaml"), got)
+			})
+		}
 	}
 }

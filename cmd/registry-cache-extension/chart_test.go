@@ -20,7 +20,7 @@ import (
 func TestChartPassesKnownFlags(t *testing.T) {
 	for _, rendered := range []string{"minimal.yaml", "full.yaml"} {
 		t.Run(rendered, func(t *testing.T) {
-			args := deployment(t, "../../charts/testdata/"+rendered).Spec.Template.Spec.Containers[0].Args
+			args := deployment(t, "../../charts/testdata/registry-cache-extension/"+rendered).Spec.Template.Spec.Containers[0].Args
 			if len(args) == 0 {
 				t.Fatal("the chart passes no arguments")
 			}

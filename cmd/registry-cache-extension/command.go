@@ -77,7 +77,7 @@ func newManager(options *options) (manager.Manager, error) {
 		&coordinationv1.Lease{},
 		&admissionregistrationv1.MutatingWebhookConfiguration{},
 	}}
-	mgr, err := manager.New(options.rest.Completed().Config, managerOptions)
+	mgr, err := manager.New(options.limits.applyTo(options.rest.Completed().Config), managerOptions)
 	if err != nil {
 		return nil, fmt.Errorf("creating the manager: %w", err)
 	}

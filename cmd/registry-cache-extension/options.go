@@ -21,6 +21,7 @@ const (
 type options struct {
 	general    *controllercmd.GeneralOptions
 	rest       *controllercmd.RESTOptions
+	limits     *requestLimits
 	manager    *controllercmd.ManagerOptions
 	controller *controllercmd.ControllerOptions
 	reconciler *controllercmd.ReconcilerOptions
@@ -34,6 +35,7 @@ func newOptions() *options {
 	o := &options{
 		general: &controllercmd.GeneralOptions{},
 		rest:    &controllercmd.RESTOptions{},
+		limits:  &requestLimits{qps: 100, burst: 130},
 		manager: &controllercmd.ManagerOptions{
 			LeaderElection:          true,
 			LeaderElectionID:        controllercmd.LeaderElectionNameID(identity),
@@ -57,7 +59,7 @@ func newOptions() *options {
 		webhookcmd.NewSwitchOptions(webhookcmd.Switch(operatingsystemconfig.Name, operatingsystemconfig.New)),
 	)
 	o.all = controllercmd.NewOptionAggregator(
-		o.general, o.rest, o.manager, o.controller, o.reconciler,
+		o.general, o.rest, o.limits, o.manager, o.controller, o.reconciler,
 		controllercmd.PrefixOption("heartbeat-", o.heartbeat),
 		o.webhook,
 	)

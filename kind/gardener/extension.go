@@ -16,6 +16,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/gardener-extensions/registry-cache/charts"
 )
 
 // Extension is an extension that gardenlet installs into the seed.
@@ -60,7 +62,7 @@ func (e Extension) Deploy(ctx context.Context, seed kubernetes.Interface) error 
 
 // gardenObjects are what an operator and Gardener's control plane create in the garden for an extension on a seed.
 func (e Extension) gardenObjects() ([]client.Object, error) {
-	archive, err := PackChart(e.Chart, e.Name)
+	archive, err := charts.Archive(e.Chart, e.Name)
 	if err != nil {
 		return nil, err
 	}

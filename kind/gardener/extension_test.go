@@ -1,10 +1,6 @@
 package gardener
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
-	"io"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -29,41 +25,6 @@ kind: Deployment
 metadata: {name: sample, namespace: {{ .Release.Namespace }}, annotations: {gardener: "{{ .Values.gardener.version }} {{ .Values.gardener.seed.name }}"}}
 spec: {selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: x, image: "{{ .Values.image.ref }}"}]}}}
 `)},
-}
-
-func TestPackChart(t *testing.T) {
-	archive, err := PackChart(chart, "sample")
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := PackChart(chart, "sample")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(archive, again) {
-		t.Error("the same chart gives two archives")
-	}
-	compressed, err := gzip.NewReader(bytes.NewReader(archive))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for reader := tar.NewReader(compressed); ; {
-		header, err := reader.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		names = append(names, header.Name)
-	}
-	if got, want := strings.Join(names, " "), "sample/Chart.yaml sample/templates/deployment.yaml sample/values.yaml"; got != want {
-		t.Errorf("the archive has %s, want %s", got, want)
-	}
-	if _, err := PackChart(fstest.MapFS{}, "sample"); err == nil || !strings.Contains(err.Error(), "Chart.yaml") {
-		t.Errorf("error of an empty folder: %v", err)
-	}
 }
 
 // TestExtensionDeploy runs gardenlet's reconciler on in-memory clusters.

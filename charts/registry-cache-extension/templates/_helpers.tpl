@@ -14,3 +14,12 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ .Values.image.repository }}:{{ required "image.tag or image.ref is required" .Values.image.tag }}
 {{- end -}}
 {{- end -}}
+
+{{- /* The seed's own setting, where vpa.enabled says nothing. */ -}}
+{{- define "vpaEnabled" -}}
+{{- if kindIs "bool" .Values.vpa.enabled -}}
+{{ .Values.vpa.enabled }}
+{{- else -}}
+{{ (((((.Values.gardener).seed).spec).settings).verticalPodAutoscaler).enabled | default false }}
+{{- end -}}
+{{- end -}}

@@ -1,4 +1,4 @@
-package gardener
+package charts
 
 import (
 	"archive/tar"
@@ -11,10 +11,10 @@ import (
 	"path"
 )
 
-// PackChart returns a Helm chart as the gzipped tar archive that a ControllerDeployment carries. The root of the file
-// system is the chart's directory; name is the chart's name. The same files give the same bytes: the archive holds no
-// time stamps and owners. A file system without Chart.yaml is an error.
-func PackChart(chart fs.FS, name string) ([]byte, error) {
+// Archive returns a Helm chart as the gzipped tar archive that a ControllerDeployment carries as rawChart. The root of the
+// file system is the chart's directory; name is the folder that the archive has it in. The same files give the same bytes:
+// the archive holds no time stamps and owners. A file system without Chart.yaml is an error.
+func Archive(chart fs.FS, name string) ([]byte, error) {
 	if _, err := fs.Stat(chart, "Chart.yaml"); err != nil {
 		return nil, fmt.Errorf("chart %s: %w", name, err)
 	}
@@ -28,7 +28,7 @@ func PackChart(chart fs.FS, name string) ([]byte, error) {
 		return addFile(writer, chart, file, path.Join(name, file))
 	})
 	if err := errors.Join(err, writer.Close(), compressor.Close()); err != nil {
-		return nil, fmt.Errorf("pack chart %s: %w", name, err)
+		return nil, fmt.Errorf("packing chart %s: %w", name, err)
 	}
 	return archive.Bytes(), nil
 }
