@@ -35,7 +35,7 @@ func newNode(t *testing.T) *node {
 		}
 	}
 	n := &node{certs: filepath.Join(t.TempDir(), "certs.d"), tools: t.TempDir()}
-	n.env = []string{"CERTS_DIR=" + n.certs, "PATH=" + n.tools + ":" + os.Getenv("PATH"), "PROBE_INTERVAL=0.02", "PROBE_TIMEOUT=2"}
+	n.env = []string{"CERTS_DIR=" + n.certs, "PATH=" + n.tools + ":" + os.Getenv("PATH"), "PROBE_INTERVAL=0.02", "PROBE_TIMEOUT=2", "WATCH_INTERVAL=0"}
 	return n
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ var (
 func TestRemoveUpstream(t *testing.T) {
 	n := newTestNode(t)
 	n.units.onStart = func() {
-		if registries, err := nodeconfig.ParseUnit(n.read(nodeconfig.UnitPath)); err != nil || len(registries) != 1 || registries[0] != beta {
+		if registries, err := nodeconfig.ParseUnit(n.read(nodeconfig.UnitPath)); err != nil || len(registries) != 1 || !reflect.DeepEqual(registries[0], beta) {
 			t.Errorf("the unit is started with %v, %v", registries, err)
 		}
 	}

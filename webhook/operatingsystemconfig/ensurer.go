@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,12 +40,8 @@ func newEnsurer(reader client.Reader) *ensurer {
 func (e *ensurer) EnsureAdditionalFiles(
 	ctx context.Context, gctx extensionscontextwebhook.GardenContext, files, _ *[]extensionsv1alpha1.File,
 ) error {
-	cluster, err := gctx.GetCluster(ctx)
-	if err != nil {
-		return fmt.Errorf("reading the cluster: %w", err)
-	}
-	if skip(cluster) {
-		return nil
+	if namespace, err := shootNamespace(ctx, gctx); namespace == "" {
+		return err
 	}
 	*files = extensionswebhook.EnsureFileWithPath(*files, extensionsv1alpha1.File{
 		Path:        nodeconfig.ScriptPath,
@@ -62,14 +59,11 @@ func (e *ensurer) EnsureAdditionalFiles(
 func (e *ensurer) EnsureAdditionalUnits(
 	ctx context.Context, gctx extensionscontextwebhook.GardenContext, units, _ *[]extensionsv1alpha1.Unit,
 ) error {
-	cluster, err := gctx.GetCluster(ctx)
-	if err != nil {
-		return fmt.Errorf("reading the cluster: %w", err)
+	namespace, err := shootNamespace(ctx, gctx)
+	if namespace == "" {
+		return err
 	}
-	if skip(cluster) {
-		return nil
-	}
-	registries, err := e.registries(ctx, cluster.ObjectMeta.Name)
+	status, err := e.status(ctx, namespace)
 	if err != nil {
 		return err
 	}
@@ -77,21 +71,28 @@ func (e *ensurer) EnsureAdditionalUnits(
 		Name:    nodeconfig.UnitName,
 		Command: ptr.To(extensionsv1alpha1.CommandStart),
 		Enable:  ptr.To(true),
-		Content: ptr.To(nodeconfig.Unit(registries)),
+		Content: ptr.To(nodeconfig.Unit(registries(status))),
 		// gardener-node-agent restarts the unit when the script changes.
 		FilePaths: []string{nodeconfig.ScriptPath},
 	})
 	return nil
 }
 
-// skip says whether the nodes of the shoot are left as they are: they go away, or there are none. A shoot that was
-// created hibernated has no endpoints either.
-func skip(cluster *extensionscontroller.Cluster) bool {
-	return cluster.Shoot.DeletionTimestamp != nil || extensionscontroller.IsHibernationEnabled(cluster)
+// shootNamespace returns the namespace of the shoot. It is empty if the nodes of the shoot are left as they are, because
+// they go away, or there are none: a shoot that was created hibernated has no endpoints either.
+func shootNamespace(ctx context.Context, gctx extensionscontextwebhook.GardenContext) (string, error) {
+	cluster, err := gctx.GetCluster(ctx) // read once for each admission
+	if err != nil {
+		return "", fmt.Errorf("reading the cluster: %w", err)
+	}
+	if cluster.Shoot.DeletionTimestamp != nil || extensionscontroller.IsHibernationEnabled(cluster) {
+		return "", nil
+	}
+	return cluster.ObjectMeta.Name, nil
 }
 
-// registries returns the caches in the status of the namespace's Extension as nodes see them.
-func (e *ensurer) registries(ctx context.Context, namespace string) ([]nodeconfig.Registry, error) {
+// status returns the status of the namespace's Extension. It is an error if there is none.
+func (e *ensurer) status(ctx context.Context, namespace string) (*v1alpha3.RegistryStatus, error) {
 	extension := &extensionsv1alpha1.Extension{}
 	key := client.ObjectKey{Namespace: namespace, Name: extensionType}
 	if err := e.reader.Get(ctx, key, extension); err != nil {
@@ -104,15 +105,25 @@ func (e *ensurer) registries(ctx context.Context, namespace string) ([]nodeconfi
 	if err != nil {
 		return nil, fmt.Errorf("extension %s: %w", key, err)
 	}
-	registries := make([]nodeconfig.Registry, 0, len(status.Caches))
+	return status, nil
+}
+
+// registries returns the caches in status as nodes see them.
+func registries(status *v1alpha3.RegistryStatus) []nodeconfig.Registry {
+	found := make([]nodeconfig.Registry, 0, len(status.Caches))
 	for _, cache := range status.Caches {
-		registries = append(registries, nodeconfig.Registry{
+		registry := nodeconfig.Registry{
 			Upstream:    cache.Upstream,
 			Endpoint:    cache.Endpoint,
 			UpstreamURL: cache.RemoteURL,
-		})
+			UpstreamCA:  []byte(ptr.Deref(cache.UpstreamCABundle, "")),
+		}
+		if strings.HasPrefix(cache.Endpoint, "https:") {
+			registry.EndpointCA = []byte(ptr.Deref(status.CABundle, ""))
+		}
+		found = append(found, registry)
 	}
-	return registries, nil
+	return found
 }
 
 var errNoStatus = errors.New("has no providerStatus yet; it gets one as soon as its caches have endpoints")

@@ -119,7 +119,7 @@ func TestMutate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(registries, test.registries) {
+			if !reflect.DeepEqual(registries, test.registries) {
 				t.Errorf("the unit configures %v, want %v", registries, test.registries)
 			}
 			if again := mutate(t, webhook, osc.DeepCopy()); !reflect.DeepEqual(again.Spec, osc.Spec) {
@@ -150,7 +150,7 @@ func TestMutateFollowsTheStatus(t *testing.T) {
 		newOSC(extensionsv1alpha1.OperatingSystemConfigPurposeReconcile))
 	after := mutate(t, newWebhook(t, &gardencorev1beta1.Shoot{}, newExtension(status(betaStatus))), before)
 	unit := extensionswebhook.UnitWithName(after.Spec.Units, nodeconfig.UnitName)
-	if registries, err := nodeconfig.ParseUnit(*unit.Content); err != nil || !slices.Equal(registries, []nodeconfig.Registry{beta}) {
+	if registries, err := nodeconfig.ParseUnit(*unit.Content); err != nil || !reflect.DeepEqual(registries, []nodeconfig.Registry{beta}) {
 		t.Errorf("the unit configures %v, error %v", registries, err)
 	}
 	if len(after.Spec.Units) != 2 || len(after.Spec.Files) != 2 {
