@@ -10,11 +10,12 @@
 //   - image: our binaries, and test content, as container images.
 //   - certificate: the authority that the nodes trust.
 //   - cluster: one kind cluster and its nodes.
-//   - upstream: the registries that are cached, and their access log.
+//   - upstream: the registries that are cached, a proxy, and their access logs.
 //   - gardener, osextension: what Gardener installs, and a small operating system extension.
 //   - gardenlet: what gardenlet does for one Shoot.
 //
-// Beside them: diagnostics collects what an engineer needs after a failure, progress prints and records the steps, command
+// Beside them: distribution describes the stock image that can stand in for ours, diagnostics collects what an engineer
+// needs after a failure, progress prints and records the steps, command
 // runs programs, file replaces files, lock keeps processes apart.
 //
 // Nothing that ships imports this package or one below it.

@@ -46,7 +46,9 @@ func (t *Testbed) installGardener(ctx context.Context) error {
 		t.step("priority classes in the shoot", func(ctx context.Context) error {
 			return gardener.InstallPriorityClasses(ctx, shoot.Client())
 		}),
-		t.step("extension", func(ctx context.Context) error { return t.installExtension(ctx, seed, registration) }),
+		t.step("extension", func(ctx context.Context) error {
+			return t.installExtension(ctx, seed, registration, t.images[imageCache])
+		}),
 	)
 }
 
@@ -78,12 +80,12 @@ func (t *Testbed) installSeed(ctx context.Context, seed kubernetes.Interface) er
 }
 
 func (t *Testbed) installExtension(ctx context.Context, seed kubernetes.Interface,
-	registration *gardencorev1beta1.ControllerRegistration) error {
+	registration *gardencorev1beta1.ControllerRegistration, cache image.Built) error {
 	extension := gardener.Extension{
 		Name:         extensionName,
 		Registration: registration,
 		Chart:        charts.Extension(),
-		Values:       chartValues(t.images[imageExtension], t.images[imageCache]),
+		Values:       chartValues(t.images[imageExtension], cache, t.images[imageCache]),
 	}
 	if err := extension.Deploy(ctx, seed); err != nil {
 		return err
@@ -92,12 +94,12 @@ func (t *Testbed) installExtension(ctx context.Context, seed kubernetes.Interfac
 }
 
 // chartValues are what an operator writes into the ControllerDeployment to run images of his own.
-func chartValues(extension, cache image.Built) map[string]any {
+func chartValues(extension, cache, cleaner image.Built) map[string]any {
 	return map[string]any{
 		"image": map[string]any{"ref": extension.Ref},
 		"imageVectorOverwrite": map[string]any{"images": []any{
 			map[string]any{"name": charts.ImageRegistryCache, "ref": cache.Ref},
-			map[string]any{"name": charts.ImageRegistryCleaner, "ref": cache.Ref},
+			map[string]any{"name": charts.ImageRegistryCleaner, "ref": cleaner.Ref},
 		}},
 	}
 }
@@ -109,6 +111,7 @@ func (t *Testbed) newGardenlet(seed, shoot kubernetes.Interface,
 		return nil, fmt.Errorf("read gardener-node-agent: %w", err)
 	}
 	return &gardenlet.Gardenlet{
+		Name:                 gardenlet.FirstShoot,
 		Seed:                 seed,
 		Shoot:                shoot,
 		ShootKubeconfig:      t.shoot.InternalKubeconfig(),

@@ -137,16 +137,9 @@ func (t *Testbed) clusterConfig(name string, workers int, kubeconfig string) clu
 
 // startUpstreams starts one registry for each of the testbed's upstream hosts.
 func (t *Testbed) startUpstreams(ctx context.Context) error {
-	hosts := upstream.Hosts(t.prefix)
-	options := make([]upstream.Options, 0, len(hosts))
-	for _, host := range hosts {
-		options = append(options, upstream.Options{
-			Prefix:    t.prefix,
-			Host:      host,
-			Network:   cluster.NetworkName,
-			Authority: t.authority,
-			Image:     t.images[upstream.Binary().Name],
-		})
+	options := []upstream.Options{}
+	for _, host := range upstream.Hosts(t.prefix) {
+		options = append(options, t.UpstreamOptions(host))
 	}
 	started, err := upstream.StartAll(ctx, options...)
 	if err != nil {

@@ -17,11 +17,14 @@ import (
 )
 
 // target is what go build makes one executable of.
-type target struct{ pkg, ldflags string }
+type target struct{ module, pkg, ldflags string }
+
+func (b Binary) target() target { return target{b.Module, b.Package, b.Ldflags} }
 
 // invocation is one run of go build.
 type invocation struct {
 	dir     string // where the executables go
+	module  string
 	ldflags string
 	pkgs    []string
 }
@@ -38,22 +41,21 @@ func compile(ctx context.Context, dir string, bins []Binary) (map[target]string,
 			return nil, err
 		}
 		for _, pkg := range inv.pkgs {
-			executables[target{pkg, inv.ldflags}] = filepath.Join(inv.dir, path.Base(pkg))
+			executables[target{inv.module, pkg, inv.ldflags}] = filepath.Join(inv.dir, path.Base(pkg))
 		}
 	}
 	return executables, nil
 }
 
-// plan groups bins by linker flags: one go build compiles the packages that several programs share once, and links the
+// plan groups bins by module and linker flags: one go build compiles the packages that several programs share once, and links the
 // programs in parallel. Each group has a folder of its own, so that the same package with other flags does not
 // overwrite it.
 func plan(dir string, bins []Binary) ([]invocation, error) {
 	var plan []invocation
 	for _, bin := range bins {
-		i := slices.IndexFunc(plan, func(inv invocation) bool { return inv.ldflags == bin.Ldflags })
+		i := slices.IndexFunc(plan, func(inv invocation) bool { return inv.module == bin.Module && inv.ldflags == bin.Ldflags })
 		if i < 0 {
-			sum := sha256.Sum256([]byte(bin.Ldflags))
-			plan = append(plan, invocation{dir: filepath.Join(dir, hex.EncodeToString(sum[:6])), ldflags: bin.Ldflags})
+			plan = append(plan, invocation{dir: filepath.Join(dir, bin.group()), module: bin.Module, ldflags: bin.Ldflags})
 			i = len(plan) - 1
 		}
 		if slices.Contains(plan[i].pkgs, bin.Package) {
@@ -67,6 +69,16 @@ func plan(dir string, bins []Binary) ([]invocation, error) {
 		plan[i].pkgs = append(plan[i].pkgs, bin.Package)
 	}
 	return plan, nil
+}
+
+// group names the folder of the binaries that are built together.
+func (b Binary) group() string {
+	text := b.Ldflags
+	if b.Module != "" {
+		text = path.Base(b.Module) + "\n" + text
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:6])
 }
 
 func (inv invocation) run(ctx context.Context) error {
@@ -88,6 +100,10 @@ func (inv invocation) args() []string {
 	if inv.ldflags != "" {
 		ldflags += " " + inv.ldflags
 	}
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", inv.dir + string(filepath.Separator)}
+	args := []string{"build"}
+	if inv.module != "" {
+		args = append(args, "-C", inv.module) // must be the first flag
+	}
+	args = append(args, "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", inv.dir+string(filepath.Separator))
 	return append(args, inv.pkgs...)
 }

@@ -30,6 +30,9 @@ type Binary struct {
 	Name string
 	// Package is the import path of a main package, of the main module or of one of its dependencies.
 	Package string
+	// Module is the folder of another module to build the package in, one that pins it with a tool line: what a foreign
+	// program needs does not meet what the main module needs then. Empty means the main module.
+	Module string
 	// Ldflags are linker flags, for example -X assignments, added to "-s -w".
 	Ldflags string
 	// Path is the absolute path of the binary in the image.
@@ -61,7 +64,7 @@ type Built struct {
 }
 
 // Build compiles the packages of bins into dir and makes one image of each. It runs one go build per distinct set of
-// linker flags, in the current directory, which must lie inside the main module. The images are the same, byte for
+// linker flags and module, in the current directory, which must lie inside the main module. The images are the same, byte for
 // byte, whenever sources, Go version and bins are the same. Nothing is built when a Binary is invalid; a failed go
 // build is reported with its command line and output.
 func Build(ctx context.Context, dir string, bins ...Binary) ([]Built, error) {
@@ -80,7 +83,7 @@ func Build(ctx context.Context, dir string, bins ...Binary) ([]Built, error) {
 	}
 	built := make([]Built, 0, len(bins))
 	for _, bin := range bins {
-		b, err := assemble(bin, executables[target{bin.Package, bin.Ldflags}])
+		b, err := assemble(bin, executables[bin.target()])
 		if err != nil {
 			return nil, fmt.Errorf("image %s: %w", bin.Name, err)
 		}

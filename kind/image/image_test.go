@@ -192,20 +192,24 @@ func TestPlanRunsOneBuildPerFlags(t *testing.T) {
 	plan, err := plan("d", []Binary{
 		{Name: "a", Package: "m/a", Ldflags: "-X m.v=1"}, {Name: "b", Package: "m/b", Ldflags: "-X m.v=1"},
 		{Name: "c", Package: "m/c"}, {Name: "again", Package: "m/a", Ldflags: "-X m.v=1"}, {Name: "plain", Package: "m/a"},
+		{Name: "foreign", Package: "n/a", Module: "/other/module"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(plan) != 2 || !slices.Equal(plan[0].pkgs, []string{"m/a", "m/b"}) || !slices.Equal(plan[1].pkgs, []string{"m/c", "m/a"}) {
+	if len(plan) != 3 || !slices.Equal(plan[0].pkgs, []string{"m/a", "m/b"}) || !slices.Equal(plan[1].pkgs, []string{"m/c", "m/a"}) {
 		t.Errorf("plan %+v", plan)
+	}
+	if args := plan[2].args(); args[1] != "-C" || args[2] != "/other/module" || args[len(args)-1] != "n/a" {
+		t.Errorf("arguments for another module %q", args)
 	}
 	for i, want := range []string{"-s -w -X m.v=1", "-s -w"} {
 		if args := plan[i].args(); args[slices.Index(args, "-ldflags")+1] != want {
 			t.Errorf("arguments %q, want the linker flags %q", args, want)
 		}
 	}
-	if plan[0].dir == plan[1].dir {
-		t.Errorf("both builds write to %s", plan[0].dir)
+	if plan[0].dir == plan[1].dir || plan[1].dir == plan[2].dir {
+		t.Errorf("two builds write to %s", plan[1].dir)
 	}
 }
 

@@ -1,0 +1,51 @@
+package kind
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gardener-extensions/registry-cache/kind/certificate"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
+)
+
+// UpstreamOptions are what Up starts its upstreams with, for this host name; see upstream.Host for one that no other
+// testbed has. A caller may add to them before it hands them to StartUpstream.
+func (t *Testbed) UpstreamOptions(host string) upstream.Options {
+	return upstream.Options{
+		Prefix:    t.prefix,
+		Host:      host,
+		Network:   cluster.NetworkName,
+		Authority: t.authority,
+		Image:     t.images[upstream.Binary().Name],
+	}
+}
+
+// Authority issues the certificates that the nodes trust; nil before Up.
+func (t *Testbed) Authority() *certificate.Authority { return t.authority }
+
+// StartUpstream starts a further upstream, see upstream.Start. From then on Upstream and Diagnose know it. It lives until
+// StopUpstream or Down.
+func (t *Testbed) StartUpstream(ctx context.Context, o upstream.Options) (*upstream.Registry, error) {
+	registry, err := upstream.Start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	t.upstreams[registry.Host()] = registry
+	return registry, nil
+}
+
+// StopUpstream removes an upstream with what was pushed to it.
+func (t *Testbed) StopUpstream(ctx context.Context, registry *upstream.Registry) error {
+	if err := registry.Remove(ctx); err != nil {
+		return fmt.Errorf("stop upstream: %w", err)
+	}
+	delete(t.upstreams, registry.Host())
+	return nil
+}
+
+// StartProxy starts an HTTP proxy beside the upstreams, proxy.upstream.test for the default prefix. It lives until its
+// Remove or Down.
+func (t *Testbed) StartProxy(ctx context.Context) (*upstream.Proxy, error) {
+	return upstream.StartProxy(ctx, t.UpstreamOptions(upstream.Host(t.prefix, "proxy")))
+}
