@@ -42,6 +42,9 @@ func Serve(ctx context.Context, config *configuration.Configuration, log io.Writ
 		}
 	}
 
+	if err := trustAuthorities(); err != nil {
+		return &StartError{err}
+	}
 	instance, err := start(ctx, config)
 	if err != nil || instance == nil {
 		return err

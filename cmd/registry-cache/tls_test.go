@@ -1,0 +1,140 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	upstreamregistry "github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+)
+
+// password has bytes that are no UTF-8; the configuration below has it, as the extension does, in base64.
+const (
+	username, password = "@robot", "it's \"$#&:\"\xff"
+	encodedPassword    = "aXQncyAiJCMmOiL/"
+)
+
+// newPrivateUpstream serves by HTTPS with a certificate that nobody knows, and asks for credentials.
+func newPrivateUpstream(t *testing.T) *httptest.Server {
+	t.Helper()
+	registry := upstreamregistry.New(upstreamregistry.Logger(log.New(io.Discard, "", 0)))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if u, p, _ := r.BasicAuth(); u != username || p != password {
+			w.Header().Set("WWW-Authenticate", `Basic realm="private"`)
+			http.Error(w, `{"errors":[{"code":"UNAUTHORIZED"}]}`, http.StatusUnauthorized)
+			return
+		}
+		registry.ServeHTTP(w, r)
+	}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that must fail
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server
+}
+
+// pair writes certificate and key of the server to files.
+func pair(t *testing.T, server *httptest.Server) (certificate, key string) {
+	t.Helper()
+	der, err := x509.MarshalPKCS8PrivateKey(server.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certificate, key = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	for file, block := range map[string]*pem.Block{
+		certificate: {Type: "CERTIFICATE", Bytes: server.Certificate().Raw},
+		key:         {Type: "PRIVATE KEY", Bytes: der},
+	} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return certificate, key
+}
+
+func TestServeWithPrivateAuthorityCredentialsAndTLS(t *testing.T) {
+	server := newPrivateUpstream(t)
+	certificate, key := pair(t, server)
+	transport := server.Client().Transport
+	image, err := random.Image(64<<10, layers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference := func(host string) name.Reference { return parse(t, "http://"+host, repository+":private") }
+	withCredentials := remote.WithTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		r.SetBasicAuth(username, password)
+		return transport.RoundTrip(r)
+	}))
+	upstreamHost := strings.TrimPrefix(server.URL, "https://")
+	if err := remote.Write(secure(t, reference(upstreamHost)), image, withCredentials); err != nil {
+		t.Fatal(err)
+	}
+
+	address := freeAddress(t)
+	config := filepath.Join(t.TempDir(), "config.yml")
+	content := "version: 0.1\nstorage: {filesystem: {rootdirectory: " + t.TempDir() + "}}\n" +
+		"http: {addr: " + address + ", tls: {certificate: " + certificate + ", key: " + key + "}}\n" +
+		"proxy: {remoteurl: " + server.URL + ", username: '" + username + "', password: !!binary " + encodedPassword + "}\n"
+	if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	t.Run("an authority that is not known", func(t *testing.T) {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "serve", config)
+		cmd.Env = append(os.Environ(), asCommand+"=1")
+		output, err := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != program.ExitEnvironment || !strings.Contains(string(output), "x509") {
+			t.Errorf("it ended with %v: %s", err, output)
+		}
+	})
+	t.Run("its authority in SSL_CERT_DIR", func(t *testing.T) {
+		t.Setenv("SSL_CERT_DIR", filepath.Dir(certificate))
+		child := startChild(t, "serve", config)
+		child.expect(t, "listening on")
+		pulled, err := remote.Image(secure(t, reference(address)), remote.WithTransport(&http.Transport{
+			TLSClientConfig: &tls.Config{RootCAs: transport.(*http.Transport).TLSClientConfig.RootCAs, MinVersion: tls.VersionTLS12},
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := image.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := pulled.Digest(); err != nil || got != want {
+			t.Errorf("pulled %s, %v, want %s", got, err, want)
+		}
+		if _, err := pulled.RawConfigFile(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// secure returns the reference with HTTPS.
+func secure(t *testing.T, reference name.Reference) name.Reference {
+	t.Helper()
+	result, err := name.ParseReference(reference.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
