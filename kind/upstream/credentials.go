@@ -20,13 +20,16 @@ type Credentials = server.Credentials
 const credentialsTimeout = 20 * time.Second
 
 // SetCredentials makes a protected upstream accept these credentials and no others, from the next request on; Push shows
-// them. They reach the container by standard input, so that neither its description nor its list of processes has them.
+// the first. They reach the container by standard input, so that neither its description nor its list of processes has them.
 // An upstream that was started without credentials stays open to everybody.
-func (r *Registry) SetCredentials(ctx context.Context, c Credentials) error {
-	if err := c.Validate(); err != nil {
-		return fmt.Errorf("credentials of upstream %s: %w", r.host, err)
+func (r *Registry) SetCredentials(ctx context.Context, first Credentials, more ...Credentials) error {
+	all := append([]Credentials{first}, more...)
+	for _, c := range all {
+		if err := c.Validate(); err != nil {
+			return fmt.Errorf("credentials of upstream %s: %w", r.host, err)
+		}
 	}
-	content, err := c.Encode()
+	content, err := server.EncodeCredentials(all...)
 	if err != nil {
 		return fmt.Errorf("credentials of upstream %s: %w", r.host, err)
 	}
@@ -35,7 +38,7 @@ func (r *Registry) SetCredentials(ctx context.Context, c Credentials) error {
 	if err := r.exec(ctx, content, upstreamProgram, "replace-credentials"); err != nil {
 		return fmt.Errorf("credentials of upstream %s: %w", r.host, err)
 	}
-	r.credentials = &c
+	r.credentials = &first
 	return nil
 }
 

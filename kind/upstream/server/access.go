@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/distribution/distribution/v3/registry/auth"
 )
@@ -36,11 +37,11 @@ func (a access) Authorized(r *http.Request, _ ...auth.Access) (*auth.Grant, erro
 	if !ok {
 		return nil, challenge{auth.ErrInvalidCredential}
 	}
-	wanted, err := readCredentials(a.path)
+	accepted, err := readCredentials(a.path)
 	if err != nil {
 		return nil, challenge{err}
 	}
-	if !wanted.match(username, password) {
+	if !slices.ContainsFunc(accepted, func(c Credentials) bool { return c.match(username, password) }) {
 		return nil, challenge{auth.ErrAuthenticationFailure}
 	}
 	// Distribution logs the name of the user.

@@ -45,9 +45,9 @@ func protectedRegistry(t *testing.T, credentials Credentials) (u upstream, path 
 	return upstream{server, log}, path
 }
 
-func replace(t *testing.T, path string, credentials Credentials) {
+func replace(t *testing.T, path string, accepted ...Credentials) {
 	t.Helper()
-	content, err := credentials.Encode()
+	content, err := EncodeCredentials(accepted...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,11 +109,15 @@ func TestProtectedRegistry(t *testing.T) {
 func TestCredentialsAreReplaced(t *testing.T) {
 	before, after := awkward[0], awkward[1]
 	u, path := protectedRegistry(t, before)
+	replace(t, path, before, after)
+	if old, current := u.base(t, &before).StatusCode, u.base(t, &after).StatusCode; old != http.StatusOK || current != http.StatusOK {
+		t.Errorf("while both are accepted: old credentials %d, new ones %d", old, current)
+	}
 	replace(t, path, after)
 	if old, current := u.base(t, &before).StatusCode, u.base(t, &after).StatusCode; old != http.StatusUnauthorized || current != http.StatusOK {
 		t.Errorf("old credentials %d, new ones %d", old, current)
 	}
-	for name, content := range map[string]string{"garbage": "secret", "colon": `{"Username":"OjphOg=="}`, "no name": `{"Password":"c2VjcmV0"}`} {
+	for name, content := range map[string]string{"garbage": "secret", "colon": `[{"Username":"OjphOg=="}]`, "no name": `[{"Password":"c2VjcmV0"}]`} {
 		if err := ReplaceCredentials(path, strings.NewReader(content)); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: error %v, want one that does not quote the file", name, err)
 		}

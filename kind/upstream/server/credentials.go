@@ -32,8 +32,8 @@ func (c Credentials) Validate() error {
 	return nil
 }
 
-// Encode is the content of a credentials file.
-func (c Credentials) Encode() ([]byte, error) { return json.Marshal(c) }
+// EncodeCredentials returns the content of a credentials file, in which a client may show any of these.
+func EncodeCredentials(all ...Credentials) ([]byte, error) { return json.Marshal(all) }
 
 // ReplaceCredentials reads a credentials file from in and puts it in place of the one at path. A registry that runs sees
 // the old or the new one, never half of it; requests that it has admitted already go on.
@@ -48,25 +48,27 @@ func ReplaceCredentials(path string, in io.Reader) error {
 	return file.Replace(path, content, 0o400)
 }
 
-// readCredentials returns what a client has to show now. Without a file nobody is let in.
-func readCredentials(path string) (Credentials, error) {
+// readCredentials returns what a client may show now. Without a file nobody is let in.
+func readCredentials(path string) ([]Credentials, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return Credentials{}, fmt.Errorf("read credentials: %w", err)
+		return nil, fmt.Errorf("read credentials: %w", err)
 	}
 	return decode(content)
 }
 
 // decode leaves the cause out of the error, which would quote the content.
-func decode(content []byte) (Credentials, error) {
-	var c Credentials
-	if json.Unmarshal(content, &c) != nil {
-		return Credentials{}, errors.New("credentials file: not the JSON of Credentials")
+func decode(content []byte) ([]Credentials, error) {
+	var all []Credentials
+	if json.Unmarshal(content, &all) != nil {
+		return nil, errors.New("credentials file: not the JSON of a list of Credentials")
 	}
-	if err := c.Validate(); err != nil {
-		return Credentials{}, fmt.Errorf("credentials file: %w", err)
+	for i, c := range all {
+		if err := c.Validate(); err != nil {
+			return nil, fmt.Errorf("credentials file, entry %d: %w", i, err)
+		}
 	}
-	return c, nil
+	return all, nil
 }
 
 // match compares hashes, so that the time that it takes tells nothing about the content.
