@@ -21,7 +21,7 @@ var layers = map[string][]string{
 	"":                             {}, // the root: this map
 	"api":                          {},
 	"charts":                       {},
-	"examples":                     {"api"},
+	"examples":                     {"api", "charts"},
 	"nodeconfig":                   {"api"},
 	"controller":                   {"api", "charts", "nodeconfig"},
 	"webhook":                      {"api", "nodeconfig"},

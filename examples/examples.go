@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -15,36 +16,55 @@ import (
 
 	gardencorev1 "github.com/gardener/gardener/pkg/apis/core/v1"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	operatorv1alpha1 "github.com/gardener/gardener/pkg/apis/operator/v1alpha1"
 )
 
-// Files are the example files.
+// Files are the example files: what an operator creates, and below ShootsFolder what a Shoot owner does.
 //
-//go:embed *.yaml
+//go:embed *.yaml shoots/*.yaml
 var Files embed.FS
 
-const registrationFile = "controller-registration.yaml"
+// ShootsFolder is the folder of Files that holds Shoots, each in a file with the Secrets that it refers to.
+const ShootsFolder = "shoots"
+
+const (
+	deploymentFile   = "controller-deployment.yaml"
+	registrationFile = "controller-registration.yaml"
+	operatorFile     = "operator-extension.yaml"
+)
 
 var decoder = newDecoder()
 
 func newDecoder() runtime.Decoder {
 	scheme := runtime.NewScheme()
-	utilruntime.Must(gardencorev1.AddToScheme(scheme))
-	utilruntime.Must(gardencorev1beta1.AddToScheme(scheme))
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, gardencorev1.AddToScheme, gardencorev1beta1.AddToScheme, operatorv1alpha1.AddToScheme,
+	} {
+		utilruntime.Must(add(scheme))
+	}
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 }
 
 // ControllerRegistration returns the registration of the extension in examples/controller-registration.yaml.
 func ControllerRegistration() (*gardencorev1beta1.ControllerRegistration, error) {
-	objects, err := decode(registrationFile)
+	return only[*gardencorev1beta1.ControllerRegistration](registrationFile)
+}
+
+// only returns the one object of an example file.
+func only[T runtime.Object](name string) (T, error) {
+	var none T
+	objects, err := decode(name)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	for _, object := range objects {
-		if registration, ok := object.(*gardencorev1beta1.ControllerRegistration); ok {
-			return registration, nil
-		}
+	if len(objects) != 1 {
+		return none, fmt.Errorf("%s has %d objects, want 1", name, len(objects))
 	}
-	return nil, fmt.Errorf("%s has no ControllerRegistration", registrationFile)
+	object, ok := objects[0].(T)
+	if !ok {
+		return none, fmt.Errorf("%s has a %T, want a %T", name, objects[0], none)
+	}
+	return object, nil
 }
 
 // decode returns the objects of an example file. It is strict: an unknown field is an error.

@@ -1,14 +1,15 @@
 package examples
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	gardencorev1 "github.com/gardener/gardener/pkg/apis/core/v1"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	operatorv1alpha1 "github.com/gardener/gardener/pkg/apis/operator/v1alpha1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/yaml"
-
-	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 func TestControllerRegistration(t *testing.T) {
@@ -29,22 +30,11 @@ func TestControllerRegistration(t *testing.T) {
 }
 
 func TestControllerDeployment(t *testing.T) {
-	objects, err := decode(registrationFile)
+	deployment, err := only[*gardencorev1.ControllerDeployment](deploymentFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(objects) != 2 {
-		t.Fatalf("%s has %d objects, want 2", registrationFile, len(objects))
-	}
-	deployment, ok := objects[0].(*gardencorev1.ControllerDeployment)
-	if !ok {
-		t.Fatalf("the first object is a %T", objects[0])
-	}
-	for _, image := range []string{"name: registry-cache\n", "name: registry-cleaner\n"} {
-		if values, err := yaml.JSONToYAML(deployment.Helm.Values.Raw); err != nil || !strings.Contains(string(values), image) {
-			t.Errorf("the values do not replace the placeholder of image %q: %s, %v", image, values, err)
-		}
-	}
+	replacesImages(t, deployment.Helm.Values.Raw)
 	registration, err := ControllerRegistration()
 	if err != nil {
 		t.Fatal(err)
@@ -54,42 +44,49 @@ func TestControllerDeployment(t *testing.T) {
 	}
 }
 
-func TestShoot(t *testing.T) {
-	objects, err := decode("shoot.yaml")
+// TestOperatorExtension: what gardener-operator makes of it is what the two files for the garden say.
+func TestOperatorExtension(t *testing.T) {
+	extension, err := only[*operatorv1alpha1.Extension](operatorFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	shoot, ok := objects[0].(*gardencorev1beta1.Shoot)
-	if !ok || len(shoot.Spec.Extensions) != 1 {
-		t.Fatalf("shoot.yaml has no Shoot with one extension, but %T", objects[0])
-	}
-	validConfig(t, shoot.Spec.Extensions[0].ProviderConfig.Raw)
-}
-
-// TestRegistryConfig checks also what registry-config.yaml says about defaults.
-func TestRegistryConfig(t *testing.T) {
-	content, err := Files.ReadFile("registry-config.yaml")
+	registration, err := ControllerRegistration()
 	if err != nil {
 		t.Fatal(err)
 	}
-	written := validConfig(t, content).Caches[0]
-	defaulted := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{{Upstream: written.Upstream}}}
-	v1alpha3.SetDefaults(defaulted)
-	want := defaulted.Caches[0]
-	if *written.RemoteURL != *want.RemoteURL || written.Volume.Size.Cmp(*want.Volume.Size) != 0 || *written.GarbageCollection != *want.GarbageCollection {
-		t.Errorf("registry-config.yaml does not show the defaults: %+v, want %+v", written, want)
+	if !apiequality.Semantic.DeepEqual(extension.Spec.Resources, registration.Spec.Resources) {
+		t.Errorf("resources = %+v, want those of %s: %+v", extension.Spec.Resources, registrationFile, registration.Spec.Resources)
 	}
+	if !apiequality.Semantic.DeepEqual(extension.Annotations, registration.Annotations) {
+		t.Errorf("annotations = %v, want those of %s", extension.Annotations, registrationFile)
+	}
+	replacesImages(t, extension.Spec.Deployment.ExtensionDeployment.Values.Raw)
 }
 
-func validConfig(t *testing.T, raw []byte) *v1alpha3.RegistryConfig {
+// replacesImages: the references in charts/images.yaml are placeholders, so values must name both.
+func replacesImages(t *testing.T, raw []byte) {
 	t.Helper()
-	config, err := v1alpha3.DecodeConfig(raw)
+	values, err := yaml.JSONToYAML(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v1alpha3.SetDefaults(config)
-	if errs := v1alpha3.Validate(config); len(errs) > 0 {
-		t.Fatal(errs.ToAggregate())
+	for _, image := range []string{"name: registry-cache\n", "name: registry-cleaner\n"} {
+		if !strings.Contains(string(values), image) {
+			t.Errorf("the values do not replace the placeholder of image %q: %s", image, values)
+		}
 	}
-	return config
+}
+
+// TestNoFileIsForgotten: a file that no test reads could hold anything.
+func TestNoFileIsForgotten(t *testing.T) {
+	entries, err := Files.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := []string{deploymentFile, registrationFile, operatorFile, ShootsFolder}
+	for _, entry := range entries {
+		if !slices.Contains(known, entry.Name()) && !strings.HasPrefix(entry.Name(), "admission") {
+			t.Errorf("no test reads %s", entry.Name())
+		}
+	}
 }

@@ -1,0 +1,167 @@
+package examples
+
+import (
+	"path"
+	"reflect"
+	"strings"
+	"testing"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+)
+
+// TestShoots decodes every Shoot strictly and validates its config; each file is what its name says, and the Secrets that
+// it refers to are in it and valid.
+func TestShoots(t *testing.T) {
+	entries, err := Files.ReadDir(ShootsFolder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		t.Run(entry.Name(), func(t *testing.T) {
+			shoot, secrets := readShoot(t, entry.Name())
+			config := validConfig(t, shoot.Spec.Extensions[0].ProviderConfig.Raw)
+			used := map[string]bool{}
+			for _, reference := range v1alpha3.References(config) {
+				name := ""
+				for _, resource := range shoot.Spec.Resources {
+					if resource.Name == reference.Name {
+						name = resource.ResourceRef.Name
+					}
+				}
+				secret := secrets[name]
+				if secret == nil {
+					t.Errorf("%s: there is no Secret %q in the file", reference.Path, name)
+					continue
+				}
+				used[name] = true
+				if errs := reference.Validate(secret); len(errs) > 0 {
+					t.Error(errs.ToAggregate())
+				}
+			}
+			if len(used) != len(secrets) {
+				t.Errorf("the file has %d Secrets, the config refers to %d", len(secrets), len(used))
+			}
+			if len(shoot.Spec.Provider.Workers) == 0 {
+				t.Error("a Shoot without workers is refused")
+			}
+		})
+	}
+}
+
+// TestEveryField: each field of the API is shown, and shown at its default where it has one.
+func TestEveryField(t *testing.T) {
+	shoot, _ := readShoot(t, "every-field.yaml")
+	config, err := v1alpha3.DecodeConfig(shoot.Spec.Extensions[0].ProviderConfig.Raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := config.Caches[0]
+	everythingIsSet(t, reflect.ValueOf(cache), "caches[0]")
+
+	defaulted := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{{Upstream: cache.Upstream}}}
+	v1alpha3.SetDefaults(defaulted)
+	want := defaulted.Caches[0]
+	if *cache.RemoteURL != *want.RemoteURL || cache.Volume.Size.Cmp(*want.Volume.Size) != 0 || *cache.GarbageCollection != *want.GarbageCollection {
+		t.Errorf("the defaults are %+v, the example shows %+v", want, cache)
+	}
+	if cache.HTTP.TLS || cache.HighAvailability.Enabled {
+		t.Error("TLS and high availability are off by default, the example shows something else")
+	}
+}
+
+// everythingIsSet demands that no pointer below a struct is nil and no text is empty.
+func everythingIsSet(t *testing.T, value reflect.Value, path string) {
+	t.Helper()
+	switch value.Kind() {
+	case reflect.Pointer:
+		if value.IsNil() {
+			t.Errorf("%s is not shown", path)
+			return
+		}
+		everythingIsSet(t, value.Elem(), path)
+	case reflect.Struct:
+		for i := range value.NumField() {
+			if field := value.Type().Field(i); field.IsExported() && strings.HasPrefix(value.Type().PkgPath(), "github.com/gardener-extensions/") {
+				everythingIsSet(t, value.Field(i), path+"."+field.Name)
+			}
+		}
+	}
+}
+
+// TestExamplesShowWhatTheirNamesSay reads the setting that each file is about.
+func TestExamplesShowWhatTheirNamesSay(t *testing.T) {
+	for name, shows := range map[string]func(v1alpha3.RegistryCache) bool{
+		"minimal": func(c v1alpha3.RegistryCache) bool {
+			return reflect.DeepEqual(c, v1alpha3.RegistryCache{Upstream: c.Upstream})
+		},
+		"credentials": func(c v1alpha3.RegistryCache) bool { return ptr.Deref(c.SecretReferenceName, "") != "" },
+		"private-ca":  func(c v1alpha3.RegistryCache) bool { return ptr.Deref(c.CABundleSecretReferenceName, "") != "" },
+		"outbound-proxy": func(c v1alpha3.RegistryCache) bool {
+			return c.Proxy != nil && c.Proxy.HTTPSProxy != nil && c.Proxy.NoProxy != nil
+		},
+		"tls":               func(c v1alpha3.RegistryCache) bool { return c.HTTP != nil && c.HTTP.TLS },
+		"high-availability": func(c v1alpha3.RegistryCache) bool { return c.HighAvailability != nil && c.HighAvailability.Enabled },
+	} {
+		t.Run(name, func(t *testing.T) {
+			shoot, _ := readShoot(t, name+".yaml")
+			config, err := v1alpha3.DecodeConfig(shoot.Spec.Extensions[0].ProviderConfig.Raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !shows(config.Caches[0]) {
+				t.Errorf("the file does not show it: %+v", config.Caches[0])
+			}
+		})
+	}
+}
+
+// readShoot returns the Shoot of a file and its Secrets by name, as the API server would store them.
+func readShoot(t *testing.T, file string) (*gardencorev1beta1.Shoot, map[string]*corev1.Secret) {
+	t.Helper()
+	objects, err := decode(path.Join(ShootsFolder, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shoot *gardencorev1beta1.Shoot
+	secrets := map[string]*corev1.Secret{}
+	for _, object := range objects {
+		switch object := object.(type) {
+		case *gardencorev1beta1.Shoot:
+			shoot = object
+		case *corev1.Secret:
+			object.Data = map[string][]byte{}
+			for key, value := range object.StringData {
+				object.Data[key] = []byte(value)
+			}
+			secrets[object.Name] = object
+		default:
+			t.Errorf("%s has a %T", file, object)
+		}
+	}
+	if shoot == nil || len(shoot.Spec.Extensions) != 1 {
+		t.Fatalf("%s has no Shoot with one extension", file)
+	}
+	for _, secret := range secrets {
+		if secret.Namespace != shoot.Namespace {
+			t.Errorf("Secret %s is not in the namespace of the Shoot", secret.Name)
+		}
+	}
+	return shoot, secrets
+}
+
+func validConfig(t *testing.T, raw []byte) *v1alpha3.RegistryConfig {
+	t.Helper()
+	config, err := v1alpha3.DecodeConfig(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v1alpha3.SetDefaults(config)
+	if errs := v1alpha3.Validate(config); len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	return config
+}
