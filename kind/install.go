@@ -52,11 +52,11 @@ func (t *Testbed) installGardener(ctx context.Context) error {
 	)
 }
 
-// distributeImages loads each image onto the nodes that run it.
+// distributeImages loads each image onto the nodes that run it. The seed's node runs the caches of shoots of GardenletOf.
 func (t *Testbed) distributeImages(ctx context.Context) error {
 	return atOnce(ctx,
 		func(ctx context.Context) error {
-			return loadImages(ctx, t.seed.Nodes(), t.images.pick(imageExtension, imageOSExtension, imageResourceManager))
+			return loadImages(ctx, t.seed.Nodes(), t.images.pick(imageExtension, imageOSExtension, imageResourceManager, imageCache))
 		},
 		func(ctx context.Context) error {
 			return loadImages(ctx, t.shoot.Nodes(), t.images.pick(imageCache))

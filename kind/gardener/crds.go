@@ -22,8 +22,10 @@ import (
 func InstallCRDs(ctx context.Context, seed client.Client) error {
 	var all []component.Deployer
 	for name, read := range map[string]func() (component.DeployWaiter, error){
-		"extension":  func() (component.DeployWaiter, error) { return crds.NewCRD(seed, true, true) },
-		"resource":   func() (component.DeployWaiter, error) { return crddeployer.New(seed, []string{resourcemanager.CRD}, false) },
+		"extension": func() (component.DeployWaiter, error) { return crds.NewCRD(seed, true, true) },
+		"resource": func() (component.DeployWaiter, error) {
+			return crddeployer.New(seed, []string{resourcemanager.CRD}, false)
+		},
 		"monitoring": func() (component.DeployWaiter, error) { return prometheusoperator.NewCRDs(seed) },
 		"autoscaler": func() (component.DeployWaiter, error) { return vpa.NewCRD(seed, nil) },
 	} {

@@ -3,8 +3,10 @@ package gardener
 import (
 	"context"
 	"fmt"
+	"time"
 
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	"github.com/gardener/gardener/pkg/utils/retry"
 	"github.com/gardener/gardener/pkg/utils/secrets"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,6 +26,8 @@ type ResourceManager struct {
 	// TargetKubeconfig leads to the cluster to which the resources are applied; its server must be reachable from a pod of
 	// the seed. Empty means the seed itself.
 	TargetKubeconfig []byte
+	// Stopped says that it is installed but does not run, as in the control plane of a hibernated shoot.
+	Stopped bool
 }
 
 // SeedResourceManager returns the resource manager for ManagedResources of class seed, which gardenlet uses for whatever
@@ -56,6 +60,24 @@ func (r ResourceManager) Deploy(ctx context.Context, seed client.Client) error {
 // Wait returns when the resource manager has rolled out and is available, or an error after two minutes.
 func (r ResourceManager) Wait(ctx context.Context, seed client.Reader) error {
 	return waitForDeployment(ctx, seed, client.ObjectKey{Namespace: r.Namespace, Name: resourceManagerName})
+}
+
+// WaitStopped returns when none of its pods is left, or an error after two minutes.
+func (r ResourceManager) WaitStopped(ctx context.Context, seed client.Reader) error {
+	err := retry.UntilTimeout(ctx, time.Second, rolloutTimeout, func(ctx context.Context) (bool, error) {
+		pods := &corev1.PodList{}
+		if err := seed.List(ctx, pods, client.InNamespace(r.Namespace), client.MatchingLabels{"app": resourceManagerName}); err != nil {
+			return retry.MinorError(err)
+		}
+		if len(pods.Items) > 0 {
+			return retry.MinorError(fmt.Errorf("pod %s is left", pods.Items[0].Name))
+		}
+		return retry.Ok()
+	})
+	if err != nil {
+		return fmt.Errorf("%s in namespace %s has not stopped after %s: %w", resourceManagerName, r.Namespace, rolloutTimeout, err)
+	}
+	return nil
 }
 
 // Destroy deletes what Deploy created. Objects that are gone already are no error.

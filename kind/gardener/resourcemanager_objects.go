@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -85,7 +86,11 @@ func (r ResourceManager) deployment(config []byte) *appsv1.Deployment {
 		mount(&pod, targetDir, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: targetSecretName}})
 	}
 	checksum := utils.ComputeSHA256Hex(append(append([]byte{}, config...), r.TargetKubeconfig...))
-	return deployment(r.Namespace, resourceManagerName, pod, map[string]string{"checksum/config": checksum})
+	manager := deployment(r.Namespace, resourceManagerName, pod, map[string]string{"checksum/config": checksum})
+	if r.Stopped {
+		manager.Spec.Replicas = ptr.To[int32](0)
+	}
+	return manager
 }
 
 func (r ResourceManager) meta(name string) metav1.ObjectMeta {

@@ -14,15 +14,26 @@ import (
 )
 
 // deployShootAccess creates the Secret with which extensions reach the shoot. In a real seed it holds a token that
-// gardener-resource-manager requests; here it is a kubeconfig of kind.
+// gardener-resource-manager requests; here it is a kubeconfig of kind. While the shoot sleeps it leads nowhere.
 func (o *shootOperation) deployShootAccess(ctx context.Context) error {
+	kubeconfig := o.shootKubeconfig
+	if o.asleep() {
+		var err error
+		if kubeconfig, err = unreachable(kubeconfig); err != nil {
+			return err
+		}
+	}
+	return o.writeShootAccess(ctx, kubeconfig)
+}
+
+func (o *shootOperation) writeShootAccess(ctx context.Context, kubeconfig []byte) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: o.Shoot.ControlPlaneNamespace,
 		Name:      v1beta1constants.SecretNameGardener,
 	}}
 	_, err := controllerutils.GetAndCreateOrMergePatch(ctx, o.SeedClientSet.Client(), secret, func() error {
 		secret.Type = corev1.SecretTypeOpaque
-		secret.Data = map[string][]byte{kubernetes.KubeConfig: o.shootKubeconfig}
+		secret.Data = map[string][]byte{kubernetes.KubeConfig: kubeconfig}
 		return nil
 	})
 	if err != nil {

@@ -6,13 +6,14 @@ import "github.com/gardener/gardener/pkg/utils/flow"
 // reconciler_delete.go: machines, then operating system configs and gardenlet's managed resources, then extensions. The
 // kube-apiserver of the shoot is kind's and stays.
 func deleteGraph(t tasks) *flow.Graph {
-	g := graph{flow.NewGraph("Shoot cluster deletion")}
+	g := newGraph("Shoot cluster deletion")
 	connected := g.connectForDeletion(t)
 
-	worker := g.deploy("Destroying shoot workers", t.destroyWorker, connected)
-	workerGone := g.wait("Waiting until shoot worker nodes have been terminated", t.waitUntilWorkerGone, worker)
-	configs := g.deploy("Deleting operating system config resources", t.destroyOperatingSystemConfig, workerGone)
-	configsGone := g.wait("Waiting until all operating system config resources are deleted", t.waitUntilOperatingSystemConfigDeleted, configs)
+	nodes := g.unless(t.workerless)
+	worker := nodes.deploy("Destroying shoot workers", t.destroyWorker, connected)
+	workerGone := nodes.wait("Waiting until shoot worker nodes have been terminated", t.waitUntilWorkerGone, worker)
+	configs := nodes.deploy("Deleting operating system config resources", t.destroyOperatingSystemConfig, workerGone)
+	configsGone := nodes.wait("Waiting until all operating system config resources are deleted", t.waitUntilOperatingSystemConfigDeleted, configs)
 	resources := g.deploy("Deleting managed resources", t.deleteManagedResources, workerGone)
 	resourcesGone := g.wait("Waiting until managed resources have been deleted",
 		t.waitUntilManagedResourcesDeleted.Timeout(resourcesTimeout), resources)
@@ -33,12 +34,10 @@ func deleteGraph(t tasks) *flow.Graph {
 	return g.Graph
 }
 
-// connectForDeletion adds the beginning of the deletion: everything that the deletion of objects in the shoot needs is brought
-// up first. Nothing is if an earlier deletion came as far as the namespace.
+// connectForDeletion adds the beginning of a deletion and of a migration: everything that the deletion of objects in the shoot
+// needs is brought up first, also for a hibernated shoot. Nothing is if an earlier one came as far as the namespace.
 func (g graph) connectForDeletion(t tasks) flow.TaskIDer {
-	if t.terminating {
-		return flow.NewTaskIDs()
-	}
+	g = g.unless(t.terminating)
 	namespace := g.deploy("Deploying Shoot namespace in Seed", t.deployNamespace)
 	manager := g.deploy("Deploying gardener-resource-manager", t.deployResourceManager, namespace)
 	managerReady := g.wait("Waiting until gardener-resource-manager reports readiness", t.waitUntilResourceManagerReady, manager)

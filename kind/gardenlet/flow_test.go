@@ -72,6 +72,25 @@ func (j *journal) tasks() tasks {
 		waitUntilManagedResourcesDeleted:      j.task("waitUntilManagedResourcesDeleted"),
 		waitUntilShootManagedResourcesDeleted: j.task("waitUntilShootManagedResourcesDeleted"),
 		deleteCluster:                         j.task("deleteCluster"),
+
+		hibernateControlPlane:                      j.task("hibernateControlPlane"),
+		deleteStaleOperatingSystemConfig:           j.task("deleteStaleOperatingSystemConfig"),
+		waitUntilStaleOperatingSystemConfigDeleted: j.task("waitUntilStaleOperatingSystemConfigDeleted"),
+		keepManagedResources:                       j.task("keepManagedResources"),
+		persistShootState:                          j.task("persistShootState"),
+		deleteShootState:                           j.task("deleteShootState"),
+		migrateOperatingSystemConfig:               j.task("migrateOperatingSystemConfig"),
+		waitUntilOperatingSystemConfigMigrated:     j.task("waitUntilOperatingSystemConfigMigrated"),
+		migrateExtensionsBeforeKAPI:                j.task("migrateExtensionsBeforeKAPI"),
+		waitUntilExtensionsBeforeKAPIMigrated:      j.task("waitUntilExtensionsBeforeKAPIMigrated"),
+		migrateExtensionsAfterKAPI:                 j.task("migrateExtensionsAfterKAPI"),
+		waitUntilExtensionsAfterKAPIMigrated:       j.task("waitUntilExtensionsAfterKAPIMigrated"),
+		deleteExtensionObjects:                     j.task("deleteExtensionObjects"),
+		waitUntilExtensionObjectsDeleted:           j.task("waitUntilExtensionObjectsDeleted"),
+		dropManagedResources:                       j.task("dropManagedResources"),
+		forceDeleteManagedResources:                j.task("forceDeleteManagedResources"),
+		waitUntilAllManagedResourcesDeleted:        j.task("waitUntilAllManagedResourcesDeleted"),
+		deleteKubernetesResources:                  j.task("deleteKubernetesResources"),
 	}
 }
 
@@ -105,8 +124,11 @@ func ordered(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks)
 	})
 }
 
-// unchanged leaves the tasks as they are.
-func unchanged(*tasks) {}
+// unchanged leaves the tasks as they are; the others are for a shoot, or a namespace, of another kind.
+func unchanged(*tasks)        {}
+func asleep(steps *tasks)     { steps.hibernated = true }
+func workerless(steps *tasks) { steps.workerless = true }
+func ending(steps *tasks)     { steps.terminating = true }
 
 // ended returns the tasks that the flow runs.
 func ended(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks)) []string {
@@ -128,10 +150,11 @@ func TestReconcileOrder(t *testing.T) {
 		`waitUntilOperatingSystemConfigReady deployWorker waitUntilWorkerReady`,
 		`deployShootAccess deleteStaleExtensions waitUntilStaleExtensionsDeleted`,
 		`deployWorker deployExtensionsAfterWorker waitUntilExtensionsAfterWorkerReady`,
+		`deployOperatingSystemConfig deleteStaleOperatingSystemConfig waitUntilStaleOperatingSystemConfigDeleted`,
 		`deployExtensionsBeforeKAPI waitUntilExtensionsBeforeKAPIReady deployResourceManager`,
 	)
 	for _, name := range ended(t, reconcileGraph, unchanged) {
-		if strings.HasPrefix(name, "destroy") {
+		if strings.HasPrefix(name, "destroy") || name == "hibernateControlPlane" {
 			t.Errorf("%s is no part of a reconciliation", name)
 		}
 	}
@@ -180,9 +203,8 @@ func TestDeleteOrder(t *testing.T) {
 		`waitUntilExtensionsAfterKAPIDeleted destroyReferencedResources deleteNamespace`,
 	)
 
-	terminating := func(steps *tasks) { steps.terminating = true }
-	ordered(t, deleteGraph, terminating, "destroyWorker waitUntilWorkerGone destroyOperatingSystemConfig", end)
-	for _, name := range ended(t, deleteGraph, terminating) {
+	ordered(t, deleteGraph, ending, "destroyWorker waitUntilWorkerGone destroyOperatingSystemConfig", end)
+	for _, name := range ended(t, deleteGraph, ending) {
 		if strings.HasPrefix(name, "deploy") {
 			t.Errorf("%s cannot work in a terminating namespace", name)
 		}

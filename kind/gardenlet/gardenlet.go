@@ -25,6 +25,8 @@ const firstPause = 2 * time.Second
 // Gardenlet drives a shoot. It has no state of its own: what a flow must know of the one before is in the seed, as the
 // Cluster resource. A value may be copied, for example to change Attempts. Only one flow of a shoot may run at a time.
 type Gardenlet struct {
+	// Name is the name of the shoot that it drives; the flows refuse another one.
+	Name string
 	// Seed is the seed cluster, Shoot the cluster that serves as shoot.
 	Seed, Shoot kubernetes.Interface
 	// ShootKubeconfig leads to the shoot from pods of the seed and from the shoot's nodes; credentials are inline.
@@ -35,7 +37,7 @@ type Gardenlet struct {
 	ResourceManagerImage string
 	// NodeAgentBinary is the gardener-node-agent for the machines.
 	NodeAgentBinary []byte
-	// Machines are the machines of the shoot's only worker pool.
+	// Machines are the machines of the shoot's only worker pool. Without any the pool is empty.
 	Machines []Machine
 	// Attempts is how often a flow is run if it fails; 0 means DefaultAttempts.
 	Attempts int
@@ -46,39 +48,12 @@ type Gardenlet struct {
 	pause time.Duration
 }
 
-// Reconcile creates or updates the shoot and returns when its extensions are ready and every node has applied its
-// operating system config. Machines that Delete stopped are started again, as fresh ones.
-//
-// A failed flow is run again like gardenlet does, with a growing pause, Attempts times at most, unless an error has a code
-// that gardenlet does not retry (such as ERR_CONFIGURATION_PROBLEM) or the context ends. The error names each failed task
-// of the last run and its cause. The shoot passed in is not changed.
-func (g *Gardenlet) Reconcile(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-	return g.run(ctx, shoot, reconcileGraph)
-}
-
-// Delete deletes the shoot and returns when its namespace is gone: machines first, then operating system configs,
-// gardenlet's ManagedResources, extensions, and everything else. It fails if a ManagedResource for the shoot is left
-// then. The disks of the machines are left as they are until the next Reconcile. Deleting a shoot that does not exist
-// succeeds. Retries and errors are those of Reconcile.
-func (g *Gardenlet) Delete(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-	return g.run(ctx, deleted(shoot), deleteGraph)
-}
-
-// deleted returns the shoot as the garden shows it after a user has deleted it.
-func deleted(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
-	shoot = shoot.DeepCopy()
-	if shoot.DeletionTimestamp == nil {
-		shoot.DeletionTimestamp = now()
-	}
-	return shoot
-}
-
-// run runs the flow that newGraph returns until it succeeds.
-func (g *Gardenlet) run(ctx context.Context, shoot *gardencorev1beta1.Shoot, newGraph func(tasks) *flow.Graph) error {
+// run runs the flow of the process until it succeeds.
+func (g *Gardenlet) run(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) error {
 	backoff := wait.Backoff{Duration: cmp.Or(g.pause, firstPause), Factor: 2, Steps: cmp.Or(g.Attempts, DefaultAttempts)}
 	var flowErr error
 	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
-		flowErr = g.runOnce(ctx, shoot, newGraph)
+		flowErr = g.runOnce(ctx, shoot, p)
 		return flowErr == nil || willNotRetry(flowErr), nil
 	})
 	if flowErr != nil {
@@ -89,15 +64,15 @@ func (g *Gardenlet) run(ctx context.Context, shoot *gardencorev1beta1.Shoot, new
 
 // runOnce is one run of a flow with gardenlet's book-keeping around it: the Cluster resource shows the operation before,
 // while and after the flow runs.
-func (g *Gardenlet) runOnce(ctx context.Context, shoot *gardencorev1beta1.Shoot, newGraph func(tasks) *flow.Graph) error {
-	o, err := g.prepare(ctx, shoot)
+func (g *Gardenlet) runOnce(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) error {
+	o, err := g.prepare(ctx, shoot, p)
 	if err != nil {
 		return fmt.Errorf("prepare the operation on shoot %s: %w", client.ObjectKeyFromObject(shoot), err)
 	}
 	if err := o.start(ctx); err != nil {
 		return err
 	}
-	flowErr := newGraph(o.tasks()).Compile().Run(ctx, flow.Opts{Log: o.Logger})
+	flowErr := p.newGraph(o.tasks()).Compile().Run(ctx, flow.Opts{Log: o.Logger})
 	if ctx.Err() != nil {
 		return errors.Join(flowErr, context.Cause(ctx))
 	}

@@ -34,6 +34,9 @@ contexts: [{name: shoot, context: {cluster: shoot, user: admin}}]
 current-context: shoot
 `
 
+// namespace is that of the shoot that testGardenlet drives.
+var namespace = Namespace(FirstShoot)
+
 // testGardenlet returns a Gardenlet on in-memory clusters, whose garden has an extension of type sample registered.
 func testGardenlet(shootObjects ...client.Object) *Gardenlet {
 	registration := &gardencorev1beta1.ControllerRegistration{
@@ -50,7 +53,9 @@ func testGardenlet(shootObjects ...client.Object) *Gardenlet {
 		return []string{pod.Spec.NodeName}
 	}
 	return &Gardenlet{
-		Seed: clientSet(fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).Build()).Build(),
+		Name: FirstShoot,
+		Seed: clientSet(fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).
+			WithStatusSubresource(&extensionsv1alpha1.Extension{}).Build()).Build(),
 		Shoot: clientSet(fake.NewClientBuilder().WithScheme(kubernetes.ShootScheme).WithObjects(shootObjects...).
 			WithIndex(&corev1.Pod{}, "spec.nodeName", podsByNode).Build()).Build(),
 		ShootKubeconfig: []byte(kubeconfig),
@@ -61,7 +66,12 @@ func testGardenlet(shootObjects ...client.Object) *Gardenlet {
 
 func prepared(t *testing.T, g *Gardenlet, shoot *gardencorev1beta1.Shoot) *shootOperation {
 	t.Helper()
-	o, err := g.prepare(t.Context(), shoot)
+	return preparedFor(t, g, shoot, process{})
+}
+
+func preparedFor(t *testing.T, g *Gardenlet, shoot *gardencorev1beta1.Shoot, p process) *shootOperation {
+	t.Helper()
+	o, err := g.prepare(t.Context(), shoot, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,15 +94,15 @@ func TestNamespaceLabelFollowsTheExtension(t *testing.T) {
 		if err := prepared(t, g, step.shoot).tasks().deployNamespace(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		namespace := &corev1.Namespace{}
-		if err := g.Seed.Client().Get(t.Context(), client.ObjectKey{Name: Namespace}, namespace); err != nil {
+		got := &corev1.Namespace{}
+		if err := g.Seed.Client().Get(t.Context(), client.ObjectKey{Name: namespace}, got); err != nil {
 			t.Fatal(err)
 		}
-		if got := namespace.Labels["extensions.gardener.cloud/sample"]; got != step.want {
-			t.Errorf("with %d extensions the label is %q, want %q", len(step.shoot.Spec.Extensions), got, step.want)
+		if label := got.Labels["extensions.gardener.cloud/sample"]; label != step.want {
+			t.Errorf("with %d extensions the label is %q, want %q", len(step.shoot.Spec.Extensions), label, step.want)
 		}
-		if got := namespace.Labels["gardener.cloud/role"]; got != "shoot" {
-			t.Errorf("the role is %q: the extension library would not take it for a shoot", got)
+		if role := got.Labels["gardener.cloud/role"]; role != "shoot" {
+			t.Errorf("the role is %q: the extension library would not take it for a shoot", role)
 		}
 	}
 }
@@ -101,7 +111,7 @@ func TestClusterShowsTheOperation(t *testing.T) {
 	g := testGardenlet()
 	last := func() (*gardencorev1beta1.Shoot, *gardencorev1beta1.LastOperation) {
 		t.Helper()
-		cluster, err := extensions.GetCluster(t.Context(), g.Seed.Client(), Namespace)
+		cluster, err := extensions.GetCluster(t.Context(), g.Seed.Client(), namespace)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +155,7 @@ func TestOperatingSystemConfigs(t *testing.T) {
 		t.Fatal(err)
 	}
 	configs := &extensionsv1alpha1.OperatingSystemConfigList{}
-	if err := g.Seed.Client().List(t.Context(), configs, client.InNamespace(Namespace)); err != nil {
+	if err := g.Seed.Client().List(t.Context(), configs, client.InNamespace(namespace)); err != nil {
 		t.Fatal(err)
 	}
 	if len(configs.Items) != 2 {
@@ -164,10 +174,10 @@ func TestOperatingSystemConfigs(t *testing.T) {
 func TestLeftManagedResourceFailsTheDeletion(t *testing.T) {
 	g := testGardenlet()
 	mine := &resourcesv1alpha1.ManagedResource{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "left-behind"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "left-behind"},
 	}
 	seedClass := &resourcesv1alpha1.ManagedResource{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "of-the-seed"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "of-the-seed"},
 		Spec:       resourcesv1alpha1.ManagedResourceSpec{Class: ptr.To("seed")},
 	}
 	for _, resource := range []client.Object{mine, seedClass} {
@@ -204,7 +214,7 @@ func TestRunRetries(t *testing.T) {
 			g := testGardenlet()
 			g.Attempts = 2
 			runs := 0
-			err := g.run(t.Context(), Shoot(), func(tasks) *flow.Graph {
+			err := g.run(t.Context(), Shoot(), process{newGraph: func(tasks) *flow.Graph {
 				graph := flow.NewGraph("test")
 				graph.Add(flow.Task{Name: "task", Fn: func(context.Context) error {
 					runs++
@@ -214,7 +224,7 @@ func TestRunRetries(t *testing.T) {
 					return nil
 				}})
 				return graph
-			})
+			}})
 			if runs != test.attempts {
 				t.Errorf("ran %d times, want %d", runs, test.attempts)
 			}
@@ -230,11 +240,11 @@ func TestRunRetries(t *testing.T) {
 
 func TestRunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	err := testGardenlet().run(ctx, Shoot(), func(tasks) *flow.Graph {
+	err := testGardenlet().run(ctx, Shoot(), process{newGraph: func(tasks) *flow.Graph {
 		graph := flow.NewGraph("test")
 		graph.Add(flow.Task{Name: "task", Fn: func(context.Context) error { cancel(); return errors.New("one") }})
 		return graph
-	})
+	}})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v does not tell that the context was canceled", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/gardener/gardener/pkg/component/extensions/extension"
+	"github.com/gardener/gardener/pkg/gardenlet/controller/shoot/shoot"
 	"github.com/gardener/gardener/pkg/gardenlet/operation/botanist"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 )
@@ -16,4 +17,5 @@ func init() {
 	extension.DefaultInterval = pollInterval
 	botanist.IntervalWaitOperatingSystemConfigUpdated = pollInterval
 	managedresources.IntervalWait = pollInterval
+	shoot.DefaultInterval = pollInterval
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-	"github.com/gardener/gardener/pkg/extensions"
 	"github.com/gardener/gardener/pkg/gardenlet/operation"
 	"github.com/gardener/gardener/pkg/gardenlet/operation/botanist"
 	seedpkg "github.com/gardener/gardener/pkg/gardenlet/operation/seed"
@@ -24,6 +22,7 @@ type shootOperation struct {
 	*botanist.Botanist
 	workers         workers
 	resourceManager gardener.ResourceManager
+	// shootKubeconfig leads to the shoot while its API server runs.
 	shootKubeconfig []byte
 	// namespaceTerminating says that the shoot's namespace is being deleted.
 	namespaceTerminating bool
@@ -31,8 +30,11 @@ type shootOperation struct {
 
 // prepare is gardenlet's prepareOperation: it completes the shoot and builds the Botanist with the components that the
 // flows use.
-func (g *Gardenlet) prepare(ctx context.Context, shoot *gardencorev1beta1.Shoot) (*shootOperation, error) {
-	shoot, err := g.complete(ctx, shoot)
+func (g *Gardenlet) prepare(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) (*shootOperation, error) {
+	if shoot.Name != g.Name {
+		return nil, fmt.Errorf("this gardenlet drives the shoot %s only", g.Name)
+	}
+	shoot, err := g.complete(ctx, shoot, p)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +46,7 @@ func (g *Gardenlet) prepare(ctx context.Context, shoot *gardencorev1beta1.Shoot)
 		WithShootObject(shoot).
 		WithCloudProfileObject(cloudProfile()).
 		WithSeedObject(seed.GetInfo()).
-		WithProjectName("local").
+		WithProjectName(project).
 		WithInternalDomain(&gardenerutils.Domain{Domain: "internal.test"}).
 		WithoutShootCredentials().
 		Build(ctx, g.Garden)
@@ -66,80 +68,14 @@ func (g *Gardenlet) prepare(ctx context.Context, shoot *gardencorev1beta1.Shoot)
 	if err != nil {
 		return nil, fmt.Errorf("set up the component for extensions: %w", err)
 	}
+	o.resourceManager.Stopped = o.asleep()
 	o.useOperatingSystemConfigs()
 	o.workers = g.workers(o)
 	namespace := &corev1.Namespace{}
-	if err := g.Seed.Client().Get(ctx, client.ObjectKey{Name: Namespace}, namespace); client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("read namespace %s: %w", Namespace, err)
+	key := client.ObjectKey{Name: shootInfo.ControlPlaneNamespace}
+	if err := g.Seed.Client().Get(ctx, key, namespace); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read namespace %s: %w", key.Name, err)
 	}
 	o.namespaceTerminating = namespace.DeletionTimestamp != nil
 	return o, nil
-}
-
-// complete returns a copy of the shoot with what a gardener-apiserver and earlier operations would have filled in. The
-// status comes from the Cluster resource of the last operation.
-func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot) (*gardencorev1beta1.Shoot, error) {
-	shoot = shoot.DeepCopy()
-	cluster, err := extensions.GetCluster(ctx, g.Seed.Client(), Namespace)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("read cluster %s of the last operation: %w", Namespace, err)
-	}
-	if err == nil && cluster.Shoot != nil {
-		shoot.Status = cluster.Shoot.Status
-		shoot.CreationTimestamp = cluster.Shoot.CreationTimestamp
-	} else {
-		shoot.CreationTimestamp = *now()
-	}
-	if shoot.Spec.Kubernetes.Version == "" {
-		shoot.Spec.Kubernetes.Version = g.Shoot.Version()
-	}
-	shoot.Status.TechnicalID = Namespace
-	shoot.Status.UID = shoot.UID
-	shoot.Status.SeedName = shoot.Spec.SeedName
-	shoot.Status.Gardener = gardencorev1beta1.Gardener{Name: "gardenlet", Version: gardener.Version}
-	shoot.Status.ObservedGeneration = shoot.Generation
-	return shoot, nil
-}
-
-// start records in the Cluster resource that the operation begins.
-func (o *shootOperation) start(ctx context.Context) error {
-	shoot := o.Shoot.GetInfo()
-	return o.sync(ctx, gardencorev1beta1.LastOperation{
-		Type:        v1beta1helper.ComputeOperationType(shoot.ObjectMeta, shoot.Status.LastOperation),
-		State:       gardencorev1beta1.LastOperationStateProcessing,
-		Description: "Operation on the Shoot cluster in progress.",
-	})
-}
-
-// finish records how the operation ended. A deleted shoot has no Cluster resource any more.
-func (o *shootOperation) finish(ctx context.Context, flowErr error) error {
-	operationType := o.Shoot.GetInfo().Status.LastOperation.Type
-	if flowErr != nil {
-		return o.sync(ctx, gardencorev1beta1.LastOperation{
-			Type: operationType, State: gardencorev1beta1.LastOperationStateError, Progress: 50, Description: flowErr.Error(),
-		})
-	}
-	if operationType == gardencorev1beta1.LastOperationTypeDelete {
-		return nil
-	}
-	return o.sync(ctx, gardencorev1beta1.LastOperation{
-		Type:        operationType,
-		State:       gardencorev1beta1.LastOperationStateSucceeded,
-		Progress:    100,
-		Description: "Shoot cluster has been successfully reconciled.",
-	})
-}
-
-// sync writes the Cluster resource with the given last operation of the shoot, as gardenlet does.
-func (o *shootOperation) sync(ctx context.Context, lastOperation gardencorev1beta1.LastOperation) error {
-	lastOperation.LastUpdateTime = *now()
-	shoot := o.Shoot.GetInfo().DeepCopy()
-	shoot.Status.LastOperation = &lastOperation
-	o.Shoot.SetInfo(shoot)
-	namespace := o.Shoot.ControlPlaneNamespace
-	err := extensions.SyncClusterResourceToSeed(ctx, o.SeedClientSet.Client(), namespace, shoot, o.Shoot.CloudProfile, o.Seed.GetInfo())
-	if err != nil {
-		return fmt.Errorf("sync cluster %s to the seed: %w", namespace, err)
-	}
-	return nil
 }

@@ -2,30 +2,65 @@ package gardenlet
 
 import "github.com/gardener/gardener/pkg/utils/flow"
 
-// reconcileGraph returns gardenlet's flow for creating and updating a shoot. Names and dependencies are those of gardenlet's
-// reconciler_reconcile.go. In particular, stale extensions are deleted while the operating system configs roll out.
+// reconcileGraph returns gardenlet's flow for creating and updating a shoot, which is the one for restoring it too. Names,
+// dependencies and conditions are those of gardenlet's reconciler_reconcile.go. In particular, stale extensions are deleted
+// while the operating system configs roll out, and extensions are reconciled while the nodes of a shoot that is hibernated
+// still run.
 func reconcileGraph(t tasks) *flow.Graph {
-	g := graph{flow.NewGraph("Shoot cluster reconciliation")}
+	g := newGraph("Shoot cluster reconciliation")
 	connected := g.connect(t)
 
-	extensions := g.deploy("Deploying extension resources after kube-apiserver", t.deployExtensions, connected)
-	extensionsReady := g.wait("Waiting until extension resources handled after kube-apiserver are ready",
-		t.waitUntilExtensionsReady, extensions)
+	extensionsReady := g.reconcileExtensions(t, connected)
+	configsReady := g.reconcileOperatingSystemConfigs(t, extensionsReady)
+	workerReady := g.reconcileWorkers(t, configsReady)
 
-	configs := g.deploy("Deploying operating system specific configuration for shoot workers",
-		t.deployOperatingSystemConfig, extensionsReady)
-	configsReady := g.wait("Waiting until operating system configurations for worker nodes have been reconciled",
+	stale := g.deploy("Deleting stale extension resources", t.deleteStaleExtensions, connected)
+	g.unless(t.hibernated).wait("Waiting until stale extension resources are deleted", t.waitUntilStaleExtensionsDeleted, stale)
+
+	asleep := g.unless(!t.hibernated)
+	hibernated := asleep.wait("Hibernating control plane", t.hibernateControlPlane.RetryUntilTimeout(deployInterval, hibernationTimeout),
+		connected, workerReady, extensionsReady)
+	late := asleep.deploy("Hibernating extension resources after kube-apiserver hibernation", t.deployExtensionsBeforeKAPI, hibernated)
+	asleep.wait("Waiting until extension resources hibernated after kube-apiserver hibernation are ready",
+		t.waitUntilExtensionsBeforeKAPIReady, late)
+	return g.Graph
+}
+
+// reconcileExtensions adds the extensions behind the kube-apiserver, and returns the task after which they are ready.
+func (g graph) reconcileExtensions(t tasks, connected flow.TaskIDer) flow.TaskID {
+	deploy, wait := "Deploying extension resources after kube-apiserver", "Waiting until extension resources handled after kube-apiserver are ready"
+	if t.hibernated {
+		deploy = "Hibernating extension resources before kube-apiserver hibernation"
+		wait = "Waiting until extension resources hibernated before kube-apiserver hibernation are ready"
+	}
+	extensions := g.deploy(deploy, t.deployExtensions, connected)
+	return g.wait(wait, t.waitUntilExtensionsReady, extensions)
+}
+
+// reconcileOperatingSystemConfigs adds the configs of the worker pools, and returns the task after which they are ready.
+func (g graph) reconcileOperatingSystemConfigs(t tasks, extensionsReady flow.TaskIDer) flow.TaskID {
+	g = g.unless(t.workerless)
+	configs := g.deploy("Deploying operating system specific configuration for shoot workers", t.deployOperatingSystemConfig, extensionsReady)
+	ready := g.wait("Waiting until operating system configurations for worker nodes have been reconciled",
 		t.waitUntilOperatingSystemConfigReady, configs)
-	nodeAgent := g.deploy("Deploying managed resources for the gardener-node-agent", t.deployNodeAgentResources, configsReady)
+	stale := g.deploy("Delete stale operating system config resources", t.deleteStaleOperatingSystemConfig, configs)
+	g.unless(t.hibernated).wait("Waiting until stale operating system config resources are deleted",
+		t.waitUntilStaleOperatingSystemConfigDeleted, stale)
+	return ready
+}
+
+// reconcileWorkers adds the machines and what comes after them, and returns the task after which their nodes are ready, or
+// gone if the shoot is hibernated.
+func (g graph) reconcileWorkers(t tasks, configsReady flow.TaskIDer) flow.TaskID {
+	g = g.unless(t.workerless)
+	awake := g.unless(t.hibernated)
+	nodeAgent := awake.deploy("Deploying managed resources for the gardener-node-agent", t.deployNodeAgentResources, configsReady)
 	worker := g.wait("Configuring shoot worker pools", t.deployWorker, configsReady)
 	workerReady := g.wait("Waiting until shoot worker nodes have been reconciled", t.waitUntilWorkerReady, worker, nodeAgent)
-	g.wait("Waiting until all shoot worker nodes have updated the operating system config",
+	awake.wait("Waiting until all shoot worker nodes have updated the operating system config",
 		t.waitUntilOperatingSystemConfigApplied, workerReady)
 
 	afterWorker := g.deploy("Deploying extension resources after workers", t.deployExtensionsAfterWorker, worker, nodeAgent)
 	g.wait("Waiting until extension resources handled after workers are ready", t.waitUntilExtensionsAfterWorkerReady, afterWorker)
-
-	stale := g.deploy("Deleting stale extension resources", t.deleteStaleExtensions, connected)
-	g.wait("Waiting until stale extension resources are deleted", t.waitUntilStaleExtensionsDeleted, stale)
-	return g.Graph
+	return workerReady
 }

@@ -5,9 +5,12 @@ import (
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	gardenerutils "github.com/gardener/gardener/pkg/utils/gardener"
+	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
@@ -15,31 +18,55 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/osextension"
 )
 
-// Names of the testbed's shoot.
+// Names of the testbed's shoots.
 const (
-	// ProjectNamespace is the namespace of the garden in which the shoot and what it refers to live.
-	ProjectNamespace = "garden-local"
-	// ShootName is the name of the shoot.
-	ShootName = "local"
-	// Namespace is the shoot's control plane namespace in the seed, its technical ID.
-	Namespace = "shoot--local--local"
-	// WorkerPool is the name of the shoot's only worker pool.
+	// ProjectNamespace is the namespace of the garden in which shoots and what they refer to live.
+	ProjectNamespace = "garden-" + project
+	// FirstShoot is the name of the shoot that every testbed has.
+	FirstShoot = "local"
+	// WorkerPool is the name of a shoot's only worker pool.
 	WorkerPool = "local"
+
+	project = "local"
 
 	cloudProfileName = "kind"
 	provider         = "kind"
 	region           = "local"
 )
 
-// Shoot returns the testbed's shoot with the given extensions. Its Kubernetes version is empty, which means the version of
-// the cluster that serves as shoot.
+// The networks that kind gives its clusters.
+const (
+	podNetwork     = "10.244.0.0/16"
+	serviceNetwork = "10.96.0.0/16"
+)
+
+// Namespace returns the control plane namespace in the seed of the shoot with that name, its technical ID.
+func Namespace(name string) string {
+	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	return gardenerutils.ComputeTechnicalID(project, shoot)
+}
+
+// Shoot returns the testbed's first shoot with the given extensions, see Named.
 func Shoot(extensions ...gardencorev1beta1.Extension) *gardencorev1beta1.Shoot {
+	return Named(FirstShoot, extensions...)
+}
+
+// Workerless returns the shoot without its worker pool. Gardener allows no shoot to become workerless: it has to be created so.
+func Workerless(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
+	shoot = shoot.DeepCopy()
+	shoot.Spec.Provider.Workers, shoot.Spec.Provider.WorkersSettings = nil, nil
+	return shoot
+}
+
+// Named returns a shoot of that name with the given extensions. Its Kubernetes version is empty, which means the version of
+// the cluster that serves as shoot.
+func Named(name string, extensions ...gardencorev1beta1.Extension) *gardencorev1beta1.Shoot {
 	return &gardencorev1beta1.Shoot{
 		TypeMeta: metav1.TypeMeta{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Shoot"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:  ProjectNamespace,
-			Name:       ShootName,
-			UID:        "5e0f2ab1-0000-4000-8000-000000000001",
+			Name:       name,
+			UID:        types.UID(uuid.NewSHA1(uuid.NameSpaceDNS, []byte(Namespace(name))).String()),
 			Generation: 1,
 			// gardenlet rolls operating system configs out over five minutes so as not to overload a real shoot.
 			Annotations: map[string]string{v1beta1constants.AnnotationShootCloudConfigExecutionMaxDelaySeconds: "0"},
@@ -48,10 +75,12 @@ func Shoot(extensions ...gardencorev1beta1.Extension) *gardencorev1beta1.Shoot {
 			CloudProfile: &gardencorev1beta1.CloudProfileReference{Kind: "CloudProfile", Name: cloudProfileName},
 			Region:       region,
 			SeedName:     ptr.To(gardener.SeedName),
-			Purpose:      ptr.To(gardencorev1beta1.ShootPurposeTesting),
+			Purpose:      ptr.To(gardencorev1beta1.ShootPurposeEvaluation),
 			Extensions:   extensions,
 			Networking: &gardencorev1beta1.Networking{
 				Type:       ptr.To("kind"),
+				Pods:       ptr.To(podNetwork),
+				Services:   ptr.To(serviceNetwork),
 				IPFamilies: []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv4},
 			},
 			Provider: gardencorev1beta1.Provider{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/gardener/gardener/pkg/gardenlet/controller/shoot/shoot"
 	"github.com/gardener/gardener/pkg/utils/flow"
 )
 
@@ -18,6 +19,8 @@ const (
 	leftoverTimeout = 30 * time.Second
 	// resourcesTimeout bounds the deletion of gardenlet's ManagedResources, and of the namespace.
 	resourcesTimeout = 5 * time.Minute
+	// hibernationTimeout bounds how long gardener-resource-manager may take to stop.
+	hibernationTimeout = 2 * time.Minute
 )
 
 // tasks are the steps of which the flows consist. Each is the function that gardenlet calls, or the emulation of it.
@@ -41,18 +44,30 @@ type tasks struct {
 	waitUntilShootManagedResourcesDeleted                                  flow.TaskFn
 	deleteCluster                                                          flow.TaskFn
 
+	// Hibernation.
+	hibernateControlPlane                                                        flow.TaskFn
+	deleteStaleOperatingSystemConfig, waitUntilStaleOperatingSystemConfigDeleted flow.TaskFn
+	// Migration and restoration.
+	keepManagedResources, persistShootState, deleteShootState            flow.TaskFn
+	migrateOperatingSystemConfig, waitUntilOperatingSystemConfigMigrated flow.TaskFn
+	migrateExtensionsBeforeKAPI, waitUntilExtensionsBeforeKAPIMigrated   flow.TaskFn
+	migrateExtensionsAfterKAPI, waitUntilExtensionsAfterKAPIMigrated     flow.TaskFn
+	// Force-deletion.
+	deleteExtensionObjects, waitUntilExtensionObjectsDeleted       flow.TaskFn
+	dropManagedResources, forceDeleteManagedResources              flow.TaskFn
+	waitUntilAllManagedResourcesDeleted, deleteKubernetesResources flow.TaskFn
+
+	// hibernated says that the shoot is to sleep, workerless that it has no worker pools.
+	hibernated, workerless bool
 	// terminating says that the namespace is being deleted already: nothing can be created in it any more.
 	terminating bool
 }
 
 // tasks returns the steps for this operation.
 func (o *shootOperation) tasks() tasks {
-	var (
-		seed       = o.SeedClientSet.Client()
-		extensions = o.Shoot.Components.Extensions.Extension
-		configs    = o.Shoot.Components.Extensions.OperatingSystemConfig
-	)
-	return tasks{
+	t := tasks{
+		hibernated:  o.Shoot.HibernationEnabled,
+		workerless:  o.Shoot.IsWorkerless,
 		terminating: o.namespaceTerminating,
 
 		deployNamespace:            o.DeployControlPlaneNamespace,
@@ -61,43 +76,84 @@ func (o *shootOperation) tasks() tasks {
 		deployReferencedResources:  o.DeployReferencedResources,
 		destroyReferencedResources: o.DestroyReferencedResources,
 		deployShootAccess:          o.deployShootAccess,
+		hibernateControlPlane:      o.hibernateControlPlane,
 		deleteCluster:              o.deleteCluster,
+		persistShootState:          o.persistShootState,
+		deleteShootState:           o.deleteShootState,
 
-		deployResourceManager:         func(ctx context.Context) error { return o.resourceManager.Deploy(ctx, seed) },
-		waitUntilResourceManagerReady: func(ctx context.Context) error { return o.resourceManager.Wait(ctx, seed) },
-		destroyResourceManager:        func(ctx context.Context) error { return o.resourceManager.Destroy(ctx, seed) },
-
-		deployExtensionsBeforeKAPI:           o.DeployExtensionsBeforeKubeAPIServer,
-		waitUntilExtensionsBeforeKAPIReady:   extensions.WaitBeforeKubeAPIServer,
-		deployExtensions:                     o.DeployExtensionsAfterKubeAPIServer,
-		waitUntilExtensionsReady:             extensions.WaitAfterKubeAPIServer,
-		deployExtensionsAfterWorker:          o.DeployExtensionsAfterWorker,
-		waitUntilExtensionsAfterWorkerReady:  extensions.WaitAfterWorker,
-		deleteStaleExtensions:                extensions.DeleteStaleResources,
-		waitUntilStaleExtensionsDeleted:      extensions.WaitCleanupStaleResources,
-		destroyExtensionsBeforeKAPI:          extensions.DestroyBeforeKubeAPIServer,
-		waitUntilExtensionsBeforeKAPIDeleted: extensions.WaitCleanupBeforeKubeAPIServer,
-		destroyExtensionsAfterKAPI:           extensions.DestroyAfterKubeAPIServer,
-		waitUntilExtensionsAfterKAPIDeleted:  extensions.WaitCleanupAfterKubeAPIServer,
-
-		deployOperatingSystemConfig:           o.DeployOperatingSystemConfig,
-		waitUntilOperatingSystemConfigReady:   configs.Wait,
-		destroyOperatingSystemConfig:          configs.Destroy,
-		waitUntilOperatingSystemConfigDeleted: configs.WaitCleanup,
-		deployNodeAgentResources:              o.DeployManagedResourceForGardenerNodeAgent,
-		waitUntilOperatingSystemConfigApplied: func(ctx context.Context) error {
-			return o.WaitUntilOperatingSystemConfigUpdatedForAllWorkerPools(ctx, false)
-		},
-
-		deployWorker:         o.workers.deploy,
-		waitUntilWorkerReady: o.workers.wait,
-		destroyWorker:        o.workers.destroy,
-		waitUntilWorkerGone:  o.workers.waitCleanup,
-
+		keepManagedResources:                  o.KeepObjectsForManagedResources,
 		deleteManagedResources:                o.DeleteManagedResources,
 		waitUntilManagedResourcesDeleted:      o.WaitUntilManagedResourcesDeleted,
 		waitUntilShootManagedResourcesDeleted: o.WaitUntilShootManagedResourcesDeleted,
 	}
+	o.addResourceManager(&t)
+	o.addExtensions(&t)
+	o.addNodes(&t)
+	o.addCleaner(&t)
+	return t
+}
+
+func (o *shootOperation) addResourceManager(t *tasks) {
+	seed := o.SeedClientSet.Client()
+	t.deployResourceManager = func(ctx context.Context) error { return o.resourceManager.Deploy(ctx, seed) }
+	t.waitUntilResourceManagerReady = func(ctx context.Context) error { return o.resourceManager.Wait(ctx, seed) }
+	t.destroyResourceManager = func(ctx context.Context) error { return o.resourceManager.Destroy(ctx, seed) }
+}
+
+// addExtensions adds what concerns the Extensions. In the restoration of a shoot the first three take their state from the
+// ShootState.
+func (o *shootOperation) addExtensions(t *tasks) {
+	extensions := o.Shoot.Components.Extensions.Extension
+	t.deployExtensionsBeforeKAPI = o.DeployExtensionsBeforeKubeAPIServer
+	t.deployExtensions = o.DeployExtensionsAfterKubeAPIServer
+	t.deployExtensionsAfterWorker = o.DeployExtensionsAfterWorker
+	t.waitUntilExtensionsBeforeKAPIReady = extensions.WaitBeforeKubeAPIServer
+	t.waitUntilExtensionsReady = extensions.WaitAfterKubeAPIServer
+	t.waitUntilExtensionsAfterWorkerReady = extensions.WaitAfterWorker
+	t.deleteStaleExtensions = extensions.DeleteStaleResources
+	t.waitUntilStaleExtensionsDeleted = extensions.WaitCleanupStaleResources
+	t.destroyExtensionsBeforeKAPI = extensions.DestroyBeforeKubeAPIServer
+	t.waitUntilExtensionsBeforeKAPIDeleted = extensions.WaitCleanupBeforeKubeAPIServer
+	t.destroyExtensionsAfterKAPI = extensions.DestroyAfterKubeAPIServer
+	t.waitUntilExtensionsAfterKAPIDeleted = extensions.WaitCleanupAfterKubeAPIServer
+	t.migrateExtensionsBeforeKAPI = extensions.MigrateBeforeKubeAPIServer
+	t.waitUntilExtensionsBeforeKAPIMigrated = extensions.WaitMigrateBeforeKubeAPIServer
+	t.migrateExtensionsAfterKAPI = extensions.MigrateAfterKubeAPIServer
+	t.waitUntilExtensionsAfterKAPIMigrated = extensions.WaitMigrateAfterKubeAPIServer
+}
+
+// addNodes adds what concerns machines and what is laid down on them. A hibernated shoot has no machines.
+func (o *shootOperation) addNodes(t *tasks) {
+	configs := o.Shoot.Components.Extensions.OperatingSystemConfig
+	t.deployOperatingSystemConfig = o.DeployOperatingSystemConfig
+	t.waitUntilOperatingSystemConfigReady = configs.Wait
+	t.destroyOperatingSystemConfig = configs.Destroy
+	t.waitUntilOperatingSystemConfigDeleted = configs.WaitCleanup
+	t.deleteStaleOperatingSystemConfig = configs.DeleteStaleResources
+	t.waitUntilStaleOperatingSystemConfigDeleted = configs.WaitCleanupStaleResources
+	t.migrateOperatingSystemConfig = configs.Migrate
+	t.waitUntilOperatingSystemConfigMigrated = configs.WaitMigrate
+	t.deployNodeAgentResources = o.DeployManagedResourceForGardenerNodeAgent
+	t.waitUntilOperatingSystemConfigApplied = func(ctx context.Context) error {
+		return o.WaitUntilOperatingSystemConfigUpdatedForAllWorkerPools(ctx, false)
+	}
+
+	t.deployWorker, t.waitUntilWorkerReady = o.workers.deploy, o.workers.wait
+	t.destroyWorker, t.waitUntilWorkerGone = o.workers.destroy, o.workers.waitCleanup
+	if o.Shoot.HibernationEnabled {
+		t.deployWorker, t.waitUntilWorkerReady = o.workers.destroy, o.workers.waitCleanup
+	}
+}
+
+// addCleaner adds what gardenlet's cleaner does in the force-deletion of a shoot.
+func (o *shootOperation) addCleaner(t *tasks) {
+	cleaner := shoot.NewCleaner(o.Logger, o.SeedClientSet.Client(), o.GardenClient, o.Shoot.ControlPlaneNamespace)
+	t.deleteExtensionObjects = cleaner.DeleteExtensionObjects
+	t.waitUntilExtensionObjectsDeleted = cleaner.WaitUntilExtensionObjectsDeleted
+	t.dropManagedResources = cleaner.SetKeepObjectsForManagedResources
+	t.forceDeleteManagedResources = cleaner.DeleteManagedResources
+	t.waitUntilAllManagedResourcesDeleted = cleaner.WaitUntilManagedResourcesDeleted
+	t.deleteKubernetesResources = cleaner.DeleteKubernetesResources
 }
 
 // deployed wraps a task like gardenlet does: it is tried again for a while if it fails.

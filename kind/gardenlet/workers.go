@@ -33,6 +33,9 @@ type workers struct {
 }
 
 func (g *Gardenlet) workers(o *shootOperation) workers {
+	if o.Shoot.IsWorkerless {
+		return workers{shoot: o.ShootClientSet.Client()}
+	}
 	pool := o.Shoot.GetInfo().Spec.Provider.Workers[0]
 	return workers{
 		shoot:    o.ShootClientSet.Client(),

@@ -1,0 +1,59 @@
+package gardenlet
+
+import "github.com/gardener/gardener/pkg/utils/flow"
+
+// migrateGraph returns gardenlet's flow that prepares a shoot for its move to another seed. Names and dependencies are those
+// of gardenlet's reconciler_migrate.go: the ManagedResources go and leave their objects in the shoot, extensions let go of
+// theirs, the state of extensions is saved in the garden, and the namespace is deleted. Machines and API server of the shoot
+// are not touched.
+func migrateGraph(t tasks) *flow.Graph {
+	g := newGraph("Shoot cluster preparation for migration")
+	connected := g.connectForDeletion(t)
+
+	keep := g.unless(t.terminating).wait("Configuring Managed Resources objects to be kept in the Shoot", t.keepManagedResources, connected)
+	resources := g.wait("Deleting all Managed Resources from the Shoot's namespace", t.deleteManagedResources, keep)
+	resourcesGone := g.wait("Waiting until ManagedResources are deleted",
+		t.waitUntilManagedResourcesDeleted.Timeout(resourcesTimeout), resources)
+
+	nodes := g.unless(t.workerless)
+	configs := nodes.wait("Migrating extension resources", t.migrateOperatingSystemConfig, resourcesGone)
+	configsMigrated := nodes.wait("Waiting until extension resources have been migrated", t.waitUntilOperatingSystemConfigMigrated, configs)
+	extensions := g.wait("Migrating extensions before kube-apiserver", t.migrateExtensionsBeforeKAPI, resourcesGone)
+	extensionsMigrated := g.wait("Waiting until extensions that should be handled before kube-apiserver have been migrated",
+		t.waitUntilExtensionsBeforeKAPIMigrated, extensions)
+	// gardenlet waits for the configs only; extensions save their state while they are reconciled.
+	saved := g.wait("Persisting ShootState in garden cluster", t.persistShootState, configsMigrated)
+
+	gone := g.deleteMigrated(t, saved, configsMigrated, extensionsMigrated)
+	leftoversGone := g.wait("Waiting until shoot managed resources have been deleted",
+		t.waitUntilShootManagedResourcesDeleted.Timeout(leftoverTimeout), gone)
+	allGone := g.migrateExtensionsAfterKAPI(t, leftoversGone)
+	deletion := g.deploy("Deleting shoot namespace in Seed", t.deleteNamespace, allGone)
+	namespaceGone := g.wait("Waiting until shoot namespace in Seed has been deleted",
+		t.waitUntilNamespaceDeleted.Timeout(resourcesTimeout), deletion)
+	g.deploy("Deleting Cluster resource in Seed", t.deleteCluster, namespaceGone)
+	return g.Graph
+}
+
+// deleteMigrated adds the deletion of what has been migrated. No controller acts on it any more: it has no finalizer.
+func (g graph) deleteMigrated(t tasks, saved, configsMigrated, extensionsMigrated flow.TaskID) flow.TaskIDs {
+	nodes := g.unless(t.workerless)
+	configs := nodes.wait("Deleting extension resources from the Shoot namespace", t.destroyOperatingSystemConfig, saved)
+	configsGone := nodes.wait("Waiting until extension resources have been deleted", t.waitUntilOperatingSystemConfigDeleted, configs)
+	extensions := g.wait("Deleting extensions before kube-apiserver", t.destroyExtensionsBeforeKAPI, configsGone, extensionsMigrated)
+	extensionsGone := g.wait("Waiting until extensions that should be handled before kube-apiserver have been deleted",
+		t.waitUntilExtensionsBeforeKAPIDeleted, extensions)
+	stale := g.wait("Deleting stale extensions", t.deleteStaleExtensions, configsMigrated)
+	staleGone := g.wait("Waiting until all stale extensions have been deleted", t.waitUntilStaleExtensionsDeleted, stale)
+	return flow.NewTaskIDs(configsGone, extensionsGone, staleGone)
+}
+
+// migrateExtensionsAfterKAPI adds the extensions that are migrated when the kube-apiserver is gone.
+func (g graph) migrateExtensionsAfterKAPI(t tasks, leftoversGone flow.TaskID) flow.TaskID {
+	extensions := g.wait("Migrating extensions after kube-apiserver", t.migrateExtensionsAfterKAPI, leftoversGone)
+	migrated := g.wait("Waiting until extensions that should be handled after kube-apiserver have been migrated",
+		t.waitUntilExtensionsAfterKAPIMigrated, extensions)
+	deletion := g.wait("Deleting extensions after kube-apiserver", t.destroyExtensionsAfterKAPI, migrated)
+	return g.wait("Waiting until extensions that should be handled after kube-apiserver have been deleted",
+		t.waitUntilExtensionsAfterKAPIDeleted, deletion)
+}

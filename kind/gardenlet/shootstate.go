@@ -1,0 +1,18 @@
+package gardenlet
+
+import (
+	"context"
+
+	"github.com/gardener/gardener/pkg/utils/gardener/shootstate"
+)
+
+// persistShootState saves what extensions have in their status.state as ShootState in the garden. The garden is in memory:
+// a shoot is restored by the process that migrated it.
+func (o *shootOperation) persistShootState(ctx context.Context) error {
+	return shootstate.Deploy(ctx, o.Clock, o.GardenClient, o.SeedClientSet.Client(), o.Shoot.GetInfo(), o.Shoot.ControlPlaneNamespace, false)
+}
+
+// deleteShootState deletes it; one that is gone already is no error.
+func (o *shootOperation) deleteShootState(ctx context.Context) error {
+	return shootstate.Delete(ctx, o.GardenClient, o.Shoot.GetInfo())
+}

@@ -1,0 +1,99 @@
+package gardenlet
+
+import (
+	"context"
+	"fmt"
+
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	"github.com/gardener/gardener/pkg/extensions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
+)
+
+// complete returns a copy of the shoot with what a gardener-apiserver and earlier operations would have filled in, and with
+// the operation that begins. The status comes from the Cluster resource of the last operation.
+func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) (*gardencorev1beta1.Shoot, error) {
+	shoot = shoot.DeepCopy()
+	namespace := Namespace(shoot.Name)
+	cluster, err := extensions.GetCluster(ctx, g.Seed.Client(), namespace)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read cluster %s of the last operation: %w", namespace, err)
+	}
+	if err == nil && cluster.Shoot != nil {
+		shoot.Status = cluster.Shoot.Status
+		shoot.CreationTimestamp = cluster.Shoot.CreationTimestamp
+	} else {
+		shoot.CreationTimestamp = *now()
+	}
+	if shoot.Spec.Kubernetes.Version == "" {
+		shoot.Spec.Kubernetes.Version = g.Shoot.Version()
+	}
+	shoot.Status.TechnicalID = namespace
+	shoot.Status.UID = shoot.UID
+	shoot.Status.SeedName = shoot.Spec.SeedName
+	shoot.Status.Gardener = gardencorev1beta1.Gardener{Name: "gardenlet", Version: gardener.Version}
+	shoot.Status.ObservedGeneration = shoot.Generation
+	begin(shoot, p)
+	return shoot, nil
+}
+
+// begin writes into the shoot's status that the process begins.
+func begin(shoot *gardencorev1beta1.Shoot, p process) {
+	operation := p.operation
+	if operation == "" {
+		operation = v1beta1helper.ComputeOperationType(shoot.ObjectMeta, shoot.Status.LastOperation)
+	}
+	shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{
+		Type:           operation,
+		State:          gardencorev1beta1.LastOperationStateProcessing,
+		Description:    "Operation on the Shoot cluster in progress.",
+		LastUpdateTime: *now(),
+	}
+	if p.rotation != "" {
+		startRotation(shoot, p.rotation)
+	}
+}
+
+// start records in the Cluster resource that the operation begins.
+func (o *shootOperation) start(ctx context.Context) error {
+	return o.sync(ctx, o.Shoot.GetInfo())
+}
+
+// finish records how the operation ended. A shoot that is deleted or on its way to another seed has no Cluster resource
+// any more.
+func (o *shootOperation) finish(ctx context.Context, flowErr error) error {
+	shoot := o.Shoot.GetInfo().DeepCopy()
+	last := shoot.Status.LastOperation
+	last.LastUpdateTime = *now()
+	if flowErr != nil {
+		last.State, last.Progress, last.Description = gardencorev1beta1.LastOperationStateError, 50, flowErr.Error()
+		return o.sync(ctx, shoot)
+	}
+	if last.Type == gardencorev1beta1.LastOperationTypeDelete || last.Type == gardencorev1beta1.LastOperationTypeMigrate {
+		return nil
+	}
+	last.State, last.Progress = gardencorev1beta1.LastOperationStateSucceeded, 100
+	last.Description = "Shoot cluster has been successfully reconciled."
+	shoot.Status.IsHibernated = o.Shoot.HibernationEnabled
+	finishRotation(shoot)
+	if err := o.sync(ctx, shoot); err != nil {
+		return err
+	}
+	if last.Type == gardencorev1beta1.LastOperationTypeRestore {
+		return o.deleteShootState(ctx)
+	}
+	return nil
+}
+
+// sync writes the Cluster resource with the shoot, as gardenlet does.
+func (o *shootOperation) sync(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
+	o.Shoot.SetInfo(shoot)
+	namespace := o.Shoot.ControlPlaneNamespace
+	err := extensions.SyncClusterResourceToSeed(ctx, o.SeedClientSet.Client(), namespace, shoot, o.Shoot.CloudProfile, o.Seed.GetInfo())
+	if err != nil {
+		return fmt.Errorf("sync cluster %s to the seed: %w", namespace, err)
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package gardenlet
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"github.com/gardener/gardener/pkg/extensions"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// lastShoot is the shoot as the Cluster resource shows it to extensions.
+func lastShoot(t *testing.T, g *Gardenlet) *gardencorev1beta1.Shoot {
+	t.Helper()
+	cluster, err := extensions.GetCluster(t.Context(), g.Seed.Client(), Namespace(g.Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cluster.Shoot
+}
+
+func TestGardenletRefusesAnotherShoot(t *testing.T) {
+	g := testGardenlet()
+	if err := g.Reconcile(t.Context(), Named("other")); err == nil || !strings.Contains(err.Error(), "drives the shoot local only") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestShootsDoNotMeet(t *testing.T) {
+	first, second := Shoot(), Named("second")
+	if first.UID == second.UID || Namespace(first.Name) == Namespace(second.Name) {
+		t.Errorf("UIDs %s and %s, namespaces %s and %s", first.UID, second.UID, Namespace(first.Name), Namespace(second.Name))
+	}
+	if got := Namespace(FirstShoot); got != "shoot--local--local" {
+		t.Errorf("others rely on shoot--local--local, it is %s now", got)
+	}
+}
+
+// access returns the kubeconfig that extensions find, and how many resource managers run.
+func access(t *testing.T, g *Gardenlet) (kubeconfig string, managers int32) {
+	t.Helper()
+	secret, manager := &corev1.Secret{}, &appsv1.Deployment{}
+	for name, object := range map[string]client.Object{"gardener": secret, "gardener-resource-manager": manager} {
+		if err := g.Seed.Client().Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return string(secret.Data["kubeconfig"]), *manager.Spec.Replicas
+}
+
+func TestHibernation(t *testing.T) {
+	g := testGardenlet()
+	const awake, cut = "https://shoot-control-plane:6443\"", "https://shoot-control-plane:1\n"
+	expect := func(when, server string, managers int32) {
+		t.Helper()
+		kubeconfig, running := access(t, g)
+		if !strings.Contains(kubeconfig, server) || running != managers {
+			t.Errorf("%s: want server %s and %d resource managers, have %d and %s", when, server, managers, running, kubeconfig)
+		}
+	}
+	deploy := func(shoot *gardencorev1beta1.Shoot) *shootOperation {
+		o := prepared(t, g, shoot)
+		for _, step := range []func() error{
+			func() error { return o.tasks().deployResourceManager(t.Context()) },
+			func() error { return o.tasks().deployShootAccess(t.Context()) },
+		} {
+			if err := step(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return o
+	}
+	finish := func(o *shootOperation, asleep bool) {
+		t.Helper()
+		if err := o.finish(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := lastShoot(t, g).Status.IsHibernated; got != asleep {
+			t.Errorf("status.hibernated is %v", got)
+		}
+	}
+
+	finish(deploy(Shoot()), false)
+	o := deploy(hibernated(Shoot(), true))
+	expect("while it goes to sleep", awake, 1)
+	if err := o.hibernateControlPlane(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	expect("asleep", cut, 0)
+	finish(o, true)
+	finish(deploy(hibernated(Shoot(), true)), true)
+	expect("reconciled asleep", cut, 0)
+	deploy(deleted(hibernated(Shoot(), true)))
+	expect("deleted", awake, 1)
+
+	g = testGardenlet()
+	deploy(hibernated(Shoot(), true))
+	expect("created asleep", cut, 0)
+	finish(deploy(hibernated(Shoot(), false)), false)
+	expect("awake", awake, 1)
+}
+
+func TestRotationOfAuthorities(t *testing.T) {
+	g := testGardenlet()
+	authorities := func() *gardencorev1beta1.CARotation {
+		return lastShoot(t, g).Status.Credentials.Rotation.CertificateAuthorities
+	}
+	preparing, err := rotated(gardencorev1beta1.RotationPreparing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := preparedFor(t, g, Shoot(), preparing)
+	if got := authorities(); got.Phase != gardencorev1beta1.RotationPreparing || got.LastInitiationTime == nil {
+		t.Errorf("begun as %+v", got)
+	}
+	if err := o.finish(t.Context(), errors.New("it fails")); err != nil {
+		t.Fatal(err)
+	}
+	begun := *authorities().LastInitiationTime
+	o = preparedFor(t, g, Shoot(), preparing)
+	if got := authorities(); got.Phase != gardencorev1beta1.RotationPreparing || !got.LastInitiationTime.Equal(&begun) {
+		t.Errorf("a failed flow was begun anew: %+v", got)
+	}
+	for _, step := range []struct {
+		o    *shootOperation
+		want gardencorev1beta1.CredentialsRotationPhase
+	}{
+		{o, gardencorev1beta1.RotationPrepared},
+		{prepared(t, g, Shoot()), gardencorev1beta1.RotationPrepared},
+		{preparedFor(t, g, Shoot(), process{rotation: gardencorev1beta1.RotationCompleting}), gardencorev1beta1.RotationCompleted},
+	} {
+		if err := step.o.finish(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := authorities(); got.Phase != step.want {
+			t.Errorf("the phase ended as %+v, want %s", got, step.want)
+		}
+	}
+	if err := g.RotateCA(t.Context(), Shoot(), gardencorev1beta1.RotationPrepared); err == nil || !strings.Contains(err.Error(), `no phase "Prepared"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The state of an extension comes back through the garden.
+func TestMigrationSavesTheState(t *testing.T) {
+	g := testGardenlet()
+	if err := g.Restore(t.Context(), Shoot()); err == nil || !strings.Contains(err.Error(), "not found") {
+		t.Errorf("restored what was never migrated: %v", err)
+	}
+	migrate := process{operation: gardencorev1beta1.LastOperationTypeMigrate}
+	restore := process{operation: gardencorev1beta1.LastOperationTypeRestore}
+	shoot := Shoot(Extension("sample", []byte(`{}`)))
+	state := &runtime.RawExtension{Raw: []byte(`{"kept":true}`)}
+	extension := &extensionsv1alpha1.Extension{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sample"}}
+	seed := g.Seed.Client()
+	if err := seed.Create(t.Context(), extension); err != nil {
+		t.Fatal(err)
+	}
+	extension.Status.State = state
+	if err := seed.Status().Update(t.Context(), extension); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := preparedFor(t, g, shoot, migrate).tasks().persistShootState(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := seed.Delete(t.Context(), extension); err != nil {
+		t.Fatal(err)
+	}
+	o := preparedFor(t, g, shoot, restore)
+	if err := o.tasks().deployExtensions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	restored := &extensionsv1alpha1.Extension{}
+	if err := seed.Get(t.Context(), client.ObjectKeyFromObject(extension), restored); err != nil {
+		t.Fatal(err)
+	}
+	if got := restored.Annotations["gardener.cloud/operation"]; got != "restore" || restored.Status.State == nil || string(restored.Status.State.Raw) != `{"kept":true}` {
+		t.Errorf("operation %q, state %v", got, restored.Status.State)
+	}
+	if err := o.finish(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Restore(t.Context(), Shoot()); err == nil {
+		t.Error("the state is still in the garden")
+	}
+}
+
+func TestSecretsOfTheGarden(t *testing.T) {
+	g := testGardenlet()
+	shoot := WithSecret(WithSecret(Shoot(), "credentials", "old"), "credentials", "new")
+	if len(shoot.Spec.Resources) != 1 {
+		t.Fatalf("resources %v", shoot.Spec.Resources)
+	}
+	deploy := func() error { return prepared(t, g, shoot).tasks().deployReferencedResources(t.Context()) }
+	if err := deploy(); err == nil || !strings.Contains(err.Error(), "object not found") {
+		t.Errorf("a missing Secret: %v", err)
+	}
+	for _, value := range []string{"one", "two"} {
+		if err := g.PutSecret(t.Context(), "new", map[string][]byte{"password": []byte(value)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := deploy(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	resource := &resourcesv1alpha1.ManagedResource{}
+	if err := g.Seed.Client().Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "referenced-resources"}, resource); err != nil {
+		t.Errorf("the Secret does not reach the seed: %v", err)
+	}
+	if err := g.RemoveSecret(t.Context(), "new"); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.RemoveSecret(t.Context(), "new"); err != nil {
+		t.Errorf("a Secret that is gone: %v", err)
+	}
+}
+
+func TestWorkerlessShootCanBePrepared(t *testing.T) {
+	g := testGardenlet()
+	steps := prepared(t, g, Workerless(Shoot())).tasks()
+	if !steps.workerless || len(Shoot().Spec.Provider.Workers) != 1 {
+		t.Error("the shoot is not workerless")
+	}
+}
