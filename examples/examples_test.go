@@ -1,6 +1,7 @@
 package examples
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -8,7 +9,10 @@ import (
 	gardencorev1 "github.com/gardener/gardener/pkg/apis/core/v1"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	operatorv1alpha1 "github.com/gardener/gardener/pkg/apis/operator/v1alpha1"
+	"github.com/gardener/gardener/pkg/chartrenderer"
+	"github.com/gardener/gardener/pkg/utils/gardener/operator"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/version"
 	"sigs.k8s.io/yaml"
 )
 
@@ -35,6 +39,14 @@ func TestControllerDeployment(t *testing.T) {
 		t.Fatal(err)
 	}
 	replacesImages(t, deployment.Helm.Values.Raw)
+	var values map[string]any
+	if err := json.Unmarshal(deployment.Helm.Values.Raw, &values); err != nil {
+		t.Fatal(err)
+	}
+	renderer := chartrenderer.NewWithServerVersion(&version.Info{GitVersion: "v1.36.2"})
+	if _, err := renderer.RenderArchive(deployment.Helm.RawChart, deployment.Name, "extension-registry-cache", values); err != nil {
+		t.Errorf("gardenlet could not render the chart in it with the values in it: %v", err)
+	}
 	registration, err := ControllerRegistration()
 	if err != nil {
 		t.Fatal(err)
@@ -44,23 +56,26 @@ func TestControllerDeployment(t *testing.T) {
 	}
 }
 
-// TestOperatorExtension: what gardener-operator makes of it is what the two files for the garden say.
+// TestOperatorExtension: what gardener-operator makes of it, by its own code, is what the two files for the garden say.
 func TestOperatorExtension(t *testing.T) {
 	extension, err := only[*operatorv1alpha1.Extension](operatorFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	registration, err := ControllerRegistration()
+	want, err := ControllerRegistration()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !apiequality.Semantic.DeepEqual(extension.Spec.Resources, registration.Spec.Resources) {
-		t.Errorf("resources = %+v, want those of %s: %+v", extension.Spec.Resources, registrationFile, registration.Spec.Resources)
+	got, deployment := operator.ControllerRegistrationForExtension(extension)
+	if !apiequality.Semantic.DeepEqual(got.Spec.Resources, want.Spec.Resources) {
+		t.Errorf("resources = %+v, want those of %s: %+v", got.Spec.Resources, registrationFile, want.Spec.Resources)
 	}
-	if !apiequality.Semantic.DeepEqual(extension.Annotations, registration.Annotations) {
-		t.Errorf("annotations = %v, want those of %s", extension.Annotations, registrationFile)
+	for key, value := range want.Annotations {
+		if got.Annotations[key] != value {
+			t.Errorf("annotation %s = %q, want that of %s: %q", key, got.Annotations[key], registrationFile, value)
+		}
 	}
-	replacesImages(t, extension.Spec.Deployment.ExtensionDeployment.Values.Raw)
+	replacesImages(t, deployment.Helm.Values.Raw)
 }
 
 // replacesImages: the references in charts/images.yaml are placeholders, so values must name both.
