@@ -111,13 +111,17 @@ func containerdPatches(c Config) []string {
 	return patches
 }
 
-// fingerprint tells two configurations apart: a cluster that was created by another one is built again. The audit policy
-// counts too, although kind only mounts it.
+// fingerprint tells two configurations apart: a cluster that was created by another one is built again. What the audit
+// policy says counts, and not where it lies on this machine.
 func fingerprint(c Config) string {
+	config := KindConfig(c)
+	for i := range config.Nodes {
+		config.Nodes[i].ExtraMounts = nil
+	}
 	data, err := yaml.Marshal(struct {
 		Kind    *v1alpha4.Cluster
 		Audited []string `json:",omitempty"`
-	}{KindConfig(c), c.Audited})
+	}{config, c.Audited})
 	if err != nil {
 		panic(err) // made of strings, numbers, booleans
 	}

@@ -48,6 +48,11 @@ func TestFingerprintTellsConfigurationsApart(t *testing.T) {
 	if fingerprint(audited) == fingerprint(otherAudit) {
 		t.Error("another audit policy gives the same fingerprint")
 	}
+	elsewhere := audited
+	elsewhere.Kubeconfig = "/elsewhere/seed.kubeconfig"
+	if fingerprint(audited) != fingerprint(elsewhere) {
+		t.Error("a cluster is built again when the repository is moved")
+	}
 	for name, change := range map[string]func(c *Config){
 		"image":   func(c *Config) { c.Image = "node:2" },
 		"workers": func(c *Config) { c.Workers = 1 },
