@@ -61,12 +61,12 @@ func badConfig() features.Feature {
 func proveKept(ctx context.Context, p *proof) {
 	img := p.Push(ctx, alpha)
 	p.Pull(ctx, p.Worker(0), img)
-	before := stateOfCaches(ctx, p)
+	before := stateOfCaches(ctx, p, alpha, beta)
 	message := refused(ctx, p, providerConfig(badConfigs[0].caches))
 	if !strings.Contains(message, badConfigs[0].field) {
 		p.Fatalf("lastError does not name the field %s: %s", badConfigs[0].field, message)
 	}
-	if after := stateOfCaches(ctx, p); after != before {
+	if after := stateOfCaches(ctx, p, alpha, beta); after != before {
 		p.Fatalf("the bad config changed something:\nbefore:\n%s\nafter:\n%s", before, after)
 	}
 	p.Pull(ctx, p.Worker(1), img)
@@ -76,7 +76,7 @@ func proveKept(ctx context.Context, p *proof) {
 
 // stateOfCaches describes the caches in the shoot, in the Extension's status and on the workers; it stays the same while
 // nobody touches them.
-func stateOfCaches(ctx context.Context, p *proof) string {
+func stateOfCaches(ctx context.Context, p *proof, hosts ...string) string {
 	p.Helper()
 	var state strings.Builder
 	services, endpoints := p.Services(ctx), p.Endpoints(ctx)
@@ -85,7 +85,7 @@ func stateOfCaches(ctx context.Context, p *proof) string {
 	for _, set := range sets.Items {
 		fmt.Fprintf(&state, "StatefulSet %s %s generation %d\n", set.Name, set.UID, set.Generation)
 	}
-	for _, host := range []string{alpha, beta} {
+	for _, host := range hosts {
 		fmt.Fprintf(&state, "%s: Service %s, endpoint %s\n", host, services[host].UID, endpoints[host])
 		for _, worker := range p.Workers() {
 			state.WriteString(p.Fingerprint(ctx, worker, hostsPath(host)))
@@ -100,12 +100,18 @@ func providerConfig(caches string) []byte {
 }
 
 // refused lets gardenlet reconcile the shoot with the configuration until the Extension is in Error for it, and returns
-// the message of the error. gardenlet would wait on: it is stopped then.
+// the message of the error.
 func refused(ctx context.Context, p *proof, config []byte) (message string) {
 	p.Helper()
-	flow := p.Background(ctx, func(ctx context.Context) error {
-		return suite.testbed.Gardenlet().Reconcile(ctx, gardenlet.Shoot(gardenlet.Extension(extensionName, config)))
-	})
+	return refusedShoot(ctx, p, gardenlet.Shoot(gardenlet.Extension(extensionName, config)))
+}
+
+// refusedShoot is refused for a shoot with one extension. If that one's configuration is what the Extension has already,
+// the Extension must not be in Error before. gardenlet would wait on: it is stopped then.
+func refusedShoot(ctx context.Context, p *proof, shoot *gardencorev1beta1.Shoot) (message string) {
+	p.Helper()
+	config := shoot.Spec.Extensions[0].ProviderConfig.Raw
+	flow := p.Background(ctx, func(ctx context.Context) error { return suite.testbed.Gardenlet().Reconcile(ctx, shoot) })
 	defer flow.end() // that it fails is what is wanted; how, the Extension tells
 	p.Await(ctx, "the Extension is in Error for the bad config", 30*time.Second, func(ctx context.Context) (bool, string, error) {
 		extension, err := extension(ctx)

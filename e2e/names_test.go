@@ -9,6 +9,8 @@ const (
 	beta  = "beta.upstream.test"
 	// gamma has no cache unless a scenario gives it one.
 	gamma = "gamma.upstream.test"
+	// private is there only while a scenario needs it.
+	private = "private.upstream.test"
 
 	shootNamespace = "shoot--local--local"
 	extensionName  = "registry-cache"

@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -29,7 +30,12 @@ func reconcile(ctx context.Context, hosts ...string) error {
 
 // reconcileConfig lets gardenlet bring the shoot to the state with exactly these caches; kind.CacheOf makes a plain one.
 func reconcileConfig(ctx context.Context, caches ...v1alpha3.RegistryCache) error {
-	shoot, err := kind.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
+	return reconcileReferring(ctx, nil, caches...)
+}
+
+// reconcileReferring is reconcileConfig for caches that refer to Secrets.
+func reconcileReferring(ctx context.Context, refer references, caches ...v1alpha3.RegistryCache) error {
+	shoot, err := refer.shoot(caches...)
 	if err != nil {
 		return err
 	}
@@ -66,10 +72,17 @@ func configured(caches ...v1alpha3.RegistryCache) func(context.Context, *proof) 
 	return func(ctx context.Context, p *proof) {
 		p.Helper()
 		p.Check(undoLeftovers(ctx))
-		p.Check(reconcileConfig(ctx, caches...))
-		p.AwaitCaches(ctx, upstreams(caches)...)
-		p.AwaitMirrors(ctx, upstreams(caches)...)
+		p.Configure(ctx, nil, caches...)
 	}
+}
+
+// Configure lets gardenlet bring the shoot to the state with exactly these caches, which may refer to Secrets, and waits
+// until they run and every worker pulls through them.
+func (p *proof) Configure(ctx context.Context, refer references, caches ...v1alpha3.RegistryCache) {
+	p.Helper()
+	p.Check(reconcileReferring(ctx, refer, caches...))
+	p.AwaitCaches(ctx, upstreams(caches)...)
+	p.AwaitMirrors(ctx, upstreams(caches)...)
 }
 
 // AwaitCaches waits until exactly these upstreams have a cache in the shoot and each is rolled out: while a changed one
@@ -110,7 +123,7 @@ func (p *proof) AwaitMirrors(ctx context.Context, hosts ...string) {
 	p.Await(ctx, fmt.Sprintf("every worker has a hosts.toml for each of %v", hosts), appliedTimeout,
 		func(ctx context.Context) (bool, string, error) {
 			for _, worker := range p.Workers() {
-				for _, host := range []string{alpha, beta, gamma} {
+				for _, host := range sets.List(sets.New(alpha, beta, gamma).Insert(hosts...)) {
 					content, err := readFile(ctx, worker, hostsPath(host))
 					if err != nil {
 						return false, "", err

@@ -42,6 +42,10 @@ func scenarios() []features.Feature {
 		removeUpstream(),
 		disableExtension(),
 		badConfig(),
+		credentials(),
+		privateCA(),
+		proxied(),
+		stockImage(),
 		webhookScope(),
 		deleteShoot(),
 	}

@@ -1,0 +1,78 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/certificate"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+// privateCA proves that an upstream whose certificate no node trusts is cached, and is pulled from by the nodes
+// themselves when its cache is down.
+func privateCA() features.Feature {
+	refer := references{}
+	cache := v1alpha3.RegistryCache{
+		Upstream: private, RemoteURL: ptr.To("https://" + private), CABundleSecretReferenceName: ptr.To("ca"),
+	}
+	return scenario("private-ca",
+		step{"no node trusts the upstream", func(ctx context.Context, p *proof) {
+			authority, err := certificate.New("e2e private authority")
+			p.Check(err)
+			options := suite.testbed.UpstreamOptions(private)
+			options.Authority = authority
+			p.Upstream(ctx, options)
+			refer["ca"] = p.Secret(ctx, map[string][]byte{"bundle.crt": authority.PEM()}, nil)
+			for _, worker := range p.Workers() {
+				_, err := worker.Exec(ctx, "curl", "--silent", "--max-time", "10", "https://"+private+"/v2/")
+				if err == nil || !strings.Contains(err.Error(), "exit status 60") {
+					p.Fatalf("%s trusts %s, so this proves nothing: %v", worker.Name(), private, err)
+				}
+			}
+		}},
+		step{"its cache trusts it", func(ctx context.Context, p *proof) {
+			p.Check(undoLeftovers(ctx))
+			p.Configure(ctx, refer, kind.CacheOf(alpha), cache)
+			img := p.Push(ctx, private)
+			took := p.Pull(ctx, p.Worker(0), img)
+			evidence := p.FetchedOnce(ctx, img, accesslog.AskerCache)
+			proveByHTTPS(ctx, p, img)
+			p.Evidence("private CA: %s, by HTTPS, running after %s", evidence, seconds(took))
+		}},
+		step{"a bundle that is none is refused, and nothing changes", func(ctx context.Context, p *proof) {
+			before := stateOfCaches(ctx, p, alpha, private)
+			shoot, err := references{"ca": p.Secret(ctx, map[string][]byte{"bundle.crt": []byte("none")}, nil)}.shoot(kind.CacheOf(alpha), cache)
+			p.Check(err)
+			message := refusedShoot(ctx, p, shoot)
+			if !strings.Contains(message, "caches[1].caBundleSecretReferenceName") {
+				p.Fatalf("lastError does not name the field: %s", message)
+			}
+			if after := stateOfCaches(ctx, p, alpha, private); after != before {
+				p.Fatalf("the bad bundle changed something:\nbefore:\n%s\nafter:\n%s", before, after)
+			}
+			p.Configure(ctx, refer, kind.CacheOf(alpha), cache)
+			p.Evidence("not PEM: Error with field path")
+		}},
+		step{"its cache is scaled to 0", stopCache(private)},
+		step{"nodes trust it when its cache is down", func(ctx context.Context, p *proof) {
+			provePastCache(ctx, p, private, 0, "cache scaled to 0")
+		}},
+	)
+}
+
+// proveByHTTPS proves that the upstream served nothing of the image by plain HTTP.
+func proveByHTTPS(ctx context.Context, p *proof, img pushed) {
+	p.Helper()
+	plain := p.Requests(ctx, img).Filter(func(r accesslog.Record) bool { return r.Scheme != "https" })
+	if len(plain) != 0 {
+		p.Fatalf("%s was asked by plain HTTP: %s %s, status %s", img.host, plain[0].Method, plain[0].Path, http.StatusText(plain[0].Status))
+	}
+}

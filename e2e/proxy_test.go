@@ -1,0 +1,135 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+// inCluster is an upstream of which only its cache knows where it is: at a Service of the shoot.
+const inCluster = "in-cluster.upstream.test"
+
+// proxied proves that a cache with a proxy reaches its upstream through it, except for what is in the shoot or named in
+// noProxy.
+func proxied() features.Feature {
+	var proxy *upstream.Proxy
+	refer := references{}
+	return scenario("proxy",
+		step{"caches have a proxy", func(ctx context.Context, p *proof) {
+			p.Check(undoLeftovers(ctx))
+			proxy = startProxy(ctx, p)
+			refer["ca"] = p.Secret(ctx, map[string][]byte{"bundle.crt": suite.testbed.Authority().PEM()}, nil)
+			address := exposeInCluster(ctx, p, gamma)
+			p.Configure(ctx, refer, proxiedCaches(proxy.URL(), address)...)
+		}},
+		step{"an http upstream is reached through it", func(ctx context.Context, p *proof) {
+			img := pullThroughCache(ctx, p, alpha, alpha)
+			through := proxyLog(ctx, p, proxy).Repository(img.repository)
+			if direct := p.Requests(ctx, img); len(through) != len(direct) {
+				p.Fatalf("%s got %d requests, %d of them through the proxy", alpha, len(direct), len(through))
+			}
+			p.Evidence("httpProxy: %d of %d requests through the proxy", len(through), len(through))
+		}},
+		step{"an https upstream is reached through it", func(ctx context.Context, p *proof) {
+			img := pullThroughCache(ctx, p, beta, beta)
+			tunnels := proxyLog(ctx, p, proxy).Filter(func(r accesslog.Record) bool {
+				return r.Method == http.MethodConnect && r.Host == beta+":443" && r.Status == http.StatusOK
+			})
+			if len(tunnels) == 0 {
+				p.Fatalf("the proxy opened no tunnel to %s", beta)
+			}
+			proveFrom(ctx, p, img, proxyAddress(ctx, p, proxy))
+			p.Evidence("httpsProxy: every request from the proxy's address, %d tunnels", len(tunnels))
+		}},
+		step{"an upstream of noProxy is reached directly", func(ctx context.Context, p *proof) {
+			pullThroughCache(ctx, p, gamma, gamma)
+			provePassedBy(ctx, p, proxy, gamma)
+			p.Evidence("noProxy: direct")
+		}},
+		step{"an upstream in the shoot's service network is reached directly", func(ctx context.Context, p *proof) {
+			pullThroughCache(ctx, p, inCluster, gamma)
+			provePassedBy(ctx, p, proxy, p.RemoteHost(ctx, inCluster))
+			p.Evidence("in-cluster upstream: direct")
+		}},
+	)
+}
+
+// proxiedCaches have each the proxy. beta is reached by HTTPS, gamma is named in noProxy, and inCluster has an address in
+// the service network.
+func proxiedCaches(proxy, serviceAddress string) []v1alpha3.RegistryCache {
+	by := func(host, remoteURL string) v1alpha3.RegistryCache {
+		return v1alpha3.RegistryCache{
+			Upstream: host, RemoteURL: ptr.To(remoteURL), Proxy: &v1alpha3.Proxy{HTTPProxy: ptr.To(proxy), HTTPSProxy: ptr.To(proxy)},
+		}
+	}
+	caches := []v1alpha3.RegistryCache{
+		by(alpha, "http://"+alpha), by(beta, "https://"+beta), by(gamma, "http://"+gamma), by(inCluster, "http://"+serviceAddress),
+	}
+	caches[0].Proxy.HTTPSProxy = nil
+	caches[1].Proxy.HTTPProxy, caches[1].CABundleSecretReferenceName = nil, ptr.To("ca")
+	caches[2].Proxy.NoProxy = ptr.To("example.test," + gamma)
+	return caches
+}
+
+// startProxy starts the proxy, until the scenario ends.
+func startProxy(ctx context.Context, p *proof) *upstream.Proxy {
+	p.Helper()
+	proxy, err := suite.testbed.StartProxy(ctx)
+	p.Check(err)
+	p.Afterwards(ctx, proxy.Remove)
+	return proxy
+}
+
+// pullThroughCache pulls a new image of an upstream that is stored at the host, and proves that the cache fetched it.
+func pullThroughCache(ctx context.Context, p *proof, upstream, host string) pushed {
+	p.Helper()
+	img := p.Push(ctx, host)
+	pulled := img
+	pulled.host = upstream
+	p.Pull(ctx, p.Worker(0), pulled)
+	p.FetchedOnce(ctx, img, accesslog.AskerCache)
+	return img
+}
+
+// proxyLog returns what the proxy was asked for by others than the testbed.
+func proxyLog(ctx context.Context, p *proof, proxy *upstream.Proxy) accesslog.Records {
+	p.Helper()
+	records, err := proxy.Log(ctx)
+	p.Check(err)
+	return records.Pulls()
+}
+
+// proxyAddress returns the IP address of the proxy.
+func proxyAddress(ctx context.Context, p *proof, proxy *upstream.Proxy) string {
+	p.Helper()
+	return addressOf(ctx, p, proxy.Host())
+}
+
+// proveFrom proves that all requests for the image came from the IP address.
+func proveFrom(ctx context.Context, p *proof, img pushed, address string) {
+	p.Helper()
+	for _, record := range p.Requests(ctx, img) {
+		if !strings.HasPrefix(record.RemoteAddr, address+":") {
+			p.Fatalf("%s was asked from %s, want only from the proxy at %s", img.host, record.RemoteAddr, address)
+		}
+	}
+}
+
+// provePassedBy proves that the proxy was never asked for the host.
+func provePassedBy(ctx context.Context, p *proof, proxy *upstream.Proxy, host string) {
+	p.Helper()
+	for _, record := range proxyLog(ctx, p, proxy) {
+		if record.Host == host || strings.HasPrefix(record.Host, host+":") {
+			p.Fatalf("the proxy was asked for %s: %s %s", host, record.Method, record.Host)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/gardener-extensions/registry-cache/kind/image"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+// stockImage proves that a stock distribution image works as cache image, on the volumes of ours and back again.
+func stockImage() features.Feature {
+	var stock image.Built
+	var ours, theirs pushed
+	return scenario("stock-image",
+		step{"caches run from our image", func(ctx context.Context, p *proof) {
+			cached(alpha, beta)(ctx, p)
+			ours = p.Push(ctx, alpha)
+			p.Pull(ctx, p.Worker(0), ours)
+			p.FetchedOnce(ctx, ours, accesslog.AskerCache)
+		}},
+		step{"the stock image is built", func(ctx context.Context, p *proof) {
+			var err error
+			stock, err = suite.testbed.StockCacheImage(ctx)
+			p.Check(err)
+		}},
+		step{"caches run from the stock image, and pulls go through them", func(ctx context.Context, p *proof) {
+			p.Afterwards(ctx, func(ctx context.Context) error {
+				return suite.testbed.UseCacheImage(ctx, suite.testbed.CacheImage())
+			})
+			useCacheImage(ctx, p, stock)
+			theirs = p.Push(ctx, alpha)
+			took := p.Pull(ctx, p.Worker(0), theirs)
+			p.Evidence("stock image: %s, running after %s", p.FetchedOnce(ctx, theirs, accesslog.AskerCache), seconds(took))
+			p.Pull(ctx, p.Worker(1), ours)
+			p.FetchedOnce(ctx, ours, accesslog.AskerCache)
+			p.Evidence("stock image: serves what ours has stored")
+		}},
+		step{"caches run from our image again, and have what the stock image stored", func(ctx context.Context, p *proof) {
+			useCacheImage(ctx, p, suite.testbed.CacheImage())
+			p.Pull(ctx, p.Worker(1), theirs)
+			p.FetchedOnce(ctx, theirs, accesslog.AskerCache)
+			p.Evidence("back to ours: serves what the stock image has stored")
+		}},
+	)
+}
+
+// useCacheImage makes the caches of alpha and beta run from the image.
+func useCacheImage(ctx context.Context, p *proof, cache image.Built) {
+	p.Helper()
+	p.Check(suite.testbed.UseCacheImage(ctx, cache))
+	p.Reconcile(ctx, alpha, beta)
+	p.Await(ctx, "the caches run from "+cache.Ref, time.Minute, func(ctx context.Context) (bool, string, error) {
+		pods := &corev1.PodList{}
+		err := suite.shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel})
+		images := []string{}
+		for _, pod := range pods.Items {
+			images = append(images, pod.Spec.Containers[0].Image)
+		}
+		all := len(images) == 2 && images[0] == cache.Ref && images[1] == cache.Ref
+		return all, strings.Join(images, ", "), err
+	})
+	p.AwaitCaches(ctx, alpha, beta)
+	p.AwaitMirrors(ctx, alpha, beta)
+}
