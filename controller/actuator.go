@@ -2,17 +2,21 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
 	"github.com/gardener/gardener/extensions/pkg/controller/extension"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/charts"
+	"github.com/gardener-extensions/registry-cache/controller/certificate"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
 )
 
@@ -22,6 +26,8 @@ type Actuator struct {
 	client      client.Client
 	shootClient ShootClient
 	images      charts.Images
+	monitoring  func(namespace string, config *v1alpha3.RegistryConfig) ([]client.Object, error)
+	clock       clock.Clock
 	waits       waits
 }
 
@@ -36,13 +42,15 @@ type waits struct {
 	// notReady is how much of that is given to nodes that are not ready, which may just be restarting, before they are
 	// passed over.
 	notReady time.Duration
-	// deleted is how long one ManagedResource may take to go.
+	// deleted is how long the ManagedResources that are removed together may take to go.
 	deleted time.Duration
 	// applied is how long gardener-resource-manager may go on reporting that it cannot apply the caches, which may be what
 	// it thought of an earlier state of them, before a reconciliation reports that and is retried.
 	applied time.Duration
 	// endpoints is how long the Services may take before a reconciliation reports an error and is retried.
 	endpoints time.Duration
+	// replaced is how long a StatefulSet may take to come back with a bigger volume.
+	replaced time.Duration
 }
 
 // NewActuator returns an Actuator. The client is for the seed and must not read from a cache; images are what it deploys.
@@ -51,6 +59,8 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 		client:      seed,
 		shootClient: shootClient,
 		images:      images,
+		monitoring:  func(string, *v1alpha3.RegistryConfig) ([]client.Object, error) { return nil, nil },
+		clock:       clock.RealClock{},
 		waits: waits{
 			interval:  time.Second,
 			cleaned:   3 * time.Minute,
@@ -58,56 +68,9 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 			deleted:   2 * time.Minute,
 			applied:   3 * time.Second,
 			endpoints: 15 * time.Second,
+			replaced:  15 * time.Second,
 		},
 	}
-}
-
-// Reconcile brings the shoot to what the providerConfig asks for. A cache that is in the providerStatus and no longer in
-// the providerConfig is removed in this order: the nodes are cleaned, the providerStatus forgets it, its objects go. So
-// no node that is ready is left with a mirror that does not exist any more. A providerConfig that cannot be decoded or is invalid
-// changes nothing; neither does one without caches.
-func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
-	if err := a.refresh(ctx, ex); err != nil {
-		return err
-	}
-	config, err := decodeConfig(ex)
-	if err != nil {
-		return err
-	}
-	cluster, err := a.cluster(ctx, ex.Namespace)
-	if err != nil {
-		return err
-	}
-	status, err := decodeStatus(ex)
-	if err != nil {
-		return err
-	}
-
-	if gone := removed(status, config); len(gone) > 0 && nodesToClean(cluster) {
-		log.Info("Cleaning the nodes of removed upstreams", "upstreams", gone)
-		if err := a.clean(ctx, log, ex.Namespace, cleaner.Task{Upstreams: gone}); err != nil {
-			return err
-		}
-	} else if err := a.remove(ctx, ex.Namespace, cleanerName); err != nil {
-		return err
-	}
-	kept := retained(status, config)
-	if err := a.forget(ctx, ex, status, kept); err != nil {
-		return err
-	}
-
-	if err := a.deployCaches(ctx, ex.Namespace, config); err != nil {
-		return err
-	}
-	if extensionscontroller.IsHibernationEnabled(cluster) {
-		log.Info("Not asking for endpoints, as the shoot hibernates")
-		return nil
-	}
-	caches, err := a.awaitEndpoints(ctx, ex.Namespace, config, len(kept) < len(config.Caches))
-	if err != nil {
-		return err
-	}
-	return a.setStatus(ctx, ex, newStatus(caches))
 }
 
 // Delete removes the caches. While the shoot lives on, its nodes are cleaned first: of all upstreams, and of the unit. A
@@ -120,35 +83,52 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 	if err != nil {
 		return err
 	}
-	if ex.Status.ProviderStatus != nil && nodesToClean(cluster) {
+	if knownToNodes(ex) && nodesToClean(cluster) {
 		log.Info("Cleaning the nodes of all upstreams")
-		if err := a.clean(ctx, log, ex.Namespace, cleaner.Task{All: true}); err != nil {
+		passedOver, err := a.clean(ctx, log, ex.Namespace, cleaner.Task{All: true})
+		if err != nil {
 			return err
 		}
 		// The nodes are clean now; should the caches take long to go, a retry need not clean them again.
-		if err := a.setStatus(ctx, ex, nil); err != nil {
+		if err := a.write(ctx, ex, record{}, nodesCleaned(a.clock, ex, passedOver)); err != nil {
 			return err
 		}
 	}
-	return a.remove(ctx, ex.Namespace, cleanerName, cachesName)
+	if err := a.remove(ctx, ex.Namespace, cleanerName, monitoringName, cachesName); err != nil {
+		return err
+	}
+	caches.DeleteLabelValues(ex.Namespace)
+	return certificate.Remove(ctx, log, a.clock, a.client, ex.Namespace)
 }
 
-// ForceDelete asks for the deletion of everything and waits for nothing: gardenlet drops what remains.
-func (a *Actuator) ForceDelete(ctx context.Context, _ logr.Logger, ex *extensionsv1alpha1.Extension) error {
-	return a.requestDeletion(ctx, ex.Namespace, cleanerName, cachesName)
+// ForceDelete asks for the deletion of everything and waits for nothing: gardenlet drops what remains. What cannot be
+// asked for does not keep the rest from being asked for.
+func (a *Actuator) ForceDelete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	var errs []error
+	for _, name := range []string{cleanerName, monitoringName, cachesName} {
+		if _, err := a.requestDeletion(ctx, ex.Namespace, name); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	caches.DeleteLabelValues(ex.Namespace)
+	return errors.Join(append(errs, certificate.Remove(ctx, log, a.clock, a.client, ex.Namespace))...)
 }
 
-// Restore does what Reconcile does: the control plane came to another seed, the shoot is where it was.
+// Restore does what Reconcile does: the control plane came to another seed, the shoot is where it was. gardenlet brought
+// along the state and the certificates, so that everything in the shoot is adopted as it is.
 func (a *Actuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return a.Reconcile(ctx, log, ex)
 }
 
-// Migrate lets go of the caches, which stay in the shoot with their content, for another seed to adopt them.
+// Migrate lets go of the caches, which stay in the shoot with their content, for another seed to adopt them. The
+// certificates stay in the namespace, from where gardenlet takes them along. A cleaner does not stay: an upstream that was
+// being removed is in the state, and the next seed removes it.
 func (a *Actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	if err := a.keepCaches(ctx, ex.Namespace); err != nil {
 		return err
 	}
-	return a.remove(ctx, ex.Namespace, cleanerName, cachesName)
+	caches.DeleteLabelValues(ex.Namespace)
+	return a.remove(ctx, ex.Namespace, cleanerName, monitoringName, cachesName)
 }
 
 // refresh reads the Extension anew: the library hands out its cached copy, which may not have the last status yet.
@@ -174,4 +154,9 @@ func (a *Actuator) cluster(ctx context.Context, namespace string) (*extensionsco
 // cleaner would have no node to run on, and would hold up the deletion (gardener-extension-registry-cache#83, #173).
 func nodesToClean(cluster *extensionscontroller.Cluster) bool {
 	return cluster.Shoot.DeletionTimestamp == nil && !extensionscontroller.IsHibernated(cluster)
+}
+
+// knownToNodes says whether a node may have our configuration. Neither field needs to be readable for that.
+func knownToNodes(ex *extensionsv1alpha1.Extension) bool {
+	return ex.Status.ProviderStatus != nil || ex.Status.State != nil
 }

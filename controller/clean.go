@@ -9,43 +9,71 @@ import (
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
+	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
 
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
 )
 
 // clean runs the cleaner in the shoot until it did the task on every node, and removes it again. When it returns without
-// error, no node has the configuration any more, but those that were not ready: they are logged, and passed over lest one
-// broken node holds up the shoot for ever.
-func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string, task cleaner.Task) error {
+// error, no node has the configuration any more, but those that were not ready, whose names it returns: they are passed
+// over lest one broken node holds up the shoot for ever.
+func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string, task cleaner.Task) ([]string, error) {
 	set, err := cleaner.DaemonSet(task, a.images.RegistryCleaner)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	data, err := newRegistry().AddAllAndSerialize(set)
+	data, err := shootObjects(set)
 	if err != nil {
-		return fmt.Errorf("serializing the cleaner: %w", err)
+		return nil, fmt.Errorf("serializing the cleaner: %w", err)
 	}
-	if err := managedresources.CreateForShoot(ctx, a.client, namespace, cleanerName, origin, false, data); err != nil {
-		return fmt.Errorf("writing ManagedResource %s: %w", cleanerName, err)
+	if err := a.awaitEarlierCleaner(ctx, namespace); err != nil {
+		return nil, err
 	}
-	if err := a.awaitCleaned(ctx, log, namespace); err != nil {
+	started := time.Now()
+	if err := apply(ctx, a.client, namespace, cleanerName, data, func(c client.Client) *builder.ManagedResource {
+		return managedresources.NewForShoot(c, namespace, cleanerName, origin, false)
+	}); err != nil {
+		return nil, err
+	}
+	passedOver, err := a.awaitCleaned(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	cleaningSeconds.Observe(time.Since(started).Seconds())
+	nodesPassedOver.Add(float64(len(passedOver)))
+	if len(passedOver) > 0 {
+		log.Info("Not cleaning nodes that are not ready; they may keep a mirror that does not exist any more", "nodes", passedOver)
+	}
+	return passedOver, a.remove(ctx, namespace, cleanerName)
+}
+
+// awaitEarlierCleaner waits for a cleaner that is on its way out: what is written to it now would go with it.
+func (a *Actuator) awaitEarlierCleaner(ctx context.Context, namespace string) error {
+	mr, err := a.managedResource(ctx, namespace, cleanerName)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
 		return err
+	case mr.DeletionTimestamp == nil:
+		return nil
 	}
 	return a.remove(ctx, namespace, cleanerName)
 }
 
-// awaitCleaned waits until all nodes are clean. Nodes that are not ready are waited for a while only. The error names the
-// nodes that are not clean.
-func (a *Actuator) awaitCleaned(ctx context.Context, log logr.Logger, namespace string) error {
+// awaitCleaned waits until all nodes are clean. Nodes that are not ready are waited for a while only, and returned. The
+// error names the nodes that are not clean.
+func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string, error) {
 	shoot, err := a.shootClient(ctx, namespace)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var rollout cleaner.Rollout
 	var unfinished error
@@ -61,13 +89,10 @@ func (a *Actuator) awaitCleaned(ctx context.Context, log logr.Logger, namespace 
 		return len(rollout.Unfinished) == 0 && (given || len(rollout.NotReady) == 0), nil
 	})
 	if err != nil {
-		return fmt.Errorf("the nodes were not cleaned within %s; look at DaemonSet %s in the shoot: %w",
+		return nil, fmt.Errorf("the nodes were not cleaned within %s; look at DaemonSet %s in the shoot: %w",
 			a.waits.cleaned, cleaner.Name, errors.Join(unfinished, err))
 	}
-	if len(rollout.NotReady) > 0 {
-		log.Info("Not cleaning nodes that are not ready; they may keep a mirror that does not exist any more", "nodes", rollout.NotReady)
-	}
-	return nil
+	return rollout.NotReady, nil
 }
 
 // rollout looks once. What it returns is about the DaemonSet that was asked for, not about an earlier one.

@@ -1,8 +1,8 @@
 package controller
 
 import (
+	"errors"
 	"fmt"
-	"slices"
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
@@ -11,9 +11,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// decodeConfig returns the defaulted and valid providerConfig. Whatever is wrong with it comes with its field path and
-// the code ERR_CONFIGURATION_PROBLEM, by which Gardener shows it as the mistake of the Shoot's owner.
-func decodeConfig(ex *extensionsv1alpha1.Extension) (*v1alpha3.RegistryConfig, error) {
+// errWorkerless says why a Shoot cannot have the extension. Admission refuses it; this is for Shoots that got past it.
+var errWorkerless = errors.New("the Shoot has no workers: no node would pull through a cache, and none could run one; " +
+	"remove the extension from the Shoot, or add a worker")
+
+// decodeConfig returns the defaulted and valid providerConfig. What was last applied, nil if unknown, limits what may
+// change. Whatever is wrong comes with its field path and the code ERR_CONFIGURATION_PROBLEM, by which Gardener shows it
+// as the mistake of the Shoot's owner.
+func decodeConfig(ex *extensionsv1alpha1.Extension, applied *v1alpha3.RegistryConfig) (*v1alpha3.RegistryConfig, error) {
 	var raw []byte
 	if ex.Spec.ProviderConfig != nil {
 		raw = ex.Spec.ProviderConfig.Raw
@@ -23,7 +28,7 @@ func decodeConfig(ex *extensionsv1alpha1.Extension) (*v1alpha3.RegistryConfig, e
 		return nil, configurationProblem(err)
 	}
 	v1alpha3.SetDefaults(config)
-	if errs := v1alpha3.Validate(config); len(errs) > 0 {
+	if errs := v1alpha3.ValidateUpdate(config, applied); len(errs) > 0 {
 		return nil, configurationProblem(errs.ToAggregate())
 	}
 	return config, nil
@@ -34,26 +39,6 @@ func configurationProblem(err error) error {
 		fmt.Errorf("providerConfig of extension %s: %w", Type, err), gardencorev1beta1.ErrorConfigurationProblem)
 }
 
-// removed returns the upstreams that run by the status and are not in the config.
-func removed(status *v1alpha3.RegistryStatus, config *v1alpha3.RegistryConfig) []string {
-	var upstreams []string
-	for _, cache := range status.Caches {
-		if !configured(config, cache.Upstream) {
-			upstreams = append(upstreams, cache.Upstream)
-		}
-	}
-	return upstreams
-}
-
-// retained returns the caches that run by the status and are in the config.
-func retained(status *v1alpha3.RegistryStatus, config *v1alpha3.RegistryConfig) []v1alpha3.RegistryCacheStatus {
-	return slices.DeleteFunc(slices.Clone(status.Caches), func(cache v1alpha3.RegistryCacheStatus) bool {
-		return !configured(config, cache.Upstream)
-	})
-}
-
-func configured(config *v1alpha3.RegistryConfig, upstream string) bool {
-	return slices.ContainsFunc(config.Caches, func(cache v1alpha3.RegistryCache) bool {
-		return cache.Upstream == upstream
-	})
+func servesTLS(c v1alpha3.RegistryCache) bool {
+	return c.HTTP != nil && c.HTTP.TLS
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,25 +23,50 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
-// awaitEndpoints returns the endpoint of every configured cache, in the order of the config. If some cache has no
-// Service a short while after its deployment, the error names the upstreams and why; the reconciliation is then retried
-// with exponential backoff. If one of the caches is new, what the Services say counts only after
-// gardener-resource-manager applied the current state: before, it may still delete the Service of an earlier cache of
-// the same upstream.
-func (a *Actuator) awaitEndpoints(
-	ctx context.Context, namespace string, config *v1alpha3.RegistryConfig, someNew bool,
-) ([]v1alpha3.RegistryCacheStatus, error) {
-	shoot, err := a.shootClient(ctx, namespace)
+// endpointsOf returns the endpoint of every configured cache, in the order of the config. The certificate of a cache with
+// HTTPS must be for its cluster IP; if the IP is another than the certificates were issued for, or was not known yet, they
+// are issued and deployed once more.
+func (a *Actuator) endpointsOf(ctx context.Context, t *target, issued *certificates) ([]v1alpha3.RegistryCacheStatus, error) {
+	for range 2 {
+		endpoints, err := a.awaitEndpoints(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		addresses := map[string]string{}
+		for _, endpoint := range endpoints {
+			addresses[endpoint.Upstream] = hostOf(endpoint.Endpoint)
+		}
+		if issued.covers(t, addresses) {
+			return endpoints, nil
+		}
+		if err := issued.issue(ctx, t, addresses); err != nil {
+			return nil, err
+		}
+		if err := a.deployCaches(ctx, t); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errors.New("the cluster IP of a cache changed while its certificate was issued")
+}
+
+// awaitEndpoints waits for the Service of every configured cache. If some cache has none a short while after its
+// deployment, the error names the upstreams and why; the reconciliation is then retried with exponential backoff. If one
+// of the caches is new, what the Services say counts only after gardener-resource-manager applied the current state:
+// before, it may still delete the Service of an earlier cache of the same upstream.
+func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.RegistryCacheStatus, error) {
+	shoot, err := a.shootClient(ctx, t.ex.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	var caches []v1alpha3.RegistryCacheStatus
+	someNew := slices.ContainsFunc(t.config.Caches, func(c v1alpha3.RegistryCache) bool { return t.before.endpoint(c.Upstream) == "" })
+	var endpoints []v1alpha3.RegistryCacheStatus
 	var pending error
 	started := time.Now()
 	// The requests have a time limit of their own. With the one of the poll, the last of them would fail on it, and what is
-	// missing would not be reported but "client rate limiter Wait returned an error: context deadline exceeded".
-	err = wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.endpoints, true, func(context.Context) (bool, error) {
-		caches, pending = a.endpoints(ctx, shoot, namespace, config, someNew)
+	// missing would not be reported but "client rate limiter Wait returned an error: context deadline exceeded". What was
+	// written just now is not applied yet, so a first look at new caches would be a request for nothing.
+	err = wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.endpoints, !someNew, func(context.Context) (bool, error) {
+		endpoints, pending = a.endpoints(ctx, shoot, t, someNew)
 		if errors.Is(pending, errNotApplicable) && time.Since(started) >= a.waits.applied {
 			return false, pending
 		}
@@ -49,57 +75,76 @@ func (a *Actuator) awaitEndpoints(
 	if err != nil {
 		return nil, errors.Join(pending, ctx.Err())
 	}
-	return caches, nil
+	return endpoints, nil
 }
 
 // endpoints looks once. The error says what is still missing.
-func (a *Actuator) endpoints(
-	ctx context.Context, shoot client.Client, namespace string, config *v1alpha3.RegistryConfig, someNew bool,
-) ([]v1alpha3.RegistryCacheStatus, error) {
-	services := &corev1.ServiceList{}
-	if err := shoot.List(ctx, services, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{cache.LabelUpstreamHost}); err != nil {
-		return nil, fmt.Errorf("listing the services of the caches in the shoot: %w", err)
-	}
-	mr, err := a.managedResource(ctx, namespace, cachesName)
+func (a *Actuator) endpoints(ctx context.Context, shoot client.Client, t *target, someNew bool) ([]v1alpha3.RegistryCacheStatus, error) {
+	mr, err := a.managedResource(ctx, t.ex.Namespace, cachesName)
 	if err != nil {
 		return nil, err
 	}
-	found, missing := matchServices(services.Items, config.Caches)
+	applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
+	failed := applied != nil && applied.Status == gardencorev1beta1.ConditionFalse
+	if outdated := someNew && mr.Status.ObservedGeneration != mr.Generation; outdated && !failed {
+		return nil, notApplied(mr)
+	}
+	services, err := listServices(ctx, shoot)
+	if err != nil {
+		return nil, err
+	}
+	found, missing := matchServices(services, t)
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("no service in the shoot for upstream %s: %w", strings.Join(missing, ", "), notApplied(mr))
 	}
-	applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
-	failed := applied != nil && applied.Status == gardencorev1beta1.ConditionFalse
-	outdated := someNew && mr.Status.ObservedGeneration != mr.Generation
-	if failed || outdated {
+	if failed {
 		return nil, notApplied(mr)
 	}
 	return found, nil
 }
 
+func listServices(ctx context.Context, shoot client.Client) ([]corev1.Service, error) {
+	services := &corev1.ServiceList{}
+	if err := shoot.List(ctx, services, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{cache.LabelUpstreamHost}); err != nil {
+		return nil, fmt.Errorf("listing the services of the caches in the shoot: %w", err)
+	}
+	return services.Items, nil
+}
+
 // matchServices finds the Service of each cache. Services of others that carry the same label, Services that are being
-// deleted and ones that have no cluster IP yet do not count. The endpoints come in the order of caches.
-func matchServices(services []corev1.Service, caches []v1alpha3.RegistryCache) (found []v1alpha3.RegistryCacheStatus, missing []string) {
-	for _, c := range caches {
-		ip := clusterIP(services, c.Upstream)
+// deleted and ones that have no cluster IP yet do not count. The endpoints come in the order of the config.
+func matchServices(services []corev1.Service, t *target) (found []v1alpha3.RegistryCacheStatus, missing []string) {
+	for i := range t.config.Caches {
+		c := &t.config.Caches[i]
+		ip := clusterIP(services, c)
 		if ip == "" {
 			missing = append(missing, c.Upstream)
 			continue
 		}
-		found = append(found, v1alpha3.RegistryCacheStatus{
-			Upstream:  c.Upstream,
-			Endpoint:  "http://" + net.JoinHostPort(ip, strconv.Itoa(int(cache.Port))),
-			RemoteURL: *c.RemoteURL,
-		})
+		status := v1alpha3.RegistryCacheStatus{Upstream: c.Upstream, Endpoint: endpointURL(c, ip), RemoteURL: *c.RemoteURL}
+		if bundle := t.secrets[c.Upstream].CABundle; len(bundle) > 0 {
+			text := string(bundle)
+			status.UpstreamCABundle = &text
+		}
+		found = append(found, status)
 	}
 	return found, missing
 }
 
-func clusterIP(services []corev1.Service, upstream string) string {
-	for _, service := range services {
-		ours := service.Name == v1alpha3.Name(upstream) &&
-			service.Labels[cache.LabelUpstreamHost] == v1alpha3.HostLabel(upstream) &&
-			service.Annotations[cache.AnnotationUpstream] == upstream
+func endpointURL(c *v1alpha3.RegistryCache, ip string) string {
+	scheme := "http"
+	if servesTLS(*c) {
+		scheme = "https"
+	}
+	return scheme + "://" + net.JoinHostPort(ip, strconv.Itoa(int(cache.Port)))
+}
+
+func clusterIP(services []corev1.Service, c *v1alpha3.RegistryCache) string {
+	for i := range services {
+		service := &services[i]
+		ours := service.Name == v1alpha3.ServiceName(c) &&
+			service.Labels[cache.LabelUpstreamHost] == v1alpha3.HostLabel(c.Upstream) &&
+			service.Annotations[cache.AnnotationUpstream] == c.Upstream
 		if ours && service.DeletionTimestamp == nil && service.Spec.ClusterIP != corev1.ClusterIPNone {
 			return service.Spec.ClusterIP
 		}

@@ -51,7 +51,7 @@ func TestMatchServices(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{{Upstream: alpha}, {Upstream: beta}}}
 			v1alpha3.SetDefaults(config)
-			found, missing := matchServices(test.services, config.Caches)
+			found, missing := matchServices(test.services, &target{config: config})
 			var endpoints []string
 			for _, status := range found {
 				endpoints = append(endpoints, status.Endpoint)

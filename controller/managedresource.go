@@ -2,17 +2,21 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
-
-	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/controller/cache"
+	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
 )
 
 const (
@@ -20,40 +24,45 @@ const (
 	cachesName = "extension-registry-cache"
 	// cleanerName is the name of the ManagedResource with the cleaner.
 	cleanerName = "extension-registry-cleaner"
+	// monitoringName is the name of the ManagedResource with what the shoot's Prometheus and Plutono read; it is applied to
+	// the seed.
+	monitoringName = "extension-registry-cache-monitoring"
 	// origin keeps gardenlet from deleting our ManagedResources together with its own ones.
 	origin = "registry-cache"
 )
 
-func newRegistry() *managedresources.Registry {
-	return managedresources.NewRegistry(kubernetes.ShootScheme, kubernetes.ShootCodec, kubernetes.ShootSerializer)
+// shootObjects serializes objects for the shoot.
+func shootObjects(objects ...client.Object) (map[string][]byte, error) {
+	return managedresources.NewRegistry(kubernetes.ShootScheme, kubernetes.ShootCodec, kubernetes.ShootSerializer).AddAllAndSerialize(objects...)
 }
 
-// deployCaches writes the ManagedResource with the objects of all caches. Volumes of caches that are no longer in it are
-// deleted with them.
-func (a *Actuator) deployCaches(ctx context.Context, namespace string, config *v1alpha3.RegistryConfig) error {
-	var objects []client.Object
-	for _, c := range config.Caches {
-		these, err := cache.Objects(c, cache.Shoot{Image: a.images.RegistryCache}, cache.Secrets{})
-		if err != nil {
-			return err
-		}
-		objects = append(objects, these...)
-	}
-	data, err := newRegistry().AddAllAndSerialize(objects...)
-	if err != nil {
-		return fmt.Errorf("serializing the caches: %w", err)
-	}
-	secretName, secret := managedresources.NewSecret(a.client, namespace, cachesName, data, true)
+// seedObjects serializes objects for the seed.
+func seedObjects(objects ...client.Object) (map[string][]byte, error) {
+	return managedresources.NewRegistry(kubernetes.SeedScheme, kubernetes.SeedCodec, kubernetes.SeedSerializer).AddAllAndSerialize(objects...)
+}
+
+// apply brings a ManagedResource and its Secret to the data by the client, and writes nothing if they are there. kind says
+// what else there is to it. With an unread client it fails with apierrors.IsAlreadyExists if one of them is there.
+func apply(
+	ctx context.Context, c client.Client, namespace, name string, data map[string][]byte,
+	kind func(client.Client) *builder.ManagedResource,
+) error {
+	secretName, secret := managedresources.NewSecret(c, namespace, name, data, true)
 	if err := secret.Reconcile(ctx); err != nil {
-		return fmt.Errorf("writing the secret of ManagedResource %s: %w", cachesName, err)
+		return fmt.Errorf("writing the secret of ManagedResource %s: %w", name, err)
 	}
-	caches := managedresources.NewForShoot(a.client, namespace, cachesName, origin, false).
-		WithSecretRef(secretName).
-		DeletePersistentVolumeClaims(true)
-	if err := caches.Reconcile(ctx); err != nil {
-		return fmt.Errorf("writing ManagedResource %s: %w", cachesName, err)
+	if err := kind(c).WithSecretRef(secretName).Reconcile(ctx); err != nil {
+		return fmt.Errorf("writing ManagedResource %s: %w", name, err)
 	}
 	return nil
+}
+
+// unread is a client that finds nothing, and does not ask. What Gardener's library is about to create need not be looked
+// for: it would cost a request each.
+type unread struct{ client.Client }
+
+func (unread) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 }
 
 func (a *Actuator) managedResource(ctx context.Context, namespace, name string) (*resourcesv1alpha1.ManagedResource, error) {
@@ -64,34 +73,67 @@ func (a *Actuator) managedResource(ctx context.Context, namespace, name string) 
 	return mr, nil
 }
 
-// remove deletes the named ManagedResources and waits until they, and with them their objects in the shoot, are gone.
+// remove deletes the named ManagedResources, and waits until they, and with them their objects, are gone. Of one that is
+// not there it asks once and writes nothing. All of them together get one time limit.
 func (a *Actuator) remove(ctx context.Context, namespace string, names ...string) error {
-	if err := a.requestDeletion(ctx, namespace, names...); err != nil {
-		return err
-	}
+	var waitFor []string
 	for _, name := range names {
-		timed, cancel := context.WithTimeout(ctx, a.waits.deleted)
-		err := managedresources.WaitUntilDeleted(timed, a.client, namespace, name)
-		cancel()
+		found, err := a.requestDeletion(ctx, namespace, name)
 		if err != nil {
-			return fmt.Errorf("ManagedResource %s was not deleted within %s: %w", name, a.waits.deleted, err)
+			return err
 		}
+		if found {
+			waitFor = append(waitFor, name)
+		}
+	}
+	var remaining error
+	err := wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.deleted, true, func(context.Context) (bool, error) {
+		waitFor, remaining = a.remaining(ctx, namespace, waitFor)
+		return len(waitFor) == 0 && remaining == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("ManagedResource %s was not deleted within %s: %w", strings.Join(waitFor, ", "), a.waits.deleted, errors.Join(remaining, err))
 	}
 	return nil
 }
 
-func (a *Actuator) requestDeletion(ctx context.Context, namespace string, names ...string) error {
+// remaining returns which of the ManagedResources are still there, and why.
+func (a *Actuator) remaining(ctx context.Context, namespace string, names []string) ([]string, error) {
+	var left []string
+	var why []error
 	for _, name := range names {
-		if err := managedresources.DeleteForShoot(ctx, a.client, namespace, name); err != nil {
-			return fmt.Errorf("deleting ManagedResource %s: %w", name, err)
+		mr, err := a.managedResource(ctx, namespace, name)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		left = append(left, name)
+		if err != nil {
+			why = append(why, err)
+			continue
+		}
+		applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
+		if applied != nil && applied.Status != gardencorev1beta1.ConditionTrue {
+			why = append(why, fmt.Errorf("ManagedResource %s: %s: %s", name, applied.Reason, applied.Message))
 		}
 	}
-	return nil
+	return left, errors.Join(why...)
+}
+
+// requestDeletion deletes the ManagedResource and its Secrets, which may live on until their objects are gone. It says
+// whether there was one.
+func (a *Actuator) requestDeletion(ctx context.Context, namespace, name string) (bool, error) {
+	if _, err := a.managedResource(ctx, namespace, name); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	if err := managedresources.Delete(ctx, a.client, namespace, name, true); err != nil {
+		return true, fmt.Errorf("deleting ManagedResource %s: %w", name, err)
+	}
+	return true, nil
 }
 
 // keepCaches makes the objects of the caches stay when their ManagedResource goes.
 func (a *Actuator) keepCaches(ctx context.Context, namespace string) error {
-	if err := managedresources.SetKeepObjects(ctx, a.client, namespace, cachesName, true); err != nil && !apierrors.IsNotFound(err) {
+	if err := managedresources.SetKeepObjects(ctx, a.client, namespace, cachesName, true); err != nil {
 		return fmt.Errorf("keeping the objects of ManagedResource %s: %w", cachesName, err)
 	}
 	return nil

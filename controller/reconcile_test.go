@@ -60,14 +60,14 @@ func TestReconcile(t *testing.T) {
 			shoot: []func(*gardencorev1beta1.Shoot){hibernating},
 			log: []string{
 				"apply extension-registry-cleaner", "delete extension-registry-cleaner", "status [beta.upstream.test]",
-				"apply extension-registry-cache",
+				"apply extension-registry-cache", "status [beta.upstream.test]",
 			},
 			upstreams: []string{beta},
 		},
 		"upstream removed while the shoot sleeps": {
 			wanted: []string{beta}, running: []string{alpha, beta},
 			shoot:     []func(*gardencorev1beta1.Shoot){hibernated},
-			log:       []string{"status [beta.upstream.test]", "apply extension-registry-cache"},
+			log:       []string{"status [beta.upstream.test]", "apply extension-registry-cache", "status [beta.upstream.test]"},
 			upstreams: []string{beta},
 		},
 		"upstream removed while the shoot is deleted": {
@@ -103,11 +103,11 @@ func TestReconcileReportsServices(t *testing.T) {
 	if err := l.reconcile(t); err != nil {
 		t.Fatal(err)
 	}
-	status, err := decodeStatus(l.extension(t))
+	status, err := recordOf(l.extension(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, got := range status.Caches {
+	for _, got := range status.status.Caches {
 		service := &corev1.Service{}
 		if err := l.shoot.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: v1alpha3.Name(got.Upstream)}, service); err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -64,7 +65,7 @@ func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 		func(context.Context, string) (client.Client, error) { return l.shoot, nil },
 		charts.Images{RegistryCache: "cache:v1", RegistryCleaner: "cleaner:v1"})
 	const short = 50 * time.Millisecond
-	l.actuator.waits = waits{interval: time.Millisecond, cleaned: short, notReady: short / 5, deleted: short, applied: short / 5, endpoints: short}
+	l.actuator.waits = waits{interval: time.Millisecond, cleaned: short, notReady: short / 5, deleted: short, applied: short / 5, endpoints: short, replaced: short}
 	return l
 }
 
@@ -84,7 +85,7 @@ func (l *landscape) interceptors() interceptor.Funcs {
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 			if _, ok := obj.(*resourcesv1alpha1.ManagedResource); ok {
-				l.log = append(l.log, "delete "+obj.GetName())
+				l.note("delete", obj.GetName())
 			}
 			if obj.GetName() == cleanerName {
 				if err := l.stopCleaner(ctx); err != nil {
@@ -94,7 +95,7 @@ func (l *landscape) interceptors() interceptor.Funcs {
 			return c.Delete(ctx, obj, opts...)
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			if mr, ok := obj.(*resourcesv1alpha1.ManagedResource); ok {
+			if mr, ok := obj.(*resourcesv1alpha1.ManagedResource); ok && mr.Spec.KeepObjects != nil {
 				l.log = append(l.log, fmt.Sprintf("patch %s keepObjects=%t", mr.Name, *mr.Spec.KeepObjects))
 			}
 			return c.Patch(ctx, obj, patch, opts...)
@@ -108,13 +109,20 @@ func (l *landscape) interceptors() interceptor.Funcs {
 	}
 }
 
+// note logs what is done to a ManagedResource. What is said of the one with the caches holds for that of their monitoring.
+func (l *landscape) note(verb, name string) {
+	if name != monitoringName {
+		l.log = append(l.log, verb+" "+name)
+	}
+}
+
 // written is the stand-in for gardener-resource-manager.
 func (l *landscape) written(ctx context.Context, c client.Client, obj client.Object) error {
 	mr, ok := obj.(*resourcesv1alpha1.ManagedResource)
 	if !ok {
 		return nil
 	}
-	l.log = append(l.log, "apply "+mr.Name)
+	l.note("apply", mr.Name)
 	if l.finalizer != "" {
 		mr.Finalizers = []string{l.finalizer}
 	}
@@ -225,12 +233,12 @@ func upstreamsOf(ex *extensionsv1alpha1.Extension) []string {
 	if ex.Status.ProviderStatus == nil {
 		return nil
 	}
-	status, err := decodeStatus(ex)
+	r, err := recordOf(ex)
 	if err != nil {
 		return []string{err.Error()}
 	}
 	upstreams := []string{}
-	for _, cache := range status.Caches {
+	for _, cache := range r.status.Caches {
 		upstreams = append(upstreams, cache.Upstream)
 	}
 	return upstreams
@@ -249,7 +257,7 @@ func newExtension(wanted, running []string) *extensionsv1alpha1.Extension {
 		for _, upstream := range running {
 			caches = append(caches, v1alpha3.RegistryCacheStatus{Upstream: upstream, Endpoint: "http://10.1.1.1:5000", RemoteURL: "https://" + upstream})
 		}
-		ex.Status.ProviderStatus = &runtime.RawExtension{Raw: encode(newStatus(caches))}
+		ex.Status.ProviderStatus = &runtime.RawExtension{Raw: encode(newStatus(caches, nil))}
 	}
 	return ex
 }
@@ -277,6 +285,11 @@ func cluster(changes ...func(*gardencorev1beta1.Shoot)) *extensionsv1alpha1.Clus
 	shoot := &gardencorev1beta1.Shoot{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Shoot"},
 		ObjectMeta: metav1.ObjectMeta{Name: "local", Namespace: "garden-local"},
+		Spec: gardencorev1beta1.ShootSpec{
+			Kubernetes: gardencorev1beta1.Kubernetes{Version: "1.34.1"},
+			Provider:   gardencorev1beta1.Provider{Workers: []gardencorev1beta1.Worker{{Name: "local"}}},
+			Networking: &gardencorev1beta1.Networking{Pods: ptr.To("10.1.0.0/16"), Services: ptr.To("10.0.0.0/16"), Nodes: ptr.To("10.2.0.0/16")},
+		},
 	}
 	for _, change := range changes {
 		change(shoot)

@@ -5,59 +5,76 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// decodeStatus returns the providerStatus, empty when there is none yet.
-func decodeStatus(ex *extensionsv1alpha1.Extension) (*v1alpha3.RegistryStatus, error) {
-	if ex.Status.ProviderStatus == nil {
-		return &v1alpha3.RegistryStatus{}, nil
+func newStatus(caches []v1alpha3.RegistryCacheStatus, bundle []byte) *v1alpha3.RegistryStatus {
+	status := &v1alpha3.RegistryStatus{TypeMeta: typeMeta("RegistryStatus"), Caches: caches}
+	if len(bundle) > 0 {
+		text := string(bundle)
+		status.CABundle = &text
 	}
-	status, err := v1alpha3.DecodeStatus(ex.Status.ProviderStatus.Raw)
-	if err != nil {
-		return nil, fmt.Errorf("providerStatus of extension %s: %w", client.ObjectKeyFromObject(ex), err)
-	}
-	return status, nil
+	return status
 }
 
-func newStatus(caches []v1alpha3.RegistryCacheStatus) *v1alpha3.RegistryStatus {
-	return &v1alpha3.RegistryStatus{
-		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: "RegistryStatus"},
-		Caches:   caches,
-	}
+func typeMeta(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: kind}
 }
 
-// forget writes the kept caches to the providerStatus if others were in it. It is called between cleaning the nodes and
-// deleting the caches, so that neither a retry cleans again nor the webhook tells a node about a cache that goes.
-func (a *Actuator) forget(
-	ctx context.Context, ex *extensionsv1alpha1.Extension,
-	status *v1alpha3.RegistryStatus, kept []v1alpha3.RegistryCacheStatus,
+// write makes the record, and the conditions, part of the Extension's status by one request, and by none if they are
+// there already. providerStatus and state belong together: whoever reads one without the other would clean too much or
+// too little.
+func (a *Actuator) write(
+	ctx context.Context, ex *extensionsv1alpha1.Extension, r record, conditions ...gardencorev1beta1.Condition,
 ) error {
-	if len(kept) == len(status.Caches) {
+	before := ex.DeepCopy()
+	current, err := recordOf(ex)
+	if err != nil {
+		return err
+	}
+	if !equality.Semantic.DeepEqual(current.status, r.status) {
+		ex.Status.ProviderStatus = nil
+		if r.status != nil {
+			if ex.Status.ProviderStatus, err = encoded(r.status); err != nil {
+				return fmt.Errorf("encoding the providerStatus: %w", err)
+			}
+		}
+	}
+	if r.applied != nil {
+		r.applied = r.applied.DeepCopy()
+		r.applied.TypeMeta = typeMeta("RegistryConfig")
+	}
+	if !equality.Semantic.DeepEqual(current.applied, r.applied) {
+		ex.Status.State = nil
+		if r.applied != nil {
+			if ex.Status.State, err = encoded(r.applied); err != nil {
+				return fmt.Errorf("encoding the state: %w", err)
+			}
+		}
+	}
+	ex.Status.Conditions = v1beta1helper.MergeConditions(ex.Status.Conditions, conditions...)
+	if equality.Semantic.DeepEqual(before.Status, ex.Status) {
 		return nil
 	}
-	return a.setStatus(ctx, ex, newStatus(kept))
-}
-
-// setStatus writes the providerStatus, or removes it if status is nil.
-func (a *Actuator) setStatus(ctx context.Context, ex *extensionsv1alpha1.Extension, status *v1alpha3.RegistryStatus) error {
-	patch := client.MergeFrom(ex.DeepCopy())
-	ex.Status.ProviderStatus = nil
-	if status != nil {
-		raw, err := json.Marshal(status)
-		if err != nil {
-			return fmt.Errorf("encoding the providerStatus: %w", err)
-		}
-		ex.Status.ProviderStatus = &runtime.RawExtension{Raw: raw}
-	}
-	if err := a.client.Status().Patch(ctx, ex, patch); err != nil {
-		return fmt.Errorf("writing the providerStatus of extension %s: %w", client.ObjectKeyFromObject(ex), err)
+	if err := a.client.Status().Patch(ctx, ex, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("writing the status of extension %s: %w", client.ObjectKeyFromObject(ex), err)
 	}
 	return nil
+}
+
+func encoded(object any) (*runtime.RawExtension, error) {
+	raw, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	return &runtime.RawExtension{Raw: raw}, nil
 }

@@ -112,6 +112,7 @@ func (c *Clients) make(secret *corev1.Secret) (*entry, error) {
 		return nil, err
 	}
 	config.Timeout = requestTimeout
+	config.QPS = -1 // no limit here: the API server of the shoot has priority and fairness
 	connection, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err

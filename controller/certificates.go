@@ -1,0 +1,111 @@
+package controller
+
+import (
+	"context"
+	"net"
+	"net/url"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/certificate"
+)
+
+// certificates are those of the caches that serve by HTTPS.
+type certificates struct {
+	// authority is nil if there is no such cache.
+	authority *certificate.Authority
+	// addresses are the cluster IPs that certificates were issued for, by upstream.
+	addresses map[string]string
+}
+
+func (c *certificates) bundle() []byte {
+	if c.authority == nil {
+		return nil
+	}
+	return c.authority.Bundle()
+}
+
+// certificates issues a certificate for every cache with HTTPS whose cluster IP is known. The others get only their
+// Service in a first pass, and a certificate once that has one.
+func (a *Actuator) certificates(ctx context.Context, log logr.Logger, t *target) (*certificates, error) {
+	secure := t.secure()
+	if len(secure) == 0 {
+		return &certificates{}, nil
+	}
+	authority, err := certificate.Load(ctx, log, a.clock, a.client, t.cluster)
+	if err != nil {
+		return nil, err
+	}
+	c := &certificates{authority: authority, addresses: map[string]string{}}
+	addresses, err := a.knownAddresses(ctx, t, secure)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.issue(ctx, t, addresses)
+}
+
+// issue issues certificates for the addresses, by upstream, and puts them into the target.
+func (c *certificates) issue(ctx context.Context, t *target, addresses map[string]string) error {
+	for _, this := range t.secure() {
+		address := net.ParseIP(addresses[this.Upstream])
+		if address == nil {
+			continue
+		}
+		issued, err := c.authority.Issue(ctx, &this, address)
+		if err != nil {
+			return err
+		}
+		c.addresses[this.Upstream] = addresses[this.Upstream]
+		secrets := t.secrets[this.Upstream]
+		secrets.Certificate = issued
+		t.secrets[this.Upstream] = secrets
+	}
+	return nil
+}
+
+// covers says whether every cache with HTTPS has a certificate for its endpoint.
+func (c *certificates) covers(t *target, addresses map[string]string) bool {
+	for _, this := range t.secure() {
+		if c.addresses[this.Upstream] == "" || c.addresses[this.Upstream] != addresses[this.Upstream] {
+			return false
+		}
+	}
+	return true
+}
+
+// knownAddresses returns the cluster IPs of the caches by upstream: of the Services as they are now, or else of the
+// endpoints that nodes know of. A cache that runs must not lose its StatefulSet because its Service is away for a moment.
+func (a *Actuator) knownAddresses(ctx context.Context, t *target, caches []v1alpha3.RegistryCache) (map[string]string, error) {
+	if t.isNew {
+		return nil, nil
+	}
+	var services []corev1.Service
+	if !t.sleeps() {
+		shoot, err := a.shootClient(ctx, t.ex.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		if services, err = listServices(ctx, shoot); err != nil {
+			return nil, err
+		}
+	}
+	addresses := map[string]string{}
+	for i := range caches {
+		upstream := caches[i].Upstream
+		if addresses[upstream] = clusterIP(services, &caches[i]); addresses[upstream] == "" {
+			addresses[upstream] = hostOf(t.before.endpoint(upstream))
+		}
+	}
+	return addresses, nil
+}
+
+// hostOf returns the host of an endpoint, empty if it has none.
+func hostOf(endpoint string) string {
+	parsed, err := url.Parse(endpoint)
+	if err != nil {
+		return ""
+	}
+	return parsed.Hostname()
+}

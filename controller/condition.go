@@ -1,0 +1,43 @@
+package controller
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/utils/clock"
+
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+)
+
+const (
+	// ConditionNodesCleaned is the type of the condition of an Extension that says whether the last clean-up reached every
+	// node. Without any clean-up there is no such condition.
+	ConditionNodesCleaned gardencorev1beta1.ConditionType = "NodesCleaned"
+
+	reasonAllCleaned    = "AllNodesCleaned"
+	reasonNodesNotReady = "NodesNotReady"
+
+	// maxNodesNamed keeps the message readable in a shoot with many broken nodes.
+	maxNodesNamed = 10
+)
+
+// nodesCleaned returns the condition after a clean-up that passed over the nodes.
+func nodesCleaned(clock clock.Clock, ex *extensionsv1alpha1.Extension, passedOver []string) gardencorev1beta1.Condition {
+	condition := v1beta1helper.GetOrInitConditionWithClock(clock, ex.Status.Conditions, ConditionNodesCleaned)
+	if len(passedOver) == 0 {
+		return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionTrue, reasonAllCleaned,
+			"The last clean-up of removed caches reached every node.")
+	}
+	return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionFalse, reasonNodesNotReady,
+		fmt.Sprintf("The last clean-up of removed caches passed over nodes that were not ready: %s. Until gardener-node-agent "+
+			"configures them again, or they are replaced, they try a cache that is gone before the upstream.", named(passedOver)))
+}
+
+func named(nodes []string) string {
+	if more := len(nodes) - maxNodesNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(nodes[:maxNodesNamed], ", "), more)
+	}
+	return strings.Join(nodes, ", ")
+}

@@ -1,0 +1,34 @@
+package controller
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+var (
+	// caches has one series for each shoot with the extension, which goes with the extension.
+	caches = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "registry_cache_extension_caches",
+		Help: "Caches that the last successful reconciliation of a shoot deployed.",
+	}, []string{"namespace"})
+
+	cleaningSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "registry_cache_extension_clean_up_seconds",
+		Help:    "Seconds that cleaning all nodes of a shoot took.",
+		Buckets: []float64{2, 5, 10, 20, 40, 60, 90, 120, 180},
+	})
+
+	nodesPassedOver = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "registry_cache_extension_nodes_passed_over_total",
+		Help: "Nodes that a clean-up did not reach because they were not ready.",
+	})
+
+	volumesGrown = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "registry_cache_extension_volumes_grown_total",
+		Help: "Caches whose volumes were asked to grow.",
+	})
+)
+
+func init() {
+	metrics.Registry.MustRegister(caches, cleaningSeconds, nodesPassedOver, volumesGrown)
+}

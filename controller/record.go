@@ -1,0 +1,125 @@
+package controller
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+)
+
+// record is what the Extension's status says about the reconciliations of before.
+type record struct {
+	// status is the providerStatus: the caches that nodes know of. Nil if there is none.
+	status *v1alpha3.RegistryStatus
+	// applied is the config that the caches were last deployed by, kept as status.state. It comes along when the control
+	// plane moves to another seed, the providerStatus does not. Nil if there is none.
+	applied *v1alpha3.RegistryConfig
+}
+
+// recordOf decodes the status of the Extension. What a newer version of this extension wrote there besides is ignored.
+func recordOf(ex *extensionsv1alpha1.Extension) (record, error) {
+	var r record
+	if raw := ex.Status.ProviderStatus; raw != nil {
+		status, err := v1alpha3.DecodeStatus(raw.Raw)
+		if err != nil {
+			return record{}, fmt.Errorf("providerStatus of extension %s: %w", client.ObjectKeyFromObject(ex), err)
+		}
+		status.TypeMeta = typeMeta("RegistryStatus")
+		r.status = status
+	}
+	if raw := ex.Status.State; raw != nil {
+		applied := &v1alpha3.RegistryConfig{}
+		if err := json.Unmarshal(raw.Raw, applied); err != nil {
+			return record{}, fmt.Errorf("state of extension %s: %w", client.ObjectKeyFromObject(ex), err)
+		}
+		applied.TypeMeta = typeMeta("RegistryConfig")
+		v1alpha3.SetDefaults(applied)
+		r.applied = applied
+	}
+	return r, nil
+}
+
+// empty says that nothing was ever reconciled to its end: no node knows of a cache.
+func (r record) empty() bool {
+	return r.status == nil && r.applied == nil
+}
+
+// upstreams are those whose configuration may be on nodes, in a stable order.
+func (r record) upstreams() []string {
+	var upstreams []string
+	if r.status != nil {
+		for _, c := range r.status.Caches {
+			upstreams = append(upstreams, c.Upstream)
+		}
+	}
+	if r.applied != nil {
+		for _, c := range r.applied.Caches {
+			if !slices.Contains(upstreams, c.Upstream) {
+				upstreams = append(upstreams, c.Upstream)
+			}
+		}
+	}
+	return upstreams
+}
+
+// removed are the upstreams whose configuration may be on nodes, and that are not in the config.
+func (r record) removed(config *v1alpha3.RegistryConfig) []string {
+	return slices.DeleteFunc(r.upstreams(), func(upstream string) bool { return find(config.Caches, upstream) != nil })
+}
+
+// retained is the record without the upstreams that are not in the config.
+func (r record) retained(config *v1alpha3.RegistryConfig) record {
+	var kept record
+	if r.status != nil {
+		kept.status = r.status.DeepCopy()
+		kept.status.Caches = slices.DeleteFunc(kept.status.Caches, func(c v1alpha3.RegistryCacheStatus) bool {
+			return find(config.Caches, c.Upstream) == nil
+		})
+	}
+	if r.applied != nil {
+		kept.applied = r.applied.DeepCopy()
+		kept.applied.Caches = slices.DeleteFunc(kept.applied.Caches, func(c v1alpha3.RegistryCache) bool {
+			return find(config.Caches, c.Upstream) == nil
+		})
+	}
+	return kept
+}
+
+// deployed returns the cache of the upstream as it was last deployed, nil if that is not known.
+func (r record) deployed(upstream string) *v1alpha3.RegistryCache {
+	if r.applied == nil {
+		return nil
+	}
+	return find(r.applied.Caches, upstream)
+}
+
+// endpoint returns the endpoint of the upstream that nodes know of, empty if there is none.
+func (r record) endpoint(upstream string) string {
+	if r.status == nil {
+		return ""
+	}
+	for _, c := range r.status.Caches {
+		if c.Upstream == upstream {
+			return c.Endpoint
+		}
+	}
+	return ""
+}
+
+// hadTLS says that there may be certificates.
+func (r record) hadTLS() bool {
+	return r.status != nil && r.status.CABundle != nil || r.applied != nil && slices.ContainsFunc(r.applied.Caches, servesTLS)
+}
+
+func find(caches []v1alpha3.RegistryCache, upstream string) *v1alpha3.RegistryCache {
+	i := slices.IndexFunc(caches, func(c v1alpha3.RegistryCache) bool { return c.Upstream == upstream })
+	if i < 0 {
+		return nil
+	}
+	return &caches[i]
+}

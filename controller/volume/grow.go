@@ -1,0 +1,149 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+)
+
+const (
+	// goneWithin is how long a StatefulSet may take to go without its pods: the garbage collector of the shoot releases
+	// them, one request each.
+	goneWithin = 30 * time.Second
+	interval   = 500 * time.Millisecond
+)
+
+// Growth is what came of growing the volumes of one cache.
+type Growth struct {
+	// Grown says that a claim was asked to grow.
+	Grown bool
+	// Replaced says that the cache has no StatefulSet now. Its pods run on, and the next StatefulSet of the name adopts them.
+	Replaced bool
+	// Refused says why the volumes keep their size; then nothing was changed.
+	Refused *Refusal
+}
+
+// Refusal names a claim whose StorageClass does not allow volumes to grow.
+type Refusal struct {
+	Claim, StorageClass string
+	// Size is the one that the volumes keep.
+	Size resource.Quantity
+}
+
+// Grow makes the volumes of the cache at least as big as it asks for: first the claims, which the storage provider expands
+// while the cache serves, then the StatefulSet goes without its pods, so that one with the new size can come. Every step
+// is repeatable, and it is right to call it again after an interruption. A cache without claims needs nothing.
+func Grow(ctx context.Context, shoot client.Client, c *v1alpha3.RegistryCache) (Growth, error) {
+	size := *c.Volume.Size
+	claims, err := claimsOf(ctx, shoot, c.Upstream)
+	if err != nil {
+		return Growth{}, err
+	}
+	set, err := setOf(ctx, shoot, c.Upstream)
+	if err != nil {
+		return Growth{}, err
+	}
+	smaller := claimsBelow(claims, size)
+	refusal, err := refusalOf(ctx, shoot, smaller)
+	if err != nil || refusal != nil {
+		return Growth{Refused: refusal}, err
+	}
+	growth := Growth{Grown: len(smaller) > 0, Replaced: set == nil && len(claims) > 0}
+	for _, claim := range smaller {
+		before := client.MergeFrom(claim.DeepCopy())
+		claim.Spec.Resources.Requests[corev1.ResourceStorage] = size
+		if err := shoot.Patch(ctx, claim, before); err != nil {
+			return Growth{}, fmt.Errorf("growing claim %s in the shoot to %s: %w", claim.Name, size.String(), err)
+		}
+	}
+	if set != nil && outdated(set, size) {
+		if err := release(ctx, shoot, set); err != nil {
+			return Growth{}, err
+		}
+		growth.Replaced = true
+	}
+	return growth, nil
+}
+
+// AwaitReplaced returns nil once the cache has a StatefulSet of the size, and an error when it has not after the time.
+// gardener-resource-manager may have brought back the one of before in the moment between its end and the write of the
+// new size; calling Grow again mends that.
+func AwaitReplaced(ctx context.Context, shoot client.Reader, c *v1alpha3.RegistryCache, within time.Duration) error {
+	var missing error
+	err := wait.PollUntilContextTimeout(ctx, interval, within, true, func(context.Context) (bool, error) {
+		set, err := setOf(ctx, shoot, c.Upstream)
+		switch {
+		case err != nil:
+			missing = err
+		case set == nil || set.DeletionTimestamp != nil:
+			missing = fmt.Errorf("the StatefulSet of the cache of %s is not back yet", c.Upstream)
+		case outdated(set, *c.Volume.Size):
+			return false, fmt.Errorf("the StatefulSet of the cache of %s came back with its old size; it is replaced again", c.Upstream)
+		default:
+			return true, nil
+		}
+		return false, nil
+	})
+	if wait.Interrupted(err) && missing != nil {
+		return fmt.Errorf("%w within %s", missing, within)
+	}
+	return err
+}
+
+func claimsBelow(claims []corev1.PersistentVolumeClaim, size resource.Quantity) []*corev1.PersistentVolumeClaim {
+	var smaller []*corev1.PersistentVolumeClaim
+	for i := range claims {
+		if request := requested(&claims[i]); request.Cmp(size) < 0 {
+			smaller = append(smaller, &claims[i])
+		}
+	}
+	return smaller
+}
+
+// refusalOf looks at all claims before any is changed, so that the instances of a cache keep volumes of one size.
+func refusalOf(ctx context.Context, shoot client.Reader, claims []*corev1.PersistentVolumeClaim) (*Refusal, error) {
+	for _, claim := range claims {
+		class := &storagev1.StorageClass{}
+		name := ptr.Deref(claim.Spec.StorageClassName, "")
+		if name != "" {
+			if err := shoot.Get(ctx, client.ObjectKey{Name: name}, class); client.IgnoreNotFound(err) != nil {
+				return nil, fmt.Errorf("reading StorageClass %s of claim %s in the shoot: %w", name, claim.Name, err)
+			}
+		}
+		if !ptr.Deref(class.AllowVolumeExpansion, false) {
+			return &Refusal{Claim: claim.Namespace + "/" + claim.Name, StorageClass: name, Size: requested(claim)}, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // none is an answer
+}
+
+// release deletes the StatefulSet, leaves its pods alone, and waits until it is gone: what is applied to one that is on its
+// way out goes with it.
+func release(ctx context.Context, shoot client.Client, set *appsv1.StatefulSet) error {
+	err := shoot.Delete(ctx, set, client.PropagationPolicy(metav1.DeletePropagationOrphan), client.Preconditions{UID: &set.UID})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting StatefulSet %s in the shoot, but not its pods: %w", set.Name, err)
+	}
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, interval, goneWithin, true, func(context.Context) (bool, error) {
+		now := &appsv1.StatefulSet{}
+		last = shoot.Get(ctx, client.ObjectKeyFromObject(set), now)
+		// One of another UID is the one of before, brought back; the next call looks at it.
+		return client.IgnoreNotFound(last) == nil && (last != nil || now.UID != set.UID), nil
+	})
+	if err != nil {
+		return fmt.Errorf("StatefulSet %s in the shoot did not go within %s: %w", set.Name, goneWithin, err)
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/volume"
+)
+
+// growVolumes grows the volumes of the caches that are to be bigger than they were deployed, and returns the caches that
+// lost their StatefulSet by that. A volume that cannot grow keeps its size in the target, and why goes to its refused
+// fields. In a shoot that sleeps nothing can grow; the next reconciliation finds the difference again.
+func (a *Actuator) growVolumes(ctx context.Context, log logr.Logger, t *target) ([]v1alpha3.RegistryCache, error) {
+	if t.isNew {
+		return nil, nil
+	}
+	var replaced []v1alpha3.RegistryCache
+	for i := range t.config.Caches {
+		c := &t.config.Caches[i]
+		was := t.before.deployed(c.Upstream)
+		if was != nil && was.Volume.Size.Cmp(*c.Volume.Size) == 0 {
+			continue
+		}
+		if t.sleeps() {
+			if was != nil {
+				c.Volume.Size = was.Volume.Size
+			}
+			continue
+		}
+		// What was deployed is not known for a cache that an older version deployed, or that never came up.
+		shoot, err := a.shootClient(ctx, t.ex.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		growth, err := volume.Grow(ctx, shoot, c)
+		if err != nil {
+			return nil, err
+		}
+		if growth.Grown {
+			log.Info("Growing the volume of a cache", "upstream", c.Upstream, "size", c.Volume.Size)
+			volumesGrown.Inc()
+		}
+		if growth.Replaced {
+			replaced = append(replaced, *c)
+		}
+		if growth.Refused != nil {
+			path := field.NewPath("caches").Index(i).Child("volume", "size")
+			t.refused = append(t.refused, refusal(path, c, growth.Refused))
+			c.Volume.Size = &growth.Refused.Size
+		}
+	}
+	return replaced, nil
+}
+
+func refusal(path *field.Path, c *v1alpha3.RegistryCache, why *volume.Refusal) *field.Error {
+	return field.Forbidden(path, fmt.Sprintf(
+		"the volume cannot grow from %s to %s: StorageClass %q of PersistentVolumeClaim %s in the Shoot does not allow it; "+
+			"set its field allowVolumeExpansion if its provisioner can expand volumes, or remove the cache and add it again",
+		why.Size.String(), c.Volume.Size.String(), why.StorageClass, why.Claim))
+}
+
+// awaitReplaced waits until the StatefulSets are back. Only then the bigger size counts as deployed.
+func (a *Actuator) awaitReplaced(ctx context.Context, namespace string, replaced []v1alpha3.RegistryCache) error {
+	for i := range replaced {
+		shoot, err := a.shootClient(ctx, namespace)
+		if err != nil {
+			return err
+		}
+		if err := volume.AwaitReplaced(ctx, shoot, &replaced[i], a.waits.replaced); err != nil {
+			return err
+		}
+	}
+	return nil
+}
