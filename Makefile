@@ -13,18 +13,23 @@ export GOFLAGS := -trimpath -buildvcs=false
 
 # Variables of `make e2e` and `make up`.
 export RUN KEEP NODE_IMAGE
+# How long `make fuzz` spends on each fuzz test.
+FUZZTIME ?= 1m
+# Flags of `make bench-controller`, such as ARGS=--quick.
+ARGS ?=
 # A $ in RUN is a regular expression's, not make's.
 ifeq ($(origin RUN),command line)
 override RUN := $(value RUN)
 endif
 
 LINT := bin/golangci-lint
+PROMTOOL := bin/promtool
 # Files of ours, with git or without: what is built, fetched or left behind by a run is not looked at.
 FILES = find . -type d \( -name .git -o -name .testbed -o -name _artifacts -o -path ./bin \) -prune -o -type f
 
 .PHONY: help
 help: ## List these commands
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
 
 ##@ Check
 
@@ -54,6 +59,17 @@ shellcheck: ## shellcheck on every file that starts with a shell's #! line
 	@command -v shellcheck >/dev/null || { echo "shellcheck is not installed; run: make tools" >&2; exit 3; }
 	$(FILES) -exec awk 'FNR == 1 && /^#!.*sh/ {print FILENAME} {nextfile}' {} + | xargs -r shellcheck
 
+.PHONY: fuzz
+fuzz: ## Every fuzz test in turn, FUZZTIME=1m each; a finding is stored below testdata/fuzz
+	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file name; do \
+		echo "==> $$(dirname $$file) $${name#func }" >&2; \
+		go test -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname $$file)" || exit 1; \
+	done
+
+.PHONY: bench-controller
+bench-controller: bin/bench-controller ## What the extension costs on a seed with up to 3,000 Shoots (ARGS=--quick, ARGS='--shoots=10,100')
+	@exec ./bin/bench-controller $(ARGS)
+
 ##@ The testbed
 
 .PHONY: e2e
@@ -79,7 +95,7 @@ build: ## Build every command into bin/
 	go build -o bin/ ./cmd/...
 
 .PHONY: generate
-generate: ## Write the generated Go files anew
+generate: ## Write what is generated from the API types anew: Go files and docs/api.md
 	go generate ./...
 
 .PHONY: golden
@@ -87,9 +103,9 @@ golden: ## Accept what the code renders now: rewrite the goldens, then look at t
 	UPDATE_GOLDEN=1 go test ./...
 
 .PHONY: tools
-tools: ## Get what the checks need: shellcheck (Debian's package) and golangci-lint (built from its module)
+tools: ## Get what the checks need: shellcheck (Debian's package), golangci-lint and promtool (built from their modules)
 	.ci/setup
-	$(MAKE) --no-print-directory $(LINT)
+	$(MAKE) --no-print-directory $(LINT) $(PROMTOOL)
 
 .PHONY: clean
 clean: ## Remove bin/ and _artifacts/; a running testbed stays, `make down` removes it
@@ -99,10 +115,15 @@ clean: ## Remove bin/ and _artifacts/; a running testbed stays, `make down` remo
 $(LINT): tools/golangci-lint/go.mod tools/golangci-lint/go.sum
 	cd tools/golangci-lint && go build -o ../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
+$(PROMTOOL): tools/promtool/go.mod tools/promtool/go.sum
+	cd tools/promtool && go build -o ../../$@ github.com/prometheus/prometheus/cmd/promtool
+
 # Always asked for: Go's own cache knows best what is up to date.
-.PHONY: bin/e2e.test bin/testbed
+.PHONY: bin/e2e.test bin/testbed bin/bench-controller
 bin/e2e.test:
 	@[ -e $@ ] || echo "building the scenarios; on a new machine this takes some minutes" >&2
 	@go test -c -tags e2e -o $@ ./e2e
 bin/testbed:
 	@go build -o $@ ./cmd/testbed
+bin/bench-controller:
+	@go build -o $@ ./bench/controller
