@@ -55,6 +55,18 @@ func TestServe(t *testing.T) {
 	if hits := cache.metric(t, `registry_proxy_hits_total{type="blob"}`); hits != "4" {
 		t.Errorf("the metrics count %s hits, want 4", hits)
 	}
+	// A series of each name that alerts and dashboard of the extension ask for.
+	for _, series := range []string{
+		`registry_proxy_requests_total{type="blob"}`, `registry_proxy_misses_total{type="manifest"}`,
+		`registry_proxy_pulled_bytes_total{type="blob"}`, `registry_proxy_pushed_bytes_total{type="blob"}`,
+		`registry_http_requests_total{code="200",handler="blob",method="get"}`,
+		`registry_http_request_duration_seconds_count{handler="blob",method="get"}`,
+		`registry_proxy_upstream_requests_total{code="200"}`,
+	} {
+		if value := cache.metric(t, series); value == "0" {
+			t.Errorf("%s is 0 after pulls", series)
+		}
+	}
 	if body, status := get(t.Context(), t, cache.debugURL+"/debug/health"); status != http.StatusOK {
 		t.Errorf("/debug/health answers %d: %s", status, body)
 	}

@@ -40,15 +40,15 @@ func proxyEnvironment(proxy *v1alpha3.Proxy, networks []string) []corev1.EnvVar 
 	if url := ptr.Deref(proxy.HTTPSProxy, ""); url != "" {
 		result = append(result, corev1.EnvVar{Name: "HTTPS_PROXY", Value: url})
 	}
-	return append(result, corev1.EnvVar{Name: "NO_PROXY", Value: noProxy(ptr.Deref(proxy.NoProxy, ""), networks)})
+	return append(result, corev1.EnvVar{Name: "NO_PROXY", Value: noProxy(v1alpha3.NoProxyEntries(proxy), networks)})
 }
 
 // noProxy returns the comma-separated list of what is reached without a proxy: the shoot's networks and domains, then
 // what the user lists.
-func noProxy(users string, networks []string) string {
+func noProxy(users, networks []string) string {
 	list := slices.Concat(networks, clusterDomains)
-	for entry := range strings.SplitSeq(users, ",") {
-		if entry = strings.TrimSpace(entry); entry != "" && !slices.Contains(list, entry) {
+	for _, entry := range users {
+		if !slices.Contains(list, entry) {
 			list = append(list, entry)
 		}
 	}

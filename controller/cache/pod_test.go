@@ -167,11 +167,11 @@ func TestNoProxy(t *testing.T) {
 	}{
 		"nothing given":   {"", nil, always},
 		"networks first":  {"corp.example", []string{"10.0.0.0/8", "fd00::/8"}, "10.0.0.0/8,fd00::/8," + always + ",corp.example"},
-		"blanks, doubles": {" a.example ,, .svc,a.example", nil, always + ",a.example"},
+		"blanks, doubles": {" a.example , .svc,a.example", nil, always + ",a.example"},
 		"everything":      {"*", nil, always + ",*"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := noProxy(test.users, test.networks); got != test.want {
+			if got := noProxy(v1alpha3.NoProxyEntries(&v1alpha3.Proxy{NoProxy: &test.users}), test.networks); got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 		})

@@ -3,26 +3,21 @@ package registry
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net/http"
 
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// trustAuthorities makes http.DefaultTransport, which distribution asks its upstream by, trust the authorities of the
-// system and, besides them, the public ones that are built in: the list of Mozilla, as Go publishes it.
+// trustAuthorities makes the transport trust the authorities of the system and, besides them, the public ones that are
+// built in: the list of Mozilla, as Go publishes it.
 //
 // The package fallback would not do: its list counts only where the system has none, and the private authority of an
 // upstream, which comes by SSL_CERT_DIR, counts for one. Blobs often lie at a host with a public certificate.
-func trustAuthorities() error {
+func trustAuthorities(transport *http.Transport) error {
 	pool, err := authorities()
 	if err != nil {
 		return err
-	}
-	transport, ok := http.DefaultTransport.(*http.Transport)
-	if !ok {
-		return errors.New("cannot set authorities: the default transport has been replaced")
 	}
 	if transport.TLSClientConfig == nil {
 		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}

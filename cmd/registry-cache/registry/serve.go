@@ -42,7 +42,7 @@ func Serve(ctx context.Context, config *configuration.Configuration, log io.Writ
 		}
 	}
 
-	if err := trustAuthorities(); err != nil {
+	if err := useUpstreamTransport(); err != nil {
 		return &StartError{err}
 	}
 	instance, err := start(ctx, config)
