@@ -48,7 +48,7 @@ func proxyEnvironment(proxy *v1alpha3.Proxy, networks []string) []corev1.EnvVar 
 func noProxy(users, networks []string) string {
 	list := slices.Concat(networks, clusterDomains)
 	for _, entry := range users {
-		if !slices.Contains(list, entry) {
+		if entry != "" && !slices.Contains(list, entry) {
 			list = append(list, entry)
 		}
 	}
