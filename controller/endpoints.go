@@ -72,10 +72,14 @@ func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.Re
 		}
 		return pending == nil, nil
 	})
-	if err != nil {
+	switch {
+	case err == nil:
+		return endpoints, nil
+	case pending == nil: // there was no time for a single look
+		return nil, fmt.Errorf("looking for the services of the caches in the shoot: %w", err)
+	default:
 		return nil, errors.Join(pending, ctx.Err())
 	}
-	return endpoints, nil
 }
 
 // endpoints looks once. The error says what is still missing.

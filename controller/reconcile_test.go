@@ -236,7 +236,7 @@ func TestReconcileGivesUpEarly(t *testing.T) {
 	}
 }
 
-// TestReconcileReportsWhatCannotBeApplied: a volume cannot be resized, and the endpoints of before do not hide that.
+// TestReconcileReportsWhatCannotBeApplied: the endpoints of before do not hide that.
 func TestReconcileReportsWhatCannotBeApplied(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
 	if err := l.reconcile(t); err != nil {
@@ -244,7 +244,7 @@ func TestReconcileReportsWhatCannotBeApplied(t *testing.T) {
 	}
 	l.applyError = "updates to statefulset spec are forbidden"
 	ex := l.extension(t)
-	ex.Spec.ProviderConfig.Raw = []byte(strings.Replace(string(ex.Spec.ProviderConfig.Raw), `"upstream"`, `"volume":{"size":"99Gi"},"upstream"`, 1))
+	ex.Spec.ProviderConfig.Raw = []byte(strings.Replace(string(ex.Spec.ProviderConfig.Raw), `"upstream"`, `"remoteURL":"https://other.test","upstream"`, 1))
 	if err := l.seed.Update(t.Context(), ex); err != nil {
 		t.Fatal(err)
 	}

@@ -4,12 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -21,11 +19,9 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
-	"github.com/gardener/gardener/pkg/utils/managedresources"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/charts"
-	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
 const (
@@ -49,7 +45,9 @@ type landscape struct {
 	finalizer string
 	// behind says that the stand-in has not seen the latest generation.
 	behind bool
-	nextIP int
+	// storageClass is the one of the claims.
+	storageClass    string
+	nextIP, nextUID int
 }
 
 func newLandscape(t *testing.T, objects ...client.Object) *landscape {
@@ -64,7 +62,7 @@ func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 	l.actuator = NewActuator(l.seed,
 		func(context.Context, string) (client.Client, error) { return l.shoot, nil },
 		charts.Images{RegistryCache: "cache:v1", RegistryCleaner: "cleaner:v1"})
-	const short = 50 * time.Millisecond
+	const short = 200 * time.Millisecond
 	l.actuator.waits = waits{interval: time.Millisecond, cleaned: short, notReady: short / 5, deleted: short, applied: short / 5, endpoints: short, replaced: short}
 	return l
 }
@@ -98,7 +96,10 @@ func (l *landscape) interceptors() interceptor.Funcs {
 			if mr, ok := obj.(*resourcesv1alpha1.ManagedResource); ok && mr.Spec.KeepObjects != nil {
 				l.log = append(l.log, fmt.Sprintf("patch %s keepObjects=%t", mr.Name, *mr.Spec.KeepObjects))
 			}
-			return c.Patch(ctx, obj, patch, opts...)
+			if err := c.Patch(ctx, obj, patch, opts...); err != nil || obj.GetAnnotations()["gardener.cloud/operation"] == "" {
+				return err
+			}
+			return l.written(ctx, c, obj)
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 			if ex, ok := obj.(*extensionsv1alpha1.Extension); ok {
@@ -137,7 +138,7 @@ func (l *landscape) written(ctx context.Context, c client.Client, obj client.Obj
 	case mr.Name == cachesName && l.applyError != "":
 		applied.Status, applied.Reason, applied.Message = gardencorev1beta1.ConditionFalse, resourcesv1alpha1.ConditionApplyFailed, l.applyError
 	case mr.Name == cachesName:
-		if err := l.applyServices(ctx, c); err != nil {
+		if err := l.applyCaches(ctx, c); err != nil {
 			return err
 		}
 	case mr.Name == cleanerName:
@@ -162,38 +163,6 @@ func (l *landscape) resync(t *testing.T, name string) {
 	if err := l.written(t.Context(), l.seed, mr); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func (l *landscape) applyServices(ctx context.Context, c client.Client) error {
-	objects, err := managedresources.GetObjects(ctx, c, namespace, cachesName)
-	if err != nil {
-		return err
-	}
-	var names []string
-	for _, object := range objects {
-		service, ok := object.(*corev1.Service)
-		if !ok {
-			continue
-		}
-		names = append(names, service.Name)
-		l.nextIP++
-		service.Spec.ClusterIP = fmt.Sprintf("10.0.0.%d", l.nextIP)
-		if err := l.shoot.Create(ctx, service); client.IgnoreAlreadyExists(err) != nil {
-			return err
-		}
-	}
-	services := &corev1.ServiceList{}
-	if err := l.shoot.List(ctx, services, client.HasLabels{cache.LabelUpstreamHost}); err != nil {
-		return err
-	}
-	for i := range services.Items {
-		if !slices.Contains(names, services.Items[i].Name) {
-			if err := l.shoot.Delete(ctx, &services.Items[i]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 func (l *landscape) extension(t *testing.T) *extensionsv1alpha1.Extension {

@@ -109,7 +109,9 @@ func TestMistakes(t *testing.T) {
 func TestUnreadableIsNoMistake(t *testing.T) {
 	away := errors.New("connection refused")
 	seed := interceptor.NewClient(fake.NewFakeClient(), interceptor.Funcs{
-		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error { return away },
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return away
+		},
 	})
 	_, mistakes, err := Resolve(t.Context(), seed, namespace, resources("Secret"), config())
 	if !errors.Is(err, away) || len(mistakes) > 0 {

@@ -1,0 +1,91 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener/gardener/pkg/utils/managedresources"
+
+	"github.com/gardener-extensions/registry-cache/controller/cache"
+)
+
+// applyCaches is the stand-in for gardener-resource-manager, as far as Services and StatefulSets go, and for the
+// controller that makes the claims of a StatefulSet.
+func (l *landscape) applyCaches(ctx context.Context, seed client.Client) error {
+	objects, err := managedresources.GetObjects(ctx, seed, namespace, cachesName)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, object := range objects {
+		switch object := object.(type) {
+		case *corev1.Service:
+			l.nextIP++
+			object.Spec.ClusterIP = fmt.Sprintf("10.0.0.%d", l.nextIP)
+			err = client.IgnoreAlreadyExists(l.shoot.Create(ctx, object))
+		case *appsv1.StatefulSet:
+			err = l.applySet(ctx, object)
+		default:
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		names = append(names, object.GetName())
+	}
+	return l.prune(ctx, names)
+}
+
+// applySet leaves the template of the claims alone once there is a StatefulSet, as gardener-resource-manager does.
+func (l *landscape) applySet(ctx context.Context, set *appsv1.StatefulSet) error {
+	l.nextUID++
+	set.UID = types.UID(fmt.Sprintf("set-%d", l.nextUID))
+	if err := l.shoot.Create(ctx, set); client.IgnoreAlreadyExists(err) != nil {
+		return err
+	}
+	template := set.Spec.VolumeClaimTemplates[0]
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: template.Name + "-" + set.Name + "-0", Labels: set.Spec.Selector.MatchLabels},
+		Spec:       template.Spec,
+	}
+	claim.Spec.StorageClassName = &l.storageClass
+	return client.IgnoreAlreadyExists(l.shoot.Create(ctx, claim))
+}
+
+// prune deletes what is not in the ManagedResource any more.
+func (l *landscape) prune(ctx context.Context, names []string) error {
+	services, sets, claims := &corev1.ServiceList{}, &appsv1.StatefulSetList{}, &corev1.PersistentVolumeClaimList{}
+	for _, list := range []client.ObjectList{services, sets, claims} {
+		if err := l.shoot.List(ctx, list, client.HasLabels{cache.LabelUpstreamHost}); err != nil {
+			return err
+		}
+	}
+	var gone []client.Object
+	for i := range services.Items {
+		gone = append(gone, &services.Items[i])
+	}
+	for i := range sets.Items {
+		gone = append(gone, &sets.Items[i])
+	}
+	for i := range claims.Items {
+		if !slices.Contains(names, claims.Items[i].Labels["app"]) {
+			gone = append(gone, &claims.Items[i])
+		}
+	}
+	for _, object := range gone {
+		if slices.Contains(names, object.GetName()) {
+			continue
+		}
+		if err := l.shoot.Delete(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
