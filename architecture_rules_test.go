@@ -30,6 +30,7 @@ var layers = map[string][]string{
 	"kind":                         {"api", "charts", "examples", "nodeconfig"},
 	"cmd/testbed":                  {"internal/program", "kind"},
 	"e2e":                          {"api", "internal/program", "kind", "nodeconfig"},
+	"bench":                        {"charts", "internal/program", "kind"},
 	"internal/program":             {},
 	testOnly:                       {},
 }

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/gardener-extensions/registry-cache/bench"
+	"github.com/gardener-extensions/registry-cache/bench/controlplane"
+	"github.com/gardener-extensions/registry-cache/bench/report"
+	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind/command"
+	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+)
+
+const (
+	// minShoots leaves one whole shoot when two are broken.
+	minShoots = 3
+	// Reviews sent to the webhook, 50 a second.
+	webhookRequests, webhookRequestsQuick = 1500, 500
+
+	extensionPackage = "./cmd/registry-cache-extension"
+)
+
+// options are the flags.
+type options struct {
+	shoots       []int
+	quick        bool
+	json, strict bool
+	extension    string
+	folder       string
+}
+
+func newCommand(streams program.Streams) *cobra.Command {
+	o := options{}
+	cmd := &cobra.Command{
+		Use:   "controller",
+		Short: "Measure what the extension costs on a seed with many shoots",
+		Args:  program.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.complete(); err != nil {
+				return program.Usage(err)
+			}
+			return o.run(cmd.Context(), streams)
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntSliceVarP(&o.shoots, "shoots", "n", []int{10, 100, 1000, 3000}, "numbers of shoots, one run each")
+	flags.BoolVar(&o.quick, "quick", false, "10 and 100 shoots, and a shorter look at the webhook")
+	flags.BoolVar(&o.json, "json", false, "print JSON instead of Markdown")
+	flags.BoolVar(&o.strict, "strict", false, "exit with 1 if a goal is missed")
+	flags.StringVar(&o.extension, "extension", "", "path of a binary of the extension (default: build "+extensionPackage+")")
+	flags.StringVar(&o.folder, "folder", filepath.Join("_artifacts", "bench-controller"), "where logs go")
+	return cmd
+}
+
+func (o *options) complete() error {
+	if o.quick {
+		o.shoots = []int{10, 100}
+	}
+	for _, n := range o.shoots {
+		if n < minShoots {
+			return fmt.Errorf("--shoots: %d is less than %d: two of them are broken in the end", n, minShoots)
+		}
+	}
+	folder, err := filepath.Abs(o.folder)
+	if err != nil {
+		return fmt.Errorf("--folder: %w", err)
+	}
+	o.folder = folder
+	return nil
+}
+
+// errMissed is for --strict.
+var errMissed = errors.New("a goal is missed")
+
+func (o *options) run(ctx context.Context, streams program.Streams) error {
+	log.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(io.Discard, nil))) // controller-runtime asks for one
+	recorder := progress.New(streams.Err)
+	if err := os.MkdirAll(o.folder, 0o755); err != nil {
+		return program.Environment(fmt.Errorf("creating the folder for logs: %w", err))
+	}
+	result, err := o.measure(ctx, recorder)
+	if err != nil {
+		return err
+	}
+	if err := o.print(result, streams.Out); err != nil {
+		return err
+	}
+	for _, goal := range result.Goals {
+		if o.strict && goal.Judged && !goal.Met {
+			return fmt.Errorf("%w: %s", errMissed, goal.Name)
+		}
+	}
+	return nil
+}
+
+func (o *options) measure(ctx context.Context, recorder *progress.Recorder) (report.Report, error) {
+	machine, err := bench.Machine()
+	if err != nil {
+		return report.Report{}, program.Environment(err)
+	}
+	result := report.Report{Machine: machine}
+	settings, err := o.prepare(ctx, recorder)
+	if err != nil {
+		return result, program.Environment(err)
+	}
+	for _, shoots := range o.shoots {
+		run, err := bench.Run(ctx, settings, shoots)
+		if err != nil {
+			return result, fmt.Errorf("%w (logs are in %s)", err, o.folder)
+		}
+		result.Runs = append(result.Runs, run)
+	}
+	result.Goals = report.Judge(result.Runs)
+	return result, nil
+}
+
+// prepare builds what is not built.
+func (o *options) prepare(ctx context.Context, recorder *progress.Recorder) (bench.Options, error) {
+	settings := bench.Options{Extension: o.extension, Folder: o.folder, WebhookRequests: webhookRequests, Progress: recorder}
+	if o.quick {
+		settings.WebhookRequests = webhookRequestsQuick
+	}
+	err := recorder.Step(ctx, "programs", func(ctx context.Context) error {
+		const apiServer, etcd = "kube-apiserver", "etcd"
+		built, err := nodeimage.Programs(ctx, nodeimage.Options{Progress: recorder}, apiServer, etcd)
+		if err != nil {
+			return err
+		}
+		settings.Programs = controlplane.Programs{KubeAPIServer: built[apiServer], Etcd: built[etcd]}
+		if settings.Extension != "" {
+			return nil
+		}
+		settings.Extension = filepath.Join(o.folder, "registry-cache-extension")
+		_, err = command.Output(ctx, "go", "build", "-o", settings.Extension, extensionPackage)
+		return err
+	})
+	return settings, err
+}
+
+func (o *options) print(result report.Report, out io.Writer) error {
+	text := []byte(result.Markdown())
+	if o.json {
+		var err error
+		if text, err = json.MarshalIndent(result, "", "  "); err != nil {
+			return fmt.Errorf("encoding the report: %w", err)
+		}
+		text = append(text, '\n')
+	}
+	if _, err := out.Write(text); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}

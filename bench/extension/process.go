@@ -1,0 +1,172 @@
+package extension
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/gardener-extensions/registry-cache/kind/command"
+)
+
+const (
+	readyInterval = 100 * time.Millisecond
+	readyTimeout  = 2 * time.Minute
+	// stopTimeout is how long the process may take to end after SIGTERM before it is killed.
+	stopTimeout = 15 * time.Second
+	// logLines is how much of the log an error carries.
+	logLines = 20
+)
+
+// Options say what is run.
+type Options struct {
+	// Program is the path of the binary.
+	Program string
+	// Arguments are those of the chart; what does not fit a process outside of a cluster is replaced.
+	Arguments []string
+	// Kubeconfig is the content of the kubeconfig for the seed.
+	Kubeconfig []byte
+	// Namespace is where leases and the webhook's certificates are kept.
+	Namespace string
+	// Folder takes the log, extension.log, and the files that the process needs.
+	Folder string
+}
+
+// Process is a running extension.
+type Process struct {
+	cmd     *exec.Cmd
+	log     string
+	health  string
+	webhook string
+	done    chan struct{} // closed when the process ended
+	ended   error
+}
+
+// Start starts the extension and returns when it says that it is ready: its caches are filled, its webhook serves. Stop it.
+func Start(ctx context.Context, o Options) (*Process, error) {
+	ports, err := freePorts(3)
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig := filepath.Join(o.Folder, "kubeconfig")
+	if err := os.WriteFile(kubeconfig, o.Kubeconfig, 0o600); err != nil {
+		return nil, fmt.Errorf("writing the kubeconfig of the extension: %w", err)
+	}
+	p := &Process{
+		log: filepath.Join(o.Folder, "extension.log"), health: ports[0], webhook: ports[2], done: make(chan struct{}),
+	}
+	log, err := os.Create(p.log)
+	if err != nil {
+		return nil, fmt.Errorf("creating the log of the extension: %w", err)
+	}
+	defer func() { _ = log.Close() }() // the process has its own descriptor
+	// Not CommandContext: the process is stopped after what it serves, by Stop.
+	p.cmd = exec.Command(o.Program, arguments(o, kubeconfig, ports)...)
+	p.cmd.Env = append(os.Environ(), "LEADER_ELECTION_NAMESPACE="+o.Namespace, "WEBHOOK_CONFIG_NAMESPACE="+o.Namespace)
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches us only
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting the extension: %w", err)
+	}
+	go func() {
+		p.ended = p.cmd.Wait()
+		close(p.done)
+	}()
+	if err := p.awaitReady(ctx); err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	return p, nil
+}
+
+// arguments are the chart's, with others behind them that win.
+func arguments(o Options, kubeconfig string, ports []string) []string {
+	return append(append([]string(nil), o.Arguments...),
+		"--kubeconfig="+kubeconfig,
+		"--health-bind-address=127.0.0.1:"+ports[0],
+		"--metrics-bind-address=127.0.0.1:"+ports[1],
+		"--webhook-config-mode=url",
+		"--webhook-config-url=127.0.0.1:"+ports[2],
+		"--webhook-config-server-host=127.0.0.1",
+		"--webhook-config-server-port="+ports[2],
+		"--webhook-config-cert-dir="+filepath.Join(o.Folder, "certificates"),
+	)
+}
+
+// WebhookAddress is where the webhook serves, host:port.
+func (p *Process) WebhookAddress() string { return net.JoinHostPort("127.0.0.1", p.webhook) }
+
+// Running returns an error with the end of the log if the process has ended.
+func (p *Process) Running() error {
+	select {
+	case <-p.done:
+		return fmt.Errorf("the extension ended: %w\n%s", p.ended, p.tail())
+	default:
+		return nil
+	}
+}
+
+// Stop ends the process. One that has ended is no error.
+func (p *Process) Stop() error {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+		return nil
+	case <-time.After(stopTimeout):
+	}
+	_ = p.cmd.Process.Kill()
+	<-p.done
+	return fmt.Errorf("the extension did not end within %s of SIGTERM\n%s", stopTimeout, p.tail())
+}
+
+func (p *Process) awaitReady(ctx context.Context) error {
+	err := wait.PollUntilContextTimeout(ctx, readyInterval, readyTimeout, true, func(ctx context.Context) (bool, error) {
+		if err := p.Running(); err != nil {
+			return false, err
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+p.health+"/readyz", http.NoBody)
+		if err != nil {
+			return false, err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return false, nil //nolint:nilerr // it does not listen yet
+		}
+		return response.StatusCode == http.StatusOK, response.Body.Close()
+	})
+	if err != nil {
+		return fmt.Errorf("waiting %s for the extension to be ready: %w\n%s", readyTimeout, err, p.tail())
+	}
+	return nil
+}
+
+func (p *Process) tail() string {
+	log, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	return command.Tail(string(bytes.TrimSpace(log)), logLines)
+}
+
+// freePorts returns ports of the loopback interface that nothing listens on.
+func freePorts(n int) ([]string, error) {
+	var ports []string
+	for range n {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("finding a free port: %w", err)
+		}
+		defer func() { _ = listener.Close() }() // all at once, so that no two are the same
+		ports = append(ports, strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
+	}
+	return ports, nil
+}

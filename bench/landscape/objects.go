@@ -1,0 +1,114 @@
+package landscape
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+)
+
+// ExtensionName is the name, and the type, of the Extension of each shoot.
+const ExtensionName = "registry-cache"
+
+const (
+	namespacePrefix = "shoot--bench--"
+	kubernetesMinor = "1.36"
+	poolName        = "worker"
+)
+
+// upstreams are what every shoot caches.
+var upstreams = []string{"docker.io", "ghcr.io"}
+
+// Namespace returns the name of the i-th shoot's namespace.
+func Namespace(i int) string { return fmt.Sprintf("%ss%04d", namespacePrefix, i) }
+
+// IsNamespace says whether the name is that of a shoot's namespace.
+func IsNamespace(name string) bool { return strings.HasPrefix(name, namespacePrefix) }
+
+func shootNamespace(i int) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace(i), Labels: map[string]string{
+		v1beta1constants.GardenRole:                  v1beta1constants.GardenRoleShoot,
+		"extensions.gardener.cloud/" + ExtensionName: "true",
+	}}}
+}
+
+// access is the Secret with which extensions reach the shoot.
+func access(i int, kubeconfig []byte) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace(i), Name: v1beta1constants.SecretNameGardener},
+		Data:       map[string][]byte{kubernetes.KubeConfig: kubeconfig},
+	}
+}
+
+func extension(i int) *extensionsv1alpha1.Extension {
+	caches := make([]string, 0, len(upstreams))
+	for _, upstream := range upstreams {
+		caches = append(caches, fmt.Sprintf(`{"upstream":%q,"volume":{"size":"20Gi"}}`, upstream))
+	}
+	config := `{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig","caches":[` + strings.Join(caches, ",") + `]}`
+	return &extensionsv1alpha1.Extension{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace(i), Name: ExtensionName},
+		Spec: extensionsv1alpha1.ExtensionSpec{DefaultSpec: extensionsv1alpha1.DefaultSpec{
+			Type:           ExtensionName,
+			ProviderConfig: &runtime.RawExtension{Raw: []byte(config)},
+		}},
+	}
+}
+
+// cluster is what gardenlet copies into the seed from the garden.
+func cluster(i int) (*extensionsv1alpha1.Cluster, error) {
+	parts := make([]runtime.RawExtension, 0, 3)
+	for _, part := range []any{shoot(i), cloudProfile(), seed()} {
+		raw, err := json.Marshal(part)
+		if err != nil {
+			return nil, fmt.Errorf("encoding the cluster of shoot %d: %w", i, err)
+		}
+		parts = append(parts, runtime.RawExtension{Raw: raw})
+	}
+	return &extensionsv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: Namespace(i)},
+		Spec:       extensionsv1alpha1.ClusterSpec{Shoot: parts[0], CloudProfile: parts[1], Seed: &parts[2]},
+	}, nil
+}
+
+func typeMeta(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: kind}
+}
+
+func shoot(i int) *gardencorev1beta1.Shoot {
+	return &gardencorev1beta1.Shoot{
+		TypeMeta:   typeMeta("Shoot"),
+		ObjectMeta: metav1.ObjectMeta{Namespace: "garden-bench", Name: fmt.Sprintf("s%04d", i), Generation: 1},
+		Spec: gardencorev1beta1.ShootSpec{
+			CloudProfile: &gardencorev1beta1.CloudProfileReference{Kind: "CloudProfile", Name: "bench"},
+			Kubernetes:   gardencorev1beta1.Kubernetes{Version: kubernetesMinor + ".2", VerticalPodAutoscaler: &gardencorev1beta1.VerticalPodAutoscaler{Enabled: true}},
+			Networking: &gardencorev1beta1.Networking{
+				Type: ptr.To("cilium"), Pods: ptr.To("10.96.0.0/11"), Nodes: ptr.To("10.250.0.0/16"), Services: ptr.To("10.64.0.0/13"),
+				IPFamilies: []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv4},
+			},
+			Purpose:    ptr.To(gardencorev1beta1.ShootPurposeProduction),
+			Region:     "region-1",
+			Extensions: []gardencorev1beta1.Extension{{Type: ExtensionName}},
+			Provider: gardencorev1beta1.Provider{Type: "bench", Workers: []gardencorev1beta1.Worker{{
+				Name: poolName, Minimum: 3, Maximum: 10, Machine: gardencorev1beta1.Machine{Type: machineType(0).Name},
+			}}},
+			SeedName: ptr.To("bench"),
+		},
+		Status: gardencorev1beta1.ShootStatus{
+			TechnicalID:   Namespace(i),
+			LastOperation: &gardencorev1beta1.LastOperation{Type: gardencorev1beta1.LastOperationTypeReconcile, State: gardencorev1beta1.LastOperationStateProcessing},
+		},
+	}
+}
+
+func seed() *gardencorev1beta1.Seed {
+	return &gardencorev1beta1.Seed{TypeMeta: typeMeta("Seed"), ObjectMeta: metav1.ObjectMeta{Name: "bench"}}
+}

@@ -1,0 +1,73 @@
+package landscape
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/gardener/gardener/imagevector"
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/gardener/gardener/pkg/component/extensions/operatingsystemconfig/original/components"
+	"github.com/gardener/gardener/pkg/component/extensions/operatingsystemconfig/original/components/containerd"
+	"github.com/gardener/gardener/pkg/component/extensions/operatingsystemconfig/original/components/journald"
+	"github.com/gardener/gardener/pkg/component/extensions/operatingsystemconfig/original/components/kernelconfig"
+	"github.com/gardener/gardener/pkg/component/extensions/operatingsystemconfig/original/components/kubelet"
+	"github.com/gardener/gardener/pkg/component/extensions/operatingsystemconfig/original/components/rootcertificates"
+	"github.com/gardener/gardener/pkg/component/extensions/operatingsystemconfig/original/components/sshdensurer"
+	"github.com/gardener/gardener/pkg/component/extensions/operatingsystemconfig/original/components/varlibkubeletmount"
+	imagevectorutils "github.com/gardener/gardener/pkg/utils/imagevector"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// OperatingSystemConfig returns the one of the i-th shoot's worker pool as gardenlet writes it: its units and files are those
+// of gardenlet's own components, kubelet and its configuration among them.
+func OperatingSystemConfig(i int) (*extensionsv1alpha1.OperatingSystemConfig, error) {
+	units, files, err := node()
+	if err != nil {
+		return nil, fmt.Errorf("rendering the operating system config of shoot %d: %w", i, err)
+	}
+	return &extensionsv1alpha1.OperatingSystemConfig{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: Namespace(i), Name: "gardener-node-agent-" + poolName + "-original",
+			Labels: map[string]string{v1beta1constants.LabelWorkerPool: poolName},
+		},
+		Spec: extensionsv1alpha1.OperatingSystemConfigSpec{
+			DefaultSpec: extensionsv1alpha1.DefaultSpec{Type: "gardenlinux"},
+			Purpose:     extensionsv1alpha1.OperatingSystemConfigPurposeReconcile,
+			CRIConfig:   &extensionsv1alpha1.CRIConfig{Name: extensionsv1alpha1.CRINameContainerD},
+			Units:       units,
+			Files:       files,
+		},
+	}, nil
+}
+
+// node returns the units and files of a node, but for those of gardener-node-agent and of logging, which need more of a shoot.
+func node() (units []extensionsv1alpha1.Unit, files []extensionsv1alpha1.File, err error) {
+	for _, component := range []components.Component{
+		varlibkubeletmount.New(), rootcertificates.New(), containerd.New(), journald.New(), kernelconfig.New(), kubelet.New(), sshdensurer.New(),
+	} {
+		u, f, err := component.Config(nodeContext())
+		if err != nil {
+			return nil, nil, fmt.Errorf("component %s: %w", component.Name(), err)
+		}
+		units, files = append(units, u...), append(files, f...)
+	}
+	return units, files, nil
+}
+
+func nodeContext() components.Context {
+	image := &imagevectorutils.Image{Repository: ptr.To("registry.test/image"), Tag: ptr.To("v1")}
+	return components.Context{
+		Key:                    "bench",
+		CABundle:               "bundle",
+		KubeletCABundle:        []byte("bundle"),
+		ClusterDNSAddresses:    []string{"10.64.0.10"},
+		ClusterDomain:          "cluster.local",
+		CRIName:                extensionsv1alpha1.CRINameContainerD,
+		Images:                 map[string]*imagevectorutils.Image{imagevector.ContainerImageNameHyperkube: image},
+		NodeMonitorGracePeriod: metav1.Duration{Duration: 40 * time.Second},
+		KubernetesVersion:      semver.MustParse(kubernetesMinor + ".2"),
+	}
+}

@@ -1,0 +1,130 @@
+package landscape
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+)
+
+// writers is how many objects are written at once.
+const writers = 16
+
+// Landscape is a seed with shoots.
+type Landscape struct {
+	seed   client.Client
+	shoots int
+	// kubeconfig is the access to the API server that stands for all shoots.
+	kubeconfig []byte
+}
+
+// New returns a Landscape of so many shoots on a seed that Prepare was called for. The client must not read from a cache.
+func New(seed client.Client, shoots int, kubeconfig []byte) *Landscape {
+	return &Landscape{seed: seed, shoots: shoots, kubeconfig: kubeconfig}
+}
+
+// CreateShoots writes what an Extension needs to be reconciled: namespaces, Clusters, accesses.
+func (l *Landscape) CreateShoots(ctx context.Context) error {
+	return l.each(ctx, func(ctx context.Context, i int) error {
+		cluster, err := cluster(i)
+		if err != nil {
+			return err
+		}
+		kubeconfig, err := l.kubeconfigOf(i)
+		if err != nil {
+			return err
+		}
+		for _, object := range []client.Object{shootNamespace(i), cluster, access(i, kubeconfig)} {
+			if err := l.seed.Create(ctx, object); err != nil {
+				return fmt.Errorf("creating %T of shoot %d: %w", object, i, err)
+			}
+		}
+		return nil
+	})
+}
+
+// CreateExtensions writes the Extensions.
+func (l *Landscape) CreateExtensions(ctx context.Context) error {
+	return l.each(ctx, func(ctx context.Context, i int) error { return l.seed.Create(ctx, extension(i)) })
+}
+
+// CreateOperatingSystemConfigs writes an OperatingSystemConfig for each shoot, through the webhook: the error names one that
+// it did not mutate.
+func (l *Landscape) CreateOperatingSystemConfigs(ctx context.Context) error {
+	return l.each(ctx, func(ctx context.Context, i int) error {
+		config, err := OperatingSystemConfig(i)
+		if err != nil {
+			return err
+		}
+		units := len(config.Spec.Units)
+		if err := l.seed.Create(ctx, config); err != nil {
+			return err
+		}
+		if len(config.Spec.Units) == units {
+			return fmt.Errorf("the webhook added no unit to OperatingSystemConfig %s", client.ObjectKeyFromObject(config))
+		}
+		return nil
+	})
+}
+
+// Reconcile asks for a reconciliation of all Extensions, as gardenlet does.
+func (l *Landscape) Reconcile(ctx context.Context) error {
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1beta1constants.GardenerOperation, v1beta1constants.GardenerOperationReconcile)
+	return l.each(ctx, func(ctx context.Context, i int) error {
+		ex := &extensionsv1alpha1.Extension{}
+		ex.Namespace, ex.Name = Namespace(i), ExtensionName
+		return l.seed.Patch(ctx, ex, client.RawPatch("application/merge-patch+json", []byte(patch)))
+	})
+}
+
+// Break points the access to the i-th shoot to another address.
+func (l *Landscape) Break(ctx context.Context, i int, address string) error {
+	config, err := clientcmd.Load(l.kubeconfig)
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig of the shoots: %w", err)
+	}
+	for _, cluster := range config.Clusters {
+		cluster.Server = "https://" + address
+	}
+	kubeconfig, err := clientcmd.Write(*config)
+	if err != nil {
+		return fmt.Errorf("writing a kubeconfig for %s: %w", address, err)
+	}
+	if err := l.seed.Update(ctx, access(i, kubeconfig)); err != nil {
+		return fmt.Errorf("pointing shoot %d to %s: %w", i, address, err)
+	}
+	return nil
+}
+
+// kubeconfigOf returns a kubeconfig that equals no other: a comment before its certificate authority makes client-go hold a
+// connection of its own for each shoot, as it must where every shoot has its own API server.
+func (l *Landscape) kubeconfigOf(i int) ([]byte, error) {
+	config, err := clientcmd.Load(l.kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig of the shoots: %w", err)
+	}
+	for _, cluster := range config.Clusters {
+		cluster.CertificateAuthorityData = append([]byte(Namespace(i)+"\n"), cluster.CertificateAuthorityData...)
+	}
+	return clientcmd.Write(*config)
+}
+
+// each calls do for every shoot, several at a time, and returns the first error.
+func (l *Landscape) each(ctx context.Context, do func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for i := range l.shoots {
+		group.Go(func() error {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			return do(ctx, i)
+		})
+	}
+	return group.Wait()
+}

@@ -1,0 +1,129 @@
+package landscape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// lookInterval is the time between two looks at the Extensions, which are in memory.
+const lookInterval = 100 * time.Millisecond
+
+// Watch sees the Extensions of a seed as they change.
+type Watch struct {
+	extensions client.Reader
+}
+
+// StartWatch starts the stand-in for gardener-resource-manager and a watch on the Extensions, and returns once both see the
+// seed. They end with the context; fail is then called with an error, or nil.
+func StartWatch(ctx context.Context, seed, shoot *rest.Config, fail func(error)) (*Watch, error) {
+	mgr, err := manager.New(seed, manager.Options{
+		Scheme:  kubernetes.SeedScheme,
+		Logger:  logr.Discard(),
+		Metrics: metricsserver.Options{BindAddress: "0"},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("creating the stand-in for gardener-resource-manager: %w", err)
+	}
+	var live, shootClient client.Client
+	if live, err = client.New(seed, client.Options{Scheme: kubernetes.SeedScheme}); err == nil {
+		shootClient, err = client.New(shoot, client.Options{Scheme: kubernetes.ShootScheme})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("creating the clients of the stand-in for gardener-resource-manager: %w", err)
+	}
+	err = builder.ControllerManagedBy(mgr).
+		For(&resourcesv1alpha1.ManagedResource{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: writers, SkipNameValidation: ptr.To(true)}).
+		Complete(&resourceManager{seed: live, shoot: shootClient, created: map[client.ObjectKey]bool{}})
+	if err == nil {
+		_, err = mgr.GetCache().GetInformer(ctx, &extensionsv1alpha1.Extension{})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("watching the seed: %w", err)
+	}
+	go func() { fail(mgr.Start(ctx)) }()
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		return nil, fmt.Errorf("watching the seed: %w", context.Cause(ctx))
+	}
+	return &Watch{extensions: mgr.GetCache()}, nil
+}
+
+// AwaitReconciled returns when every wanted shoot has an Extension that was reconciled with success, begun not before since. On
+// timeout the error names one that was not, and why.
+func (w *Watch) AwaitReconciled(ctx context.Context, since time.Time, timeout time.Duration, wanted func(namespace string) bool, count int) error {
+	return w.await(ctx, timeout, func(ex *extensionsv1alpha1.Extension) bool {
+		return wanted(ex.Namespace) && succeeded(ex, since)
+	}, count, wanted)
+}
+
+// AwaitFailed is AwaitReconciled for Extensions that are to report an error, and may be tried again since.
+func (w *Watch) AwaitFailed(ctx context.Context, since time.Time, timeout time.Duration, wanted func(namespace string) bool, count int) error {
+	return w.await(ctx, timeout, func(ex *extensionsv1alpha1.Extension) bool {
+		return wanted(ex.Namespace) && ex.Status.LastError != nil && !before(ex.Status.LastError.LastUpdateTime, since)
+	}, count, wanted)
+}
+
+func (w *Watch) await(ctx context.Context, timeout time.Duration, done func(*extensionsv1alpha1.Extension) bool, count int, wanted func(string) bool) error {
+	var missing error
+	err := wait.PollUntilContextTimeout(ctx, lookInterval, timeout, true, func(ctx context.Context) (bool, error) {
+		list := &extensionsv1alpha1.ExtensionList{}
+		if err := w.extensions.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return false, err
+		}
+		left := count
+		for i := range list.Items {
+			ex := &list.Items[i]
+			if done(ex) {
+				left--
+			} else if wanted(ex.Namespace) {
+				missing = fmt.Errorf("extension of %s: %s", ex.Namespace, state(ex))
+			}
+		}
+		return left == 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting %s for %d extensions: %w", timeout, count, errors.Join(missing, err))
+	}
+	return nil
+}
+
+// succeeded says whether the last operation of the Extension succeeded at or after since.
+func succeeded(ex *extensionsv1alpha1.Extension, since time.Time) bool {
+	last := ex.Status.LastOperation
+	_, asked := ex.Annotations[v1beta1constants.GardenerOperation]
+	return !asked && last != nil && last.State == gardencorev1beta1.LastOperationStateSucceeded && !before(&last.LastUpdateTime, since)
+}
+
+// before compares a time in a status, which has no fractions of a second.
+func before(at *metav1.Time, since time.Time) bool {
+	return at.Time.Before(since.Truncate(time.Second))
+}
+
+func state(ex *extensionsv1alpha1.Extension) string {
+	switch {
+	case ex.Status.LastError != nil:
+		return ex.Status.LastError.Description
+	case ex.Status.LastOperation != nil:
+		return string(ex.Status.LastOperation.State) + " since " + ex.Status.LastOperation.LastUpdateTime.UTC().Format(time.TimeOnly)
+	default:
+		return "not seen by the controller"
+	}
+}

@@ -1,0 +1,69 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// Gone returns an address, host:port, that refuses connections.
+func Gone() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("finding an address that nothing listens on: %w", err)
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
+// Hanging accepts connections and never answers.
+type Hanging struct {
+	listener net.Listener
+
+	mu          sync.Mutex
+	connections []net.Conn
+}
+
+// Hang starts to listen. Close it.
+func Hang() (*Hanging, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listening: %w", err)
+	}
+	h := &Hanging{listener: listener}
+	go h.accept()
+	return h, nil
+}
+
+// Address is host:port.
+func (h *Hanging) Address() string { return h.listener.Addr().String() }
+
+// Accepted is how many connections were made so far.
+func (h *Hanging) Accepted() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.connections)
+}
+
+// Close stops listening and ends all connections.
+func (h *Hanging) Close() error {
+	err := h.listener.Close()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, connection := range h.connections {
+		err = errors.Join(err, connection.Close())
+	}
+	return err
+}
+
+func (h *Hanging) accept() {
+	for {
+		connection, err := h.listener.Accept()
+		if err != nil { // closed
+			return
+		}
+		h.mu.Lock()
+		h.connections = append(h.connections, connection)
+		h.mu.Unlock()
+	}
+}
