@@ -56,6 +56,9 @@ func decodeCertificates(word string) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("certificate %d is not in base64: %w", i, err)
 		}
+		if len(der) == 0 {
+			return nil, fmt.Errorf("certificate %d is empty", i)
+		}
 		text = append(text, pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: der})...)
 	}
 	return text, nil

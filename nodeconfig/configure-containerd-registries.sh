@@ -20,7 +20,7 @@ probe_interval_max=${PROBE_INTERVAL_MAX:-60}   # but not beyond this
 probe_connect_timeout=${PROBE_CONNECT_TIMEOUT:-2}
 probe_timeout=${PROBE_TIMEOUT:-5}
 give_up_after=${GIVE_UP_AFTER:-86400}
-watch_interval=${WATCH_INTERVAL:-15}           # between two looks at the files; 0: do not watch
+watch_interval=${WATCH_INTERVAL:-20}           # between two looks at the files; 0: do not watch
 
 readonly mark='# managed by gardener-extension-registry-cache'
 readonly host_pattern='([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[0-9]+)?'
@@ -160,6 +160,15 @@ still_good() { # file endpoint
   [[ ${content//"$ca_line"/} != *'ca = '* ]] && probe "$2" "$content"
 }
 
+# Removes what is left of a file that was ours: without our mark, but nobody's configuration either, as containerd would
+# read nothing in it.
+remove_remains() { # file
+  local content=''
+  is_foreign "$1" && [[ -f $1 ]] || return 0
+  IFS= read -r -d '' content <"$1"
+  [[ $content =~ $toml_pattern ]] || rm -f -- "$1"
+}
+
 # Takes the mirror out of the way until it can be trusted. An upstream with certificates of its own keeps them.
 pull_directly() { # host direct_toml
   local file="$certs_dir/$1/hosts.toml"
@@ -184,9 +193,11 @@ write_atomically() { # file content
 }
 
 configure() { # host endpoint hosts_toml direct_toml
-  local file="$certs_dir/$1/hosts.toml" details interval=$probe_interval said=no
+  local file="$certs_dir/$1/hosts.toml" details interval=$probe_interval said=no begun=no
   local steady_until=$((SECONDS + probe_steady_for)) deadline=$((SECONDS + give_up_after))
   while true; do
+    [[ $begun == no ]] || remove_remains "$file"
+    begun=yes
     if is_foreign "$file"; then
       log "$1: $file is not ours, leaving it alone"
       return "$over"
@@ -215,25 +226,21 @@ configure() { # host endpoint hosts_toml direct_toml
   done
 }
 
-# Looks at a file that was right. Bash alone does that: nothing is started on the node while all is well.
+# Looks at a file that was right. Bash alone does that: no process is started for it.
 notice() { # host hosts_toml
-  local file="$certs_dir/$1/hosts.toml" content=''
+  local file="$certs_dir/$1/hosts.toml"
   is_right "$file" "$2" && return
-  if is_foreign "$file" && [[ -f $file ]]; then
-    IFS= read -r -d '' content <"$file"
-    # Nobody's configuration, and nothing that containerd would read: what is left of our file.
-    [[ $content =~ $toml_pattern ]] || rm -f -- "$file"
-  fi
+  remove_remains "$file"
   log "$1: $file is lost or changed, restoring it"
   return 1
 }
 
 # Starts a job for each file that is not right any more, as long as there is one to look at.
 watch() {
-  local i status never
-  exec {never}<> <(:) # nothing is ever to be read there: a sleep without a process
+  local i status
   while ((${#pids[@]} > 0)); do
-    read -r -t "$watch_interval" -u "$never"
+    sleep "$watch_interval" &
+    wait "$!" 2>/dev/null # unlike a sleep in the foreground, a signal ends it at once
     for i in "${!pids[@]}"; do
       if [[ -n ${pids[i]} ]]; then
         kill -0 "${pids[i]}" 2>/dev/null && continue

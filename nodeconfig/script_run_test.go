@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -181,6 +182,9 @@ func (n *node) expectEntries(t *testing.T, want ...string) {
 	}
 }
 
+// discard is the log of servers whose clients fail on purpose.
+var discard = log.New(io.Discard, "", 0)
+
 // cache is a real HTTP server that answers as the handler does.
 type cache struct {
 	nodeconfig.Registry
@@ -190,17 +194,22 @@ type cache struct {
 func newCache(t *testing.T, upstream string, handler http.HandlerFunc) *cache {
 	t.Helper()
 	c := &cache{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(c.serve(t, handler))
+	t.Cleanup(server.Close)
+	t.Cleanup(server.CloseClientConnections) // runs first: a client that is left behind must not block the test
+	c.Registry = nodeconfig.Registry{Upstream: upstream, Endpoint: server.URL, UpstreamURL: "https://" + upstream}
+	return c
+}
+
+// serve counts the requests and proves that they are what the script may ask for.
+func (c *cache) serve(t *testing.T, handler http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		c.requests.Add(1)
 		if r.URL.Path != "/v2/" || r.Method != http.MethodGet {
 			t.Errorf("the script asks for %s %s", r.Method, r.URL.Path)
 		}
 		handler(w, r)
-	}))
-	t.Cleanup(server.Close)
-	t.Cleanup(server.CloseClientConnections) // runs first: a client that is left behind must not block the test
-	c.Registry = nodeconfig.Registry{Upstream: upstream, Endpoint: server.URL, UpstreamURL: "https://" + upstream}
-	return c
+	}
 }
 
 func ready(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }

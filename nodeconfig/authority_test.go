@@ -1,0 +1,95 @@
+package nodeconfig_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
+)
+
+// authority signs certificates of servers on this machine.
+type authority struct {
+	PEM         []byte
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T, name string) *authority {
+	t.Helper()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()),
+		Subject:      pkix.Name{CommonName: name},
+		NotBefore:    time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	a := &authority{key: newKey(t)}
+	a.PEM, a.certificate = sign(t, template, template, &a.key.PublicKey, a.key)
+	return a
+}
+
+// server makes a server with a certificate of the authority; what it logs about clients that do not trust it is dropped.
+func (a *authority) server(t *testing.T, handler http.Handler) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{a.certificateFor(t)}}
+	server.Config.ErrorLog = discard
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	t.Cleanup(server.CloseClientConnections)
+	return server
+}
+
+func (a *authority) certificateFor(t *testing.T) tls.Certificate {
+	t.Helper()
+	key := newKey(t)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()),
+		NotBefore:    time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	_, certificate := sign(t, template, a.certificate, &key.PublicKey, a.key)
+	return tls.Certificate{Certificate: [][]byte{certificate.Raw}, PrivateKey: key}
+}
+
+func newKey(t *testing.T) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func sign(t *testing.T, template, parent *x509.Certificate, public *ecdsa.PublicKey, key *ecdsa.PrivateKey) ([]byte, *x509.Certificate) {
+	t.Helper()
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), certificate
+}
+
+// newTLSCache is a cache with HTTPS; ca are the certificates that a node verifies it by.
+func newTLSCache(t *testing.T, upstream string, signer *authority, ca []byte, handler http.HandlerFunc) *cache {
+	t.Helper()
+	c := &cache{}
+	server := signer.server(t, c.serve(t, handler))
+	c.Registry = nodeconfig.Registry{Upstream: upstream, Endpoint: server.URL, UpstreamURL: "https://" + upstream, EndpointCA: ca}
+	return c
+}

@@ -1,0 +1,148 @@
+package nodeconfig_test
+
+import (
+	"encoding/pem"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/gardener-extensions/registry-cache/internal/golden"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
+)
+
+// fixedCA is a certificate that stays the same, for goldens.
+const fixedCA = `-----BEGIN CERTIFICATE-----
+MIIBeDCCAR+gAwIBAgIUK1XqEpTBUn/9kYpUCXx/e1Lt0GgwCgYIKoZIzj0EAwIw
+ETEPMA0GA1UEAwwGZ29sZGVuMCAXDTI2MTEyMTEyMjAxNFoYDzIxMjYxMDI4MTIy
+MDE0WjARMQ8wDQYDVQQDDAZnb2xkZW4wWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC
+AAQTN8uF6ry0da2jD3Ex7Mhd82z5BX6BJ7mYLzEA1iEdKFa8mFBG+P8rcpnlycp3
+4KgpfM9zT4FjvR74cYD5ifESo1MwUTAdBgNVHQ4EFgQUK33RJhUFIJ8n/EnQQ13m
+21UhqM0wHwYDVR0jBBgwFoAUK33RJhUFIJ8n/EnQQ13m21UhqM0wDwYDVR0TAQH/
+BAUwAwEB/zAKBggqhkjOPQQDAgNHADBEAiAdXHR7QEKnsTV3laKSxbNv+YZ2R06b
+Q7AP3bdNjOL6XgIgUsTWvybdOlGav+EOo2R8owwfTVnDmLg4ikKXL/XtmyU=
+-----END CERTIFICATE-----
+`
+
+var trusting = nodeconfig.Registry{
+	Upstream: "alpha.test", Endpoint: "https://10.4.246.205:5000", UpstreamURL: "https://alpha.test",
+	EndpointCA: []byte(fixedCA), UpstreamCA: []byte(fixedCA),
+}
+
+func TestHostsTOMLWithCertificates(t *testing.T) {
+	endpointOnly, direct := trusting, trusting
+	endpointOnly.UpstreamCA = nil
+	direct.Endpoint = ""
+	golden.Compare(t, "hosts-tls.toml", nodeconfig.HostsTOML(endpointOnly))
+	golden.Compare(t, "hosts-tls-upstream.toml", nodeconfig.HostsTOML(trusting))
+	golden.Compare(t, "hosts-direct.toml", nodeconfig.HostsTOML(direct))
+	golden.Compare(t, "unit-tls.service", nodeconfig.Unit([]nodeconfig.Registry{trusting, endpointOnly, dockerHub}))
+}
+
+func TestCertificatesAreLeftOutWithoutHTTPS(t *testing.T) {
+	plain := trusting
+	plain.Endpoint, plain.UpstreamURL = "http://10.4.246.205:5000", "http://alpha.test"
+	if content := nodeconfig.HostsTOML(plain); strings.Contains(content, "ca") && strings.Contains(content, "CERTIFICATE") {
+		t.Errorf("containerd would try HTTPS first:\n%s", content)
+	}
+}
+
+// What stands around certificates must not get into hosts.toml or the unit, and what is none must not either: containerd
+// fails every pull for a file without a certificate.
+func TestOnlyCertificatesGetToANode(t *testing.T) {
+	key := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("secret")}))
+	noCertificate := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("none")}))
+	for name, test := range map[string]struct {
+		text string
+		want int
+	}{
+		"one":                  {fixedCA, 1},
+		"two":                  {fixedCA + fixedCA, 2},
+		"text around":          {"''' [host.\"http://evil\"]\n" + fixedCA + "'''\nserver = \"http://evil\"\n", 1},
+		"with Windows lines":   {strings.ReplaceAll(fixedCA, "\n", "\r\n"), 1},
+		"a key beside it":      {key + fixedCA, 1},
+		"a key":                {key, 0},
+		"no certificate in it": {noCertificate, 0},
+		"one broken, one fine": {noCertificate + fixedCA, 1},
+		"not PEM":              {"'''\n", 0},
+		"empty":                {"", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			registry := trusting
+			registry.EndpointCA, registry.UpstreamCA = []byte(test.text), nil
+			content := nodeconfig.HostsTOML(registry)
+			var decoded map[string]any
+			if err := toml.Unmarshal([]byte(content), &decoded); err != nil {
+				t.Fatalf("%v:\n%s", err, content)
+			}
+			certificates, _ := decoded["certificates"].(string)
+			if want := strings.Repeat(fixedCA, test.want); certificates != want {
+				t.Errorf("certificates:\n%s\nwant:\n%s", certificates, want)
+			}
+			hosts, _ := decoded["host"].(map[string]any)[registry.Endpoint].(map[string]any)
+			if got, want := hosts["ca"] != nil, test.want > 0; got != want {
+				t.Errorf("ca = %v", hosts["ca"])
+			}
+			if decoded["server"] != registry.UpstreamURL || decoded["ca"] != nil {
+				t.Errorf("server = %v, ca = %v", decoded["server"], decoded["ca"])
+			}
+			back, err := nodeconfig.ParseArgument(registry.Argument())
+			if err != nil || string(back.EndpointCA) != certificates {
+				t.Errorf("the argument holds %q, %v", back.EndpointCA, err)
+			}
+		})
+	}
+}
+
+func TestParseArgumentIsTheInverseOfArgument(t *testing.T) {
+	for name, change := range map[string]func(r *nodeconfig.Registry){
+		"both":          func(*nodeconfig.Registry) {},
+		"endpoint only": func(r *nodeconfig.Registry) { r.UpstreamCA = nil },
+		"upstream only": func(r *nodeconfig.Registry) { r.EndpointCA = nil },
+		"none":          func(r *nodeconfig.Registry) { r.EndpointCA, r.UpstreamCA = nil, nil },
+		"two of each": func(r *nodeconfig.Registry) {
+			r.EndpointCA, r.UpstreamCA = []byte(fixedCA+fixedCA), []byte(fixedCA+fixedCA)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := trusting
+			change(&want)
+			if got, err := nodeconfig.ParseArgument(want.Argument()); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("got %+v, %v from %s", got, err, want.Argument())
+			}
+			unit := nodeconfig.Unit([]nodeconfig.Registry{want, dockerHub})
+			if got, err := nodeconfig.ParseUnit(unit); err != nil || !reflect.DeepEqual(got, []nodeconfig.Registry{want, dockerHub}) {
+				t.Errorf("got %+v, %v from the unit", got, err)
+			}
+		})
+	}
+}
+
+// The cleaner takes upstreams out of a unit that any version of this extension laid down.
+func TestWithoutUpstreamsKeepsCertificates(t *testing.T) {
+	unit := strings.Replace(nodeconfig.Unit([]nodeconfig.Registry{trusting, dockerHub}), "RestartSec=30", "RestartSec=31", 1)
+	changed, err := nodeconfig.WithoutUpstreams(unit, []string{dockerHub.Upstream})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := nodeconfig.ParseUnit(changed); err != nil || !reflect.DeepEqual(got, []nodeconfig.Registry{trusting}) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if otherLines(changed) != otherLines(unit) {
+		t.Errorf("other lines are changed:\n%s", changed)
+	}
+}
+
+func TestParseArgumentRefuses(t *testing.T) {
+	for _, argument := range []string{"", "a", "a,b", "a,,c", "a,b,c,MIIB!", "a,b,c,,MIIB!", "a,b,c,MII", "a,b,c,.", "a,b,c,,,", "a,b,c,,,f"} {
+		if registry, err := nodeconfig.ParseArgument(argument); err == nil {
+			t.Errorf("%q is accepted as %+v", argument, registry)
+		}
+	}
+	for _, argument := range []string{"a,b,c", "a,b,c,", "a,b,c,,"} {
+		if _, err := nodeconfig.ParseArgument(argument); err != nil {
+			t.Errorf("empty certificates are none: %v", err)
+		}
+	}
+}
