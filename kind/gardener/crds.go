@@ -10,6 +10,7 @@ import (
 	"github.com/gardener/gardener/pkg/component/extensions/crds"
 	"github.com/gardener/gardener/pkg/component/gardener/resourcemanager"
 	"github.com/gardener/gardener/pkg/component/nodemanagement/machinecontrollermanager"
+	"github.com/gardener/gardener/pkg/component/nodemanagement/machinecontrollermanager"
 	"github.com/gardener/gardener/pkg/component/observability/monitoring/prometheusoperator"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -28,6 +29,7 @@ func InstallCRDs(ctx context.Context, seed client.Client) error {
 			return crddeployer.New(seed, []string{resourcemanager.CRD}, false)
 		},
 		"monitoring": func() (component.DeployWaiter, error) { return prometheusoperator.NewCRDs(seed) },
+		"machine":    func() (component.DeployWaiter, error) { return machinecontrollermanager.NewCRD(seed) },
 		"autoscaler": func() (component.DeployWaiter, error) { return vpa.NewCRD(seed, nil) },
 		// There are no machines, but gardenlet asks which there are before it deletes stale operating system configs.
 		"machine": func() (component.DeployWaiter, error) { return machinecontrollermanager.NewCRD(seed) },
