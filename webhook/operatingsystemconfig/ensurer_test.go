@@ -41,6 +41,15 @@ func newClient(objects ...client.Object) client.Client {
 
 func newWebhook(t *testing.T, shoot *gardencorev1beta1.Shoot, extensions ...client.Object) *extensionswebhook.Webhook {
 	t.Helper()
+	webhook, err := New(newManager(t, shoot, extensions...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return webhook
+}
+
+func newManager(t *testing.T, shoot *gardencorev1beta1.Shoot, extensions ...client.Object) fakeManager {
+	t.Helper()
 	shoot.TypeMeta = metav1.TypeMeta{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Shoot"}
 	shoot.Spec.Kubernetes.Version = "1.36.2"
 	raw, err := json.Marshal(shoot)
@@ -51,11 +60,7 @@ func newWebhook(t *testing.T, shoot *gardencorev1beta1.Shoot, extensions ...clie
 		ObjectMeta: metav1.ObjectMeta{Name: namespace},
 		Spec:       extensionsv1alpha1.ClusterSpec{Shoot: runtime.RawExtension{Raw: raw}},
 	}
-	webhook, err := New(fakeManager{cached: newClient(cluster), live: newClient(extensions...)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return webhook
+	return fakeManager{cached: newClient(cluster), live: newClient(extensions...)}
 }
 
 func newExtension(status string) *extensionsv1alpha1.Extension {

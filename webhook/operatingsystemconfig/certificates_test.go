@@ -1,0 +1,101 @@
+package operatingsystemconfig
+
+import (
+	"context"
+	"reflect"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
+)
+
+// authority is a certificate in PEM.
+const authority = `-----BEGIN CERTIFICATE-----
+MIIBeDCCAR+gAwIBAgIUK1XqEpTBUn/9kYpUCXx/e1Lt0GgwCgYIKoZIzj0EAwIw
+ETEPMA0GA1UEAwwGZ29sZGVuMCAXDTI2MTEyMTEyMjAxNFoYDzIxMjYxMDI4MTIy
+MDE0WjARMQ8wDQYDVQQDDAZnb2xkZW4wWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC
+AAQTN8uF6ry0da2jD3Ex7Mhd82z5BX6BJ7mYLzEA1iEdKFa8mFBG+P8rcpnlycp3
+4KgpfM9zT4FjvR74cYD5ifESo1MwUTAdBgNVHQ4EFgQUK33RJhUFIJ8n/EnQQ13m
+21UhqM0wHwYDVR0jBBgwFoAUK33RJhUFIJ8n/EnQQ13m21UhqM0wDwYDVR0TAQH/
+BAUwAwEB/zAKBggqhkjOPQQDAgNHADBEAiAdXHR7QEKnsTV3laKSxbNv+YZ2R06b
+Q7AP3bdNjOL6XgIgUsTWvybdOlGav+EOo2R8owwfTVnDmLg4ikKXL/XtmyU=
+-----END CERTIFICATE-----
+`
+
+func TestMutatePassesCertificates(t *testing.T) {
+	secure := alpha
+	secure.Endpoint, secure.EndpointCA = "https://10.4.0.1:5000", []byte(authority)
+	private := beta
+	private.UpstreamURL, private.UpstreamCA = "https://beta.upstream.test:5000", []byte(authority)
+	both := secure
+	both.UpstreamCA = []byte(authority)
+	quoted := strconv.Quote(authority)
+	const secureStatus = `{"upstream":"alpha.upstream.test","endpoint":"https://10.4.0.1:5000","remoteURL":"https://alpha.upstream.test"`
+	const privateStatus = `{"upstream":"beta.upstream.test:5000","endpoint":"http://10.4.0.2:5000","remoteURL":"https://beta.upstream.test:5000"`
+	for name, test := range map[string]struct {
+		caches, rest string
+		want         []nodeconfig.Registry
+	}{
+		"of endpoints with HTTPS only": {secureStatus + "}," + betaStatus, `,"caBundle":` + quoted, []nodeconfig.Registry{secure, beta}},
+		"of one upstream":              {privateStatus + `,"upstreamCABundle":` + quoted + "}," + alphaStatus, "", []nodeconfig.Registry{alpha, private}},
+		"of both":                      {secureStatus + `,"upstreamCABundle":` + quoted + "}", `,"caBundle":` + quoted, []nodeconfig.Registry{both}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			extension := newExtension(`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryStatus","caches":[` + test.caches + `]` + test.rest + `}`)
+			osc := mutate(t, newWebhook(t, &gardencorev1beta1.Shoot{}, extension), newOSC(extensionsv1alpha1.OperatingSystemConfigPurposeReconcile))
+			unit := extensionswebhook.UnitWithName(osc.Spec.Units, nodeconfig.UnitName)
+			if got, err := nodeconfig.ParseUnit(*unit.Content); err != nil || !reflect.DeepEqual(got, test.want) {
+				t.Errorf("the unit configures %+v, %v, want %+v", got, err, test.want)
+			}
+		})
+	}
+}
+
+// One live read of the Extension is all that an admission costs beside the cache; a shoot that is left alone costs none.
+func TestMutateReadsOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		hibernated   bool
+		live, cached int32
+	}{
+		"a shoot with nodes": {false, 1, 1},
+		"a hibernated shoot": {true, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var live, cached atomic.Int32
+			mgr := newManager(t, &gardencorev1beta1.Shoot{
+				Spec: gardencorev1beta1.ShootSpec{Hibernation: &gardencorev1beta1.Hibernation{Enabled: &test.hibernated}},
+			}, newExtension(status(alphaStatus)))
+			mgr.live, mgr.cached = counting(mgr.live, &live), counting(mgr.cached, &cached)
+			webhook, err := New(mgr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mutate(t, webhook, newOSC(extensionsv1alpha1.OperatingSystemConfigPurposeReconcile))
+			if live.Load() != test.live || cached.Load() != test.cached {
+				t.Errorf("%d live reads, want %d; %d from the cache, want %d", live.Load(), test.live, cached.Load(), test.cached)
+			}
+		})
+	}
+}
+
+// counting counts every call of the client: any but a read would fail, as the webhook may not write.
+func counting(c client.Client, calls *atomic.Int32) client.Client {
+	return interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			calls.Add(1)
+			return c.Get(ctx, key, obj, opts...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			calls.Add(1)
+			return c.List(ctx, list, opts...)
+		},
+	})
+}
