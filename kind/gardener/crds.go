@@ -10,15 +10,14 @@ import (
 	"github.com/gardener/gardener/pkg/component/extensions/crds"
 	"github.com/gardener/gardener/pkg/component/gardener/resourcemanager"
 	"github.com/gardener/gardener/pkg/component/nodemanagement/machinecontrollermanager"
-	"github.com/gardener/gardener/pkg/component/nodemanagement/machinecontrollermanager"
 	"github.com/gardener/gardener/pkg/component/observability/monitoring/prometheusoperator"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // InstallCRDs installs the definitions into the seed that gardenlet installs and that an extension may meet: extension
-// resources, ManagedResource, the Prometheus operator's (rules and scrape configs of a shoot's control plane), the
-// VerticalPodAutoscaler's and the machine controller manager's. It returns when the API server serves them. They come from the Gardener module, so they always
-// fit the version in go.mod. Nothing reconciles those of Prometheus and the autoscaler.
+// resources, ManagedResource, machines, the Prometheus operator's (rules and scrape configs of a shoot's control plane) and
+// the VerticalPodAutoscaler's. It returns when the API server serves them. They come from the Gardener module, so they
+// always fit the version in go.mod. Nothing reconciles machines and those of Prometheus and the autoscaler.
 //
 // It has to run before any extension starts: an extension's webhook rules need the REST mapping of OperatingSystemConfig.
 func InstallCRDs(ctx context.Context, seed client.Client) error {
@@ -29,7 +28,6 @@ func InstallCRDs(ctx context.Context, seed client.Client) error {
 			return crddeployer.New(seed, []string{resourcemanager.CRD}, false)
 		},
 		"monitoring": func() (component.DeployWaiter, error) { return prometheusoperator.NewCRDs(seed) },
-		"machine":    func() (component.DeployWaiter, error) { return machinecontrollermanager.NewCRD(seed) },
 		"autoscaler": func() (component.DeployWaiter, error) { return vpa.NewCRD(seed, nil) },
 		// There are no machines, but gardenlet asks which there are before it deletes stale operating system configs.
 		"machine": func() (component.DeployWaiter, error) { return machinecontrollermanager.NewCRD(seed) },
