@@ -88,12 +88,6 @@ status: bin/testbed ## Show the testbed on one screen
 down: bin/testbed ## Remove the testbed and all that it started
 	@exec ./bin/testbed down
 
-##@ Measure
-
-.PHONY: bench-controller
-bench-controller: ## What the extension costs on a seed with 10 to 3,000 shoots (ARGS="--quick", "-n 100,1000", "--json", ...)
-	@go run ./bench/controller $(ARGS)
-
 ##@ Build
 
 .PHONY: build
