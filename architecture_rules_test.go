@@ -25,6 +25,7 @@ var layers = map[string][]string{
 	"nodeconfig":                   {"api"},
 	"controller":                   {"api", "charts", "nodeconfig"},
 	"webhook":                      {"api", "nodeconfig"},
+	"cmd/registry-cache-admission": {"api", "internal/program", "webhook"},
 	"cmd/registry-cache":           {"api", "internal/program", "nodeconfig"},
 	"cmd/registry-cache-extension": {"api", "charts", "controller", "examples", "internal/program", "nodeconfig", "webhook"},
 	"kind":                         {"api", "charts", "examples", "nodeconfig"},

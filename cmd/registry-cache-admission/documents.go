@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubeyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/gardener-extensions/registry-cache/webhook/shoot"
+)
+
+// documents are the Shoots and Secrets of files.
+type documents struct {
+	shoots  []*gardencorev1beta1.Shoot
+	secrets []*corev1.Secret
+}
+
+// readFile adds what is in a file, or in standard input if its name is "-". Documents of other kinds are named to notes.
+func (d *documents) readFile(name string, stdin io.Reader, notes io.Writer) error {
+	if name == "-" {
+		return d.read("standard input", stdin, notes)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("reading Shoots: %w", err)
+	}
+	err = d.read(name, file, notes)
+	return errors.Join(err, file.Close())
+}
+
+// readFolder adds the Secrets of the .yaml, .yml and .json files in a folder and those below it.
+func (d *documents) readFolder(folder string) error {
+	found := &documents{}
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) {
+			return err
+		}
+		return found.readFile(path, nil, io.Discard)
+	})
+	if err != nil {
+		return fmt.Errorf("reading resources: %w", err)
+	}
+	d.secrets = append(d.secrets, found.secrets...)
+	return nil
+}
+
+func (d *documents) read(source string, content io.Reader, notes io.Writer) error {
+	reader := kubeyaml.NewYAMLReader(bufio.NewReader(content))
+	for number := 1; ; number++ {
+		text, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", source, err)
+		}
+		document, err := yaml.YAMLToJSONStrict(text) // it refuses keys that are there twice
+		if err != nil {
+			return fmt.Errorf("document %d of %s is no YAML: %w", number, source, err)
+		}
+		if err := d.add(document, notes); err != nil {
+			return fmt.Errorf("document %d of %s: %w", number, source, err)
+		}
+	}
+}
+
+// add adds one document, or the items of a list. Fields of a Shoot that are not known here are ignored: Gardener may be
+// newer.
+func (d *documents) add(document []byte, notes io.Writer) error {
+	if bytes.Equal(document, []byte("null")) {
+		return nil
+	}
+	var kind struct {
+		metav1.TypeMeta `json:",inline"`
+		Items           []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(document, &kind); err != nil {
+		return fmt.Errorf("it is no Kubernetes object: %w", err)
+	}
+	switch {
+	case kind.APIVersion == gardencorev1beta1.SchemeGroupVersion.String() && kind.Kind == "Shoot":
+		return decode(document, &d.shoots)
+	case kind.APIVersion == "v1" && kind.Kind == "Secret":
+		return decode(document, &d.secrets)
+	case kind.Items != nil:
+		for _, item := range kind.Items {
+			if err := d.add(item, notes); err != nil {
+				return err
+			}
+		}
+		return nil
+	default:
+		fmt.Fprintf(notes, "skipped a %s of apiVersion %s\n", kind.Kind, kind.APIVersion)
+		return nil
+	}
+}
+
+func decode[T any](document []byte, into *[]*T) error {
+	object := new(T)
+	if err := json.Unmarshal(document, object); err != nil {
+		return err
+	}
+	*into = append(*into, object)
+	return nil
+}
+
+// shoot returns the Shoot of a name, nil if there is none.
+func (d *documents) shoot(namespace, name string) *gardencorev1beta1.Shoot {
+	for _, shoot := range d.shoots {
+		if shoot.Namespace == namespace && shoot.Name == name {
+			return shoot
+		}
+	}
+	return nil
+}
+
+// secretsReader reads from the documents. A Secret without a namespace is in that of every Shoot. What is not there does
+// not exist if the documents are complete; otherwise it is unknown, which is said to notes.
+func (d *documents) secretsReader(complete bool, notes io.Writer) shoot.Secrets {
+	return func(_ context.Context, key client.ObjectKey) (*corev1.Secret, error) {
+		for _, secret := range d.secrets {
+			if secret.Name == key.Name && (secret.Namespace == key.Namespace || secret.Namespace == "") {
+				return stored(secret, key.Namespace), nil
+			}
+		}
+		if complete {
+			return nil, apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
+		}
+		fmt.Fprintf(notes, "the Secret %s is in no file: not checked (see --resources)\n", key)
+		return nil, nil
+	}
+}
+
+// stored returns the Secret as the API server would store it: stringData is part of data there.
+func stored(secret *corev1.Secret, namespace string) *corev1.Secret {
+	result := secret.DeepCopy()
+	result.Namespace = namespace
+	for key, value := range result.StringData {
+		if result.Data == nil {
+			result.Data = map[string][]byte{}
+		}
+		result.Data[key] = []byte(value)
+	}
+	result.StringData = nil
+	return result
+}

@@ -1,0 +1,9 @@
+package main
+
+import (
+	"os"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+)
+
+func main() { os.Exit(program.Main(newRootCommand)) }

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+)
+
+const serveHelp = `Serve the webhook that validates Shoots.
+
+The cluster with the Shoots is that of --kubeconfig, or of the variable GARDEN_KUBECONFIG, which gardener-operator sets. In
+the cluster that the pod runs in lie its Lease and the certificates of the webhook, which are made and rotated here.`
+
+// requestsPerSecond bounds how many Secrets are read. The client's default of 5 would let a wave of Shoots run into the
+// webhook's timeout.
+const requestsPerSecond = 100
+
+func newServeCommand() *cobra.Command {
+	options := newOptions()
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the webhook that validates Shoots",
+		Long:  serveHelp,
+		Args:  program.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := options.complete(); err != nil {
+				return program.Usage(fmt.Errorf("checking the flags: %w", err))
+			}
+			return serve(cmd.Context(), options)
+		},
+	}
+	options.all.AddFlags(cmd.Flags())
+	return cmd
+}
+
+// serve returns when the context ends or something that cannot be mended fails.
+func serve(ctx context.Context, options *options) error {
+	log.SetLogger(options.manager.Completed().Logger)
+	garden := rest.CopyConfig(options.rest.Completed().Config)
+	garden.QPS, garden.Burst = requestsPerSecond, 2*requestsPerSecond
+	runtimeConfig, err := rest.InClusterConfig()
+	if errors.Is(err, rest.ErrNotInCluster) {
+		runtimeConfig, err = garden, nil // for development
+	}
+	if err != nil {
+		return program.Environment(fmt.Errorf("reading the pod's access to its cluster: %w", err))
+	}
+	mgr, err := newManager(options, garden, runtimeConfig)
+	if err != nil {
+		return err
+	}
+	runtimeCluster, err := newRuntimeCluster(runtimeConfig)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(runtimeCluster); err != nil {
+		return fmt.Errorf("adding the runtime cluster to the manager: %w", err)
+	}
+	if err := addChecks(mgr); err != nil {
+		return err
+	}
+	if _, err := options.webhook.Completed().AddToManager(ctx, mgr, runtimeCluster); err != nil {
+		return fmt.Errorf("adding the webhook to the manager: %w", err)
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("running the manager: %w", err)
+	}
+	return nil
+}
+
+// newManager returns a manager for the cluster with the Shoots. It caches nothing: what it reads it reads seldom, and a
+// cache would hold every Secret of the garden, and need the right to list them.
+func newManager(options *options, garden, runtimeConfig *rest.Config) (manager.Manager, error) {
+	managerOptions := options.manager.Completed().Options()
+	managerOptions.LeaderElectionConfig = runtimeConfig
+	// serve returns as soon as the manager stopped, so another replica may take over at once instead of after 15 seconds.
+	managerOptions.LeaderElectionReleaseOnCancel = true
+	managerOptions.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{
+		&corev1.Secret{},
+		&corev1.Namespace{},
+		&admissionregistrationv1.ValidatingWebhookConfiguration{},
+	}}
+	managerOptions.Scheme = runtime.NewScheme()
+	for name, add := range map[string]func(*runtime.Scheme) error{
+		"Kubernetes": clientgoscheme.AddToScheme,
+		"Gardener":   gardencorev1beta1.AddToScheme,
+	} {
+		if err := add(managerOptions.Scheme); err != nil {
+			return nil, fmt.Errorf("adding the types of %s to the scheme: %w", name, err)
+		}
+	}
+	mgr, err := manager.New(garden, managerOptions)
+	if err != nil {
+		return nil, fmt.Errorf("creating the manager: %w", err)
+	}
+	return mgr, nil
+}
+
+// newRuntimeCluster returns a client for the cluster with the pod's Lease and certificates; it caches nothing either.
+func newRuntimeCluster(config *rest.Config) (cluster.Cluster, error) {
+	runtimeCluster, err := cluster.New(config, func(options *cluster.Options) {
+		options.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("creating a client for the runtime cluster: %w", err)
+	}
+	return runtimeCluster, nil
+}
+
+func addChecks(mgr manager.Manager) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("adding the health check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("webhook-server", mgr.GetWebhookServer().StartedChecker()); err != nil {
+		return fmt.Errorf("adding the readiness check: %w", err)
+	}
+	return nil
+}

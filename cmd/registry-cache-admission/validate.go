@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/webhook/shoot"
+)
+
+const validateHelp = `Validate Shoots as the webhook in the garden does, without a cluster.
+
+Every mistake is one line on standard output: the path of the field, a colon and what is wrong. The exit code is 0 if
+all Shoots are valid, 1 if one is not, and 2 if a file cannot be read or holds no Shoot.
+
+Files may hold several documents. Secrets among them, and in the folder of --resources, are what spec.resources of the
+Shoots refers to; what is neither a Shoot nor a Secret is skipped. Without --resources a Secret that is not there is not
+checked; with it, it is a mistake.`
+
+type validateOptions struct {
+	files     []string
+	old       string
+	resources string
+}
+
+func newValidateCommand(std program.Streams, stdin io.Reader) *cobra.Command {
+	options := validateOptions{}
+	cmd := &cobra.Command{
+		Use:   "validate -f FILE [--old FILE] [--resources FOLDER]",
+		Short: "Validate Shoots in files",
+		Long:  validateHelp,
+		Example: `  registry-cache-admission validate -f shoot.yaml
+  git show main:shoot.yaml | registry-cache-admission validate -f shoot.yaml --old -
+  kubectl get shoots -A -o yaml | registry-cache-admission validate -f -`,
+		Args: program.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return options.run(cmd.Context(), std, stdin)
+		},
+	}
+	cmd.Flags().StringSliceVarP(&options.files, "filename", "f", nil, "file with Shoots, - for standard input; may be given more than once")
+	cmd.Flags().StringVar(&options.old, "old", "",
+		"file with the Shoots as they are now, - for standard input; one that it lacks is checked as a new one")
+	cmd.Flags().StringVar(&options.resources, "resources", "", "folder whose .yaml, .yml and .json files hold the Secrets that Shoots refer to")
+	return cmd
+}
+
+func (o validateOptions) run(ctx context.Context, std program.Streams, stdin io.Reader) error {
+	if len(o.files) == 0 {
+		return program.Usage(errors.New("name a file with Shoots: -f shoot.yaml"))
+	}
+	input, old, err := o.read(std, stdin)
+	if err != nil {
+		return program.Usage(err)
+	}
+	if len(input.shoots) == 0 {
+		return program.Usage(fmt.Errorf("there is no Shoot of apiVersion %s in %v", gardencorev1beta1.SchemeGroupVersion, o.files))
+	}
+	mistakes := 0
+	for _, candidate := range input.shoots {
+		before := old.shoot(candidate.Namespace, candidate.Name)
+		if o.old != "" && before == nil {
+			fmt.Fprintf(std.Err, "Shoot %s is not in %s: checked as a new one\n", name(candidate), o.old)
+		}
+		errs := shoot.Check(ctx, candidate, before, input.secretsReader(o.resources != "", std.Err))
+		fmt.Fprintf(std.Err, "%s Shoot %s: %s\n", mark(len(errs)), name(candidate), count(len(errs)))
+		for _, err := range errs {
+			fmt.Fprintln(std.Out, shoot.Text(err))
+		}
+		mistakes += len(errs)
+	}
+	if mistakes > 0 {
+		return fmt.Errorf("%s found", count(mistakes))
+	}
+	return nil
+}
+
+// read returns what the files of the input and the folder of resources hold, and what the file of the old Shoots does.
+func (o validateOptions) read(std program.Streams, stdin io.Reader) (input, old *documents, err error) {
+	input, old = &documents{}, &documents{}
+	for _, file := range o.files {
+		if err := input.readFile(file, stdin, std.Err); err != nil {
+			return nil, nil, err
+		}
+	}
+	if o.resources != "" {
+		if err := input.readFolder(o.resources); err != nil {
+			return nil, nil, err
+		}
+	}
+	if o.old != "" {
+		if err := old.readFile(o.old, stdin, io.Discard); err != nil {
+			return nil, nil, err
+		}
+	}
+	return input, old, nil
+}
+
+func name(shoot *gardencorev1beta1.Shoot) string {
+	if shoot.Namespace == "" {
+		return shoot.Name
+	}
+	return shoot.Namespace + "/" + shoot.Name
+}
+
+func mark(mistakes int) string {
+	if mistakes > 0 {
+		return "✗"
+	}
+	return "✓"
+}
+
+func count(mistakes int) string {
+	switch mistakes {
+	case 0:
+		return "valid"
+	case 1:
+		return "1 mistake"
+	default:
+		return fmt.Sprintf("%d mistakes", mistakes)
+	}
+}

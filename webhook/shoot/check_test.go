@@ -1,0 +1,179 @@
+package shoot_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/webhook/shoot"
+)
+
+const configPath = "spec.extensions[1].providerConfig"
+
+// withConfig returns a Shoot with workers and the extension as the second of two, for caches written in JSON.
+func withConfig(caches string) *gardencorev1beta1.Shoot {
+	s := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-dev", Name: "s"}}
+	s.Spec.Extensions = []gardencorev1beta1.Extension{{Type: "other"}, {Type: "registry-cache", ProviderConfig: &runtime.RawExtension{
+		Raw: []byte(`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig","caches":[` + caches + `]}`),
+	}}}
+	s.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "w"}}
+	return s
+}
+
+// with returns a changed copy.
+func with(s *gardencorev1beta1.Shoot, change func(*gardencorev1beta1.Shoot)) *gardencorev1beta1.Shoot {
+	changed := s.DeepCopy()
+	change(changed)
+	return changed
+}
+
+func refersTo(s *gardencorev1beta1.Shoot, kind, secret string) *gardencorev1beta1.Shoot {
+	return with(s, func(s *gardencorev1beta1.Shoot) {
+		s.Spec.Resources = []gardencorev1beta1.NamedResourceReference{
+			{Name: "unrelated", ResourceRef: autoscalingv1.CrossVersionObjectReference{APIVersion: "v1", Kind: "ConfigMap", Name: "c"}},
+			{Name: "creds", ResourceRef: autoscalingv1.CrossVersionObjectReference{APIVersion: "v1", Kind: kind, Name: secret}},
+		}
+	})
+}
+
+// garden is what the Secrets of a namespace garden-dev are.
+func garden(_ context.Context, key client.ObjectKey) (*corev1.Secret, error) {
+	immutable := key.Name != "mutable"
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Immutable: &immutable,
+		Data: map[string][]byte{"username": []byte("u"), "password": []byte("p")},
+	}
+	switch {
+	case key.Namespace != "garden-dev" || key.Name == "absent":
+		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
+	case key.Name == "broken":
+		return nil, errors.New("etcd leader changed")
+	case key.Name == "unknown":
+		return nil, nil
+	}
+	return secret, nil
+}
+
+func noSecrets(_ context.Context, key client.ObjectKey) (*corev1.Secret, error) {
+	return nil, errors.New("nobody should ask for " + key.String())
+}
+
+const (
+	plain    = `{"upstream":"a.test"}`
+	private  = `{"upstream":"a.test","secretReferenceName":"creds"}`
+	wrong    = `{"upstream":"A.test"}`
+	tenGi    = `{"upstream":"a.test","volume":{"size":"10Gi"}}`
+	fiveGi   = `{"upstream":"a.test","volume":{"size":"5Gi"}}`
+	disabled = true
+)
+
+func disable(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].Disabled = new(disabled) }
+func remove(s *gardencorev1beta1.Shoot)  { s.Spec.Extensions = s.Spec.Extensions[:1] }
+func deleting(s *gardencorev1beta1.Shoot) {
+	s.DeletionTimestamp = &metav1.Time{}
+}
+func workerless(s *gardencorev1beta1.Shoot) { s.Spec.Provider.Workers = nil }
+func unrelated(s *gardencorev1beta1.Shoot) {
+	s.Spec.Kubernetes.Version = "1.36.2"
+	s.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: new(true)}
+	s.Annotations = map[string]string{"gardener.cloud/operation": "reconcile"}
+}
+
+func TestCheck(t *testing.T) {
+	for name, test := range map[string]struct {
+		shoot, old *gardencorev1beta1.Shoot
+		want       string // the start of the only mistake, "" for none
+	}{
+		"new, good":                      {withConfig(plain), nil, ""},
+		"new, without the extension":     {with(withConfig(wrong), remove), nil, ""},
+		"new, disabled":                  {with(withConfig(wrong), disable), nil, ""},
+		"new, wrong":                     {withConfig(wrong), nil, configPath + ".caches[0].upstream: "},
+		"new, no caches":                 {withConfig(""), nil, configPath + ".caches: Required value"},
+		"new, unknown field":             {withConfig(`{"upstream":"a.test","tls":true}`), nil, configPath + ".caches[0].tls: Invalid value: unknown field"},
+		"new, no config":                 {with(withConfig(""), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig = nil }), nil, configPath + ": Required value"},
+		"new, no JSON":                   {with(withConfig(""), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("{") }), nil, configPath + ": Invalid value"},
+		"new, workerless":                {with(withConfig(plain), workerless), nil, "spec.extensions[1].type: Forbidden"},
+		"new, workerless, disabled":      {with(with(withConfig(plain), workerless), disable), nil, ""},
+		"new, in deletion":               {with(withConfig(wrong), deleting), nil, ""},
+		"twice":                          {with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[0] = s.Spec.Extensions[1] }), nil, "spec.extensions[1].type: Duplicate value"},
+		"twice, one of them disabled":    {with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[0] = s.Spec.Extensions[1]; disable(s) }), nil, ""},
+		"wrong as before":                {with(withConfig(wrong), unrelated), withConfig(wrong), ""},
+		"wrong as before, in deletion":   {with(withConfig(wrong), deleting), withConfig(plain), ""},
+		"becomes wrong":                  {withConfig(wrong), withConfig(plain), configPath + ".caches[0].upstream"},
+		"becomes enabled and wrong":      {withConfig(wrong), with(withConfig(wrong), disable), configPath + ".caches[0].upstream"},
+		"becomes disabled":               {with(withConfig(wrong), disable), withConfig(wrong), ""},
+		"comes":                          {withConfig(wrong), with(withConfig(wrong), remove), configPath + ".caches[0].upstream"},
+		"goes":                           {with(withConfig(wrong), remove), withConfig(wrong), ""},
+		"volume shrinks":                 {withConfig(fiveGi), withConfig(tenGi), configPath + ".caches[0].volume.size: Invalid value: \"5Gi\": must not be less"},
+		"volume of a disabled one":       {withConfig(fiveGi), with(withConfig(tenGi), disable), ""},
+		"volume of one that was wrong":   {withConfig(fiveGi), with(withConfig(tenGi), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw[0] = '[' }), ""},
+		"workers go":                     {with(withConfig(plain), workerless), withConfig(plain), "spec.extensions[1].type: Forbidden"},
+		"workers were never there":       {with(withConfig(plain), workerless), with(withConfig(plain), workerless), ""},
+		"refers to nothing":              {withConfig(private), nil, configPath + ".caches[0].secretReferenceName: Invalid value: \"creds\": must be the name of an entry of spec.resources"},
+		"refers to a ConfigMap":          {refersTo(withConfig(private), "ConfigMap", "good"), nil, configPath + ".caches[0].secretReferenceName: Invalid value: \"creds\": must refer to a Secret"},
+		"refers to a good Secret":        {refersTo(withConfig(private), "Secret", "good"), nil, ""},
+		"refers to a mutable Secret":     {refersTo(withConfig(private), "Secret", "mutable"), nil, configPath + ".caches[0].secretReferenceName: Invalid value: the Secret garden-dev/mutable must be immutable"},
+		"refers to no Secret":            {refersTo(withConfig(private), "Secret", "absent"), nil, configPath + ".caches[0].secretReferenceName: Invalid value: \"creds\": refers to the Secret garden-dev/absent, which does not exist"},
+		"refers to an unreadable Secret": {refersTo(withConfig(private), "Secret", "broken"), nil, configPath + ".caches[0].secretReferenceName: Internal error: the Secret garden-dev/broken cannot be read, try again: etcd leader changed"},
+		"refers to an unknown Secret":    {refersTo(withConfig(private), "Secret", "unknown"), nil, ""},
+		"only the resource changes":      {refersTo(withConfig(private), "Secret", "mutable"), refersTo(withConfig(private), "Secret", "good"), configPath + ".caches[0].secretReferenceName"},
+		"only the resource goes":         {withConfig(private), refersTo(withConfig(private), "Secret", "good"), configPath + ".caches[0].secretReferenceName"},
+		"rotation":                       {refersTo(withConfig(private), "Secret", "good2"), refersTo(withConfig(private), "Secret", "good"), ""},
+		"Secret became wrong meanwhile":  {with(refersTo(withConfig(private), "Secret", "mutable"), unrelated), refersTo(withConfig(private), "Secret", "mutable"), ""},
+		"Secret is unreadable meanwhile": {with(refersTo(withConfig(private), "Secret", "broken"), unrelated), refersTo(withConfig(private), "Secret", "broken"), ""},
+		"another resource changes": {with(refersTo(withConfig(private), "Secret", "mutable"), func(s *gardencorev1beta1.Shoot) { s.Spec.Resources = s.Spec.Resources[1:] }),
+			refersTo(withConfig(private), "Secret", "mutable"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			secrets := garden
+			if test.want == "" && strings.Contains(name, "meanwhile") {
+				secrets = noSecrets
+			}
+			errs := shoot.Check(t.Context(), test.shoot, test.old, secrets)
+			if len(errs) == 0 && test.want == "" {
+				return
+			}
+			if len(errs) != 1 || test.want == "" || !strings.HasPrefix(shoot.Text(errs[0]), test.want) {
+				t.Errorf("got %v, want %q", errs, test.want)
+			}
+		})
+	}
+}
+
+// TestCheckFindsEveryMistake: the references are checked of a config that has another mistake too.
+func TestCheckFindsEveryMistake(t *testing.T) {
+	errs := shoot.Check(t.Context(), with(withConfig(wrong+","+private), workerless), nil, garden)
+	want := []string{"spec.extensions[1].type", configPath + ".caches[0].upstream", configPath + ".caches[1].secretReferenceName"}
+	if len(errs) != len(want) {
+		t.Fatalf("got %v, want mistakes at %q", errs, want)
+	}
+	for i, path := range want {
+		if errs[i].Field != path {
+			t.Errorf("got %v, want mistakes at %q", errs, want)
+		}
+	}
+}
+
+func TestTextIsOneLine(t *testing.T) {
+	errs := shoot.Check(t.Context(), withConfig(`{"upstream":"a\nb"}`), nil, garden)
+	errs = append(errs, shoot.Check(t.Context(), with(withConfig(""), func(s *gardencorev1beta1.Shoot) {
+		s.Spec.Extensions[1].ProviderConfig.Raw = []byte("a: b\n\t- c\n")
+	}), nil, garden)...)
+	if len(errs) != 2 {
+		t.Fatalf("got %v", errs)
+	}
+	for _, err := range errs {
+		if text := shoot.Text(err); strings.ContainsAny(text, "\r\n") || !strings.HasPrefix(text, configPath) {
+			t.Errorf("got %q", text)
+		}
+	}
+}

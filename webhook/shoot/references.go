@@ -1,0 +1,73 @@
+package shoot
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+)
+
+// Secrets returns the Secret that a Shoot refers to. An error for which apierrors.IsNotFound holds says that there is
+// none. No Secret and no error says that it cannot be known here: then nothing is demanded of it.
+type Secrets func(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error)
+
+var oneLine = strings.NewReplacer("\r", "", "\n", " ")
+
+// checkReferences checks that every reference of config leads to a Secret in the namespace of the Shoot that holds what it
+// is for.
+func checkReferences(
+	ctx context.Context, shoot *gardencorev1beta1.Shoot, config *v1alpha3.RegistryConfig, path *field.Path, secrets Secrets,
+) field.ErrorList {
+	var errs field.ErrorList
+	for _, reference := range v1alpha3.References(config) {
+		if reference.Name == "" {
+			continue // Validate has said so
+		}
+		errs = append(errs, below(path, checkReference(ctx, shoot, reference, secrets))...)
+	}
+	return errs
+}
+
+func checkReference(
+	ctx context.Context, shoot *gardencorev1beta1.Shoot, reference v1alpha3.Reference, secrets Secrets,
+) field.ErrorList {
+	resource := resourceByName(shoot, reference.Name)
+	if resource == nil {
+		return invalid(reference, "must be the name of an entry of spec.resources")
+	}
+	if resource.ResourceRef.APIVersion != "v1" || resource.ResourceRef.Kind != "Secret" {
+		return invalid(reference, fmt.Sprintf("must refer to a Secret of apiVersion v1, spec.resources has a %s of apiVersion %s",
+			resource.ResourceRef.Kind, resource.ResourceRef.APIVersion))
+	}
+	key := client.ObjectKey{Namespace: shoot.Namespace, Name: resource.ResourceRef.Name}
+	secret, err := secrets(ctx, key)
+	switch {
+	case apierrors.IsNotFound(err):
+		return invalid(reference, fmt.Sprintf("refers to the Secret %s, which does not exist", key))
+	case err != nil:
+		return field.ErrorList{field.InternalError(reference.Path, fmt.Errorf("the Secret %s cannot be read, try again: %w", key, err))}
+	case secret == nil:
+		return nil
+	}
+	return reference.Validate(secret)
+}
+
+func invalid(reference v1alpha3.Reference, reason string) field.ErrorList {
+	return field.ErrorList{field.Invalid(reference.Path, reference.Name, reason)}
+}
+
+func resourceByName(shoot *gardencorev1beta1.Shoot, name string) *gardencorev1beta1.NamedResourceReference {
+	for i := range shoot.Spec.Resources {
+		if shoot.Spec.Resources[i].Name == name {
+			return &shoot.Spec.Resources[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package shoot
+
+import (
+	"context"
+	"fmt"
+
+	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+const (
+	// Name is the name of the webhook.
+	Name = "validator"
+	// Path is where it is served.
+	Path = "/webhooks/validate"
+	// timeoutSeconds leaves a slow API server the time to return Secrets, and is less than the 30 seconds that a request to
+	// an API server commonly has.
+	timeoutSeconds = 10
+)
+
+// New returns the webhook that validates Shoots with the extension, which Gardener's ExtensionLabels plugin labels
+// extensions.extensions.gardener.cloud/registry-cache=true. A call is made if the old or the new Shoot has the label, so a
+// failure of the webhook touches no other Shoot.
+func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
+	webhook, err := extensionswebhook.New(mgr, extensionswebhook.Args{
+		Name:   Name,
+		Path:   Path,
+		Target: extensionswebhook.TargetSeed, // the cluster that the manager's client is for
+		ObjectSelector: &metav1.LabelSelector{
+			MatchLabels: map[string]string{v1beta1constants.LabelExtensionExtensionTypePrefix + ExtensionType: "true"},
+		},
+		Validators: map[extensionswebhook.Validator][]extensionswebhook.Type{
+			NewValidator(mgr.GetAPIReader()): {{Obj: &gardencorev1beta1.Shoot{}}},
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("creating the webhook for Shoots: %w", err)
+	}
+	webhook.TimeoutSeconds = new(int32(timeoutSeconds))
+	return webhook, nil
+}
+
+// validator adapts Check to the extension library.
+type validator struct{ secrets Secrets }
+
+// NewValidator returns a validator of Shoots. Secrets are read by reader, one by one; it should not be a cache, which
+// would hold every Secret of the garden and may not have the newest one yet.
+func NewValidator(reader client.Reader) extensionswebhook.Validator {
+	return &validator{secrets: func(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
+		secret := &corev1.Secret{}
+		if err := reader.Get(ctx, key, secret); err != nil {
+			return nil, err
+		}
+		return secret, nil
+	}}
+}
+
+// Validate implements extensionswebhook.Validator. The error lists every mistake with its path.
+func (v *validator) Validate(ctx context.Context, newObject, oldObject client.Object) error {
+	shoot, ok := newObject.(*gardencorev1beta1.Shoot)
+	if !ok {
+		return fmt.Errorf("cannot validate a %T, only a Shoot", newObject)
+	}
+	var old *gardencorev1beta1.Shoot
+	if oldObject != nil {
+		if old, ok = oldObject.(*gardencorev1beta1.Shoot); !ok {
+			return fmt.Errorf("cannot compare with a %T, only with a Shoot", oldObject)
+		}
+	}
+	return Check(ctx, shoot, old, v.secrets).ToAggregate()
+}
