@@ -34,6 +34,7 @@ const (
 type session struct {
 	testbed *kind.Testbed
 	keep    bool
+	start   time.Time
 	memory  *report.MemorySampler
 
 	mu     sync.Mutex
@@ -55,7 +56,7 @@ func newSession(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{testbed: testbed, keep: keep, memory: report.SampleMemory()}
+	s := &session{testbed: testbed, keep: keep, start: time.Now(), memory: report.SampleMemory()}
 	s.report.Versions = sourceVersions(ctx)
 	return s, nil
 }

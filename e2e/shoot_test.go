@@ -89,9 +89,15 @@ func (p *proof) Configure(ctx context.Context, refer references, caches ...v1alp
 // starts again, nodes pull directly.
 func (p *proof) AwaitCaches(ctx context.Context, hosts ...string) {
 	p.Helper()
+	p.AwaitCachesIn(ctx, suite.shoot, hosts...)
+}
+
+// AwaitCachesIn is AwaitCaches for the cluster of another shoot.
+func (p *proof) AwaitCachesIn(ctx context.Context, cluster access, hosts ...string) {
+	p.Helper()
 	p.Await(ctx, fmt.Sprintf("the caches of %v are rolled out", hosts), appliedTimeout, func(ctx context.Context) (bool, string, error) {
 		sets := &appsv1.StatefulSetList{}
-		err := suite.shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel})
+		err := cluster.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel})
 		ready := len(sets.Items) == len(hosts)
 		state := fmt.Sprintf("%d StatefulSets", len(sets.Items))
 		for _, set := range sets.Items {

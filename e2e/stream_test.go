@@ -18,7 +18,9 @@ type stream struct {
 	done chan struct{}
 
 	took []time.Duration
-	err  error
+	// images are those that were pulled.
+	images []pushed
+	err    error
 }
 
 // pullContinuously starts to pull; it goes on until end is called.
@@ -38,7 +40,7 @@ func pullContinuously(ctx context.Context, p *proof, host string) *stream {
 			}
 			var took time.Duration
 			if took, s.err = timedPull(ctx, workers[i%len(workers)], img); s.err == nil {
-				s.took = append(s.took, took)
+				s.took, s.images = append(s.took, took), append(s.images, img)
 			}
 		}
 	}()

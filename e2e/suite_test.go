@@ -31,8 +31,8 @@ var (
 	suite   *session
 )
 
-// scenarios in the order in which they run. It is chosen so that one scenario's end is close to the next one's start;
-// delete-shoot comes last because it takes the machines away.
+// scenarios in the order in which they run. It is chosen so that one scenario's end is close to the next one's start:
+// those that take the shoot or its machines away come late, and forbidden last, because it looks back on all of them.
 func scenarios() []features.Feature {
 	return []features.Feature{
 		pullThrough(),
@@ -46,8 +46,21 @@ func scenarios() []features.Feature {
 		privateCA(),
 		proxied(),
 		stockImage(),
+		tlsOn(),
+		tlsFlip(),
+		caRotation(),
+		join(),
+		notReady(),
 		webhookScope(),
+		workerless(),
+		twoShoots(),
+		upgrade(),
+		migrate(),
+		hibernate(),
+		forceDelete(),
 		deleteShoot(),
+		createdHibernated(),
+		forbidden(),
 	}
 }
 

@@ -1,0 +1,112 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+)
+
+// plantedAgent is the user agent of the request that the scenario makes in the name of the extension.
+const plantedAgent = "e2e-planted"
+
+// forbidden proves that the chart grants what the extension does: in the whole run none of its requests was forbidden by the
+// seed's API server. It comes last, when all that it does was done.
+func forbidden() features.Feature {
+	var account string
+	return scenario("forbidden",
+		step{"what is forbidden to the extension is in the audit log", func(ctx context.Context, p *proof) {
+			account = extensionAccount(ctx, p)
+			plantForbidden(ctx, p, account)
+			p.Await(ctx, "the planted request is in the audit log", 15*time.Second, func(ctx context.Context) (bool, string, error) {
+				events, err := suite.testbed.Seed().AuditLog(ctx)
+				planted := slices.ContainsFunc(events, func(e auditv1.Event) bool { return isForbidden(e) && e.UserAgent == plantedAgent })
+				return planted, fmt.Sprintf("%d events", len(events)), err
+			})
+		}},
+		step{"nothing else was forbidden since the testbed came up", func(ctx context.Context, p *proof) {
+			events, err := suite.testbed.Seed().AuditLog(ctx)
+			p.Check(err)
+			allowed, denied := 0, map[string]int{}
+			for _, event := range events {
+				switch {
+				case event.UserAgent == plantedAgent || event.User.Username != account || event.RequestReceivedTimestamp.Time.Before(suite.start):
+				case isForbidden(event):
+					denied[request(event)]++
+				default:
+					allowed++
+				}
+			}
+			if allowed == 0 {
+				p.Fatalf("the log has no request of %s: this would prove nothing", account)
+			}
+			for _, what := range slices.Sorted(maps.Keys(denied)) {
+				p.Errorf("forbidden %d times: %s", denied[what], what)
+			}
+			if p.Failed() {
+				p.FailNow()
+			}
+			p.Evidence("%d requests, none forbidden", allowed)
+		}},
+	)
+}
+
+// isForbidden tells whether the API server denied the request.
+func isForbidden(event auditv1.Event) bool {
+	return event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusForbidden
+}
+
+// request describes what was asked for.
+func request(event auditv1.Event) string {
+	object := event.ObjectRef
+	if object == nil {
+		return event.Verb + " " + event.RequestURI
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s %s.%s/%s %s/%s", event.Verb, object.Resource, object.APIGroup, object.Subresource, object.Namespace, object.Name))
+}
+
+// extensionAccount returns the user name of the service account that the extension runs as.
+func extensionAccount(ctx context.Context, p *proof) string {
+	p.Helper()
+	deployments := &appsv1.DeploymentList{}
+	p.Check(suite.seed.List(ctx, deployments, client.InNamespace(kind.ExtensionNamespace)))
+	if len(deployments.Items) != 1 {
+		p.Fatalf("there are %d Deployments in %s, want the extension's", len(deployments.Items), kind.ExtensionNamespace)
+	}
+	return serviceaccount.MakeUsername(kind.ExtensionNamespace, deployments.Items[0].Spec.Template.Spec.ServiceAccountName)
+}
+
+// plantForbidden asks the seed's API server for something that the extension has no business with, in its name.
+func plantForbidden(ctx context.Context, p *proof, account string) {
+	p.Helper()
+	namespace, name, err := serviceaccount.SplitUsername(account)
+	p.Check(err)
+	token := &authenticationv1.TokenRequest{}
+	owner := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	p.Check(suite.seed.SubResource("token").Create(ctx, owner, token))
+	config := rest.AnonymousClientConfig(suite.seed.config)
+	config.BearerToken, config.UserAgent = token.Status.Token, plantedAgent
+	extension, err := client.New(config, client.Options{Scheme: suite.seed.Scheme()})
+	p.Check(err)
+	if err := extension.List(ctx, &corev1.NodeList{}); !apierrors.IsForbidden(err) {
+		p.Fatalf("the extension may list the nodes of the seed: %v", err)
+	}
+}

@@ -1,0 +1,63 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+)
+
+// another is a further shoot on the same seed; its cluster is the seed cluster itself, and it has no machines.
+type another struct {
+	*gardenlet.Gardenlet
+	namespace string
+}
+
+// Another returns a further shoot of that name, which does not exist yet and is deleted when the scenario ends.
+func (p *proof) Another(ctx context.Context, name string) another {
+	p.Helper()
+	driver, err := suite.testbed.GardenletOf(ctx, name)
+	p.Check(err)
+	a := another{driver, gardenlet.Namespace(name)}
+	p.Afterwards(ctx, func(ctx context.Context) error {
+		namespace := &corev1.Namespace{}
+		if err := suite.seed.Get(ctx, client.ObjectKey{Name: a.namespace}, namespace); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		return a.Delete(ctx, gardenlet.Named(name))
+	})
+	return a
+}
+
+// withCaches returns the shoot with a cache for each upstream.
+func (a another) withCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
+	config := v1alpha3.RegistryConfig{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: "RegistryConfig"},
+	}
+	for _, host := range hosts {
+		config.Caches = append(config.Caches, kind.CacheOf(host))
+	}
+	encoded, err := json.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("encode the providerConfig: %w", err)
+	}
+	return gardenlet.Named(a.Name, gardenlet.Extension(extensionName, encoded)), nil
+}
+
+// extension returns the Extension of the shoot.
+func (a another) extension(ctx context.Context) (*extensionsv1alpha1.Extension, error) {
+	extension := &extensionsv1alpha1.Extension{}
+	err := suite.seed.Get(ctx, client.ObjectKey{Namespace: a.namespace, Name: extensionName}, extension)
+	return extension, err
+}

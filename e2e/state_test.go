@@ -1,0 +1,77 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// identities lists the objects of the caches in a cluster with their UIDs: StatefulSets, Services, pods and volume claims, one
+// a line. Two equal lists say that nothing was created anew in between.
+func identities(ctx context.Context, cluster access) (string, error) {
+	var lines []string
+	add := func(kind string, object client.Object) {
+		lines = append(lines, fmt.Sprintf("%s %s %s", kind, object.GetName(), object.GetUID()))
+	}
+	sets, services, pods, claims := &appsv1.StatefulSetList{}, &corev1.ServiceList{}, &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}
+	for _, list := range []client.ObjectList{sets, services, pods} {
+		if err := cluster.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}); err != nil {
+			return "", fmt.Errorf("list the objects of caches: %w", err)
+		}
+	}
+	if err := cluster.List(ctx, claims, client.InNamespace(metav1.NamespaceSystem)); err != nil {
+		return "", fmt.Errorf("list the volume claims of caches: %w", err)
+	}
+	for i := range sets.Items {
+		add("StatefulSet", &sets.Items[i])
+		for j := range claims.Items {
+			if strings.HasSuffix(claims.Items[j].Name, "-"+sets.Items[i].Name+"-0") {
+				add("PersistentVolumeClaim", &claims.Items[j])
+			}
+		}
+	}
+	for i := range services.Items {
+		add("Service", &services.Items[i])
+	}
+	for i := range pods.Items {
+		add("Pod", &pods.Items[i])
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n"), nil
+}
+
+// Identities lists the objects of the caches in a cluster, see identities. It is a failure when there are none.
+func (p *proof) Identities(ctx context.Context, cluster access) string {
+	p.Helper()
+	found, err := identities(ctx, cluster)
+	p.Check(err)
+	for _, kind := range []string{"StatefulSet", "Service", "Pod", "PersistentVolumeClaim"} {
+		if !strings.Contains("\n"+found, "\n"+kind+" ") {
+			p.Fatalf("the cluster has no %s of a cache: this would prove nothing; found:\n%s", kind, found)
+		}
+	}
+	return found
+}
+
+// Unchanged proves that the objects of the caches are those from before.
+func (p *proof) Unchanged(ctx context.Context, cluster access, before string) {
+	p.Helper()
+	if after := p.Identities(ctx, cluster); after != before {
+		p.Fatalf("objects of caches were created anew or vanished:\nbefore:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+// without returns the lines of the identities that are not about pods: a pod that is stopped with its machine comes back as
+// another one.
+func withoutPods(identities string) string {
+	lines := strings.Split(identities, "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "Pod ") }), "\n")
+}

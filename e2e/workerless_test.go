@@ -1,0 +1,73 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+)
+
+// workerless proves that a shoot without workers, which has no node that could pull or run a cache, gets none and is told
+// so, and that it can be deleted. Admission would have rejected it; not every landscape has that.
+func workerless() features.Feature {
+	var (
+		shoot  another
+		object *gardencorev1beta1.Shoot
+	)
+	return scenario("workerless",
+		step{"the Extension of a shoot without workers is in Error, in plain words", func(ctx context.Context, p *proof) {
+			shoot = p.Another(ctx, "workerless")
+			var err error
+			object, err = shoot.withCaches(alpha)
+			p.Check(err)
+			object = gardenlet.Workerless(object)
+			message := awaitRefusal(ctx, p, shoot, object)
+			if !strings.Contains(message, "worker") {
+				p.Fatalf("the error does not speak of workers: %s", message)
+			}
+			p.Evidence("refused: %s", message)
+		}},
+		step{"nothing was deployed for it", func(ctx context.Context, p *proof) {
+			resource := &resourcesv1alpha1.ManagedResource{}
+			resource.Namespace, resource.Name = shoot.namespace, cachesManagedResource
+			p.Gone(ctx, suite.seed, resource)
+		}},
+		step{"it can be deleted", func(ctx context.Context, p *proof) {
+			start := time.Now()
+			p.Check(shoot.Delete(ctx, object))
+			p.Gone(ctx, suite.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shoot.namespace}})
+			p.Evidence("deleted in %s", seconds(time.Since(start)))
+		}},
+	)
+}
+
+// awaitRefusal lets gardenlet reconcile the shoot until its Extension is in Error, and returns the message. gardenlet would
+// wait on: it is stopped then.
+func awaitRefusal(ctx context.Context, p *proof, shoot another, object *gardencorev1beta1.Shoot) (message string) {
+	p.Helper()
+	flow := p.Background(ctx, func(ctx context.Context) error { return shoot.Reconcile(ctx, object) })
+	defer flow.end() // that it fails is what is wanted; how, the Extension tells
+	p.Await(ctx, "the Extension of the shoot is in Error", time.Minute, func(ctx context.Context) (bool, string, error) {
+		extension, err := shoot.extension(ctx)
+		if err != nil {
+			return false, err.Error(), client.IgnoreNotFound(err)
+		}
+		if stateOf(extension) != gardencorev1beta1.LastOperationStateError || extension.Status.LastError == nil {
+			return false, fmt.Sprintf("state %q", stateOf(extension)), nil
+		}
+		message = extension.Status.LastError.Description
+		return true, "", nil
+	})
+	return message
+}
