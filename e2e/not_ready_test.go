@@ -1,0 +1,131 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+)
+
+const (
+	// nodesCleaned is the condition that reports what a clean-up could not reach.
+	nodesCleaned = "NodesCleaned"
+	// cleanUpBound is what a clean-up may take although a node is not ready.
+	cleanUpBound = 150 * time.Second
+	// e2eTaint evicts every pod that does not tolerate it.
+	e2eTaint = "e2e.registry-cache.test/evict"
+)
+
+// notReady proves that a node that is not ready, or evicts pods, does not hold up a clean-up for ever, that it is
+// reported, and that the node is clean once it is back.
+func notReady() features.Feature {
+	var broken, tainted *cluster.Node
+	var flow *background
+	var release func(context.Context) error
+	return scenario("not-ready",
+		step{"alpha and beta are cached", cached(alpha, beta)},
+		step{"one worker is not ready, the other evicts pods", func(ctx context.Context, p *proof) {
+			tainted, broken = p.Worker(0), p.Worker(1)
+			release = p.HoldNodeAgents(ctx)
+			p.Afterwards(ctx, func(ctx context.Context) error { return taint(ctx, tainted, false) })
+			p.Check(taint(ctx, tainted, true))
+			p.Afterwards(ctx, func(ctx context.Context) error { return startKubelet(ctx, broken) })
+			_, err := broken.Exec(ctx, "systemctl", "stop", "kubelet.service")
+			p.Check(err)
+			p.Check(reportNotReady(ctx, broken))
+		}},
+		step{"alpha is removed all the same, in time", func(ctx context.Context, p *proof) {
+			start := time.Now()
+			flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, beta) })
+			p.Await(ctx, "the Extension is reconciled without alpha", cleanUpBound, func(ctx context.Context) (bool, string, error) {
+				extension, err := extension(ctx)
+				if err != nil {
+					return false, "", err
+				}
+				done := stateOf(extension) == gardencorev1beta1.LastOperationStateSucceeded && extension.Status.ProviderStatus != nil &&
+					!strings.Contains(string(extension.Status.ProviderStatus.Raw), alpha)
+				return done, fmt.Sprint(stateOf(extension)), nil
+			})
+			p.Evidence("with a node that is not ready: done after %s", seconds(time.Since(start)))
+		}},
+		step{"the node is named in the status", func(ctx context.Context, p *proof) {
+			for _, condition := range p.Extension(ctx).Status.Conditions {
+				if condition.Type == nodesCleaned {
+					if condition.Status != gardencorev1beta1.ConditionFalse || !strings.Contains(condition.Message, broken.Name()) ||
+						strings.Contains(condition.Message, tainted.Name()+".") {
+						p.Fatalf("condition %s is %s: %s", nodesCleaned, condition.Status, condition.Message)
+					}
+					p.Evidence("condition %s: %s", nodesCleaned, condition.Reason)
+					return
+				}
+			}
+			p.Fatalf("the Extension has no condition %s", nodesCleaned)
+		}},
+		step{"the tainted worker is clean, the other one is not yet", func(ctx context.Context, p *proof) {
+			if hosts := p.Hosts(ctx, tainted, alpha); !isAbsent(hosts) {
+				p.Errorf("alpha's hosts.toml is on %s:\n%s", tainted.Name(), hosts)
+			}
+			if hosts := p.Hosts(ctx, broken, alpha); isAbsent(hosts) {
+				p.Errorf("alpha's hosts.toml is gone from %s already: this proves nothing", broken.Name())
+			}
+		}},
+		step{"it is clean once it is back", func(ctx context.Context, p *proof) {
+			p.Check(startKubelet(ctx, broken))
+			p.Check(taint(ctx, tainted, false))
+			p.Check(release(ctx))
+			p.Join(ctx, flow, reconciled(beta), 4*time.Minute)
+			p.AwaitMirrors(ctx, beta)
+			p.NoCleanerLeft(ctx)
+			p.ProveDirect(ctx, alpha, maxPull)
+		}},
+	)
+}
+
+// reportNotReady says what the control plane would find out by itself some time later: the kubelet has gone quiet.
+func reportNotReady(ctx context.Context, worker *cluster.Node) error {
+	node := &corev1.Node{}
+	if err := suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node); err != nil {
+		return fmt.Errorf("get node %s: %w", worker.Name(), err)
+	}
+	patch := client.StrategicMergeFrom(node.DeepCopy())
+	for i := range node.Status.Conditions {
+		if node.Status.Conditions[i].Type == corev1.NodeReady {
+			node.Status.Conditions[i].Status = corev1.ConditionUnknown
+		}
+	}
+	if err := suite.shoot.Status().Patch(ctx, node, patch); err != nil {
+		return fmt.Errorf("report node %s as not ready: %w", worker.Name(), err)
+	}
+	return nil
+}
+
+func taint(ctx context.Context, worker *cluster.Node, on bool) error {
+	node := &corev1.Node{}
+	if err := suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node); err != nil {
+		return fmt.Errorf("get node %s: %w", worker.Name(), err)
+	}
+	patch := client.MergeFrom(node.DeepCopy())
+	var taints []corev1.Taint
+	for _, taint := range node.Spec.Taints {
+		if taint.Key != e2eTaint {
+			taints = append(taints, taint)
+		}
+	}
+	if on {
+		taints = append(taints, corev1.Taint{Key: e2eTaint, Effect: corev1.TaintEffectNoExecute})
+	}
+	node.Spec.Taints = taints
+	if err := suite.shoot.Patch(ctx, node, patch); err != nil {
+		return fmt.Errorf("change the taints of node %s: %w", worker.Name(), err)
+	}
+	return nil
+}
