@@ -5,9 +5,10 @@
 //   - api/v1alpha3: RegistryConfig and RegistryStatus, what a Shoot says and what the extension answers.
 //   - nodeconfig: all that lands on a node (the script, its unit, hosts.toml), and the clean-up that undoes exactly that.
 //   - controller: the Extension actuator; below it, as pure functions, the objects that it deploys.
-//   - webhook: the mutator that puts script and unit into a worker pool's OperatingSystemConfig.
-//   - charts, examples: the Helm chart of the extension, the versions of its images, its registration, Shoots that use it.
+//   - webhook: the mutator that puts script and unit into a worker pool's OperatingSystemConfig; the validator of Shoots.
+//   - charts, examples: the Helm charts, the versions of the images, what an operator applies, Shoots to copy.
 //   - cmd/registry-cache-extension: controller and webhook, run in the seed.
+//   - cmd/registry-cache-admission: the validator, as a webhook in the garden and offline.
 //   - cmd/registry-cache: `serve`, the registry in the shoot, and `clean`, the clean-up on its nodes.
 //
 // What proves it (kind ← e2e, cmd/testbed; nothing above imports any of it):
