@@ -70,6 +70,7 @@ func newManager(options *options) (manager.Manager, error) {
 	managerOptions := options.manager.Completed().Options()
 	// run returns as soon as the manager stopped, so another replica may take over at once instead of after 15 seconds.
 	managerOptions.LeaderElectionReleaseOnCancel = true
+	managerOptions.Cache = cacheOptions()
 	// What is read seldom is read live: a cache would hold the Secrets of all shoots, and the ClusterRole would have to
 	// let the extension watch them.
 	managerOptions.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{
