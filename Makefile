@@ -37,7 +37,7 @@ help: ## List these commands
 test: format shellcheck vet unit lint ## Everything that needs no cluster: gofmt, vet, unit tests, lint, shellcheck
 
 .PHONY: unit
-unit: ## Unit tests of all packages, those that run the node script in bash among them
+unit: $(PROMTOOL) ## Unit tests of all packages, those that run the node script in bash among them
 	go test -timeout 4m ./...
 
 .PHONY: vet
@@ -115,8 +115,10 @@ clean: ## Remove bin/ and _artifacts/; a running testbed stays, `make down` remo
 $(LINT): tools/golangci-lint/go.mod tools/golangci-lint/go.sum
 	cd tools/golangci-lint && go build -o ../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
+# Without Prometheus's service discoveries, which would bring the libraries of every cloud.
 $(PROMTOOL): tools/promtool/go.mod tools/promtool/go.sum
-	cd tools/promtool && go build -o ../../$@ github.com/prometheus/prometheus/cmd/promtool
+	@echo "building promtool; on a new machine this takes some minutes" >&2
+	cd tools/promtool && go build -tags remove_all_sd -o ../../$@ github.com/prometheus/prometheus/cmd/promtool
 
 # Always asked for: Go's own cache knows best what is up to date.
 .PHONY: bin/e2e.test bin/testbed bin/bench-controller
