@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,9 +107,9 @@ func refused(ctx context.Context, p *proof, config []byte) (message string) {
 	return refusedShoot(ctx, p, gardenlet.Shoot(gardenlet.Extension(extensionName, config)))
 }
 
-// refusedShoot is refused for a shoot with one extension. If that one's configuration is what the Extension has already,
-// the Extension must not be in Error before. gardenlet would wait on: it is stopped then.
-func refusedShoot(ctx context.Context, p *proof, shoot *gardencorev1beta1.Shoot) (message string) {
+// refusedShoot is refused for a shoot with one extension, and waits for an error with all of these words: gardenlet copies
+// what a shoot refers to into the seed while the extension looks for it already. gardenlet would wait on: it is stopped then.
+func refusedShoot(ctx context.Context, p *proof, shoot *gardencorev1beta1.Shoot, words ...string) (message string) {
 	p.Helper()
 	config := shoot.Spec.Extensions[0].ProviderConfig.Raw
 	flow := p.Background(ctx, func(ctx context.Context) error { return suite.testbed.Gardenlet().Reconcile(ctx, shoot) })
@@ -127,7 +128,9 @@ func refusedShoot(ctx context.Context, p *proof, shoot *gardencorev1beta1.Shoot)
 			return false, fmt.Sprintf("state %q, generation %d, observed %d", stateOf(extension), extension.Generation, status.ObservedGeneration), nil
 		}
 		message = status.LastError.Description
-		return true, "", nil
+		has := func(word string) bool { return strings.Contains(message, word) }
+		missing := slices.DeleteFunc(slices.Clone(words), has)
+		return len(missing) == 0, fmt.Sprintf("lastError %q lacks %q", message, missing), nil
 	})
 	return message
 }

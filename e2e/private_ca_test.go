@@ -51,10 +51,7 @@ func privateCA() features.Feature {
 			before := stateOfCaches(ctx, p, alpha, private)
 			shoot, err := references{"ca": p.Secret(ctx, map[string][]byte{"bundle.crt": []byte("none")}, nil)}.shoot(kind.CacheOf(alpha), cache)
 			p.Check(err)
-			message := refusedShoot(ctx, p, shoot)
-			if !strings.Contains(message, "caches[1].caBundleSecretReferenceName") {
-				p.Fatalf("lastError does not name the field: %s", message)
-			}
+			refusedShoot(ctx, p, shoot, "caches[1].caBundleSecretReferenceName", "PEM")
 			if after := stateOfCaches(ctx, p, alpha, private); after != before {
 				p.Fatalf("the bad bundle changed something:\nbefore:\n%s\nafter:\n%s", before, after)
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -89,7 +90,25 @@ func (p *proof) Configure(ctx context.Context, refer references, caches ...v1alp
 // starts again, nodes pull directly.
 func (p *proof) AwaitCaches(ctx context.Context, hosts ...string) {
 	p.Helper()
+	if len(hosts) > 0 {
+		p.awaitApplied(ctx)
+	}
 	p.AwaitCachesIn(ctx, suite.shoot, hosts...)
+}
+
+// awaitApplied waits until gardener-resource-manager has brought what the extension wants into the shoot. The Extension is
+// reconciled before that when the endpoints of the caches stay what they were.
+func (p *proof) awaitApplied(ctx context.Context) {
+	p.Helper()
+	p.Await(ctx, "the caches' ManagedResource is applied", appliedTimeout, func(ctx context.Context) (bool, string, error) {
+		resource := &resourcesv1alpha1.ManagedResource{}
+		err := suite.seed.Get(ctx, client.ObjectKey{Namespace: shootNamespace, Name: cachesManagedResource}, resource)
+		if err != nil {
+			return false, "", err
+		}
+		pending := health.CheckManagedResourceApplied(resource)
+		return pending == nil, fmt.Sprint(pending), nil
+	})
 }
 
 // AwaitCachesIn is AwaitCaches for the cluster of another shoot.
