@@ -12,7 +12,7 @@ import (
 // A CloudProfile of a large provider has hundreds of machine types and dozens of image versions. It is the largest part of
 // every Cluster: about 60 KiB here.
 const (
-	machineTypes  = 250
+	machineTypes  = 350
 	imageVersions = 40
 )
 

@@ -2,6 +2,7 @@ package landscape
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/Masterminds/semver/v3"
@@ -19,6 +20,12 @@ import (
 	imagevectorutils "github.com/gardener/gardener/pkg/utils/imagevector"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+)
+
+// The CA bundle of a shoot with a few private CAs takes about 12 KiB.
+const (
+	certificateLine = "MIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQGEwJJ\n"
+	caBundleLines   = 180
 )
 
 // OperatingSystemConfig returns the one of the i-th shoot's worker pool as gardenlet writes it: its units and files are those

@@ -1,0 +1,94 @@
+package landscape
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"testing"
+
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// TestClusterHasASize: an empty CloudProfile would hide what it costs to keep and decode it.
+func TestClusterHasASize(t *testing.T) {
+	c, err := cluster(7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := len(c.Spec.CloudProfile.Raw) >> 10; size < 50 || size > 80 {
+		t.Errorf("the CloudProfile has %d KiB; docs/scale.md says about 60", size)
+	}
+}
+
+// TestOperatingSystemConfig: without the kubelet, and the pool's label, the webhook would have less to do.
+func TestOperatingSystemConfig(t *testing.T) {
+	config, err := OperatingSystemConfig(7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(config.Spec.Units, func(u extensionsv1alpha1.Unit) bool { return u.Name == "kubelet.service" }) {
+		t.Error("no kubelet")
+	}
+	raw, err := json.Marshal(config)
+	if err != nil || len(raw) < 20<<10 {
+		t.Errorf("%d bytes, error %v", len(raw), err)
+	}
+}
+
+func TestKubeconfigsShareNoConnection(t *testing.T) {
+	config := clientcmdapi.NewConfig()
+	config.Clusters["x"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1", CertificateAuthorityData: []byte("-----BEGIN CERTIFICATE-----")}
+	kubeconfig, err := clientcmd.Write(*config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := New(nil, 2, kubeconfig)
+	var authorities [][]byte
+	for i := range 2 {
+		kubeconfig, err := l.kubeconfigOf(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := clientcmd.Load(kubeconfig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		authorities = append(authorities, config.Clusters["x"].CertificateAuthorityData)
+	}
+	if bytes.Equal(authorities[0], authorities[1]) {
+		t.Error("two shoots have the same CA bundle: client-go gives them one connection")
+	}
+	if !bytes.Contains(authorities[0], []byte("\n-----BEGIN CERTIFICATE-----")) {
+		t.Errorf("the certificate is not at the start of a line: %q", authorities[0])
+	}
+}
+
+func TestNamespaces(t *testing.T) {
+	if !IsNamespace(Namespace(2999)) || IsNamespace("kube-system") || IsNamespace(ExtensionNamespace) || IsNamespace("") {
+		t.Error("namespaces of shoots are not told from others")
+	}
+}
+
+// TestChart: what is installed must name the user that is counted, and what is run have arguments.
+func TestChart(t *testing.T) {
+	objects, err := chart()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found bool
+	for _, object := range objects {
+		kinds, _, err := kubernetes.SeedScheme.ObjectKinds(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kinds[0].Kind == "ServiceAccount" {
+			found = "system:serviceaccount:"+object.GetNamespace()+":"+object.GetName() == User
+		}
+	}
+	if !found {
+		t.Errorf("the chart has no service account for %s", User)
+	}
+}
