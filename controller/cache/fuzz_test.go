@@ -19,7 +19,7 @@ import (
 // valid must render to objects that an API server takes, to a configuration that distribution reads back as the same
 // values, and to a unit and hosts.toml that do so too.
 //
-//	go test -fuzz=FuzzRender -fuzztime=1h ./controller/cache
+//	go test -run=none -fuzz=FuzzRender -fuzztime=1h -fuzzminimizetime=5x ./controller/cache
 func FuzzRender(f *testing.F) {
 	for _, config := range seeds {
 		f.Add([]byte(config), []byte("@robot"), []byte("it's \"$#&:\"\r\n\xff"), newAuthority(f))

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/internal/program"
+)
+
+// TestExamplesAreValid validates every example with Shoots or caches in examples/ and docs/ and the README.
+func TestExamplesAreValid(t *testing.T) {
+	found := 0
+	for source, text := range examples(t) {
+		t.Run(source, func(t *testing.T) {
+			if isValid(t, text) {
+				found++
+			}
+		})
+	}
+	if found < 10 {
+		t.Errorf("only %d examples found", found)
+	}
+}
+
+// isValid fails the test if the example is wrong, and tells whether it is one of Shoots or caches at all.
+func isValid(t *testing.T, text string) bool {
+	t.Helper()
+	var part struct {
+		Kind   string         `json:"kind"`
+		Spec   map[string]any `json:"spec"`
+		Caches []any          `json:"caches"`
+	}
+	var list []any
+	switch {
+	case strings.Contains(text, "kind: Shoot\n") && strings.Contains(text, "workers:"):
+		code, out, notes := validate(t, text, "-f", "-")
+		if code != program.ExitFine {
+			t.Errorf("exit code %d: %s%s", code, out, notes)
+		}
+	case yaml.Unmarshal([]byte(text), &list) == nil && strings.Contains(text, "upstream:"):
+		validConfig(t, map[string]any{"caches": list})
+	case yaml.Unmarshal([]byte(text), &part) != nil:
+		return false
+	case part.Spec["extensions"] != nil: // the part of a Shoot that matters
+		validPart(t, part.Spec)
+	case part.Caches != nil:
+		validConfig(t, map[string]any{"caches": part.Caches})
+	default:
+		if strings.Contains(text, "upstream:") {
+			t.Errorf("an example of a form that is not validated:\n%s", text)
+		}
+		return false
+	}
+	return true
+}
+
+func validPart(t *testing.T, spec map[string]any) {
+	t.Helper()
+	spec["provider"] = map[string]any{"workers": []any{map[string]any{"name": "w"}}}
+	shoot, err := yaml.Marshal(map[string]any{
+		"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot", "metadata": map[string]any{"name": "part"}, "spec": spec,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, out, notes := validate(t, string(shoot), "-f", "-"); code != program.ExitFine {
+		t.Errorf("exit code %d: %s%s", code, out, notes)
+	}
+}
+
+func validConfig(t *testing.T, config map[string]any) {
+	t.Helper()
+	config["apiVersion"], config["kind"] = v1alpha3.SchemeGroupVersion.String(), "RegistryConfig"
+	raw, err := yaml.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoded, err := v1alpha3.DecodeConfig(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if errs := v1alpha3.Validate(decoded); len(errs) > 0 {
+		t.Error(errs.ToAggregate())
+	}
+}
+
+var fence = regexp.MustCompile("(?ms)^```ya?ml\n(.*?)^```")
+
+// examples returns the YAML files of examples/ and the fenced YAML of all documentation, by where they are.
+func examples(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	add := func(path string) error {
+		content, err := os.ReadFile(path)
+		switch {
+		case filepath.Ext(path) == ".yaml":
+			found[path] = string(content)
+		case filepath.Ext(path) == ".md":
+			for _, match := range fence.FindAllStringSubmatchIndex(string(content), -1) {
+				line := 1 + strings.Count(string(content[:match[0]]), "\n")
+				found[fmt.Sprintf("%s:%d", path, line)] = string(content[match[2]:match[3]])
+			}
+		}
+		return err
+	}
+	for _, folder := range []string{"../../examples", "../../docs"} {
+		if err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			return add(path)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := add("../../README.md"); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
