@@ -68,7 +68,7 @@ func nodeContext() components.Context {
 	image := &imagevectorutils.Image{Repository: ptr.To("registry.test/image"), Tag: ptr.To("v1")}
 	return components.Context{
 		Key:                    "bench",
-		CABundle:               "bundle",
+		CABundle:               strings.Repeat(certificateLine, caBundleLines),
 		KubeletCABundle:        []byte("bundle"),
 		ClusterDNSAddresses:    []string{"10.64.0.10"},
 		ClusterDomain:          "cluster.local",
