@@ -40,6 +40,7 @@ func scenarios() []features.Feature {
 		cacheDown(),
 		endpointNotReady(),
 		removeUpstream(),
+		foreignService(),
 		disableExtension(),
 		badConfig(),
 		credentials(),
