@@ -47,6 +47,19 @@ func TestCacheKeepsTheShootOfACluster(t *testing.T) {
 	}
 }
 
+// TestSchemeKnowsWhatTheCacheNames: without it the manager cannot be made.
+func TestSchemeKnowsWhatTheCacheNames(t *testing.T) {
+	scheme, err := newScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for object := range cacheOptions().ByObject {
+		if _, _, err := scheme.ObjectKinds(object); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestCacheDropsManagedFields(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "x"}}}}
 	if _, err := cacheOptions().DefaultTransform(namespace); err != nil || namespace.ManagedFields != nil {

@@ -8,6 +8,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubernetesscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -67,7 +69,12 @@ func run(ctx context.Context, options *options) error {
 }
 
 func newManager(options *options) (manager.Manager, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
 	managerOptions := options.manager.Completed().Options()
+	managerOptions.Scheme = scheme
 	// run returns as soon as the manager stopped, so another replica may take over at once instead of after 15 seconds.
 	managerOptions.LeaderElectionReleaseOnCancel = true
 	managerOptions.Cache = cacheOptions()
@@ -82,10 +89,20 @@ func newManager(options *options) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating the manager: %w", err)
 	}
-	if err := extensionscontroller.AddToScheme(mgr.GetScheme()); err != nil {
-		return nil, fmt.Errorf("adding Gardener's types to the scheme: %w", err)
-	}
 	return mgr, nil
+}
+
+// newScheme knows Kubernetes' and Gardener's types. The manager needs it from its beginning: cacheOptions names some.
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for name, add := range map[string]func(*runtime.Scheme) error{
+		"Kubernetes": kubernetesscheme.AddToScheme, "Gardener": extensionscontroller.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("adding the types of %s to the scheme: %w", name, err)
+		}
+	}
+	return scheme, nil
 }
 
 func addChecks(mgr manager.Manager) error {
