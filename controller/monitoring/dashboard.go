@@ -1,0 +1,124 @@
+package monitoring
+
+import (
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// labelDashboard makes the Plutono of a shoot's control plane show the dashboards of a ConfigMap.
+const labelDashboard = "dashboard.monitoring.gardener.cloud/shoot"
+
+// dashboard, panel and the types below them are the part of Plutono's dashboard format (that of Grafana 7.5) in use here.
+type dashboard struct {
+	UID           string   `json:"uid"`
+	Title         string   `json:"title"`
+	Tags          []string `json:"tags"`
+	SchemaVersion int      `json:"schemaVersion"`
+	Timezone      string   `json:"timezone"`
+	GraphTooltip  int      `json:"graphTooltip"` // 1: all panels show the same moment
+	Time          span     `json:"time"`
+	Templating    struct {
+		List []variable `json:"list"`
+	} `json:"templating"`
+	Panels []panel `json:"panels"`
+}
+
+type span struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+type variable struct {
+	Name       string `json:"name"`
+	Label      string `json:"label"`
+	Type       string `json:"type"`
+	Datasource string `json:"datasource"`
+	Query      string `json:"query"`
+	Definition string `json:"definition"`
+	Refresh    int    `json:"refresh"` // 2: when the time range changes
+	IncludeAll bool   `json:"includeAll"`
+	Multi      bool   `json:"multi"`
+	AllValue   string `json:"allValue"`
+	Current    choice `json:"current"`
+}
+
+type choice struct {
+	Text  string `json:"text"`
+	Value string `json:"value"`
+}
+
+type panel struct {
+	ID          int      `json:"id"`
+	Type        string   `json:"type"`
+	Title       string   `json:"title"`
+	Description string   `json:"description"`
+	Datasource  string   `json:"datasource"`
+	GridPos     position `json:"gridPos"`
+	Targets     []target `json:"targets"`
+	FieldConfig struct {
+		Defaults field `json:"defaults"`
+	} `json:"fieldConfig"`
+}
+
+type position struct {
+	Height int `json:"h"`
+	Width  int `json:"w"`
+	X      int `json:"x"`
+	Y      int `json:"y"`
+}
+
+type target struct {
+	RefID        string `json:"refId"`
+	Expr         string `json:"expr"`
+	LegendFormat string `json:"legendFormat"`
+}
+
+type field struct {
+	Unit string   `json:"unit"`
+	Min  *float64 `json:"min,omitempty"`
+	Max  *float64 `json:"max,omitempty"`
+}
+
+// query is one set of lines of a panel.
+type query struct{ expression, legend string }
+
+// timeseries returns a panel of half the width.
+func timeseries(title, description, unit string, queries ...query) panel {
+	p := panel{Type: "timeseries", Title: title, Description: description, Datasource: datasource}
+	zero, one := 0.0, 1.0
+	p.FieldConfig.Defaults = field{Unit: unit, Min: &zero}
+	if unit == unitRatio {
+		p.FieldConfig.Defaults.Max = &one
+	}
+	for i, q := range queries {
+		p.Targets = append(p.Targets, target{RefID: string(rune('A' + i)), Expr: q.expression, LegendFormat: q.legend})
+	}
+	return p
+}
+
+// arrange places the panels in two columns and numbers them.
+func arrange(panels ...panel) []panel {
+	const height, width = 8, 12
+	for i := range panels {
+		panels[i].ID = i + 1
+		panels[i].GridPos = position{Height: height, Width: width, X: i % 2 * width, Y: i / 2 * height}
+	}
+	return panels
+}
+
+func dashboardConfigMap(namespace string) (*corev1.ConfigMap, error) {
+	content, err := json.MarshalIndent(cachesDashboard(), "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      name + "-dashboard",
+			Namespace: namespace,
+			Labels:    map[string]string{labelDashboard: "true"},
+		},
+		Data: map[string]string{name + ".json": string(content) + "\n"},
+	}, nil
+}
