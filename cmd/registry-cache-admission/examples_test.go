@@ -104,7 +104,7 @@ func examples(t *testing.T) map[string]string {
 		case filepath.Ext(path) == ".yaml":
 			found[path] = string(content)
 		case filepath.Ext(path) == ".md":
-			for _, match := range fence.FindAllStringSubmatchIndex(string(content), -1) {
+			for _, match := range fence.FindAllSubmatchIndex(content, -1) {
 				line := 1 + strings.Count(string(content[:match[0]]), "\n")
 				found[fmt.Sprintf("%s:%d", path, line)] = string(content[match[2]:match[3]])
 			}

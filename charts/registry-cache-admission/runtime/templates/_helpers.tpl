@@ -1,0 +1,24 @@
+{{- define "name" -}}
+gardener-extension-registry-cache-admission
+{{- end -}}
+
+{{- define "labels" -}}
+app.kubernetes.io/name: {{ include "name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "image" -}}
+{{- if .Values.image.ref -}}
+{{ .Values.image.ref }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ required "image.tag or image.ref is required" .Values.image.tag }}
+{{- end -}}
+{{- end -}}
+
+{{- define "vpaEnabled" -}}
+{{- if kindIs "bool" .Values.vpa.enabled -}}
+{{ .Values.vpa.enabled }}
+{{- else -}}
+{{ or (.Capabilities.APIVersions.Has "autoscaling.k8s.io/v1/VerticalPodAutoscaler") .Values.gardener.virtualCluster.enabled }}
+{{- end -}}
+{{- end -}}
