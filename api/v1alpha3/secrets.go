@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// KeyUsername and KeyPassword are the keys of a Secret with the credentials for an upstream.
+	// KeyUsername is the key of the user name in a Secret with the credentials for an upstream.
 	KeyUsername = "username"
+	// KeyPassword is the key of the password beside it.
 	KeyPassword = "password"
 	// KeyCABundle is the key of a Secret with the certificates of an upstream's authorities.
 	KeyCABundle = "bundle.crt"

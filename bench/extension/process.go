@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -71,7 +70,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	}
 	defer func() { _ = log.Close() }() // the process has its own descriptor
 	// Not CommandContext: the process is stopped after what it serves, by Stop.
-	p.cmd = exec.Command(o.Program, arguments(o, kubeconfig, ports)...)
+	p.cmd = exec.Command(o.Program, arguments(o, kubeconfig, ports)...) //nolint:noctx // see above
 	p.cmd.Env = append(os.Environ(), "LEADER_ELECTION_NAMESPACE="+o.Namespace, "WEBHOOK_CONFIG_NAMESPACE="+o.Namespace)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches us only
@@ -161,12 +160,16 @@ func (p *Process) tail() string {
 func freePorts(n int) ([]string, error) {
 	var ports []string
 	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not block
 		if err != nil {
 			return nil, fmt.Errorf("finding a free port: %w", err)
 		}
 		defer func() { _ = listener.Close() }() // all at once, so that no two are the same
-		ports = append(ports, strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
+		_, port, err := net.SplitHostPort(listener.Addr().String())
+		if err != nil {
+			return nil, fmt.Errorf("finding a free port: %w", err)
+		}
+		ports = append(ports, port)
 	}
 	return ports, nil
 }

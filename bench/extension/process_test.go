@@ -14,7 +14,7 @@ import (
 func script(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(name, []byte("#!/bin/sh\n"+text), 0o755); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(name, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return name

@@ -24,9 +24,11 @@ func cloudProfile() *gardencorev1beta1.CloudProfile {
 	image := gardencorev1beta1.MachineImage{Name: "gardenlinux"}
 	for i := range imageVersions {
 		image.Versions = append(image.Versions, gardencorev1beta1.MachineImageVersion{
-			ExpirableVersion: gardencorev1beta1.ExpirableVersion{Version: fmt.Sprintf("1877.%d.0", i), Classification: ptr.To(gardencorev1beta1.ClassificationSupported)},
-			CRI:              []gardencorev1beta1.CRI{{Name: gardencorev1beta1.CRINameContainerD}},
-			Architectures:    []string{"amd64", "arm64"},
+			ExpirableVersion: gardencorev1beta1.ExpirableVersion{
+				Version: fmt.Sprintf("1877.%d.0", i), Classification: ptr.To(gardencorev1beta1.ClassificationSupported),
+			},
+			CRI:           []gardencorev1beta1.CRI{{Name: gardencorev1beta1.CRINameContainerD}},
+			Architectures: []string{"amd64", "arm64"},
 		})
 	}
 	profile.Spec.MachineImages = []gardencorev1beta1.MachineImage{image}

@@ -9,7 +9,7 @@ import (
 
 // Gone returns an address, host:port, that refuses connections.
 func Gone() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not block
 	if err != nil {
 		return "", fmt.Errorf("finding an address that nothing listens on: %w", err)
 	}
@@ -26,7 +26,7 @@ type Hanging struct {
 
 // Hang starts to listen. Close it.
 func Hang() (*Hanging, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not block
 	if err != nil {
 		return nil, fmt.Errorf("listening: %w", err)
 	}

@@ -106,4 +106,3 @@ func fuzzedSecrets(c v1alpha3.RegistryCache, username, password, bundle []byte) 
 	}
 	return secrets
 }
-

@@ -55,9 +55,13 @@ func New(seed client.Reader) *Clients {
 
 func newClients(seed client.Reader, size int) *Clients {
 	return &Clients{
-		seed:    seed,
-		mapper:  newMapper(),
-		clients: lru.NewWithEvictionFunc(size, func(_ lru.Key, value any) { value.(*entry).http.CloseIdleConnections() }),
+		seed:   seed,
+		mapper: newMapper(),
+		clients: lru.NewWithEvictionFunc(size, func(_ lru.Key, value any) {
+			if dropped, ok := value.(*entry); ok {
+				dropped.http.CloseIdleConnections()
+			}
+		}),
 	}
 }
 
@@ -71,9 +75,10 @@ func (c *Clients) For(ctx context.Context, namespace string) (client.Client, err
 		return nil, fmt.Errorf("reading the access to shoot %s: %w", namespace, err)
 	}
 	id := identity{secret.Name, secret.UID, secret.ResourceVersion}
-	if value, ok := c.clients.Get(namespace); ok && value.(*entry).secret == id {
+	value, _ := c.clients.Get(namespace)
+	if known, ok := value.(*entry); ok && known.secret == id {
 		lookups.WithLabelValues("hit").Inc()
-		return value.(*entry).client, nil
+		return known.client, nil
 	}
 	lookups.WithLabelValues("miss").Inc()
 	made, err := c.make(secret)

@@ -33,7 +33,7 @@ func setOf(ctx context.Context, shoot client.Reader, upstream string) (*appsv1.S
 		return nil, fmt.Errorf("reading the StatefulSet of the cache of %s in the shoot: %w", upstream, err)
 	}
 	if err != nil {
-		return nil, nil //nolint:nilnil // none is an answer
+		return nil, nil //nolint:nilnil,nilerr // none is an answer
 	}
 	return set, nil
 }

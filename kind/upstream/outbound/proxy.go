@@ -68,7 +68,7 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	}
 	_, _ = io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n")
 	closeBoth := func() { _, _ = client.Close(), target.Close() }
-	stop := context.AfterFunc(p.ctx, closeBoth)
+	stop := context.AfterFunc(p.ctx, closeBoth) //nolint:contextcheck // a tunnel outlives its request and ends with the proxy
 	go func() {
 		defer stop()
 		defer closeBoth()

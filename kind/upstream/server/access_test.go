@@ -56,8 +56,8 @@ func replace(t *testing.T, path string, accepted ...Credentials) {
 	}
 }
 
-// base asks for the API version check and returns the answer.
-func (u upstream) base(t *testing.T, credentials *Credentials) *http.Response {
+// base asks for the API version check and returns the status and the header of the answer.
+func (u upstream) base(t *testing.T, credentials *Credentials) (int, http.Header) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, u.URL+"/v2/", nil)
 	if err != nil {
@@ -71,7 +71,13 @@ func (u upstream) base(t *testing.T, credentials *Credentials) *http.Response {
 		t.Fatal(err)
 	}
 	_ = response.Body.Close()
-	return response
+	return response.StatusCode, response.Header
+}
+
+func (u upstream) status(t *testing.T, credentials *Credentials) int {
+	t.Helper()
+	status, _ := u.base(t, credentials)
+	return status
 }
 
 func TestProtectedRegistry(t *testing.T) {
@@ -93,13 +99,13 @@ func TestProtectedRegistry(t *testing.T) {
 				"wrong name":     {&wrongName, http.StatusUnauthorized},
 				"wrong password": {&wrongPassword, http.StatusUnauthorized},
 			} {
-				response := u.base(t, tc.shown)
-				if response.StatusCode != tc.want {
-					t.Errorf("%s: status %d, want %d", name, response.StatusCode, tc.want)
+				status, header := u.base(t, tc.shown)
+				if status != tc.want {
+					t.Errorf("%s: status %d, want %d", name, status, tc.want)
 				}
-				asked := strings.HasPrefix(response.Header.Get("WWW-Authenticate"), "Basic realm=")
+				asked := strings.HasPrefix(header.Get("WWW-Authenticate"), "Basic realm=")
 				if asked != (tc.want == http.StatusUnauthorized) {
-					t.Errorf("%s: WWW-Authenticate %q", name, response.Header.Get("WWW-Authenticate"))
+					t.Errorf("%s: WWW-Authenticate %q", name, header.Get("WWW-Authenticate"))
 				}
 			}
 		})
@@ -110,11 +116,11 @@ func TestCredentialsAreReplaced(t *testing.T) {
 	before, after := awkward[0], awkward[1]
 	u, path := protectedRegistry(t, before)
 	replace(t, path, before, after)
-	if old, current := u.base(t, &before).StatusCode, u.base(t, &after).StatusCode; old != http.StatusOK || current != http.StatusOK {
+	if old, current := u.status(t, &before), u.status(t, &after); old != http.StatusOK || current != http.StatusOK {
 		t.Errorf("while both are accepted: old credentials %d, new ones %d", old, current)
 	}
 	replace(t, path, after)
-	if old, current := u.base(t, &before).StatusCode, u.base(t, &after).StatusCode; old != http.StatusUnauthorized || current != http.StatusOK {
+	if old, current := u.status(t, &before), u.status(t, &after); old != http.StatusUnauthorized || current != http.StatusOK {
 		t.Errorf("old credentials %d, new ones %d", old, current)
 	}
 	for name, content := range map[string]string{"garbage": "secret", "colon": `[{"Username":"OjphOg=="}]`, "no name": `[{"Password":"c2VjcmV0"}]`} {
@@ -122,13 +128,13 @@ func TestCredentialsAreReplaced(t *testing.T) {
 			t.Errorf("%s: error %v, want one that does not quote the file", name, err)
 		}
 	}
-	if u.base(t, &after).StatusCode != http.StatusOK {
+	if u.status(t, &after) != http.StatusOK {
 		t.Error("a refused file replaced the good one")
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if code := u.base(t, &after).StatusCode; code != http.StatusUnauthorized {
+	if code := u.status(t, &after); code != http.StatusUnauthorized {
 		t.Errorf("without a file the registry answered %d", code)
 	}
 }
