@@ -21,7 +21,7 @@ func TestManager(t *testing.T) {
 	if err := options.complete(); err != nil {
 		t.Fatal(err)
 	}
-	if got := options.rest.Completed().Host; got != "https://garden.test" {
+	if got := options.rest.Completed().Config.Host; got != "https://garden.test" {
 		t.Errorf("the garden is %s", got)
 	}
 	mgr, err := newManager(options, nowhere, nowhere)
@@ -49,7 +49,7 @@ func TestGardenKubeconfigOfTheOperator(t *testing.T) {
 	if err := options.complete(); err != nil {
 		t.Fatal(err)
 	}
-	if got := options.rest.Completed().Host; got != "https://garden.test" {
+	if got := options.rest.Completed().Config.Host; got != "https://garden.test" {
 		t.Errorf("the garden is %s", got)
 	}
 }
