@@ -1,0 +1,95 @@
+package v1alpha3_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/internal/golden"
+)
+
+// TestReference holds docs/api.md against the doc comments of types.go. `make generate` writes it anew.
+func TestReference(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "types.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "../../../docs/api.md", []byte(reference(file)))
+}
+
+const referenceHead = `<!-- Generated from api/v1alpha3/types.go by "make generate". Do not edit. -->
+
+# API: registry.extensions.gardener.cloud/v1alpha3
+
+` + "`RegistryConfig`" + ` is what a Shoot has in ` + "`spec.extensions[].providerConfig`" + `, ` + "`RegistryStatus`" + ` what the Extension resource has in
+` + "`status.providerStatus`" + `. Unknown fields are refused. [usage.md](usage.md) explains the fields by example.
+`
+
+func reference(file *ast.File) string {
+	var out strings.Builder
+	out.WriteString(referenceHead)
+	for _, declaration := range file.Decls {
+		general, ok := declaration.(*ast.GenDecl)
+		if !ok || general.Tok != token.TYPE {
+			continue
+		}
+		spec := general.Specs[0].(*ast.TypeSpec)
+		fmt.Fprintf(&out, "\n## %s\n\n%s\n\n| field | type | |\n| --- | --- | --- |\n", spec.Name.Name, sentences(general.Doc))
+		for _, field := range spec.Type.(*ast.StructType).Fields.List {
+			if len(field.Names) > 0 {
+				out.WriteString(row(field))
+			}
+		}
+	}
+	return out.String()
+}
+
+func row(field *ast.Field) string {
+	tag, _ := strconv.Unquote(field.Tag.Value)
+	name, options, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
+	required := ""
+	if !strings.Contains(options, "omitempty") {
+		required = "Required. "
+	}
+	text := strings.ReplaceAll(required+sentences(field.Doc), "|", `\|`)
+	return fmt.Sprintf("| `%s` | %s | %s |\n", name, typeText(field.Type), text)
+}
+
+// typeText returns the type as users write it in YAML; one of ours is a link to its section.
+func typeText(expression ast.Expr) string {
+	switch text := strings.TrimPrefix(types.ExprString(expression), "*"); text {
+	case "string":
+		return "string"
+	case "bool":
+		return "boolean"
+	case "resource.Quantity":
+		return "quantity"
+	case "metav1.Duration":
+		return "duration"
+	default:
+		name, isList := strings.CutPrefix(text, "[]")
+		link := fmt.Sprintf("[%s](#%s)", name, strings.ToLower(name))
+		if isList {
+			return "list of " + link
+		}
+		return link
+	}
+}
+
+// sentences returns a doc comment as one line, without markers such as +optional.
+func sentences(comment *ast.CommentGroup) string {
+	var lines []string
+	for line := range strings.Lines(comment.Text()) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "+") {
+			lines = append(lines, line)
+		}
+	}
+	// Without quotes, what stands in angle brackets would be HTML.
+	return strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(strings.Join(lines, " "))
+}
