@@ -3,10 +3,12 @@ package reference
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
@@ -21,17 +23,23 @@ import (
 // Secrets are read live from the shoot's namespace, each once. The ErrorList says what the owner of the Shoot has to
 // change: an entry that is missing or refers to something else, a Secret that is missing or does not hold what it
 // must. The error says what could not be read. Of both, at most one is not nil.
+//
+// A Secret that is missing is waited for, up to 15 seconds: when a Shoot refers to another one, gardener-resource-manager
+// deletes the old copy, comes back after 5 seconds, and only then makes the new one (v1.147.1, managedresource controller:
+// "Deletion is still pending"). Gardenlet has told the extension to reconcile by then, and an error would be retried with
+// the delay that earlier errors have built up.
 func Resolve(
 	ctx context.Context, seed client.Client, namespace string,
 	resources []gardencorev1beta1.NamedResourceReference, config *v1alpha3.RegistryConfig,
 ) (map[string]cache.Secrets, field.ErrorList, error) {
 	resolved := map[string]cache.Secrets{}
 	read := map[string]*corev1.Secret{}
+	deadline := time.Now().Add(patience)
 	var mistakes field.ErrorList
 	for _, reference := range v1alpha3.References(config) {
 		secret := read[reference.Name]
 		if secret == nil {
-			found, mistake, err := secretOf(ctx, seed, namespace, resources, reference)
+			found, mistake, err := secretOf(ctx, seed, namespace, resources, reference, deadline)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -67,7 +75,7 @@ func add(secrets *cache.Secrets, kind v1alpha3.ReferenceKind, secret *corev1.Sec
 
 func secretOf(
 	ctx context.Context, seed client.Client, namespace string,
-	resources []gardencorev1beta1.NamedResourceReference, reference v1alpha3.Reference,
+	resources []gardencorev1beta1.NamedResourceReference, reference v1alpha3.Reference, deadline time.Time,
 ) (*corev1.Secret, *field.Error, error) {
 	entry := v1beta1helper.GetResourceByName(resources, reference.Name)
 	if entry == nil {
@@ -79,7 +87,9 @@ func secretOf(
 			"the entry in spec.resources must refer to a Secret of v1, it refers to a %s of %s", to.Kind, to.APIVersion)), nil
 	}
 	secret := &corev1.Secret{}
-	err := extensionscontroller.GetObjectByReference(ctx, seed, &to, namespace, secret)
+	err := awaited(ctx, deadline, func(ctx context.Context) error {
+		return extensionscontroller.GetObjectByReference(ctx, seed, &to, namespace, secret)
+	})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, notFound(reference, fmt.Sprintf("there is no Secret %s, which the entry in spec.resources refers to", to.Name)), nil
@@ -87,6 +97,26 @@ func secretOf(
 		return nil, nil, fmt.Errorf("reading the secret that %s refers to: %w", reference.Path, err)
 	}
 	return secret, nil, nil
+}
+
+// patience is how long all missing Secrets together are waited for.
+var patience = 15 * time.Second
+
+const interval = 500 * time.Millisecond
+
+// awaited repeats read while it answers that there is no such object until the deadline; it returns the last answer.
+func awaited(ctx context.Context, deadline time.Time, read func(context.Context) error) error {
+	last := read(ctx)
+	if !apierrors.IsNotFound(last) {
+		return last
+	}
+	bounded, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	_ = wait.PollUntilContextCancel(bounded, interval, false, func(context.Context) (bool, error) {
+		last = read(ctx)
+		return !apierrors.IsNotFound(last), nil
+	})
+	return last
 }
 
 func notFound(reference v1alpha3.Reference, detail string) *field.Error {

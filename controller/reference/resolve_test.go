@@ -3,11 +3,14 @@ package reference
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -116,5 +119,33 @@ func TestUnreadableIsNoMistake(t *testing.T) {
 	_, mistakes, err := Resolve(t.Context(), seed, namespace, resources("Secret"), config())
 	if !errors.Is(err, away) || len(mistakes) > 0 {
 		t.Errorf("mistakes %v, error %v", mistakes, err)
+	}
+}
+
+// TestMain spares the tests the wait for Secrets that never come.
+func TestMain(m *testing.M) {
+	patience = 0
+	os.Exit(m.Run())
+}
+
+// TestResolveWaitsForASecret: the copy of a Secret comes after the extension was told to reconcile.
+func TestResolveWaitsForASecret(t *testing.T) {
+	patience = 10 * time.Second
+	defer func() { patience = 0 }()
+	late := interceptor.NewClient(fake.NewFakeClient(login(nil)), interceptor.Funcs{Get: absentTwice()})
+	resolved, mistakes, err := Resolve(t.Context(), late, namespace, resources("Secret"), config())
+	if err != nil || len(mistakes) != 0 || len(resolved) == 0 {
+		t.Errorf("resolved %v, mistakes %v, error %v", resolved, mistakes, err)
+	}
+}
+
+// absentTwice answers twice that there is no such object.
+func absentTwice() func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+	reads := 0
+	return func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+		if reads++; reads <= 2 {
+			return apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
+		}
+		return c.Get(ctx, key, object, options...)
 	}
 }
