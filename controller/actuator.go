@@ -14,7 +14,6 @@ import (
 	"github.com/gardener/gardener/extensions/pkg/controller/extension"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 
-	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/charts"
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
@@ -26,7 +25,6 @@ type Actuator struct {
 	client      client.Client
 	shootClient ShootClient
 	images      charts.Images
-	monitoring  func(namespace string, config *v1alpha3.RegistryConfig) ([]client.Object, error)
 	clock       clock.Clock
 	waits       waits
 }
@@ -51,6 +49,9 @@ type waits struct {
 	endpoints time.Duration
 	// replaced is how long a StatefulSet may take to come back with a bigger volume.
 	replaced time.Duration
+	// rolledOut is how long nodes keep the old certificate authority for caches that do not serve with their new
+	// certificate.
+	rolledOut time.Duration
 }
 
 // NewActuator returns an Actuator. The client is for the seed and must not read from a cache; images are what it deploys.
@@ -59,7 +60,6 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 		client:      seed,
 		shootClient: shootClient,
 		images:      images,
-		monitoring:  func(string, *v1alpha3.RegistryConfig) ([]client.Object, error) { return nil, nil },
 		clock:       clock.RealClock{},
 		waits: waits{
 			interval:  time.Second,
@@ -69,6 +69,7 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 			applied:   3 * time.Second,
 			endpoints: 15 * time.Second,
 			replaced:  15 * time.Second,
+			rolledOut: 30 * time.Second,
 		},
 	}
 }

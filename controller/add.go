@@ -22,7 +22,7 @@ const (
 
 	// ReconciliationTimeout bounds one Reconcile or Delete. The extension library's default of 3 minutes is less than
 	// what waiting for the nodes to be cleaned may take.
-	ReconciliationTimeout = 10 * time.Minute
+	ReconciliationTimeout = 11 * time.Minute
 )
 
 // Options are the settings of the controller.

@@ -14,6 +14,7 @@ import (
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
 
 	"github.com/gardener-extensions/registry-cache/controller/cache"
+	"github.com/gardener-extensions/registry-cache/controller/monitoring"
 )
 
 // writer returns the client to write ManagedResources with.
@@ -36,9 +37,9 @@ func (a *Actuator) deployCaches(ctx context.Context, t *target) error {
 		}
 		objects = append(objects, these...)
 	}
-	data, err := shootObjects(objects...)
+	data, err := serialize(shootEncoder, objects)
 	if err != nil {
-		return fmt.Errorf("serializing the caches: %w", err)
+		return err
 	}
 	return apply(ctx, a.writer(t), t.ex.Namespace, cachesName, data, func(c client.Client) *builder.ManagedResource {
 		return managedresources.NewForShoot(c, t.ex.Namespace, cachesName, origin, false).DeletePersistentVolumeClaims(true)
@@ -54,13 +55,13 @@ func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 		}
 		return a.remove(ctx, t.ex.Namespace, monitoringName)
 	}
-	objects, err := a.monitoring(t.ex.Namespace, t.config)
+	objects, err := monitoring.Objects(t.ex.Namespace, t.config)
 	if err != nil {
 		return err
 	}
-	data, err := seedObjects(objects...)
+	data, err := serialize(seedEncoder, objects)
 	if err != nil {
-		return fmt.Errorf("serializing the monitoring of the caches: %w", err)
+		return err
 	}
 	return apply(ctx, a.writer(t), t.ex.Namespace, monitoringName, data, func(c client.Client) *builder.ManagedResource {
 		return managedresources.NewForSeed(c, t.ex.Namespace, monitoringName, false)

@@ -2,11 +2,15 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/url"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
@@ -99,6 +103,40 @@ func (a *Actuator) knownAddresses(ctx context.Context, t *target, caches []v1alp
 		}
 	}
 	return addresses, nil
+}
+
+// awaitCertificates waits, when nodes are about to be told of other authorities than before, until the caches serve with
+// certificates that those have signed: a node that forgets the old authority too early would pull from the upstream until
+// then. It is a matter of pods that restart, and not worth failing for: a cache that does not get ready holds up nothing.
+func (a *Actuator) awaitCertificates(ctx context.Context, log logr.Logger, t *target, c *certificates) error {
+	if c.authority == nil || t.before.status == nil || t.before.status.CABundle == nil || *t.before.status.CABundle == string(c.bundle()) {
+		return nil
+	}
+	var pending error
+	err := wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.rolledOut, true, func(context.Context) (bool, error) {
+		pending = a.rolledOut(ctx, t.ex.Namespace)
+		return pending == nil, nil
+	})
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return errors.Join(pending, ctx.Err())
+	}
+	log.Info("Not all caches serve with their new certificate yet; until they do, nodes pull from the upstream", "reason", pending)
+	return nil
+}
+
+// rolledOut returns nil if every pod is as the ManagedResource with the caches says.
+func (a *Actuator) rolledOut(ctx context.Context, namespace string) error {
+	mr, err := a.managedResource(ctx, namespace, cachesName)
+	if err != nil {
+		return err
+	}
+	if err := health.CheckManagedResourceApplied(mr); err != nil {
+		return err
+	}
+	return health.CheckManagedResourceProgressing(mr)
 }
 
 // hostOf returns the host of an endpoint, empty if it has none.

@@ -29,9 +29,9 @@ func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string,
 	if err != nil {
 		return nil, err
 	}
-	data, err := shootObjects(set)
+	data, err := serialize(shootEncoder, []client.Object{set})
 	if err != nil {
-		return nil, fmt.Errorf("serializing the cleaner: %w", err)
+		return nil, err
 	}
 	if err := a.awaitEarlierCleaner(ctx, namespace); err != nil {
 		return nil, err

@@ -153,7 +153,7 @@ func TestRestoreReconciles(t *testing.T) {
 // TestTimeouts: one run of the actuator must be able to wait for everything it waits for.
 func TestTimeouts(t *testing.T) {
 	w := NewActuator(nil, nil, newLandscape(t).actuator.images).waits
-	reconcile := w.cleaned + 3*w.deleted + 2*w.endpoints + w.replaced // an earlier cleaner, this one, the monitoring
+	reconcile := w.cleaned + 3*w.deleted + 2*w.endpoints + w.replaced + w.rolledOut // an earlier cleaner, this one, the monitoring
 	remove := w.cleaned + 3*w.deleted
 	if longest := max(reconcile, remove); longest >= ReconciliationTimeout {
 		t.Errorf("the waits sum up to %s, the timeout is %s", longest, ReconciliationTimeout)

@@ -14,7 +14,6 @@ import (
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
-	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
 )
@@ -30,16 +29,6 @@ const (
 	// origin keeps gardenlet from deleting our ManagedResources together with its own ones.
 	origin = "registry-cache"
 )
-
-// shootObjects serializes objects for the shoot.
-func shootObjects(objects ...client.Object) (map[string][]byte, error) {
-	return managedresources.NewRegistry(kubernetes.ShootScheme, kubernetes.ShootCodec, kubernetes.ShootSerializer).AddAllAndSerialize(objects...)
-}
-
-// seedObjects serializes objects for the seed.
-func seedObjects(objects ...client.Object) (map[string][]byte, error) {
-	return managedresources.NewRegistry(kubernetes.SeedScheme, kubernetes.SeedCodec, kubernetes.SeedSerializer).AddAllAndSerialize(objects...)
-}
 
 // apply brings a ManagedResource and its Secret to the data by the client, and writes nothing if they are there. kind says
 // what else there is to it. With an unread client it fails with apierrors.IsAlreadyExists if one of them is there.

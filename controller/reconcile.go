@@ -90,6 +90,9 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 	if err := a.awaitReplaced(ctx, t.ex.Namespace, replaced); err != nil {
 		return err
 	}
+	if err := a.awaitCertificates(ctx, log, t, certificates); err != nil {
+		return err
+	}
 	if err := a.pruneCertificates(ctx, log, t, certificates); err != nil {
 		return err
 	}

@@ -8,8 +8,14 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -18,7 +24,7 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
-	"github.com/gardener/gardener/pkg/client/kubernetes"
+	"github.com/gardener/gardener/pkg/utils/secrets"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/charts"
@@ -29,6 +35,20 @@ const (
 	alpha     = "alpha.upstream.test"
 	beta      = "beta.upstream.test"
 )
+
+// scheme is that of both clusters. A fake client goes through all types of its scheme when it is made, so it has few.
+var scheme = runtime.NewScheme()
+
+func TestMain(m *testing.M) {
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, appsv1.AddToScheme, storagev1.AddToScheme, networkingv1.AddToScheme, policyv1.AddToScheme,
+		extensionsv1alpha1.AddToScheme, resourcesv1alpha1.AddToScheme,
+	} {
+		utilruntime.Must(add(scheme))
+	}
+	secrets.GenerateKey = secrets.FakeGenerateKey // a real one takes a second
+	m.Run()
+}
 
 // landscape is a seed and a shoot of fake clients. A stand-in for gardener-resource-manager reconciles every
 // ManagedResource in the moment it is written: it applies the Services in it to the shoot, gives them cluster IPs, runs the
@@ -52,9 +72,9 @@ type landscape struct {
 
 func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 	t.Helper()
-	l := &landscape{shoot: fake.NewClientBuilder().WithScheme(kubernetes.ShootScheme).WithObjects(worker("worker-1", true)).Build()}
+	l := &landscape{shoot: fake.NewClientBuilder().WithScheme(scheme).WithObjects(worker("worker-1", true)).Build()}
 	l.seed = fake.NewClientBuilder().
-		WithScheme(kubernetes.SeedScheme).
+		WithScheme(scheme).
 		WithStatusSubresource(&extensionsv1alpha1.Extension{}, &resourcesv1alpha1.ManagedResource{}).
 		WithObjects(objects...).
 		WithInterceptorFuncs(l.interceptors()).
@@ -63,7 +83,7 @@ func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 		func(context.Context, string) (client.Client, error) { return l.shoot, nil },
 		charts.Images{RegistryCache: "cache:v1", RegistryCleaner: "cleaner:v1"})
 	const short = 200 * time.Millisecond
-	l.actuator.waits = waits{interval: time.Millisecond, cleaned: short, notReady: short / 5, deleted: short, applied: short / 5, endpoints: short, replaced: short}
+	l.actuator.waits = waits{interval: time.Millisecond, cleaned: short, notReady: short / 5, deleted: short, applied: short / 5, endpoints: short, replaced: short, rolledOut: short / 5}
 	return l
 }
 

@@ -1,0 +1,225 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/cache"
+)
+
+// breakAt ends a reconciliation at a request, in every way that can make a difference: a read that fails, a write that was
+// done and nobody knows, and a process that ends before a write.
+func breakAt(at int, request string) map[string]func(w *wire, cancel context.CancelFunc) {
+	lost := func(lostDone bool) func(*wire, context.CancelFunc) {
+		return func(w *wire, _ context.CancelFunc) {
+			w.fail = func(n int, done bool) error {
+				if n == at && done == lostDone {
+					return errLost
+				}
+				return nil
+			}
+		}
+	}
+	if strings.Contains(request, " read ") {
+		return map[string]func(*wire, context.CancelFunc){"the request is lost": lost(false)}
+	}
+	return map[string]func(*wire, context.CancelFunc){
+		"the answer is lost": lost(true),
+		"the process ends": func(w *wire, cancel context.CancelFunc) {
+			w.fail = func(n int, _ bool) error {
+				if n == at {
+					cancel()
+					return context.Canceled
+				}
+				return nil
+			}
+		},
+	}
+}
+
+// change is one thing a user does, from a shoot where alpha and beta run.
+type change struct {
+	config func(*v1alpha3.RegistryConfig)
+	act    func(*Actuator, context.Context, *extensionsv1alpha1.Extension) error
+}
+
+func reconciling(config func(*v1alpha3.RegistryConfig)) change {
+	return change{config, func(a *Actuator, ctx context.Context, ex *extensionsv1alpha1.Extension) error {
+		return a.Reconcile(ctx, logr.Discard(), ex)
+	}}
+}
+
+var changes = map[string]change{
+	"an upstream is added": reconciling(func(c *v1alpha3.RegistryConfig) {
+		c.Caches = append(c.Caches, v1alpha3.RegistryCache{Upstream: "gamma.upstream.test"})
+	}),
+	"an upstream is removed": reconciling(func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] }),
+	"a volume grows": reconciling(func(c *v1alpha3.RegistryConfig) {
+		c.Caches[0].Volume = &v1alpha3.Volume{Size: ptr.To(resource.MustParse("20Gi"))}
+	}),
+	"TLS is turned on": reconciling(func(c *v1alpha3.RegistryConfig) { c.Caches[0].HTTP = &v1alpha3.HTTP{TLS: true} }),
+	"all at once": reconciling(func(c *v1alpha3.RegistryConfig) {
+		c.Caches = append(c.Caches[1:], v1alpha3.RegistryCache{Upstream: "gamma.upstream.test", HTTP: &v1alpha3.HTTP{TLS: true}})
+		c.Caches[0].Volume = &v1alpha3.Volume{Size: ptr.To(resource.MustParse("20Gi"))}
+	}),
+	"the extension is disabled": {nil, func(a *Actuator, ctx context.Context, ex *extensionsv1alpha1.Extension) error {
+		return a.Delete(ctx, logr.Discard(), ex)
+	}},
+	"the control plane moves": {nil, func(a *Actuator, ctx context.Context, ex *extensionsv1alpha1.Extension) error {
+		return a.Migrate(ctx, logr.Discard(), ex)
+	}},
+}
+
+// newRunningLandscape is one where alpha and beta run, and the change is asked for.
+func newRunningLandscape(t *testing.T, config func(*v1alpha3.RegistryConfig)) (*landscape, *wire) {
+	t.Helper()
+	l := newLandscape(t, newExtension([]string{alpha, beta}, nil), cluster())
+	l.growable(t)
+	if err := l.reconcile(t); err != nil {
+		t.Fatal(err)
+	}
+	if config != nil {
+		l.configure(t, config)
+	}
+	return l, l.tap()
+}
+
+// growable gives the claims a StorageClass that lets them grow.
+func (l *landscape) growable(t *testing.T) {
+	t.Helper()
+	l.storageClass = "growable"
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: l.storageClass}, AllowVolumeExpansion: ptr.To(true)}
+	if err := l.shoot.Create(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// configure does what a user does to the Shoot.
+func (l *landscape) configure(t *testing.T, change func(*v1alpha3.RegistryConfig)) {
+	t.Helper()
+	ex := l.extension(t)
+	config, err := v1alpha3.DecodeConfig(ex.Spec.ProviderConfig.Raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(config)
+	ex.Spec.ProviderConfig.Raw = encode(config)
+	if err := l.seed.Update(t.Context(), ex); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestInterruption breaks every change at every request, in every way, and lets it be tried again as the controller
+// does. What comes out is the same as without the interruption.
+func TestInterruption(t *testing.T) {
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			l, w := newRunningLandscape(t, change.config)
+			if err := change.act(l.actuator, t.Context(), l.extension(t)); err != nil {
+				t.Fatal(err)
+			}
+			want := l.summary(t)
+			for i, request := range w.requests {
+				for how, arm := range breakAt(i+1, request) {
+					interrupt(t, change, fmt.Sprintf("%s at request %d, %s", how, i+1, request), want, arm)
+				}
+			}
+		})
+	}
+}
+
+func interrupt(t *testing.T, change change, what, want string, arm func(*wire, context.CancelFunc)) {
+	t.Helper()
+	l, w := newRunningLandscape(t, change.config)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	arm(w, cancel)
+	_ = change.act(l.actuator, ctx, l.extension(t)) // a lost request of a poll is made again, and nobody notices
+	w.fail = nil
+	if err := change.act(l.actuator, t.Context(), l.extension(t)); err != nil {
+		t.Errorf("%s: the next time fails: %v", what, err)
+		return
+	}
+	if got := l.summary(t); got != want {
+		t.Errorf("%s: what comes out is\n%s\nwant\n%s", what, got, want)
+	}
+}
+
+// summary is what is left of a landscape, without what differs from run to run: keys, addresses, times.
+func (l *landscape) summary(t *testing.T) string {
+	t.Helper()
+	var lines []string
+	mrs, secrets := &resourcesv1alpha1.ManagedResourceList{}, &corev1.SecretList{}
+	services, sets, claims := &corev1.ServiceList{}, &appsv1.StatefulSetList{}, &corev1.PersistentVolumeClaimList{}
+	daemons := &appsv1.DaemonSetList{}
+	for list, c := range map[client.ObjectList]client.Client{mrs: l.seed, secrets: l.seed, services: l.shoot, sets: l.shoot, claims: l.shoot, daemons: l.shoot} {
+		if err := c.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, mr := range mrs.Items {
+		lines = append(lines, fmt.Sprintf("ManagedResource %s keepObjects=%t", mr.Name, ptr.Deref(mr.Spec.KeepObjects, false)))
+	}
+	for _, secret := range secrets.Items {
+		if secret.Labels["managed-by"] != "" {
+			lines = append(lines, "certificate "+secret.Labels["name"])
+		}
+	}
+	for _, service := range services.Items {
+		lines = append(lines, "Service "+service.Annotations[cache.AnnotationUpstream])
+	}
+	for _, set := range sets.Items {
+		request := set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage]
+		lines = append(lines, fmt.Sprintf("StatefulSet %s of %s, %d volumes", set.Name, request.String(), len(set.Spec.Template.Spec.Volumes)))
+	}
+	for _, claim := range claims.Items {
+		request := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+		lines = append(lines, fmt.Sprintf("claim %s of %s", claim.Name, request.String()))
+	}
+	for _, daemon := range daemons.Items {
+		lines = append(lines, "DaemonSet "+daemon.Name)
+	}
+	slices.Sort(lines)
+	return strings.Join(append(lines, l.recorded(t)...), "\n")
+}
+
+func (l *landscape) recorded(t *testing.T) []string {
+	t.Helper()
+	r, err := recordOf(l.extension(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	if r.status != nil {
+		lines = append(lines, fmt.Sprintf("status with CA %t", r.status.CABundle != nil))
+		for _, c := range r.status.Caches {
+			scheme, _, _ := strings.Cut(c.Endpoint, "://")
+			lines = append(lines, c.Upstream+" by "+scheme)
+		}
+	}
+	if r.applied != nil {
+		for _, c := range r.applied.Caches {
+			lines = append(lines, fmt.Sprintf("applied %s of %s, TLS %t", c.Upstream, c.Volume.Size.String(), servesTLS(c)))
+		}
+	}
+	for _, condition := range l.extension(t).Status.Conditions {
+		lines = append(lines, fmt.Sprintf("condition %s %s", condition.Type, condition.Status))
+	}
+	return lines
+}

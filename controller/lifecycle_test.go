@@ -1,0 +1,192 @@
+package controller
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+)
+
+func sized(size string) func(*v1alpha3.RegistryConfig) {
+	return func(c *v1alpha3.RegistryConfig) {
+		c.Caches[0].Volume = &v1alpha3.Volume{Size: ptr.To(resource.MustParse(size))}
+	}
+}
+
+// assertMistake checks that the error is shown as one of the Shoot's owner.
+func assertMistake(t *testing.T, err error, says ...string) {
+	t.Helper()
+	if !slices.Contains(v1beta1helper.ExtractErrorCodes(err), gardencorev1beta1.ErrorConfigurationProblem) {
+		t.Errorf("error %v has no code %s", err, gardencorev1beta1.ErrorConfigurationProblem)
+	}
+	for _, text := range says {
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("error = %v, want it to say %q", err, text)
+		}
+	}
+}
+
+func TestVolumeGrows(t *testing.T) {
+	l, w := newRunningLandscape(t, sized("20Gi"))
+	if err := l.reconcile(t); err != nil {
+		t.Fatal(err)
+	}
+	const claim, set = "claim cache-volume-registry-alpha-upstream-test-0 of 20Gi", "StatefulSet registry-alpha-upstream-test of 20Gi"
+	for _, want := range []string{claim, set, "applied alpha.upstream.test of 20Gi", "claim cache-volume-registry-beta-upstream-test-0 of 10Gi"} {
+		if got := l.summary(t); !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+	grown, deleted := slices.Index(w.requests, "shoot write *v1.PersistentVolumeClaim"), slices.Index(w.requests, "shoot write *v1.StatefulSet")
+	if written := slices.Index(w.requests, "seed write ManagedResource"); grown < 0 || grown > deleted || deleted > written {
+		t.Errorf("claim, StatefulSet and ManagedResource are written at %d, %d and %d:\n%s", grown, deleted, written, strings.Join(w.requests, "\n"))
+	}
+}
+
+// TestVolumeThatCannotGrow: everything else is done, and the size can be taken back.
+func TestVolumeThatCannotGrow(t *testing.T) {
+	l := newLandscape(t, newExtension([]string{alpha, beta}, nil), cluster())
+	l.storageClass = "fixed"
+	if err := l.shoot.Create(t.Context(), &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fixed"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.reconcile(t); err != nil {
+		t.Fatal(err)
+	}
+	before := l.summary(t)
+	l.configure(t, sized("20Gi"))
+	l.configure(t, func(c *v1alpha3.RegistryConfig) {
+		c.Caches = append(c.Caches, v1alpha3.RegistryCache{Upstream: "gamma.upstream.test"})
+	})
+	assertMistake(t, l.reconcile(t), "caches[0].volume.size", `"fixed"`, "kube-system/cache-volume-registry-alpha-upstream-test-0", "allowVolumeExpansion")
+	if got := l.summary(t); !strings.Contains(got, "applied alpha.upstream.test of 10Gi") || !strings.Contains(got, "gamma.upstream.test by http") {
+		t.Errorf("what comes out is\n%s", got)
+	}
+	l.configure(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[:2]; c.Caches[0].Volume = nil })
+	if err := l.reconcile(t); err != nil {
+		t.Errorf("taking it back: %v", err)
+	}
+	if got := strings.Replace(l.summary(t), "\ncondition NodesCleaned True", "", 1); got != before {
+		t.Errorf("what comes out is\n%s\nwant\n%s", got, before)
+	}
+}
+
+func TestUpdateThatIsRefused(t *testing.T) {
+	l, w := newRunningLandscape(t, sized("5Gi"))
+	assertMistake(t, l.reconcile(t), "caches[0].volume.size")
+	if len(w.writes()) > 0 {
+		t.Errorf("something was written: %q", w.writes())
+	}
+}
+
+func TestWorkerlessShoot(t *testing.T) {
+	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster(func(s *gardencorev1beta1.Shoot) { s.Spec.Provider.Workers = nil }))
+	assertMistake(t, l.reconcile(t), "has no workers")
+	if len(l.log) > 0 {
+		t.Errorf("something was written: %v", l.log)
+	}
+}
+
+func TestMissingReference(t *testing.T) {
+	l := newLandscape(t, newExtension([]string{alpha}, []string{alpha, beta}), cluster())
+	l.configure(t, func(c *v1alpha3.RegistryConfig) { c.Caches[0].SecretReferenceName = ptr.To("login") })
+	assertMistake(t, l.reconcile(t), "caches[0].secretReferenceName", `"login"`)
+	if len(l.log) > 0 {
+		t.Errorf("something was written before the reference was looked at: %v", l.log)
+	}
+}
+
+// TestRemovalSurvivesMigration: the next seed has the state, and no providerStatus.
+func TestRemovalSurvivesMigration(t *testing.T) {
+	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
+	if err := l.actuator.Migrate(t.Context(), logr.Discard(), l.extension(t)); err != nil {
+		t.Fatal(err)
+	}
+	ex := l.extension(t)
+	ex.Status.ProviderStatus = nil
+	if err := l.seed.Status().Update(t.Context(), ex); err != nil {
+		t.Fatal(err)
+	}
+	l.log = nil
+	if err := l.actuator.Restore(t.Context(), logr.Discard(), ex); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"apply " + cleanerName, "delete " + cleanerName, "status []", "apply " + cachesName, "status [beta.upstream.test]"}
+	if !slices.Equal(l.log, want) {
+		t.Errorf("writes = %q, want %q", l.log, want)
+	}
+}
+
+func TestHibernation(t *testing.T) {
+	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster(hibernated))
+	w := l.tap()
+	if err := l.reconcile(t); err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(w.requests, func(r string) bool { return strings.HasPrefix(r, "shoot ") }) || l.extension(t).Status.ProviderStatus != nil {
+		t.Errorf("a shoot that never ran was asked: %q", w.requests)
+	}
+	l.changeShoot(t)
+	if err := l.reconcile(t); err != nil || !slices.Equal(upstreamsOf(l.extension(t)), []string{alpha}) {
+		t.Errorf("after waking up status has %v, error %v", upstreamsOf(l.extension(t)), err)
+	}
+	l.changeShoot(t, hibernated)
+	l.configure(t, sized("20Gi"))
+	if err := l.reconcile(t); err != nil || !slices.Equal(upstreamsOf(l.extension(t)), []string{alpha}) {
+		t.Errorf("asleep status has %v, error %v", upstreamsOf(l.extension(t)), err)
+	}
+	if got := l.summary(t); !strings.Contains(got, "applied alpha.upstream.test of 10Gi") {
+		t.Errorf("a volume grew in a shoot that sleeps:\n%s", got)
+	}
+}
+
+func TestMonitoring(t *testing.T) {
+	forTesting := func(s *gardencorev1beta1.Shoot) { s.Spec.Purpose = ptr.To(gardencorev1beta1.ShootPurposeTesting) }
+	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster(forTesting))
+	for _, test := range []struct {
+		changes []func(*gardencorev1beta1.Shoot)
+		want    bool
+	}{{[]func(*gardencorev1beta1.Shoot){forTesting}, false}, {nil, true}, {[]func(*gardencorev1beta1.Shoot){forTesting}, false}} {
+		l.changeShoot(t, test.changes...)
+		if err := l.reconcile(t); err != nil || l.exists(t, monitoringName) != test.want {
+			t.Errorf("monitoring is there: %t, want %t, error %v", !test.want, test.want, err)
+		}
+	}
+}
+
+// TestNodesCleaned: the condition names what was passed over, and a later clean-up that reaches all nodes takes it back.
+func TestNodesCleaned(t *testing.T) {
+	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
+	broken := worker("broken", false)
+	if err := l.shoot.Create(t.Context(), broken); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.reconcile(t); err != nil {
+		t.Fatal(err)
+	}
+	condition := v1beta1helper.GetCondition(l.extension(t).Status.Conditions, ConditionNodesCleaned)
+	if condition == nil || condition.Status != gardencorev1beta1.ConditionFalse || !strings.Contains(condition.Message, "broken") {
+		t.Errorf("condition = %v", condition)
+	}
+	if err := l.shoot.Delete(t.Context(), broken); err != nil {
+		t.Fatal(err)
+	}
+	l.configure(t, func(c *v1alpha3.RegistryConfig) { c.Caches[0].Upstream = "gamma.upstream.test" })
+	if err := l.reconcile(t); err != nil {
+		t.Fatal(err)
+	}
+	condition = v1beta1helper.GetCondition(l.extension(t).Status.Conditions, ConditionNodesCleaned)
+	if condition == nil || condition.Status != gardencorev1beta1.ConditionTrue {
+		t.Errorf("condition = %v", condition)
+	}
+}
