@@ -63,6 +63,7 @@ func TestOnlyCertificatesGetToANode(t *testing.T) {
 		"with Windows lines":   {strings.ReplaceAll(fixedCA, "\n", "\r\n"), 1},
 		"a key beside it":      {key + fixedCA, 1},
 		"a key":                {key, 0},
+		"of another type":      {strings.ReplaceAll(fixedCA, "CERTIFICATE", "X509 CRL"), 0},
 		"no certificate in it": {noCertificate, 0},
 		"one broken, one fine": {noCertificate + fixedCA, 1},
 		"not PEM":              {"'''\n", 0},

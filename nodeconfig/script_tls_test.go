@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
@@ -72,13 +73,30 @@ func TestScriptKeepsAFileThatStillWorksWhileAuthoritiesAreRotated(t *testing.T) 
 	p := n.start(t, c.Argument())
 	p.expect("waiting for " + c.Endpoint + ": curl exit status 60")
 	for range 3 { // each time the old file has been found to work
-		<-asked
+		select {
+		case <-asked:
+		case <-time.After(patience):
+			t.Fatalf("the cache is not asked by the old certificates within %s", patience)
+		}
 	}
 	n.expectHosts(t, before)
 
 	c.EndpointCA = slices.Concat(ca.PEM, next.PEM)
 	n.run(t, c.Registry)
 	n.expectHosts(t, c.Registry)
+}
+
+// A file by which the cache would still be trusted is no use if containerd cannot read its certificates.
+func TestScriptTakesADamagedFileAwayWhileAuthoritiesAreRotated(t *testing.T) {
+	n := newNode(t)
+	ca := newAuthority(t, "old")
+	c := newTLSCache(t, "alpha.test", ca, ca.PEM, ready)
+	before := nodeconfig.HostsTOML(c.Registry)
+	c.EndpointCA = newAuthority(t, "new").PEM
+	n.write(t, "alpha.test", strings.Replace(before, "  ca = \"hosts", "  ca = \"horst", 1))
+	p := n.start(t, c.Argument())
+	p.expect("waiting for")
+	n.expectEntries(t)
 }
 
 // By a file that is damaged containerd may fail every pull: it must not stay until the cache answers.
