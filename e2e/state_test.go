@@ -69,9 +69,16 @@ func (p *proof) Unchanged(ctx context.Context, cluster access, before string) {
 	}
 }
 
-// without returns the lines of the identities that are not about pods: a pod that is stopped with its machine comes back as
-// another one.
-func withoutPods(identities string) string {
+// withoutPods returns the lines of the identities that are not about pods: a pod that is stopped with its machine comes back
+// as another one.
+func withoutPods(identities string) string { return withoutKinds(identities, "Pod ") }
+
+// claimsAndServices returns the lines of the identities on which data and addresses rest.
+func claimsAndServices(identities string) string { return withoutKinds(identities, "Pod ", "StatefulSet ") }
+
+func withoutKinds(identities string, kinds ...string) string {
 	lines := strings.Split(identities, "\n")
-	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "Pod ") }), "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
+		return slices.ContainsFunc(kinds, func(kind string) bool { return strings.HasPrefix(line, kind) })
+	}), "\n")
 }

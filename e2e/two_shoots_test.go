@@ -4,8 +4,10 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -48,6 +51,7 @@ func twoShoots() features.Feature {
 				if cache.Upstream != beta {
 					continue // it would fetch the image
 				}
+				proveAnswers(ctx, p, suite.testbed.Seed().ControlPlane(), cache.Endpoint)
 				if got := p.BlobStatus(ctx, suite.testbed.Seed().ControlPlane(), cache.Endpoint, img); got != http.StatusNotFound {
 					p.Fatalf("the second shoot's cache of beta answers %d for an image of alpha", got)
 				}
@@ -109,4 +113,13 @@ func proveNoCleanerIn(ctx context.Context, p *proof, daemons *timeline.Recording
 			p.Fatalf("%s was in the first shoot: %s", name, event.Type)
 		}
 	}
+}
+
+// proveAnswers proves that a cache answers a node. A pod that is ready is behind its Service a moment later.
+func proveAnswers(ctx context.Context, p *proof, node *cluster.Node, endpoint string) {
+	p.Helper()
+	p.Await(ctx, endpoint+" answers", 15*time.Second, func(ctx context.Context) (bool, string, error) {
+		_, err := node.Exec(ctx, "curl", "--silent", "--show-error", "--fail", "--max-time", "3", "--output", "/dev/null", endpoint+"/v2/")
+		return err == nil, fmt.Sprint(err), nil
+	})
 }
