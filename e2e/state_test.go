@@ -74,7 +74,9 @@ func (p *proof) Unchanged(ctx context.Context, cluster access, before string) {
 func withoutPods(identities string) string { return withoutKinds(identities, "Pod ") }
 
 // claimsAndServices returns the lines of the identities on which data and addresses rest.
-func claimsAndServices(identities string) string { return withoutKinds(identities, "Pod ", "StatefulSet ") }
+func claimsAndServices(identities string) string {
+	return withoutKinds(identities, "Pod ", "StatefulSet ")
+}
 
 func withoutKinds(identities string, kinds ...string) string {
 	lines := strings.Split(identities, "\n")
