@@ -86,17 +86,19 @@ func TestScriptKeepsAFileThatStillWorksWhileAuthoritiesAreRotated(t *testing.T) 
 	n.expectHosts(t, c.Registry)
 }
 
-// A file by which the cache would still be trusted is no use if containerd cannot read its certificates.
+// A file by which the cache would still be trusted is no use if containerd cannot read the upstream's certificates by it.
 func TestScriptTakesADamagedFileAwayWhileAuthoritiesAreRotated(t *testing.T) {
 	n := newNode(t)
 	ca := newAuthority(t, "old")
 	c := newTLSCache(t, "alpha.test", ca, ca.PEM, ready)
-	before := nodeconfig.HostsTOML(c.Registry)
+	c.UpstreamCA = newAuthority(t, "upstream").PEM
+	n.write(t, "alpha.test", strings.Replace(nodeconfig.HostsTOML(c.Registry), "\nca = \"hosts", "\nca = \"horst", 1))
 	c.EndpointCA = newAuthority(t, "new").PEM
-	n.write(t, "alpha.test", strings.Replace(before, "  ca = \"hosts", "  ca = \"horst", 1))
 	p := n.start(t, c.Argument())
 	p.expect("waiting for")
-	n.expectEntries(t)
+	direct := c.Registry
+	direct.Endpoint = ""
+	n.expectHosts(t, direct)
 }
 
 // By a file that is damaged containerd may fail every pull: it must not stay until the cache answers.
