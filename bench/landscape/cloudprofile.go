@@ -25,7 +25,7 @@ func cloudProfile() *gardencorev1beta1.CloudProfile {
 	for i := range imageVersions {
 		image.Versions = append(image.Versions, gardencorev1beta1.MachineImageVersion{
 			ExpirableVersion: gardencorev1beta1.ExpirableVersion{
-				Version: fmt.Sprintf("1877.%d.0", i), Classification: ptr.To(gardencorev1beta1.ClassificationSupported),
+				Version: fmt.Sprintf("1877.%d.0", i),
 			},
 			CRI:           []gardencorev1beta1.CRI{{Name: gardencorev1beta1.CRINameContainerD}},
 			Architectures: []string{"amd64", "arm64"},

@@ -178,7 +178,10 @@ func TestRefusals(t *testing.T) {
 	if status, body := get(t, http.DefaultClient, address.String()+"/v2/"); status != http.StatusBadRequest || !strings.Contains(body, "this is a proxy") {
 		t.Errorf("a request that is not for a proxy: status %d, %s", status, body)
 	}
-	_, err := client(t, address, nil).Get(strings.Replace(closed.URL, "http:", "https:", 1))
+	response, err := client(t, address, nil).Get(strings.Replace(closed.URL, "http:", "https:", 1))
+	if err == nil {
+		_ = response.Body.Close()
+	}
 	if err == nil || !strings.Contains(err.Error(), "Bad Gateway") {
 		t.Errorf("a tunnel to a host that does not answer: %v", err)
 	}
