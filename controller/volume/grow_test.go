@@ -1,0 +1,170 @@
+package volume
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/cache"
+)
+
+const alpha = "alpha.upstream.test"
+
+func spec(size, class string) corev1.PersistentVolumeClaimSpec {
+	return corev1.PersistentVolumeClaimSpec{
+		StorageClassName: &class,
+		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceStorage: resource.MustParse(size),
+		}},
+	}
+}
+
+func claim(upstream, ordinal, size, class string) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "kube-system", Name: "cache-volume-" + v1alpha3.Name(upstream) + "-" + ordinal,
+			Labels: map[string]string{cache.LabelUpstreamHost: v1alpha3.HostLabel(upstream)},
+		},
+		Spec: spec(size, class),
+	}
+}
+
+func set(size string) *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: v1alpha3.Name(alpha), UID: "one"},
+		Spec:       appsv1.StatefulSetSpec{VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{Spec: spec(size, "growable")}}},
+	}
+}
+
+func class(name string, grows *bool) *storagev1.StorageClass {
+	return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, AllowVolumeExpansion: grows}
+}
+
+func wanted(size string) *v1alpha3.RegistryCache {
+	return &v1alpha3.RegistryCache{Upstream: alpha, Volume: &v1alpha3.Volume{Size: ptr.To(resource.MustParse(size))}}
+}
+
+func TestGrow(t *testing.T) {
+	classes := []client.Object{class("growable", ptr.To(true)), class("fixed", nil)}
+	for name, test := range map[string]struct {
+		objects         []client.Object
+		writes          []string
+		replaced, grown bool
+		refused         string
+	}{
+		"nothing there": {},
+		"one instance": {
+			objects: []client.Object{claim(alpha, "0", "10Gi", "growable"), set("10Gi")},
+			writes:  []string{"grow 0", "orphan"}, replaced: true, grown: true,
+		},
+		"two instances": {
+			objects: []client.Object{claim(alpha, "0", "10Gi", "growable"), claim(alpha, "1", "10Gi", "growable"), set("10Gi")},
+			writes:  []string{"grow 0", "grow 1", "orphan"}, replaced: true, grown: true,
+		},
+		"claim of another cache": {
+			objects: []client.Object{claim("beta.upstream.test", "0", "10Gi", "growable")},
+		},
+		"interrupted between two claims": {
+			objects: []client.Object{claim(alpha, "0", "20Gi", "growable"), claim(alpha, "1", "10Gi", "growable"), set("10Gi")},
+			writes:  []string{"grow 1", "orphan"}, replaced: true, grown: true,
+		},
+		"interrupted before the StatefulSet": {
+			objects: []client.Object{claim(alpha, "0", "20Gi", "growable"), set("10Gi")},
+			writes:  []string{"orphan"}, replaced: true,
+		},
+		"interrupted after the StatefulSet": {
+			objects: []client.Object{claim(alpha, "0", "20Gi", "growable")}, replaced: true,
+		},
+		"done": {
+			objects: []client.Object{claim(alpha, "0", "20Gi", "growable"), set("20Gi")},
+		},
+		"somebody made it bigger": {
+			objects: []client.Object{claim(alpha, "0", "30Gi", "growable"), set("20Gi")},
+		},
+		"the class does not allow it": {
+			objects: []client.Object{claim(alpha, "0", "10Gi", "fixed"), set("10Gi")}, refused: "fixed",
+		},
+		"the class of one instance does not": {
+			objects: []client.Object{claim(alpha, "0", "10Gi", "growable"), claim(alpha, "1", "10Gi", "fixed"), set("10Gi")}, refused: "fixed",
+		},
+		"the class is gone": {
+			objects: []client.Object{claim(alpha, "0", "10Gi", "gone"), set("10Gi")}, refused: "gone",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var writes []string
+			shoot := recording(&writes, append(test.objects, classes...))
+			growth, err := Grow(t.Context(), shoot, wanted("20Gi"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(writes, test.writes) || growth.Replaced != test.replaced || growth.Grown != test.grown {
+				t.Errorf("writes %q, growth %+v", writes, growth)
+			}
+			refused := ""
+			if growth.Refused != nil {
+				refused = growth.Refused.StorageClass
+				if growth.Refused.Size.String() != "10Gi" || !strings.HasPrefix(growth.Refused.Claim, "kube-system/cache-volume-") {
+					t.Errorf("refusal = %+v", growth.Refused)
+				}
+			}
+			if refused != test.refused {
+				t.Errorf("refused by %q, want %q", refused, test.refused)
+			}
+		})
+	}
+}
+
+// recording is a shoot with the objects that notes what is written.
+func recording(writes *[]string, objects []client.Object) client.Client {
+	return interceptor.NewClient(fake.NewClientBuilder().WithObjects(objects...).Build(), interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			*writes = append(*writes, "grow "+obj.GetName()[len(obj.GetName())-1:])
+			return c.Patch(ctx, obj, patch, opts...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+			options := (&client.DeleteOptions{}).ApplyOptions(opts)
+			if ptr.Deref(options.PropagationPolicy, "") == metav1.DeletePropagationOrphan && options.Preconditions != nil {
+				*writes = append(*writes, "orphan")
+			} else {
+				*writes = append(*writes, "delete")
+			}
+			return c.Delete(ctx, obj, opts...)
+		},
+	})
+}
+
+func TestAwaitReplaced(t *testing.T) {
+	for name, test := range map[string]struct {
+		set  *appsv1.StatefulSet
+		want string
+	}{
+		"back":                  {set("20Gi"), ""},
+		"not back":              {nil, "not back yet"},
+		"back as it was before": {set("10Gi"), "old size"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			builder := fake.NewClientBuilder()
+			if test.set != nil {
+				builder.WithObjects(test.set)
+			}
+			err := AwaitReplaced(t.Context(), builder.Build(), wanted("20Gi"), 50*time.Millisecond)
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("error = %v, want %q", err, test.want)
+			}
+		})
+	}
+}
