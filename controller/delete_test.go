@@ -10,6 +10,9 @@ import (
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
+
+	"github.com/gardener-extensions/registry-cache/controller/reference"
+	"github.com/gardener-extensions/registry-cache/controller/volume"
 )
 
 func TestDelete(t *testing.T) {
@@ -153,7 +156,8 @@ func TestRestoreReconciles(t *testing.T) {
 // TestTimeouts: one run of the actuator must be able to wait for everything it waits for.
 func TestTimeouts(t *testing.T) {
 	w := NewActuator(nil, nil, newLandscape(t).actuator.images).waits
-	reconcile := w.cleaned + 3*w.deleted + 2*w.endpoints + w.replaced + w.rolledOut // an earlier cleaner, this one, the monitoring
+	deleted := 3 * w.deleted // an earlier cleaner, this one, the monitoring
+	reconcile := reference.Patience + w.cleaned + deleted + volume.GoneWithin + 2*w.endpoints + w.replaced + w.rolledOut
 	remove := w.cleaned + 3*w.deleted
 	if longest := max(reconcile, remove); longest >= ReconciliationTimeout {
 		t.Errorf("the waits sum up to %s, the timeout is %s", longest, ReconciliationTimeout)

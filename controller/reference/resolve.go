@@ -24,7 +24,7 @@ import (
 // change: an entry that is missing or refers to something else, a Secret that is missing or does not hold what it
 // must. The error says what could not be read. Of both, at most one is not nil.
 //
-// A Secret that is missing is waited for, up to 15 seconds: when a Shoot refers to another one, gardener-resource-manager
+// A Secret that is missing is waited for, up to Patience: when a Shoot refers to another one, gardener-resource-manager
 // deletes the old copy, comes back after 5 seconds, and only then makes the new one (v1.147.1, managedresource controller:
 // "Deletion is still pending"). Gardenlet has told the extension to reconcile by then, and an error would be retried with
 // the delay that earlier errors have built up.
@@ -99,10 +99,12 @@ func secretOf(
 	return secret, nil, nil
 }
 
-// patience is how long all missing Secrets together are waited for.
-var patience = 15 * time.Second
+// Patience is how long all missing Secrets together are waited for.
+const Patience = 15 * time.Second
 
 const interval = 500 * time.Millisecond
+
+var patience = Patience // shorter in tests
 
 // awaited repeats read while it answers that there is no such object until the deadline; it returns the last answer.
 func awaited(ctx context.Context, deadline time.Time, read func(context.Context) error) error {

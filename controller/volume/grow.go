@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// goneWithin is how long a StatefulSet may take to go without its pods: the garbage collector of the shoot releases
+	// GoneWithin is how long a StatefulSet may take to go without its pods: the garbage collector of the shoot releases
 	// them, one request each.
-	goneWithin = 30 * time.Second
+	GoneWithin = 15 * time.Second
 	interval   = 500 * time.Millisecond
 )
 
@@ -136,14 +136,14 @@ func release(ctx context.Context, shoot client.Client, set *appsv1.StatefulSet) 
 		return fmt.Errorf("deleting StatefulSet %s in the shoot, but not its pods: %w", set.Name, err)
 	}
 	var last error
-	err = wait.PollUntilContextTimeout(ctx, interval, goneWithin, true, func(context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, interval, GoneWithin, true, func(context.Context) (bool, error) {
 		now := &appsv1.StatefulSet{}
 		last = shoot.Get(ctx, client.ObjectKeyFromObject(set), now)
 		// One of another UID is the one of before, brought back; the next call looks at it.
 		return client.IgnoreNotFound(last) == nil && (last != nil || now.UID != set.UID), nil
 	})
 	if err != nil {
-		return fmt.Errorf("StatefulSet %s in the shoot did not go within %s: %w", set.Name, goneWithin, err)
+		return fmt.Errorf("StatefulSet %s in the shoot did not go within %s: %w", set.Name, GoneWithin, err)
 	}
 	return nil
 }
