@@ -42,8 +42,9 @@ func TestChartPassesValidFlags(t *testing.T) {
 			if len(containers) != 1 || len(containers[0].Args) == 0 {
 				t.Fatalf("the chart has the containers %+v", containers)
 			}
+			const namespace = "extension-registry-cache"
 			for _, variable := range containers[0].Env {
-				t.Setenv(variable.Name, "extension-registry-cache")
+				t.Setenv(variable.Name, namespace)
 			}
 			options := newOptions()
 			flags := newFlags(options)
@@ -53,6 +54,15 @@ func TestChartPassesValidFlags(t *testing.T) {
 			options.rest.Kubeconfig = access // in place of the one that a pod has
 			if err := options.complete(); err != nil {
 				t.Errorf("%q: %v", containers[0].Args, err)
+			}
+			for user, got := range map[string]string{
+				"the leader election": options.manager.LeaderElectionNamespace,
+				"the heartbeat":       options.heartbeat.Namespace,
+				"the webhook":         options.webhook.Server.Namespace,
+			} {
+				if got != namespace {
+					t.Errorf("%s works in namespace %q", user, got)
+				}
 			}
 		})
 	}
