@@ -83,6 +83,9 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 		log.Info("Not asking for endpoints, as the shoot hibernates")
 		return a.write(ctx, t.ex, t.record(t.before.retained(t.config).status))
 	}
+	if err := a.replaceStranded(ctx, log, t); err != nil {
+		return err
+	}
 	endpoints, err := a.endpointsOf(ctx, t, certificates)
 	if err != nil {
 		return err

@@ -5,11 +5,22 @@ import (
 	"fmt"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/volume"
 )
+
+var volumesStranded = prometheus.NewCounter(prometheus.CounterOpts{
+	Name: "registry_cache_extension_volumes_stranded_total",
+	Help: "Volumes of caches that were given up because they were bound to nodes that are gone.",
+})
+
+func init() {
+	metrics.Registry.MustRegister(volumesStranded)
+}
 
 // growVolumes grows the volumes of the caches that are to be bigger than they were deployed, and returns the caches that
 // lost their StatefulSet by that. A volume that cannot grow keeps its size in the target, and why goes to its refused
@@ -61,6 +72,25 @@ func refusal(path *field.Path, c *v1alpha3.RegistryCache, why *volume.Refusal) *
 		"the volume cannot grow from %s to %s: StorageClass %q of PersistentVolumeClaim %s in the Shoot does not allow it; "+
 			"set its field allowVolumeExpansion if its provisioner can expand volumes, or remove the cache and add it again",
 		why.Size.String(), c.Volume.Size.String(), why.StorageClass, why.Claim))
+}
+
+// replaceStranded lets caches start again from nothing whose volumes are on nodes that are gone. A cache that never was
+// deployed has none.
+func (a *Actuator) replaceStranded(ctx context.Context, log logr.Logger, t *target) error {
+	if t.before.empty() {
+		return nil
+	}
+	shoot, err := a.shootClient(ctx, t.ex.Namespace)
+	if err != nil {
+		return err
+	}
+	stranded, err := volume.ReplaceStranded(ctx, shoot, t.config.Caches)
+	for _, s := range stranded {
+		log.Info("Gave up the claim of a cache, whose volume is bound to nodes that are gone; the cache starts empty",
+			"upstream", s.Upstream, "persistentVolumeClaim", s.Claim, "persistentVolume", s.Volume)
+		volumesStranded.Inc()
+	}
+	return err
 }
 
 // awaitReplaced waits until the StatefulSets are back. Only then the bigger size counts as deployed.

@@ -1,0 +1,152 @@
+package volume
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/cache"
+)
+
+// waits is a pod of a cache that waits for a node, or runs on the one given.
+func waits(upstream, node string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "kube-system", Name: v1alpha3.Name(upstream) + "-0", UID: "pod",
+			Labels:          map[string]string{cache.LabelUpstreamHost: v1alpha3.HostLabel(upstream)},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: v1alpha3.Name(upstream), Controller: ptr.To(true)}},
+		},
+		Spec: corev1.PodSpec{NodeName: node, Volumes: []corev1.Volume{
+			{Name: "config"},
+			{Name: "cache-volume", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
+				ClaimName: claim(upstream, "0", "10Gi", "local").Name,
+			}}},
+		}},
+	}
+}
+
+func bound(upstream string) *corev1.PersistentVolumeClaim {
+	c := claim(upstream, "0", "10Gi", "local")
+	c.UID, c.Spec.VolumeName = types.UID("claim of "+upstream), "volume-of-"+upstream
+	return c
+}
+
+// on is the volume of the cache; each of the terms is a list of requirements.
+func on(upstream string, terms ...corev1.NodeSelectorTerm) *corev1.PersistentVolume {
+	c := bound(upstream)
+	volume := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: c.Spec.VolumeName},
+		Spec:       corev1.PersistentVolumeSpec{ClaimRef: &corev1.ObjectReference{Namespace: c.Namespace, Name: c.Name, UID: c.UID}},
+	}
+	if terms != nil {
+		volume.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: terms}}
+	}
+	return volume
+}
+
+func term(requirements ...corev1.NodeSelectorRequirement) corev1.NodeSelectorTerm {
+	return corev1.NodeSelectorTerm{MatchExpressions: requirements}
+}
+
+func host(names ...string) corev1.NodeSelectorRequirement {
+	return corev1.NodeSelectorRequirement{Key: "kubernetes.io/hostname", Operator: corev1.NodeSelectorOpIn, Values: names}
+}
+
+var zone = corev1.NodeSelectorRequirement{Key: "topology.kubernetes.io/zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"z"}}
+
+func node(name, pool string, ready corev1.ConditionStatus) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kubernetes.io/hostname": name}}}
+	if pool != "" {
+		n.Labels["worker.gardener.cloud/pool"] = pool
+	}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
+	return n
+}
+
+func TestReplaceStranded(t *testing.T) {
+	const beta = "beta.upstream.test"
+	pod, there, gone := waits(alpha, ""), node("there", "local", corev1.ConditionTrue), term(host("gone"))
+	changed := func(object client.Object, change func()) client.Object { change(); return object }
+	foreign, unbound, going := waits(alpha, ""), bound(alpha), waits(alpha, "")
+	otherLabel, reused := bound(alpha), on(alpha, gone)
+	for name, test := range map[string]struct {
+		objects []client.Object
+		want    []string
+	}{
+		"no pods":                        {objects: []client.Object{there, bound(alpha), on(alpha, gone)}},
+		"its node is gone":               {objects: []client.Object{there, pod, bound(alpha), on(alpha, gone)}, want: []string{"claim", "pod"}},
+		"all of its nodes are gone":      {objects: []client.Object{there, pod, bound(alpha), on(alpha, term(host("gone", "too")), gone)}, want: []string{"claim", "pod"}},
+		"in a zone too":                  {objects: []client.Object{there, pod, bound(alpha), on(alpha, term(zone, host("gone")))}, want: []string{"claim", "pod"}},
+		"two caches":                     {objects: []client.Object{there, pod, bound(alpha), on(alpha, gone), waits(beta, ""), bound(beta), on(beta, gone)}, want: []string{"claim", "pod", "claim", "pod"}},
+		"its node is there":              {objects: []client.Object{there, pod, bound(alpha), on(alpha, term(host("there")))}},
+		"one of its nodes is there":      {objects: []client.Object{there, pod, bound(alpha), on(alpha, term(host("gone", "there")))}},
+		"another way is there":           {objects: []client.Object{there, pod, bound(alpha), on(alpha, gone, term(host("there")))}},
+		"its node is not ready":          {objects: []client.Object{there, node("gone", "local", corev1.ConditionUnknown), pod, bound(alpha), on(alpha, gone)}},
+		"a zone":                         {objects: []client.Object{there, pod, bound(alpha), on(alpha, term(zone))}},
+		"a node or a zone":               {objects: []client.Object{there, pod, bound(alpha), on(alpha, gone, term(zone))}},
+		"not on a node":                  {objects: []client.Object{there, pod, bound(alpha), on(alpha, term(corev1.NodeSelectorRequirement{Key: "kubernetes.io/hostname", Operator: corev1.NodeSelectorOpNotIn, Values: []string{"gone"}}))}},
+		"anywhere":                       {objects: []client.Object{there, pod, bound(alpha), on(alpha)}},
+		"no terms":                       {objects: []client.Object{there, pod, bound(alpha), on(alpha, []corev1.NodeSelectorTerm{}...)}},
+		"no nodes":                       {objects: []client.Object{pod, bound(alpha), on(alpha, gone)}},
+		"no ready nodes":                 {objects: []client.Object{node("there", "local", corev1.ConditionFalse), pod, bound(alpha), on(alpha, gone)}},
+		"no workers":                     {objects: []client.Object{node("there", "", corev1.ConditionTrue), pod, bound(alpha), on(alpha, gone)}},
+		"the pod has a node":             {objects: []client.Object{there, waits(alpha, "there"), bound(alpha), on(alpha, gone)}},
+		"the pod goes":                   {objects: []client.Object{there, changed(going, func() { going.DeletionTimestamp, going.Finalizers = ptr.To(metav1.Now()), []string{"x/y"} }), bound(alpha), on(alpha, gone)}},
+		"the pod is of somebody else":    {objects: []client.Object{there, changed(foreign, func() { foreign.OwnerReferences[0].Name = "other" }), bound(alpha), on(alpha, gone)}},
+		"the claim is of somebody else":  {objects: []client.Object{there, pod, changed(otherLabel, func() { otherLabel.Labels = nil }), on(alpha, gone)}},
+		"the volume is of another claim": {objects: []client.Object{there, pod, bound(alpha), changed(reused, func() { reused.Spec.ClaimRef.UID = "other" })}},
+		"not bound":                      {objects: []client.Object{there, pod, changed(unbound, func() { unbound.Spec.VolumeName = "" }), on(alpha, gone)}},
+		"no claim":                       {objects: []client.Object{there, pod, on(alpha, gone)}},
+		"no volume":                      {objects: []client.Object{there, pod, bound(alpha)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var writes []string
+			shoot := deletions(&writes, fake.NewClientBuilder().WithObjects(test.objects...).Build())
+			given, err := ReplaceStranded(t.Context(), shoot, []v1alpha3.RegistryCache{{Upstream: alpha}, {Upstream: beta}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(writes, test.want) || len(given) != len(test.want)/2 {
+				t.Errorf("deleted %q, gave up %v, want %q", writes, given, test.want)
+			}
+		})
+	}
+}
+
+// TestReplaceStrandedAfterInterruption: a claim that is on its way out does not keep the pod from going.
+func TestReplaceStrandedAfterInterruption(t *testing.T) {
+	var writes []string
+	going := bound(alpha)
+	going.DeletionTimestamp, going.Finalizers = ptr.To(metav1.Now()), []string{"kubernetes.io/pvc-protection"}
+	shoot := deletions(&writes, fake.NewClientBuilder().WithObjects(node("there", "local", corev1.ConditionTrue), waits(alpha, ""), going, on(alpha, term(host("gone")))).Build())
+	given, err := ReplaceStranded(t.Context(), shoot, []v1alpha3.RegistryCache{*wanted("10Gi")})
+	if err != nil || !slices.Equal(writes, []string{"claim", "pod"}) || given[0].Upstream != alpha || given[0].Claim != going.Namespace+"/"+going.Name {
+		t.Errorf("deleted %q, gave up %v, error %v", writes, given, err)
+	}
+}
+
+// deletions is the shoot, and notes what is deleted: never more than the object that was looked at.
+func deletions(writes *[]string, shoot client.WithWatch) client.Client {
+	return interceptor.NewClient(shoot, interceptor.Funcs{
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+			what := "claim"
+			if _, isPod := obj.(*corev1.Pod); isPod {
+				what = "pod"
+			}
+			if preconditions := (&client.DeleteOptions{}).ApplyOptions(opts).Preconditions; preconditions == nil || *preconditions.UID != obj.GetUID() {
+				what += " whatever its UID"
+			}
+			*writes = append(*writes, what)
+			return c.Delete(ctx, obj, opts...)
+		},
+	})
+}
