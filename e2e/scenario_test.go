@@ -55,6 +55,10 @@ func scenario(name string, steps ...step) features.Feature {
 	for _, step := range steps {
 		feature.Assess(step.name, func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 			p.T = t
+			start := time.Now()
+			t.Cleanup(func() {
+				p.result.Steps = append(p.result.Steps, report.Step{Name: step.name, Seconds: time.Since(start).Seconds()})
+			})
 			if ctx.Err() == nil {
 				step.do(ctx, p)
 			} else {

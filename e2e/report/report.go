@@ -26,8 +26,16 @@ type Scenario struct {
 	Seconds float64
 	// Evidence says what the result rests on, one fact each, e.g. "upstream: 4 blob GETs by cache, 0 by nodes".
 	Evidence []string
+	// Steps that ran, in their order.
+	Steps []Step
 	// Reason says why the scenario failed or was skipped; empty for a passed one.
 	Reason string
+}
+
+// Step is one claim of a scenario, and how long it took to prove or refute it.
+type Step struct {
+	Name    string
+	Seconds float64
 }
 
 // Report is everything that is known about a run. The zero value is the report of a run that did not get anywhere.

@@ -18,10 +18,16 @@ type summary struct {
 }
 
 type summaryScenario struct {
-	Name     string   `json:"name"`
-	Result   Result   `json:"result"`
-	Seconds  float64  `json:"seconds"`
-	Evidence []string `json:"evidence"`
+	Name     string        `json:"name"`
+	Result   Result        `json:"result"`
+	Seconds  float64       `json:"seconds"`
+	Evidence []string      `json:"evidence"`
+	Steps    []summaryStep `json:"steps"`
+}
+
+type summaryStep struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
 }
 
 // Summary renders summary.json. Lists are never null. The reason of a failed or skipped scenario is its first evidence;
@@ -43,6 +49,7 @@ func (r *Report) Summary() ([]byte, error) {
 		}
 		out.Scenarios = append(out.Scenarios, summaryScenario{
 			Name: s.Name, Result: s.Result, Seconds: tenths(s.Seconds), Evidence: append(evidence, s.Evidence...),
+			Steps: summarySteps(s.Steps),
 		})
 	}
 	var data bytes.Buffer
@@ -51,4 +58,12 @@ func (r *Report) Summary() ([]byte, error) {
 	encoder.SetIndent("", "  ")
 	err := encoder.Encode(out)
 	return data.Bytes(), err
+}
+
+func summarySteps(steps []Step) []summaryStep {
+	out := []summaryStep{}
+	for _, step := range steps {
+		out = append(out, summaryStep{Name: step.Name, Seconds: tenths(step.Seconds)})
+	}
+	return out
 }
