@@ -13,6 +13,7 @@ import (
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
 	"github.com/gardener/gardener/extensions/pkg/controller/extension"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/gardener/gardener/pkg/extensions"
 
 	"github.com/gardener-extensions/registry-cache/charts"
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
@@ -140,15 +141,20 @@ func (a *Actuator) refresh(ctx context.Context, ex *extensionsv1alpha1.Extension
 	return nil
 }
 
+// cluster returns the Cluster of the namespace, of which only the Shoot is decoded: a CloudProfile may have 200 KiB.
 func (a *Actuator) cluster(ctx context.Context, namespace string) (*extensionscontroller.Cluster, error) {
-	cluster, err := extensionscontroller.GetCluster(ctx, a.client, namespace)
-	if err != nil {
+	read := &extensionsv1alpha1.Cluster{}
+	if err := a.client.Get(ctx, client.ObjectKey{Name: namespace}, read); err != nil {
 		return nil, fmt.Errorf("reading cluster %s: %w", namespace, err)
 	}
-	if cluster.Shoot == nil {
+	shoot, err := extensions.ShootFromCluster(read)
+	if err != nil {
+		return nil, fmt.Errorf("decoding the shoot of cluster %s: %w", namespace, err)
+	}
+	if shoot == nil {
 		return nil, fmt.Errorf("cluster %s has no shoot", namespace)
 	}
-	return cluster, nil
+	return &extensionscontroller.Cluster{ObjectMeta: read.ObjectMeta, Shoot: shoot}, nil
 }
 
 // nodesToClean says whether the shoot has nodes that outlive this reconciliation. In a shoot that is being deleted the

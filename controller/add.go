@@ -55,7 +55,7 @@ func AddToManager(ctx context.Context, mgr manager.Manager, options Options) err
 		options.Controller.ReconciliationTimeout = ReconciliationTimeout
 	}
 	return extension.Add(mgr, extension.AddArgs{
-		Actuator:                  NewActuator(live, shootclient.New(live).For, options.Images),
+		Actuator:                  newBulkhead(NewActuator(live, shootclient.New(live).For, options.Images), options.Controller.MaxConcurrentReconciles),
 		Name:                      Type,
 		FinalizerSuffix:           Type,
 		ControllerOptions:         options.Controller,

@@ -19,6 +19,7 @@ import (
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
 
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
+	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
 
 // clean runs the cleaner in the shoot until it did the task on every node, and removes it again. When it returns without
@@ -81,6 +82,9 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string
 	// As in awaitEndpoints, the requests do not get the time limit of the poll.
 	err = wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.cleaned, true, func(context.Context) (bool, error) {
 		rollout, unfinished = a.rollout(ctx, shoot, namespace)
+		if shootclient.NoAnswer(unfinished) {
+			return false, unfinished
+		}
 		if unfinished != nil {
 			return false, nil //nolint:nilerr // it is reported when time is up
 		}
@@ -88,6 +92,9 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string
 		given := time.Since(started) >= a.waits.notReady
 		return len(rollout.Unfinished) == 0 && (given || len(rollout.NotReady) == 0), nil
 	})
+	if shootclient.NoAnswer(unfinished) {
+		return nil, unfinished
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the nodes were not cleaned within %s; look at DaemonSet %s in the shoot: %w",
 			a.waits.cleaned, cleaner.Name, errors.Join(unfinished, err))

@@ -21,6 +21,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
+	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
 
 // endpointsOf returns the endpoint of every configured cache, in the order of the config. The certificate of a cache with
@@ -67,7 +68,7 @@ func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.Re
 	// written just now is not applied yet, so a first look at new caches would be a request for nothing.
 	err = wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.endpoints, !someNew, func(context.Context) (bool, error) {
 		endpoints, pending = a.endpoints(ctx, shoot, t, someNew)
-		if errors.Is(pending, errNotApplicable) && time.Since(started) >= a.waits.applied {
+		if errors.Is(pending, errNotApplicable) && time.Since(started) >= a.waits.applied || shootclient.NoAnswer(pending) {
 			return false, pending
 		}
 		return pending == nil, nil

@@ -27,8 +27,13 @@ var (
 		Name: "registry_cache_extension_volumes_grown_total",
 		Help: "Caches whose volumes were asked to grow.",
 	})
+
+	unresponsiveShoots = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "registry_cache_extension_unresponsive_shoots",
+		Help: "Shoots whose last operation failed only after it had held a worker of the controller for seconds.",
+	})
 )
 
 func init() {
-	metrics.Registry.MustRegister(caches, cleaningSeconds, nodesPassedOver, volumesGrown)
+	metrics.Registry.MustRegister(caches, cleaningSeconds, nodesPassedOver, volumesGrown, unresponsiveShoots)
 }

@@ -2,7 +2,9 @@ package shootclient
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"time"
@@ -32,6 +34,8 @@ type Clients struct {
 	seed    client.Reader
 	mapper  meta.RESTMapper
 	clients *lru.Cache
+	// timeout bounds each request to a shoot.
+	timeout time.Duration
 }
 
 // entry is a client, and the state of the Secret that it was made from.
@@ -55,8 +59,9 @@ func New(seed client.Reader) *Clients {
 
 func newClients(seed client.Reader, size int) *Clients {
 	return &Clients{
-		seed:   seed,
-		mapper: newMapper(),
+		seed:    seed,
+		mapper:  newMapper(),
+		timeout: requestTimeout,
 		clients: lru.NewWithEvictionFunc(size, func(_ lru.Key, value any) {
 			if dropped, ok := value.(*entry); ok {
 				dropped.http.CloseIdleConnections()
@@ -91,6 +96,13 @@ func (c *Clients) For(ctx context.Context, namespace string) (client.Client, err
 	return made.client, nil
 }
 
+// NoAnswer says whether a request failed because nothing came back in time: to ask once more right away would take as long
+// again. An API server that refuses connections does not count.
+func NoAnswer(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout() || apierrors.IsTimeout(err)
+}
+
 // Forget drops the client for the shoot, if there is one. Requests that it is at are not disturbed.
 func (c *Clients) Forget(namespace string) {
 	c.clients.Remove(namespace)
@@ -116,7 +128,7 @@ func (c *Clients) make(secret *corev1.Secret) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.Timeout = requestTimeout
+	config.Timeout = c.timeout
 	config.QPS = -1 // no limit here: the API server of the shoot has priority and fairness
 	connection, err := rest.HTTPClientFor(config)
 	if err != nil {

@@ -2,12 +2,14 @@ package shootclient
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -142,5 +144,35 @@ func TestErrorsNameTheShoot(t *testing.T) {
 		if _, err := c.For(t.Context(), namespace); err == nil || !strings.Contains(err.Error(), "shoot "+namespace) {
 			t.Errorf("error = %v, want it to name shoot %s", err, namespace)
 		}
+	}
+}
+
+// TestNoAnswer: a shoot that hangs gives its caller back after the time limit of a request, one that is gone at once.
+func TestNoAnswer(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }() // the kernel takes connections that nobody accepts
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for name, test := range map[string]struct {
+		server   string
+		noAnswer bool
+	}{
+		"hangs": {"http://" + listener.Addr().String(), true},
+		"gone":  {gone.URL, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := New(fake.NewFakeClient(access("one", "gardener", test.server)))
+			c.timeout = 50 * time.Millisecond
+			err := mustGet(t, c, "one").List(t.Context(), &corev1.NodeList{})
+			if err == nil || NoAnswer(fmt.Errorf("listing: %w", err)) != test.noAnswer {
+				t.Errorf("error = %v, no answer: %t", err, NoAnswer(err))
+			}
+		})
+	}
+	if c := New(nil); c.timeout != requestTimeout {
+		t.Errorf("requests may take %s", c.timeout)
 	}
 }

@@ -1,0 +1,108 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/gardener/gardener/extensions/pkg/controller/extension"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+)
+
+// patience is how long an operation may take to fail before its shoot counts as one that holds workers up. What fails of
+// itself does so within a second; the shortest wait for a shoot is longer.
+const patience = 5 * time.Second
+
+// bulkhead keeps shoots that do not answer from taking all workers of the controller. An operation on such a shoot holds its
+// worker until its wait is over, and is retried. So shoots whose last operation held a worker up, and failed, share half of
+// the workers, in turns. Out of turn an operation fails at once, with the error of last time, and the workqueue's backoff
+// brings it back. All other shoots always find the other half.
+type bulkhead struct {
+	actuator extension.Actuator
+	patience time.Duration
+	places   int
+
+	mu sync.Mutex
+	// taken is how many of the places are.
+	taken int
+	// unresponsive are the shoots that share them, by namespace.
+	unresponsive map[string]attempt
+}
+
+// attempt is how the last operation on an unresponsive shoot ended.
+type attempt struct {
+	err error
+	// next is when its turn is again: not before all others could have had theirs.
+	next time.Time
+}
+
+var _ extension.Actuator = &bulkhead{}
+
+// newBulkhead returns a bulkhead before the actuator of a controller with so many workers. A single worker is shared by all.
+func newBulkhead(actuator extension.Actuator, workers int) *bulkhead {
+	return &bulkhead{actuator: actuator, patience: patience, places: max(1, workers/2), unresponsive: map[string]attempt{}}
+}
+
+func (b *bulkhead) Reconcile(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	return b.do(ctx, log, ex, b.actuator.Reconcile)
+}
+
+func (b *bulkhead) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	return b.do(ctx, log, ex, b.actuator.Delete)
+}
+
+func (b *bulkhead) ForceDelete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	return b.do(ctx, log, ex, b.actuator.ForceDelete)
+}
+
+func (b *bulkhead) Restore(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	return b.do(ctx, log, ex, b.actuator.Restore)
+}
+
+func (b *bulkhead) Migrate(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	return b.do(ctx, log, ex, b.actuator.Migrate)
+}
+
+func (b *bulkhead) do(
+	ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension,
+	operate func(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error,
+) error {
+	leave, err := b.enter(ex.Namespace)
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	err = operate(ctx, log, ex)
+	leave(time.Since(started), err)
+	return err
+}
+
+// enter returns what to call when the operation on the shoot ended, or why it may not begin.
+func (b *bulkhead) enter(namespace string) (leave func(took time.Duration, err error), err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	last, unresponsive := b.unresponsive[namespace]
+	if unresponsive {
+		if b.taken == b.places || time.Now().Before(last.next) {
+			return nil, fmt.Errorf("it is the turn of other shoots that hold up the controller; the last attempt failed: %w", last.err)
+		}
+		b.taken++
+	}
+	return func(took time.Duration, err error) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if unresponsive {
+			b.taken--
+		}
+		delete(b.unresponsive, namespace)
+		if err != nil && took >= b.patience {
+			others := max(0, len(b.unresponsive)+1-b.places)
+			rest := took * time.Duration(others) / time.Duration(b.places)
+			b.unresponsive[namespace] = attempt{err: err, next: time.Now().Add(rest)}
+		}
+		unresponsiveShoots.Set(float64(len(b.unresponsive)))
+	}, nil
+}

@@ -1,0 +1,244 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/gardener/gardener/extensions/pkg/controller/extension"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+)
+
+const hang = 10 * time.Second
+
+var errHangs = errors.New("no answer")
+
+// shoots are an actuator for shoots of which some hang.
+type shoots struct {
+	mu      sync.Mutex
+	hanging map[string]bool
+	// done are the shoots whose last operation succeeded, calls counts all operations.
+	done  map[string]bool
+	calls map[string]int
+	// held is how many operations hang now, most the highest that ever was.
+	held, most int
+}
+
+func (s *shoots) Reconcile(_ context.Context, _ logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls[ex.Namespace]++
+	if s.done[ex.Namespace] = !s.hanging[ex.Namespace]; s.done[ex.Namespace] {
+		return nil
+	}
+	s.held++
+	s.most = max(s.most, s.held)
+	s.mu.Unlock()
+	<-time.After(hang)
+	s.mu.Lock()
+	s.held--
+	return fmt.Errorf("shoot %s: %w", ex.Namespace, errHangs)
+}
+
+func (s *shoots) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	return s.Reconcile(ctx, log, ex)
+}
+
+func (s *shoots) ForceDelete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	return s.Reconcile(ctx, log, ex)
+}
+
+func (s *shoots) Restore(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	return s.Reconcile(ctx, log, ex)
+}
+
+func (s *shoots) Migrate(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	return s.Reconcile(ctx, log, ex)
+}
+
+// setHanging makes the shoots hang, or answer, from now on.
+func (s *shoots) setHanging(hanging bool, namespaces []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.most = 0
+	for _, namespace := range namespaces {
+		s.hanging[namespace] = hanging
+	}
+}
+
+func (s *shoots) missing(namespaces []string) (missing []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, namespace := range namespaces {
+		if !s.done[namespace] {
+			missing = append(missing, namespace)
+		}
+	}
+	return missing
+}
+
+func newShoots() *shoots {
+	return &shoots{hanging: map[string]bool{}, done: map[string]bool{}, calls: map[string]int{}}
+}
+
+func numbered(kind string, n int) []string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf("%s-%d", kind, i))
+	}
+	return all
+}
+
+func inNamespace(namespace string) *extensionsv1alpha1.Extension {
+	ex := &extensionsv1alpha1.Extension{}
+	ex.Namespace, ex.Name = namespace, Type
+	return ex
+}
+
+// work runs so many workers as controller-runtime does, until the test ends.
+func work(t *testing.T, workers int, actuator extension.Actuator) workqueue.TypedRateLimitingInterface[string] {
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
+	t.Cleanup(queue.ShutDown)
+	for range workers {
+		go func() {
+			for {
+				namespace, stop := queue.Get()
+				if stop {
+					return
+				}
+				if err := actuator.Reconcile(t.Context(), logr.Discard(), inNamespace(namespace)); err != nil {
+					queue.AddRateLimited(namespace)
+				} else {
+					queue.Forget(namespace)
+				}
+				queue.Done(namespace)
+			}
+		}()
+	}
+	return queue
+}
+
+// TestHangingShootsDelayNoOther, though there are more of them than workers: each holds one worker once, until its wait is
+// over, and from then on they have no more than half of the workers.
+func TestHangingShootsDelayNoOther(t *testing.T) {
+	const workers = 4
+	synctest.Test(t, func(t *testing.T) {
+		s := newShoots()
+		hanging, healthy := numbered("hanging", 3*workers), numbered("healthy", 100)
+		s.setHanging(true, hanging)
+		b := newBulkhead(s, workers)
+		queue := work(t, workers, b)
+		for _, namespace := range hanging {
+			queue.Add(namespace)
+		}
+		<-time.After(10 * hang)
+		s.setHanging(true, nil)
+		for round := range 20 {
+			for _, namespace := range healthy {
+				queue.Add(namespace)
+			}
+			synctest.Wait()
+			if missing := s.missing(healthy); len(missing) > 0 {
+				t.Fatalf("round %d: %d shoots wait for the ones that hang", round, len(missing))
+			}
+			clear(s.done)
+			<-time.After(hang / 3)
+		}
+		if s.most != workers/2 {
+			t.Errorf("%d workers were held at the same time, want %d", s.most, workers/2)
+		}
+		<-time.After(20 * time.Minute) // the longest backoff is 1,000 seconds
+		for _, namespace := range hanging {
+			if s.calls[namespace] < 2 {
+				t.Errorf("%s was tried %d times", namespace, s.calls[namespace])
+			}
+		}
+
+		s.setHanging(false, hanging)
+		<-time.After(20 * time.Minute)
+		if missing := s.missing(hanging); len(missing) > 0 {
+			t.Errorf("%v were not tried when they answered again", missing)
+		}
+		if len(b.unresponsive) > 0 {
+			t.Errorf("%v count as unresponsive still", b.unresponsive)
+		}
+	})
+}
+
+// TestBulkheadGuardsEveryOperation: with the only place taken, each of them fails without a call, and says why.
+func TestBulkheadGuardsEveryOperation(t *testing.T) {
+	for name, operate := range map[string]func(extension.Actuator) func(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error{
+		"reconcile": func(a extension.Actuator) func(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {
+			return a.Reconcile
+		},
+		"delete": func(a extension.Actuator) func(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {
+			return a.Delete
+		},
+		"force-delete": func(a extension.Actuator) func(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {
+			return a.ForceDelete
+		},
+		"restore": func(a extension.Actuator) func(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {
+			return a.Restore
+		},
+		"migrate": func(a extension.Actuator) func(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {
+			return a.Migrate
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShoots()
+				b := newBulkhead(s, 1)
+				do := func(namespace string) error { return operate(b)(t.Context(), logr.Discard(), inNamespace(namespace)) }
+				both := numbered("hanging", 2)
+				s.setHanging(true, both)
+				for _, namespace := range both {
+					if err := do(namespace); !errors.Is(err, errHangs) {
+						t.Fatalf("error = %v", err)
+					}
+				}
+				<-time.After(hang) // the turn of the first one is over
+				ended := make(chan error)
+				go func() { ended <- do(both[0]) }()
+				synctest.Wait()
+				if err := do(both[1]); !errors.Is(err, errHangs) || !strings.Contains(err.Error(), "turn of other") || s.calls[both[1]] != 1 {
+					t.Errorf("error = %v after %d calls", err, s.calls[both[1]])
+				}
+				if err := do("healthy"); err != nil {
+					t.Errorf("a shoot that answers: %v", err)
+				}
+				<-ended
+				if err := do(both[0]); !errors.Is(err, errHangs) || s.calls[both[0]] != 2 {
+					t.Errorf("out of its turn: error = %v after %d calls", err, s.calls[both[0]])
+				}
+			})
+		})
+	}
+}
+
+// TestQuickFailuresHoldNobodyUp: a Shoot with a mistake in it is told so, each time.
+func TestQuickFailuresHoldNobodyUp(t *testing.T) {
+	b := newBulkhead(quick{newShoots()}, 1)
+	for range 2 {
+		if err := b.Reconcile(t.Context(), logr.Discard(), inNamespace("one")); !errors.Is(err, errHangs) {
+			t.Errorf("error = %v", err)
+		}
+	}
+	if len(b.unresponsive) > 0 {
+		t.Errorf("%v count as unresponsive", b.unresponsive)
+	}
+}
+
+// quick fails at once.
+type quick struct{ *shoots }
+
+func (quick) Reconcile(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {
+	return errHangs
+}
