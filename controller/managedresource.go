@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -40,7 +41,7 @@ func apply(
 	if err := secret.Reconcile(ctx); err != nil {
 		return fmt.Errorf("writing the secret of ManagedResource %s: %w", name, err)
 	}
-	if err := kind(c).WithSecretRef(secretName).Reconcile(ctx); err != nil {
+	if err := kind(marked{c, secretName}).WithSecretRef(secretName).Reconcile(ctx); err != nil {
 		return fmt.Errorf("writing ManagedResource %s: %w", name, err)
 	}
 	return nil
@@ -52,6 +53,20 @@ type unread struct{ client.Client }
 
 func (unread) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+}
+
+// marked is a client that does not find one Secret, and does not ask. Gardener's library looks whether the Secrets of a
+// ManagedResource are marked for the garbage collector, and the one that was written right before is.
+type marked struct {
+	client.Client
+	secret string
+}
+
+func (m marked) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if _, ok := object.(*corev1.Secret); ok && key.Name == m.secret {
+		return apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
+	}
+	return m.Client.Get(ctx, key, object, options...)
 }
 
 func (a *Actuator) managedResource(ctx context.Context, namespace, name string) (*resourcesv1alpha1.ManagedResource, error) {

@@ -108,7 +108,7 @@ func TestRequests(t *testing.T) {
 			if got := w.writes(); len(got) > 0 {
 				t.Errorf("a reconciliation without a change writes %q", got)
 			}
-			if len(w.requests) > 12 {
+			if len(w.requests) > 10 {
 				t.Errorf("a reconciliation without a change takes %d requests:\n%s", len(w.requests), strings.Join(w.requests, "\n"))
 			}
 		})
