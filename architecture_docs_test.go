@@ -110,6 +110,37 @@ func unknownTargets(t tree) []string {
 	return problems
 }
 
+// metricsPage is the document with every metric of ours.
+const metricsPage = "docs/observability.md"
+
+var (
+	metricInCode = regexp.MustCompile(`Name: +"(registry_[a-z_]+)"`)
+	metricInPage = regexp.MustCompile("`(registry_cache_extension_[a-z_]+)")
+)
+
+// undocumentedMetrics compares the metrics that the code makes with those that the documentation names. Those of libraries
+// are not looked at.
+func undocumentedMetrics(t tree) []string {
+	var made, problems []string
+	for _, f := range t.ownGo() {
+		if strings.HasSuffix(f.path, "_test.go") {
+			continue
+		}
+		for _, match := range metricInCode.FindAllStringSubmatch(f.text, -1) {
+			made = append(made, match[1])
+			if !strings.Contains(t.text(metricsPage), "`"+match[1]) {
+				problems = append(problems, fmt.Sprintf("%s does not name %s of %s", metricsPage, match[1], f.path))
+			}
+		}
+	}
+	for _, match := range metricInPage.FindAllStringSubmatch(t.text(metricsPage), -1) {
+		if !slices.Contains(made, match[1]) {
+			problems = append(problems, fmt.Sprintf("%s: there is no metric %s", metricsPage, match[1]))
+		}
+	}
+	return problems
+}
+
 // exists says whether there is a file with this path, or a folder with one in it.
 func (t tree) exists(name string) bool {
 	return slices.ContainsFunc(t, func(f file) bool { return f.path == name || strings.HasPrefix(f.path, name+"/") })

@@ -30,7 +30,7 @@ var layers = map[string][]string{
 	"cmd/registry-cache-extension": {"api", "charts", "controller", "examples", "internal/program", "nodeconfig", "webhook"},
 	"kind":                         {"api", "charts", "examples", "nodeconfig"},
 	"cmd/testbed":                  {"internal/program", "kind"},
-	"e2e":                          {"api", "internal/program", "kind", "nodeconfig"},
+	"e2e":                          {"api", "charts", "controller", "internal/program", "kind", "nodeconfig"},
 	"bench":                        {"charts", "internal/program", "kind"},
 	"internal/program":             {},
 	testOnly:                       {},
@@ -63,6 +63,7 @@ var rules = []struct {
 	{"make targets", unknownTargets},
 	{"house table", houseTable},
 	{"package maps", unnamedPackages},
+	{"metrics", undocumentedMetrics},
 }
 
 func arrows(t tree) []string {

@@ -73,6 +73,9 @@ func TestRulesFindViolations(t *testing.T) {
 		{rule: "house table", name: "a layer less", files: plant{house: tableOfLayers("webhook")}, want: "layer webhook may import"},
 		{rule: "package maps", name: "sound", files: plant{"doc.go": "// api: types.\npackage x\n", "api/v1/a.go": doc}},
 		{rule: "package maps", name: "a new one", files: plant{"kind/doc.go": doc, "kind/y/a.go": doc, "doc.go": "// kind\npackage x"}, want: "not name kind/y"},
+		{rule: "metrics", name: "sound", files: plant{metricsPage: "`registry_cache_extension_x{y}`", "kind/x/a.go": "package x\n// Name: \"registry_cache_extension_x\"\n"}},
+		{rule: "metrics", name: "not documented", files: plant{metricsPage: "x", "kind/x/a.go": "package x\n// Name:  \"registry_proxy_y\"\n"}, want: "not name registry_proxy_y"},
+		{rule: "metrics", name: "gone", files: plant{metricsPage: "`registry_cache_extension_z`"}, want: "no metric registry_cache_extension_z"},
 		{rule: "no leftovers", name: "machine path", files: plant{"Makefile": "cp /wor" + "k/main/x .\n"}, want: "Makefile:1"},
 	}
 	seen := map[string]bool{}

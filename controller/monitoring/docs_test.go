@@ -1,0 +1,81 @@
+package monitoring
+
+import (
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+)
+
+// page returns docs/observability.md with its lines joined, so that a name may be broken over two.
+func page(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile("../../docs/observability.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(content), "\n", " ")
+}
+
+// TestDocumentedAlerts compares the alerts that people read about with those that are deployed.
+func TestDocumentedAlerts(t *testing.T) {
+	documented, deployed := map[string]string{}, map[string]string{}
+	for _, row := range regexp.MustCompile("\\| `(RegistryCache[A-Za-z]+)` \\| ([a-z]+) \\| ([0-9a-z]+) \\|").FindAllStringSubmatch(page(t), -1) {
+		documented[row[1]] = row[2] + " after " + row[3]
+	}
+	for _, rule := range get[*monitoringv1.PrometheusRule](t).Spec.Groups[0].Rules {
+		if rule.Alert != "" {
+			deployed[rule.Alert] = rule.Labels["severity"] + " after " + string(*rule.For)
+		} else if !strings.Contains(page(t), "`"+rule.Record+"`") {
+			t.Errorf("docs/observability.md does not name %s", rule.Record)
+		}
+	}
+	if !maps.Equal(documented, deployed) {
+		t.Errorf("docs/observability.md has the alerts %v, deployed are %v", documented, deployed)
+	}
+}
+
+// TestDocumentedMetrics compares the metrics of caches that people read about with those that are scraped.
+func TestDocumentedMetrics(t *testing.T) {
+	named := regexp.MustCompile("`((?:registry_(?:http|proxy)|process)_[a-z_]+)`").FindAllStringSubmatch(page(t), -1)
+	var documented []string
+	for _, match := range named {
+		documented = append(documented, match[1])
+	}
+	slices.Sort(documented)
+	if documented = slices.Compact(documented); !slices.Equal(documented, scraped) {
+		t.Errorf("docs/observability.md has the metrics %q, scraped are %q", documented, scraped)
+	}
+}
+
+// TestDocumentedObjects: whoever looks for an object or a panel finds it under the name in the documentation.
+func TestDocumentedObjects(t *testing.T) {
+	for _, object := range rendered(t) {
+		if !strings.Contains(page(t), "`"+object.GetName()+"`") {
+			t.Errorf("docs/observability.md does not name %T %s", object, object.GetName())
+		}
+	}
+	dashboard := cachesDashboard()
+	titles := []string{dashboard.Title}
+	for _, panel := range dashboard.Panels {
+		titles = append(titles, panel.Title)
+	}
+	var documented []string
+	for _, match := range regexp.MustCompile(`[^*]\*([A-Z][a-z A-Z]+)\*[^*]`).FindAllStringSubmatch(page(t), -1) {
+		documented = append(documented, match[1])
+	}
+	for _, title := range titles {
+		if !slices.Contains(documented, title) {
+			t.Errorf("docs/observability.md does not name *%s*", title)
+		}
+	}
+	for _, title := range documented {
+		if !slices.Contains(titles, title) {
+			t.Errorf("docs/observability.md names *%s*, and there is no such panel", title)
+		}
+	}
+}
