@@ -68,7 +68,8 @@ func TestVolumeThatCannotGrow(t *testing.T) {
 	l.configure(t, func(c *v1alpha3.RegistryConfig) {
 		c.Caches = append(c.Caches, v1alpha3.RegistryCache{Upstream: "gamma.upstream.test"})
 	})
-	assertMistake(t, l.reconcile(t), "caches[0].volume.size", `"fixed"`, "kube-system/cache-volume-registry-alpha-upstream-test-0", "allowVolumeExpansion")
+	assertMistake(t, l.reconcile(t), "caches[0].volume.size", `"fixed"`, "kube-system/cache-volume-registry-alpha-upstream-test-0", "allowVolumeExpansion",
+		v1alpha3.VolumeCannotGrow+" from 10Gi to 20Gi")
 	if got := l.summary(t); !strings.Contains(got, "applied alpha.upstream.test of 10Gi") || !strings.Contains(got, "gamma.upstream.test by http") {
 		t.Errorf("what comes out is\n%s", got)
 	}

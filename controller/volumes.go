@@ -69,8 +69,9 @@ func (a *Actuator) growVolumes(ctx context.Context, log logr.Logger, t *target) 
 
 func refusal(path *field.Path, c *v1alpha3.RegistryCache, why *volume.Refusal) *field.Error {
 	return field.Forbidden(path, fmt.Sprintf(
-		"the volume cannot grow from %s to %s: StorageClass %q of PersistentVolumeClaim %s in the Shoot does not allow it; "+
-			"set its field allowVolumeExpansion if its provisioner can expand volumes, or remove the cache and add it again",
+		v1alpha3.VolumeCannotGrow+" from %s to %s: StorageClass %q of PersistentVolumeClaim %s in the Shoot does not allow it; "+
+			"set its field allowVolumeExpansion if its provisioner can expand volumes, go back to the size before, or remove the "+
+			"cache and add it again in a later update",
 		why.Size.String(), c.Volume.Size.String(), why.StorageClass, why.Claim))
 }
 

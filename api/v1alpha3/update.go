@@ -50,6 +50,11 @@ func validateCacheUpdate(cache, was *RegistryCache, path *field.Path) field.Erro
 	return errs
 }
 
+// VolumeCannotGrow begins the reason of the mistake of a size that the StorageClass of a volume does not allow it to grow
+// to. Only the controller can find that out, in the Shoot; whoever reads it in a Shoot's status knows that the volume has
+// kept its size.
+const VolumeCannotGrow = "the volume cannot grow"
+
 // recreate says how to get what cannot be changed.
 const recreate = "to change it, remove the cache from the Shoot and add it again in a later update, it starts empty"
 

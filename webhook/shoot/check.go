@@ -49,7 +49,11 @@ func checkConfig(ctx context.Context, shoot, old *gardencorev1beta1.Shoot, path 
 	if err != nil {
 		return below(path, v1alpha3.DecodeErrors(err))
 	}
-	errs := below(path, v1alpha3.ValidateUpdate(config, appliedConfig(old)))
+	before := appliedConfig(old)
+	if before != nil && growthWasRefused(old) {
+		before = withSizesOf(config, before)
+	}
+	errs := below(path, v1alpha3.ValidateUpdate(config, before))
 	return append(errs, checkReferences(ctx, shoot, config, path, secrets)...)
 }
 

@@ -73,8 +73,20 @@ const (
 	wrong    = `{"upstream":"A.test"}`
 	tenGi    = `{"upstream":"a.test","volume":{"size":"10Gi"}}`
 	fiveGi   = `{"upstream":"a.test","volume":{"size":"5Gi"}}`
+	elevenGi = `{"upstream":"a.test","volume":{"size":"11Gi"}}`
 	disabled = true
+
+	otherClass = `{"upstream":"a.test","volume":{"size":"5Gi","storageClassName":"other"}}`
+	// cannotGrow is how gardenlet passes on what the controller says, TestVolumeThatCannotGrow.
+	cannotGrow = `Error reconciling Extension: caches[0].volume.size: Forbidden: the volume cannot grow from 5Gi to 10Gi: StorageClass "x"`
 )
+
+// refusedTo is the Shoot after an operation that failed with the error.
+func refusedTo(s *gardencorev1beta1.Shoot, code gardencorev1beta1.ErrorCode, description string) *gardencorev1beta1.Shoot {
+	return with(s, func(s *gardencorev1beta1.Shoot) {
+		s.Status.LastErrors = []gardencorev1beta1.LastError{{Description: "other"}, {Description: description, Codes: []gardencorev1beta1.ErrorCode{code}}}
+	})
+}
 
 func disable(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].Disabled = new(disabled) }
 func remove(s *gardencorev1beta1.Shoot)  { s.Spec.Extensions = s.Spec.Extensions[:1] }
@@ -114,6 +126,12 @@ func TestCheck(t *testing.T) {
 		"comes":                          {withConfig(wrong), with(withConfig(wrong), remove), configPath + ".caches[0].upstream"},
 		"goes":                           {with(withConfig(wrong), remove), withConfig(wrong), ""},
 		"volume shrinks":                 {withConfig(fiveGi), withConfig(tenGi), configPath + ".caches[0].volume.size: Invalid value: \"5Gi\": must not be less"},
+		"growth was refused":             {withConfig(fiveGi), refusedTo(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, "task failed: "+cannotGrow), ""},
+		"growth to the default refused":  {withConfig(fiveGi), refusedTo(withConfig(plain), gardencorev1beta1.ErrorConfigurationProblem, cannotGrow), ""},
+		"back to the default":            {withConfig(plain), refusedTo(withConfig(elevenGi), gardencorev1beta1.ErrorConfigurationProblem, cannotGrow), ""},
+		"growth was refused, new class":  {withConfig(otherClass), refusedTo(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, cannotGrow), configPath + ".caches[0].volume.storageClassName"},
+		"something else was refused":     {withConfig(fiveGi), refusedTo(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, "caches[0].upstream: Invalid value"), configPath + ".caches[0].volume.size"},
+		"it says so for another reason":  {withConfig(fiveGi), refusedTo(withConfig(tenGi), gardencorev1beta1.ErrorInfraQuotaExceeded, cannotGrow), configPath + ".caches[0].volume.size"},
 		"volume of a disabled one":       {withConfig(fiveGi), with(withConfig(tenGi), disable), ""},
 		"volume of one that was wrong":   {withConfig(fiveGi), with(withConfig(tenGi), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw[0] = '[' }), ""},
 		"workers go":                     {with(withConfig(plain), workerless), withConfig(plain), "spec.extensions[1].type: Forbidden"},
