@@ -134,6 +134,24 @@ func TestMutate(t *testing.T) {
 	}
 }
 
+// TestMutateKeepsWhatIsNotOurs: a field of kubelet's configuration that our version of it does not know is none of our business.
+func TestMutateKeepsWhatIsNotOurs(t *testing.T) {
+	const config = "# by hand\napiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nfieldOfTomorrow: 1\n"
+	const service = "[Service]\n# by hand\nExecStart=/opt/bin/kubelet --flag-of-tomorrow\n"
+	osc := newOSC(extensionsv1alpha1.OperatingSystemConfigPurposeReconcile)
+	osc.Spec.Units = append(osc.Spec.Units, extensionsv1alpha1.Unit{Name: "kubelet.service", Content: ptr.To(service)})
+	osc.Spec.Files = append(osc.Spec.Files, extensionsv1alpha1.File{Path: "/var/lib/kubelet/config/kubelet", Content: extensionsv1alpha1.FileContent{
+		Inline: &extensionsv1alpha1.FileContentInline{Encoding: "b64", Data: base64.StdEncoding.EncodeToString([]byte(config))},
+	}})
+	after := mutate(t, newWebhook(t, &gardencorev1beta1.Shoot{}, newExtension(status(alphaStatus))), osc.DeepCopy())
+	if !reflect.DeepEqual(after.Spec.Units[:2], osc.Spec.Units) || len(after.Spec.Units) != 3 {
+		t.Errorf("units = %+v", after.Spec.Units)
+	}
+	if !reflect.DeepEqual(after.Spec.Files[:2], osc.Spec.Files) || len(after.Spec.Files) != 3 {
+		t.Errorf("files = %+v", after.Spec.Files)
+	}
+}
+
 func checkScript(t *testing.T, osc *extensionsv1alpha1.OperatingSystemConfig) {
 	t.Helper()
 	file := extensionswebhook.FileWithPath(osc.Spec.Files, nodeconfig.ScriptPath)
