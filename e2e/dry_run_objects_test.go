@@ -1,0 +1,174 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gardener/gardener/pkg/chartrenderer"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubeyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/yaml"
+
+	"github.com/gardener-extensions/registry-cache/charts"
+	"github.com/gardener-extensions/registry-cache/controller/cache"
+	"github.com/gardener-extensions/registry-cache/controller/cleaner"
+	"github.com/gardener-extensions/registry-cache/controller/monitoring"
+	"github.com/gardener-extensions/registry-cache/kind"
+)
+
+// rendered is an object, and what it was rendered from.
+type rendered struct {
+	from   string
+	object *unstructured.Unstructured
+}
+
+// appendTyped appends objects in the form in which gardener-resource-manager sends them.
+func appendTyped(p *proof, to []rendered, from string, scheme *runtime.Scheme, objects ...client.Object) []rendered {
+	p.Helper()
+	for _, object := range objects {
+		kind, err := apiutil.GVKForObject(object, scheme)
+		p.Check(err)
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		p.Check(err)
+		untyped := &unstructured.Unstructured{Object: content}
+		untyped.SetGroupVersionKind(kind)
+		to = append(to, rendered{from, untyped})
+	}
+	return to
+}
+
+// appendDocuments appends the objects of a YAML file. A key that is there twice is a failure.
+func appendDocuments(p *proof, to []rendered, from string, content []byte) []rendered {
+	p.Helper()
+	for documents := kubeyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content))); ; {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return to
+		}
+		p.Check(err)
+		object := map[string]any{}
+		if err := yaml.UnmarshalStrict(document, &object); err != nil {
+			p.Fatalf("%s: %v", from, err)
+		}
+		if len(object) > 0 {
+			to = append(to, rendered{from, &unstructured.Unstructured{Object: object}})
+		}
+	}
+}
+
+// plantedObjects are ones that no API server must let pass; from is a word of the objection.
+func plantedObjects(restricted string) []rendered {
+	object := func(content map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: content}
+	}
+	meta := map[string]any{"name": "planted", "namespace": restricted}
+	return []rendered{
+		{"spec.replica", object(map[string]any{
+			"apiVersion": "v1", "kind": "Service", "metadata": meta,
+			"spec": map[string]any{"replica": int64(1), "ports": []any{map[string]any{"port": int64(80)}}},
+		})},
+		{"allowPrivilegeEscalation", object(map[string]any{
+			"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta,
+			"spec": map[string]any{
+				"selector": map[string]any{"matchLabels": map[string]any{"app": "planted"}},
+				"template": map[string]any{
+					"metadata": map[string]any{"labels": map[string]any{"app": "planted"}},
+					"spec":     map[string]any{"containers": []any{map[string]any{"name": "planted", "image": "planted"}}},
+				},
+			},
+		})},
+	}
+}
+
+// shootObjects are those that the extension brings into a shoot, and the number of configs that they are for.
+func shootObjects(p *proof) (cases int, objects []rendered) {
+	p.Helper()
+	shoot, err := kind.ShootWithCaches(alpha)
+	p.Check(err)
+	environment := cache.Shoot{
+		Image: "registry.example/registry-cache:v1", KubernetesVersion: shoot.Spec.Kubernetes.Version,
+		Networks: []string{"100.64.0.0/12", "fd00:10:64::/56"}, VerticalPodAutoscaler: true,
+	}
+	all := dryRunCaches(p)
+	for _, c := range all {
+		these, err := cache.Objects(c.cache, environment, c.secrets)
+		p.Check(err)
+		objects = appendTyped(p, objects, c.name, suite.shoot.Scheme(), these...)
+	}
+	for _, task := range []cleaner.Task{{All: true}, {Upstreams: []string{"docker.io", "[2001:db8::1]:5000"}}} {
+		set, err := cleaner.DaemonSet(task, "registry.example/registry-cache:v1")
+		p.Check(err)
+		objects = appendTyped(p, objects, "cleaner", suite.shoot.Scheme(), set)
+	}
+	return len(all), objects
+}
+
+func monitoringObjects(p *proof) []rendered {
+	p.Helper()
+	config := dryRunConfig(p)
+	objects, err := monitoring.Objects(shootNamespace, config)
+	p.Check(err)
+	return appendTyped(p, nil, "monitoring", suite.seed.Scheme(), objects...)
+}
+
+// chartObjects renders each chart with the values of each of its tests.
+func chartObjects(p *proof) (objects []rendered) {
+	p.Helper()
+	renderer, err := chartrenderer.NewForConfig(suite.seed.config)
+	p.Check(err)
+	for _, chart := range []string{"registry-cache-extension", "registry-cache-admission/runtime", "registry-cache-admission/application"} {
+		archive, err := charts.Archive(os.DirFS("charts/"+chart), filepath.Base(chart))
+		p.Check(err)
+		for _, file := range files(p, "charts/testdata/"+chart+"/*.values.yaml") {
+			values := map[string]any{}
+			p.Check(yaml.Unmarshal(content(p, file), &values))
+			release, err := renderer.RenderArchive(archive, "registry-cache", kind.ExtensionNamespace, values)
+			p.Check(err)
+			objects = appendDocuments(p, objects, strings.TrimPrefix(file, "charts/testdata/"), release.Manifest())
+		}
+	}
+	return objects
+}
+
+// exampleObjects are those in examples. The seed has no projects; their Secrets are looked at in another namespace.
+func exampleObjects(p *proof) (objects []rendered) {
+	p.Helper()
+	for _, file := range append(files(p, "examples/*.yaml"), files(p, "examples/shoots/*.yaml")...) {
+		objects = appendDocuments(p, objects, file, content(p, file))
+	}
+	for _, example := range objects {
+		if example.object.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Secret") {
+			example.object.SetNamespace(metav1.NamespaceDefault)
+		}
+	}
+	return objects
+}
+
+// files returns those of the repository that match the pattern; none is a failure.
+func files(p *proof, pattern string) []string {
+	p.Helper()
+	found, err := filepath.Glob(pattern)
+	if err != nil || len(found) == 0 {
+		p.Fatalf("%s matches no file of the folder in which the scenarios run: %v", pattern, err)
+	}
+	return found
+}
+
+func content(p *proof, file string) []byte {
+	p.Helper()
+	content, err := os.ReadFile(file)
+	p.Check(err)
+	return content
+}
