@@ -17,7 +17,6 @@ import (
 
 // dryRunCache is a cache and what its references lead to.
 type dryRunCache struct {
-	name    string
 	cache   v1alpha3.RegistryCache
 	secrets cache.Secrets
 }
@@ -42,13 +41,9 @@ func dryRunCaches(p *proof) []dryRunCache {
 		if c.HTTP != nil {
 			secrets.Certificate = &cache.Certificate{Certificate: pair.Certificate, PrivateKey: pair.Key}
 		}
-		cases = append(cases, dryRunCase(c, secrets))
+		cases = append(cases, dryRunCache{c, secrets})
 	}
 	return cases
-}
-
-func dryRunCase(c v1alpha3.RegistryCache, secrets cache.Secrets) dryRunCache {
-	return dryRunCache{name: "cache of " + c.Upstream, cache: c, secrets: secrets}
 }
 
 // dryRunConfig is a valid config with the caches of the scenario, with defaults.

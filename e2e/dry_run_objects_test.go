@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gardener/gardener/pkg/chartrenderer"
@@ -32,6 +33,18 @@ import (
 type rendered struct {
 	from   string
 	object *unstructured.Unstructured
+}
+
+// byGroup separates the objects of kinds of these groups from the others.
+func byGroup(objects []rendered, groups ...string) (these, others []rendered) {
+	for _, object := range objects {
+		if slices.Contains(groups, object.object.GroupVersionKind().Group) {
+			these = append(these, object)
+		} else {
+			others = append(others, object)
+		}
+	}
+	return these, others
 }
 
 // appendTyped appends objects in the form in which gardener-resource-manager sends them.
@@ -92,8 +105,8 @@ func plantedObjects(restricted string) []rendered {
 	}
 }
 
-// shootObjects are those that the extension brings into a shoot, and the number of configs that they are for.
-func shootObjects(p *proof) (cases int, objects []rendered) {
+// shootObjects are those that the extension brings into a shoot.
+func shootObjects(p *proof) (objects []rendered) {
 	p.Helper()
 	shoot, err := kind.ShootWithCaches(alpha)
 	p.Check(err)
@@ -101,18 +114,17 @@ func shootObjects(p *proof) (cases int, objects []rendered) {
 		Image: "registry.example/registry-cache:v1", KubernetesVersion: shoot.Spec.Kubernetes.Version,
 		Networks: []string{"100.64.0.0/12", "fd00:10:64::/56"}, VerticalPodAutoscaler: true,
 	}
-	all := dryRunCaches(p)
-	for _, c := range all {
+	for _, c := range dryRunCaches(p) {
 		these, err := cache.Objects(c.cache, environment, c.secrets)
 		p.Check(err)
-		objects = appendTyped(p, objects, c.name, suite.shoot.Scheme(), these...)
+		objects = appendTyped(p, objects, c.cache.Upstream, suite.shoot.Scheme(), these...)
 	}
 	for _, task := range []cleaner.Task{{All: true}, {Upstreams: []string{"docker.io", "[2001:db8::1]:5000"}}} {
 		set, err := cleaner.DaemonSet(task, "registry.example/registry-cache:v1")
 		p.Check(err)
 		objects = appendTyped(p, objects, "cleaner", suite.shoot.Scheme(), set)
 	}
-	return len(all), objects
+	return objects
 }
 
 func monitoringObjects(p *proof) []rendered {
