@@ -9,9 +9,9 @@ import (
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 )
 
-// pollInterval replaces gardenlet's two and five seconds, which are meant for hundreds of shoots. Thresholds and timeouts
-// are durations and stay as they are.
-const pollInterval = time.Second
+// pollInterval replaces gardenlet's two and five seconds, which are meant for hundreds of shoots: a flow waits about six
+// times in a row, and the scenarios run dozens of flows. Thresholds and timeouts are durations and stay as they are.
+const pollInterval = 200 * time.Millisecond
 
 func init() {
 	extension.DefaultInterval = pollInterval
