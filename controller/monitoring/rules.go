@@ -120,7 +120,7 @@ func errors5xx() monitoringv1.Rule {
 			" and "+sumByUpstream("increase("+metric+"{"+pulls+code+"}[15m])")+" > 10",
 		"Registry cache answers with errors",
 		"The registry cache for {{ $labels.upstream_host }} answers {{ $value | humanizePercentage }} of the requests of nodes with an error. "+
-			"Nodes pull from the registry itself then. The log of the cache has the reasons, such as a full volume.")
+			"Nodes pull from the registry itself then. The log of the cache has the reasons, such as a volume that cannot be used.")
 }
 
 // hitRatioDropped compares with the two days before. New versions of all images would look the same for a while, so it
