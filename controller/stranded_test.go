@@ -71,15 +71,15 @@ func TestStrandedVolume(t *testing.T) {
 	there := func() bool {
 		return l.shoot.Get(t.Context(), client.ObjectKeyFromObject(claim), claim) == nil && l.shoot.Get(t.Context(), client.ObjectKeyFromObject(pod), pod) == nil
 	}
+	if err := l.reconcile(t); err != nil || !there() {
+		t.Errorf("the claim is there before a node of a worker pool is: %t, error %v", there(), err)
+	}
+	l.join(t)
 	l.changeShoot(t, hibernated)
 	if err := l.reconcile(t); err != nil || !there() {
 		t.Errorf("the claim of a shoot that sleeps is there: %t, error %v", there(), err)
 	}
 	l.changeShoot(t)
-	if err := l.reconcile(t); err != nil || !there() {
-		t.Errorf("the claim is there before a node of a worker pool is: %t, error %v", there(), err)
-	}
-	l.join(t)
 	w.requests = nil
 	if err := l.reconcile(t); err != nil {
 		t.Fatal(err)
