@@ -87,7 +87,7 @@ func (a *Actuator) knownAddresses(ctx context.Context, t *target, caches []v1alp
 	}
 	var services []corev1.Service
 	if !t.sleeps() {
-		shoot, err := a.shootClient(ctx, t.ex.Namespace)
+		shoot, err := a.shoot(ctx, t)
 		if err != nil {
 			return nil, err
 		}

@@ -55,7 +55,7 @@ func (a *Actuator) endpointsOf(ctx context.Context, t *target, issued *certifica
 // of the caches is new, what the Services say counts only after gardener-resource-manager applied the current state:
 // before, it may still delete the Service of an earlier cache of the same upstream.
 func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.RegistryCacheStatus, error) {
-	shoot, err := a.shootClient(ctx, t.ex.Namespace)
+	shoot, err := a.shoot(ctx, t)
 	if err != nil {
 		return nil, err
 	}

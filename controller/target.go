@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
@@ -31,6 +32,8 @@ type target struct {
 	refused field.ErrorList
 	// isNew says that no cache was ever deployed, as far as is known.
 	isNew bool
+	// shoot is nil until it is asked for, see Actuator.shoot.
+	shoot client.Client
 }
 
 // read reads and checks everything that a reconciliation depends on, and writes nothing.
@@ -61,6 +64,18 @@ func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension) (
 		return nil, configurationProblem(mistakes.ToAggregate())
 	}
 	return &target{ex: ex, cluster: cluster, before: before, config: config, secrets: secrets, isNew: before.empty()}, nil
+}
+
+// shoot returns the client for the shoot. The access to it is read once for each reconciliation.
+func (a *Actuator) shoot(ctx context.Context, t *target) (client.Client, error) {
+	if t.shoot == nil {
+		shoot, err := a.shootClient(ctx, t.ex.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		t.shoot = shoot
+	}
+	return t.shoot, nil
 }
 
 // sleeps says that the shoot hibernates or is about to: nobody answers there, or soon will not.

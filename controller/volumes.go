@@ -43,7 +43,7 @@ func (a *Actuator) growVolumes(ctx context.Context, log logr.Logger, t *target) 
 			continue
 		}
 		// What was deployed is not known for a cache that an older version deployed, or that never came up.
-		shoot, err := a.shootClient(ctx, t.ex.Namespace)
+		shoot, err := a.shoot(ctx, t)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +81,7 @@ func (a *Actuator) replaceStranded(ctx context.Context, log logr.Logger, t *targ
 	if t.before.empty() {
 		return nil
 	}
-	shoot, err := a.shootClient(ctx, t.ex.Namespace)
+	shoot, err := a.shoot(ctx, t)
 	if err != nil {
 		return err
 	}

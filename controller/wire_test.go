@@ -16,6 +16,8 @@ import (
 type wire struct {
 	// requests are "seed read Kind", "shoot write Kind" and so on, in order.
 	requests []string
+	// accesses counts how often the access to the shoot was asked for.
+	accesses int
 	// fail, when set, is asked before and after each request whether that is lost; number counts from 1.
 	fail func(number int, done bool) error
 }
@@ -26,7 +28,10 @@ var errLost = errors.New("connection lost")
 func (l *landscape) tap() *wire {
 	w := &wire{}
 	l.actuator.client = w.through("seed", l.seed)
-	l.actuator.shootClient = func(context.Context, string) (client.Client, error) { return w.through("shoot", l.shoot), nil }
+	l.actuator.shootClient = func(context.Context, string) (client.Client, error) {
+		w.accesses++
+		return w.through("shoot", l.shoot), nil
+	}
 	return w
 }
 
@@ -93,7 +98,7 @@ func TestRequests(t *testing.T) {
 			if err := l.reconcile(t); err != nil {
 				t.Fatal(err)
 			}
-			// The access to the shoot is one more, or two.
+			// The access to the shoot is one more, or two where there is none inside the seed.
 			if total := len(w.requests) + 2 + byLibrary; total > 15 {
 				t.Errorf("the first reconciliation takes %d requests:\n%s", total, strings.Join(w.requests, "\n"))
 			}
@@ -110,6 +115,9 @@ func TestRequests(t *testing.T) {
 			}
 			if len(w.requests) > 10 {
 				t.Errorf("a reconciliation without a change takes %d requests:\n%s", len(w.requests), strings.Join(w.requests, "\n"))
+			}
+			if w.accesses != 2 {
+				t.Errorf("two reconciliations ask %d times for the access to the shoot", w.accesses)
 			}
 		})
 	}
