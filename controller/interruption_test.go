@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
@@ -91,13 +92,22 @@ func newRunningLandscape(t *testing.T, config func(*v1alpha3.RegistryConfig)) (*
 	t.Helper()
 	l := newLandscape(t, newExtension([]string{alpha, beta}, nil), cluster())
 	l.growable(t)
+	short := l.actuator.waits
+	l.patient()
 	if err := l.reconcile(t); err != nil {
 		t.Fatal(err)
 	}
+	l.actuator.waits = short
 	if config != nil {
 		l.configure(t, config)
 	}
 	return l, l.tap()
+}
+
+// patient is for what has to succeed, on a machine however busy.
+func (l *landscape) patient() {
+	w := &l.actuator.waits
+	w.cleaned, w.deleted, w.endpoints, w.replaced = time.Minute, time.Minute, time.Minute, time.Minute
 }
 
 // growable gives the claims a StorageClass that lets them grow.
@@ -131,6 +141,7 @@ func TestInterruption(t *testing.T) {
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
 			l, w := newRunningLandscape(t, change.config)
+			l.patient()
 			if err := change.act(l.actuator, t.Context(), l.extension(t)); err != nil {
 				t.Fatal(err)
 			}
@@ -152,6 +163,7 @@ func interrupt(t *testing.T, change change, what, want string, arm func(*wire, c
 	arm(w, cancel)
 	_ = change.act(l.actuator, ctx, l.extension(t)) // a lost request of a poll is made again, and nobody notices
 	w.fail = nil
+	l.patient()
 	if err := change.act(l.actuator, t.Context(), l.extension(t)); err != nil {
 		t.Errorf("%s: the next time fails: %v", what, err)
 		return
