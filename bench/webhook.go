@@ -27,14 +27,23 @@ func (r *run) webhook(ctx context.Context, latency *report.Latency) error {
 	if err != nil {
 		return err
 	}
+	before, err := r.process.Usage()
+	if err != nil {
+		return err
+	}
 	answers, err := load.Send(ctx, to, webhookInterval, r.WebhookRequests, func(i int) (*admissionv1.AdmissionReview, error) {
 		return review(i, i%r.shoots)
 	})
 	if err != nil {
 		return err
 	}
+	after, err := r.process.Usage()
+	if err != nil {
+		return err
+	}
 	*latency = report.NewLatency(answers.Latencies, answers.Failed)
-	progress.Note(ctx, "p50 %.1f ms, p99 %.1f ms", 1000*latency.P50, 1000*latency.P99)
+	latency.CPU = (after.CPU - before.CPU).Seconds() / float64(r.WebhookRequests)
+	progress.Note(ctx, "p50 %.1f ms, p99 %.1f ms, CPU %.1f ms", 1000*latency.P50, 1000*latency.P99, 1000*latency.CPU)
 	if answers.Failed > 0 {
 		progress.Note(ctx, "%d failed: %v", answers.Failed, answers.Failure)
 	}

@@ -40,12 +40,17 @@ func shootNamespace(i int) *corev1.Namespace {
 	}}}
 }
 
-// access is the Secret with which extensions reach the shoot.
-func access(i int, kubeconfig []byte) *corev1.Secret {
-	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace(i), Name: v1beta1constants.SecretNameGardener},
-		Data:       map[string][]byte{kubernetes.KubeConfig: kubeconfig},
+// accesses are the Secrets with which extensions reach the shoot: by the address inside the seed, which the extension takes, and
+// by the one for others.
+func accesses(i int, kubeconfig []byte) []*corev1.Secret {
+	var both []*corev1.Secret
+	for _, name := range []string{v1beta1constants.SecretNameGardenerInternal, v1beta1constants.SecretNameGardener} {
+		both = append(both, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace(i), Name: name},
+			Data:       map[string][]byte{kubernetes.KubeConfig: kubeconfig},
+		})
 	}
+	return both
 }
 
 func extension(i int) *extensionsv1alpha1.Extension {

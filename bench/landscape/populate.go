@@ -39,7 +39,11 @@ func (l *Landscape) CreateShoots(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, object := range []client.Object{shootNamespace(i), cluster, access(i, kubeconfig)} {
+		objects := []client.Object{shootNamespace(i), cluster}
+		for _, secret := range accesses(i, kubeconfig) {
+			objects = append(objects, secret)
+		}
+		for _, object := range objects {
 			if err := l.seed.Create(ctx, object); err != nil {
 				return fmt.Errorf("creating %T of shoot %d: %w", object, i, err)
 			}
@@ -95,8 +99,10 @@ func (l *Landscape) Break(ctx context.Context, i int, address string) error {
 	if err != nil {
 		return fmt.Errorf("writing a kubeconfig for %s: %w", address, err)
 	}
-	if err := l.seed.Update(ctx, access(i, kubeconfig)); err != nil {
-		return fmt.Errorf("pointing shoot %d to %s: %w", i, address, err)
+	for _, secret := range accesses(i, kubeconfig) {
+		if err := l.seed.Update(ctx, secret); err != nil {
+			return fmt.Errorf("pointing shoot %d to %s: %w", i, address, err)
+		}
 	}
 	return nil
 }

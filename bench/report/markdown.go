@@ -47,6 +47,7 @@ func rows() []row {
 		row{"memory at the end, MiB", "%.0f", func(r Run) float64 { return mebibytes(r.Memory.Steady) }, true},
 		row{"webhook p50 ms", "%.1f", func(r Run) float64 { return 1000 * r.Webhook.P50 }, true},
 		row{"webhook p99 ms", "%.1f", func(r Run) float64 { return 1000 * r.Webhook.P99 }, true},
+		row{"webhook CPU ms per review", "%.1f", func(r Run) float64 { return 1000 * r.Webhook.CPU }, true},
 		row{"two shoots broken: webhook p50 ms", "%.1f", func(r Run) float64 { return 1000 * r.WebhookBroken.P50 }, true},
 		row{"two shoots broken: webhook p99 ms", "%.1f", func(r Run) float64 { return 1000 * r.WebhookBroken.P99 }, true},
 		row{"load average before", "%.1f", func(r Run) float64 { return r.LoadBefore }, false},

@@ -87,6 +87,8 @@ type Latency struct {
 	P50    float64 `json:"p50Seconds"`
 	P99    float64 `json:"p99Seconds"`
 	Max    float64 `json:"maxSeconds"`
+	// CPU is that of the extension's process, for each; 0 where it is not measured.
+	CPU float64 `json:"cpuSeconds,omitempty"`
 }
 
 // NewLatency returns the distribution of the samples, by nearest rank; the zero value for none.

@@ -27,7 +27,7 @@ func sound(shoots int, changes ...func(*report.Run)) report.Run {
 		NoOp:    pass(again, 5, 3),
 		Broken:  pass(again, 5, 3),
 		Memory:  report.Memory{Idle: 60 << 20, Peak: 200 << 20, Steady: 100 << 20},
-		Webhook: report.Latency{Count: 500, P50: 0.002, P99: 0.004, Max: 0.02}, WebhookBroken: report.Latency{Count: 500, P50: 0.002, P99: 0.005, Max: 0.02},
+		Webhook: report.Latency{Count: 500, P50: 0.002, P99: 0.004, Max: 0.02, CPU: 0.003}, WebhookBroken: report.Latency{Count: 500, P50: 0.002, P99: 0.005, Max: 0.02},
 	}
 	for _, change := range changes {
 		change(&run)
