@@ -17,7 +17,7 @@ import (
 )
 
 // restoredWithin is the promise for a file of ours that got lost or damaged on a node.
-const restoredWithin = 60 * time.Second
+const restoredWithin = 30 * time.Second
 
 // damages are what may happen to a hosts.toml, as a script whose argument is the file. By the last two containerd fails
 // every pull until it is restored.

@@ -20,7 +20,7 @@ probe_interval_max=${PROBE_INTERVAL_MAX:-60}   # but not beyond this
 probe_connect_timeout=${PROBE_CONNECT_TIMEOUT:-2}
 probe_timeout=${PROBE_TIMEOUT:-5}
 give_up_after=${GIVE_UP_AFTER:-86400}
-watch_interval=${WATCH_INTERVAL:-20}           # between two looks at the files; 0: do not watch
+watch_interval=${WATCH_INTERVAL:-5}            # between two looks at the files; 0: do not watch
 
 readonly mark='# managed by gardener-extension-registry-cache'
 readonly host_pattern='([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[0-9]+)?'

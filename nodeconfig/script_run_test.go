@@ -136,7 +136,12 @@ func (n *node) write(t *testing.T, upstream, content string) {
 	if err := os.MkdirAll(filepath.Join(n.certs, upstream), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(n.path(upstream), []byte(content), 0o644); err != nil {
+	// At once: a script that watches must not see the beginning alone.
+	written := filepath.Join(t.TempDir(), "hosts.toml")
+	if err := os.WriteFile(written, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(written, n.path(upstream)); err != nil {
 		t.Fatal(err)
 	}
 }
