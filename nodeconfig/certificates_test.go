@@ -12,22 +12,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// fixedCA is a certificate that stays the same, for goldens.
-const fixedCA = `-----BEGIN CERTIFICATE-----
-MIIBeDCCAR+gAwIBAgIUK1XqEpTBUn/9kYpUCXx/e1Lt0GgwCgYIKoZIzj0EAwIw
-ETEPMA0GA1UEAwwGZ29sZGVuMCAXDTI2MTEyMTEyMjAxNFoYDzIxMjYxMDI4MTIy
-MDE0WjARMQ8wDQYDVQQDDAZnb2xkZW4wWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC
-AAQTN8uF6ry0da2jD3Ex7Mhd82z5BX6BJ7mYLzEA1iEdKFa8mFBG+P8rcpnlycp3
-4KgpfM9zT4FjvR74cYD5ifESo1MwUTAdBgNVHQ4EFgQUK33RJhUFIJ8n/EnQQ13m
-21UhqM0wHwYDVR0jBBgwFoAUK33RJhUFIJ8n/EnQQ13m21UhqM0wDwYDVR0TAQH/
-BAUwAwEB/zAKBggqhkjOPQQDAgNHADBEAiAdXHR7QEKnsTV3laKSxbNv+YZ2R06b
-Q7AP3bdNjOL6XgIgUsTWvybdOlGav+EOo2R8owwfTVnDmLg4ikKXL/XtmyU=
------END CERTIFICATE-----
-`
-
 var trusting = nodeconfig.Registry{
 	Upstream: "alpha.test", Endpoint: "https://10.4.246.205:5000", UpstreamURL: "https://alpha.test",
-	EndpointCA: []byte(fixedCA), UpstreamCA: []byte(fixedCA),
+	EndpointCA: []byte(golden.Authority), UpstreamCA: []byte(golden.Authority),
 }
 
 func TestHostsTOMLWithCertificates(t *testing.T) {
@@ -57,15 +44,15 @@ func TestOnlyCertificatesGetToANode(t *testing.T) {
 		text string
 		want int
 	}{
-		"one":                  {fixedCA, 1},
-		"two":                  {fixedCA + fixedCA, 2},
-		"text around":          {"''' [host.\"http://evil\"]\n" + fixedCA + "'''\nserver = \"http://evil\"\n", 1},
-		"with Windows lines":   {strings.ReplaceAll(fixedCA, "\n", "\r\n"), 1},
-		"a key beside it":      {key + fixedCA, 1},
+		"one":                  {golden.Authority, 1},
+		"two":                  {golden.Authority + golden.Authority, 2},
+		"text around":          {"''' [host.\"http://evil\"]\n" + golden.Authority + "'''\nserver = \"http://evil\"\n", 1},
+		"with Windows lines":   {strings.ReplaceAll(golden.Authority, "\n", "\r\n"), 1},
+		"a key beside it":      {key + golden.Authority, 1},
 		"a key":                {key, 0},
-		"of another type":      {strings.ReplaceAll(fixedCA, "CERTIFICATE", "X509 CRL"), 0},
+		"of another type":      {strings.ReplaceAll(golden.Authority, "CERTIFICATE", "X509 CRL"), 0},
 		"no certificate in it": {noCertificate, 0},
-		"one broken, one fine": {noCertificate + fixedCA, 1},
+		"one broken, one fine": {noCertificate + golden.Authority, 1},
 		"not PEM":              {"'''\n", 0},
 		"empty":                {"", 0},
 	} {
@@ -78,7 +65,7 @@ func TestOnlyCertificatesGetToANode(t *testing.T) {
 				t.Fatalf("%v:\n%s", err, content)
 			}
 			certificates, _ := decoded["certificates"].(string)
-			if want := strings.Repeat(fixedCA, test.want); certificates != want {
+			if want := strings.Repeat(golden.Authority, test.want); certificates != want {
 				t.Errorf("certificates:\n%s\nwant:\n%s", certificates, want)
 			}
 			hosts, _ := decoded["host"].(map[string]any)[registry.Endpoint].(map[string]any)
@@ -103,7 +90,7 @@ func TestParseArgumentIsTheInverseOfArgument(t *testing.T) {
 		"upstream only": func(r *nodeconfig.Registry) { r.EndpointCA = nil },
 		"none":          func(r *nodeconfig.Registry) { r.EndpointCA, r.UpstreamCA = nil, nil },
 		"two of each": func(r *nodeconfig.Registry) {
-			r.EndpointCA, r.UpstreamCA = []byte(fixedCA+fixedCA), []byte(fixedCA+fixedCA)
+			r.EndpointCA, r.UpstreamCA = []byte(golden.Authority+golden.Authority), []byte(golden.Authority+golden.Authority)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

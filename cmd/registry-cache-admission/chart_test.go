@@ -3,18 +3,12 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"regexp"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/spf13/pflag"
-	appsv1 "k8s.io/api/apps/v1"
-	"sigs.k8s.io/yaml"
-)
 
-const (
-	chart    = "../../charts/registry-cache-admission/runtime"
-	rendered = "../../charts/testdata/registry-cache-admission/runtime"
+	"github.com/gardener-extensions/registry-cache/internal/golden/objects"
 )
 
 func newFlags(options *options) *pflag.FlagSet {
@@ -23,40 +17,30 @@ func newFlags(options *options) *pflag.FlagSet {
 	return flags
 }
 
-// TestChartPassesValidFlags gives the command what the chart renders to, arguments and variables: an unknown flag there, or
-// a value that is refused, is a pod that crashes.
+// TestChartPassesValidFlags gives the command what the chart renders to, arguments and variables: an unknown flag there, a
+// value that is refused, or a variable that is missing is a pod that crashes.
 func TestChartPassesValidFlags(t *testing.T) {
-	cases, err := filepath.Glob(rendered + "/*.values.yaml")
-	if err != nil || len(cases) < 3 {
-		t.Fatalf("the chart is rendered with %q only, %v", cases, err)
-	}
 	access := filepath.Join(t.TempDir(), "kubeconfig")
 	const kubeconfig = `{clusters: [{name: garden, cluster: {server: "https://garden.test"}}], contexts: [{name: garden, context: {cluster: garden}}], current-context: garden}`
 	if err := os.WriteFile(access, []byte(kubeconfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, values := range cases {
-		name := strings.TrimSuffix(values, ".values.yaml")
-		t.Run(filepath.Base(name), func(t *testing.T) {
-			containers := deployment(t, name+".yaml").Spec.Template.Spec.Containers
-			if len(containers) != 1 || len(containers[0].Args) == 0 || containers[0].Args[0] != "serve" {
-				t.Fatalf("the chart has the containers %+v", containers)
-			}
-			for _, variable := range containers[0].Env {
+	for name, container := range objects.Containers(t, "../../charts/testdata/registry-cache-admission/runtime") {
+		t.Run(name, func(t *testing.T) {
+			for _, variable := range container.Env {
 				t.Setenv(variable.Name, "garden")
 			}
-			args := containers[0].Args[1:]
 			options := newOptions()
 			flags := newFlags(options)
-			if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
-				t.Fatalf("%q: %v, %q are no flags", args, err, flags.Args())
+			if err := flags.Parse(container.Args); err != nil || !slices.Equal(flags.Args(), []string{"serve"}) {
+				t.Fatalf("%q: %v, besides flags there is %q", container.Args, err, flags.Args())
 			}
 			options.rest.Kubeconfig = access // in place of the one that a pod has
 			if err := options.complete(); err != nil {
-				t.Errorf("%q: %v", args, err)
+				t.Errorf("%q: %v", container.Args, err)
 			}
-			if namespace := options.webhook.Server.Namespace; namespace != "garden" {
-				t.Errorf("the certificates lie in namespace %q", namespace)
+			if leader, webhook := options.manager.LeaderElectionNamespace, options.webhook.Server.Namespace; leader != "garden" || webhook != "garden" {
+				t.Errorf("the leader election works in namespace %q, the webhook in %q", leader, webhook)
 			}
 		})
 	}
@@ -64,38 +48,10 @@ func TestChartPassesValidFlags(t *testing.T) {
 
 // TestTemplateNamesKnownFlags sees the flags, too, that no case of the chart's tests renders.
 func TestTemplateNamesKnownFlags(t *testing.T) {
-	content, err := os.ReadFile(chart + "/templates/deployment.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	flags := newFlags(newOptions())
-	named := regexp.MustCompile(`(?m)^ +- --([a-z-]+)`).FindAllSubmatch(content, -1)
-	if len(named) == 0 {
-		t.Fatal("the template names no flag")
-	}
-	for _, match := range named {
-		if name := string(match[1]); flags.Lookup(name) == nil {
+	for _, name := range objects.Flags(t, "../../charts/registry-cache-admission/runtime/templates/deployment.yaml") {
+		if flags.Lookup(name) == nil {
 			t.Errorf("there is no flag --%s", name)
 		}
 	}
-}
-
-func deployment(t *testing.T, file string) *appsv1.Deployment {
-	t.Helper()
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for document := range strings.SplitSeq(string(content), "\n---\n") {
-		if !strings.Contains(document, "\nkind: Deployment\n") {
-			continue
-		}
-		result := &appsv1.Deployment{}
-		if err := yaml.UnmarshalStrict([]byte(document), result); err != nil {
-			t.Fatal(err)
-		}
-		return result
-	}
-	t.Fatalf("%s has no Deployment", file)
-	return nil
 }

@@ -14,13 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-	"sigs.k8s.io/yaml"
 
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/internal/golden"
+	"github.com/gardener-extensions/registry-cache/internal/golden/objects"
 )
 
 const upstream = "docker.io"
@@ -127,34 +126,20 @@ func TestObjectsGolden(t *testing.T) {
 }
 
 // serialize writes the objects as YAML, the configuration of the registry as readable lines before its Secret.
-func serialize(t *testing.T, objects []client.Object) []byte {
+func serialize(t *testing.T, rendered []client.Object) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	for _, object := range objects {
+	for _, object := range rendered {
 		if secret, ok := object.(*corev1.Secret); ok && secret.Data[configFile] != nil {
 			out.WriteString("# " + configFile + "\n")
 			for line := range strings.Lines(string(secret.Data[configFile])) {
 				out.WriteString("# " + line)
 			}
 		}
-		out.Write(encode(t, object))
+		out.Write(objects.Encode(t, kubernetes.ShootScheme, object))
 		out.WriteString("---\n")
 	}
 	return out.Bytes()
-}
-
-func encode(t *testing.T, object client.Object) []byte {
-	t.Helper()
-	kind, err := apiutil.GVKForObject(object, kubernetes.ShootScheme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	object.GetObjectKind().SetGroupVersionKind(kind)
-	content, err := yaml.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
 }
 
 // TestObjectsDecodeStrictly guards against objects that another client could not read: all kinds are known to the scheme
@@ -165,12 +150,12 @@ func TestObjectsDecodeStrictly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			names := map[string]bool{}
 			for _, object := range rendering.objects(t) {
-				content := encode(t, object)
+				content := objects.Encode(t, kubernetes.ShootScheme, object)
 				decoded, err := runtime.Decode(strict, content)
 				if err != nil {
 					t.Fatalf("%T: %v", object, err)
 				}
-				if again := encode(t, decoded.(client.Object)); !bytes.Equal(content, again) {
+				if again := objects.Encode(t, kubernetes.ShootScheme, decoded.(client.Object)); !bytes.Equal(content, again) {
 					t.Errorf("%T changes when it is read:\n%s", object, again)
 				}
 				if object.GetNamespace() != metav1.NamespaceSystem {

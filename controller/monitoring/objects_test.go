@@ -15,13 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-	"sigs.k8s.io/yaml"
 
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/internal/golden"
+	"github.com/gardener-extensions/registry-cache/internal/golden/objects"
 )
 
 const namespace = "shoot--local--local"
@@ -61,7 +60,7 @@ func TestObjectsGolden(t *testing.T) {
 		if object.GetNamespace() != namespace {
 			t.Errorf("%T lies in namespace %q", object, object.GetNamespace())
 		}
-		out.Write(encode(t, object))
+		out.Write(objects.Encode(t, kubernetes.SeedScheme, object))
 		out.WriteString("---\n")
 	}
 	golden.Compare(t, "objects.yaml", out.Bytes())
@@ -70,24 +69,10 @@ func TestObjectsGolden(t *testing.T) {
 func TestObjectsDecodeStrictly(t *testing.T) {
 	strict := serializer.NewCodecFactory(kubernetes.SeedScheme, serializer.EnableStrict).UniversalDeserializer()
 	for _, object := range rendered(t) {
-		if _, err := runtime.Decode(strict, encode(t, object)); err != nil {
+		if _, err := runtime.Decode(strict, objects.Encode(t, kubernetes.SeedScheme, object)); err != nil {
 			t.Errorf("%T: %v", object, err)
 		}
 	}
-}
-
-func encode(t *testing.T, object client.Object) []byte {
-	t.Helper()
-	kind, err := apiutil.GVKForObject(object, kubernetes.SeedScheme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	object.GetObjectKind().SetGroupVersionKind(kind)
-	content, err := yaml.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
 }
 
 func TestObjectsRefusesNoCaches(t *testing.T) {

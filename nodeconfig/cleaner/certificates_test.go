@@ -4,29 +4,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gardener-extensions/registry-cache/internal/golden"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 	"github.com/gardener-extensions/registry-cache/nodeconfig/cleaner"
 )
-
-// authority is a certificate as the unit holds it.
-const authority = `-----BEGIN CERTIFICATE-----
-MIIBeDCCAR+gAwIBAgIUK1XqEpTBUn/9kYpUCXx/e1Lt0GgwCgYIKoZIzj0EAwIw
-ETEPMA0GA1UEAwwGZ29sZGVuMCAXDTI2MTEyMTEyMjAxNFoYDzIxMjYxMDI4MTIy
-MDE0WjARMQ8wDQYDVQQDDAZnb2xkZW4wWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC
-AAQTN8uF6ry0da2jD3Ex7Mhd82z5BX6BJ7mYLzEA1iEdKFa8mFBG+P8rcpnlycp3
-4KgpfM9zT4FjvR74cYD5ifESo1MwUTAdBgNVHQ4EFgQUK33RJhUFIJ8n/EnQQ13m
-21UhqM0wHwYDVR0jBBgwFoAUK33RJhUFIJ8n/EnQQ13m21UhqM0wDwYDVR0TAQH/
-BAUwAwEB/zAKBggqhkjOPQQDAgNHADBEAiAdXHR7QEKnsTV3laKSxbNv+YZ2R06b
-Q7AP3bdNjOL6XgIgUsTWvybdOlGav+EOo2R8owwfTVnDmLg4ikKXL/XtmyU=
------END CERTIFICATE-----
-`
 
 // Files with certificates go as any other of ours, also the one by which pulls are direct; those of a remaining upstream
 // stay, and so do its certificates in the unit.
 func TestCertificatesAreCleaned(t *testing.T) {
 	secure, kept := alpha, beta
-	secure.Endpoint, secure.EndpointCA, secure.UpstreamCA = "https://10.0.0.1:5000", []byte(authority), []byte(authority)
-	kept.Endpoint, kept.EndpointCA = "https://10.0.0.2:5000", []byte(authority)
+	secure.Endpoint, secure.EndpointCA, secure.UpstreamCA = "https://10.0.0.1:5000", []byte(golden.Authority), []byte(golden.Authority)
+	kept.Endpoint, kept.EndpointCA = "https://10.0.0.2:5000", []byte(golden.Authority)
 	direct := secure
 	direct.Endpoint = ""
 	for name, hosts := range map[string]string{

@@ -48,26 +48,23 @@ func (n Node) removeIfEmpty(directory string) error {
 }
 
 func (n Node) removeAllHosts() error {
-	files, err := fs.Glob(n.Root.FS(), inRoot(path.Join(nodeconfig.CertsDir, "*", nodeconfig.HostsFile)))
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, file := range files {
-		errs = append(errs, n.removeHosts("/"+file))
-	}
-	return errors.Join(errs...)
+	return n.removeEach(path.Join(nodeconfig.CertsDir, "*", nodeconfig.HostsFile), n.removeHosts)
 }
 
 // removeTemporaryFiles removes what a script that was killed has left behind.
 func (n Node) removeTemporaryFiles() error {
-	files, err := fs.Glob(n.Root.FS(), inRoot(path.Join(nodeconfig.CertsDir, nodeconfig.TempPattern)))
+	return n.removeEach(path.Join(nodeconfig.CertsDir, nodeconfig.TempPattern), n.remove)
+}
+
+// removeEach removes every file that matches the pattern; one that cannot be removed does not keep the others.
+func (n Node) removeEach(pattern string, remove func(file string) error) error {
+	files, err := fs.Glob(n.Root.FS(), inRoot(pattern))
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, file := range files {
-		errs = append(errs, n.remove("/"+file))
+		errs = append(errs, remove("/"+file))
 	}
 	return errors.Join(errs...)
 }

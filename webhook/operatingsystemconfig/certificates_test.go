@@ -14,30 +14,18 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 
+	"github.com/gardener-extensions/registry-cache/internal/golden"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// authority is a certificate in PEM.
-const authority = `-----BEGIN CERTIFICATE-----
-MIIBeDCCAR+gAwIBAgIUK1XqEpTBUn/9kYpUCXx/e1Lt0GgwCgYIKoZIzj0EAwIw
-ETEPMA0GA1UEAwwGZ29sZGVuMCAXDTI2MTEyMTEyMjAxNFoYDzIxMjYxMDI4MTIy
-MDE0WjARMQ8wDQYDVQQDDAZnb2xkZW4wWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC
-AAQTN8uF6ry0da2jD3Ex7Mhd82z5BX6BJ7mYLzEA1iEdKFa8mFBG+P8rcpnlycp3
-4KgpfM9zT4FjvR74cYD5ifESo1MwUTAdBgNVHQ4EFgQUK33RJhUFIJ8n/EnQQ13m
-21UhqM0wHwYDVR0jBBgwFoAUK33RJhUFIJ8n/EnQQ13m21UhqM0wDwYDVR0TAQH/
-BAUwAwEB/zAKBggqhkjOPQQDAgNHADBEAiAdXHR7QEKnsTV3laKSxbNv+YZ2R06b
-Q7AP3bdNjOL6XgIgUsTWvybdOlGav+EOo2R8owwfTVnDmLg4ikKXL/XtmyU=
------END CERTIFICATE-----
-`
-
 func TestMutatePassesCertificates(t *testing.T) {
 	secure := alpha
-	secure.Endpoint, secure.EndpointCA = "https://10.4.0.1:5000", []byte(authority)
+	secure.Endpoint, secure.EndpointCA = "https://10.4.0.1:5000", []byte(golden.Authority)
 	private := beta
-	private.UpstreamURL, private.UpstreamCA = "https://beta.upstream.test:5000", []byte(authority)
+	private.UpstreamURL, private.UpstreamCA = "https://beta.upstream.test:5000", []byte(golden.Authority)
 	both := secure
-	both.UpstreamCA = []byte(authority)
-	quoted := strconv.Quote(authority)
+	both.UpstreamCA = []byte(golden.Authority)
+	quoted := strconv.Quote(golden.Authority)
 	const secureStatus = `{"upstream":"alpha.upstream.test","endpoint":"https://10.4.0.1:5000","remoteURL":"https://alpha.upstream.test"`
 	const privateStatus = `{"upstream":"beta.upstream.test:5000","endpoint":"http://10.4.0.2:5000","remoteURL":"https://beta.upstream.test:5000"`
 	for name, test := range map[string]struct {
