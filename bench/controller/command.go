@@ -27,7 +27,7 @@ const (
 	// minShoots leaves one whole shoot when two are broken.
 	minShoots = 3
 	// Reviews sent to the webhook, 50 a second.
-	webhookRequests, webhookRequestsQuick = 1500, 500
+	webhookRequests, webhookRequestsQuick = 1000, 500
 
 	extensionPackage = "./cmd/registry-cache-extension"
 )
@@ -39,6 +39,7 @@ type options struct {
 	json, strict bool
 	extension    string
 	folder       string
+	previous     []string
 }
 
 func newCommand(streams program.Streams) *cobra.Command {
@@ -58,6 +59,7 @@ func newCommand(streams program.Streams) *cobra.Command {
 	flags.IntSliceVarP(&o.shoots, "shoots", "n", []int{10, 100, 1000, 3000}, "numbers of shoots, one run each")
 	flags.BoolVar(&o.quick, "quick", false, "10 and 100 shoots, and a shorter look at the webhook")
 	flags.BoolVar(&o.json, "json", false, "print JSON instead of Markdown")
+	flags.StringSliceVar(&o.previous, "previous", nil, "files with the JSON of earlier calls, whose runs come before these (a big one may take long)")
 	flags.BoolVar(&o.strict, "strict", false, "exit with 1 if a goal is missed")
 	flags.StringVar(&o.extension, "extension", "", "path of a binary of the extension (default: build "+extensionPackage+")")
 	flags.StringVar(&o.folder, "folder", filepath.Join("_artifacts", "bench-controller"), "where logs go")
@@ -110,7 +112,11 @@ func (o *options) measure(ctx context.Context, recorder *progress.Recorder) (rep
 	if err != nil {
 		return report.Report{}, program.Environment(err)
 	}
-	result := report.Report{Machine: machine}
+	runs, err := readRuns(o.previous)
+	if err != nil {
+		return report.Report{}, program.Usage(fmt.Errorf("--previous: %w", err))
+	}
+	result := report.Report{Machine: machine, Runs: runs}
 	settings, err := o.prepare(ctx, recorder)
 	if err != nil {
 		return result, program.Environment(err)
@@ -124,6 +130,26 @@ func (o *options) measure(ctx context.Context, recorder *progress.Recorder) (rep
 	}
 	result.Goals = report.Judge(result.Runs)
 	return result, nil
+}
+
+// readRuns returns the runs in files that --json wrote.
+func readRuns(files []string) ([]report.Run, error) {
+	var runs []report.Run
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		var earlier report.Report
+		if err := json.Unmarshal(content, &earlier); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		if len(earlier.Runs) == 0 {
+			return nil, fmt.Errorf("%s has no runs", file)
+		}
+		runs = append(runs, earlier.Runs...)
+	}
+	return runs, nil
 }
 
 // prepare builds what is not built.

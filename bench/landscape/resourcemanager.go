@@ -21,7 +21,9 @@ import (
 // what a ManagedResource holds it creates the Services, in the API server that stands for all shoots, which gives them
 // cluster IPs; then it reports that everything was applied.
 type resourceManager struct {
-	seed, shoot client.Client
+	// managedResources reads from a cache.
+	managedResources client.Reader
+	seed, shoot      client.Client
 
 	mu sync.Mutex
 	// created are the Services that are there: the other shoots have the same.
@@ -31,7 +33,7 @@ type resourceManager struct {
 // Reconcile applies one ManagedResource unless its latest generation was applied before.
 func (r *resourceManager) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	mr := &resourcesv1alpha1.ManagedResource{}
-	if err := r.seed.Get(ctx, request.NamespacedName, mr); err != nil {
+	if err := r.managedResources.Get(ctx, request.NamespacedName, mr); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if mr.DeletionTimestamp != nil || mr.Status.ObservedGeneration == mr.Generation {

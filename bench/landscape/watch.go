@@ -52,7 +52,7 @@ func StartWatch(ctx context.Context, seed, shoot *rest.Config, fail func(error))
 	err = builder.ControllerManagedBy(mgr).
 		For(&resourcesv1alpha1.ManagedResource{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: writers, SkipNameValidation: ptr.To(true)}).
-		Complete(&resourceManager{seed: live, shoot: shootClient, created: map[client.ObjectKey]bool{}})
+		Complete(&resourceManager{managedResources: mgr.GetCache(), seed: live, shoot: shootClient, created: map[client.ObjectKey]bool{}})
 	if err == nil {
 		_, err = mgr.GetCache().GetInformer(ctx, &extensionsv1alpha1.Extension{})
 	}
