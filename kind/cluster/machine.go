@@ -20,10 +20,11 @@ const (
 	machineTimeout = 2 * time.Minute
 )
 
-// stopMachine is `crictl rmp` for all pods, after what would start them again.
+// stopMachine is `crictl rmp` for all pods, after what would start them again. Its requests have 2 seconds by default, which
+// a busy machine does not make.
 const stopMachine = `
 systemctl stop "$@" kubelet.service
-crictl rmp --all --force >/dev/null
+crictl --timeout=30s rmp --all --force >/dev/null
 `
 
 // StopMachine makes the node look like a machine that is gone: gardener-node-agent, the units that it started and the
