@@ -1,0 +1,140 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+const (
+	ungrown, grown = "10Gi", "20Gi"
+)
+
+// growVolume proves that a volume grows where its StorageClass allows it, while the cache serves, and that nothing changes
+// where it does not. Nothing in the testbed resizes a disk: what is proven is that the claims ask for it.
+func growVolume() features.Feature {
+	var before string
+	var img, other pushed
+	plain, bigger := plainCaches([]string{alpha, beta, gamma}), plainCaches([]string{alpha, beta, gamma})
+	bigger[2].Volume = &v1alpha3.Volume{Size: ptr.To(resource.MustParse(grown))}
+	return scenario("grow-volume",
+		step{"gamma is cached", func(ctx context.Context, p *proof) {
+			p.Check(undoLeftovers(ctx))
+			if _, there := p.Services(ctx)[gamma]; there && sizesOf(ctx, p, gamma).applied != ungrown {
+				p.Reconcile(ctx, alpha, beta) // a volume that has grown does not shrink again
+			}
+			p.Configure(ctx, nil, plain...)
+			img, other = p.Push(ctx, gamma), p.Push(ctx, gamma)
+			for _, img := range []pushed{img, other} {
+				p.TimedPull(ctx, p.Worker(0), img)
+				p.FetchedOnce(ctx, img, accesslog.AskerCache)
+			}
+			before = p.Identities(ctx, suite.shoot)
+			if sizes := sizesOf(ctx, p, gamma); sizes != (volumeSizes{ungrown, ungrown, ungrown}) {
+				p.Fatalf("to begin with, the volume is %+v", sizes)
+			}
+		}},
+		step{"a StorageClass that does not allow it refuses it", func(ctx context.Context, p *proof) {
+			claim := claimOf(ctx, p, gamma)
+			shoot, err := kind.ShootWithConfig(v1alpha3.RegistryConfig{Caches: bigger})
+			p.Check(err)
+			refusedShoot(ctx, p, shoot, "caches[2].volume.size: Forbidden", "cannot grow from "+ungrown+" to "+grown,
+				fmt.Sprintf("StorageClass %q", *claim.Spec.StorageClassName), claim.Namespace+"/"+claim.Name, "allowVolumeExpansion")
+			p.Unchanged(ctx, suite.shoot, before)
+			if sizes := sizesOf(ctx, p, gamma); sizes != (volumeSizes{ungrown, ungrown, ungrown}) {
+				p.Fatalf("after it was refused, the volume is %+v", sizes)
+			}
+			p.TimedPull(ctx, p.Worker(1), img)
+			p.FetchedOnce(ctx, img, accesslog.AskerCache)
+			p.Evidence("refused: Error with field path, nothing changed, still a hit")
+		}},
+		step{"the size is taken back", func(ctx context.Context, p *proof) {
+			p.Reconcile(ctx, alpha, beta, gamma)
+			p.Unchanged(ctx, suite.shoot, before)
+			p.Evidence("taking it back recovers")
+		}},
+		step{"a StorageClass that allows it lets it grow, and nothing restarts", func(ctx context.Context, p *proof) {
+			class := *claimOf(ctx, p, gamma).Spec.StorageClassName
+			p.Afterwards(ctx, func(ctx context.Context) error { return allowExpansion(ctx, class, false) })
+			p.Check(allowExpansion(ctx, class, true))
+			p.Check(reconcileConfig(ctx, bigger...))
+			if sizes := sizesOf(ctx, p, gamma); sizes != (volumeSizes{grown, grown, grown}) {
+				p.Fatalf("after it grew, the volume is %+v", sizes)
+			}
+			p.AwaitCaches(ctx, alpha, beta, gamma)
+			after := p.Identities(ctx, suite.shoot)
+			if withoutKinds(after, "StatefulSet ") != withoutKinds(before, "StatefulSet ") {
+				p.Fatalf("more than a StatefulSet was created anew:\nbefore:\n%s\nafter:\n%s", before, after)
+			}
+			if after == before {
+				p.Fatalf("the StatefulSet is the same, although its template cannot be changed:\n%s", after)
+			}
+			p.Evidence("allowed: claim and template ask for %s, same pod, same volume", grown)
+		}},
+		step{"its content is still there", func(ctx context.Context, p *proof) {
+			p.TimedPull(ctx, p.Worker(1), other)
+			p.Evidence("still a hit: %s", p.FetchedOnce(ctx, other, accesslog.AskerCache))
+		}},
+	)
+}
+
+// volumeSizes are what the volume of a cache is to be according to its claim, to the template of its StatefulSet and to the
+// Extension's state.
+type volumeSizes struct{ claim, template, applied string }
+
+func sizesOf(ctx context.Context, p *proof, host string) volumeSizes {
+	p.Helper()
+	var sizes volumeSizes
+	size := func(spec corev1.PersistentVolumeClaimSpec) string {
+		request := spec.Resources.Requests[corev1.ResourceStorage]
+		return request.String()
+	}
+	sizes.claim = size(claimOf(ctx, p, host).Spec)
+	set := &appsv1.StatefulSet{}
+	p.Check(suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: p.Services(ctx)[host].Name}, set))
+	sizes.template = size(set.Spec.VolumeClaimTemplates[0].Spec)
+	applied := &v1alpha3.RegistryConfig{}
+	p.Check(json.Unmarshal(p.Extension(ctx).Status.State.Raw, applied))
+	for _, cache := range applied.Caches {
+		if cache.Upstream == host {
+			sizes.applied = cache.Volume.Size.String()
+		}
+	}
+	return sizes
+}
+
+// claimOf returns the volume claim of a cache with one instance.
+func claimOf(ctx context.Context, p *proof, host string) *corev1.PersistentVolumeClaim {
+	p.Helper()
+	names := claimsOf(ctx, p, p.Services(ctx)[host].Name)
+	if len(names) != 1 {
+		p.Fatalf("the cache of %s has the volume claims %v, want one", host, names)
+	}
+	claim := &corev1.PersistentVolumeClaim{}
+	p.Check(suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: names[0]}, claim))
+	return claim
+}
+
+func allowExpansion(ctx context.Context, class string, allowed bool) error {
+	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"allowVolumeExpansion":%t}`, allowed))
+	object := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}}
+	if err := suite.shoot.Patch(ctx, object, patch); err != nil {
+		return fmt.Errorf("let volumes of StorageClass %s grow (%t): %w", class, allowed, err)
+	}
+	return nil
+}
