@@ -1,0 +1,80 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+)
+
+// leaderLease is the lease that the extension at work holds. Its holder is <pod>_<random>, anew for each process.
+var leaderLease = client.ObjectKey{Namespace: kind.ExtensionNamespace, Name: "gardener-extension-registry-cache-leader-election"}
+
+// interrupt ends the extension in the midst of an operation, and returns when another one is at work. That would wait for
+// the lease of the dead one, 15 seconds; here it is taken from it.
+func (p *proof) interrupt(ctx context.Context, kill func(ctx context.Context, pod *corev1.Pod) error) {
+	p.Helper()
+	lease := &coordinationv1.Lease{}
+	p.Check(suite.seed.Get(ctx, leaderLease, lease))
+	dead := ptr.Deref(lease.Spec.HolderIdentity, "")
+	name, _, _ := strings.Cut(dead, "_")
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: leaderLease.Namespace, Name: name}}
+	p.Check(kill(ctx, pod))
+	extension, err := extension(ctx)
+	p.Check(err)
+	if state := stateOf(extension); state != gardencorev1beta1.LastOperationStateProcessing {
+		p.Fatalf("the Extension is %s already: it was not interrupted", state)
+	}
+	p.Await(ctx, "another extension is at work", time.Minute, func(ctx context.Context) (bool, string, error) {
+		if err := suite.seed.Get(ctx, leaderLease, lease); err != nil {
+			return false, "", err
+		}
+		holder := ptr.Deref(lease.Spec.HolderIdentity, "")
+		if holder != dead {
+			return holder != "", "nobody", nil
+		}
+		lease.Spec.HolderIdentity = ptr.To("")
+		// A conflict says that somebody else has it now, or that the dead one is not dead yet.
+		return false, holder, ignoreConflict(suite.seed.Update(ctx, lease))
+	})
+}
+
+func ignoreConflict(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// killProcess leaves the pod where it is: the kubelet starts its container anew.
+func killProcess(ctx context.Context, pod *corev1.Pod) error {
+	const script = `
+container=$(crictl ps --quiet --name '^extension$' --label "io.kubernetes.pod.name=$1")
+kill -KILL "$(crictl inspect --output go-template --template '{{.info.pid}}' "$container")"`
+	_, err := suite.testbed.Seed().ControlPlane().Script(ctx, script, pod.Name)
+	if err != nil {
+		return fmt.Errorf("kill the process of %s: %w", pod.Name, err)
+	}
+	return nil
+}
+
+// deletePod is what a drain in a hurry does.
+func deletePod(ctx context.Context, pod *corev1.Pod) error {
+	if err := suite.seed.Delete(ctx, pod, client.GracePeriodSeconds(0)); err != nil {
+		return fmt.Errorf("delete pod %s at once: %w", pod.Name, err)
+	}
+	return nil
+}
