@@ -21,16 +21,19 @@ const (
 	nodesCleaned = "NodesCleaned"
 	// cleanUpBound is what a clean-up may take although a node is not ready.
 	cleanUpBound = 150 * time.Second
-	// e2eTaint evicts every pod that does not tolerate it.
+	// taintedBound is what the clean-up of a tainted node may take: no more than of any other.
+	taintedBound = 45 * time.Second
+	// e2eTaint keeps every pod away, and evicts it, that does not tolerate it.
 	e2eTaint = "e2e.registry-cache.test/evict"
 )
 
-// notReady proves that a node that is not ready, or evicts pods, does not hold up a clean-up for ever, that it is
-// reported, and that the node is clean once it is back.
+// notReady proves that a node that evicts pods is cleaned like any other, that a node that is not ready does not hold up a
+// clean-up for ever and is reported, and that it is clean once it is back.
 func notReady() features.Feature {
 	var broken, tainted *cluster.Node
 	var flow *background
 	var release func(context.Context) error
+	var start time.Time
 	return scenario("not-ready",
 		step{"alpha and beta are cached", cached(alpha, beta)},
 		step{"one worker is not ready, the other evicts pods", func(ctx context.Context, p *proof) {
@@ -43,9 +46,19 @@ func notReady() features.Feature {
 			p.Check(err)
 			p.Check(reportNotReady(ctx, broken))
 		}},
-		step{"alpha is removed all the same, in time", func(ctx context.Context, p *proof) {
-			start := time.Now()
+		step{"the tainted one is cleaned of alpha, while the other is waited for", func(ctx context.Context, p *proof) {
+			start = time.Now()
 			flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, beta) })
+			p.Await(ctx, "alpha's hosts.toml is gone from "+tainted.Name(), taintedBound, func(ctx context.Context) (bool, string, error) {
+				hosts, err := readFile(ctx, tainted, hostsPath(alpha))
+				return isAbsent(hosts), "it is there", err
+			})
+			if state := stateOf(p.Extension(ctx)); state != gardencorev1beta1.LastOperationStateProcessing {
+				p.Fatalf("the Extension is %s already", state)
+			}
+			p.Evidence("with taints NoSchedule and NoExecute: clean after %s", seconds(time.Since(start)))
+		}},
+		step{"alpha is removed all the same, in time", func(ctx context.Context, p *proof) {
 			p.Await(ctx, "the Extension is reconciled without alpha", cleanUpBound, func(ctx context.Context) (bool, string, error) {
 				extension, err := extension(ctx)
 				if err != nil {
@@ -121,7 +134,7 @@ func taint(ctx context.Context, worker *cluster.Node, on bool) error {
 		}
 	}
 	if on {
-		taints = append(taints, corev1.Taint{Key: e2eTaint, Effect: corev1.TaintEffectNoExecute})
+		taints = append(taints, corev1.Taint{Key: e2eTaint, Effect: corev1.TaintEffectNoSchedule}, corev1.Taint{Key: e2eTaint, Effect: corev1.TaintEffectNoExecute})
 	}
 	node.Spec.Taints = taints
 	if err := suite.shoot.Patch(ctx, node, patch); err != nil {
