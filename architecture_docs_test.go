@@ -110,6 +110,21 @@ func unknownTargets(t tree) []string {
 	return problems
 }
 
+// index is the document that leads to all others.
+const index = "docs/README.md"
+
+// unlistedDocuments finds documents that the index does not lead to.
+func unlistedDocuments(t tree) []string {
+	var problems []string
+	for _, f := range t {
+		name, below := strings.CutPrefix(f.path, "docs/")
+		if below && path.Ext(name) == ".md" && f.path != index && !strings.Contains(t.text(index), "]("+name+")") {
+			problems = append(problems, fmt.Sprintf("%s does not lead to %s", index, name))
+		}
+	}
+	return problems
+}
+
 // metricsPage is the document with every metric of ours.
 const metricsPage = "docs/observability.md"
 

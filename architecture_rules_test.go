@@ -64,6 +64,7 @@ var rules = []struct {
 	{"house table", houseTable},
 	{"package maps", unnamedPackages},
 	{"metrics", undocumentedMetrics},
+	{"index", unlistedDocuments},
 }
 
 func arrows(t tree) []string {

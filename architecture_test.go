@@ -76,6 +76,8 @@ func TestRulesFindViolations(t *testing.T) {
 		{rule: "metrics", name: "sound", files: plant{metricsPage: "`registry_cache_extension_x{y}`", "kind/x/a.go": "package x\n// Name: \"registry_cache_extension_x\"\n"}},
 		{rule: "metrics", name: "not documented", files: plant{metricsPage: "x", "kind/x/a.go": "package x\n// Name:  \"registry_proxy_y\"\n"}, want: "not name registry_proxy_y"},
 		{rule: "metrics", name: "gone", files: plant{metricsPage: "`registry_cache_extension_z`"}, want: "no metric registry_cache_extension_z"},
+		{rule: "index", name: "sound", files: plant{index: "[a](a.md)", "docs/a.md": "x"}},
+		{rule: "index", name: "not listed", files: plant{index: "[a](a.md)", "docs/a.md": "x", "docs/b.md": "y"}, want: "not lead to b.md"},
 		{rule: "no leftovers", name: "machine path", files: plant{"Makefile": "cp /wor" + "k/main/x .\n"}, want: "Makefile:1"},
 	}
 	seen := map[string]bool{}
