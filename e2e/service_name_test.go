@@ -5,50 +5,51 @@ package e2e
 import (
 	"context"
 	"strings"
+	"time"
 
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// serviceName proves that serviceNameSuffix names the Service of a cache, and that a change of it takes all nodes to the new
-// Service without a pull that fails or takes long.
+// serviceName proves that serviceNameSuffix names the Service of a cache, and that with another name all nodes move to the
+// other Service without a pull that fails or takes long.
 func serviceName() features.Feature {
 	var pulls *stream
 	var endpoint string
-	named := func(suffix string) v1alpha3.RegistryCache {
-		cache := kind.CacheOf(alpha)
-		cache.ServiceNameSuffix = &suffix
-		return cache
-	}
-	return scenario("service-name",
-		step{"alpha's Service has the name that it is given", func(ctx context.Context, p *proof) {
-			configured(named("one"))(ctx, p)
-			endpoint = p.EndpointOfOnly(ctx, "registry-one")
-			p.Evidence("registry-one: %s", p.CachedEverywhere(ctx, alpha))
-		}},
-		step{"the name changes and goes, and pulls go on", func(ctx context.Context, p *proof) {
-			pulls = pullContinuously(ctx, p, alpha)
-			for _, change := range []struct {
-				to   v1alpha3.RegistryCache
-				name string
-			}{{named("two"), "registry-two"}, {kind.CacheOf(alpha), "registry-alpha-upstream-test"}} {
-				before := endpoint
-				p.Configure(ctx, nil, change.to)
-				if endpoint = p.EndpointOfOnly(ctx, change.name); endpoint == before {
-					p.Fatalf("%s has the endpoint of the Service before it, %s: this would prove nothing", change.name, endpoint)
-				}
-				for _, worker := range p.Workers() {
-					if hosts := p.Hosts(ctx, worker, alpha); strings.Contains(hosts, before) {
-						p.Errorf("hosts.toml on %s still names %s:\n%s", worker.Name(), before, hosts)
-					}
+	var direct time.Duration
+	const derived, given = "registry-alpha-upstream-test", "registry-e2e"
+	named := kind.CacheOf(alpha)
+	named.ServiceNameSuffix = ptr.To("e2e")
+	moved := func(name string, to v1alpha3.RegistryCache) step {
+		return step{"alpha's Service becomes " + name + ", and the nodes follow", func(ctx context.Context, p *proof) {
+			before := endpoint
+			p.Configure(ctx, nil, to)
+			if endpoint = p.EndpointOfOnly(ctx, name); endpoint == before {
+				p.Fatalf("the endpoint was %s before: this would prove nothing", endpoint)
+			}
+			for _, worker := range p.Workers() {
+				if hosts := p.Hosts(ctx, worker, alpha); strings.Contains(hosts, before) {
+					p.Errorf("hosts.toml on %s still names %s:\n%s", worker.Name(), before, hosts)
 				}
 			}
-			pulls.end(p, alpha, maxPull)
+			p.Evidence("%s: %s", name, p.CachedEverywhere(ctx, alpha))
+		}}
+	}
+	return scenario("service-name",
+		step{"alpha is cached, and a direct pull is measured", func(ctx context.Context, p *proof) {
+			cached(alpha)(ctx, p)
+			endpoint = p.EndpointOfOnly(ctx, derived)
+			direct = p.TimedPull(ctx, p.Worker(0), p.Push(ctx, gamma))
+			pulls = pullContinuously(ctx, p, alpha)
 		}},
-		step{"pulls on both nodes go through the cache", func(ctx context.Context, p *proof) {
-			p.Evidence("registry-alpha-upstream-test: %s", p.CachedEverywhere(ctx, alpha))
+		moved(given, named),
+		moved(derived, kind.CacheOf(alpha)),
+		step{"no pull failed or took long", func(_ context.Context, p *proof) {
+			// Each of its requests waits for the Service that is gone, until the node has the other one.
+			pulls.end(p, alpha, direct+maxPull)
 		}},
 	)
 }
