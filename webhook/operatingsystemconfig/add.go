@@ -1,7 +1,9 @@
 package operatingsystemconfig
 
 import (
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
@@ -18,16 +20,18 @@ const (
 // New returns the webhook that mutates the OperatingSystemConfigs in the namespaces of shoots that use the extension,
 // which gardenlet labels extensions.gardener.cloud/registry-cache=true.
 func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
-	// The Extension is read from the API server: gardenlet writes the OperatingSystemConfig right after the status of the
-	// Extension changed, when a cache may still have the endpoints of before.
-	mutator := &mutator{clusters: mgr.GetClient(), extensions: mgr.GetAPIReader()}
-	return extensionswebhook.New(mgr, extensionswebhook.Args{
+	return &extensionswebhook.Webhook{
+		Action:            extensionswebhook.ActionMutating,
 		Name:              Name,
 		Path:              Name,
 		Target:            extensionswebhook.TargetSeed,
 		NamespaceSelector: extensionswebhook.BuildExtensionTypeNamespaceSelector(extensionType, nil),
-		Mutators: map[extensionswebhook.Mutator][]extensionswebhook.Type{
-			mutator: {{Obj: &extensionsv1alpha1.OperatingSystemConfig{}}},
+		Types:             []extensionswebhook.Type{{Obj: &extensionsv1alpha1.OperatingSystemConfig{}}},
+		// The Extension is read from the API server: gardenlet writes the OperatingSystemConfig right after the status of the
+		// Extension changed, when a cache may still have the endpoints of before.
+		Webhook: &admission.Webhook{
+			Handler:      &handler{nodes{clusters: mgr.GetClient(), extensions: mgr.GetAPIReader()}},
+			RecoverPanic: ptr.To(true),
 		},
-	})
+	}, nil
 }

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
-	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -22,58 +21,48 @@ import (
 const encodingBase64 = "b64"
 
 // script is the same for every node.
-var script = base64.StdEncoding.EncodeToString([]byte(nodeconfig.Script()))
+var script = extensionsv1alpha1.File{
+	Path:        nodeconfig.ScriptPath,
+	Permissions: ptr.To[uint32](nodeconfig.ScriptMode),
+	Content: extensionsv1alpha1.FileContent{Inline: &extensionsv1alpha1.FileContentInline{
+		Encoding: encodingBase64,
+		Data:     base64.StdEncoding.EncodeToString([]byte(nodeconfig.Script())),
+	}},
+}
 
-// mutator adds what nodes need to OperatingSystemConfigs of purpose reconcile, and leaves all else in them as it is. Gardener's
-// generic mutator would decode kubelet's configuration and encode it again, for nobody, and lose what our version of it does
-// not know.
-type mutator struct {
+// nodes knows what belongs on the nodes of each shoot of a seed.
+type nodes struct {
 	// clusters may read from a cache.
 	clusters client.Reader
 	// extensions must not.
 	extensions client.Reader
 }
 
-var _ extensionswebhook.Mutator = &mutator{}
-
-// Mutate adds the script, and the unit that runs it for the caches in the status of the Extension. While there is no such
-// status, it fails, and with it the write of the OperatingSystemConfig: gardenlet retries.
-func (m *mutator) Mutate(ctx context.Context, object, _ client.Object) error {
-	osc, ok := object.(*extensionsv1alpha1.OperatingSystemConfig)
-	if !ok {
-		return fmt.Errorf("cannot mutate a %T", object)
-	}
-	if osc.DeletionTimestamp != nil || osc.Spec.Purpose != extensionsv1alpha1.OperatingSystemConfigPurposeReconcile {
-		return nil
-	}
-	cluster, err := extensionscontroller.GetCluster(ctx, m.clusters, osc.Namespace)
+// unit returns the unit that runs the script for the caches in the status of the namespace's Extension, nil if the nodes of
+// the shoot are left alone. While there is no such status, it fails.
+func (n nodes) unit(ctx context.Context, namespace string) (*extensionsv1alpha1.Unit, error) {
+	cluster, err := extensionscontroller.GetCluster(ctx, n.clusters, namespace)
 	if err != nil {
-		return fmt.Errorf("reading cluster %s: %w", osc.Namespace, err)
+		return nil, fmt.Errorf("reading cluster %s: %w", namespace, err)
 	}
 	if cluster.Shoot == nil {
-		return fmt.Errorf("cluster %s has no shoot", osc.Namespace)
+		return nil, fmt.Errorf("cluster %s has no shoot", namespace)
 	}
 	if !keepsNodes(cluster) {
-		return nil
+		return nil, nil
 	}
-	status, err := m.status(ctx, osc.Namespace)
+	status, err := n.status(ctx, namespace)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	osc.Spec.Files = extensionswebhook.EnsureFileWithPath(osc.Spec.Files, extensionsv1alpha1.File{
-		Path:        nodeconfig.ScriptPath,
-		Permissions: ptr.To[uint32](nodeconfig.ScriptMode),
-		Content:     extensionsv1alpha1.FileContent{Inline: &extensionsv1alpha1.FileContentInline{Encoding: encodingBase64, Data: script}},
-	})
-	osc.Spec.Units = extensionswebhook.EnsureUnitWithName(osc.Spec.Units, extensionsv1alpha1.Unit{
+	return &extensionsv1alpha1.Unit{
 		Name:    nodeconfig.UnitName,
 		Command: ptr.To(extensionsv1alpha1.CommandStart),
 		Enable:  ptr.To(true),
 		Content: ptr.To(nodeconfig.Unit(registries(status))),
 		// gardener-node-agent restarts the unit when the script changes.
 		FilePaths: []string{nodeconfig.ScriptPath},
-	})
-	return nil
+	}, nil
 }
 
 // keepsNodes says whether there are nodes to configure. Those of a shoot that goes, or sleeps, are left as they are: a shoot
@@ -83,10 +72,10 @@ func keepsNodes(cluster *extensionscontroller.Cluster) bool {
 }
 
 // status returns the status of the namespace's Extension. It is an error if there is none.
-func (m *mutator) status(ctx context.Context, namespace string) (*v1alpha3.RegistryStatus, error) {
+func (n nodes) status(ctx context.Context, namespace string) (*v1alpha3.RegistryStatus, error) {
 	extension := &extensionsv1alpha1.Extension{}
 	key := client.ObjectKey{Namespace: namespace, Name: extensionType}
-	if err := m.extensions.Get(ctx, key, extension); err != nil {
+	if err := n.extensions.Get(ctx, key, extension); err != nil {
 		return nil, fmt.Errorf("reading extension %s: %w", key, err)
 	}
 	if extension.Status.ProviderStatus == nil {

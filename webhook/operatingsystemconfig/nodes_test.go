@@ -3,17 +3,20 @@ package operatingsystemconfig
 import (
 	"encoding/base64"
 	"encoding/json"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
@@ -149,6 +152,26 @@ func TestMutateKeepsWhatIsNotOurs(t *testing.T) {
 	}
 	if !reflect.DeepEqual(after.Spec.Files[:2], osc.Spec.Files) || len(after.Spec.Files) != 3 {
 		t.Errorf("files = %+v", after.Spec.Files)
+	}
+}
+
+// TestMutateWithoutLists: an OperatingSystemConfig need not have units or files.
+func TestMutateWithoutLists(t *testing.T) {
+	osc := newOSC(extensionsv1alpha1.OperatingSystemConfigPurposeReconcile)
+	osc.Spec.Units, osc.Spec.Files = nil, nil
+	after := mutate(t, newWebhook(t, &gardencorev1beta1.Shoot{}, newExtension(status(alphaStatus))), osc)
+	if len(after.Spec.Units) != 1 || len(after.Spec.Files) != 1 {
+		t.Errorf("units = %+v, files = %+v", after.Spec.Units, after.Spec.Files)
+	}
+}
+
+func TestHandleRefusesGarbage(t *testing.T) {
+	webhook := newWebhook(t, &gardencorev1beta1.Shoot{}, newExtension(status(alphaStatus)))
+	response := webhook.Webhook.Handler.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+		Namespace: namespace, Object: runtime.RawExtension{Raw: []byte(`{"spec":[]}`)},
+	}})
+	if response.Allowed || response.Result.Code != http.StatusBadRequest {
+		t.Errorf("response = %+v", response)
 	}
 }
 

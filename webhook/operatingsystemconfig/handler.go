@@ -1,0 +1,91 @@
+package operatingsystemconfig
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"gomodules.xyz/jsonpatch/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+)
+
+// operatingSystemConfig is what decides about an OperatingSystemConfig. The rest of it, tens of KiB of files, is not decoded,
+// and so nothing in it is changed or lost. To decode and encode all of it, twice, and to look for the difference, as Gardener's
+// handler does, would be most of what an admission costs.
+type operatingSystemConfig struct {
+	Metadata struct {
+		DeletionTimestamp *metav1.Time `json:"deletionTimestamp"`
+	} `json:"metadata"`
+	Spec struct {
+		Purpose extensionsv1alpha1.OperatingSystemConfigPurpose `json:"purpose"`
+		Units   []struct {
+			Name string `json:"name"`
+		} `json:"units"`
+		Files []struct {
+			Path string `json:"path"`
+		} `json:"files"`
+	} `json:"spec"`
+}
+
+func (o *operatingSystemConfig) unitNames() []string {
+	names := make([]string, 0, len(o.Spec.Units))
+	for _, unit := range o.Spec.Units {
+		names = append(names, unit.Name)
+	}
+	return names
+}
+
+func (o *operatingSystemConfig) filePaths() []string {
+	paths := make([]string, 0, len(o.Spec.Files))
+	for _, file := range o.Spec.Files {
+		paths = append(paths, file.Path)
+	}
+	return paths
+}
+
+// handler answers reviews of OperatingSystemConfigs. It refuses those that it cannot say what belongs in: gardenlet retries.
+type handler struct {
+	nodes nodes
+}
+
+var _ admission.Handler = &handler{}
+
+// Handle returns a patch that makes the script and the unit part of an OperatingSystemConfig of purpose reconcile.
+func (h *handler) Handle(ctx context.Context, request admission.Request) admission.Response {
+	osc := &operatingSystemConfig{}
+	if err := json.Unmarshal(request.Object.Raw, osc); err != nil {
+		return admission.Errored(http.StatusBadRequest, fmt.Errorf("decoding the OperatingSystemConfig: %w", err))
+	}
+	if osc.Metadata.DeletionTimestamp != nil || osc.Spec.Purpose != extensionsv1alpha1.OperatingSystemConfigPurposeReconcile {
+		return admission.Allowed("")
+	}
+	unit, err := h.nodes.unit(ctx, request.Namespace)
+	if err != nil {
+		log.FromContext(ctx).Info("Refusing an OperatingSystemConfig", "namespace", request.Namespace, "name", request.Name, "reason", err.Error())
+		return admission.Denied(err.Error())
+	}
+	if unit == nil {
+		return admission.Allowed("")
+	}
+	return admission.Patched("",
+		ensure("/spec/files", osc.filePaths(), script.Path, script),
+		ensure("/spec/units", osc.unitNames(), unit.Name, unit))
+}
+
+// ensure replaces the element of the list at the path that has the name, or appends the value.
+func ensure(path string, names []string, name string, value any) jsonpatch.Operation {
+	if len(names) == 0 { // there may be no list
+		return jsonpatch.NewOperation("add", path, []any{value})
+	}
+	if i := slices.Index(names, name); i >= 0 {
+		return jsonpatch.NewOperation("replace", path+"/"+strconv.Itoa(i), value)
+	}
+	return jsonpatch.NewOperation("add", path+"/-", value)
+}
