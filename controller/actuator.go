@@ -46,6 +46,8 @@ type waits struct {
 	// applied is how long gardener-resource-manager may go on reporting that it cannot apply the caches, which may be what
 	// it thought of an earlier state of them, before a reconciliation reports that and is retried.
 	applied time.Duration
+	// firstLook is how long gardener-resource-manager is given before the first look at caches that were written just now.
+	firstLook time.Duration
 	// endpoints is how long the Services may take before a reconciliation reports an error and is retried.
 	endpoints time.Duration
 	// replaced is how long a StatefulSet may take to come back with a bigger volume.
@@ -68,6 +70,7 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 			notReady:  time.Minute,
 			deleted:   2 * time.Minute,
 			applied:   3 * time.Second,
+			firstLook: 500 * time.Millisecond,
 			endpoints: 15 * time.Second,
 			replaced:  15 * time.Second,
 			rolledOut: 30 * time.Second,

@@ -60,27 +60,29 @@ func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.Re
 		return nil, err
 	}
 	someNew := slices.ContainsFunc(t.config.Caches, func(c v1alpha3.RegistryCache) bool { return t.before.endpoint(c.Upstream) == "" })
+	if someNew { // what was written just now is not applied yet: a look would be a request for nothing
+		select {
+		case <-time.After(a.waits.firstLook):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for the services of the caches in the shoot: %w", ctx.Err())
+		}
+	}
 	var endpoints []v1alpha3.RegistryCacheStatus
 	var pending error
 	started := time.Now()
 	// The requests have a time limit of their own. With the one of the poll, the last of them would fail on it, and what is
-	// missing would not be reported but "client rate limiter Wait returned an error: context deadline exceeded". What was
-	// written just now is not applied yet, so a first look at new caches would be a request for nothing.
-	err = wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.endpoints, !someNew, func(context.Context) (bool, error) {
+	// missing would not be reported but "client rate limiter Wait returned an error: context deadline exceeded".
+	err = wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.endpoints, true, func(context.Context) (bool, error) {
 		endpoints, pending = a.endpoints(ctx, shoot, t, someNew)
 		if errors.Is(pending, errNotApplicable) && time.Since(started) >= a.waits.applied || shootclient.NoAnswer(pending) {
 			return false, pending
 		}
 		return pending == nil, nil
 	})
-	switch {
-	case err == nil:
-		return endpoints, nil
-	case pending == nil: // there was no time for a single look
-		return nil, fmt.Errorf("looking for the services of the caches in the shoot: %w", err)
-	default:
+	if err != nil {
 		return nil, errors.Join(pending, ctx.Err())
 	}
+	return endpoints, nil
 }
 
 // endpoints looks once. The error says what is still missing.
