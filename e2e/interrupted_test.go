@@ -30,18 +30,18 @@ func interrupted() features.Feature {
 	var flow *background
 	return scenario("interrupted",
 		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"its pod is deleted while the nodes are cleaned of beta", func(ctx context.Context, p *proof) {
+		step{"its process is killed while the nodes are cleaned of beta", func(ctx context.Context, p *proof) {
 			release = p.HoldNodeAgents(ctx)
 			flow = p.Background(ctx, func(ctx context.Context) error { return reconcileConfig(ctx, kind.CacheOf(alpha), tlsCache(gamma)) })
 			p.awaitCleaner(ctx, flow)
-			p.interrupt(ctx, deletePod)
+			p.interrupt(ctx, killProcess)
 		}},
-		step{"its process is killed when gamma's cache has a Service and no certificate yet", func(ctx context.Context, p *proof) {
+		step{"its pod is deleted when gamma's cache has a Service and no certificate yet", func(ctx context.Context, p *proof) {
 			p.Await(ctx, "gamma's Service is there", interruptedTimeout, func(ctx context.Context) (bool, string, error) {
 				_, there := p.Services(ctx)[gamma]
 				return there, "it is not", flow.failed()
 			})
-			p.interrupt(ctx, killProcess)
+			p.interrupt(ctx, deletePod)
 		}},
 		step{"the Extension is reconciled all the same", func(ctx context.Context, p *proof) {
 			p.Await(ctx, "the Extension has gamma, and not beta", interruptedTimeout, func(ctx context.Context) (bool, string, error) {

@@ -59,7 +59,8 @@ func ignoreConflict(err error) error {
 	return err
 }
 
-// killProcess leaves the pod where it is: the kubelet starts its container anew.
+// killProcess leaves the pod where it is: the kubelet starts its container anew, for the first time at once, then after 10
+// seconds and more.
 func killProcess(ctx context.Context, pod *corev1.Pod) error {
 	const script = `
 container=$(crictl ps --quiet --name '^extension$' --label "io.kubernetes.pod.name=$1")
