@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,8 +24,9 @@ import (
 )
 
 const (
-	// maxClients bounds the clients that are kept. Each has an open connection while it is used, and some 100 KiB.
-	maxClients = 500
+	// maxClients bounds the clients that are kept, some 50 KiB and an open connection each. It is many more than workers:
+	// what is reconciled, or retried, again soon finds its client.
+	maxClients = 200
 	// requestTimeout bounds one request to the API server of a shoot.
 	requestTimeout = 10 * time.Second
 )
@@ -64,7 +66,8 @@ func newClients(seed client.Reader, size int) *Clients {
 		timeout: requestTimeout,
 		clients: lru.NewWithEvictionFunc(size, func(_ lru.Key, value any) {
 			if dropped, ok := value.(*entry); ok {
-				dropped.http.CloseIdleConnections()
+				// Not http.Client's method of that name, which stops at the first of client-go's wrappers.
+				utilnet.CloseIdleConnectionsFor(dropped.http.Transport)
 			}
 		}),
 	}

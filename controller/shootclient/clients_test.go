@@ -122,6 +122,40 @@ func TestClientsAreBounded(t *testing.T) {
 	}
 }
 
+// TestConnectionsGoWithTheirClient: those of a real API server, by HTTP/2.
+func TestConnectionsGoWithTheirClient(t *testing.T) {
+	closed := make(chan struct{}, 1)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"kind":"NodeList","apiVersion":"v1","items":[]}`))
+	}))
+	server.EnableHTTP2 = true
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			closed <- struct{}{}
+		}
+	}
+	server.StartTLS()
+	defer server.Close()
+	c := New(fake.NewFakeClient(access("one", "gardener", server.URL+`","insecure-skip-tls-verify":true,"x":"`)))
+	for range 2 {
+		if err := mustGet(t, c, "one").List(t.Context(), &corev1.NodeList{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case <-closed:
+		t.Error("the connection was not kept")
+	default:
+	}
+	c.Forget("one")
+	select {
+	case <-closed:
+	case <-time.After(30 * time.Second):
+		t.Error("the connection is still open")
+	}
+}
+
 func TestConcurrentUse(t *testing.T) {
 	seed := fake.NewFakeClient(access("one", "gardener", "http://one"), access("two", "gardener", "http://two"))
 	c := newClients(seed, 1)
