@@ -29,7 +29,7 @@ func highAvailability() features.Feature {
 	cache.HighAvailability = &v1alpha3.HighAvailability{Enabled: true}
 	return scenario("high-availability",
 		step{"alpha has two instances, on two nodes", func(ctx context.Context, p *proof) {
-			configured(cache)(ctx, p)
+			configured(cache, kind.CacheOf(beta))(ctx, p)
 			pods = p.CachePods(ctx, alpha)
 			if len(pods) != 2 || pods[0].Spec.NodeName == pods[1].Spec.NodeName {
 				p.Fatalf("want two pods on two nodes, there are:%s", placement(pods))
@@ -56,7 +56,7 @@ func highAvailability() features.Feature {
 		}},
 		step{"without high availability one instance serves, and there is no budget", func(ctx context.Context, p *proof) {
 			p.Check(uncordonWorkers(ctx))
-			cached(alpha)(ctx, p)
+			cached(alpha, beta)(ctx, p)
 			p.Await(ctx, "alpha has one instance", 30*time.Second, func(ctx context.Context) (bool, string, error) {
 				now, err := cachePods(ctx, alpha)
 				return len(now) == 1, placement(now), err

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
@@ -23,13 +25,14 @@ func serviceName() features.Feature {
 	const derived, given = "registry-alpha-upstream-test", "registry-e2e"
 	named := kind.CacheOf(alpha)
 	named.ServiceNameSuffix = ptr.To("e2e")
-	moved := func(name string, to v1alpha3.RegistryCache) step {
+	moved := func(from, name string, to v1alpha3.RegistryCache) step {
 		return step{"alpha's Service becomes " + name + ", and the nodes follow", func(ctx context.Context, p *proof) {
 			before := endpoint
-			p.Configure(ctx, nil, to)
-			if endpoint = p.EndpointOfOnly(ctx, name); endpoint == before {
+			p.Configure(ctx, nil, to, kind.CacheOf(beta))
+			if endpoint = p.EndpointOfService(ctx, alpha, name); endpoint == before {
 				p.Fatalf("the endpoint was %s before: this would prove nothing", endpoint)
 			}
+			p.Gone(ctx, suite.shoot, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: from}})
 			for _, worker := range p.Workers() {
 				if hosts := p.Hosts(ctx, worker, alpha); strings.Contains(hosts, before) {
 					p.Errorf("hosts.toml on %s still names %s:\n%s", worker.Name(), before, hosts)
@@ -39,14 +42,14 @@ func serviceName() features.Feature {
 		}}
 	}
 	return scenario("service-name",
-		step{"alpha is cached, and a direct pull is measured", func(ctx context.Context, p *proof) {
-			cached(alpha)(ctx, p)
-			endpoint = p.EndpointOfOnly(ctx, derived)
+		step{"alpha and beta are cached, and a direct pull is measured", func(ctx context.Context, p *proof) {
+			cached(alpha, beta)(ctx, p)
+			endpoint = p.EndpointOfService(ctx, alpha, derived)
 			direct = p.TimedPull(ctx, p.Worker(0), p.Push(ctx, gamma))
 			pulls = pullContinuously(ctx, p, alpha)
 		}},
-		moved(given, named),
-		moved(derived, kind.CacheOf(alpha)),
+		moved(derived, given, named),
+		moved(given, derived, kind.CacheOf(alpha)),
 		step{"no pull failed or took long", func(_ context.Context, p *proof) {
 			// Each of its requests waits for the Service that is gone, until the node has the other one.
 			pulls.end(p, alpha, direct+maxPull)
@@ -54,16 +57,13 @@ func serviceName() features.Feature {
 	)
 }
 
-// EndpointOfOnly proves that the Service of this name is the only one of a cache, and the endpoint of alpha, and returns that.
-func (p *proof) EndpointOfOnly(ctx context.Context, name string) string {
+// EndpointOfService proves that the cache of the upstream has the Service of this name, and that the Service's cluster IP is
+// its endpoint, and returns that.
+func (p *proof) EndpointOfService(ctx context.Context, host, name string) string {
 	p.Helper()
-	services, endpoint := p.Services(ctx), p.Endpoints(ctx)[alpha]
-	service := services[alpha]
-	if len(services) != 1 || service.Name != name {
-		p.Fatalf("want only Service %s, there are %d, that of %s is %q", name, len(services), alpha, service.Name)
-	}
-	if want := "http://" + service.Spec.ClusterIP + ":5000"; endpoint != want {
-		p.Fatalf("the endpoint is %s, that of Service %s is %s", endpoint, name, want)
+	service, endpoint := p.Services(ctx)[host], p.Endpoints(ctx)[host]
+	if want := "http://" + service.Spec.ClusterIP + ":5000"; service.Name != name || endpoint != want {
+		p.Fatalf("%s has Service %q and endpoint %s, want Service %s and endpoint %s", host, service.Name, endpoint, name, want)
 	}
 	return endpoint
 }
