@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
@@ -53,12 +54,22 @@ func DaemonSet(task Task, image string) (*appsv1.DaemonSet, error) {
 		Spec: appsv1.DaemonSetSpec{
 			RevisionHistoryLimit: ptr.To[int32](1),
 			Selector:             &metav1.LabelSelector{MatchLabels: Labels()},
+			UpdateStrategy:       updateStrategy(),
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: Labels()},
 				Spec:       podSpec(task, image),
 			},
 		},
 	}, nil
+}
+
+// updateStrategy lets another task begin on all nodes at once. By default one pod that is not available, such as the one on
+// a node that is not ready, would keep all the others from being replaced.
+func updateStrategy() appsv1.DaemonSetUpdateStrategy {
+	return appsv1.DaemonSetUpdateStrategy{
+		Type:          appsv1.RollingUpdateDaemonSetStrategyType,
+		RollingUpdate: &appsv1.RollingUpdateDaemonSet{MaxUnavailable: ptr.To(intstr.FromString("100%"))},
+	}
 }
 
 // Labels are the labels of the DaemonSet and its pods.

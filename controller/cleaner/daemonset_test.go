@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/gardener-extensions/registry-cache/internal/golden"
@@ -45,5 +46,21 @@ func TestDaemonSetRefusesToDoNothing(t *testing.T) {
 	}
 	if _, err := DaemonSet(Task{All: true}, ""); err == nil {
 		t.Error("no error for an empty image")
+	}
+}
+
+// TestTaskChangesEverywhereAtOnce: the pod on a node that is not ready is never available, and would use up a budget of one.
+func TestTaskChangesEverywhereAtOnce(t *testing.T) {
+	set, err := DaemonSet(Task{All: true}, image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const nodes = 100
+	update := set.Spec.UpdateStrategy.RollingUpdate
+	if update == nil || update.MaxUnavailable == nil {
+		t.Fatalf("the update strategy is %+v", set.Spec.UpdateStrategy)
+	}
+	if at, err := intstr.GetScaledValueFromIntOrPercent(update.MaxUnavailable, nodes, true); err != nil || at != nodes {
+		t.Errorf("%d of %d nodes get another task at once, error %v", at, nodes, err)
 	}
 }
