@@ -30,9 +30,12 @@ type documents struct {
 	secrets []*corev1.Secret
 }
 
+// standardInput is what standard input is called among names of files.
+const standardInput = "-"
+
 // readFile adds what is in a file, or in standard input if its name is "-". Documents of other kinds are named to notes.
 func (d *documents) readFile(name string, stdin io.Reader, notes io.Writer) error {
-	if name == "-" {
+	if name == standardInput {
 		return d.read("standard input", stdin, notes)
 	}
 	file, err := os.Open(name)

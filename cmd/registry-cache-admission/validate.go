@@ -53,6 +53,9 @@ func (o validateOptions) run(ctx context.Context, std program.Streams, stdin io.
 	if len(o.files) == 0 {
 		return program.Usage(errors.New("name a file with Shoots: -f shoot.yaml"))
 	}
+	if o.readsStdin() > 1 {
+		return program.Usage(errors.New("standard input can be read only once: give - to one of -f and --old, and files to the others"))
+	}
 	input, old, err := o.read(std, stdin)
 	if err != nil {
 		return program.Usage(err)
@@ -77,6 +80,18 @@ func (o validateOptions) run(ctx context.Context, std program.Streams, stdin io.
 		return fmt.Errorf("%s found", count(mistakes))
 	}
 	return nil
+}
+
+// readsStdin returns how many of the files are standard input. From the second one on there would be nothing left to
+// read, and a Shoot that is missing in --old counts as a new one.
+func (o validateOptions) readsStdin() int {
+	times := 0
+	for _, file := range append([]string{o.old}, o.files...) {
+		if file == standardInput {
+			times++
+		}
+	}
+	return times
 }
 
 // read returns what the files of the input and the folder of resources hold, and what the file of the old Shoots does.

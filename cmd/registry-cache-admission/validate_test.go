@@ -84,6 +84,8 @@ func TestValidateExitCodes(t *testing.T) {
 		"a newer field":     {shootNamed("c", `[{upstream: c.test}]`, "  invented: later\n"), []string{"-f", "-"}, program.ExitFine, "", ""},
 		"no file named":     {"", nil, program.ExitUsage, "", "name a file"},
 		"no such file":      {"", []string{"-f", "absent.yaml"}, program.ExitUsage, "", "absent.yaml"},
+		"input twice":       {shootNamed("c", `[{upstream: c.test}]`), []string{"-f", "-", "--old", "-"}, program.ExitUsage, "", "standard input can be read only once"},
+		"input in two -f":   {shootNamed("c", `[{upstream: c.test}]`), []string{"-f", "-", "-f", "-"}, program.ExitUsage, "", "standard input can be read only once"},
 		"no such folder":    {"", []string{"-f", good, "--resources", "absent"}, program.ExitUsage, "", "absent"},
 		"no such old file":  {"", []string{"-f", good, "--old", "absent.yaml"}, program.ExitUsage, "", "absent.yaml"},
 		"no Shoot":          {"kind: ConfigMap\napiVersion: v1\n", []string{"-f", "-"}, program.ExitUsage, "", "there is no Shoot of apiVersion core.gardener.cloud/v1beta1"},
