@@ -31,7 +31,7 @@ const (
 func ValidateCredentials(secret *corev1.Secret, path *field.Path) field.ErrorList {
 	errs := validateSecret(secret, path, KeyUsername, KeyPassword)
 	for _, key := range []string{KeyUsername, KeyPassword} {
-		if value, ok := secret.Data[key]; ok && len(bytes.TrimSpace(value)) == 0 {
+		if value, ok := secret.Data[key]; ok && len(value) == 0 {
 			errs = append(errs, invalidSecret(secret, path, fmt.Sprintf("has nothing under the key %q", key)))
 		}
 	}

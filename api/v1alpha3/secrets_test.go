@@ -51,7 +51,8 @@ func TestValidateCredentials(t *testing.T) {
 		"no username":      {new(true), map[string]string{"password": "p"}, `lacks the key "username"`},
 		"no password":      {new(true), map[string]string{"username": "u"}, `lacks the key "password"`},
 		"empty username":   {new(true), map[string]string{"username": "", "password": "p"}, `has nothing under the key "username"`},
-		"blank password":   {new(true), map[string]string{"username": "u", "password": " \n"}, `has nothing under the key "password"`},
+		"empty password":   {new(true), map[string]string{"username": "u", "password": ""}, `has nothing under the key "password"`},
+		"blank password":   {new(true), map[string]string{"username": "u", "password": " \n"}, ""},
 		"one key too many": {new(true), map[string]string{"username": "u", "password": "p", "email": "e"}, `must have no key besides username, password, it has "email"`},
 	} {
 		t.Run(name, func(t *testing.T) {
