@@ -70,7 +70,7 @@ func TestDecodeConfigNamesThePathOfEachMistake(t *testing.T) {
 		"duplicate field":      {cache(`"upstream":"b.test","upstream":"c.test"`), []string{`duplicate field "caches[1].upstream"`}},
 		"no duration":          {cache(`"garbageCollection":{"ttl":"7d"}`), []string{`caches[1].garbageCollection.ttl`, `7d`}},
 		"duration as number":   {cache(`"garbageCollection":{"ttl":7}`), []string{`caches[1].garbageCollection.ttl`}},
-		"no quantity":          {cache(`"volume":{"size":"ten"}`), []string{`caches[1].volume.size`, `ten`}},
+		"no quantity":          {cache(`"volume":{"size":"ten"}`), []string{`caches[1].volume.size`, `quantities must match`}},
 		"number for a string":  {cache(`"upstream":5`), []string{`caches[1].upstream`}},
 		"string for an object": {cache(`"volume":"10Gi"`), []string{`caches[1].volume`, `must be an object`}},
 		"object for a list":    {`{` + header + `,"caches":{}}`, []string{`caches`, `must be a list`}},

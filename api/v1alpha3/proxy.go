@@ -15,7 +15,9 @@ func validateProxy(proxy *Proxy, path *field.Path) field.ErrorList {
 		return errs
 	}
 	for _, entry := range NoProxyEntries(proxy) {
-		if err := checkNoProxy(entry); err != nil {
+		if strings.Contains(entry, "@") {
+			errs = append(errs, field.Invalid(path.Child("noProxy"), field.OmitValueType{}, "user information is not allowed"))
+		} else if err := checkNoProxy(entry); err != nil {
 			errs = append(errs, field.Invalid(path.Child("noProxy"), entry, err.Error()))
 		}
 	}

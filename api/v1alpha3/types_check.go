@@ -10,7 +10,8 @@ import (
 )
 
 // checkTypes reports every value in raw that does not fit the Go type which it is decoded into, with its path. It
-// leaves unknown and duplicate fields, and raw that is no YAML at all, to the decoder.
+// leaves unknown and duplicate fields, and raw that is no YAML at all, to the decoder. No value is repeated: what is in the
+// wrong place may be a proxy's password.
 func checkTypes(raw []byte, into any) field.ErrorList {
 	document, err := yaml.YAMLToJSON(raw)
 	if err != nil {
@@ -38,7 +39,7 @@ func checkValue(raw json.RawMessage, typ reflect.Type, path *field.Path) field.E
 
 func checkLeaf(raw json.RawMessage, typ reflect.Type, path *field.Path) field.ErrorList {
 	if err := json.Unmarshal(raw, reflect.New(typ).Interface()); err != nil {
-		return field.ErrorList{field.Invalid(path, string(raw), err.Error())}
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}
 	}
 	return nil
 }
@@ -46,7 +47,7 @@ func checkLeaf(raw json.RawMessage, typ reflect.Type, path *field.Path) field.Er
 func checkStruct(raw json.RawMessage, typ reflect.Type, path *field.Path) field.ErrorList {
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &values); err != nil {
-		return field.ErrorList{field.TypeInvalid(path, string(raw), "must be an object")}
+		return field.ErrorList{field.TypeInvalid(path, field.OmitValueType{}, "must be an object")}
 	}
 	var errs field.ErrorList
 	for i := range typ.NumField() {
@@ -65,7 +66,7 @@ func checkStruct(raw json.RawMessage, typ reflect.Type, path *field.Path) field.
 func checkSlice(raw json.RawMessage, typ reflect.Type, path *field.Path) field.ErrorList {
 	var values []json.RawMessage
 	if err := json.Unmarshal(raw, &values); err != nil {
-		return field.ErrorList{field.TypeInvalid(path, string(raw), "must be a list")}
+		return field.ErrorList{field.TypeInvalid(path, field.OmitValueType{}, "must be a list")}
 	}
 	var errs field.ErrorList
 	for i, value := range values {

@@ -16,6 +16,7 @@ func validateUniqueUpstreams(caches []RegistryCache, path *field.Path) field.Err
 		key := registryOf(&caches[i])
 		first, taken := seen[key]
 		switch {
+		case strings.Contains(upstream, "@"): // refused already, and what is in it is not repeated
 		case !taken:
 			seen[key] = upstream
 		case first == upstream:

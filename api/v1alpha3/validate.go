@@ -58,6 +58,9 @@ func validateUpstream(upstream string, path *field.Path) field.ErrorList {
 	if len(upstream) > maxUpstreamLength {
 		return field.ErrorList{field.TooLong(path, upstream, maxUpstreamLength)}
 	}
+	if strings.Contains(upstream, "@") {
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must be <host>[:<port>], user information is not allowed")}
+	}
 	if strings.Contains(upstream, "://") {
 		return field.ErrorList{field.Invalid(path, upstream, "must be <host>[:<port>], without a scheme; remoteURL takes one")}
 	}
