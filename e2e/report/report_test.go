@@ -31,7 +31,7 @@ var reports = map[string]*report.Report{
 		Scenarios: []report.Scenario{
 			{Name: "pull-through", Result: report.Passed, Seconds: 3.14159,
 				Evidence: []string{"upstream: 4 blob GETs by cache, 0 by nodes", "worker 2: 0 blob requests at the upstream"},
-				Steps: []report.Step{{Name: "a pull is served by the cache", Seconds: 2.96}, {Name: "the second one too", Seconds: 0.18}}},
+				Steps:    []report.Step{{Name: "a pull is served by the cache", Seconds: 2.96}, {Name: "the second one too", Seconds: 0.18}}},
 			{Name: "remove-upstream", Result: report.Failed, Seconds: 12.25,
 				Reason:   "hosts.toml of alpha is still on worker2 after 30s\n<hosts>",
 				Evidence: []string{"cleaner ran on 2 of 2 workers"}},
