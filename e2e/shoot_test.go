@@ -145,14 +145,20 @@ func (p *proof) AwaitMirrors(ctx context.Context, hosts ...string) {
 	if len(hosts) > 0 {
 		endpoints = p.Endpoints(ctx)
 	}
+	looked := sets.List(sets.New(alpha, beta, gamma).Insert(hosts...))
+	var paths []string
+	for _, host := range looked {
+		paths = append(paths, hostsPath(host))
+	}
 	p.Await(ctx, fmt.Sprintf("every worker has a hosts.toml for each of %v", hosts), appliedTimeout,
 		func(ctx context.Context) (bool, string, error) {
 			for _, worker := range p.Workers() {
-				for _, host := range sets.List(sets.New(alpha, beta, gamma).Insert(hosts...)) {
-					content, err := readFile(ctx, worker, hostsPath(host))
-					if err != nil {
-						return false, "", err
-					}
+				contents, err := readFiles(ctx, worker, paths...)
+				if err != nil {
+					return false, "", err
+				}
+				for i, host := range looked {
+					content := contents[i]
 					endpoint, want := endpoints[host]
 					if want != strings.Contains(content, `"`+endpoint+`"`) || want == isAbsent(content) {
 						return false, fmt.Sprintf("%s of %s: %s", host, worker.Name(), content), nil
