@@ -115,7 +115,7 @@ func TestValidateComparesWithTheOldShoot(t *testing.T) {
 	if code != program.ExitFailed || !strings.HasPrefix(out, "spec.extensions[1].providerConfig.caches[0].volume.size: ") {
 		t.Errorf("exit code %d, %q", code, out)
 	}
-	const refused = "status: {lastErrors: [{codes: [ERR_CONFIGURATION_PROBLEM], description: the volume cannot grow from 5Gi to 20Gi}]}\n"
+	const refused = "status: {lastErrors: [{codes: [ERR_CONFIGURATION_PROBLEM], description: 'caches[0].volume.size: Forbidden: the volume cannot grow from 5Gi to 20Gi'}]}\n"
 	if code, out, _ := validate(t, "", "-f", file, "--old", write(t, "refused.yaml", shootNamed("a", large)+refused)); code != program.ExitFine {
 		t.Errorf("a growth that was refused is taken back: exit code %d, %q", code, out)
 	}

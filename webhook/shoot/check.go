@@ -50,8 +50,8 @@ func checkConfig(ctx context.Context, shoot, old *gardencorev1beta1.Shoot, path 
 		return below(path, v1alpha3.DecodeErrors(err))
 	}
 	before := appliedConfig(old)
-	if before != nil && growthWasRefused(old) {
-		before = withSizesOf(config, before)
+	if before != nil {
+		before = withSizesOf(config, before, cachesThatCannotGrow(old))
 	}
 	errs := below(path, v1alpha3.ValidateUpdate(config, before))
 	return append(errs, checkReferences(ctx, shoot, config, path, secrets)...)

@@ -76,9 +76,13 @@ const (
 	elevenGi = `{"upstream":"a.test","volume":{"size":"11Gi"}}`
 	disabled = true
 
+	smallB = `{"upstream":"b.test","volume":{"size":"5Gi"}}`
+	largeB = `{"upstream":"b.test","volume":{"size":"10Gi"}}`
+
 	otherClass = `{"upstream":"a.test","volume":{"size":"5Gi","storageClassName":"other"}}`
 	// cannotGrow is how gardenlet passes on what the controller says, TestVolumeThatCannotGrow.
-	cannotGrow = `Error reconciling Extension: caches[0].volume.size: Forbidden: the volume cannot grow from 5Gi to 10Gi: StorageClass "x"`
+	cannotGrow  = `Error reconciling Extension: caches[0].volume.size: Forbidden: the volume cannot grow from 5Gi to 10Gi: StorageClass "x"`
+	cannotGrowB = `caches[1].volume.size: Forbidden: the volume cannot grow from 5Gi to 10Gi: StorageClass "x"`
 )
 
 // refusedTo is the Shoot after an operation that failed with the error.
@@ -128,6 +132,9 @@ func TestCheck(t *testing.T) {
 		"volume shrinks":                 {withConfig(fiveGi), withConfig(tenGi), configPath + ".caches[0].volume.size: Invalid value: \"5Gi\": must not be less"},
 		"growth was refused":             {withConfig(fiveGi), refusedTo(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, "task failed: "+cannotGrow), ""},
 		"growth to the default refused":  {withConfig(fiveGi), refusedTo(withConfig(plain), gardencorev1beta1.ErrorConfigurationProblem, cannotGrow), ""},
+		"growth of another one refused":  {withConfig(plain + "," + smallB), refusedTo(withConfig(elevenGi+","+largeB), gardencorev1beta1.ErrorConfigurationProblem, cannotGrow), configPath + ".caches[1].volume.size"},
+		"growth of both refused":         {withConfig(smallB + "," + plain), refusedTo(withConfig(elevenGi+","+largeB), gardencorev1beta1.ErrorConfigurationProblem, "["+cannotGrow+", "+cannotGrowB+"]"), ""},
+		"growth of one of none refused":  {withConfig(fiveGi), refusedTo(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, "caches[99999999999999999999].volume.size: Forbidden: the volume cannot grow"), configPath + ".caches[0].volume.size"},
 		"back to the default":            {withConfig(plain), refusedTo(withConfig(elevenGi), gardencorev1beta1.ErrorConfigurationProblem, cannotGrow), ""},
 		"growth was refused, new class":  {withConfig(otherClass), refusedTo(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, cannotGrow), configPath + ".caches[0].volume.storageClassName"},
 		"something else was refused":     {withConfig(fiveGi), refusedTo(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, "caches[0].upstream: Invalid value"), configPath + ".caches[0].volume.size"},
