@@ -106,7 +106,7 @@ func TestDeleteCleansEverything(t *testing.T) {
 	if !ok {
 		t.Fatalf("the cleaner is a %T", objects[0])
 	}
-	if args := set.Spec.Template.Spec.InitContainers[0].Args; !slices.Contains(args, "--remove-unit") {
+	if args := set.Spec.Template.Spec.InitContainers[0].Args; !slices.Contains(args, "--all") {
 		t.Errorf("the cleaner runs with %v", args)
 	}
 }

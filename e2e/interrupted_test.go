@@ -78,7 +78,7 @@ func interrupted() features.Feature {
 				}
 				return false, fmt.Sprint(stateOf(extension)), err
 			})
-			proveNothingOnWorkers(ctx, p)
+			proveCleanWorkers(ctx, p)
 			proveNothingDeployed(ctx, p)
 			p.NoCleanerLeft(ctx)
 		}},

@@ -40,8 +40,8 @@ func newCleanCommand(std program.Streams) *cobra.Command {
 	}
 	cmd.Flags().StringArrayVar(&request.Upstreams, "upstream", nil,
 		"upstream whose cache goes away, as <host>[:<port>]; repeatable")
-	cmd.Flags().BoolVar(&request.RemoveUnit, "remove-unit", false,
-		"remove the unit, the script and the configuration of every upstream")
+	cmd.Flags().BoolVar(&request.All, "all", false,
+		"every cache goes away: remove the configuration of every upstream")
 	cmd.Flags().StringVar(&root, "root", "/host", "directory that the node's directories are mounted below")
 	return cmd
 }

@@ -135,10 +135,10 @@ func TestExitCodes(t *testing.T) {
 		"serve, upstream is off": {[]string{"serve", noUpstream}, program.ExitEnvironment, "127.0.0.1:1"},
 		"clean nothing":          {[]string{"clean"}, program.ExitUsage, "nothing to clean"},
 		"clean a path":           {[]string{"clean", "--upstream=../x"}, program.ExitUsage, `"../x"`},
-		"clean with argument":    {[]string{"clean", "--remove-unit", "x"}, program.ExitUsage, "clean"},
-		"clean, unknown flag":    {[]string{"clean", "--all"}, program.ExitUsage, "--all"},
-		"clean, no root":         {[]string{"clean", "--remove-unit", "--root", filepath.Join(directory, "nope")}, program.ExitEnvironment, "--root"},
-		"clean, no systemd":      {[]string{"clean", "--remove-unit", "--root", directory}, program.ExitEnvironment, "run/systemd/private"},
+		"clean with argument":    {[]string{"clean", "--all", "x"}, program.ExitUsage, "clean"},
+		"clean, unknown flag":    {[]string{"clean", "--force"}, program.ExitUsage, "--force"},
+		"clean, no root":         {[]string{"clean", "--all", "--root", filepath.Join(directory, "nope")}, program.ExitEnvironment, "--root"},
+		"clean, no systemd":      {[]string{"clean", "--all", "--root", directory}, program.ExitEnvironment, "run/systemd/private"},
 		"pause with argument":    {[]string{"pause", "x"}, program.ExitUsage, "pause"},
 	} {
 		t.Run(name, func(t *testing.T) {

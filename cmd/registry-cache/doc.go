@@ -4,8 +4,8 @@
 //	registry-cache clean           undo the configuration of the node that the pod runs on, then end
 //	registry-cache pause           do nothing until SIGTERM: keeps the pod of a DaemonSet alive after its init container
 //
-// clean takes --upstream HOST[:PORT] (repeatable) and --remove-unit, at least one of them, and --root DIR (default
-// /host), below which the node's /etc/containerd, /etc/systemd/system, /opt/bin and /run/systemd are mounted.
+// clean takes --upstream HOST[:PORT] (repeatable) and --all, at least one of them, and --root DIR (default /host), below
+// which the node's /etc/containerd, /etc/systemd/system and /run/systemd are mounted.
 //
 // Exit codes: 0 fine, 1 it failed, 2 wrong use (flags, arguments, configuration file), 3 the environment (no systemd, an
 // address in use, an upstream that does not answer at start). SIGTERM ends every command.

@@ -28,10 +28,9 @@ const (
 
 // Task says what to clean on every node.
 type Task struct {
-	// Upstreams are the upstreams whose configuration goes, while the unit stays for the others.
+	// Upstreams are the upstreams whose configuration goes.
 	Upstreams []string
-	// All says that everything goes: the configuration of all upstreams, the unit and the script. Upstreams is then
-	// not looked at.
+	// All says that the configuration of all upstreams goes. Upstreams is then not looked at.
 	All bool
 }
 
@@ -95,7 +94,7 @@ func podSpec(task Task, image string) corev1.PodSpec {
 }
 
 // cleanContainer runs as root, because the files belong to root and systemd listens to nobody else, but without any
-// capability and with four directories of the host only.
+// capability and with three directories of the host only.
 func cleanContainer(task Task, image string) corev1.Container {
 	c := container(cleanName, image, arguments(task))
 	c.SecurityContext.RunAsUser = ptr.To[int64](0)
@@ -138,7 +137,7 @@ func container(name, image string, args []string) corev1.Container {
 func arguments(task Task) []string {
 	args := []string{"clean", "--root=" + hostRoot}
 	if task.All {
-		return append(args, "--remove-unit")
+		return append(args, "--all")
 	}
 	for _, upstream := range slices.Sorted(slices.Values(task.Upstreams)) {
 		args = append(args, "--upstream="+upstream)

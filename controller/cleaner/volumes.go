@@ -18,13 +18,12 @@ type hostPath struct {
 	kind       corev1.HostPathType
 }
 
-// hostPaths is all of the node that the clean-up can see: the registry configuration of containerd, the unit, the
-// script, and the socket of systemd. On a node that never got our configuration the first three may be missing.
+// hostPaths is all of the node that the clean-up can see: the registry configuration of containerd, the unit, and
+// the socket of systemd. On a node that never got our configuration the first two may be missing.
 func hostPaths() []hostPath {
 	return []hostPath{
 		{"containerd-config", "/etc/containerd", corev1.HostPathDirectoryOrCreate},
 		{"systemd-units", path.Dir(nodeconfig.UnitPath), corev1.HostPathDirectoryOrCreate},
-		{"script", path.Dir(nodeconfig.ScriptPath), corev1.HostPathDirectoryOrCreate},
 		{"systemd-socket", "/run/systemd", corev1.HostPathDirectory},
 	}
 }

@@ -38,7 +38,7 @@ func TestCertificatesAreCleaned(t *testing.T) {
 				t.Errorf("hosts.toml of beta is:\n%s", got)
 			}
 			n.mustClean(disableAll)
-			n.expectFiles(foreignHosts, foreignUnit, "/opt/bin")
+			n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, foreignHosts, foreignUnit)
 		})
 	}
 }

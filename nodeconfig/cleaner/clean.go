@@ -20,14 +20,15 @@ const restartTimeout = 30 * time.Second
 type Request struct {
 	// Upstreams lose their cache: their hosts.toml is removed and the unit configures them no more.
 	Upstreams []string
-	// RemoveUnit removes the unit, the script and every hosts.toml that carries our mark, whatever Upstreams says.
-	RemoveUnit bool
+	// All says that every upstream loses its cache, whatever Upstreams says: every hosts.toml that carries our mark is
+	// removed.
+	All bool
 }
 
 // Validate refuses a request that asks for nothing or whose upstreams are no names of directories.
 func (r Request) Validate() error {
-	if len(r.Upstreams) == 0 && !r.RemoveUnit {
-		return errors.New("nothing to clean: name at least one upstream, or ask for the removal of the unit")
+	if len(r.Upstreams) == 0 && !r.All {
+		return errors.New("nothing to clean: name at least one upstream, or ask for all")
 	}
 	for _, upstream := range r.Upstreams {
 		if upstream == "" || upstream == "." || upstream == ".." || strings.ContainsAny(upstream, "/\x00") {
@@ -37,14 +38,12 @@ func (r Request) Validate() error {
 	return nil
 }
 
-// Units is what Clean needs of systemd. A unit that systemd does not know counts as stopped and as disabled.
+// Units is what Clean needs of systemd. A unit that systemd does not know counts as stopped.
 type Units interface {
 	// Stop returns when no process of the unit is left.
 	Stop(ctx context.Context, unit string) error
 	// Start returns when the unit is active.
 	Start(ctx context.Context, unit string) error
-	// Disable removes the links that start the unit at boot.
-	Disable(ctx context.Context, unit string) error
 	// Reload makes systemd read all unit files again.
 	Reload(ctx context.Context) error
 }
@@ -60,20 +59,16 @@ type Node struct {
 }
 
 // Clean does what request asks for. The unit is stopped first, so that no script that still waits for a cache can write
-// a hosts.toml afterwards; if it cannot be stopped nothing is changed. For removed upstreams the unit is started again
-// without them, also if a file could not be removed. A unit that somebody else replaces in the meantime is not written
-// over, which is an error. Clean can be repeated after any error.
-func Clean(ctx context.Context, node Node, request Request) error {
+// a hosts.toml afterwards; if it cannot be stopped nothing is changed. It is started again without the upstreams, also if a
+// file could not be removed. A unit that somebody else replaces in the meantime is not written over, which is an error.
+// Clean can be repeated after any error.
+//
+// Unit and script stay, even if nothing is left for them to configure: they belong to gardener-node-agent, which would
+// report a unit as unhealthy that is missing while it is in the last OperatingSystemConfig.
+func Clean(ctx context.Context, node Node, request Request) (err error) {
 	if err := request.Validate(); err != nil {
 		return err
 	}
-	if request.RemoveUnit {
-		return removeAll(ctx, node)
-	}
-	return removeUpstreams(ctx, node, request.Upstreams)
-}
-
-func removeUpstreams(ctx context.Context, node Node, upstreams []string) (err error) {
 	if err := node.Units.Stop(ctx, nodeconfig.UnitName); err != nil {
 		return err
 	}
@@ -85,7 +80,7 @@ func removeUpstreams(ctx context.Context, node Node, upstreams []string) (err er
 	changed, known := unit, false
 	if unit != "" {
 		var unknown error
-		if changed, unknown = nodeconfig.WithoutUpstreams(unit, upstreams); unknown != nil {
+		if changed, unknown = request.without(unit); unknown != nil {
 			node.logf("%s is left stopped until it is laid down anew: %v", nodeconfig.UnitName, unknown)
 		}
 		known = unknown == nil
@@ -102,32 +97,33 @@ func removeUpstreams(ctx context.Context, node Node, upstreams []string) (err er
 			return err
 		}
 	}
-	errs := []error{node.removeTemporaryFiles()}
-	for _, upstream := range upstreams {
-		errs = append(errs, node.removeHosts(nodeconfig.HostsPath(upstream)))
-	}
-	return errors.Join(errs...)
+	return errors.Join(node.removeTemporaryFiles(), node.removeRequested(request))
 }
 
-func removeAll(ctx context.Context, node Node) error {
-	if err := node.Units.Stop(ctx, nodeconfig.UnitName); err != nil {
-		return err
+// without returns the unit without what is removed. A unit that cannot be read is an error, unless everything goes: then it
+// is replaced.
+func (r Request) without(unit string) (string, error) {
+	if !r.All {
+		return nodeconfig.WithoutUpstreams(unit, r.Upstreams)
 	}
-	unit, err := node.readUnit()
+	registries, err := nodeconfig.ParseUnit(unit)
 	if err != nil {
-		return err
+		return nodeconfig.Unit(nil), nil //nolint:nilerr // whatever it ran, it runs the script for no upstream now
 	}
-	if unit != "" {
-		if err := node.Units.Disable(ctx, nodeconfig.UnitName); err != nil {
-			return err
-		}
+	var all []string
+	for _, registry := range registries {
+		all = append(all, registry.Upstream)
 	}
-	errs := []error{
-		node.remove(nodeconfig.UnitPath),
-		node.remove(nodeconfig.ScriptPath),
-		node.removeTemporaryFiles(),
-		node.removeAllHosts(),
-		node.Units.Reload(ctx),
+	return nodeconfig.WithoutUpstreams(unit, all)
+}
+
+func (n Node) removeRequested(request Request) error {
+	if request.All {
+		return n.removeAllHosts()
+	}
+	var errs []error
+	for _, upstream := range request.Upstreams {
+		errs = append(errs, n.removeHosts(nodeconfig.HostsPath(upstream)))
 	}
 	return errors.Join(errs...)
 }

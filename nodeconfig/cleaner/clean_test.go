@@ -17,14 +17,13 @@ const (
 	foreignUnit  = "/etc/systemd/system/foreign.service"
 	stop         = "stop configure-containerd-registries"
 	start        = "start configure-containerd-registries"
-	disable      = "disable configure-containerd-registries"
 )
 
 var (
 	alphaHosts  = nodeconfig.HostsPath(alpha.Upstream)
 	betaHosts   = nodeconfig.HostsPath(beta.Upstream)
 	removeAlpha = cleaner.Request{Upstreams: []string{alpha.Upstream}}
-	disableAll  = cleaner.Request{Upstreams: []string{alpha.Upstream, beta.Upstream}, RemoveUnit: true}
+	disableAll  = cleaner.Request{Upstreams: []string{alpha.Upstream, beta.Upstream}, All: true}
 )
 
 func TestRemoveUpstream(t *testing.T) {
@@ -58,16 +57,33 @@ func TestRemoveLastUpstreamKeepsTheUnit(t *testing.T) {
 	}
 }
 
-func TestDisable(t *testing.T) {
+// gardener-node-agent reports a node as unhealthy whose unit is not active while its last OperatingSystemConfig has it.
+func TestDisableKeepsTheUnitRunning(t *testing.T) {
 	n := newTestNode(t)
 	n.write(nodeconfig.HostsPath("forgotten.test"), 0o644, nodeconfig.HostsTOML(alpha))
+	n.units.onStart = func() {
+		if got := n.read(nodeconfig.UnitPath); got != nodeconfig.Unit(nil) {
+			t.Errorf("the unit is started as\n%s", got)
+		}
+	}
 	n.mustClean(disableAll)
-	n.expectCalls(stop, disable, "reload")
-	n.expectFiles(foreignHosts, foreignUnit, "/opt/bin")
+	n.expectCalls(stop, "reload", start)
+	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, foreignHosts, foreignUnit)
 
 	n.mustClean(disableAll)
-	n.expectCalls(stop, "reload")
-	n.expectFiles(foreignHosts, foreignUnit, "/opt/bin")
+	n.expectCalls(stop, start)
+	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, foreignHosts, foreignUnit)
+}
+
+func TestDisableReplacesAnUnknownUnit(t *testing.T) {
+	n := newTestNode(t)
+	n.write(nodeconfig.UnitPath, 0o644, "[Service]\nExecStart=/bin/sh -c something\n")
+	n.mustClean(disableAll)
+	n.expectCalls(stop, "reload", start)
+	if got := n.read(nodeconfig.UnitPath); got != nodeconfig.Unit(nil) {
+		t.Errorf("the unit is:\n%s", got)
+	}
+	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, foreignHosts, foreignUnit)
 }
 
 // A script that still waits may write its hosts.toml up to the moment in which the unit has stopped.
@@ -164,9 +180,8 @@ func TestFailuresAreReportedAndRepeatable(t *testing.T) {
 		"stop before removal":  {removeAlpha, "stop", []string{stop}},
 		"reload":               {removeAlpha, "reload", []string{stop, "reload", start}},
 		"start":                {removeAlpha, "start", []string{stop, "reload", start}},
-		"stop before disable":  {disableAll, "stop", []string{stop}},
-		"disable":              {disableAll, "disable", []string{stop, disable}},
-		"reload after disable": {disableAll, "reload", []string{stop, disable, "reload"}},
+		"stop when disabled":   {disableAll, "stop", []string{stop}},
+		"reload when disabled": {disableAll, "reload", []string{stop, "reload", start}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newTestNode(t)
@@ -222,7 +237,7 @@ func TestValidate(t *testing.T) {
 	}{
 		"an upstream":    {removeAlpha, true},
 		"IPv6":           {cleaner.Request{Upstreams: []string{"[::1]:5000"}}, true},
-		"the unit only":  {cleaner.Request{RemoveUnit: true}, true},
+		"all of them":    {cleaner.Request{All: true}, true},
 		"nothing":        {cleaner.Request{}, false},
 		"empty":          {cleaner.Request{Upstreams: []string{""}}, false},
 		"parent":         {cleaner.Request{Upstreams: []string{".."}}, false},

@@ -54,8 +54,6 @@ func (f *fakeUnits) Start(ctx context.Context, unit string) error {
 	return f.call("start", unit)
 }
 
-func (f *fakeUnits) Disable(_ context.Context, unit string) error { return f.call("disable", unit) }
-
 func (f *fakeUnits) Reload(context.Context) error { return f.call("reload", "") }
 
 // testNode is a node made of a directory.

@@ -59,14 +59,6 @@ func (s *Systemd) Start(ctx context.Context, unit string) error {
 	return runJob(ctx, "start", unit, s.connection.StartUnitContext)
 }
 
-// Disable implements Units.
-func (s *Systemd) Disable(ctx context.Context, unit string) error {
-	if _, err := s.connection.DisableUnitFilesContext(ctx, []string{unit}, false); ignoreUnknown(err) != nil {
-		return fmt.Errorf("cannot disable %s: %w", unit, err)
-	}
-	return nil
-}
-
 // Reload implements Units.
 func (s *Systemd) Reload(ctx context.Context) error {
 	if err := s.connection.ReloadContext(ctx); err != nil {
