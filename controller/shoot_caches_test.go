@@ -2,11 +2,13 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,6 +56,7 @@ func (l *landscape) applySet(ctx context.Context, set *appsv1.StatefulSet) error
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: template.Name + "-" + set.Name + "-0", Labels: set.Spec.Selector.MatchLabels},
 		Spec:       template.Spec,
+		Status:     corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound},
 	}
 	claim.Spec.StorageClassName = &l.storageClass
 	return client.IgnoreAlreadyExists(l.shoot.Create(ctx, claim))
@@ -88,4 +91,12 @@ func (l *landscape) prune(ctx context.Context, names []string) error {
 		}
 	}
 	return nil
+}
+
+// patchInShoot refuses what the admission of the shoot's API server refuses.
+func patchInShoot(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if claim, ok := obj.(*corev1.PersistentVolumeClaim); ok && claim.Status.Phase != corev1.ClaimBound {
+		return apierrors.NewForbidden(corev1.Resource("persistentvolumeclaims"), claim.Name, errors.New("only bound persistent volume claims can be expanded"))
+	}
+	return c.Patch(ctx, obj, patch, opts...)
 }

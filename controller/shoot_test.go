@@ -72,7 +72,8 @@ type landscape struct {
 
 func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 	t.Helper()
-	l := &landscape{shoot: fake.NewClientBuilder().WithScheme(scheme).WithObjects(worker("worker-1", true)).Build()}
+	l := &landscape{shoot: fake.NewClientBuilder().WithScheme(scheme).WithObjects(worker("worker-1", true)).
+		WithInterceptorFuncs(interceptor.Funcs{Patch: patchInShoot}).Build()}
 	l.seed = fake.NewClientBuilder().
 		WithScheme(scheme).
 		WithStatusSubresource(&extensionsv1alpha1.Extension{}, &resourcesv1alpha1.ManagedResource{}).

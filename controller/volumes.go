@@ -62,17 +62,23 @@ func (a *Actuator) growVolumes(ctx context.Context, log logr.Logger, t *target) 
 			path := field.NewPath("caches").Index(i).Child("volume", "size")
 			t.refused = append(t.refused, refusal(path, c, growth.Refused))
 			c.Volume.Size = &growth.Refused.Size
+			if was != nil { // somebody may have made the claim bigger than that by hand
+				c.Volume.Size = was.Volume.Size
+			}
 		}
 	}
 	return replaced, nil
 }
 
 func refusal(path *field.Path, c *v1alpha3.RegistryCache, why *volume.Refusal) *field.Error {
+	cause := fmt.Sprintf("StorageClass %q of PersistentVolumeClaim %s in the Shoot does not allow it; "+
+		"set its field allowVolumeExpansion if its provisioner can expand volumes, ", why.StorageClass, why.Claim)
+	if why.Reason != "" {
+		cause = fmt.Sprintf("the Shoot's API server refuses it for PersistentVolumeClaim %s: %s; mend that, ", why.Claim, why.Reason)
+	}
 	return field.Forbidden(path, fmt.Sprintf(
-		v1alpha3.VolumeCannotGrow+" from %s to %s: StorageClass %q of PersistentVolumeClaim %s in the Shoot does not allow it; "+
-			"set its field allowVolumeExpansion if its provisioner can expand volumes, go back to the size before, or remove the "+
-			"cache and add it again in a later update",
-		why.Size.String(), c.Volume.Size.String(), why.StorageClass, why.Claim))
+		v1alpha3.VolumeCannotGrow+" from %s to %s: %sgo back to the size before, or remove the cache and add it again in a later update",
+		why.Size.String(), c.Volume.Size.String(), cause))
 }
 
 // replaceStranded lets caches start again from nothing whose volumes are on nodes that are gone. A cache that never was

@@ -3,6 +3,7 @@ package volume
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,15 +15,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
-// claimsOf returns the claims of the cache, of all its instances. The StatefulSet controller gives them the labels of the
-// pods.
+// claimsOf returns the claims of the cache, of all its instances, but not those that are on their way out: they are of a
+// cache of before that was removed. The StatefulSet controller gives claims the labels of the pods.
 func claimsOf(ctx context.Context, shoot client.Reader, upstream string) ([]corev1.PersistentVolumeClaim, error) {
 	claims := &corev1.PersistentVolumeClaimList{}
 	if err := shoot.List(ctx, claims, client.InNamespace(metav1.NamespaceSystem),
 		client.MatchingLabels{cache.LabelUpstreamHost: v1alpha3.HostLabel(upstream)}); err != nil {
 		return nil, fmt.Errorf("listing the claims of the cache of %s in the shoot: %w", upstream, err)
 	}
-	return claims.Items, nil
+	return slices.DeleteFunc(claims.Items, func(c corev1.PersistentVolumeClaim) bool { return c.DeletionTimestamp != nil }), nil
 }
 
 // setOf returns the StatefulSet of the cache, nil if there is none.

@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -26,24 +27,31 @@ const (
 
 // Growth is what came of growing the volumes of one cache.
 type Growth struct {
-	// Grown says that a claim was asked to grow.
+	// Grown says that a claim was too small: it was asked to grow, or deleted to be made anew.
 	Grown bool
 	// Replaced says that the cache has no StatefulSet now. Its pods run on, and the next StatefulSet of the name adopts them.
 	Replaced bool
-	// Refused says why the volumes keep their size; then nothing was changed.
+	// Refused says why the volumes keep their size. The StatefulSet is as it was then, and so are the claims, but those that
+	// had grown already when the shoot's API server refused the next one.
 	Refused *Refusal
 }
 
-// Refusal names a claim whose StorageClass does not allow volumes to grow.
+// Refusal names a claim that cannot grow.
 type Refusal struct {
-	Claim, StorageClass string
+	Claim string
+	// StorageClass is the one that does not allow volumes to grow, if Reason is empty.
+	StorageClass string
+	// Reason is what the shoot's API server says, such as that a quota is exceeded.
+	Reason string
 	// Size is the one that the volumes keep.
 	Size resource.Quantity
 }
 
 // Grow makes the volumes of the cache at least as big as it asks for: first the claims, which the storage provider expands
-// while the cache serves, then the StatefulSet goes without its pods, so that one with the new size can come. Every step
-// is repeatable, and it is right to call it again after an interruption. A cache without claims needs nothing.
+// while the cache serves, then the StatefulSet goes without its pods, so that one with the new size can come. A claim that
+// is not bound cannot grow, and holds nothing: it is deleted with the pod that waits for it, and the next StatefulSet makes
+// both anew. Every step is repeatable, and it is right to call it again after an interruption. A cache without claims needs
+// nothing.
 func Grow(ctx context.Context, shoot client.Client, c *v1alpha3.RegistryCache) (Growth, error) {
 	size := *c.Volume.Size
 	claims, err := claimsOf(ctx, shoot, c.Upstream)
@@ -54,26 +62,39 @@ func Grow(ctx context.Context, shoot client.Client, c *v1alpha3.RegistryCache) (
 	if err != nil {
 		return Growth{}, err
 	}
-	smaller := claimsBelow(claims, size)
-	refusal, err := refusalOf(ctx, shoot, smaller)
+	bound, unbound := claimsBelow(claims, size)
+	refusal, err := refusalOf(ctx, shoot, bound)
+	if err == nil && refusal == nil {
+		refusal, err = expand(ctx, shoot, bound, size)
+	}
 	if err != nil || refusal != nil {
 		return Growth{Refused: refusal}, err
 	}
-	growth := Growth{Grown: len(smaller) > 0, Replaced: set == nil && len(claims) > 0}
-	for _, claim := range smaller {
-		before := client.MergeFrom(claim.DeepCopy())
-		claim.Spec.Resources.Requests[corev1.ResourceStorage] = size
-		if err := shoot.Patch(ctx, claim, before); err != nil {
-			return Growth{}, fmt.Errorf("growing claim %s in the shoot to %s: %w", claim.Name, size.String(), err)
-		}
-	}
+	growth := Growth{Grown: len(bound)+len(unbound) > 0, Replaced: set == nil && len(claims) > 0}
 	if set != nil && outdated(set, size) {
 		if err := release(ctx, shoot, set); err != nil {
 			return Growth{}, err
 		}
 		growth.Replaced = true
 	}
-	return growth, nil
+	return growth, abandon(ctx, shoot, c.Upstream, unbound)
+}
+
+// expand lets the claims ask for the size.
+func expand(ctx context.Context, shoot client.Client, claims []*corev1.PersistentVolumeClaim, size resource.Quantity) (*Refusal, error) {
+	for _, claim := range claims {
+		old := requested(claim)
+		before := client.MergeFrom(claim.DeepCopy())
+		claim.Spec.Resources.Requests[corev1.ResourceStorage] = size
+		err := shoot.Patch(ctx, claim, before)
+		if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+			return &Refusal{Claim: claim.Namespace + "/" + claim.Name, Reason: err.Error(), Size: old}, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("growing claim %s in the shoot to %s: %w", claim.Name, size.String(), err)
+		}
+	}
+	return nil, nil //nolint:nilnil // none is an answer
 }
 
 // AwaitReplaced returns nil once the cache has a StatefulSet of the size, and an error when it has not after the time.
@@ -101,14 +122,20 @@ func AwaitReplaced(ctx context.Context, shoot client.Reader, c *v1alpha3.Registr
 	return err
 }
 
-func claimsBelow(claims []corev1.PersistentVolumeClaim, size resource.Quantity) []*corev1.PersistentVolumeClaim {
-	var smaller []*corev1.PersistentVolumeClaim
+// claimsBelow returns the claims that ask for less than the size.
+func claimsBelow(claims []corev1.PersistentVolumeClaim, size resource.Quantity) (bound, unbound []*corev1.PersistentVolumeClaim) {
 	for i := range claims {
-		if request := requested(&claims[i]); request.Cmp(size) < 0 {
-			smaller = append(smaller, &claims[i])
+		claim := &claims[i]
+		request := requested(claim)
+		switch {
+		case request.Cmp(size) >= 0:
+		case claim.Status.Phase == corev1.ClaimBound:
+			bound = append(bound, claim)
+		default:
+			unbound = append(unbound, claim)
 		}
 	}
-	return smaller
+	return bound, unbound
 }
 
 // refusalOf looks at all claims before any is changed, so that the instances of a cache keep volumes of one size.

@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -38,8 +40,22 @@ func claim(upstream, ordinal, size, class string) *corev1.PersistentVolumeClaim 
 			Namespace: "kube-system", Name: "cache-volume-" + v1alpha3.Name(upstream) + "-" + ordinal,
 			Labels: map[string]string{cache.LabelUpstreamHost: v1alpha3.HostLabel(upstream)},
 		},
-		Spec: spec(size, class),
+		Spec:   spec(size, class),
+		Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound},
 	}
+}
+
+// pending waits for its volume.
+func pending(ordinal, size, class string) *corev1.PersistentVolumeClaim {
+	c := claim(alpha, ordinal, size, class)
+	c.Status.Phase = corev1.ClaimPending
+	return c
+}
+
+// leaving is on its way out.
+func leaving(c *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	c.DeletionTimestamp, c.Finalizers = ptr.To(metav1.Now()), []string{"kubernetes.io/pvc-protection"}
+	return c
 }
 
 func set(size string) *appsv1.StatefulSet {
@@ -94,6 +110,35 @@ func TestGrow(t *testing.T) {
 		"somebody made it bigger": {
 			objects: []client.Object{claim(alpha, "0", "30Gi", "growable"), set("20Gi")},
 		},
+		"not bound": {
+			objects: []client.Object{pending("0", "10Gi", "growable"), waits(alpha, ""), set("10Gi")},
+			writes:  []string{"orphan", "delete pod", "delete claim 0"}, replaced: true, grown: true,
+		},
+		"not bound, interrupted after the StatefulSet": {
+			objects: []client.Object{pending("0", "10Gi", "growable"), waits(alpha, "")},
+			writes:  []string{"delete pod", "delete claim 0"}, replaced: true, grown: true,
+		},
+		"not bound, interrupted after the pod": {
+			objects: []client.Object{pending("0", "10Gi", "growable")},
+			writes:  []string{"delete claim 0"}, replaced: true, grown: true,
+		},
+		"not bound, of a class that does not allow it": {
+			objects: []client.Object{pending("0", "10Gi", "fixed"), waits(alpha, ""), set("10Gi")},
+			writes:  []string{"orphan", "delete pod", "delete claim 0"}, replaced: true, grown: true,
+		},
+		"one of two instances not bound": {
+			objects: []client.Object{claim(alpha, "0", "10Gi", "growable"), pending("1", "10Gi", "growable"), waits(alpha, "there"), set("10Gi")},
+			writes:  []string{"grow 0", "orphan", "delete claim 1"}, replaced: true, grown: true,
+		},
+		"one of two instances not bound, the other cannot grow": {
+			objects: []client.Object{claim(alpha, "0", "10Gi", "fixed"), pending("1", "10Gi", "fixed"), set("10Gi")}, refused: "fixed",
+		},
+		"the claim of a cache of before goes": {
+			objects: []client.Object{leaving(claim(alpha, "0", "10Gi", "growable"))},
+		},
+		"the claim of a cache of before goes, and could not grow": {
+			objects: []client.Object{leaving(claim(alpha, "0", "10Gi", "fixed")), set("20Gi")},
+		},
 		"the class does not allow it": {
 			objects: []client.Object{claim(alpha, "0", "10Gi", "fixed"), set("10Gi")}, refused: "fixed",
 		},
@@ -128,23 +173,73 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-// recording is a shoot with the objects that notes what is written.
+// TestGrowRefusedByTheServer: what a quota or an admission plugin refuses is not tried again before everything else is done.
+func TestGrowRefusedByTheServer(t *testing.T) {
+	resourceOf := corev1.Resource("persistentvolumeclaims")
+	for name, test := range map[string]struct {
+		err     error
+		refused bool
+	}{
+		"quota":    {apierrors.NewForbidden(resourceOf, "c", errors.New("exceeded quota: storage")), true},
+		"invalid":  {apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind(), "c", nil), true},
+		"too busy": {apierrors.NewTooManyRequestsError("later"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var writes []string
+			shoot := interceptor.NewClient(fake.NewClientBuilder().
+				WithObjects(claim(alpha, "0", "10Gi", "growable"), set("10Gi"), class("growable", ptr.To(true))).Build(), interceptor.Funcs{
+				Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+					return test.err
+				},
+				Delete: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.DeleteOption) error {
+					writes = append(writes, object.GetName())
+					return nil
+				},
+			})
+			growth, err := Grow(t.Context(), shoot, wanted("20Gi"))
+			if (err == nil) != test.refused || (growth.Refused != nil) != test.refused || len(writes) > 0 {
+				t.Fatalf("growth %+v, error %v, deleted %q", growth, err, writes)
+			}
+			if r := growth.Refused; r != nil && (r.Reason != test.err.Error() || r.Size.String() != "10Gi" || !strings.HasPrefix(r.Claim, "kube-system/")) {
+				t.Errorf("refusal = %+v", r)
+			}
+		})
+	}
+}
+
+// recording is a shoot with the objects that notes what is written. Like an API server it lets only bound claims grow.
 func recording(writes *[]string, objects []client.Object) client.Client {
 	return interceptor.NewClient(fake.NewClientBuilder().WithObjects(objects...).Build(), interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if claim, ok := obj.(*corev1.PersistentVolumeClaim); ok && claim.Status.Phase != corev1.ClaimBound {
+				return apierrors.NewForbidden(corev1.Resource("persistentvolumeclaims"), claim.Name, errors.New("Only bound persistent volume claims can be expanded"))
+			}
 			*writes = append(*writes, "grow "+obj.GetName()[len(obj.GetName())-1:])
 			return c.Patch(ctx, obj, patch, opts...)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
-			options := (&client.DeleteOptions{}).ApplyOptions(opts)
-			if ptr.Deref(options.PropagationPolicy, "") == metav1.DeletePropagationOrphan && options.Preconditions != nil {
-				*writes = append(*writes, "orphan")
-			} else {
-				*writes = append(*writes, "delete")
-			}
+			*writes = append(*writes, deletion(obj, (&client.DeleteOptions{}).ApplyOptions(opts)))
 			return c.Delete(ctx, obj, opts...)
 		},
 	})
+}
+
+func deletion(obj client.Object, options *client.DeleteOptions) string {
+	what := "delete"
+	switch obj.(type) {
+	case *corev1.Pod:
+		what = "delete pod"
+	case *corev1.PersistentVolumeClaim:
+		what = "delete claim " + obj.GetName()[len(obj.GetName())-1:]
+	case *appsv1.StatefulSet:
+		if ptr.Deref(options.PropagationPolicy, "") == metav1.DeletePropagationOrphan {
+			what = "orphan"
+		}
+	}
+	if options.Preconditions == nil {
+		what += " whatever its UID"
+	}
+	return what
 }
 
 func TestAwaitReplaced(t *testing.T) {

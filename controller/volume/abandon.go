@@ -1,0 +1,60 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/cache"
+)
+
+// abandon deletes the claims of the cache, after the pods that use them: as long as a claim is there, the next call finds it.
+func abandon(ctx context.Context, shoot client.Client, upstream string, claims []*corev1.PersistentVolumeClaim) error {
+	if len(claims) == 0 {
+		return nil
+	}
+	pods, err := podsOf(ctx, shoot, upstream)
+	if err != nil {
+		return err
+	}
+	for _, claim := range claims {
+		for i := range pods {
+			if uses(&pods[i], claim.Name) {
+				if err := remove(ctx, shoot, &pods[i]); err != nil {
+					return fmt.Errorf("deleting pod %s in the shoot, which waits for its volume: %w", pods[i].Name, err)
+				}
+			}
+		}
+		if err := remove(ctx, shoot, claim); err != nil {
+			return fmt.Errorf("deleting claim %s in the shoot, which is not bound: %w", claim.Name, err)
+		}
+	}
+	return nil
+}
+
+// podsOf returns the pods of the cache.
+func podsOf(ctx context.Context, shoot client.Reader, upstream string) ([]corev1.Pod, error) {
+	pods := &corev1.PodList{}
+	if err := shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem),
+		client.MatchingLabels{cache.LabelUpstreamHost: v1alpha3.HostLabel(upstream)}); err != nil {
+		return nil, fmt.Errorf("listing the pods of the cache of %s in the shoot: %w", upstream, err)
+	}
+	return pods.Items, nil
+}
+
+func uses(pod *corev1.Pod, claim string) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
+	})
+}
+
+// remove deletes just this object, not one of the same name that came after it.
+func remove(ctx context.Context, shoot client.Client, object client.Object) error {
+	uid := object.GetUID()
+	return client.IgnoreNotFound(shoot.Delete(ctx, object, client.Preconditions{UID: &uid}))
+}
