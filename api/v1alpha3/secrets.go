@@ -23,6 +23,10 @@ const (
 	KeyCABundle = "bundle.crt"
 	// MaxCABundleSize is the largest CA bundle in bytes: it becomes part of files on every node.
 	MaxCABundleSize = 64 * 1024
+	// MaxCABundlesSize is the largest sum in bytes of what CABundle returns for all caches; a Secret that two caches refer to
+	// counts twice. All of them are arguments in one line of a systemd unit, which may have 1 MiB
+	// (systemd.syntax(7)), and in one Secret for gardener-node-agent, which may have 1 MiB too.
+	MaxCABundlesSize = 256 * 1024
 )
 
 // ValidateCredentials checks the Secret that RegistryCache.SecretReferenceName leads to: immutable, with the keys
@@ -69,6 +73,26 @@ func CABundle(secret *corev1.Secret) []byte {
 		bundle = append(bundle, pem.EncodeToMemory(block)...)
 	}
 	return bundle
+}
+
+// ValidateCABundles checks the sum of the CA bundles of a config, which are given by upstream in the form that CABundle
+// returns. There is at most one mistake, at the first cache with which they are more than MaxCABundlesSize.
+func ValidateCABundles(config *RegistryConfig, bundles map[string][]byte) field.ErrorList {
+	sum, path := 0, (*field.Path)(nil)
+	for _, reference := range References(config) {
+		if reference.Kind != ReferenceCABundle {
+			continue
+		}
+		if sum += len(bundles[reference.Upstream]); sum > MaxCABundlesSize && path == nil {
+			path = reference.Path
+		}
+	}
+	if path == nil {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
+		"the CA bundles of all caches together have %d bytes, more than %d: leave out authorities that no upstream needs",
+		sum, MaxCABundlesSize))}
 }
 
 // certificates decodes PEM strictly: package pem skips blocks that it cannot read, and x509.CertPool those with headers.

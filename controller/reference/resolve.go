@@ -55,7 +55,11 @@ func Resolve(
 		add(&secrets, reference.Kind, secret)
 		resolved[reference.Upstream] = secrets
 	}
-	if len(mistakes) > 0 {
+	bundles := map[string][]byte{}
+	for upstream, secrets := range resolved {
+		bundles[upstream] = secrets.CABundle
+	}
+	if mistakes = append(mistakes, v1alpha3.ValidateCABundles(config, bundles)...); len(mistakes) > 0 {
 		return nil, mistakes, nil
 	}
 	return resolved, nil, nil

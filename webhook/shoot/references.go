@@ -26,37 +26,44 @@ func checkReferences(
 	ctx context.Context, shoot *gardencorev1beta1.Shoot, config *v1alpha3.RegistryConfig, path *field.Path, secrets Secrets,
 ) field.ErrorList {
 	var errs field.ErrorList
+	bundles := map[string][]byte{}
 	for _, reference := range v1alpha3.References(config) {
 		if reference.Name == "" {
 			continue // Validate has said so
 		}
-		errs = append(errs, below(path, checkReference(ctx, shoot, reference, secrets))...)
+		secret, mistakes := checkReference(ctx, shoot, reference, secrets)
+		errs = append(errs, below(path, mistakes)...)
+		if secret != nil && reference.Kind == v1alpha3.ReferenceCABundle {
+			bundles[reference.Upstream] = v1alpha3.CABundle(secret)
+		}
 	}
-	return errs
+	return append(errs, below(path, v1alpha3.ValidateCABundles(config, bundles))...)
 }
 
+// checkReference returns the Secret that a reference leads to, nil if there is none or if it cannot be known, and what is
+// wrong with either.
 func checkReference(
 	ctx context.Context, shoot *gardencorev1beta1.Shoot, reference v1alpha3.Reference, secrets Secrets,
-) field.ErrorList {
+) (*corev1.Secret, field.ErrorList) {
 	resource := resourceByName(shoot, reference.Name)
 	if resource == nil {
-		return invalid(reference, "must be the name of an entry of spec.resources")
+		return nil, invalid(reference, "must be the name of an entry of spec.resources")
 	}
 	if resource.ResourceRef.APIVersion != "v1" || resource.ResourceRef.Kind != "Secret" {
-		return invalid(reference, fmt.Sprintf("must refer to a Secret of apiVersion v1, spec.resources has a %s of apiVersion %s",
+		return nil, invalid(reference, fmt.Sprintf("must refer to a Secret of apiVersion v1, spec.resources has a %s of apiVersion %s",
 			resource.ResourceRef.Kind, resource.ResourceRef.APIVersion))
 	}
 	key := client.ObjectKey{Namespace: shoot.Namespace, Name: resource.ResourceRef.Name}
 	secret, err := secrets(ctx, key)
 	switch {
 	case apierrors.IsNotFound(err):
-		return invalid(reference, fmt.Sprintf("refers to the Secret %s, which does not exist", key))
+		return nil, invalid(reference, fmt.Sprintf("refers to the Secret %s, which does not exist", key))
 	case err != nil:
-		return field.ErrorList{field.InternalError(reference.Path, fmt.Errorf("the Secret %s cannot be read, try again: %w", key, err))}
+		return nil, field.ErrorList{field.InternalError(reference.Path, fmt.Errorf("the Secret %s cannot be read, try again: %w", key, err))}
 	case secret == nil:
-		return nil
+		return nil, nil
 	}
-	return reference.Validate(secret)
+	return secret, reference.Validate(secret)
 }
 
 func invalid(reference v1alpha3.Reference, reason string) field.ErrorList {
