@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -15,6 +16,10 @@ import (
 // patience is how long an operation may take to fail before its shoot counts as one that holds workers up. What fails of
 // itself does so within a second; the shortest wait for a shoot is longer.
 const patience = 5 * time.Second
+
+// forgetting is when a shoot that was not tried any more stops to count: its Extension is gone. The longest backoff of the
+// workqueue is 1,000 seconds.
+const forgetting = time.Hour
 
 // bulkhead keeps shoots that do not answer from taking all workers of the controller. An operation on such a shoot holds its
 // worker until its wait is over, and is retried. So shoots whose last operation held a worker up, and failed, share half of
@@ -34,7 +39,8 @@ type bulkhead struct {
 
 // attempt is how the last operation on an unresponsive shoot ended.
 type attempt struct {
-	err error
+	err   error
+	ended time.Time
 	// next is when its turn is again: not before all others could have had theirs.
 	next time.Time
 }
@@ -69,40 +75,45 @@ func (b *bulkhead) Migrate(ctx context.Context, log logr.Logger, ex *extensionsv
 func (b *bulkhead) do(
 	ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension,
 	operate func(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error,
-) error {
-	leave, err := b.enter(ex.Namespace)
+) (err error) {
+	unresponsive, err := b.enter(ex.Namespace)
 	if err != nil {
 		return err
 	}
 	started := time.Now()
-	err = operate(ctx, log, ex)
-	leave(time.Since(started), err)
-	return err
+	defer func() { b.leave(ex.Namespace, unresponsive, started, err) }() // also after a panic, which controller-runtime recovers
+	return operate(ctx, log, ex)
 }
 
-// enter returns what to call when the operation on the shoot ended, or why it may not begin.
-func (b *bulkhead) enter(namespace string) (leave func(took time.Duration, err error), err error) {
+// enter says whether the shoot took one of the places, or why the operation may not begin.
+func (b *bulkhead) enter(namespace string) (unresponsive bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	last, unresponsive := b.unresponsive[namespace]
-	if unresponsive {
-		if b.taken == b.places || time.Now().Before(last.next) {
-			return nil, fmt.Errorf("it is the turn of other shoots that hold up the controller; the last attempt failed: %w", last.err)
-		}
-		b.taken++
+	if !unresponsive {
+		return false, nil
 	}
-	return func(took time.Duration, err error) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if unresponsive {
-			b.taken--
-		}
-		delete(b.unresponsive, namespace)
-		if err != nil && took >= b.patience {
-			others := max(0, len(b.unresponsive)+1-b.places)
-			rest := took * time.Duration(others) / time.Duration(b.places)
-			b.unresponsive[namespace] = attempt{err: err, next: time.Now().Add(rest)}
-		}
-		unresponsiveShoots.Set(float64(len(b.unresponsive)))
-	}, nil
+	if b.taken == b.places || time.Now().Before(last.next) {
+		return true, fmt.Errorf("it is the turn of other shoots that hold up the controller; the last attempt failed: %w", last.err)
+	}
+	b.taken++
+	return true, nil
+}
+
+// leave gives the place back, and notes whether the shoot held up its worker this time.
+func (b *bulkhead) leave(namespace string, unresponsive bool, started time.Time, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(b.unresponsive, func(_ string, a attempt) bool { return now.Sub(a.ended) > forgetting })
+	if unresponsive {
+		b.taken--
+	}
+	delete(b.unresponsive, namespace)
+	if took := now.Sub(started); err != nil && took >= b.patience {
+		others := max(0, len(b.unresponsive)+1-b.places)
+		rest := took * time.Duration(others) / time.Duration(b.places)
+		b.unresponsive[namespace] = attempt{err: err, ended: now, next: now.Add(rest)}
+	}
+	unresponsiveShoots.Set(float64(len(b.unresponsive)))
 }

@@ -242,3 +242,54 @@ type quick struct{ *shoots }
 func (quick) Reconcile(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {
 	return errHangs
 }
+
+// TestPanicGivesThePlaceBack: controller-runtime recovers it, and the worker goes on.
+func TestPanicGivesThePlaceBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShoots()
+		s.setHanging(true, []string{"one", "two"})
+		b := newBulkhead(s, 1)
+		reconcile := func(namespace string) error { return b.Reconcile(t.Context(), logr.Discard(), inNamespace(namespace)) }
+		for _, namespace := range []string{"one", "two"} {
+			if err := reconcile(namespace); err == nil {
+				t.Fatal("no error")
+			}
+		}
+		<-time.After(hang)
+		b.actuator = panicking{s}
+		func() {
+			defer func() { _ = recover() }()
+			_ = reconcile("one")
+		}()
+		b.actuator = s
+		if _ = reconcile("two"); s.calls["two"] != 2 {
+			t.Errorf("the other shoot was tried %d times", s.calls["two"])
+		}
+	})
+}
+
+type panicking struct{ *shoots }
+
+func (panicking) Reconcile(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {
+	panic("x")
+}
+
+// TestShootsThatAreGoneAreForgotten: nobody tries them any more.
+func TestShootsThatAreGoneAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShoots()
+		s.setHanging(true, []string{"gone"})
+		b := newBulkhead(s, 2)
+		_ = b.Reconcile(t.Context(), logr.Discard(), inNamespace("gone"))
+		<-time.After(forgetting / 2)
+		_ = b.Reconcile(t.Context(), logr.Discard(), inNamespace("other"))
+		if len(b.unresponsive) != 1 {
+			t.Error("it was forgotten early")
+		}
+		<-time.After(forgetting)
+		_ = b.Reconcile(t.Context(), logr.Discard(), inNamespace("other"))
+		if len(b.unresponsive) != 0 {
+			t.Errorf("%v still counts", b.unresponsive)
+		}
+	})
+}
