@@ -20,11 +20,13 @@ func disableExtension() features.Feature {
 	var (
 		others  foreign
 		removed *removal
+		late    *latecomer
 	)
 	return scenario("disable-extension",
 		step{"alpha and beta are cached, and nodes have foreign files", func(ctx context.Context, p *proof) {
 			cached(alpha, beta)(ctx, p)
 			others = putForeignFiles(ctx, p)
+			late = newLatecomer(ctx, p, p.Worker(1), beta)
 		}},
 		step{"the extension is disabled while images of alpha are pulled", func(ctx context.Context, p *proof) {
 			removed = remove(ctx, p, []string{alpha, beta}, nil)
@@ -33,7 +35,10 @@ func disableExtension() features.Feature {
 		step{"it ran on every worker before a Service vanished", func(ctx context.Context, p *proof) {
 			removed.order.proveOrder(ctx, p)
 		}},
-		step{"gardener-node-agent takes the rest", func(ctx context.Context, p *proof) {
+		step{"a worker has the configuration of before, like one that joins after the cleaner went", func(ctx context.Context, p *proof) {
+			late.configure(ctx, p)
+		}},
+		step{"gardener-node-agent takes the rest, and with the unit that worker's hosts.toml", func(ctx context.Context, p *proof) {
 			removed.finish(ctx, p)
 			proveNothingOnWorkers(ctx, p)
 			p.Evidence("hosts.toml, script and unit gone from %d workers", len(p.Workers()))

@@ -7,6 +7,9 @@
 # answers, then writes hosts.toml. Until then containerd pulls directly. Then it watches its files and restores one that
 # is lost or changed. A hosts.toml without our mark is never touched.
 # The script always exits with 0: a cache that never comes up must not make the node look unhealthy.
+#
+# With the only argument --stopped, which systemd calls it by after each stop of the unit, it removes all of our files if the
+# unit is disabled.
 set -o nounset -o pipefail
 set -o monitor # each background job is a process group, so that a signal ends it with all its children
 umask 0022
@@ -22,6 +25,7 @@ probe_timeout=${PROBE_TIMEOUT:-5}
 give_up_after=${GIVE_UP_AFTER:-86400}
 watch_interval=${WATCH_INTERVAL:-5}            # between two looks at the files; 0: do not watch
 
+readonly unit=configure-containerd-registries.service
 readonly mark='# managed by gardener-extension-registry-cache'
 readonly host_pattern='([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[0-9]+)?'
 readonly url_pattern="https?://$host_pattern"
@@ -106,6 +110,16 @@ remove_stale_files() { # hosts...
       remove "$file"
     fi
   done
+}
+
+# gardener-node-agent disables a unit, stops it and removes it, when it is in the OperatingSystemConfig no more: this is the
+# last that runs of us then. The unit stays enabled in a restart, in the stop by the cleaner, and while the node goes down.
+# Whatever else systemctl says, or if it cannot tell, the files stay.
+remove_files_if_disabled() {
+  if [[ $(systemctl is-enabled "$unit" 2>/dev/null) == disabled ]]; then
+    remove_temporary_files
+    remove_stale_files
+  fi
 }
 
 # Succeeds if the endpoint answers with 200: any other answer comes from something that does not serve. It is trusted if
@@ -288,6 +302,10 @@ parse() { # argument
 main() {
   local argument host endpoint upstream_url endpoint_ca upstream_ca i
   local -a hosts=() endpoints=() files=() direct_files=() pids=()
+  if [[ $* == --stopped ]]; then
+    remove_files_if_disabled
+    exit 0
+  fi
   for argument in "$@"; do
     if ! parse "$argument"; then
       log "ignoring the argument $(printf '%q' "$argument"): it is not <upstream_host>,<endpoint>,<upstream_url>[,<ca>[,<ca>]]"

@@ -153,7 +153,13 @@ func (n *node) tool(t *testing.T, name, body string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	content := "#!/bin/bash\nreal=" + path + "\n" + body + "\n"
+	n.standIn(t, name, "real="+path+"\n"+body)
+}
+
+// standIn puts a command in front of PATH that the machine may not have.
+func (n *node) standIn(t *testing.T, name, body string) {
+	t.Helper()
+	content := "#!/bin/bash\n" + body + "\n"
 	if err := os.WriteFile(filepath.Join(n.tools, name), []byte(content), 0o755); err != nil {
 		t.Fatal(err)
 	}
