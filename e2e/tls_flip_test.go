@@ -4,40 +4,53 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
+// flipTimeout bounds the time in which HTTPS goes on and off again.
+const flipTimeout = 10 * time.Second
+
 // tlsFlip proves that HTTPS goes on and off again, faster than nodes follow, without a pull that fails or takes long.
 func tlsFlip() features.Feature {
-	var pulls *stream
-	var before string
+	var (
+		pulls  *stream
+		before string
+		start  time.Time
+		off    *background
+	)
 	return scenario("tls-flip",
 		step{"alpha is cached", func(ctx context.Context, p *proof) {
 			cached(alpha)(ctx, p)
 			before = p.Endpoints(ctx)[alpha]
 			pulls = pullContinuously(ctx, p, alpha)
 		}},
-		step{"HTTPS goes on, off, on and off, one right after the other", func(ctx context.Context, p *proof) {
-			start := time.Now()
-			for i, scheme := range []string{"https", "http", "https", "http"} {
-				cache := kind.CacheOf(alpha)
-				if scheme == "https" {
-					cache = tlsCache(alpha)
-				}
-				p.Check(reconcileConfig(ctx, cache))
-				if endpoint := p.Endpoints(ctx)[alpha]; !strings.HasPrefix(endpoint, scheme+"://") {
-					p.Fatalf("after change %d the endpoint is %s, want %s", i+1, endpoint, scheme)
-				}
+		step{"HTTPS goes on, and machines are about to hear of it", func(ctx context.Context, p *proof) {
+			start = time.Now()
+			on := p.Background(ctx, func(ctx context.Context) error { return reconcileConfig(ctx, tlsCache(alpha)) })
+			p.awaitTold(ctx, start, on, strings.Replace(before, "http://", "https://", 1))
+			on.end() // gardenlet would wait for the nodes
+		}},
+		step{"it goes off again, in time", func(ctx context.Context, p *proof) {
+			off = p.Background(ctx, func(ctx context.Context) error { return reconcileConfig(ctx, kind.CacheOf(alpha)) })
+			p.awaitTold(ctx, start, off, before)
+			took := time.Since(start)
+			if took > flipTimeout {
+				p.Fatalf("on and off took %s, more than %s", seconds(took), flipTimeout)
 			}
-			p.Evidence("on, off, on, off in %s", seconds(time.Since(start)))
+			p.Evidence("on and off in %s", seconds(took))
 		}},
 		step{"no pull failed or took long", func(ctx context.Context, p *proof) {
+			p.Join(ctx, off, reconciled(alpha), reconcileTimeout)
 			p.AwaitCaches(ctx, alpha)
 			p.AwaitMirrors(ctx, alpha)
 			pulls.end(p, alpha, maxPull)
@@ -57,4 +70,41 @@ func tlsFlip() features.Feature {
 			p.Evidence("a hit on every worker by %s", before)
 		}},
 	)
+}
+
+// awaitTold waits, while a flow of gardenlet runs, until the Extension is reconciled with the endpoint of alpha, and the
+// OperatingSystemConfigs, from which the machines hear of it, have it and no other. What is left of flipTimeout is the limit.
+func (p *proof) awaitTold(ctx context.Context, start time.Time, flow *background, endpoint string) {
+	p.Helper()
+	what := "machines are told of " + endpoint
+	p.Await(ctx, what, time.Until(start.Add(flipTimeout)), func(ctx context.Context) (bool, string, error) {
+		extension, err := extension(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		if status := extension.Status.ProviderStatus; stateOf(extension) != gardencorev1beta1.LastOperationStateSucceeded ||
+			status == nil || !strings.Contains(string(status.Raw), `"`+endpoint+`"`) {
+			return false, fmt.Sprintf("the Extension is %s", stateOf(extension)), flow.failed()
+		}
+		configs := &extensionsv1alpha1.OperatingSystemConfigList{}
+		if err := suite.seed.List(ctx, configs, client.InNamespace(shootNamespace)); err != nil {
+			return false, "", err
+		}
+		for _, config := range configs.Items {
+			if config.Spec.Purpose == extensionsv1alpha1.OperatingSystemConfigPurposeReconcile && !hasEndpoint(config, endpoint) {
+				return false, fmt.Sprintf("OperatingSystemConfig %s has another endpoint", config.Name), flow.failed()
+			}
+		}
+		return len(configs.Items) > 0, "there is no OperatingSystemConfig", flow.failed()
+	})
+}
+
+// hasEndpoint says whether a unit of the OperatingSystemConfig has the endpoint.
+func hasEndpoint(config extensionsv1alpha1.OperatingSystemConfig, endpoint string) bool {
+	for _, unit := range config.Spec.Units {
+		if unit.Content != nil && strings.Contains(*unit.Content, endpoint) {
+			return true
+		}
+	}
+	return false
 }
