@@ -78,8 +78,9 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 	}
 }
 
-// Delete removes the caches. While the shoot lives on, its nodes are cleaned first: of all upstreams, and of the unit. A
-// shoot that is being deleted, or that hibernates, has no nodes to clean; then a cleaner left over from before goes too.
+// Delete removes the caches. While the shoot lives on, its nodes are cleaned of all upstreams first. A
+// shoot that is being deleted, or that hibernates, has no nodes to clean; then a cleaner left over from before goes too. What
+// is in a shoot that hibernates goes when it wakes up, and is not waited for.
 func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	if err := a.refresh(ctx, ex); err != nil {
 		return client.IgnoreNotFound(err)
@@ -99,7 +100,7 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 			return err
 		}
 	}
-	if err := a.remove(ctx, ex.Namespace, cleanerName, monitoringName, cachesName); err != nil {
+	if err := a.removeFrom(ctx, log, cluster, cleanerName, monitoringName, cachesName); err != nil {
 		return err
 	}
 	caches.DeleteLabelValues(ex.Namespace)
@@ -164,6 +165,12 @@ func (a *Actuator) cluster(ctx context.Context, namespace string) (*extensionsco
 // cleaner would have no node to run on, and would hold up the deletion (gardener-extension-registry-cache#83, #173).
 func nodesToClean(cluster *extensionscontroller.Cluster) bool {
 	return cluster.Shoot.DeletionTimestamp == nil && !extensionscontroller.IsHibernated(cluster)
+}
+
+// asleep says that nobody removes the objects of a ManagedResource from the shoot: gardenlet has scaled its
+// gardener-resource-manager down. Before it deletes the shoot it wakes it up.
+func asleep(cluster *extensionscontroller.Cluster) bool {
+	return extensionscontroller.IsHibernated(cluster) && cluster.Shoot.DeletionTimestamp == nil
 }
 
 // knownToNodes says whether a node may have our configuration. Neither field needs to be readable for that.

@@ -54,9 +54,9 @@ func TestDelete(t *testing.T) {
 			before:  []string{cachesName, cleanerName},
 			log:     []string{"delete extension-registry-cleaner", "delete extension-registry-cache"},
 		},
-		"disabled while the shoot sleeps": {
+		"shoot deleted while it sleeps": {
 			running: []string{alpha},
-			shoot:   []func(*gardencorev1beta1.Shoot){hibernated},
+			shoot:   []func(*gardencorev1beta1.Shoot){hibernated, deleting},
 			before:  []string{cachesName},
 			log:     []string{"delete extension-registry-cache"},
 		},

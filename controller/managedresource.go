@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
@@ -99,6 +101,34 @@ func (a *Actuator) remove(ctx context.Context, namespace string, names ...string
 		return fmt.Errorf("ManagedResource %s was not deleted within %s: %w", strings.Join(waitFor, ", "), a.waits.deleted, errors.Join(remaining, err))
 	}
 	return nil
+}
+
+// removeFrom is remove, but in a shoot that is asleep it does not wait for what goes when that wakes up. Its
+// gardener-resource-manager then finds the deletions it was asked for; waiting for them would fail until then, and keep
+// an Extension in existence that the owner of the shoot may want to have again.
+func (a *Actuator) removeFrom(ctx context.Context, log logr.Logger, cluster *extensionscontroller.Cluster, names ...string) error {
+	namespace := cluster.ObjectMeta.Name
+	if !asleep(cluster) {
+		return a.remove(ctx, namespace, names...)
+	}
+	var inSeed, later []string
+	for _, name := range names {
+		if name == monitoringName {
+			inSeed = append(inSeed, name)
+			continue
+		}
+		found, err := a.requestDeletion(ctx, namespace, name)
+		if err != nil {
+			return err
+		}
+		if found {
+			later = append(later, name)
+		}
+	}
+	if len(later) > 0 {
+		log.Info("Not waiting for objects to go from a shoot that hibernates; they go when it wakes up", "managedResources", later)
+	}
+	return a.remove(ctx, namespace, inSeed...)
 }
 
 // remaining returns which of the ManagedResources are still there, and why.

@@ -46,7 +46,7 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 		if t.isNew {
 			return nil // nothing ever had to be cleaned
 		}
-		return a.remove(ctx, t.ex.Namespace, cleanerName)
+		return a.removeFrom(ctx, log, t.cluster, cleanerName)
 	}
 	var conditions []gardencorev1beta1.Condition
 	if nodesToClean(t.cluster) {
@@ -56,7 +56,7 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 			return err
 		}
 		conditions = append(conditions, nodesCleaned(a.clock, t.ex, passedOver))
-	} else if err := a.remove(ctx, t.ex.Namespace, cleanerName); err != nil {
+	} else if err := a.removeFrom(ctx, log, t.cluster, cleanerName); err != nil {
 		return err
 	}
 	return a.write(ctx, t.ex, t.before.retained(t.config), conditions...)

@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 }
 
 // landscape is a seed and a shoot of fake clients. A stand-in for gardener-resource-manager reconciles every
-// ManagedResource in the moment it is written: it applies the Services in it to the shoot, gives them cluster IPs, runs the
+// ManagedResource in the moment it is written, but not while the shoot sleeps: it applies the Services in it to the shoot, gives them cluster IPs, runs the
 // cleaner on the nodes that are ready, and reports the conditions. What was written to the seed is in log, in order.
 type landscape struct {
 	seed, shoot client.WithWatch
@@ -103,15 +103,12 @@ func (l *landscape) interceptors() interceptor.Funcs {
 			return l.written(ctx, c, obj)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
-			if _, ok := obj.(*resourcesv1alpha1.ManagedResource); ok {
-				l.note("delete", obj.GetName())
+			mr, ok := obj.(*resourcesv1alpha1.ManagedResource)
+			if !ok {
+				return c.Delete(ctx, obj, opts...)
 			}
-			if obj.GetName() == cleanerName {
-				if err := l.stopCleaner(ctx); err != nil {
-					return err
-				}
-			}
-			return c.Delete(ctx, obj, opts...)
+			l.note("delete", mr.Name)
+			return l.deleted(ctx, c, mr, opts...)
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			if mr, ok := obj.(*resourcesv1alpha1.ManagedResource); ok && mr.Spec.KeepObjects != nil {
@@ -141,10 +138,13 @@ func (l *landscape) note(verb, name string) {
 // written is the stand-in for gardener-resource-manager.
 func (l *landscape) written(ctx context.Context, c client.Client, obj client.Object) error {
 	mr, ok := obj.(*resourcesv1alpha1.ManagedResource)
-	if !ok {
+	if !ok || mr.DeletionTimestamp != nil {
 		return nil
 	}
 	l.note("apply", mr.Name)
+	if l.ignores(ctx, c, mr.Name) {
+		return nil
+	}
 	if l.finalizer != "" {
 		mr.Finalizers = []string{l.finalizer}
 	}

@@ -169,4 +169,7 @@ func (l *landscape) changeShoot(t *testing.T, changes ...func(*gardencorev1beta1
 	if err := l.seed.Update(t.Context(), now); err != nil {
 		t.Fatal(err)
 	}
+	if err := l.catchUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }

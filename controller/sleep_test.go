@@ -1,0 +1,110 @@
+package controller
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"github.com/gardener/gardener/pkg/extensions"
+)
+
+// managerFinalizer is what gardener-resource-manager keeps a ManagedResource by until its objects are gone.
+const managerFinalizer = "resources.gardener.cloud/gardener-resource-manager"
+
+// ignores says whether nobody looks at the ManagedResource: gardenlet scales the shoot's gardener-resource-manager down
+// while the shoot sleeps. The one of the seed goes on.
+func (l *landscape) ignores(ctx context.Context, seed client.Client, name string) bool {
+	cluster := &extensionsv1alpha1.Cluster{}
+	if err := seed.Get(ctx, client.ObjectKey{Name: namespace}, cluster); err != nil || name == monitoringName {
+		return false
+	}
+	shoot, err := extensions.ShootFromCluster(cluster)
+	return err == nil && shoot.DeletionTimestamp == nil && extensionscontroller.IsHibernated(&extensionscontroller.Cluster{Shoot: shoot})
+}
+
+// deleted is the stand-in for gardener-resource-manager when a ManagedResource goes.
+func (l *landscape) deleted(ctx context.Context, seed client.Client, mr *resourcesv1alpha1.ManagedResource, opts ...client.DeleteOption) error {
+	if l.ignores(ctx, seed, mr.Name) {
+		if err := seed.Get(ctx, client.ObjectKeyFromObject(mr), mr); err != nil {
+			return err
+		}
+		mr.Finalizers = append(mr.Finalizers, managerFinalizer)
+		if err := seed.Update(ctx, mr); err != nil {
+			return err
+		}
+	} else if mr.Name == cleanerName {
+		if err := l.stopCleaner(ctx); err != nil {
+			return err
+		}
+	}
+	return seed.Delete(ctx, mr, opts...)
+}
+
+// catchUp does, once the shoot is awake, what was left undone while it slept.
+func (l *landscape) catchUp(ctx context.Context) error {
+	mrs := &resourcesv1alpha1.ManagedResourceList{}
+	if err := l.seed.List(ctx, mrs); err != nil {
+		return err
+	}
+	for i := range mrs.Items {
+		mr := &mrs.Items[i]
+		undone := mr.DeletionTimestamp != nil || mr.Status.Conditions == nil
+		if !undone || l.ignores(ctx, l.seed, mr.Name) {
+			continue
+		}
+		if mr.DeletionTimestamp == nil {
+			if err := l.written(ctx, l.seed, mr); err != nil {
+				return err
+			}
+			continue
+		}
+		mr.Finalizers = slices.DeleteFunc(mr.Finalizers, func(f string) bool { return f == managerFinalizer })
+		if err := l.seed.Update(ctx, mr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestDisabledAsleep: nobody can remove the objects before the shoot wakes up, so nothing waits for that.
+func TestDisabledAsleep(t *testing.T) {
+	l, _ := newRunningLandscape(t, nil)
+	l.changeShoot(t, hibernated)
+	l.actuator.waits.deleted = 10 * time.Minute
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := l.actuator.Delete(ctx, logr.Discard(), l.extension(t)); err != nil {
+		t.Fatal(err)
+	}
+	mr, err := l.actuator.managedResource(t.Context(), namespace, cachesName)
+	if err != nil || mr.DeletionTimestamp == nil || l.exists(t, monitoringName) {
+		t.Errorf("ManagedResource %v, error %v; that of the seed is there: %t", mr, err, l.exists(t, monitoringName))
+	}
+	l.changeShoot(t)
+	if l.exists(t, cachesName) {
+		t.Error("awake, the caches are still there")
+	}
+}
+
+// TestAsleepWithCleaner: one that ran when the shoot fell asleep holds up nothing.
+func TestAsleepWithCleaner(t *testing.T) {
+	l, _ := newRunningLandscape(t, nil)
+	l.changeShoot(t, hibernated)
+	if err := l.seed.Create(t.Context(), managedResource(cleanerName)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.reconcile(t); err != nil || !l.exists(t, cleanerName) {
+		t.Fatalf("the cleaner is there: %t, error %v", l.exists(t, cleanerName), err)
+	}
+	l.changeShoot(t)
+	if err := l.reconcile(t); err != nil || l.exists(t, cleanerName) {
+		t.Errorf("awake, the cleaner is there: %t, error %v", l.exists(t, cleanerName), err)
+	}
+}
