@@ -85,6 +85,7 @@ func interrupted() features.Feature {
 		step{"gardenlet's flow comes to its end too", func(ctx context.Context, p *proof) {
 			p.Check(release(ctx))
 			p.Join(ctx, flow, reconciled(), reconcileTimeout)
+			proveNothingOnWorkers(ctx, p)
 			p.Evidence("killed 3 times: each operation came to its end, nodes clean")
 		}},
 	)
