@@ -78,9 +78,9 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 	}
 }
 
-// Delete removes the caches. While the shoot lives on, its nodes are cleaned of all upstreams first. A
-// shoot that is being deleted, or that hibernates, has no nodes to clean; then a cleaner left over from before goes too. What
-// is in a shoot that hibernates goes when it wakes up, and is not waited for.
+// Delete removes the caches. While the shoot lives on, its nodes are cleaned of all upstreams first. A shoot that is being
+// deleted, or that hibernates, has no nodes to clean; then a cleaner left over from before goes too. What is in a shoot that
+// hibernates goes when it wakes up, and is not waited for. A status that cannot be read holds nothing up.
 func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	if err := a.refresh(ctx, ex); err != nil {
 		return client.IgnoreNotFound(err)
@@ -96,7 +96,7 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 			return err
 		}
 		// The nodes are clean now; should the caches take long to go, a retry need not clean them again.
-		if err := a.write(ctx, ex, record{}, nodesCleaned(a.clock, ex, passedOver)); err != nil {
+		if err := a.forget(ctx, ex, nodesCleaned(a.clock, ex, passedOver)); err != nil {
 			return err
 		}
 	}

@@ -7,8 +7,10 @@ import (
 
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 
 	"github.com/gardener-extensions/registry-cache/controller/reference"
@@ -115,6 +117,31 @@ func TestDeleteWaits(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster(), managedResource(cachesName, "test/stays"))
 	if err := l.delete(t); err == nil || !strings.Contains(err.Error(), cachesName) {
 		t.Errorf("error = %v, want it to name %s", err, cachesName)
+	}
+}
+
+// TestDeleteWithUnreadableStatus: somebody edited it, or a newer version wrote it. The nodes are cleaned once.
+func TestDeleteWithUnreadableStatus(t *testing.T) {
+	for name, damage := range map[string]func(*extensionsv1alpha1.ExtensionStatus){
+		"providerStatus": func(s *extensionsv1alpha1.ExtensionStatus) {
+			s.ProviderStatus = &runtime.RawExtension{Raw: []byte(`{"kind":"Other"}`)}
+		},
+		"state": func(s *extensionsv1alpha1.ExtensionStatus) {
+			s.State = &runtime.RawExtension{Raw: []byte(`{"caches":1}`)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ex := newExtension([]string{alpha}, []string{alpha})
+			damage(&ex.Status)
+			l := newLandscape(t, ex, cluster(), managedResource(cachesName, "test/stays"))
+			if err := l.delete(t); err == nil || !strings.Contains(err.Error(), cachesName) {
+				t.Errorf("error = %v, want it to name %s, which stays", err, cachesName)
+			}
+			l.log = nil
+			if err := l.delete(t); err == nil || slices.Contains(l.log, "apply "+cleanerName) {
+				t.Errorf("the next time error = %v, writes %q", err, l.log)
+			}
+		})
 	}
 }
 
