@@ -122,7 +122,7 @@ func TestRemovalSurvivesMigration(t *testing.T) {
 	if err := l.actuator.Restore(t.Context(), logr.Discard(), ex); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"apply " + cleanerName, "delete " + cleanerName, "status []", "apply " + cachesName, "status [beta.upstream.test]"}
+	want := []string{"status []", "apply " + cleanerName, "delete " + cleanerName, "status []", "apply " + cachesName, "status [beta.upstream.test]"}
 	if !slices.Equal(l.log, want) {
 		t.Errorf("writes = %q, want %q", l.log, want)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
@@ -51,6 +52,9 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 	var conditions []gardencorev1beta1.Condition
 	if nodesToClean(t.cluster) {
 		log.Info("Cleaning the nodes of removed upstreams", "upstreams", gone)
+		if err := a.countCleanUp(ctx, t); err != nil {
+			return err
+		}
 		passedOver, err := a.clean(ctx, log, t.ex.Namespace, cleaner.Task{Upstreams: gone})
 		if err != nil {
 			return err
@@ -60,6 +64,21 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 		return err
 	}
 	return a.write(ctx, t.ex, t.before.retained(t.config), conditions...)
+}
+
+// countCleanUp makes it known that a clean-up is about to begin. The webhook makes the number part of the unit, because
+// gardener-node-agent applies no OperatingSystemConfig that is like the last one: if a removal is taken back, nodes that were
+// cleaned already would stay without the mirror. A clean-up that goes on was counted when it began.
+func (a *Actuator) countCleanUp(ctx context.Context, t *target) error {
+	mr, err := a.managedResource(ctx, t.ex.Namespace, cleanerName)
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	if err == nil && mr.DeletionTimestamp == nil && t.before.cleanUps > 0 {
+		return nil
+	}
+	t.before.cleanUps++
+	return a.write(ctx, t.ex, t.before)
 }
 
 // deploy brings the caches, and what watches them, into the shoot, and tells the status where they are.

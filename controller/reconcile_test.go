@@ -36,7 +36,7 @@ func TestReconcile(t *testing.T) {
 		"upstream removed": {
 			wanted: []string{beta}, running: []string{alpha, beta},
 			log: []string{
-				"apply extension-registry-cleaner", "delete extension-registry-cleaner", "status [beta.upstream.test]",
+				"status [alpha.upstream.test beta.upstream.test]", "apply extension-registry-cleaner", "delete extension-registry-cleaner", "status [beta.upstream.test]",
 				"apply extension-registry-cache", "status [beta.upstream.test]",
 			},
 			upstreams: []string{beta},
@@ -44,7 +44,7 @@ func TestReconcile(t *testing.T) {
 		"upstream replaced": {
 			wanted: []string{beta}, running: []string{alpha},
 			log: []string{
-				"apply extension-registry-cleaner", "delete extension-registry-cleaner", "status []",
+				"status [alpha.upstream.test]", "apply extension-registry-cleaner", "delete extension-registry-cleaner", "status []",
 				"apply extension-registry-cache", "status [beta.upstream.test]",
 			},
 			upstreams: []string{beta},
@@ -59,7 +59,7 @@ func TestReconcile(t *testing.T) {
 			wanted: []string{beta}, running: []string{alpha, beta},
 			shoot: []func(*gardencorev1beta1.Shoot){hibernating},
 			log: []string{
-				"apply extension-registry-cleaner", "delete extension-registry-cleaner", "status [beta.upstream.test]",
+				"status [alpha.upstream.test beta.upstream.test]", "apply extension-registry-cleaner", "delete extension-registry-cleaner", "status [beta.upstream.test]",
 				"apply extension-registry-cache", "status [beta.upstream.test]",
 			},
 			upstreams: []string{beta},

@@ -19,6 +19,26 @@ type record struct {
 	// applied is the config that the caches were last deployed by, kept as status.state. It comes along when the control
 	// plane moves to another seed, the providerStatus does not. Nil if there is none.
 	applied *v1alpha3.RegistryConfig
+	// cleanUps is how many clean-ups of the nodes have begun, kept in status.state.
+	cleanUps int64
+}
+
+// state is what status.state holds. The webhook reads cleanUps.
+type state struct {
+	*v1alpha3.RegistryConfig `json:",inline"`
+	CleanUps                 int64 `json:"cleanUps,omitempty"`
+}
+
+// state returns what status.state has to be, nil if nothing is worth to be kept.
+func (r record) state() *state {
+	if r.applied == nil && r.cleanUps == 0 {
+		return nil
+	}
+	s := &state{RegistryConfig: r.applied.DeepCopy(), CleanUps: r.cleanUps}
+	if s.RegistryConfig != nil {
+		s.TypeMeta = typeMeta("RegistryConfig")
+	}
+	return s
 }
 
 // recordOf decodes the status of the Extension. What a newer version of this extension wrote there besides is ignored.
@@ -33,13 +53,15 @@ func recordOf(ex *extensionsv1alpha1.Extension) (record, error) {
 		r.status = status
 	}
 	if raw := ex.Status.State; raw != nil {
-		applied := &v1alpha3.RegistryConfig{}
-		if err := json.Unmarshal(raw.Raw, applied); err != nil {
+		var before state
+		if err := json.Unmarshal(raw.Raw, &before); err != nil {
 			return record{}, fmt.Errorf("state of extension %s: %w", client.ObjectKeyFromObject(ex), err)
 		}
-		applied.TypeMeta = typeMeta("RegistryConfig")
-		v1alpha3.SetDefaults(applied)
-		r.applied = applied
+		r.cleanUps = before.CleanUps
+		if r.applied = before.RegistryConfig; r.applied != nil {
+			r.applied.TypeMeta = typeMeta("RegistryConfig")
+			v1alpha3.SetDefaults(r.applied)
+		}
 	}
 	return r, nil
 }
@@ -74,7 +96,7 @@ func (r record) removed(config *v1alpha3.RegistryConfig) []string {
 
 // retained is the record without the upstreams that are not in the config.
 func (r record) retained(config *v1alpha3.RegistryConfig) record {
-	var kept record
+	kept := record{cleanUps: r.cleanUps}
 	if r.status != nil {
 		kept.status = r.status.DeepCopy()
 		kept.status.Caches = slices.DeleteFunc(kept.status.Caches, func(c v1alpha3.RegistryCacheStatus) bool {

@@ -49,14 +49,10 @@ func (a *Actuator) write(
 			}
 		}
 	}
-	if r.applied != nil {
-		r.applied = r.applied.DeepCopy()
-		r.applied.TypeMeta = typeMeta("RegistryConfig")
-	}
-	if !equality.Semantic.DeepEqual(current.applied, r.applied) {
+	if state := r.state(); !equality.Semantic.DeepEqual(current.state(), state) {
 		ex.Status.State = nil
-		if r.applied != nil {
-			if ex.Status.State, err = encoded(r.applied); err != nil {
+		if state != nil {
+			if ex.Status.State, err = encoded(state); err != nil {
 				return fmt.Errorf("encoding the state: %w", err)
 			}
 		}

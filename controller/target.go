@@ -90,7 +90,7 @@ func (t *target) secure() []v1alpha3.RegistryCache {
 
 // record is what is true once the target is reached.
 func (t *target) record(status *v1alpha3.RegistryStatus) record {
-	return record{status: status, applied: t.config}
+	return record{status: status, applied: t.config, cleanUps: t.before.cleanUps}
 }
 
 // shootOf returns what the objects of caches depend on.

@@ -24,7 +24,7 @@ func TestHostsTOMLWithCertificates(t *testing.T) {
 	golden.Compare(t, "hosts-tls.toml", nodeconfig.HostsTOML(endpointOnly))
 	golden.Compare(t, "hosts-tls-upstream.toml", nodeconfig.HostsTOML(trusting))
 	golden.Compare(t, "hosts-direct.toml", nodeconfig.HostsTOML(direct))
-	golden.Compare(t, "unit-tls.service", nodeconfig.Unit([]nodeconfig.Registry{trusting, endpointOnly, dockerHub}))
+	golden.Compare(t, "unit-tls.service", nodeconfig.Unit([]nodeconfig.Registry{trusting, endpointOnly, dockerHub}, 0))
 }
 
 func TestCertificatesAreLeftOutWithoutHTTPS(t *testing.T) {
@@ -99,7 +99,7 @@ func TestParseArgumentIsTheInverseOfArgument(t *testing.T) {
 			if got, err := nodeconfig.ParseArgument(want.Argument()); err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("got %+v, %v from %s", got, err, want.Argument())
 			}
-			unit := nodeconfig.Unit([]nodeconfig.Registry{want, dockerHub})
+			unit := nodeconfig.Unit([]nodeconfig.Registry{want, dockerHub}, 0)
 			if got, err := nodeconfig.ParseUnit(unit); err != nil || !reflect.DeepEqual(got, []nodeconfig.Registry{want, dockerHub}) {
 				t.Errorf("got %+v, %v from the unit", got, err)
 			}
@@ -109,7 +109,7 @@ func TestParseArgumentIsTheInverseOfArgument(t *testing.T) {
 
 // The cleaner takes upstreams out of a unit that any version of this extension laid down.
 func TestWithoutUpstreamsKeepsCertificates(t *testing.T) {
-	unit := strings.Replace(nodeconfig.Unit([]nodeconfig.Registry{trusting, dockerHub}), "RestartSec=30", "RestartSec=31", 1)
+	unit := strings.Replace(nodeconfig.Unit([]nodeconfig.Registry{trusting, dockerHub}, 0), "RestartSec=30", "RestartSec=31", 1)
 	changed, err := nodeconfig.WithoutUpstreams(unit, []string{dockerHub.Upstream})
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ func TestStoppedUnitTakesItsFilesAlongIfItIsDisabled(t *testing.T) {
 
 // systemd must call the script that way, and the cleaner and older versions must read the unit all the same.
 func TestUnitCallsTheScriptWhenItHasStopped(t *testing.T) {
-	unit := nodeconfig.Unit([]nodeconfig.Registry{dockerHub})
+	unit := nodeconfig.Unit([]nodeconfig.Registry{dockerHub}, 0)
 	if want := "\nExecStopPost=-" + nodeconfig.ScriptPath + " --stopped\n"; strings.Count(unit, want) != 1 {
 		t.Errorf("the unit does not have %q:\n%s", want, unit)
 	}

@@ -27,9 +27,12 @@ var unitTemplate = template.Must(template.New(UnitName).Parse(unitText))
 // Unit returns the content of the unit that configures registries. The order of registries does not matter: it is
 // sorted, so that a mere change of order restarts nothing on the nodes. Every argument is quoted and escaped for
 // systemd (systemd.service(5), "Command lines").
-func Unit(registries []Registry) string {
+//
+// cleanUps is how many clean-ups of the nodes have begun, each of which may have changed the unit on a node: another number
+// gives another unit, which gardener-node-agent lays down although the registries are the same. 0 is not mentioned.
+func Unit(registries []Registry, cleanUps int64) string {
 	var unit bytes.Buffer
-	data := map[string]string{"CommandLine": commandLine(registries)}
+	data := map[string]any{"CommandLine": commandLine(registries), "CleanUps": cleanUps}
 	if err := unitTemplate.Execute(&unit, data); err != nil {
 		panic(fmt.Sprintf("the embedded unit is no valid template: %v", err)) // a test renders it
 	}

@@ -14,14 +14,14 @@ import (
 var hostile = nodeconfig.Registry{Upstream: `a%h $HOME ${X} "q" 'r' \x41;`, Endpoint: "tab\tnewline\nbell\a", UpstreamURL: `é\`}
 
 func TestUnit(t *testing.T) {
-	golden.Compare(t, "unit.service", nodeconfig.Unit([]nodeconfig.Registry{dockerHub, ipv6}))
-	golden.Compare(t, "unit-without-registries.service", nodeconfig.Unit(nil))
-	golden.Compare(t, "unit-hostile.service", nodeconfig.Unit([]nodeconfig.Registry{hostile}))
+	golden.Compare(t, "unit.service", nodeconfig.Unit([]nodeconfig.Registry{dockerHub, ipv6}, 0))
+	golden.Compare(t, "unit-without-registries.service", nodeconfig.Unit(nil, 0))
+	golden.Compare(t, "unit-hostile.service", nodeconfig.Unit([]nodeconfig.Registry{hostile}, 0))
 }
 
 func TestUnitDoesNotDependOnTheOrder(t *testing.T) {
 	registries := []nodeconfig.Registry{dockerHub, ipv6}
-	if nodeconfig.Unit(registries) != nodeconfig.Unit([]nodeconfig.Registry{ipv6, dockerHub}) {
+	if nodeconfig.Unit(registries, 0) != nodeconfig.Unit([]nodeconfig.Registry{ipv6, dockerHub}, 0) {
 		t.Error("another order gives another unit, which restarts it on every node")
 	}
 	if registries[0].Upstream != dockerHub.Upstream {
@@ -31,7 +31,7 @@ func TestUnitDoesNotDependOnTheOrder(t *testing.T) {
 
 func TestParseUnitIsTheInverseOfUnit(t *testing.T) {
 	for _, registries := range [][]nodeconfig.Registry{nil, {dockerHub}, {ipv6, hostile, dockerHub}} {
-		got, err := nodeconfig.ParseUnit(nodeconfig.Unit(registries))
+		got, err := nodeconfig.ParseUnit(nodeconfig.Unit(registries, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,6 +39,31 @@ func TestParseUnitIsTheInverseOfUnit(t *testing.T) {
 		if !reflect.DeepEqual(got, registries) {
 			t.Errorf("got %q, want %q", got, registries)
 		}
+	}
+}
+
+// gardener-node-agent lays down a unit only if it is not like the one that it laid down last.
+func TestUnitChangesWithEachCleanUp(t *testing.T) {
+	registries := []nodeconfig.Registry{dockerHub, ipv6}
+	none, one, two := nodeconfig.Unit(registries, 0), nodeconfig.Unit(registries, 1), nodeconfig.Unit(registries, 2)
+	if none == one || one == two {
+		t.Errorf("the number of clean-ups does not change the unit:\n%s", two)
+	}
+	if strings.Contains(none, "lean-up") {
+		t.Errorf("a unit without any clean-up says something about them:\n%s", none)
+	}
+	var without []string
+	for line := range strings.Lines(two) {
+		if !strings.HasPrefix(line, "# Clean-ups of nodes that have begun: 2.") {
+			without = append(without, line)
+		}
+	}
+	if strings.Join(without, "") != none {
+		t.Errorf("more than a comment is changed:\n%s", two)
+	}
+	changed, err := nodeconfig.WithoutUpstreams(two, []string{ipv6.Upstream})
+	if err != nil || changed != nodeconfig.Unit([]nodeconfig.Registry{dockerHub}, 2) {
+		t.Errorf("the cleaner makes of it, %v:\n%s", err, changed)
 	}
 }
 
@@ -58,12 +83,12 @@ func TestWithoutUpstreams(t *testing.T) {
 		gone []string
 		want []string
 	}{
-		"one of two":            {nodeconfig.Unit([]nodeconfig.Registry{dockerHub, ipv6}), []string{"docker.io"}, []string{ipv6.Upstream}},
-		"all":                   {nodeconfig.Unit([]nodeconfig.Registry{dockerHub, ipv6}), []string{"docker.io", ipv6.Upstream}, nil},
-		"none of them":          {nodeconfig.Unit([]nodeconfig.Registry{dockerHub}), []string{"docker", "docker.io:5000", ""}, []string{"docker.io"}},
+		"one of two":            {nodeconfig.Unit([]nodeconfig.Registry{dockerHub, ipv6}, 0), []string{"docker.io"}, []string{ipv6.Upstream}},
+		"all":                   {nodeconfig.Unit([]nodeconfig.Registry{dockerHub, ipv6}, 0), []string{"docker.io", ipv6.Upstream}, nil},
+		"none of them":          {nodeconfig.Unit([]nodeconfig.Registry{dockerHub}, 0), []string{"docker", "docker.io:5000", ""}, []string{"docker.io"}},
 		"of another extension":  {unquoted, []string{"a.test"}, []string{"b.test"}},
-		"a unit without any":    {nodeconfig.Unit(nil), []string{"a.test"}, nil},
-		"a hostile one is kept": {nodeconfig.Unit([]nodeconfig.Registry{hostile, dockerHub}), []string{"docker.io"}, []string{hostile.Upstream}},
+		"a unit without any":    {nodeconfig.Unit(nil, 0), []string{"a.test"}, nil},
+		"a hostile one is kept": {nodeconfig.Unit([]nodeconfig.Registry{hostile, dockerHub}, 0), []string{"docker.io"}, []string{hostile.Upstream}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed, err := nodeconfig.WithoutUpstreams(test.unit, test.gone)
@@ -134,7 +159,7 @@ func FuzzUnit(f *testing.F) {
 			return
 		}
 		want := nodeconfig.Registry{Upstream: upstream, Endpoint: endpoint, UpstreamURL: url}
-		got, err := nodeconfig.ParseUnit(nodeconfig.Unit([]nodeconfig.Registry{want}))
+		got, err := nodeconfig.ParseUnit(nodeconfig.Unit([]nodeconfig.Registry{want}, 0))
 		if err != nil || len(got) != 1 || !reflect.DeepEqual(got[0], want) {
 			t.Errorf("got %q, %v, want %q", got, err, want)
 		}

@@ -141,7 +141,7 @@ func checkNode(t *testing.T, config *v1alpha3.RegistryConfig, bundle []byte) {
 		registries = append(registries, registry)
 		checkHosts(t, registry)
 	}
-	got, err := nodeconfig.ParseUnit(nodeconfig.Unit(registries))
+	got, err := nodeconfig.ParseUnit(nodeconfig.Unit(registries, 0))
 	if err != nil || len(got) != len(want) {
 		t.Fatalf("the unit is read as %+v, %v", got, err)
 	}

@@ -25,13 +25,13 @@ func TestCertificatesAreCleaned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newTestNode(t)
-			n.write(nodeconfig.UnitPath, 0o600, nodeconfig.Unit([]nodeconfig.Registry{secure, kept}))
+			n.write(nodeconfig.UnitPath, 0o600, nodeconfig.Unit([]nodeconfig.Registry{secure, kept}, 0))
 			n.write(alphaHosts, 0o644, hosts)
 			n.write(betaHosts, 0o644, nodeconfig.HostsTOML(kept))
 			n.mustClean(removeAlpha)
 			n.expectCalls(stop, "reload", start)
 			n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, betaHosts, foreignHosts, foreignUnit)
-			if got := n.read(nodeconfig.UnitPath); got != nodeconfig.Unit([]nodeconfig.Registry{kept}) {
+			if got := n.read(nodeconfig.UnitPath); got != nodeconfig.Unit([]nodeconfig.Registry{kept}, 0) {
 				t.Errorf("the unit is:\n%s", got)
 			}
 			if got := n.read(betaHosts); got != nodeconfig.HostsTOML(kept) {

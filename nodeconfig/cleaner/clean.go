@@ -108,7 +108,7 @@ func (r Request) without(unit string) (string, error) {
 	}
 	registries, err := nodeconfig.ParseUnit(unit)
 	if err != nil {
-		return nodeconfig.Unit(nil), nil //nolint:nilerr // whatever it ran, it runs the script for no upstream now
+		return nodeconfig.Unit(nil, 0), nil //nolint:nilerr // whatever it ran, it runs the script for no upstream now
 	}
 	var all []string
 	for _, registry := range registries {

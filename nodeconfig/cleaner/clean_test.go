@@ -52,7 +52,7 @@ func TestRemoveLastUpstreamKeepsTheUnit(t *testing.T) {
 	n := newTestNode(t)
 	n.mustClean(cleaner.Request{Upstreams: []string{alpha.Upstream, beta.Upstream}})
 	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, foreignHosts, foreignUnit)
-	if n.read(nodeconfig.UnitPath) != nodeconfig.Unit(nil) {
+	if n.read(nodeconfig.UnitPath) != nodeconfig.Unit(nil, 0) {
 		t.Errorf("the unit is:\n%s", n.read(nodeconfig.UnitPath))
 	}
 }
@@ -62,7 +62,7 @@ func TestDisableKeepsTheUnitRunning(t *testing.T) {
 	n := newTestNode(t)
 	n.write(nodeconfig.HostsPath("forgotten.test"), 0o644, nodeconfig.HostsTOML(alpha))
 	n.units.onStart = func() {
-		if got := n.read(nodeconfig.UnitPath); got != nodeconfig.Unit(nil) {
+		if got := n.read(nodeconfig.UnitPath); got != nodeconfig.Unit(nil, 0) {
 			t.Errorf("the unit is started as\n%s", got)
 		}
 	}
@@ -80,7 +80,7 @@ func TestDisableReplacesAnUnknownUnit(t *testing.T) {
 	n.write(nodeconfig.UnitPath, 0o644, "[Service]\nExecStart=/bin/sh -c something\n")
 	n.mustClean(disableAll)
 	n.expectCalls(stop, "reload", start)
-	if got := n.read(nodeconfig.UnitPath); got != nodeconfig.Unit(nil) {
+	if got := n.read(nodeconfig.UnitPath); got != nodeconfig.Unit(nil, 0) {
 		t.Errorf("the unit is:\n%s", got)
 	}
 	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, foreignHosts, foreignUnit)
@@ -119,9 +119,9 @@ func TestUnitThatCameDuringTheStopStays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newTestNode(t)
-			n.units.onStop = func() { n.write(nodeconfig.UnitPath, 0o600, nodeconfig.Unit(test.came)) }
+			n.units.onStop = func() { n.write(nodeconfig.UnitPath, 0o600, nodeconfig.Unit(test.came, 0)) }
 			n.mustClean(removeAlpha)
-			if got := n.read(nodeconfig.UnitPath); got != nodeconfig.Unit(test.want) {
+			if got := n.read(nodeconfig.UnitPath); got != nodeconfig.Unit(test.want, 0) {
 				t.Errorf("the unit is:\n%s", got)
 			}
 		})
@@ -190,7 +190,7 @@ func TestFailuresAreReportedAndRepeatable(t *testing.T) {
 				t.Fatal("no error")
 			}
 			n.expectCalls(test.calls...)
-			if test.fail == "stop" && (n.read(alphaHosts) == "" || n.read(nodeconfig.UnitPath) != nodeconfig.Unit([]nodeconfig.Registry{alpha, beta})) {
+			if test.fail == "stop" && (n.read(alphaHosts) == "" || n.read(nodeconfig.UnitPath) != nodeconfig.Unit([]nodeconfig.Registry{alpha, beta}, 0)) {
 				t.Error("something is changed while the script may still run")
 			}
 			n.units.fail = ""

@@ -67,7 +67,7 @@ type testNode struct {
 // newTestNode returns a node with caches for alpha and beta and files of somebody else.
 func newTestNode(t *testing.T) *testNode {
 	n := &testNode{t: t, root: t.TempDir(), units: &fakeUnits{}}
-	n.write(nodeconfig.UnitPath, 0o600, nodeconfig.Unit([]nodeconfig.Registry{alpha, beta}))
+	n.write(nodeconfig.UnitPath, 0o600, nodeconfig.Unit([]nodeconfig.Registry{alpha, beta}, 0))
 	n.write(nodeconfig.ScriptPath, nodeconfig.ScriptMode, nodeconfig.Script())
 	n.write(nodeconfig.HostsPath(alpha.Upstream), 0o644, nodeconfig.HostsTOML(alpha))
 	n.write(nodeconfig.HostsPath(beta.Upstream), 0o644, nodeconfig.HostsTOML(beta))

@@ -3,6 +3,7 @@ package operatingsystemconfig
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -51,7 +52,7 @@ func (n nodes) unit(ctx context.Context, namespace string) (*extensionsv1alpha1.
 	if !keepsNodes(cluster) {
 		return nil, nil
 	}
-	status, err := n.status(ctx, namespace)
+	status, cleanUps, err := n.status(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func (n nodes) unit(ctx context.Context, namespace string) (*extensionsv1alpha1.
 		Name:    nodeconfig.UnitName,
 		Command: ptr.To(extensionsv1alpha1.CommandStart),
 		Enable:  ptr.To(true),
-		Content: ptr.To(nodeconfig.Unit(registries(status))),
+		Content: ptr.To(nodeconfig.Unit(registries(status), cleanUps)),
 		// gardener-node-agent restarts the unit when the script changes.
 		FilePaths: []string{nodeconfig.ScriptPath},
 	}, nil
@@ -71,21 +72,30 @@ func keepsNodes(cluster *extensionscontroller.Cluster) bool {
 	return cluster.Shoot.DeletionTimestamp == nil && !extensionscontroller.IsHibernationEnabled(cluster)
 }
 
-// status returns the status of the namespace's Extension. It is an error if there is none.
-func (n nodes) status(ctx context.Context, namespace string) (*v1alpha3.RegistryStatus, error) {
+// status returns the status of the namespace's Extension, and how many clean-ups of the nodes have begun, which is in its
+// state. It is an error if there is no status.
+func (n nodes) status(ctx context.Context, namespace string) (*v1alpha3.RegistryStatus, int64, error) {
 	extension := &extensionsv1alpha1.Extension{}
 	key := client.ObjectKey{Namespace: namespace, Name: extensionType}
 	if err := n.extensions.Get(ctx, key, extension); err != nil {
-		return nil, fmt.Errorf("reading extension %s: %w", key, err)
+		return nil, 0, fmt.Errorf("reading extension %s: %w", key, err)
 	}
 	if extension.Status.ProviderStatus == nil {
-		return nil, fmt.Errorf("extension %s: %w", key, errNoStatus)
+		return nil, 0, fmt.Errorf("extension %s: %w", key, errNoStatus)
 	}
 	status, err := v1alpha3.DecodeStatus(extension.Status.ProviderStatus.Raw)
 	if err != nil {
-		return nil, fmt.Errorf("extension %s: %w", key, err)
+		return nil, 0, fmt.Errorf("extension %s: %w", key, err)
 	}
-	return status, nil
+	var state struct {
+		CleanUps int64 `json:"cleanUps"`
+	}
+	if raw := extension.Status.State; raw != nil {
+		if err := json.Unmarshal(raw.Raw, &state); err != nil {
+			return nil, 0, fmt.Errorf("state of extension %s: %w", key, err)
+		}
+	}
+	return status, state.CleanUps, nil
 }
 
 // registries returns the caches in status as nodes see them.
