@@ -41,6 +41,9 @@ type waits struct {
 	// notReady is how much of that is given to nodes that are not ready, which may just be restarting, before they are
 	// passed over.
 	notReady time.Duration
+	// stuck is how long there must have been a cleaner before nodes that are ready, and that it does not clean, are passed
+	// over too. It is longer than one attempt: their configuration leads to a cache that is gone then.
+	stuck time.Duration
 	// deleted is how long the ManagedResources that are removed together may take to go.
 	deleted time.Duration
 	// applied is how long gardener-resource-manager may go on reporting that it cannot apply the caches, which may be what
@@ -68,6 +71,7 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 			interval:  time.Second,
 			cleaned:   3 * time.Minute,
 			notReady:  time.Minute,
+			stuck:     10 * time.Minute,
 			deleted:   2 * time.Minute,
 			applied:   3 * time.Second,
 			firstLook: 500 * time.Millisecond,

@@ -23,8 +23,9 @@ import (
 )
 
 // clean runs the cleaner in the shoot until it did the task on every node, and removes it again. When it returns without
-// error, no node has the configuration any more, but those that were not ready, whose names it returns: they are passed
-// over lest one broken node holds up the shoot for ever.
+// error, no node has the configuration any more, but those it returns, each with the reason: ones that were not ready, and,
+// after a longer time, ones that the cleaner cannot run on. They are passed over lest one broken node holds up the shoot for
+// ever.
 func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string, task cleaner.Task) ([]string, error) {
 	set, err := cleaner.DaemonSet(task, a.images.RegistryCleaner)
 	if err != nil {
@@ -50,7 +51,7 @@ func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string,
 	cleaningSeconds.Observe(time.Since(started).Seconds())
 	nodesPassedOver.Add(float64(len(passedOver)))
 	if len(passedOver) > 0 {
-		log.Info("Not cleaning nodes that are not ready; they may keep a mirror that does not exist any more", "nodes", passedOver)
+		log.Info("Not cleaning nodes that the cleaner cannot run on; they may keep a mirror that does not exist any more", "nodes", passedOver)
 	}
 	return passedOver, a.remove(ctx, namespace, cleanerName)
 }
@@ -69,61 +70,84 @@ func (a *Actuator) awaitEarlierCleaner(ctx context.Context, namespace string) er
 	return a.remove(ctx, namespace, cleanerName)
 }
 
-// awaitCleaned waits until all nodes are clean. Nodes that are not ready are waited for a while only, and returned. The
-// error names the nodes that are not clean.
+// awaitCleaned waits until all nodes are clean. Nodes that are not ready are waited for a while only, and returned; so are
+// those that are ready, once the cleaner has tried for long, in this attempt and the ones before. The error names the nodes
+// that are not clean.
 func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string, error) {
 	shoot, err := a.shootClient(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
-	var rollout cleaner.Rollout
+	var passedOver []string
 	var unfinished error
 	started := time.Now()
+	look := func(patient bool) bool {
+		var rollout cleaner.Rollout
+		var age time.Duration
+		if rollout, age, unfinished = a.rollout(ctx, shoot, namespace, patient); unfinished != nil {
+			return false
+		}
+		given := time.Since(started) >= a.waits.notReady
+		passedOver, unfinished = rollout.Unclean(), rollout.Err()
+		return unfinished == nil || given && (len(rollout.Unfinished) == 0 || age >= a.waits.stuck)
+	}
 	// As in awaitEndpoints, the requests do not get the time limit of the poll.
-	err = wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.cleaned, true, func(context.Context) (bool, error) {
-		rollout, unfinished = a.rollout(ctx, shoot, namespace)
+	limited, cancel := context.WithTimeout(ctx, a.waits.cleaned)
+	defer cancel()
+	err = slowing(a.waits.interval).Until(limited, true, true, func(context.Context) (bool, error) {
+		done := look(time.Since(started) < a.waits.notReady)
 		if shootclient.NoAnswer(unfinished) {
 			return false, unfinished
 		}
-		if unfinished != nil {
-			return false, nil //nolint:nilerr // it is reported when time is up
-		}
-		unfinished = rollout.Err()
-		given := time.Since(started) >= a.waits.notReady
-		return len(rollout.Unfinished) == 0 && (given || len(rollout.NotReady) == 0), nil
+		return done, nil
 	})
 	if shootclient.NoAnswer(unfinished) {
 		return nil, unfinished
 	}
-	if err != nil {
+	if err != nil && (ctx.Err() != nil || !look(false)) {
 		return nil, fmt.Errorf("the nodes were not cleaned within %s; look at DaemonSet %s in the shoot: %w",
 			a.waits.cleaned, cleaner.Name, errors.Join(unfinished, err))
 	}
-	return rollout.NotReady, nil
+	return passedOver, nil
 }
 
-// rollout looks once. What it returns is about the DaemonSet that was asked for, not about an earlier one.
-func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace string) (cleaner.Rollout, error) {
+// slowing is for polls that take long if they take longer than usual: the time between two looks grows to five times the
+// interval.
+func slowing(interval time.Duration) wait.DelayFunc {
+	return wait.Backoff{Duration: interval, Factor: 1.2, Steps: 100, Cap: 5 * interval}.DelayFunc()
+}
+
+// rollout looks once, and returns for how long there has been a cleaner. What it returns is about the DaemonSet that was
+// asked for, not about an earlier one. When patient, it reads nodes and pods, of which there may be a thousand, only if the
+// DaemonSet reports that it is done.
+func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace string, patient bool) (cleaner.Rollout, time.Duration, error) {
 	var none cleaner.Rollout
 	mr, err := a.managedResource(ctx, namespace, cleanerName)
 	if err != nil {
-		return none, err
+		return none, 0, err
 	}
 	// The generation changes with the task: the name of the Secret with the DaemonSet is a hash of its content.
 	if err := health.CheckManagedResourceApplied(mr); err != nil {
-		return none, err
+		return none, 0, err
 	}
 	set := &appsv1.DaemonSet{}
 	if err := shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: cleaner.Name}, set); err != nil {
-		return none, fmt.Errorf("reading DaemonSet %s in the shoot: %w", cleaner.Name, err)
+		return none, 0, fmt.Errorf("reading DaemonSet %s in the shoot: %w", cleaner.Name, err)
+	}
+	if err := cleaner.Reported(set); patient && err != nil {
+		return none, 0, err
 	}
 	nodes := &corev1.NodeList{}
 	if err := shoot.List(ctx, nodes); err != nil {
-		return none, fmt.Errorf("listing the nodes of the shoot: %w", err)
+		return none, 0, fmt.Errorf("listing the nodes of the shoot: %w", err)
 	}
 	pods := &corev1.PodList{}
 	if err := shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels(cleaner.Labels())); err != nil {
-		return none, fmt.Errorf("listing the pods of DaemonSet %s in the shoot: %w", cleaner.Name, err)
+		return none, 0, fmt.Errorf("listing the pods of DaemonSet %s in the shoot: %w", cleaner.Name, err)
 	}
-	return cleaner.RolloutOf(set, pods.Items, nodes.Items), nil
+	var age time.Duration
+	if created := mr.CreationTimestamp; !created.IsZero() {
+		age = a.clock.Since(created.Time)
+	}
+	return cleaner.RolloutOf(set, pods.Items, nodes.Items), age, nil
 }

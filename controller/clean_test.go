@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
@@ -55,14 +57,18 @@ func (l *landscape) runCleaner(ctx context.Context, seed client.Client) error {
 	}
 	for _, node := range nodes.Items {
 		pod := l.cleanerPod(set, node.Name)
+		set.Status.DesiredNumberScheduled++
+		set.Status.UpdatedNumberScheduled++
 		if node.Status.Conditions[0].Status == corev1.ConditionFalse {
 			pod.Status = corev1.PodStatus{}
+		} else if l.noCleaner == "" {
+			set.Status.NumberReady++
 		}
 		if err := l.shoot.Create(ctx, pod); err != nil {
 			return err
 		}
 	}
-	return nil
+	return l.shoot.Status().Update(ctx, set)
 }
 
 func (l *landscape) cleanerPod(set *appsv1.DaemonSet, node string) *corev1.Pod {
@@ -115,7 +121,7 @@ func TestBrokenNodeHoldsUpNothing(t *testing.T) {
 			if !slices.Contains(l.log, "apply "+cleanerName) {
 				t.Errorf("nothing was cleaned: %v", l.log)
 			}
-			if !strings.Contains(said.String(), `"nodes"=["broken"]`) {
+			if !strings.Contains(said.String(), `"nodes"=["broken (the node is not ready)"]`) {
 				t.Errorf("the log does not name the node:\n%s", &said)
 			}
 		})
@@ -136,6 +142,61 @@ func TestBrokenNodeGetsTime(t *testing.T) {
 	err := l.reconcile(t)
 	if want := "nodes not cleaned: broken (the node is not ready)"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want it to say %q", err, want)
+	}
+}
+
+// TestStuckNodeHoldsUpNothingForEver: a node that is ready, and cannot start the cleaner, is passed over by a later attempt.
+func TestStuckNodeHoldsUpNothingForEver(t *testing.T) {
+	for name, test := range map[string]struct {
+		age   time.Duration
+		fails bool
+	}{"in the first minutes": {9 * time.Minute, true}, "later": {11 * time.Minute, false}} {
+		t.Run(name, func(t *testing.T) {
+			before := managedResource(cleanerName)
+			before.CreationTimestamp = metav1.NewTime(time.Now().Add(-test.age))
+			l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster(), before)
+			l.actuator.waits.stuck = 10 * time.Minute
+			l.noCleaner = "ImagePullBackOff"
+			const want = "worker-1 (pod registry-cleaner-worker-1: ImagePullBackOff)"
+			err := l.reconcile(t)
+			if test.fails {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("error = %v, want it to say %q", err, want)
+				}
+				return
+			}
+			condition := v1beta1helper.GetCondition(l.extension(t).Status.Conditions, ConditionNodesCleaned)
+			if err != nil || condition == nil || condition.Status != gardencorev1beta1.ConditionFalse || !strings.Contains(condition.Message, want) {
+				t.Errorf("error %v, condition %+v", err, condition)
+			}
+		})
+	}
+}
+
+// TestCleaningReadsLittle: a shoot may have a thousand nodes, and each look at them is a thousand nodes and as many pods.
+func TestCleaningReadsLittle(t *testing.T) {
+	l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster())
+	w := l.tap()
+	l.noCleaner = "ContainerCreating"
+	l.actuator.waits.notReady = time.Hour
+	if err := l.reconcile(t); err == nil {
+		t.Fatal("no error although nothing was cleaned")
+	}
+	var lists, gets int
+	for _, request := range w.requests {
+		switch request {
+		case "shoot read *v1.NodeList":
+			lists++
+		case "shoot read *v1.DaemonSet":
+			gets++
+		}
+	}
+	if lists != 1 {
+		t.Errorf("the nodes were listed %d times", lists)
+	}
+	// At the interval of the first look it would be once in a millisecond.
+	if most := int(l.actuator.waits.cleaned / l.actuator.waits.interval / 3); gets < 2 || gets > most {
+		t.Errorf("the DaemonSet was read %d times, want at most %d", gets, most)
 	}
 }
 

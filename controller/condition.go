@@ -16,23 +16,23 @@ const (
 	// node. Without any clean-up there is no such condition.
 	ConditionNodesCleaned gardencorev1beta1.ConditionType = "NodesCleaned"
 
-	reasonAllCleaned    = "AllNodesCleaned"
-	reasonNodesNotReady = "NodesNotReady"
+	reasonAllCleaned     = "AllNodesCleaned"
+	reasonNodesUncleaned = "NodesPassedOver"
 
 	// maxNodesNamed keeps the message readable in a shoot with many broken nodes.
 	maxNodesNamed = 10
 )
 
-// nodesCleaned returns the condition after a clean-up that passed over the nodes.
+// nodesCleaned returns the condition after a clean-up that passed over the nodes, each of them with the reason.
 func nodesCleaned(clock clock.Clock, ex *extensionsv1alpha1.Extension, passedOver []string) gardencorev1beta1.Condition {
 	condition := v1beta1helper.GetOrInitConditionWithClock(clock, ex.Status.Conditions, ConditionNodesCleaned)
 	if len(passedOver) == 0 {
 		return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionTrue, reasonAllCleaned,
 			"The last clean-up of removed caches reached every node.")
 	}
-	return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionFalse, reasonNodesNotReady,
-		fmt.Sprintf("The last clean-up of removed caches passed over nodes that were not ready: %s. Until gardener-node-agent "+
-			"configures them again, or they are replaced, they try a cache that is gone before the upstream.", named(passedOver)))
+	return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionFalse, reasonNodesUncleaned,
+		fmt.Sprintf("The last clean-up of removed caches passed over nodes: %s. Until gardener-node-agent applies the next "+
+			"OperatingSystemConfig there, or they are replaced, they try a cache that is gone before the upstream.", named(passedOver)))
 }
 
 func named(nodes []string) string {

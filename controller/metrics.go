@@ -20,7 +20,7 @@ var (
 
 	nodesPassedOver = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "registry_cache_extension_nodes_passed_over_total",
-		Help: "Nodes that a clean-up did not reach because they were not ready.",
+		Help: "Nodes that a clean-up did not reach because the cleaner could not run there.",
 	})
 
 	volumesGrown = prometheus.NewCounter(prometheus.CounterOpts{

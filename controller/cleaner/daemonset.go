@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 )
 
@@ -24,6 +23,9 @@ const (
 	// DaemonSet. It deletes in the foreground, and the pod on a node that is down never goes. It is more than the grace
 	// period of the pods.
 	finalizeAfter = "30s"
+	// priorityClassName lets the pod start where others do not: a kubelet short of disk or memory refuses every pod below
+	// it, and where no slot for pods is left another one makes room.
+	priorityClassName = "system-node-critical"
 )
 
 // Task says what to clean on every node.
@@ -78,7 +80,7 @@ func Labels() map[string]string {
 
 func podSpec(task Task, image string) corev1.PodSpec {
 	return corev1.PodSpec{
-		PriorityClassName:             v1beta1constants.PriorityClassNameShootSystem700,
+		PriorityClassName:             priorityClassName,
 		AutomountServiceAccountToken:  ptr.To(false),
 		EnableServiceLinks:            ptr.To(false),
 		TerminationGracePeriodSeconds: ptr.To[int64](5),

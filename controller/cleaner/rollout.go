@@ -40,12 +40,29 @@ func RolloutOf(set *appsv1.DaemonSet, pods []corev1.Pod, nodes []corev1.Node) Ro
 	return r
 }
 
-// Err returns nil when every node is clean, otherwise an error that names the ones that are not.
-func (r Rollout) Err() error {
+// Reported returns nil if the DaemonSet, by its own account, has done its task on every node, and otherwise an error that
+// says how far it is. It counts ready pods, so it may never report that although RolloutOf finds every node clean.
+func Reported(set *appsv1.DaemonSet) error {
+	s := set.Status
+	if s.ObservedGeneration >= set.Generation && min(s.UpdatedNumberScheduled, s.NumberReady) >= s.DesiredNumberScheduled {
+		return nil
+	}
+	return fmt.Errorf("DaemonSet %s has this task on %d of %d nodes, and %d ready pods",
+		set.Name, s.UpdatedNumberScheduled, s.DesiredNumberScheduled, s.NumberReady)
+}
+
+// Unclean returns all nodes that are not clean, as "<name> (<why>)".
+func (r Rollout) Unclean() []string {
 	missing := slices.Clone(r.Unfinished)
 	for _, name := range r.NotReady {
 		missing = append(missing, name+" (the node is not ready)")
 	}
+	return missing
+}
+
+// Err returns nil when every node is clean, otherwise an error that names the ones that are not.
+func (r Rollout) Err() error {
+	missing := r.Unclean()
 	if len(missing) == 0 {
 		return nil
 	}

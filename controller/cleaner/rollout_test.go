@@ -91,6 +91,30 @@ func TestRolloutOf(t *testing.T) {
 	}
 }
 
+// TestReported: what the DaemonSet controller reports of an earlier task does not count.
+func TestReported(t *testing.T) {
+	for name, test := range map[string]struct {
+		generation int64
+		status     appsv1.DaemonSetStatus
+		done       bool
+	}{
+		"done":           {2, appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 3, UpdatedNumberScheduled: 3, NumberReady: 3}, true},
+		"no nodes":       {2, appsv1.DaemonSetStatus{ObservedGeneration: 2}, true},
+		"just created":   {1, appsv1.DaemonSetStatus{}, false},
+		"task before":    {2, appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: 3, UpdatedNumberScheduled: 3, NumberReady: 3}, false},
+		"pods of before": {2, appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 3, UpdatedNumberScheduled: 1, NumberReady: 3}, false},
+		"one not ready":  {2, appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 3, UpdatedNumberScheduled: 3, NumberReady: 2}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := setFor(t, "now", "a.test")
+			set.Generation, set.Status = test.generation, test.status
+			if err := Reported(set); (err == nil) != test.done {
+				t.Errorf("error = %v", err)
+			}
+		})
+	}
+}
+
 func TestRolloutErr(t *testing.T) {
 	if err := (Rollout{}).Err(); err != nil {
 		t.Errorf("every node is clean: %v", err)
