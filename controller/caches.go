@@ -37,6 +37,11 @@ func (a *Actuator) deployCaches(ctx context.Context, t *target) error {
 		}
 		objects = append(objects, these...)
 	}
+	former, err := t.formerServices(shoot)
+	if err != nil {
+		return err
+	}
+	objects = append(objects, former...)
 	data, err := serialize(shootEncoder, objects)
 	if err != nil {
 		return err

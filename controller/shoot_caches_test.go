@@ -25,24 +25,25 @@ func (l *landscape) applyCaches(ctx context.Context, seed client.Client) error {
 	if err != nil {
 		return err
 	}
-	var names []string
+	var names, services []string
 	for _, object := range objects {
 		switch object := object.(type) {
 		case *corev1.Service:
 			l.nextIP++
 			object.Spec.ClusterIP = fmt.Sprintf("10.0.0.%d", l.nextIP)
 			err = client.IgnoreAlreadyExists(l.shoot.Create(ctx, object))
+			services = append(services, object.Name)
 		case *appsv1.StatefulSet:
 			err = l.applySet(ctx, object)
+			names = append(names, object.Name)
 		default:
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		names = append(names, object.GetName())
 	}
-	return l.prune(ctx, names)
+	return l.prune(ctx, names, services)
 }
 
 // applySet leaves the template of the claims alone once there is a StatefulSet, as gardener-resource-manager does.
@@ -62,8 +63,8 @@ func (l *landscape) applySet(ctx context.Context, set *appsv1.StatefulSet) error
 	return client.IgnoreAlreadyExists(l.shoot.Create(ctx, claim))
 }
 
-// prune deletes what is not in the ManagedResource any more.
-func (l *landscape) prune(ctx context.Context, names []string) error {
+// prune deletes what is not in the ManagedResource any more: StatefulSets with their claims, and Services.
+func (l *landscape) prune(ctx context.Context, keptSets, keptServices []string) error {
 	services, sets, claims := &corev1.ServiceList{}, &appsv1.StatefulSetList{}, &corev1.PersistentVolumeClaimList{}
 	for _, list := range []client.ObjectList{services, sets, claims} {
 		if err := l.shoot.List(ctx, list, client.HasLabels{cache.LabelUpstreamHost}); err != nil {
@@ -72,20 +73,23 @@ func (l *landscape) prune(ctx context.Context, names []string) error {
 	}
 	var gone []client.Object
 	for i := range services.Items {
-		gone = append(gone, &services.Items[i])
+		if !slices.Contains(keptServices, services.Items[i].Name) {
+			gone = append(gone, &services.Items[i])
+		}
 	}
 	for i := range sets.Items {
-		gone = append(gone, &sets.Items[i])
-	}
-	for i := range claims.Items {
-		if !slices.Contains(names, claims.Items[i].Labels["app"]) {
-			gone = append(gone, &claims.Items[i])
+		set := &sets.Items[i]
+		if slices.Contains(keptSets, set.Name) {
+			continue
+		}
+		gone = append(gone, set)
+		for j := range claims.Items {
+			if claims.Items[j].Labels["app"] == set.Name {
+				gone = append(gone, &claims.Items[j])
+			}
 		}
 	}
 	for _, object := range gone {
-		if slices.Contains(names, object.GetName()) {
-			continue
-		}
 		if err := l.shoot.Delete(ctx, object); err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func (l *landscape) catchUp(ctx context.Context) error {
 	}
 	for i := range mrs.Items {
 		mr := &mrs.Items[i]
-		undone := mr.DeletionTimestamp != nil || mr.Status.Conditions == nil
+		undone := mr.DeletionTimestamp != nil || l.missed[mr.Name]
 		if !undone || l.ignores(ctx, l.seed, mr.Name) {
 			continue
 		}

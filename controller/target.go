@@ -90,7 +90,11 @@ func (t *target) secure() []v1alpha3.RegistryCache {
 
 // record is what is true once the target is reached.
 func (t *target) record(status *v1alpha3.RegistryStatus) record {
-	return record{status: status, applied: t.config, cleanUps: t.before.cleanUps}
+	applied := t.config
+	if t.sleeps() || len(t.refused) > 0 {
+		applied = t.underFormerNames()
+	}
+	return record{status: status, applied: applied, cleanUps: t.before.cleanUps}
 }
 
 // shootOf returns what the objects of caches depend on.

@@ -20,6 +20,12 @@ const (
 	MetricsPortName = "metrics"
 )
 
+// Service returns only the Service of the cache, which must be as for Objects. It is for the Service that a cache had under
+// another name: nodes go on using it until they know of the one it has now.
+func Service(cache v1alpha3.RegistryCache, shoot Shoot) (*corev1.Service, error) {
+	return service(cache, shoot.KubernetesVersion)
+}
+
 // service returns the Service whose cluster IP is the endpoint that nodes pull from. Nodes are led to an instance in
 // their own zone, if there is one.
 func service(cache v1alpha3.RegistryCache, kubernetesVersion string) (*corev1.Service, error) {
