@@ -20,22 +20,27 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// previous holds what the version before this one deployed into a shoot for alpha, as it was rendered then (commit
-// baa4103fe3ba). Its image stands for any: the one of this version runs in its place, because no registry keeps old ones.
+// previous holds what the version before this one deployed into a shoot for alpha, as it was rendered then, and the script and
+// the unit that it laid down on nodes (arguments of three fields; the unit ends as soon as hosts.toml is written). Its image
+// stands for any: the one of this version runs in its place, because no registry keeps old ones.
 //
 //go:embed testdata/upgrade
 var previous embed.FS
 
 const (
-	previousFile  = "testdata/upgrade/alpha.yaml"
+	previousFile   = "testdata/upgrade/alpha.yaml"
+	previousScript = "testdata/upgrade/script"
+	previousUnit   = "testdata/upgrade/unit"
+
 	previousImage = "registry.example/registry-cache:v1"
 )
 
-// upgrade proves that this version takes over a cache of the version before with its data: no volume is lost, and the first
-// pull afterwards is a hit.
+// upgrade proves that this version takes over a cache of the version before with its data, and the nodes that pull from it: no
+// volume is lost, and the first pull afterwards is a hit.
 func upgrade() features.Feature {
 	var (
 		before string
@@ -50,20 +55,29 @@ func upgrade() features.Feature {
 			p.AwaitCaches(ctx, alpha)
 			service := p.Services(ctx)[alpha]
 			putPreviousExtension(ctx, p, "http://"+service.Spec.ClusterIP+":5000")
-			img = p.Push(ctx, alpha)
-			fetchThrough(ctx, p, service.Spec.ClusterIP, img)
-			p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			before = claimsAndServices(p.Identities(ctx, suite.shoot))
+		}},
+		step{"its script has told the nodes, and a node has pulled", func(ctx context.Context, p *proof) {
+			endpoint := p.Endpoints(ctx)[alpha]
+			for _, worker := range p.Workers() {
+				p.LayDownPrevious(ctx, worker, endpoint)
+			}
+			p.AwaitMirrors(ctx, alpha)
+			p.awaitUnits(ctx, "exited")
+			img = p.Push(ctx, alpha)
+			p.Pull(ctx, p.Worker(1), img)
+			p.FetchedOnce(ctx, img, accesslog.AskerCache)
 		}},
 		step{"this version takes it over", func(ctx context.Context, p *proof) {
 			p.Reconcile(ctx, alpha)
 			p.AwaitCaches(ctx, alpha)
 			p.AwaitMirrors(ctx, alpha)
+			p.awaitUnits(ctx, "running") // this version's script stays
 			// The StatefulSet may be another one: some of its fields cannot be changed.
 			if after := claimsAndServices(p.Identities(ctx, suite.shoot)); after != before {
 				p.Fatalf("the volume or the Service was created anew:\nbefore:\n%s\nafter:\n%s", before, after)
 			}
-			p.Evidence("same Service and volume")
+			p.Evidence("same Service and volume, script and unit replaced on %d workers", len(p.Workers()))
 		}},
 		step{"the first pull is a hit", func(ctx context.Context, p *proof) {
 			p.Pull(ctx, p.Worker(0), img)
@@ -75,9 +89,7 @@ func upgrade() features.Feature {
 // DeployPrevious writes the ManagedResource of the version before.
 func (p *proof) DeployPrevious(ctx context.Context) {
 	p.Helper()
-	manifest, err := fs.ReadFile(previous, previousFile)
-	p.Check(err)
-	text := string(manifest)
+	text := readPrevious(p, previousFile)
 	if !strings.Contains(text, previousImage) {
 		p.Fatalf("%s does not name the image %s", previousFile, previousImage)
 	}
@@ -116,15 +128,33 @@ func putPreviousExtension(ctx context.Context, p *proof, endpoint string) {
 	p.Check(suite.seed.Status().Patch(ctx, extension, patch))
 }
 
-// fetchThrough asks a cache for an image as containerd does, from a node that is not told to use it: the manifest, then
-// each blob.
-func fetchThrough(ctx context.Context, p *proof, address string, img pushed) {
+// LayDownPrevious lays script and unit of the version before down on a node, as gardener-node-agent does, and starts the unit.
+func (p *proof) LayDownPrevious(ctx context.Context, worker *cluster.Node, endpoint string) {
 	p.Helper()
-	const script = `
-base=http://$1:5000/v2/$2; shift 2
-curl -fsS --max-time 30 -o /dev/null -H 'Accept: application/vnd.oci.image.manifest.v1+json' \
-  -H 'Accept: application/vnd.docker.distribution.manifest.v2+json' "$base/manifests/latest"
-for digest; do curl -fsS --max-time 30 -o /dev/null "$base/blobs/$digest"; done`
-	_, err := p.Worker(0).Script(ctx, script, append([]string{address, img.repository}, img.blobs...)...)
+	command := fmt.Sprintf(`%[1]s "%[2]s,%[3]s,http://%[2]s"`, scriptPath, alpha, endpoint)
+	unit := strings.Replace(readPrevious(p, previousUnit), "{{ .CommandLine }}", command, 1)
+	p.Check(worker.WriteFile(ctx, scriptPath, 0o744, []byte(readPrevious(p, previousScript))))
+	p.Check(worker.WriteFile(ctx, unitPath, 0o600, []byte(unit)))
+	_, err := worker.Script(ctx, `systemctl daemon-reload && systemctl enable --now "$1"`, unitName)
 	p.Check(err)
+}
+
+// awaitUnits waits until the unit is in this SubState on every worker.
+func (p *proof) awaitUnits(ctx context.Context, want string) {
+	p.Helper()
+	p.Await(ctx, fmt.Sprintf("%s is %s on every worker", unitName, want), appliedTimeout, func(ctx context.Context) (bool, string, error) {
+		for _, worker := range p.Workers() {
+			if state := p.Systemd(ctx, worker, "SubState"); state != want {
+				return false, fmt.Sprintf("it is %s on %s", state, worker.Name()), nil
+			}
+		}
+		return true, "", nil
+	})
+}
+
+func readPrevious(p *proof, file string) string {
+	p.Helper()
+	content, err := fs.ReadFile(previous, file)
+	p.Check(err)
+	return string(content)
 }
