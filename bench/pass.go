@@ -23,6 +23,8 @@ const (
 	brokenTimeout = 2 * time.Minute
 	// The shoots that are broken.
 	hanging, gone = 0, 1
+	// maxBeside is how many shoots are reconciled together with those: more would take long, and show the same.
+	maxBeside = 500
 )
 
 func (r *run) timeout() time.Duration {
@@ -43,7 +45,7 @@ func (r *run) first(ctx context.Context) (err error) {
 // again asks for all Extensions once more.
 func (r *run) again(ctx context.Context) (err error) {
 	r.result.NoOp, err = r.pass(ctx, r.shoots, landscape.IsNamespace, func(ctx context.Context, began time.Time) error {
-		if err := r.landscape.Reconcile(ctx); err != nil {
+		if err := r.landscape.Reconcile(ctx, r.shoots); err != nil {
 			return err
 		}
 		return r.watch.AwaitReconciled(ctx, began, r.timeout(), landscape.IsNamespace, r.shoots)
@@ -51,8 +53,8 @@ func (r *run) again(ctx context.Context) (err error) {
 	return err
 }
 
-// broken breaks two shoots and asks for all Extensions once more; what is counted is about the others. Then it waits until the
-// broken ones are reported.
+// broken breaks two shoots and asks once more for their Extensions, and for those of up to 500 other shoots; what is counted is
+// about the others. Then it waits until the broken ones are reported.
 func (r *run) broken(ctx context.Context) error {
 	hang, err := load.Hang()
 	if err != nil {
@@ -71,14 +73,20 @@ func (r *run) broken(ctx context.Context) error {
 	isBroken := func(namespace string) bool {
 		return namespace == landscape.Namespace(hanging) || namespace == landscape.Namespace(gone)
 	}
-	isOther := func(namespace string) bool { return landscape.IsNamespace(namespace) && !isBroken(namespace) }
+	others := map[string]bool{}
+	for i := range min(r.shoots, maxBeside+2) {
+		if name := landscape.Namespace(i); !isBroken(name) {
+			others[name] = true
+		}
+	}
+	isOther := func(namespace string) bool { return others[namespace] }
 	var began time.Time
-	r.result.Broken, err = r.pass(ctx, r.shoots-2, isOther, func(ctx context.Context, at time.Time) error {
+	r.result.Broken, err = r.pass(ctx, len(others), isOther, func(ctx context.Context, at time.Time) error {
 		began = at
-		if err := r.landscape.Reconcile(ctx); err != nil {
+		if err := r.landscape.Reconcile(ctx, len(others)+2); err != nil {
 			return err
 		}
-		return r.watch.AwaitReconciled(ctx, began, r.timeout(), isOther, r.shoots-2)
+		return r.watch.AwaitReconciled(ctx, began, r.timeout(), isOther, len(others))
 	})
 	if err != nil {
 		return err

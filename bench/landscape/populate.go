@@ -30,7 +30,7 @@ func New(seed client.Client, shoots int, kubeconfig []byte) *Landscape {
 
 // CreateShoots writes what an Extension needs to be reconciled: namespaces, Clusters, accesses.
 func (l *Landscape) CreateShoots(ctx context.Context) error {
-	return l.each(ctx, func(ctx context.Context, i int) error {
+	return each(ctx, l.shoots, func(ctx context.Context, i int) error {
 		cluster, err := cluster(i)
 		if err != nil {
 			return err
@@ -54,13 +54,13 @@ func (l *Landscape) CreateShoots(ctx context.Context) error {
 
 // CreateExtensions writes the Extensions.
 func (l *Landscape) CreateExtensions(ctx context.Context) error {
-	return l.each(ctx, func(ctx context.Context, i int) error { return l.seed.Create(ctx, extension(i)) })
+	return each(ctx, l.shoots, func(ctx context.Context, i int) error { return l.seed.Create(ctx, extension(i)) })
 }
 
 // CreateOperatingSystemConfigs writes an OperatingSystemConfig for each shoot, through the webhook: the error names one that
 // it did not mutate.
 func (l *Landscape) CreateOperatingSystemConfigs(ctx context.Context) error {
-	return l.each(ctx, func(ctx context.Context, i int) error {
+	return each(ctx, l.shoots, func(ctx context.Context, i int) error {
 		config, err := OperatingSystemConfig(i)
 		if err != nil {
 			return err
@@ -76,10 +76,10 @@ func (l *Landscape) CreateOperatingSystemConfigs(ctx context.Context) error {
 	})
 }
 
-// Reconcile asks for a reconciliation of all Extensions, as gardenlet does.
-func (l *Landscape) Reconcile(ctx context.Context) error {
+// Reconcile asks for a reconciliation of the Extensions of the first so many shoots, as gardenlet does.
+func (l *Landscape) Reconcile(ctx context.Context, shoots int) error {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1beta1constants.GardenerOperation, v1beta1constants.GardenerOperationReconcile)
-	return l.each(ctx, func(ctx context.Context, i int) error {
+	return each(ctx, shoots, func(ctx context.Context, i int) error {
 		ex := &extensionsv1alpha1.Extension{}
 		ex.Namespace, ex.Name = Namespace(i), ExtensionName
 		return l.seed.Patch(ctx, ex, client.RawPatch("application/merge-patch+json", []byte(patch)))
@@ -120,11 +120,11 @@ func (l *Landscape) kubeconfigOf(i int) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// each calls do for every shoot, several at a time, and returns the first error.
-func (l *Landscape) each(ctx context.Context, do func(ctx context.Context, i int) error) error {
+// each calls do for the first so many shoots, several at a time, and returns the first error.
+func each(ctx context.Context, shoots int, do func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
-	for i := range l.shoots {
+	for i := range shoots {
 		group.Go(func() error {
 			if err := context.Cause(ctx); err != nil {
 				return err
