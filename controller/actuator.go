@@ -99,6 +99,11 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 		if err != nil {
 			return err
 		}
+		if r, err := recordOf(ex); err == nil { // what cannot be read names no upstream
+			if err := a.removeOrphans(ctx, ex.Namespace, r.upstreams()); err != nil {
+				return err
+			}
+		}
 		// The nodes are clean now; should the caches take long to go, a retry need not clean them again.
 		if err := a.forget(ctx, ex, nodesCleaned(a.clock, ex, passedOver)); err != nil {
 			return err

@@ -93,7 +93,7 @@ func (l *landscape) cleanerPod(set *appsv1.DaemonSet, node string) *corev1.Pod {
 // stopCleaner does what the deletion of the ManagedResource leads to.
 func (l *landscape) stopCleaner(ctx context.Context) error {
 	inKubeSystem := client.InNamespace(metav1.NamespaceSystem)
-	if err := l.shoot.DeleteAllOf(ctx, &corev1.Pod{}, inKubeSystem); err != nil {
+	if err := l.shoot.DeleteAllOf(ctx, &corev1.Pod{}, inKubeSystem, client.MatchingLabels(cleaner.Labels())); err != nil {
 		return err
 	}
 	return l.shoot.DeleteAllOf(ctx, &appsv1.DaemonSet{}, inKubeSystem)

@@ -179,8 +179,8 @@ func (l *landscape) summary(t *testing.T) string {
 	var lines []string
 	mrs, secrets := &resourcesv1alpha1.ManagedResourceList{}, &corev1.SecretList{}
 	services, sets, claims := &corev1.ServiceList{}, &appsv1.StatefulSetList{}, &corev1.PersistentVolumeClaimList{}
-	daemons := &appsv1.DaemonSetList{}
-	for list, c := range map[client.ObjectList]client.Client{mrs: l.seed, secrets: l.seed, services: l.shoot, sets: l.shoot, claims: l.shoot, daemons: l.shoot} {
+	daemons, pods := &appsv1.DaemonSetList{}, &corev1.PodList{}
+	for list, c := range map[client.ObjectList]client.Client{mrs: l.seed, secrets: l.seed, services: l.shoot, sets: l.shoot, claims: l.shoot, daemons: l.shoot, pods: l.shoot} {
 		if err := c.List(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}
@@ -203,6 +203,9 @@ func (l *landscape) summary(t *testing.T) string {
 	for _, claim := range claims.Items {
 		request := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 		lines = append(lines, fmt.Sprintf("claim %s of %s", claim.Name, request.String()))
+	}
+	for _, pod := range pods.Items {
+		lines = append(lines, fmt.Sprintf("pod %s, owned by %d", pod.Name, len(pod.OwnerReferences)))
 	}
 	for _, daemon := range daemons.Items {
 		lines = append(lines, "DaemonSet "+daemon.Name)

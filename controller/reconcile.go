@@ -60,6 +60,9 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 			return err
 		}
 		conditions = append(conditions, nodesCleaned(a.clock, t.ex, passedOver))
+		if err := a.removeOrphans(ctx, t.ex.Namespace, gone); err != nil {
+			return err
+		}
 	} else if err := a.removeFrom(ctx, log, t.cluster, cleanerName); err != nil {
 		return err
 	}

@@ -60,7 +60,46 @@ func (l *landscape) applySet(ctx context.Context, set *appsv1.StatefulSet) error
 		Status:     corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound},
 	}
 	claim.Spec.StorageClassName = &l.storageClass
-	return client.IgnoreAlreadyExists(l.shoot.Create(ctx, claim))
+	if err := l.shoot.Create(ctx, claim); client.IgnoreAlreadyExists(err) != nil {
+		return err
+	}
+	return l.runPod(ctx, set)
+}
+
+// runPod is the stand-in for the controller of StatefulSets: it makes the pod, or adopts the one that is there.
+func (l *landscape) runPod(ctx context.Context, set *appsv1.StatefulSet) error {
+	if err := l.shoot.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
+		return err
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name + "-0", Labels: set.Spec.Selector.MatchLabels}}
+	pod.Spec.NodeName = "worker-1"
+	if err := l.shoot.Create(ctx, pod); client.IgnoreAlreadyExists(err) != nil {
+		return err
+	}
+	if err := l.shoot.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+		return err
+	}
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
+	return l.shoot.Update(ctx, pod)
+}
+
+// deleteInShoot deletes the object, and does to the pods of a StatefulSet what the garbage collector does.
+func deleteInShoot(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+	if err := c.Delete(ctx, obj, opts...); err != nil {
+		return err
+	}
+	if _, isSet := obj.(*appsv1.StatefulSet); !isSet {
+		return nil
+	}
+	pod := &corev1.Pod{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: obj.GetNamespace(), Name: obj.GetName() + "-0"}, pod); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if policy := (&client.DeleteOptions{}).ApplyOptions(opts).PropagationPolicy; policy == nil || *policy != metav1.DeletePropagationOrphan {
+		return c.Delete(ctx, pod)
+	}
+	pod.OwnerReferences = nil
+	return c.Update(ctx, pod)
 }
 
 // prune deletes what is not in the ManagedResource any more: StatefulSets with their claims, and Services.

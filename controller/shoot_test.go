@@ -75,7 +75,7 @@ type landscape struct {
 func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 	t.Helper()
 	l := &landscape{missed: map[string]bool{}, shoot: fake.NewClientBuilder().WithScheme(scheme).WithObjects(worker("worker-1", true)).
-		WithInterceptorFuncs(interceptor.Funcs{Patch: patchInShoot}).Build()}
+		WithInterceptorFuncs(interceptor.Funcs{Patch: patchInShoot, Delete: deleteInShoot}).Build()}
 	l.seed = fake.NewClientBuilder().
 		WithScheme(scheme).
 		WithStatusSubresource(&extensionsv1alpha1.Extension{}, &resourcesv1alpha1.ManagedResource{}).

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
@@ -31,16 +32,20 @@ func (l *landscape) ignores(ctx context.Context, seed client.Client, name string
 
 // deleted is the stand-in for gardener-resource-manager when a ManagedResource goes.
 func (l *landscape) deleted(ctx context.Context, seed client.Client, mr *resourcesv1alpha1.ManagedResource, opts ...client.DeleteOption) error {
+	if err := seed.Get(ctx, client.ObjectKeyFromObject(mr), mr); err != nil {
+		return err
+	}
 	if l.ignores(ctx, seed, mr.Name) {
-		if err := seed.Get(ctx, client.ObjectKeyFromObject(mr), mr); err != nil {
-			return err
-		}
 		mr.Finalizers = append(mr.Finalizers, managerFinalizer)
 		if err := seed.Update(ctx, mr); err != nil {
 			return err
 		}
 	} else if mr.Name == cleanerName {
 		if err := l.stopCleaner(ctx); err != nil {
+			return err
+		}
+	} else if mr.Name == cachesName && !ptr.Deref(mr.Spec.KeepObjects, false) {
+		if err := l.prune(ctx, nil, nil); err != nil {
 			return err
 		}
 	}

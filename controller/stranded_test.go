@@ -45,6 +45,9 @@ func (l *landscape) strand(t *testing.T) (claim, pod client.Object) {
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: bound.Name},
 		}}}},
 	}
+	if err := l.shoot.Delete(t.Context(), waiting.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
 	for _, object := range []client.Object{volume, waiting} {
 		if err := l.shoot.Create(t.Context(), object); err != nil {
 			t.Fatal(err)

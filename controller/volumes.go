@@ -113,3 +113,20 @@ func (a *Actuator) awaitReplaced(ctx context.Context, namespace string, replaced
 	}
 	return nil
 }
+
+// removeOrphans deletes what an interrupted growth left of caches that are about to be removed, or would stay for ever.
+func (a *Actuator) removeOrphans(ctx context.Context, namespace string, upstreams []string) error {
+	if len(upstreams) == 0 {
+		return nil
+	}
+	shoot, err := a.shootClient(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	for _, upstream := range upstreams {
+		if err := volume.RemoveOrphans(ctx, shoot, upstream); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -37,6 +37,40 @@ func abandon(ctx context.Context, shoot client.Client, upstream string, claims [
 	return nil
 }
 
+// RemoveOrphans deletes the pods and claims of a cache that has no StatefulSet: a growth was interrupted after Grow. When
+// the cache is removed then, nobody else does: gardener-resource-manager finds claims by a StatefulSet, and the garbage
+// collector finds pods by their owner. Of a cache that has one nothing is deleted. Pods that run serve until then, so nodes
+// should not use them any more.
+func RemoveOrphans(ctx context.Context, shoot client.Client, upstream string) error {
+	set, err := setOf(ctx, shoot, upstream)
+	if err != nil || set != nil && set.DeletionTimestamp == nil {
+		return err
+	}
+	pods, err := podsOf(ctx, shoot, upstream)
+	if err != nil {
+		return err
+	}
+	for i := range pods {
+		pod := &pods[i]
+		if owner := metav1.GetControllerOf(pod); owner != nil && (set == nil || owner.UID != set.UID) {
+			continue
+		}
+		if err := remove(ctx, shoot, pod); err != nil {
+			return fmt.Errorf("deleting pod %s in the shoot, whose cache is removed: %w", pod.Name, err)
+		}
+	}
+	claims, err := claimsOf(ctx, shoot, upstream)
+	if err != nil {
+		return err
+	}
+	for i := range claims {
+		if err := remove(ctx, shoot, &claims[i]); err != nil {
+			return fmt.Errorf("deleting claim %s in the shoot, whose cache is removed: %w", claims[i].Name, err)
+		}
+	}
+	return nil
+}
+
 // podsOf returns the pods of the cache.
 func podsOf(ctx context.Context, shoot client.Reader, upstream string) ([]corev1.Pod, error) {
 	pods := &corev1.PodList{}
