@@ -38,7 +38,7 @@ test: format shellcheck vet unit lint ## Everything that needs no cluster: gofmt
 
 .PHONY: unit
 unit: $(PROMTOOL) ## Unit tests of all packages, those that run the node script in bash among them
-	go test -timeout 4m ./...
+	go test -timeout 8m ./...
 
 .PHONY: vet
 vet: ## go vet, the scenarios included
