@@ -5,6 +5,8 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
 // appliedTimeout bounds the time from a finished reconciliation until the script on every worker has done its part.
@@ -138,7 +141,8 @@ func (p *proof) Reconcile(ctx context.Context, hosts ...string) {
 }
 
 // AwaitMirrors waits until every worker's containerd is told to pull from the endpoints of these upstreams, and for none
-// of the others.
+// of the others, and until these endpoints answer there: a node learns some time after the API server that the pod behind
+// a Service is another one, and until then it pulls directly.
 func (p *proof) AwaitMirrors(ctx context.Context, hosts ...string) {
 	p.Helper()
 	endpoints := map[string]string{}
@@ -146,27 +150,53 @@ func (p *proof) AwaitMirrors(ctx context.Context, hosts ...string) {
 		endpoints = p.Endpoints(ctx)
 	}
 	looked := sets.List(sets.New(alpha, beta, gamma).Insert(hosts...))
-	var paths []string
-	for _, host := range looked {
-		paths = append(paths, hostsPath(host))
-	}
-	p.Await(ctx, fmt.Sprintf("every worker has a hosts.toml for each of %v", hosts), appliedTimeout,
+	p.Await(ctx, fmt.Sprintf("every worker has a hosts.toml for each of %v, and is answered there", hosts), appliedTimeout,
 		func(ctx context.Context) (bool, string, error) {
 			for _, worker := range p.Workers() {
-				contents, err := readFiles(ctx, worker, paths...)
-				if err != nil {
-					return false, "", err
+				if wrong, err := wrongMirror(ctx, worker, looked, endpoints); wrong != "" || err != nil {
+					return false, wrong, err
 				}
-				for i, host := range looked {
-					content := contents[i]
-					endpoint, want := endpoints[host]
-					if want != strings.Contains(content, `"`+endpoint+`"`) || want == isAbsent(content) {
-						return false, fmt.Sprintf("%s of %s: %s", host, worker.Name(), content), nil
-					}
+				if silent := silentEndpoint(ctx, worker, endpoints); silent != "" {
+					return false, silent, nil
 				}
 			}
 			return true, "", nil
 		})
+}
+
+// wrongMirror returns the first hosts.toml on the worker that is not what the endpoints demand; empty if there is none.
+func wrongMirror(ctx context.Context, worker *cluster.Node, hosts []string, endpoints map[string]string) (string, error) {
+	var paths []string
+	for _, host := range hosts {
+		paths = append(paths, hostsPath(host))
+	}
+	contents, err := readFiles(ctx, worker, paths...)
+	if err != nil {
+		return "", err
+	}
+	for i, host := range hosts {
+		endpoint, want := endpoints[host]
+		if want != strings.Contains(contents[i], `"`+endpoint+`"`) || want == isAbsent(contents[i]) {
+			return fmt.Sprintf("%s of %s: %s", host, worker.Name(), contents[i]), nil
+		}
+	}
+	return "", nil
+}
+
+// silentEndpoint returns which of the endpoints does not answer the worker, and how; empty if all do. Whom the worker
+// trusts is not asked here.
+func silentEndpoint(ctx context.Context, worker *cluster.Node, endpoints map[string]string) string {
+	if len(endpoints) == 0 {
+		return ""
+	}
+	_, err := worker.Script(ctx, `for endpoint do
+  status=$(curl --silent --insecure --max-time 2 --output /dev/null --write-out '%{http_code}' "$endpoint/v2/") || true
+  [ "$status" = 200 ] || { echo "$endpoint: $status" >&2; exit 1; }
+done`, slices.Sorted(maps.Values(endpoints))...)
+	if err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // Extension returns the Extension in the shoot's namespace of the seed.
