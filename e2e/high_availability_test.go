@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +30,7 @@ func highAvailability() features.Feature {
 	cache.HighAvailability = &v1alpha3.HighAvailability{Enabled: true}
 	return scenario("high-availability",
 		step{"alpha has two instances, on two nodes", func(ctx context.Context, p *proof) {
+			p.AwaitWorkers(ctx) // a scenario before may have had one of them down
 			configured(cache, kind.CacheOf(beta))(ctx, p)
 			pods = p.CachePods(ctx, alpha)
 			if len(pods) != 2 || pods[0].Spec.NodeName == pods[1].Spec.NodeName {
@@ -65,6 +67,23 @@ func highAvailability() features.Feature {
 			p.Evidence("switched off: %s", p.CachedEverywhere(ctx, alpha))
 		}},
 	)
+}
+
+// AwaitWorkers waits until every worker takes pods: it is ready, and no taint is left of the time when it was not.
+func (p *proof) AwaitWorkers(ctx context.Context) {
+	p.Helper()
+	p.Await(ctx, "every worker takes pods", time.Minute, func(ctx context.Context) (bool, string, error) {
+		for _, worker := range p.Workers() {
+			node := &corev1.Node{}
+			if err := suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node); err != nil {
+				return false, worker.Name() + " is not there", client.IgnoreNotFound(err)
+			}
+			if len(node.Spec.Taints) > 0 || node.Spec.Unschedulable || health.CheckNode(node) != nil {
+				return false, fmt.Sprintf("%s: taints %v, unschedulable %t, %v", node.Name, node.Spec.Taints, node.Spec.Unschedulable, health.CheckNode(node)), nil
+			}
+		}
+		return true, "", nil
+	})
 }
 
 // CachedEverywhere pulls a new image on every worker and proves that the cache fetched it, once, and no node did.
