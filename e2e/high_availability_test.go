@@ -78,8 +78,10 @@ func (p *proof) AwaitWorkers(ctx context.Context) {
 			if err := suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node); err != nil {
 				return false, worker.Name() + " is not there", client.IgnoreNotFound(err)
 			}
-			if len(node.Spec.Taints) > 0 || node.Spec.Unschedulable || health.CheckNode(node) != nil {
-				return false, fmt.Sprintf("%s: taints %v, unschedulable %t, %v", node.Name, node.Spec.Taints, node.Spec.Unschedulable, health.CheckNode(node)), nil
+			unhealthy := health.CheckNode(node)
+			if len(node.Spec.Taints) > 0 || node.Spec.Unschedulable || unhealthy != nil {
+				state := fmt.Sprintf("%s: taints %v, unschedulable %t, %v", node.Name, node.Spec.Taints, node.Spec.Unschedulable, unhealthy)
+				return false, state, nil //nolint:nilerr // it is waited for
 			}
 		}
 		return true, "", nil
