@@ -81,7 +81,7 @@ func (p *proof) AwaitWorkers(ctx context.Context) {
 			unhealthy := health.CheckNode(node)
 			if len(node.Spec.Taints) > 0 || node.Spec.Unschedulable || unhealthy != nil {
 				state := fmt.Sprintf("%s: taints %v, unschedulable %t, %v", node.Name, node.Spec.Taints, node.Spec.Unschedulable, unhealthy)
-				return false, state, nil //nolint:nilerr // it is waited for
+				return false, state, nil
 			}
 		}
 		return true, "", nil
