@@ -37,6 +37,16 @@ func makeAvailable(set *appsv1.StatefulSet) {
 				LabelSelector:     set.Spec.Selector,
 			})
 	}
+	set.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: awayFrom(set.Spec.Selector)}
+}
+
+// awayFrom keeps instances off the same node where nodes have no zone: the scheduler leaves nodes that lack one of the
+// topologies out of the spread over all of them.
+func awayFrom(instances *metav1.LabelSelector) *corev1.PodAntiAffinity {
+	return &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
+		Weight:          100,
+		PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: instances},
+	}}}
 }
 
 // podDisruptionBudget keeps one of the instances while nodes are drained. One that is not ready serves nobody, and never
