@@ -2,10 +2,6 @@ package controller
 
 import (
 	"context"
-	"fmt"
-
-	"k8s.io/apimachinery/pkg/api/equality"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
@@ -17,11 +13,5 @@ func (a *Actuator) forget(ctx context.Context, ex *extensionsv1alpha1.Extension,
 	before := ex.DeepCopy()
 	ex.Status.ProviderStatus, ex.Status.State = nil, nil
 	ex.Status.Conditions = v1beta1helper.MergeConditions(ex.Status.Conditions, conditions...)
-	if equality.Semantic.DeepEqual(before.Status, ex.Status) {
-		return nil
-	}
-	if err := a.client.Status().Patch(ctx, ex, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("writing the status of extension %s: %w", client.ObjectKeyFromObject(ex), err)
-	}
-	return nil
+	return a.patchStatus(ctx, ex, before)
 }

@@ -58,6 +58,11 @@ func (a *Actuator) write(
 		}
 	}
 	ex.Status.Conditions = v1beta1helper.MergeConditions(ex.Status.Conditions, conditions...)
+	return a.patchStatus(ctx, ex, before)
+}
+
+// patchStatus writes what the status has that it had not before, and nothing if there is no such thing.
+func (a *Actuator) patchStatus(ctx context.Context, ex, before *extensionsv1alpha1.Extension) error {
 	if equality.Semantic.DeepEqual(before.Status, ex.Status) {
 		return nil
 	}
