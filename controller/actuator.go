@@ -38,8 +38,9 @@ type waits struct {
 	interval time.Duration
 	// cleaned is how long the cleaner may take on all nodes together.
 	cleaned time.Duration
-	// notReady is how much of that is given to nodes that are not ready, which may just be restarting, before they are
-	// passed over.
+	// reported is how long the report of the cleaner's DaemonSet is enough to look at, before all nodes and pods are.
+	reported time.Duration
+	// notReady is for how long a node must not have been ready before it is passed over: it may just be restarting.
 	notReady time.Duration
 	// stuck is how long there must have been a cleaner before nodes that are ready, and that it does not clean, are passed
 	// over too. It is longer than one attempt: their configuration leads to a cache that is gone then.
@@ -70,6 +71,7 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 		waits: waits{
 			interval:  time.Second,
 			cleaned:   3 * time.Minute,
+			reported:  10 * time.Second,
 			notReady:  time.Minute,
 			stuck:     10 * time.Minute,
 			deleted:   2 * time.Minute,

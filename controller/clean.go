@@ -22,10 +22,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
 
-// clean runs the cleaner in the shoot until it did the task on every node, and removes it again. When it returns without
-// error, no node has the configuration any more, but those it returns, each with the reason: ones that were not ready, and,
-// after a longer time, ones that the cleaner cannot run on. They are passed over lest one broken node holds up the shoot for
-// ever.
+// clean runs the cleaner in the shoot until it did the task on every node, and asks for its deletion. The caller has to wait
+// for that, with remove. When it returns without error, no node has the configuration any more, but those it returns, each
+// with the reason: ones that were not ready, and, after a longer time, ones that the cleaner cannot run on. They are passed
+// over lest one broken node holds up the shoot for ever.
 func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string, task cleaner.Task) ([]string, error) {
 	set, err := cleaner.DaemonSet(task, a.images.RegistryCleaner)
 	if err != nil {
@@ -53,7 +53,8 @@ func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string,
 	if len(passedOver) > 0 {
 		log.Info("Not cleaning nodes that the cleaner cannot run on; they may keep a mirror that does not exist any more", "nodes", passedOver)
 	}
-	return passedOver, a.remove(ctx, namespace, cleanerName)
+	_, err = a.requestDeletion(ctx, namespace, cleanerName)
+	return passedOver, err
 }
 
 // awaitEarlierCleaner waits for a cleaner that is on its way out: what is written to it now would go with it.
@@ -70,7 +71,7 @@ func (a *Actuator) awaitEarlierCleaner(ctx context.Context, namespace string) er
 	return a.remove(ctx, namespace, cleanerName)
 }
 
-// awaitCleaned waits until all nodes are clean. Nodes that are not ready are waited for a while only, and returned; so are
+// awaitCleaned waits until all nodes are clean. Nodes that are not ready for a while are not waited for, and returned; so are
 // those that are ready, once the cleaner has tried for long, in this attempt and the ones before. The error names the nodes
 // that are not clean.
 func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string, error) {
@@ -87,15 +88,14 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string
 		if rollout, age, unfinished = a.rollout(ctx, shoot, namespace, patient); unfinished != nil {
 			return false
 		}
-		given := time.Since(started) >= a.waits.notReady
 		passedOver, unfinished = rollout.Unclean(), rollout.Err()
-		return unfinished == nil || given && (len(rollout.Unfinished) == 0 || age >= a.waits.stuck)
+		return unfinished == nil || a.mayPassOver(rollout, age, time.Since(started))
 	}
 	// As in awaitEndpoints, the requests do not get the time limit of the poll.
 	limited, cancel := context.WithTimeout(ctx, a.waits.cleaned)
 	defer cancel()
 	err = slowing(a.waits.interval).Until(limited, true, true, func(context.Context) (bool, error) {
-		done := look(time.Since(started) < a.waits.notReady)
+		done := look(time.Since(started) < a.waits.reported)
 		if shootclient.NoAnswer(unfinished) {
 			return false, unfinished
 		}
@@ -109,6 +109,14 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string
 			a.waits.cleaned, cleaner.Name, errors.Join(unfinished, err))
 	}
 	return passedOver, nil
+}
+
+// mayPassOver says whether the clean-up may end without the nodes that it did not reach: ones that have not been ready for a
+// while, be it since the attempt started, and ready ones that a cleaner of this age has not cleaned.
+func (a *Actuator) mayPassOver(rollout cleaner.Rollout, age, elapsed time.Duration) bool {
+	quiet := a.clock.Since(rollout.QuietSince) >= a.waits.notReady || elapsed >= a.waits.notReady
+	stuck := age >= a.waits.stuck && elapsed >= a.waits.notReady
+	return (len(rollout.NotReady) == 0 || quiet) && (len(rollout.Unfinished) == 0 || stuck)
 }
 
 // slowing is for polls that take long if they take longer than usual: the time between two looks grows to five times the

@@ -132,16 +132,32 @@ func logTo(said *strings.Builder) logr.Logger {
 	return funcr.New(func(_, args string) { said.WriteString(args + "\n") }, funcr.Options{})
 }
 
-// TestBrokenNodeGetsTime: it may just be restarting.
+// TestBrokenNodeGetsTime: it may just be restarting. One that has been down for longer is not waited for.
 func TestBrokenNodeGetsTime(t *testing.T) {
-	l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster())
-	l.actuator.waits.notReady = time.Hour
-	if err := l.shoot.Create(t.Context(), worker("broken", false)); err != nil {
-		t.Fatal(err)
-	}
-	err := l.reconcile(t)
-	if want := "nodes not cleaned: broken (the node is not ready)"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("error = %v, want it to say %q", err, want)
+	for name, test := range map[string]struct {
+		quiet  time.Duration
+		waited bool
+	}{"just now": {0, true}, "a while ago": {50 * time.Minute, true}, "long ago": {70 * time.Minute, false}} {
+		t.Run(name, func(t *testing.T) {
+			l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster())
+			l.actuator.waits.notReady = time.Hour
+			for _, node := range []*corev1.Node{worker("down", false), worker("broken", false)} {
+				node.Status.Conditions[0].LastTransitionTime = metav1.NewTime(time.Now().Add(-100 * time.Hour))
+				if node.Name == "broken" {
+					node.Status.Conditions[0].LastTransitionTime = metav1.NewTime(time.Now().Add(-test.quiet))
+				}
+				if err := l.shoot.Create(t.Context(), node); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := l.reconcile(t)
+			if want := "broken (the node is not ready)"; test.waited && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("error = %v, want it to say %q", err, want)
+			}
+			if !test.waited && err != nil {
+				t.Errorf("a node that is down was waited for: %v", err)
+			}
+		})
 	}
 }
 
@@ -178,7 +194,7 @@ func TestCleaningReadsLittle(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster())
 	w := l.tap()
 	l.noCleaner = "ContainerCreating"
-	l.actuator.waits.notReady = time.Hour
+	l.actuator.waits.reported = time.Hour
 	if err := l.reconcile(t); err == nil {
 		t.Fatal("no error although nothing was cleaned")
 	}

@@ -86,7 +86,7 @@ func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 		func(context.Context, string) (client.Client, error) { return l.shoot, nil },
 		charts.Images{RegistryCache: "cache:v1", RegistryCleaner: "cleaner:v1"})
 	const short = 200 * time.Millisecond
-	l.actuator.waits = waits{interval: time.Millisecond, firstLook: time.Millisecond, cleaned: short, notReady: short / 5, stuck: time.Hour, deleted: short, applied: short / 5, endpoints: short, replaced: short, rolledOut: short / 5}
+	l.actuator.waits = waits{interval: time.Millisecond, firstLook: time.Millisecond, cleaned: short, reported: short / 20, notReady: short / 5, stuck: time.Hour, deleted: short, applied: short / 5, endpoints: short, replaced: short, rolledOut: short / 5}
 	return l
 }
 

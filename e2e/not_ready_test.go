@@ -10,6 +10,7 @@ import (
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
@@ -19,8 +20,11 @@ import (
 const (
 	// nodesCleaned is the condition that reports what a clean-up could not reach.
 	nodesCleaned = "NodesCleaned"
-	// cleanUpBound is what a clean-up may take although a node is not ready.
-	cleanUpBound = 150 * time.Second
+	// quietFor is for how long the node counts as not ready when the clean-up begins. The extension gives it a minute.
+	quietFor = 50 * time.Second
+	// cleanUpBound is what a clean-up may take although a node is not ready: ten seconds for the rest of the minute, as much
+	// until gardener-resource-manager drops the pod that never goes, and what a clean-up takes without that.
+	cleanUpBound = 50 * time.Second
 	// taintedBound is what the clean-up of a tainted node may take: no more than of any other.
 	taintedBound = 45 * time.Second
 	// e2eTaint keeps every pod away, and evicts it, that does not tolerate it.
@@ -103,7 +107,8 @@ func notReady() features.Feature {
 	)
 }
 
-// reportNotReady says what the control plane would find out by itself some time later: the kubelet has gone quiet.
+// reportNotReady says what the control plane would find out by itself some time later: the kubelet has gone quiet, and that
+// was some time ago.
 func reportNotReady(ctx context.Context, worker *cluster.Node) error {
 	node := &corev1.Node{}
 	if err := suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node); err != nil {
@@ -113,6 +118,7 @@ func reportNotReady(ctx context.Context, worker *cluster.Node) error {
 	for i := range node.Status.Conditions {
 		if node.Status.Conditions[i].Type == corev1.NodeReady {
 			node.Status.Conditions[i].Status = corev1.ConditionUnknown
+			node.Status.Conditions[i].LastTransitionTime = metav1.NewTime(time.Now().Add(-quietFor))
 		}
 	}
 	if err := suite.shoot.Status().Patch(ctx, node, patch); err != nil {

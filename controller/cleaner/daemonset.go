@@ -22,7 +22,7 @@ const (
 	// finalizeAfter is how long gardener-resource-manager waits for the pods to go before it removes the finalizer of the
 	// DaemonSet. It deletes in the foreground, and the pod on a node that is down never goes. It is more than the grace
 	// period of the pods.
-	finalizeAfter = "30s"
+	finalizeAfter = "10s"
 	// priorityClassName lets the pod start where others do not: a kubelet short of disk or memory refuses every pod below
 	// it, and where no slot for pods is left another one makes room.
 	priorityClassName = "system-node-critical"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,8 @@ type Rollout struct {
 	Unfinished []string
 	// NotReady are the names of the nodes whose kubelet does not report to be ready, so that no pod can start there.
 	NotReady []string
+	// QuietSince is when the last of the nodes in NotReady ceased to be ready, by the clock of the shoot. Zero if there is none.
+	QuietSince time.Time
 }
 
 // RolloutOf looks at all nodes of the shoot and at the pods with the labels of the DaemonSet. A node is clean when the
@@ -35,6 +38,9 @@ func RolloutOf(set *appsv1.DaemonSet, pods []corev1.Pod, nodes []corev1.Node) Ro
 			r.Unfinished = append(r.Unfinished, fmt.Sprintf("%s (%s)", nodes[i].Name, why))
 		default:
 			r.NotReady = append(r.NotReady, nodes[i].Name)
+			if since := quietSince(&nodes[i]); since.After(r.QuietSince) {
+				r.QuietSince = since
+			}
 		}
 	}
 	return r
@@ -121,7 +127,22 @@ func stateOf(pod *corev1.Pod) string {
 }
 
 func isReady(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
+	ready := readiness(node)
+	return ready != nil && ready.Status == corev1.ConditionTrue
+}
+
+// quietSince returns since when a node is not ready; one that never was is so since it joined.
+func quietSince(node *corev1.Node) time.Time {
+	if ready := readiness(node); ready != nil {
+		return ready.LastTransitionTime.Time
+	}
+	return node.CreationTimestamp.Time
+}
+
+func readiness(node *corev1.Node) *corev1.NodeCondition {
+	i := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
+	if i < 0 {
+		return nil
+	}
+	return &node.Status.Conditions[i]
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -86,6 +87,32 @@ func TestRolloutOf(t *testing.T) {
 			got := RolloutOf(set, test.pods, test.nodes)
 			if !slices.Equal(got.Unfinished, test.unfinished) || !slices.Equal(got.NotReady, test.notReady) {
 				t.Errorf("got %+v, want unfinished %q, not ready %q", got, test.unfinished, test.notReady)
+			}
+		})
+	}
+}
+
+// TestQuietSince: of several nodes that are not ready the one counts that was ready last, and none that is clean.
+func TestQuietSince(t *testing.T) {
+	set := setFor(t, "now", "a.test")
+	at := func(name string, minutes int) corev1.Node {
+		node := nodeThat(name, corev1.ConditionUnknown)
+		node.Status.Conditions[1].LastTransitionTime = metav1.Unix(int64(60*minutes), 0)
+		return node
+	}
+	never := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "never", CreationTimestamp: metav1.Unix(60*7, 0)}}
+	for name, test := range map[string]struct {
+		nodes []corev1.Node
+		want  time.Time
+	}{
+		"all clean":         {[]corev1.Node{at("clean", 9)}, time.Time{}},
+		"two":               {[]corev1.Node{at("one", 3), at("two", 5), at("three", 4), at("clean", 9)}, time.Unix(60*5, 0)},
+		"never ready":       {[]corev1.Node{at("one", 3), never}, time.Unix(60*7, 0)},
+		"ready, unfinished": {[]corev1.Node{nodeThat("one", corev1.ConditionTrue)}, time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := RolloutOf(set, []corev1.Pod{podOn("clean", set, ended)}, test.nodes).QuietSince; !got.Equal(test.want) {
+				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
 	}
