@@ -31,6 +31,11 @@ func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extension
 	if err := a.deploy(ctx, log, t); err != nil {
 		return err
 	}
+	if t.cleaned {
+		if err := a.remove(ctx, ex.Namespace, cleanerName); err != nil {
+			return err
+		}
+	}
 	caches.WithLabelValues(ex.Namespace).Set(float64(len(t.config.Caches)))
 	if len(t.refused) > 0 {
 		return configurationProblem(t.refused.ToAggregate())
@@ -40,7 +45,7 @@ func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extension
 
 // cleanRemoved takes the configuration of removed upstreams off the nodes and out of the status. Between these two and
 // the deletion of the caches nothing else happens, so neither a retry cleans again, nor does the webhook tell a node about
-// a cache that goes.
+// a cache that goes. The cleaner goes while the caches are deployed; a retry waits for it here.
 func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target) error {
 	gone := t.before.removed(t.config)
 	if len(gone) == 0 {
@@ -59,6 +64,7 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 		if err != nil {
 			return err
 		}
+		t.cleaned = true
 		conditions = append(conditions, nodesCleaned(a.clock, t.ex, passedOver))
 		if err := a.removeOrphans(ctx, t.ex.Namespace, gone); err != nil {
 			return err

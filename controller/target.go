@@ -32,6 +32,8 @@ type target struct {
 	refused field.ErrorList
 	// isNew says that no cache was ever deployed, as far as is known.
 	isNew bool
+	// cleaned says that a cleaner has run, and that its deletion was asked for.
+	cleaned bool
 	// shoot is nil until it is asked for, see Actuator.shoot.
 	shoot client.Client
 }
