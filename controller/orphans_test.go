@@ -10,7 +10,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// TestInterruptionBeforeRemoval breaks a growth at every request, in every way, and then the cache is removed, or the
+// TestInterruptionBeforeRemoval breaks a growth at every point, in every way, and then the cache is removed, or the
 // extension disabled. What comes out is the same as after a growth that was not broken.
 func TestInterruptionBeforeRemoval(t *testing.T) {
 	for name, remove := range map[string]func(*landscape) error{
@@ -29,9 +29,9 @@ func TestInterruptionBeforeRemoval(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := l.summary(t)
-			for i, request := range requests {
-				for how, arm := range breakAt(i+1, request) {
-					what := fmt.Sprintf("%s at request %d, %s", how, i+1, request)
+			for _, at := range points(requests) {
+				for how, arm := range breakAt(at, requests[at-1]) {
+					what := fmt.Sprintf("%s at request %d, %s", how, at, requests[at-1])
 					l, w := newRunningLandscape(t, sized("20Gi"))
 					ctx, cancel := context.WithCancel(t.Context())
 					arm(w, cancel)
