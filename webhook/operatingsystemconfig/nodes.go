@@ -11,8 +11,10 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/gardener/gardener/pkg/extensions"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
@@ -42,14 +44,11 @@ type nodes struct {
 // unit returns the unit that runs the script for the caches in the status of the namespace's Extension, nil if the nodes of
 // the shoot are left alone. While there is no such status, it fails.
 func (n nodes) unit(ctx context.Context, namespace string) (*extensionsv1alpha1.Unit, error) {
-	cluster, err := extensionscontroller.GetCluster(ctx, n.clusters, namespace)
+	shoot, err := n.shoot(ctx, namespace)
 	if err != nil {
-		return nil, fmt.Errorf("reading cluster %s: %w", namespace, err)
+		return nil, err
 	}
-	if cluster.Shoot == nil {
-		return nil, fmt.Errorf("cluster %s has no shoot", namespace)
-	}
-	if !keepsNodes(cluster) {
+	if !keepsNodes(shoot) {
 		return nil, nil
 	}
 	status, cleanUps, err := n.status(ctx, namespace)
@@ -66,10 +65,27 @@ func (n nodes) unit(ctx context.Context, namespace string) (*extensionsv1alpha1.
 	}, nil
 }
 
+// shoot returns the Shoot of the namespace. Of the Cluster nothing else is decoded: with the CloudProfile, which may have
+// 200 KiB, that would be most of what a review costs.
+func (n nodes) shoot(ctx context.Context, namespace string) (*gardencorev1beta1.Shoot, error) {
+	cluster := &extensionsv1alpha1.Cluster{}
+	if err := n.clusters.Get(ctx, client.ObjectKey{Name: namespace}, cluster); err != nil {
+		return nil, fmt.Errorf("reading cluster %s: %w", namespace, err)
+	}
+	shoot, err := extensions.ShootFromCluster(cluster)
+	if err != nil {
+		return nil, fmt.Errorf("decoding the shoot of cluster %s: %w", namespace, err)
+	}
+	if shoot == nil {
+		return nil, fmt.Errorf("cluster %s has no shoot", namespace)
+	}
+	return shoot, nil
+}
+
 // keepsNodes says whether there are nodes to configure. Those of a shoot that goes, or sleeps, are left as they are: a shoot
 // that was created hibernated has no endpoints either.
-func keepsNodes(cluster *extensionscontroller.Cluster) bool {
-	return cluster.Shoot.DeletionTimestamp == nil && !extensionscontroller.IsHibernationEnabled(cluster)
+func keepsNodes(shoot *gardencorev1beta1.Shoot) bool {
+	return shoot.DeletionTimestamp == nil && !v1beta1helper.HibernationIsEnabled(shoot)
 }
 
 // status returns the status of the namespace's Extension, and how many clean-ups of the nodes have begun, which is in its
