@@ -32,6 +32,7 @@ type instance struct {
 	host, config  string
 	state, status string
 	ports         map[uint16]uint16 // in the container → on localhost
+	log           *follower
 }
 
 // Host is the name that nodes and caches reach it by.
@@ -119,7 +120,7 @@ func fromSummary(docker client.APIClient, summary container.Summary) instance {
 	found := instance{
 		docker: docker, id: summary.ID, name: strings.TrimPrefix(strings.Join(summary.Names, ","), "/"),
 		host: summary.Labels[hostLabel] + summary.Labels[proxyLabel], config: summary.Labels[configLabel],
-		state: string(summary.State), status: summary.Status, ports: map[uint16]uint16{},
+		state: string(summary.State), status: summary.Status, ports: map[uint16]uint16{}, log: &follower{},
 	}
 	for _, port := range summary.Ports {
 		if port.PublicPort != 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/moby/moby/api/pkg/stdcopy"
@@ -17,6 +18,14 @@ import (
 // logTimeout bounds the wait for answers that were still under way when the log was read.
 const logTimeout = 30 * time.Second
 
+// follower reads the output of a container on and on. The log of a long run has thousands of records, and is asked for
+// hundreds of times: only what is new is read then.
+type follower struct {
+	mu     sync.Mutex
+	reader *accesslog.Reader
+	close  func()
+}
+
 // Log returns the access log since the container was started, complete up to now: every request that had arrived before
 // the call is in it, once its answer has ended, for which Log waits up to 30 s.
 //
@@ -25,26 +34,60 @@ const logTimeout = 30 * time.Second
 func (i *instance) Log(ctx context.Context) (accesslog.Records, error) {
 	ctx, cancel := context.WithTimeout(ctx, logTimeout)
 	defer cancel()
+	i.log.mu.Lock()
+	defer i.log.mu.Unlock()
 	mark := rand.Text()
 	if err := get(ctx, i.logAddress(), accesslog.SettlePath+"?"+mark, http.StatusOK); err != nil {
 		return nil, fmt.Errorf("read access log of %s: %w", i.host, err)
 	}
-	stream, err := i.docker.ContainerLogs(ctx, i.id, client.ContainerLogsOptions{ShowStdout: true, Follow: true})
-	if err != nil {
-		return nil, fmt.Errorf("read access log of %s: %w", i.host, err)
+	// What follows may have ended since the last time, for example with the container before a restart; the engine has all
+	// that was printed, so it is read from the beginning then.
+	records, err := i.readLog(ctx, mark)
+	if err != nil && ctx.Err() == nil {
+		records, err = i.readLog(ctx, mark)
 	}
-	defer stream.Close()
-	stdout, writer := io.Pipe()
-	defer func() { _ = stdout.Close() }()
-	go func() {
-		_, err := stdcopy.StdCopy(writer, io.Discard, stream)
-		writer.CloseWithError(err)
-	}()
-	records, err := accesslog.ReadUntil(stdout, mark)
 	if err != nil {
 		return nil, fmt.Errorf("read access log of %s: %w", i.host, err)
 	}
 	return records, nil
+}
+
+// readLog reads on until the mark. An error, or the end of the context, ends the follower.
+func (i *instance) readLog(ctx context.Context, mark string) (accesslog.Records, error) {
+	if i.log.reader == nil {
+		if err := i.follow(); err != nil {
+			return nil, err
+		}
+	}
+	stop := context.AfterFunc(ctx, i.log.close)
+	records, err := i.log.reader.Until(mark)
+	if !stop() || err != nil {
+		i.log.close()
+		i.log.reader = nil
+	}
+	return records, err
+}
+
+// follow starts to read. What nobody reads yet waits in the engine. It ends with the container, or this process.
+func (i *instance) follow() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	stream, err := i.docker.ContainerLogs(ctx, i.id, client.ContainerLogsOptions{ShowStdout: true, Follow: true})
+	if err != nil {
+		cancel()
+		return err
+	}
+	stdout, writer := io.Pipe()
+	go func() {
+		_, err := stdcopy.StdCopy(writer, io.Discard, stream)
+		writer.CloseWithError(err)
+	}()
+	i.log.reader = accesslog.NewReader(stdout)
+	i.log.close = func() {
+		cancel()
+		_ = stdout.Close()
+		_ = stream.Close()
+	}
+	return nil
 }
 
 // Output copies what the container has printed so far: the access log to stdout, everything else to stderr. Unlike Log

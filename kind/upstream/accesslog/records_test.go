@@ -106,3 +106,21 @@ func TestReadUntil(t *testing.T) {
 		})
 	}
 }
+
+// TestReaderGoesOn: what was read is there the next time, with what came since, and what a caller adds to it is his own.
+func TestReaderGoesOn(t *testing.T) {
+	const one, settle = `{"path":"/v2/","kind":"base"}` + "\n", `{"path":"/-/settle","query":"m1"}` + "\n"
+	r := NewReader(strings.NewReader(one + settle + one + one + strings.ReplaceAll(settle, "m1", "m2")))
+	first, err := r.Until("m1")
+	if err != nil || len(first) != 1 {
+		t.Fatalf("%d records, error %v", len(first), err)
+	}
+	_ = append(first, Record{Path: "/mine"})
+	second, err := r.Until("m2")
+	if err != nil || len(second) != 3 || second[1].Path != "/v2/" {
+		t.Fatalf("%v, error %v", second, err)
+	}
+	if _, err := r.Until("m3"); err == nil {
+		t.Error("no error at the end")
+	}
+}
