@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
@@ -72,7 +73,7 @@ func (g *Gardenlet) runOnce(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 	if err := o.start(ctx); err != nil {
 		return err
 	}
-	flowErr := p.newGraph(o.tasks()).Compile().Run(ctx, flow.Opts{Log: o.Logger})
+	flowErr := o.runFlow(ctx, p)
 	if ctx.Err() != nil {
 		return errors.Join(flowErr, context.Cause(ctx))
 	}
@@ -80,6 +81,16 @@ func (g *Gardenlet) runOnce(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 		return errors.Join(flowErr, err)
 	}
 	return flowErr
+}
+
+// runFlow runs the flow of the process. Nothing of it goes on when it returns.
+func (o *shootOperation) runFlow(ctx context.Context, p process) error {
+	hurried, stop := context.WithCancel(ctx)
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer stop()
+	background.Go(func() { hurry(hurried, o.SeedClientSet.Client(), o.Shoot.ControlPlaneNamespace) })
+	return p.newGraph(o.tasks()).Compile().Run(ctx, flow.Opts{Log: o.Logger})
 }
 
 // willNotRetry says whether gardenlet gives up after this error of a flow.

@@ -1,0 +1,50 @@
+package gardenlet
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// hurryInterval is the time between two looks. Each that finds something costs gardener-resource-manager a few requests.
+const hurryInterval = time.Second
+
+// hurry asks gardener-resource-manager again and again to look at deletions in the namespace that are pending, until the
+// context ends. By itself it comes back after five seconds (v1.147.1, RequeueAfterOnDeletionPending, which no configuration
+// reaches), also if a single Secret was replaced; a flow waits for that up to four times in a row. An error is no problem: it
+// then comes back by itself.
+func hurry(ctx context.Context, seed client.Client, namespace string) {
+	wait.UntilWithContext(ctx, func(ctx context.Context) { _ = askAgain(ctx, seed, namespace) }, hurryInterval)
+}
+
+// askAgain asks once.
+func askAgain(ctx context.Context, seed client.Client, namespace string) error {
+	resources := &resourcesv1alpha1.ManagedResourceList{}
+	if err := seed.List(ctx, resources, client.InNamespace(namespace)); err != nil {
+		return err
+	}
+	var errs []error
+	for i := range resources.Items {
+		mr := &resources.Items[i]
+		if !deletionPending(mr) {
+			continue
+		}
+		patch := client.MergeFrom(mr.DeepCopy())
+		metav1.SetMetaDataAnnotation(&mr.ObjectMeta, v1beta1constants.GardenerOperation, v1beta1constants.GardenerOperationReconcile)
+		errs = append(errs, seed.Patch(ctx, mr, patch))
+	}
+	return errors.Join(errs...)
+}
+
+// deletionPending says whether gardener-resource-manager waits until something is gone from the target.
+func deletionPending(mr *resourcesv1alpha1.ManagedResource) bool {
+	applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
+	return applied != nil && applied.Reason == resourcesv1alpha1.ConditionDeletionPending
+}

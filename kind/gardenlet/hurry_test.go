@@ -1,0 +1,42 @@
+package gardenlet
+
+import (
+	"testing"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+// TestAskAgain: only what waits is asked for again, and only in the shoot's namespace.
+func TestAskAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		namespace, reason string
+		asked             bool
+	}{
+		"a deletion is pending":           {"shoot--local--local", resourcesv1alpha1.ConditionDeletionPending, true},
+		"applied":                         {"shoot--local--local", resourcesv1alpha1.ConditionApplySucceeded, false},
+		"not looked at yet":               {"shoot--local--local", "", false},
+		"a deletion elsewhere is pending": {"shoot--local--other", resourcesv1alpha1.ConditionDeletionPending, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mr := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace, Name: "one"}}
+			if test.reason != "" {
+				mr.Status.Conditions = []gardencorev1beta1.Condition{{Type: resourcesv1alpha1.ResourcesApplied, Reason: test.reason}}
+			}
+			seed := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).WithObjects(mr).Build()
+			if err := askAgain(t.Context(), seed, "shoot--local--local"); err != nil {
+				t.Fatal(err)
+			}
+			if err := seed.Get(t.Context(), client.ObjectKeyFromObject(mr), mr); err != nil {
+				t.Fatal(err)
+			}
+			if asked := mr.Annotations["gardener.cloud/operation"] == "reconcile"; asked != test.asked {
+				t.Errorf("asked again: %t, want %t", asked, test.asked)
+			}
+		})
+	}
+}
