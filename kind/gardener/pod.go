@@ -36,6 +36,9 @@ func podSpec(name, image string, args []string) corev1.PodSpec {
 				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 			},
 		}},
+		// None has anything to lose. Kubernetes, when it deletes a namespace with pods, looks again after half of their grace
+		// period (namespace controller, estimateGracefulTermination).
+		TerminationGracePeriodSeconds: ptr.To[int64](2),
 		// The testbed's seed has one node, which carries the control plane.
 		Tolerations: []corev1.Toleration{{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists}},
 	}
