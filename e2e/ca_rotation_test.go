@@ -21,11 +21,12 @@ const beginCertificate = "-----BEGIN CERTIFICATE-----"
 // by the cache in each of them.
 func caRotation() features.Feature {
 	var pulls *stream
+	caches := []v1alpha3.RegistryCache{tlsCache(alpha), kind.CacheOf(beta)}
 	bundles := map[gardencorev1beta1.CredentialsRotationPhase]string{}
 	rotate := func(phase gardencorev1beta1.CredentialsRotationPhase, authorities int) func(context.Context, *proof) {
 		return func(ctx context.Context, p *proof) {
 			start := time.Now()
-			shoot, err := kind.ShootWithConfig(v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{tlsCache(alpha)}})
+			shoot, err := kind.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
 			p.Check(err)
 			p.Check(suite.testbed.Gardenlet().RotateCA(ctx, shoot, phase))
 			bundles[phase] = p.AwaitAuthorities(ctx, authorities)
@@ -39,7 +40,7 @@ func caRotation() features.Feature {
 	}
 	return scenario("ca-rotation",
 		step{"alpha is cached by HTTPS", func(ctx context.Context, p *proof) {
-			configured(tlsCache(alpha))(ctx, p)
+			configured(caches...)(ctx, p)
 			bundles[""] = p.AwaitAuthorities(ctx, 1)
 			pulls = pullContinuously(ctx, p, alpha)
 		}},

@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-const referenceField = "caches[1].secretReferenceName"
+const referenceField = "caches[2].secretReferenceName"
 
 // badSecrets are Secrets that a user may refer to by mistake, with a word that the error must have beside the field.
 var badSecrets = []struct {
@@ -48,7 +49,7 @@ func proveBadSecretsRefused(ctx context.Context, p *proof, refer references, cac
 	}
 	p.Configure(ctx, all, caches...)
 	// Only spec.resources changes now: the providerConfig stays.
-	name := *caches[1].SecretReferenceName
+	name := *caches[len(caches)-1].SecretReferenceName
 	all[name] = all[badSecrets[0].name]
 	refusedFor(ctx, p, all, caches, name, badSecrets[0].word)
 	p.Evidence("%d bad Secrets: Error with field path", len(badSecrets)+2)
@@ -57,9 +58,9 @@ func proveBadSecretsRefused(ctx context.Context, p *proof, refer references, cac
 // refusedFor proves that the Extension is in Error when the last cache uses the reference.
 func refusedFor(ctx context.Context, p *proof, refer references, caches []v1alpha3.RegistryCache, reference, word string) {
 	p.Helper()
-	cache := caches[1]
-	cache.SecretReferenceName = ptr.To(reference)
-	shoot, err := refer.shoot(caches[0], cache)
+	caches = slices.Clone(caches)
+	caches[len(caches)-1].SecretReferenceName = ptr.To(reference)
+	shoot, err := refer.shoot(caches...)
 	p.Check(err)
 	if message := refusedShoot(ctx, p, shoot, referenceField, word); strings.Contains(message, "hidden-word") {
 		p.Fatalf("reference %s: lastError shows what is in the Secret: %s", reference, message)

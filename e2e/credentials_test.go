@@ -24,7 +24,7 @@ func credentials() features.Feature {
 	refer, old, current := references{}, newCredentials(), newCredentials()
 	cache := kind.CacheOf(private)
 	cache.SecretReferenceName = ptr.To("first")
-	caches := []v1alpha3.RegistryCache{kind.CacheOf(alpha), cache}
+	caches := []v1alpha3.RegistryCache{kind.CacheOf(alpha), kind.CacheOf(beta), cache}
 	return scenario("credentials",
 		step{"an upstream asks for credentials", func(ctx context.Context, p *proof) {
 			options := suite.testbed.UpstreamOptions(private)
@@ -54,7 +54,7 @@ func credentials() features.Feature {
 		step{"rotated by a new reference", func(ctx context.Context, p *proof) {
 			p.Check(registry.SetCredentials(ctx, old, current))
 			refer["second"] = p.Secret(ctx, secretOf(current), nil)
-			caches[1].SecretReferenceName = ptr.To("second")
+			caches[2].SecretReferenceName = ptr.To("second")
 			p.Configure(ctx, refer, caches...)
 			p.Check(registry.SetCredentials(ctx, current))
 			proveStillPulls(ctx, p, img)

@@ -23,6 +23,7 @@ func privateCA() features.Feature {
 	cache := v1alpha3.RegistryCache{
 		Upstream: private, RemoteURL: ptr.To("https://" + private), CABundleSecretReferenceName: ptr.To("ca"),
 	}
+	caches := []v1alpha3.RegistryCache{kind.CacheOf(alpha), kind.CacheOf(beta), cache}
 	return scenario("private-ca",
 		step{"no node trusts the upstream", func(ctx context.Context, p *proof) {
 			authority, err := certificate.New("e2e private authority")
@@ -40,7 +41,7 @@ func privateCA() features.Feature {
 		}},
 		step{"its cache trusts it", func(ctx context.Context, p *proof) {
 			p.Check(undoLeftovers(ctx))
-			p.Configure(ctx, refer, kind.CacheOf(alpha), cache)
+			p.Configure(ctx, refer, caches...)
 			img := p.Push(ctx, private)
 			took := p.Pull(ctx, p.Worker(0), img)
 			evidence := p.FetchedOnce(ctx, img, accesslog.AskerCache)
@@ -48,14 +49,14 @@ func privateCA() features.Feature {
 			p.Evidence("private CA: %s, by HTTPS, running after %s", evidence, seconds(took))
 		}},
 		step{"a bundle that is none is refused, and nothing changes", func(ctx context.Context, p *proof) {
-			before := stateOfCaches(ctx, p, alpha, private)
-			shoot, err := references{"ca": p.Secret(ctx, map[string][]byte{"bundle.crt": []byte("none")}, nil)}.shoot(kind.CacheOf(alpha), cache)
+			before := stateOfCaches(ctx, p, alpha, beta, private)
+			shoot, err := references{"ca": p.Secret(ctx, map[string][]byte{"bundle.crt": []byte("none")}, nil)}.shoot(caches...)
 			p.Check(err)
-			refusedShoot(ctx, p, shoot, "caches[1].caBundleSecretReferenceName", "PEM")
-			if after := stateOfCaches(ctx, p, alpha, private); after != before {
+			refusedShoot(ctx, p, shoot, "caches[2].caBundleSecretReferenceName", "PEM")
+			if after := stateOfCaches(ctx, p, alpha, beta, private); after != before {
 				p.Fatalf("the bad bundle changed something:\nbefore:\n%s\nafter:\n%s", before, after)
 			}
-			p.Configure(ctx, refer, kind.CacheOf(alpha), cache)
+			p.Configure(ctx, refer, caches...)
 			p.Evidence("not PEM: Error with field path")
 		}},
 		step{"its cache is scaled to 0", stopCache(private)},

@@ -29,19 +29,19 @@ func tlsFlip() features.Feature {
 		off    *background
 	)
 	return scenario("tls-flip",
-		step{"alpha is cached", func(ctx context.Context, p *proof) {
-			cached(alpha)(ctx, p)
+		step{"alpha and beta are cached", func(ctx context.Context, p *proof) {
+			cached(alpha, beta)(ctx, p)
 			before = p.Endpoints(ctx)[alpha]
 			pulls = pullContinuously(ctx, p, alpha)
 		}},
 		step{"HTTPS goes on, and machines are about to hear of it", func(ctx context.Context, p *proof) {
 			start = time.Now()
-			on := p.Background(ctx, func(ctx context.Context) error { return reconcileConfig(ctx, tlsCache(alpha)) })
+			on := p.Background(ctx, func(ctx context.Context) error { return reconcileConfig(ctx, tlsCache(alpha), kind.CacheOf(beta)) })
 			p.awaitTold(ctx, start, on, strings.Replace(before, "http://", "https://", 1))
 			on.end() // gardenlet would wait for the nodes
 		}},
 		step{"it goes off again, in time", func(ctx context.Context, p *proof) {
-			off = p.Background(ctx, func(ctx context.Context) error { return reconcileConfig(ctx, kind.CacheOf(alpha)) })
+			off = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, alpha, beta) })
 			p.awaitTold(ctx, start, off, before)
 			took := time.Since(start)
 			if took > flipTimeout {
@@ -50,9 +50,9 @@ func tlsFlip() features.Feature {
 			p.Evidence("on and off in %s", seconds(took))
 		}},
 		step{"no pull failed or took long", func(ctx context.Context, p *proof) {
-			p.Join(ctx, off, reconciled(alpha), reconcileTimeout)
-			p.AwaitCaches(ctx, alpha)
-			p.AwaitMirrors(ctx, alpha)
+			p.Join(ctx, off, reconciled(alpha, beta), reconcileTimeout)
+			p.AwaitCaches(ctx, alpha, beta)
+			p.AwaitMirrors(ctx, alpha, beta)
 			pulls.end(p, alpha, maxPull)
 		}},
 		step{"all is as before", func(ctx context.Context, p *proof) {

@@ -19,13 +19,14 @@ import (
 // restoredWithin is the promise for a file of ours that got lost or damaged on a node.
 const restoredWithin = 30 * time.Second
 
-// damages are what may happen to a hosts.toml, as a script whose argument is the file. By the last two containerd fails
-// every pull until it is restored.
-var damages = []struct{ name, script string }{
-	{"lost", `rm -- "$1"`},
-	{"emptied", `truncate --size=0 -- "$1"`},
-	{"the certificate garbled", `sed -i '0,/^MI/s//XX/' "$1"`},
-	{"the name of the CA file garbled", `sed -i 's/ca = "hosts/ca = "horst/' "$1"`},
+// damages are what may happen to a hosts.toml at the same time, one on each worker, as scripts whose argument is the file. By
+// the last two containerd fails every pull until it is restored.
+var damages = []struct {
+	name    string
+	scripts [2]string
+}{
+	{"lost on one worker and empty on the other", [2]string{`rm -- "$1"`, `truncate --size=0 -- "$1"`}},
+	{"garbled, certificate or name of the CA file", [2]string{`sed -i '0,/^MI/s//XX/' "$1"`, `sed -i 's/ca = "hosts/ca = "horst/' "$1"`}},
 }
 
 // tlsCache is kind.CacheOf with HTTPS.
@@ -62,9 +63,9 @@ func tlsOn() features.Feature {
 			}
 		}},
 	}
-	for i, damage := range damages {
+	for _, damage := range damages {
 		steps = append(steps, step{"hosts.toml is " + damage.name, func(ctx context.Context, p *proof) {
-			proveRestored(ctx, p, p.Worker(i%len(p.Workers())), damage.script)
+			proveRestored(ctx, p, damage.scripts)
 		}})
 	}
 	return scenario("tls", steps...)
@@ -83,29 +84,52 @@ func asks(ctx context.Context, worker *cluster.Node, want, endpoint string, argu
 	return nil
 }
 
-// proveRestored damages alpha's hosts.toml on the worker and proves that a pod gets its image nevertheless, that the file
-// is as before in time, and that the journal says so.
-func proveRestored(ctx context.Context, p *proof, worker *cluster.Node, damage string) {
+// damaged is a worker whose hosts.toml of alpha was damaged, and a pod there whose image has to come nevertheless.
+type damaged struct {
+	worker *cluster.Node
+	before string
+	pod    *background
+}
+
+// proveRestored damages alpha's hosts.toml on both workers and proves that a pod gets its image there nevertheless, that the
+// files are as before in time, and that the journals say so.
+func proveRestored(ctx context.Context, p *proof, scripts [2]string) {
 	p.Helper()
-	before := p.Hosts(ctx, worker, alpha)
-	_, err := worker.Script(ctx, damage, hostsPath(alpha))
-	p.Check(err)
 	start := time.Now()
-	if p.Hosts(ctx, worker, alpha) == before {
-		p.Fatalf("the damage changed nothing")
+	nodes := []damaged{}
+	for i, script := range scripts {
+		nodes = append(nodes, damage(ctx, p, p.Worker(i), script))
 	}
-	img := p.Push(ctx, alpha)
-	pulls := p.Background(ctx, func(ctx context.Context) error { _, err := pull(ctx, worker, img); return err })
-	p.Await(ctx, "alpha's hosts.toml on "+worker.Name()+" is restored", restoredWithin, func(ctx context.Context) (bool, string, error) {
-		now, err := readFile(ctx, worker, hostsPath(alpha))
-		return now == before, now, err
+	p.Await(ctx, "alpha's hosts.toml is restored on both workers", restoredWithin, func(ctx context.Context) (bool, string, error) {
+		for _, node := range nodes {
+			if now, err := readFile(ctx, node.worker, hostsPath(alpha)); now != node.before || err != nil {
+				return false, node.worker.Name() + ": " + now, err
+			}
+		}
+		return true, "", nil
 	})
 	took := time.Since(start)
-	p.Join(ctx, pulls, "a pod with an image of alpha runs on "+worker.Name(), pullTimeout)
-	journal, err := worker.Exec(ctx, "journalctl", "--unit", unitName, "--output", "cat", "--since", "-2min")
-	p.Check(err)
-	if !strings.Contains(journal, hostsPath(alpha)+" is lost or changed, restoring it") {
-		p.Fatalf("the journal does not say so:\n%s", journal)
+	for _, node := range nodes {
+		p.Join(ctx, node.pod, "a pod with an image of alpha runs on "+node.worker.Name(), pullTimeout)
+		journal, err := node.worker.Exec(ctx, "journalctl", "--unit", unitName, "--output", "cat", "--since", "-2min")
+		p.Check(err)
+		if !strings.Contains(journal, hostsPath(alpha)+" is lost or changed, restoring it") {
+			p.Fatalf("the journal of %s does not say so:\n%s", node.worker.Name(), journal)
+		}
 	}
-	p.Evidence("restored after %s, the pod runs", seconds(took))
+	p.Evidence("restored after %s, the pods run", seconds(took))
+}
+
+// damage damages alpha's hosts.toml on the worker and starts a pod there.
+func damage(ctx context.Context, p *proof, worker *cluster.Node, script string) damaged {
+	p.Helper()
+	node := damaged{worker: worker, before: p.Hosts(ctx, worker, alpha)}
+	img := p.Push(ctx, alpha)
+	_, err := worker.Script(ctx, script, hostsPath(alpha))
+	p.Check(err)
+	if p.Hosts(ctx, worker, alpha) == node.before {
+		p.Fatalf("the damage changed nothing")
+	}
+	node.pod = p.Background(ctx, func(ctx context.Context) error { _, err := pull(ctx, worker, img); return err })
+	return node
 }
