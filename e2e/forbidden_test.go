@@ -22,20 +22,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
+	"github.com/gardener-extensions/registry-cache/e2e/report"
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
 // plantedAgent is the user agent of the request that the scenario makes in the name of the extension.
 const plantedAgent = "e2e-planted"
 
-// forbidden proves that the chart grants what the extension does: in the whole run none of its requests was forbidden by the
-// seed's API server. It comes last, when all that it does was done.
+// forbidden proves that the charts grant what the extension and its admission do: in the whole run none of their requests was
+// forbidden by the seed's API server. It comes last, when all that they do was done.
 func forbidden() features.Feature {
-	var account string
+	var accounts []string
 	return scenario("forbidden",
 		step{"what is forbidden to the extension is in the audit log", func(ctx context.Context, p *proof) {
-			account = extensionAccount(ctx, p)
-			plantForbidden(ctx, p, account)
+			accounts = []string{extensionAccount(ctx, p)}
+			plantForbidden(ctx, p, accounts[0])
+			if passed("admission") { // it is there only while that scenario runs
+				accounts = append(accounts, serviceaccount.MakeUsername(kind.AdmissionNamespace, admissionName))
+			}
 			p.Await(ctx, "the planted request is in the audit log", 15*time.Second, func(ctx context.Context) (bool, string, error) {
 				events, err := suite.testbed.Seed().AuditLog(ctx)
 				planted := slices.ContainsFunc(events, func(e auditv1.Event) bool { return isForbidden(e) && e.UserAgent == plantedAgent })
@@ -45,28 +49,39 @@ func forbidden() features.Feature {
 		step{"nothing else was forbidden since the testbed came up", func(ctx context.Context, p *proof) {
 			events, err := suite.testbed.Seed().AuditLog(ctx)
 			p.Check(err)
-			allowed, denied := 0, map[string]int{}
+			allowed, forbidden := map[string]int{}, map[string]int{}
 			for _, event := range events {
 				switch {
-				case event.UserAgent == plantedAgent || event.User.Username != account || event.RequestReceivedTimestamp.Time.Before(suite.start):
+				case event.UserAgent == plantedAgent || event.RequestReceivedTimestamp.Time.Before(suite.start):
 				case isForbidden(event):
-					denied[request(event)]++
+					forbidden[event.User.Username+": "+request(event)]++
 				default:
-					allowed++
+					allowed[event.User.Username]++
 				}
 			}
-			if allowed == 0 {
-				p.Fatalf("the log has no request of %s: this would prove nothing", account)
+			for _, account := range accounts {
+				if allowed[account] == 0 {
+					p.Fatalf("the log has no request of %s: this would prove nothing", account)
+				}
 			}
-			for _, what := range slices.Sorted(maps.Keys(denied)) {
-				p.Errorf("forbidden %d times: %s", denied[what], what)
+			for _, what := range slices.Sorted(maps.Keys(forbidden)) {
+				p.Errorf("forbidden %d times: %s", forbidden[what], what)
 			}
 			if p.Failed() {
 				p.FailNow()
 			}
-			p.Evidence("%d requests, none forbidden", allowed)
+			for _, account := range accounts {
+				p.Evidence("%d requests of %s, none forbidden", allowed[account], account)
+			}
 		}},
 	)
+}
+
+// passed tells whether a scenario of this run has passed.
+func passed(name string) bool {
+	suite.mu.Lock()
+	defer suite.mu.Unlock()
+	return slices.ContainsFunc(suite.report.Scenarios, func(s report.Scenario) bool { return s.Name == name && s.Result == report.Passed })
 }
 
 // isForbidden tells whether the API server denied the request.

@@ -57,6 +57,7 @@ func scenarios() []features.Feature {
 		serviceName(),
 		dryRun(),
 		webhookScope(),
+		admission(),
 		workerless(),
 		twoShoots(),
 		interrupted(),

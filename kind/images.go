@@ -61,8 +61,21 @@ func binaryDirectory(root string) (string, error) {
 	return filepath.Join(cache, "registry-cache-testbed", "bin", hex.EncodeToString(checkout[:6])), nil
 }
 
-// buildImages builds every binary and its image. Unchanged packages come from Go's build cache.
+// buildImages builds the binaries that every testbed needs, and their images.
 func (t *Testbed) buildImages(ctx context.Context) (images, error) {
+	built, err := t.build(ctx, binaries()...)
+	if err != nil {
+		return nil, err
+	}
+	all := images{}
+	for _, b := range built {
+		all[b.Name] = b
+	}
+	return all, nil
+}
+
+// build builds binaries and makes one image of each. Unchanged packages come from Go's build cache.
+func (t *Testbed) build(ctx context.Context, binaries ...image.Binary) ([]image.Built, error) {
 	directory, err := binaryDirectory(t.root)
 	if err != nil {
 		return nil, err
@@ -72,15 +85,7 @@ func (t *Testbed) buildImages(ctx context.Context) (images, error) {
 		return nil, fmt.Errorf("binaries of %s: %w", t.root, err)
 	}
 	defer unlock()
-	built, err := image.Build(ctx, directory, binaries()...)
-	if err != nil {
-		return nil, err
-	}
-	all := images{}
-	for _, b := range built {
-		all[b.Name] = b
-	}
-	return all, nil
+	return image.Build(ctx, directory, binaries...)
 }
 
 // pick returns the named images.

@@ -8,22 +8,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/distribution"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/image"
-	"github.com/gardener-extensions/registry-cache/kind/lock"
 )
 
 // StockCacheImage builds distribution's stock image and loads it onto the nodes of the shoot, for UseCacheImage. The first
 // time it compiles for a minute or two and fetches Go modules.
 func (t *Testbed) StockCacheImage(ctx context.Context) (image.Built, error) {
-	directory, err := binaryDirectory(t.root)
-	if err != nil {
-		return image.Built{}, err
-	}
-	unlock, err := lock.Wait(ctx, directory+".lock", buildLockTimeout)
-	if err != nil {
-		return image.Built{}, fmt.Errorf("binaries of %s: %w", t.root, err)
-	}
-	defer unlock()
-	built, err := image.Build(ctx, directory, distribution.Binary(t.root))
+	built, err := t.build(ctx, distribution.Binary(t.root))
 	if err != nil {
 		return image.Built{}, err
 	}

@@ -111,7 +111,9 @@ func (t *Testbed) startClusters(ctx context.Context) (err error) {
 		t.step("seed cluster", func(ctx context.Context) (err error) {
 			config := t.clusterConfig(t.seedName(), 0, t.state.seedKubeconfig())
 			// In the shoot extensions are cluster-admin, as in Gardener: only in the seed can a request be forbidden.
-			config.Audited = []string{serviceaccount.MakeNamespaceGroupName(ExtensionNamespace)}
+			config.Audited = []string{
+				serviceaccount.MakeNamespaceGroupName(ExtensionNamespace), serviceaccount.MakeNamespaceGroupName(AdmissionNamespace),
+			}
 			t.seed, err = cluster.Ensure(ctx, config)
 			return err
 		}),

@@ -1,0 +1,129 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+)
+
+const (
+	// admissionConfig begins the paths of mistakes in the configuration of caches.
+	admissionConfig = "spec.extensions[0].providerConfig."
+	secretField     = admissionConfig + "caches[0].secretReferenceName"
+)
+
+// admission proves what the admission answers to a real API server, and that it leaves nothing behind. The seed's stands in
+// for the garden's (docs/testbed.md): it stores Shoots without looking at them, so whatever is refused, the webhook refuses.
+func admission() features.Feature {
+	garden := &gardenStandIn{}
+	return scenario("admission",
+		step{"the charts bring it up, and it registers itself", garden.install},
+		step{"mistakes are refused, each with the path of its field", garden.refusesMistakes},
+		step{"every example is accepted", garden.acceptsExamples},
+		step{"a volume that shrinks is refused, unless it could not grow", garden.comparesVolumes},
+		step{"a Secret that is not right is refused, also when only spec.resources changes", garden.readsSecrets},
+		step{"a Secret that is gone blocks nothing that is unrelated to it", garden.letsUnrelatedPass},
+		step{"a Shoot in deletion is let go", garden.letsGo},
+		step{"without a replica no Shoot with caches can be changed, and all others can", garden.failsClosed},
+		step{"the registration goes with the namespace, and nothing is held back any more", garden.goes},
+	)
+}
+
+func (g *gardenStandIn) refusesMistakes(ctx context.Context, p *proof) {
+	for _, bad := range badConfigs {
+		denied(p, bad.name, g.Create(ctx, g.shoot(p, "bad", configuredAs(bad.caches)), client.DryRunAll), admissionConfig+bad.field)
+	}
+	p.Evidence("%d mistakes: refused, with their paths", len(badConfigs))
+}
+
+func (g *gardenStandIn) acceptsExamples(ctx context.Context, p *proof) {
+	var examples []rendered
+	for _, file := range files(p, "examples/shoots/*.yaml") {
+		examples = appendDocuments(p, examples, file, content(p, file))
+	}
+	shoots, secrets := byGroup(examples, gardencorev1beta1.GroupName)
+	for _, secret := range secrets {
+		secret.object.SetNamespace(g.namespace)
+		p.Check(g.Create(ctx, secret.object))
+	}
+	for _, shoot := range shoots {
+		shoot.object.SetNamespace(g.namespace)
+		shoot.object.SetLabels(admissionLabels())
+		if err := g.Create(ctx, shoot.object, client.DryRunAll); err != nil {
+			p.Errorf("%s: %v", shoot.from, err)
+		}
+	}
+	p.Evidence("%d examples: accepted", len(shoots))
+}
+
+func (g *gardenStandIn) comparesVolumes(ctx context.Context, p *proof) {
+	shoot := g.shoot(p, "volume", withVolume("20Gi"))
+	p.Check(g.Create(ctx, shoot))
+	denied(p, "a smaller volume", g.update(ctx, p, shoot, withVolume("10Gi")), admissionConfig+"caches[0].volume.size", "20Gi")
+	p.Check(g.update(ctx, p, shoot, withVolume("30Gi")))
+	// What gardenlet copies from the Extension; that the Extension says so, grow-volume proves.
+	shoot.Status.LastErrors = []gardencorev1beta1.LastError{{
+		Description: "caches[0].volume.size: Forbidden: " + v1alpha3.VolumeCannotGrow,
+		Codes:       []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorConfigurationProblem},
+	}}
+	p.Check(g.Status().Update(ctx, shoot))
+	p.Check(g.update(ctx, p, shoot, withVolume("20Gi")))
+	p.Evidence("volumes: grow, do not shrink, a refused growth is taken back")
+}
+
+func (g *gardenStandIn) readsSecrets(ctx context.Context, p *proof) {
+	g.makeSecret(ctx, p, "good", true)
+	g.makeSecret(ctx, p, "better", true)
+	g.makeSecret(ctx, p, "mutable", false)
+	wrong := map[string]string{"absent": "does not exist", "mutable": "must be immutable"}
+	for secret, problem := range wrong {
+		err := g.Create(ctx, g.shoot(p, "secret", withCredentials, refersTo(secret)))
+		denied(p, "a new Shoot, Secret "+secret, err, secretField, problem)
+	}
+	g.private = g.shoot(p, "secret", withCredentials, refersTo("good"))
+	g.private.Finalizers = []string{holdFinalizer}
+	p.Check(g.Create(ctx, g.private))
+	for secret, problem := range wrong {
+		denied(p, "a new reference, Secret "+secret, g.update(ctx, p, g.private, refersTo(secret)), secretField, problem)
+	}
+	p.Check(g.update(ctx, p, g.private, refersTo("better")))
+	p.Evidence("absent and mutable Secrets: refused, also by spec.resources alone")
+}
+
+// letsUnrelatedPass goes on with the Shoot of readsSecrets.
+func (g *gardenStandIn) letsUnrelatedPass(ctx context.Context, p *proof) {
+	p.Check(g.Delete(ctx, g.secret("better")))
+	related := withCache(func(cache *v1alpha3.RegistryCache) {
+		cache.SecretReferenceName = ptr.To(credentialsReference)
+		cache.HTTP = &v1alpha3.HTTP{TLS: true}
+	})
+	denied(p, "a change of the caches", g.update(ctx, p, g.private, related), secretField, "does not exist")
+	p.Check(g.update(ctx, p, g.private, func(_ *proof, shoot *gardencorev1beta1.Shoot) {
+		metav1.SetMetaDataLabel(&shoot.ObjectMeta, "unrelated", "true")
+		shoot.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: ptr.To(true)}
+	}))
+	p.Evidence("with its Secret gone a Shoot can hibernate, and its caches cannot change")
+}
+
+// letsGo goes on with the same Shoot. What it changes in the deletion, Gardener would not let anybody change: it shows that
+// the admission looks at the deletion, and not only at what is changed.
+func (g *gardenStandIn) letsGo(ctx context.Context, p *proof) {
+	bad := configuredAs(badConfigs[0].caches)
+	denied(p, "before the deletion", g.update(ctx, p, g.private, bad), admissionConfig+badConfigs[0].field)
+	p.Check(g.Delete(ctx, g.private))
+	p.Check(g.update(ctx, p, g.private, bad))
+	p.Check(g.update(ctx, p, g.private, func(_ *proof, shoot *gardencorev1beta1.Shoot) { shoot.Finalizers = nil }))
+	if err := g.Get(ctx, client.ObjectKeyFromObject(g.private), g.private); !apierrors.IsNotFound(err) {
+		p.Fatalf("the Shoot is still there without its finalizer: %v", err)
+	}
+	p.Evidence("in deletion: let go")
+}
