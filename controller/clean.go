@@ -94,8 +94,14 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string
 	// As in awaitEndpoints, the requests do not get the time limit of the poll.
 	limited, cancel := context.WithTimeout(ctx, a.waits.cleaned)
 	defer cancel()
+	closer := a.waits.reported
 	err = slowing(a.waits.interval).Until(limited, true, true, func(context.Context) (bool, error) {
-		done := look(time.Since(started) < a.waits.reported)
+		elapsed := time.Since(started)
+		patient := elapsed < closer
+		if !patient { // each time after twice as long, because of what it reads
+			closer = 2 * elapsed
+		}
+		done := look(patient)
 		if shootclient.NoAnswer(unfinished) {
 			return false, unfinished
 		}
@@ -114,7 +120,7 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string
 // mayPassOver says whether the clean-up may end without the nodes that it did not reach: ones that have not been ready for a
 // while, be it since the attempt started, and ready ones that a cleaner of this age has not cleaned.
 func (a *Actuator) mayPassOver(rollout cleaner.Rollout, age, elapsed time.Duration) bool {
-	quiet := a.clock.Since(rollout.QuietSince) >= a.waits.notReady || elapsed >= a.waits.notReady
+	quiet := elapsed >= a.waits.notReady || !rollout.QuietSince.IsZero() && a.clock.Since(rollout.QuietSince) >= a.waits.notReady
 	stuck := age >= a.waits.stuck && elapsed >= a.waits.notReady
 	return (len(rollout.NotReady) == 0 || quiet) && (len(rollout.Unfinished) == 0 || stuck)
 }

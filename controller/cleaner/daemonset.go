@@ -21,7 +21,8 @@ const (
 	cleanName = "clean"
 	// finalizeAfter is how long gardener-resource-manager waits for the pods to go before it removes the finalizer of the
 	// DaemonSet. It deletes in the foreground, and the pod on a node that is down never goes. It is more than the grace
-	// period of the pods.
+	// period of the pods. In a shoot of hundreds of nodes Kubernetes takes longer than that to delete all pods; it goes on
+	// when the DaemonSet is gone, and what they are for is done.
 	finalizeAfter = "10s"
 	// priorityClassName lets the pod start where others do not: a kubelet short of disk or memory refuses every pod below
 	// it, and where no slot for pods is left another one makes room.

@@ -20,7 +20,8 @@ type Rollout struct {
 	Unfinished []string
 	// NotReady are the names of the nodes whose kubelet does not report to be ready, so that no pod can start there.
 	NotReady []string
-	// QuietSince is when the last of the nodes in NotReady ceased to be ready, by the clock of the shoot. Zero if there is none.
+	// QuietSince is when the last of the nodes in NotReady ceased to be ready, by the clock of the shoot. Zero if one of them
+	// may still be on its way to be ready for the first time, and if there is none.
 	QuietSince time.Time
 }
 
@@ -30,6 +31,7 @@ type Rollout struct {
 // the readiness of the pod: on a node that was cleaned and failed afterwards no pod is ready.
 func RolloutOf(set *appsv1.DaemonSet, pods []corev1.Pod, nodes []corev1.Node) Rollout {
 	var r Rollout
+	var quiet []time.Time
 	for i := range nodes {
 		why := unclean(set, pods, nodes[i].Name)
 		switch {
@@ -38,10 +40,11 @@ func RolloutOf(set *appsv1.DaemonSet, pods []corev1.Pod, nodes []corev1.Node) Ro
 			r.Unfinished = append(r.Unfinished, fmt.Sprintf("%s (%s)", nodes[i].Name, why))
 		default:
 			r.NotReady = append(r.NotReady, nodes[i].Name)
-			if since := quietSince(&nodes[i]); since.After(r.QuietSince) {
-				r.QuietSince = since
-			}
+			quiet = append(quiet, quietSince(&nodes[i]))
 		}
+	}
+	if !slices.ContainsFunc(quiet, time.Time.IsZero) {
+		r.QuietSince = latest(quiet)
 	}
 	return r
 }
@@ -131,12 +134,26 @@ func isReady(node *corev1.Node) bool {
 	return ready != nil && ready.Status == corev1.ConditionTrue
 }
 
-// quietSince returns since when a node is not ready; one that never was is so since it joined.
+// quietSince returns since when a node is not ready, zero if it may never have been: its kubelet reports that it is not ready
+// when it registers the node, and some machines need minutes from there.
 func quietSince(node *corev1.Node) time.Time {
-	if ready := readiness(node); ready != nil {
-		return ready.LastTransitionTime.Time
+	ready := readiness(node)
+	if ready == nil || ready.LastTransitionTime.Sub(node.CreationTimestamp.Time) < registration {
+		return time.Time{}
 	}
-	return node.CreationTimestamp.Time
+	return ready.LastTransitionTime.Time
+}
+
+// registration is within what time after the creation of a Node its first conditions are set, by another clock.
+const registration = 10 * time.Second
+
+func latest(times []time.Time) (last time.Time) {
+	for _, t := range times {
+		if t.After(last) {
+			last = t
+		}
+	}
+	return last
 }
 
 func readiness(node *corev1.Node) *corev1.NodeCondition {

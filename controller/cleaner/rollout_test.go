@@ -97,17 +97,21 @@ func TestQuietSince(t *testing.T) {
 	set := setFor(t, "now", "a.test")
 	at := func(name string, minutes int) corev1.Node {
 		node := nodeThat(name, corev1.ConditionUnknown)
+		node.CreationTimestamp = metav1.Unix(60, 0)
 		node.Status.Conditions[1].LastTransitionTime = metav1.Unix(int64(60*minutes), 0)
 		return node
 	}
-	never := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "never", CreationTimestamp: metav1.Unix(60*7, 0)}}
+	booting := at("booting", 1)
+	booting.Status.Conditions[1].LastTransitionTime = metav1.Unix(60+4, 0)
+	silent := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "silent", CreationTimestamp: metav1.Unix(60, 0)}}
 	for name, test := range map[string]struct {
 		nodes []corev1.Node
 		want  time.Time
 	}{
 		"all clean":         {[]corev1.Node{at("clean", 9)}, time.Time{}},
 		"two":               {[]corev1.Node{at("one", 3), at("two", 5), at("three", 4), at("clean", 9)}, time.Unix(60*5, 0)},
-		"never ready":       {[]corev1.Node{at("one", 3), never}, time.Unix(60*7, 0)},
+		"one is booting":    {[]corev1.Node{at("one", 3), booting}, time.Time{}},
+		"one says nothing":  {[]corev1.Node{silent, at("one", 3)}, time.Time{}},
 		"ready, unfinished": {[]corev1.Node{nodeThat("one", corev1.ConditionTrue)}, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
