@@ -24,7 +24,8 @@ const forgetting = time.Hour
 // bulkhead keeps shoots that do not answer from taking all workers of the controller. An operation on such a shoot holds its
 // worker until its wait is over, and is retried. So shoots whose last operation held a worker up, and failed, share half of
 // the workers, in turns. Out of turn an operation fails at once, with the error of last time, and the workqueue's backoff
-// brings it back. All other shoots always find the other half.
+// brings it back. All other shoots always find the other half, and so does one whose Extension was changed since: what failed
+// may be mended. A force-deletion asks no shoot and waits for none.
 type bulkhead struct {
 	actuator extension.Actuator
 	patience time.Duration
@@ -41,6 +42,8 @@ type bulkhead struct {
 type attempt struct {
 	err   error
 	ended time.Time
+	// generation is the one of the Extension.
+	generation int64
 	// next is when its turn is again: not before all others could have had theirs.
 	next time.Time
 }
@@ -61,7 +64,7 @@ func (b *bulkhead) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 }
 
 func (b *bulkhead) ForceDelete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
-	return b.do(ctx, log, ex, b.actuator.ForceDelete)
+	return b.actuator.ForceDelete(ctx, log, ex)
 }
 
 func (b *bulkhead) Restore(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
@@ -76,32 +79,39 @@ func (b *bulkhead) do(
 	ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension,
 	operate func(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error,
 ) (err error) {
-	unresponsive, err := b.enter(ex.Namespace)
+	unresponsive, err := b.enter(ex)
 	if err != nil {
 		return err
 	}
-	started := time.Now()
-	defer func() { b.leave(ex.Namespace, unresponsive, started, err) }() // also after a panic, which controller-runtime recovers
+	started, generation := time.Now(), ex.Generation
+	defer func() { b.leave(ex.Namespace, unresponsive, attempt{err: err, generation: generation}, started) }() // also after a panic, which controller-runtime recovers
 	return operate(ctx, log, ex)
 }
 
 // enter says whether the shoot took one of the places, or why the operation may not begin.
-func (b *bulkhead) enter(namespace string) (unresponsive bool, err error) {
+func (b *bulkhead) enter(ex *extensionsv1alpha1.Extension) (unresponsive bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	last, unresponsive := b.unresponsive[namespace]
-	if !unresponsive {
+	last, unresponsive := b.unresponsive[ex.Namespace]
+	if !unresponsive || last.generation != ex.Generation {
 		return false, nil
 	}
 	if b.taken == b.places || time.Now().Before(last.next) {
-		return true, fmt.Errorf("it is the turn of other shoots that hold up the controller; the last attempt failed: %w", last.err)
+		return true, outOfTurn{last.err}
 	}
 	b.taken++
 	return true, nil
 }
 
+// outOfTurn is the error of last time, without its cause: the code of that says who has to act, which may have changed since.
+type outOfTurn struct{ last error }
+
+func (o outOfTurn) Error() string {
+	return fmt.Sprintf("it is the turn of other shoots that hold up the controller; the last attempt failed: %v", o.last)
+}
+
 // leave gives the place back, and notes whether the shoot held up its worker this time.
-func (b *bulkhead) leave(namespace string, unresponsive bool, started time.Time, err error) {
+func (b *bulkhead) leave(namespace string, unresponsive bool, last attempt, started time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
@@ -110,10 +120,11 @@ func (b *bulkhead) leave(namespace string, unresponsive bool, started time.Time,
 		b.taken--
 	}
 	delete(b.unresponsive, namespace)
-	if took := now.Sub(started); err != nil && took >= b.patience {
+	if took := now.Sub(started); last.err != nil && took >= b.patience {
 		others := max(0, len(b.unresponsive)+1-b.places)
 		rest := took * time.Duration(others) / time.Duration(b.places)
-		b.unresponsive[namespace] = attempt{err: err, ended: now, next: now.Add(rest)}
+		last.ended, last.next = now, now.Add(rest)
+		b.unresponsive[namespace] = last
 	}
 	unresponsiveShoots.Set(float64(len(b.unresponsive)))
 }
