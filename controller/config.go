@@ -38,7 +38,3 @@ func configurationProblem(err error) error {
 	return v1beta1helper.NewErrorWithCodes(
 		fmt.Errorf("providerConfig of extension %s: %w", Type, err), gardencorev1beta1.ErrorConfigurationProblem)
 }
-
-func servesTLS(c v1alpha3.RegistryCache) bool {
-	return c.HTTP != nil && c.HTTP.TLS
-}

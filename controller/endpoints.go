@@ -140,7 +140,7 @@ func matchServices(services []corev1.Service, t *target) (found []v1alpha3.Regis
 
 func endpointURL(c *v1alpha3.RegistryCache, ip string) string {
 	scheme := "http"
-	if servesTLS(*c) {
+	if cache.ServesTLS(*c) {
 		scheme = "https"
 	}
 	return scheme + "://" + net.JoinHostPort(ip, strconv.Itoa(int(cache.Port)))

@@ -242,7 +242,7 @@ func (l *landscape) recorded(t *testing.T) []string {
 	}
 	if r.applied != nil {
 		for _, c := range r.applied.Caches {
-			lines = append(lines, fmt.Sprintf("applied %s of %s, TLS %t", c.Upstream, c.Volume.Size.String(), servesTLS(c)))
+			lines = append(lines, fmt.Sprintf("applied %s of %s, TLS %t", c.Upstream, c.Volume.Size.String(), cache.ServesTLS(c)))
 		}
 	}
 	for _, condition := range l.extension(t).Status.Conditions {

@@ -10,6 +10,7 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
 // record is what the Extension's status says about the reconciliations of before.
@@ -135,7 +136,7 @@ func (r record) endpoint(upstream string) string {
 
 // hadTLS says that there may be certificates.
 func (r record) hadTLS() bool {
-	return r.status != nil && r.status.CABundle != nil || r.applied != nil && slices.ContainsFunc(r.applied.Caches, servesTLS)
+	return r.status != nil && r.status.CABundle != nil || r.applied != nil && slices.ContainsFunc(r.applied.Caches, cache.ServesTLS)
 }
 
 func find(caches []v1alpha3.RegistryCache, upstream string) *v1alpha3.RegistryCache {

@@ -87,7 +87,7 @@ func (t *target) sleeps() bool {
 
 // secure returns the caches that serve by HTTPS.
 func (t *target) secure() []v1alpha3.RegistryCache {
-	return slices.DeleteFunc(slices.Clone(t.config.Caches), func(c v1alpha3.RegistryCache) bool { return !servesTLS(c) })
+	return slices.DeleteFunc(slices.Clone(t.config.Caches), func(c v1alpha3.RegistryCache) bool { return !cache.ServesTLS(c) })
 }
 
 // record is what is true once the target is reached.

@@ -130,7 +130,7 @@ func newRegistryConfig(cache v1alpha3.RegistryCache, credentials *Credentials) r
 	if credentials != nil {
 		config.Proxy.Username, config.Proxy.Password = credentials.Username, credentials.Password
 	}
-	if servesTLS(cache) {
+	if ServesTLS(cache) {
 		config.HTTP.TLS = &tlsConfig{
 			Certificate: path.Join(certificateDir, corev1.TLSCertKey),
 			Key:         path.Join(certificateDir, corev1.TLSPrivateKeyKey),

@@ -45,7 +45,7 @@ func newFiles(cache v1alpha3.RegistryCache, secrets Secrets) (files, error) {
 		return files{}, err
 	}
 	f := files{config: secret(cache.Upstream, configVolumeName, corev1.SecretTypeOpaque, map[string][]byte{configFile: config})}
-	if servesTLS(cache) {
+	if ServesTLS(cache) {
 		f.certificate = secret(cache.Upstream, certificateVolumeName, corev1.SecretTypeTLS, map[string][]byte{
 			corev1.TLSCertKey:       secrets.Certificate.Certificate,
 			corev1.TLSPrivateKeyKey: secrets.Certificate.PrivateKey,

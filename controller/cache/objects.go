@@ -70,7 +70,7 @@ func Objects(cache v1alpha3.RegistryCache, shoot Shoot, secrets Secrets) ([]clie
 	if err != nil {
 		return nil, err
 	}
-	if servesTLS(cache) && secrets.Certificate == nil {
+	if ServesTLS(cache) && secrets.Certificate == nil {
 		return []client.Object{service}, nil
 	}
 	files, err := newFiles(cache, secrets)
@@ -91,7 +91,8 @@ func Objects(cache v1alpha3.RegistryCache, shoot Shoot, secrets Secrets) ([]clie
 	return objects, nil
 }
 
-func servesTLS(cache v1alpha3.RegistryCache) bool {
+// ServesTLS says whether nodes pull from the cache by HTTPS.
+func ServesTLS(cache v1alpha3.RegistryCache) bool {
 	return cache.HTTP != nil && cache.HTTP.TLS
 }
 

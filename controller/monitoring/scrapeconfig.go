@@ -9,10 +9,8 @@ import (
 	monitoringutils "github.com/gardener/gardener/pkg/component/observability/monitoring/utils"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
-
-// metricsPort is the name of the port of a cache's Service where its metrics are.
-const metricsPort = "metrics"
 
 // scraped are the metrics that alerts and dashboard use, and what else tells how a cache does.
 var scraped = []string{
@@ -33,15 +31,15 @@ var scraped = []string{
 // which upstream-host says whose cache it is (gardener-extension-registry-cache#459).
 func scrapeConfig(namespace string, caches []v1alpha3.RegistryCache) *monitoringv1alpha1.ScrapeConfig {
 	services := make([]string, 0, len(caches))
-	for _, cache := range caches {
-		services = append(services, v1alpha3.ServiceName(&cache))
+	for i := range caches {
+		services = append(services, v1alpha3.ServiceName(&caches[i]))
 	}
 	return &monitoringv1alpha1.ScrapeConfig{
 		ObjectMeta: monitoringutils.ConfigObjectMeta(name, namespace, shoot.Label),
 		Spec: shoot.ClusterComponentScrapeConfigSpec(name, shoot.KubernetesServiceDiscoveryConfig{
 			Role:             monitoringv1alpha1.KubernetesRoleEndpoint,
 			ServiceName:      "(" + strings.Join(services, "|") + ")", // a regular expression; names are DNS labels
-			EndpointPortName: metricsPort,
+			EndpointPortName: cache.MetricsPortName,
 		}, scraped...),
 	}
 }
