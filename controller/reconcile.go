@@ -43,9 +43,9 @@ func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extension
 	return nil
 }
 
-// cleanRemoved takes the configuration of removed upstreams off the nodes and out of the status. Between these two and
-// the deletion of the caches nothing else happens, so neither a retry cleans again, nor does the webhook tell a node about
-// a cache that goes. The cleaner goes while the caches are deployed; a retry waits for it here.
+// cleanRemoved takes the configuration of removed upstreams off the nodes, and then out of the status, before their caches
+// go: from there on the webhook tells no node about them, and a retry does not clean again. The cleaner goes while the caches
+// are deployed; a retry waits for it here.
 func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target) error {
 	gone := t.before.removed(t.config)
 	if len(gone) == 0 {

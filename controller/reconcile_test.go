@@ -166,6 +166,9 @@ func TestReconcileRemovesTheCleanerMeanwhile(t *testing.T) {
 			t.Errorf("error = %v, want it to name %s", err, cleanerName)
 		}
 	}
+	if cleaned := strings.Count(strings.Join(l.log, "\n"), "apply "+cleanerName); cleaned != 1 {
+		t.Errorf("the nodes were cleaned %d times: %v", cleaned, l.log)
+	}
 	deleted, applied := slices.Index(l.log, "delete "+cleanerName), slices.Index(l.log, "apply "+cachesName)
 	if deleted < 0 || applied < deleted {
 		t.Errorf("the caches were not deployed after the deletion of the cleaner began: %v", l.log)
