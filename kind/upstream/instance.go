@@ -89,6 +89,9 @@ func get(ctx context.Context, address, pathAndQuery string, expected ...int) err
 
 // Remove removes the container with all that it stores. That it is gone already is no error.
 func (i *instance) Remove(ctx context.Context) error {
+	i.log.mu.Lock()
+	defer i.log.mu.Unlock()
+	i.log.end()
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
 	_, err := i.docker.ContainerRemove(ctx, i.id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})

@@ -26,16 +26,16 @@ type follower struct {
 	close  func()
 }
 
-// Log returns the access log since the container was started, complete up to now: every request that had arrived before
+// Log returns the access log since the container was created, complete up to now: every request that had arrived before
 // the call is in it, once its answer has ended, for which Log waits up to 30 s.
 //
 // An engine passes on what a container prints with some delay, and a client has a whole answer before the server has
 // recorded it. Log therefore asks the server to settle and reads until it sees the record of that very request.
 func (i *instance) Log(ctx context.Context) (accesslog.Records, error) {
-	ctx, cancel := context.WithTimeout(ctx, logTimeout)
-	defer cancel()
 	i.log.mu.Lock()
 	defer i.log.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, logTimeout)
+	defer cancel()
 	mark := rand.Text()
 	if err := get(ctx, i.logAddress(), accesslog.SettlePath+"?"+mark, http.StatusOK); err != nil {
 		return nil, fmt.Errorf("read access log of %s: %w", i.host, err)
@@ -62,13 +62,20 @@ func (i *instance) readLog(ctx context.Context, mark string) (accesslog.Records,
 	stop := context.AfterFunc(ctx, i.log.close)
 	records, err := i.log.reader.Until(mark)
 	if !stop() || err != nil {
-		i.log.close()
-		i.log.reader = nil
+		i.log.end()
 	}
 	return records, err
 }
 
-// follow starts to read. What nobody reads yet waits in the engine. It ends with the container, or this process.
+// end ends it; the next Log begins anew.
+func (f *follower) end() {
+	if f.reader != nil {
+		f.close()
+		f.reader = nil
+	}
+}
+
+// follow starts to read, until end is called. What nobody reads yet waits in the engine.
 func (i *instance) follow() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	stream, err := i.docker.ContainerLogs(ctx, i.id, client.ContainerLogsOptions{ShowStdout: true, Follow: true})
