@@ -72,7 +72,7 @@ func (o *shootOperation) tasks() tasks {
 
 		deployNamespace:            o.DeployControlPlaneNamespace,
 		deleteNamespace:            o.DeleteSeedNamespace,
-		waitUntilNamespaceDeleted:  o.WaitUntilSeedNamespaceDeleted,
+		waitUntilNamespaceDeleted:  o.waitUntilNamespaceDeleted,
 		deployReferencedResources:  o.DeployReferencedResources,
 		destroyReferencedResources: o.DestroyReferencedResources,
 		deployShootAccess:          o.deployShootAccess,
