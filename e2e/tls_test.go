@@ -88,17 +88,20 @@ func asks(ctx context.Context, worker *cluster.Node, want, endpoint string, argu
 type damaged struct {
 	worker *cluster.Node
 	before string
-	pod    *background
+	// since is when it was damaged, in seconds since 1970.
+	since string
+	pod   *background
 }
 
 // proveRestored damages alpha's hosts.toml on both workers and proves that a pod gets its image there nevertheless, that the
 // files are as before in time, and that the journals say so.
 func proveRestored(ctx context.Context, p *proof, scripts [2]string) {
 	p.Helper()
+	images := []pushed{p.Push(ctx, alpha), p.Push(ctx, alpha)}
 	start := time.Now()
 	nodes := []damaged{}
 	for i, script := range scripts {
-		nodes = append(nodes, damage(ctx, p, p.Worker(i), script))
+		nodes = append(nodes, damage(ctx, p, p.Worker(i), script, images[i]))
 	}
 	p.Await(ctx, "alpha's hosts.toml is restored on both workers", restoredWithin, func(ctx context.Context) (bool, string, error) {
 		for _, node := range nodes {
@@ -111,7 +114,7 @@ func proveRestored(ctx context.Context, p *proof, scripts [2]string) {
 	took := time.Since(start)
 	for _, node := range nodes {
 		p.Join(ctx, node.pod, "a pod with an image of alpha runs on "+node.worker.Name(), pullTimeout)
-		journal, err := node.worker.Exec(ctx, "journalctl", "--unit", unitName, "--output", "cat", "--since", "-2min")
+		journal, err := node.worker.Exec(ctx, "journalctl", "--unit", unitName, "--output", "cat", "--since", "@"+node.since)
 		p.Check(err)
 		if !strings.Contains(journal, hostsPath(alpha)+" is lost or changed, restoring it") {
 			p.Fatalf("the journal of %s does not say so:\n%s", node.worker.Name(), journal)
@@ -120,16 +123,19 @@ func proveRestored(ctx context.Context, p *proof, scripts [2]string) {
 	p.Evidence("restored after %s, the pods run", seconds(took))
 }
 
+// damageScript proves that the damage changed the file before anybody could restore it.
+const damageScript = `date +%%s
+before=$(sha256sum -- "$1")
+%s
+[ "$(sha256sum -- "$1" 2>/dev/null)" != "$before" ] || { echo "the damage changed nothing" >&2; exit 1; }`
+
 // damage damages alpha's hosts.toml on the worker and starts a pod there.
-func damage(ctx context.Context, p *proof, worker *cluster.Node, script string) damaged {
+func damage(ctx context.Context, p *proof, worker *cluster.Node, script string, img pushed) damaged {
 	p.Helper()
 	node := damaged{worker: worker, before: p.Hosts(ctx, worker, alpha)}
-	img := p.Push(ctx, alpha)
-	_, err := worker.Script(ctx, script, hostsPath(alpha))
+	since, err := worker.Script(ctx, fmt.Sprintf(damageScript, script), hostsPath(alpha))
 	p.Check(err)
-	if p.Hosts(ctx, worker, alpha) == node.before {
-		p.Fatalf("the damage changed nothing")
-	}
+	node.since = strings.TrimSpace(since)
 	node.pod = p.Background(ctx, func(ctx context.Context) error { _, err := pull(ctx, worker, img); return err })
 	return node
 }
