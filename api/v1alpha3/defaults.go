@@ -18,13 +18,13 @@ const (
 	dockerHubURL = "https://registry-1.docker.io"
 )
 
-// DefaultVolumeSize returns the capacity of a volume whose size is not configured: 10Gi.
-func DefaultVolumeSize() resource.Quantity {
+// defaultVolumeSize returns the capacity of a volume whose size is not configured: 10Gi.
+func defaultVolumeSize() resource.Quantity {
 	return resource.MustParse("10Gi")
 }
 
-// DefaultRemoteURL returns where a cache fetches from when remoteURL is not configured.
-func DefaultRemoteURL(upstream string) string {
+// defaultRemoteURL returns where a cache fetches from when remoteURL is not configured.
+func defaultRemoteURL(upstream string) string {
 	if upstream == dockerHub {
 		return dockerHubURL
 	}
@@ -42,7 +42,7 @@ func SetDefaults(config *RegistryConfig) {
 
 func setCacheDefaults(cache *RegistryCache) {
 	if cache.RemoteURL == nil {
-		remoteURL := DefaultRemoteURL(cache.Upstream)
+		remoteURL := defaultRemoteURL(cache.Upstream)
 		cache.RemoteURL = &remoteURL
 	}
 	cache.RemoteURL = withoutSlash(cache.RemoteURL)
@@ -54,7 +54,7 @@ func setCacheDefaults(cache *RegistryCache) {
 		cache.Volume = &Volume{}
 	}
 	if cache.Volume.Size == nil {
-		size := DefaultVolumeSize()
+		size := defaultVolumeSize()
 		cache.Volume.Size = &size
 	}
 	if cache.GarbageCollection == nil {

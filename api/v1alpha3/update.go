@@ -75,7 +75,7 @@ func validateServiceTakeover(cache *RegistryCache, services map[string]string, p
 
 func volumeSize(cache *RegistryCache) resource.Quantity {
 	if cache.Volume == nil || cache.Volume.Size == nil {
-		return DefaultVolumeSize()
+		return defaultVolumeSize()
 	}
 	return *cache.Volume.Size
 }

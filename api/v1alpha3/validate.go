@@ -33,7 +33,7 @@ func Validate(config *RegistryConfig) field.ErrorList {
 
 func validateCache(cache *RegistryCache, path *field.Path) field.ErrorList {
 	errs := validateUpstream(cache.Upstream, path.Child("upstream"))
-	if cache.RemoteURL != nil && *cache.RemoteURL != DefaultRemoteURL(cache.Upstream) { // else upstream alone is the mistake
+	if cache.RemoteURL != nil && *cache.RemoteURL != defaultRemoteURL(cache.Upstream) { // else upstream alone is the mistake
 		errs = append(errs, validateURL(cache.RemoteURL, path.Child("remoteURL"))...)
 	}
 	if cache.Volume != nil {
