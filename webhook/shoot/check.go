@@ -3,17 +3,15 @@ package shoot
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// ExtensionType is the type of the entry of spec.extensions that is validated.
-const ExtensionType = "registry-cache"
+// extensionType is the type of the entry of spec.extensions that is validated.
+const extensionType = "registry-cache"
 
 var extensionsPath = field.NewPath("spec", "extensions")
 
@@ -32,7 +30,7 @@ func Check(ctx context.Context, shoot, old *gardencorev1beta1.Shoot, secrets Sec
 	first := extensionsPath.Index(indices[0])
 	var errs field.ErrorList
 	for _, index := range indices[1:] {
-		errs = append(errs, field.Duplicate(extensionsPath.Index(index).Child("type"), ExtensionType))
+		errs = append(errs, field.Duplicate(extensionsPath.Index(index).Child("type"), extensionType))
 	}
 	if len(shoot.Spec.Provider.Workers) == 0 {
 		errs = append(errs, field.Forbidden(first.Child("type"), "caches run on the nodes of the Shoot, and this Shoot has no workers"))
@@ -88,7 +86,7 @@ func appliedConfig(old *gardencorev1beta1.Shoot) *v1alpha3.RegistryConfig {
 func extensionIndices(shoot *gardencorev1beta1.Shoot) []int {
 	var indices []int
 	for i, extension := range shoot.Spec.Extensions {
-		if extension.Type == ExtensionType && (extension.Disabled == nil || !*extension.Disabled) {
+		if extension.Type == extensionType && (extension.Disabled == nil || !*extension.Disabled) {
 			indices = append(indices, i)
 		}
 	}
@@ -98,44 +96,17 @@ func extensionIndices(shoot *gardencorev1beta1.Shoot) []int {
 // providerConfig returns the providerConfig of the first enabled entry, nil without one.
 func providerConfig(shoot *gardencorev1beta1.Shoot) []byte {
 	indices := extensionIndices(shoot)
-	if len(indices) == 0 || shoot.Spec.Extensions[indices[0]].ProviderConfig == nil {
+	if len(indices) == 0 {
 		return nil
 	}
-	return shoot.Spec.Extensions[indices[0]].ProviderConfig.Raw
+	return configOf(shoot.Spec.Extensions[indices[0]])
 }
 
-// concerns tells whether anything differs between the two that the extension depends on.
-func concerns(shoot, old *gardencorev1beta1.Shoot) bool {
-	names := referencedNames(shoot)
-	return !equality.Semantic.DeepEqual(extensions(shoot), extensions(old)) ||
-		!equality.Semantic.DeepEqual(resources(shoot, names), resources(old, names)) ||
-		len(shoot.Spec.Provider.Workers) == 0 && len(old.Spec.Provider.Workers) > 0
-}
-
-func extensions(shoot *gardencorev1beta1.Shoot) []gardencorev1beta1.Extension {
-	var enabled []gardencorev1beta1.Extension
-	for _, i := range extensionIndices(shoot) {
-		enabled = append(enabled, shoot.Spec.Extensions[i])
+func configOf(extension gardencorev1beta1.Extension) []byte {
+	if extension.ProviderConfig == nil {
+		return nil
 	}
-	return enabled
-}
-
-func resources(shoot *gardencorev1beta1.Shoot, names []string) []gardencorev1beta1.NamedResourceReference {
-	return slices.DeleteFunc(slices.Clone(shoot.Spec.Resources), func(r gardencorev1beta1.NamedResourceReference) bool {
-		return !slices.Contains(names, r.Name)
-	})
-}
-
-func referencedNames(shoot *gardencorev1beta1.Shoot) []string {
-	config, err := v1alpha3.DecodeConfig(providerConfig(shoot))
-	if err != nil {
-		return nil // it is refused, or was there already
-	}
-	var names []string
-	for _, reference := range v1alpha3.References(config) {
-		names = append(names, reference.Name)
-	}
-	return names
+	return extension.ProviderConfig.Raw
 }
 
 // Text returns one line for a mistake: the path of its field, a colon and what is wrong.

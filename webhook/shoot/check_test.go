@@ -3,6 +3,7 @@ package shoot_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +35,19 @@ func with(s *gardencorev1beta1.Shoot, change func(*gardencorev1beta1.Shoot)) *ga
 	changed := s.DeepCopy()
 	change(changed)
 	return changed
+}
+
+// respelled is withConfig, its keys in another order, with blanks and without what is the default of JSON.
+func respelled(caches string) *gardencorev1beta1.Shoot {
+	return with(withConfig(caches), func(s *gardencorev1beta1.Shoot) {
+		s.Spec.Extensions[1].ProviderConfig.Raw = []byte(`{ "caches": [` + caches + `],
+			"kind": "RegistryConfig", "apiVersion": "registry.extensions.gardener.cloud/v1alpha3" }`)
+	})
+}
+
+// refersToBoth has an entry for private and one for bundled, whose Secrets are gone by now.
+func refersToBoth(s *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
+	return with(refersTo(s, "Secret", "absent"), func(s *gardencorev1beta1.Shoot) { s.Spec.Resources[0].Name = "ca" })
 }
 
 func refersTo(s *gardencorev1beta1.Shoot, kind, secret string) *gardencorev1beta1.Shoot {
@@ -70,6 +84,7 @@ func noSecrets(_ context.Context, key client.ObjectKey) (*corev1.Secret, error) 
 const (
 	plain    = `{"upstream":"a.test"}`
 	private  = `{"upstream":"a.test","secretReferenceName":"creds"}`
+	bundled  = `{"upstream":"b.test","caBundleSecretReferenceName":"ca"}`
 	wrong    = `{"upstream":"A.test"}`
 	tenGi    = `{"upstream":"a.test","volume":{"size":"10Gi"}}`
 	fiveGi   = `{"upstream":"a.test","volume":{"size":"5Gi"}}`
@@ -155,6 +170,20 @@ func TestCheck(t *testing.T) {
 		"rotation":                       {refersTo(withConfig(private), "Secret", "good2"), refersTo(withConfig(private), "Secret", "good"), ""},
 		"Secret became wrong meanwhile":  {with(refersTo(withConfig(private), "Secret", "mutable"), unrelated), refersTo(withConfig(private), "Secret", "mutable"), ""},
 		"Secret is unreadable meanwhile": {with(refersTo(withConfig(private), "Secret", "broken"), unrelated), refersTo(withConfig(private), "Secret", "broken"), ""},
+		"only the spelling changes meanwhile": {with(refersTo(respelled(private), "Secret", "absent"), unrelated),
+			refersTo(withConfig(private), "Secret", "absent"), ""},
+		"spelling and Secret change": {with(refersTo(respelled(private), "Secret", "mutable"), unrelated),
+			refersTo(withConfig(private), "Secret", "good"), configPath + ".caches[0].secretReferenceName"},
+		"spelling and a field change": {respelled(fiveGi), withConfig(tenGi), configPath + ".caches[0].volume.size"},
+		"no JSON as before": {with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("{"); unrelated(s) }),
+			with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("{") }), ""},
+		"other no JSON": {with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("[") }),
+			with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("{") }), configPath + ": Invalid value"},
+		"one is disabled, another remains": {with(withConfig(wrong), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[0] = s.Spec.Extensions[1]; disable(s) }),
+			with(withConfig(wrong), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[0] = s.Spec.Extensions[1] }), "spec.extensions[0].providerConfig.caches[0].upstream"},
+		"no config any more": {with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig = nil }), withConfig(plain), configPath + ": Required value"},
+		"resources in another order meanwhile": {with(refersToBoth(withConfig(private+","+bundled)), func(s *gardencorev1beta1.Shoot) { slices.Reverse(s.Spec.Resources) }),
+			refersToBoth(withConfig(private + "," + bundled)), ""},
 		"another resource changes": {with(refersTo(withConfig(private), "Secret", "mutable"), func(s *gardencorev1beta1.Shoot) { s.Spec.Resources = s.Spec.Resources[1:] }),
 			refersTo(withConfig(private), "Secret", "mutable"), ""},
 	} {

@@ -32,7 +32,7 @@ func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 		Path:   Path,
 		Target: extensionswebhook.TargetSeed, // the cluster that the manager's client is for
 		ObjectSelector: &metav1.LabelSelector{
-			MatchLabels: map[string]string{v1beta1constants.LabelExtensionExtensionTypePrefix + ExtensionType: "true"},
+			MatchLabels: map[string]string{v1beta1constants.LabelExtensionExtensionTypePrefix + extensionType: "true"},
 		},
 		Validators: map[extensionswebhook.Validator][]extensionswebhook.Type{
 			NewValidator(mgr.GetAPIReader()): {{Obj: &gardencorev1beta1.Shoot{}}},

@@ -1,0 +1,68 @@
+package shoot
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+)
+
+// concerns tells whether anything differs between the two that the extension depends on. How a config is spelled and how
+// entries are ordered is no difference: who applies a Shoot without a change of the extension must not be told about a
+// Secret that is gone meanwhile.
+func concerns(shoot, old *gardencorev1beta1.Shoot) bool {
+	names := referencedNames(shoot)
+	return !slices.EqualFunc(configs(shoot), configs(old), sameConfig) ||
+		!maps.Equal(targets(shoot, names), targets(old, names)) ||
+		len(shoot.Spec.Provider.Workers) == 0 && len(old.Spec.Provider.Workers) > 0
+}
+
+// configs returns the providerConfigs of all enabled entries of the extension, nil for one without.
+func configs(shoot *gardencorev1beta1.Shoot) [][]byte {
+	var raw [][]byte
+	for _, i := range extensionIndices(shoot) {
+		raw = append(raw, configOf(shoot.Spec.Extensions[i]))
+	}
+	return raw
+}
+
+// sameConfig compares what two providerConfigs say. If one of them cannot be decoded, they must be the same bytes.
+func sameConfig(now, before []byte) bool {
+	if bytes.Equal(now, before) {
+		return true
+	}
+	config, err := v1alpha3.DecodeConfig(now)
+	if err != nil {
+		return false
+	}
+	old, err := v1alpha3.DecodeConfig(before)
+	return err == nil && equality.Semantic.DeepEqual(config, old)
+}
+
+// targets returns what the entries of spec.resources with these names refer to.
+func targets(shoot *gardencorev1beta1.Shoot, names []string) map[string]autoscalingv1.CrossVersionObjectReference {
+	byName := map[string]autoscalingv1.CrossVersionObjectReference{}
+	for _, resource := range shoot.Spec.Resources {
+		if slices.Contains(names, resource.Name) {
+			byName[resource.Name] = resource.ResourceRef
+		}
+	}
+	return byName
+}
+
+func referencedNames(shoot *gardencorev1beta1.Shoot) []string {
+	config, err := v1alpha3.DecodeConfig(providerConfig(shoot))
+	if err != nil {
+		return nil // it is refused, or was there already
+	}
+	var names []string
+	for _, reference := range v1alpha3.References(config) {
+		names = append(names, reference.Name)
+	}
+	return names
+}
