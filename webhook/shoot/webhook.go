@@ -7,6 +7,7 @@ import (
 	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,8 +25,11 @@ const (
 )
 
 // New returns the webhook that validates Shoots with the extension, which Gardener's ExtensionLabels plugin labels
-// extensions.extensions.gardener.cloud/registry-cache=true. A call is made if the old or the new Shoot has the label, so a
-// failure of the webhook touches no other Shoot.
+// extensions.extensions.gardener.cloud/registry-cache=true. A call is made if the old or the new Shoot has the label.
+//
+// If no call succeeds, the Shoot is accepted (failure policy Ignore): an outage of the admission must not block updates that
+// have nothing to do with caches, gardenlet's among them, nor the deletion of a Shoot. The controller validates the same
+// again, by the same functions, and changes nothing when it finds a mistake.
 func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 	webhook, err := extensionswebhook.New(mgr, extensionswebhook.Args{
 		Name:   Name,
@@ -41,6 +45,7 @@ func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating the webhook for Shoots: %w", err)
 	}
+	webhook.FailurePolicy = new(admissionregistrationv1.Ignore) // the library's default is Fail
 	webhook.TimeoutSeconds = new(int32(timeoutSeconds))
 	return webhook, nil
 }

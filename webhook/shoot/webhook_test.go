@@ -8,6 +8,7 @@ import (
 	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -107,6 +108,9 @@ func TestWebhookIsCalledForShootsWithTheExtensionOnly(t *testing.T) {
 	}
 	if webhook.Action != extensionswebhook.ActionValidating || webhook.Target != extensionswebhook.TargetSeed {
 		t.Errorf("action %s, target %s", webhook.Action, webhook.Target)
+	}
+	if webhook.FailurePolicy == nil || *webhook.FailurePolicy != admissionregistrationv1.Ignore {
+		t.Errorf("failure policy %v: without a replica, no Shoot with caches could be changed", webhook.FailurePolicy)
 	}
 	if webhook.TimeoutSeconds == nil || *webhook.TimeoutSeconds > 10 {
 		t.Errorf("the API server waits %v seconds", webhook.TimeoutSeconds)
