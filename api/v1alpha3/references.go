@@ -1,6 +1,9 @@
 package v1alpha3
 
 import (
+	"fmt"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -40,6 +43,28 @@ func References(config *RegistryConfig) []Reference {
 		}
 	}
 	return references
+}
+
+// ValidateEntry checks the entry of spec.resources that has the reference's name. to is its resourceRef, and empty if
+// there is no such entry. Mistakes are at Path.
+func (r Reference) ValidateEntry(to autoscalingv1.CrossVersionObjectReference) field.ErrorList {
+	switch {
+	case to == autoscalingv1.CrossVersionObjectReference{}:
+		return r.invalid("must be the name of an entry of spec.resources")
+	case to.APIVersion != corev1.SchemeGroupVersion.String() || to.Kind != "Secret":
+		return r.invalid(fmt.Sprintf("must refer to a Secret of apiVersion v1, spec.resources has a %s of apiVersion %s", to.Kind, to.APIVersion))
+	}
+	return nil
+}
+
+// Missing returns the mistake of a reference to a Secret that does not exist. The namespace may be empty: then it is not
+// named.
+func (r Reference) Missing(namespace, name string) field.ErrorList {
+	return r.invalid(fmt.Sprintf("refers to the Secret %s, which does not exist", qualified(namespace, name)))
+}
+
+func (r Reference) invalid(reason string) field.ErrorList {
+	return field.ErrorList{field.Invalid(r.Path, r.Name, reason)}
 }
 
 // Validate checks that the Secret holds what the reference is for; mistakes are at its Path.

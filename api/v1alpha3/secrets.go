@@ -146,5 +146,10 @@ func validateSecret(secret *corev1.Secret, path *field.Path, keys ...string) fie
 }
 
 func invalidSecret(secret *corev1.Secret, path *field.Path, reason string) *field.Error {
-	return field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("the Secret %s/%s %s", secret.Namespace, secret.Name, reason))
+	return field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("the Secret %s %s", qualified(secret.Namespace, secret.Name), reason))
+}
+
+// qualified returns the name of a Secret with its namespace, if that is known: offline it may not be.
+func qualified(namespace, name string) string {
+	return strings.TrimPrefix(namespace+"/"+name, "/")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -39,12 +40,12 @@ func Resolve(
 	for _, reference := range v1alpha3.References(config) {
 		secret := read[reference.Name]
 		if secret == nil {
-			found, mistake, err := secretOf(ctx, seed, namespace, resources, reference, deadline)
+			found, wrong, err := secretOf(ctx, seed, namespace, resources, reference, deadline)
 			if err != nil {
 				return nil, nil, err
 			}
-			if mistake != nil {
-				mistakes = append(mistakes, mistake)
+			if len(wrong) > 0 {
+				mistakes = append(mistakes, wrong...)
 				continue
 			}
 			secret = found
@@ -77,18 +78,17 @@ func add(secrets *cache.Secrets, kind v1alpha3.ReferenceKind, secret *corev1.Sec
 	}
 }
 
+// secretOf returns the Secret that a reference leads to, or what is wrong with its entry of spec.resources.
 func secretOf(
 	ctx context.Context, seed client.Client, namespace string,
 	resources []gardencorev1beta1.NamedResourceReference, reference v1alpha3.Reference, deadline time.Time,
-) (*corev1.Secret, *field.Error, error) {
-	entry := v1beta1helper.GetResourceByName(resources, reference.Name)
-	if entry == nil {
-		return nil, notFound(reference, "the Shoot has no such entry in spec.resources"), nil
+) (*corev1.Secret, field.ErrorList, error) {
+	var to autoscalingv1.CrossVersionObjectReference
+	if entry := v1beta1helper.GetResourceByName(resources, reference.Name); entry != nil {
+		to = entry.ResourceRef
 	}
-	to := entry.ResourceRef
-	if to.Kind != "Secret" || to.APIVersion != corev1.SchemeGroupVersion.String() {
-		return nil, field.Invalid(reference.Path, reference.Name, fmt.Sprintf(
-			"the entry in spec.resources must refer to a Secret of v1, it refers to a %s of %s", to.Kind, to.APIVersion)), nil
+	if mistakes := reference.ValidateEntry(to); len(mistakes) > 0 {
+		return nil, mistakes, nil
 	}
 	secret := &corev1.Secret{}
 	err := awaited(ctx, deadline, func(ctx context.Context) error {
@@ -96,7 +96,7 @@ func secretOf(
 	})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, notFound(reference, fmt.Sprintf("there is no Secret %s, which the entry in spec.resources refers to", to.Name)), nil
+		return nil, reference.Missing("", to.Name), nil
 	case err != nil:
 		return nil, nil, fmt.Errorf("reading the secret that %s refers to: %w", reference.Path, err)
 	}
@@ -123,10 +123,4 @@ func awaited(ctx context.Context, deadline time.Time, read func(context.Context)
 		return !apierrors.IsNotFound(last), nil
 	})
 	return last
-}
-
-func notFound(reference v1alpha3.Reference, detail string) *field.Error {
-	mistake := field.NotFound(reference.Path, reference.Name)
-	mistake.Detail = detail
-	return mistake
 }

@@ -83,9 +83,9 @@ func TestMistakes(t *testing.T) {
 		secret    *corev1.Secret
 		want      string
 	}{
-		"no entry":         {nil, login(nil), `caches[1].secretReferenceName: Not found: "login": the Shoot has no such entry`},
-		"not a Secret":     {resources("ConfigMap"), login(nil), `caches[1].secretReferenceName: Invalid value: "login"`},
-		"no secret":        {resources("Secret"), nil, `caches[1].secretReferenceName: Not found: "login": there is no Secret login-v1`},
+		"no entry":         {nil, login(nil), `caches[1].secretReferenceName: Invalid value: "login": must be the name of an entry of spec.resources`},
+		"not a Secret":     {resources("ConfigMap"), login(nil), `caches[1].secretReferenceName: Invalid value: "login": must refer to a Secret of apiVersion v1, spec.resources has a ConfigMap of apiVersion v1`},
+		"no secret":        {resources("Secret"), nil, `caches[1].secretReferenceName: Invalid value: "login": refers to the Secret login-v1, which does not exist`},
 		"not immutable":    {resources("Secret"), login(func(s *corev1.Secret) { s.Immutable = nil }), "must be immutable"},
 		"without password": {resources("Secret"), login(func(s *corev1.Secret) { delete(s.Data, "password") }), "password"},
 	} {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -45,36 +47,22 @@ func checkReferences(
 func checkReference(
 	ctx context.Context, shoot *gardencorev1beta1.Shoot, reference v1alpha3.Reference, secrets Secrets,
 ) (*corev1.Secret, field.ErrorList) {
-	resource := resourceByName(shoot, reference.Name)
-	if resource == nil {
-		return nil, invalid(reference, "must be the name of an entry of spec.resources")
+	var to autoscalingv1.CrossVersionObjectReference
+	if entry := v1beta1helper.GetResourceByName(shoot.Spec.Resources, reference.Name); entry != nil {
+		to = entry.ResourceRef
 	}
-	if resource.ResourceRef.APIVersion != "v1" || resource.ResourceRef.Kind != "Secret" {
-		return nil, invalid(reference, fmt.Sprintf("must refer to a Secret of apiVersion v1, spec.resources has a %s of apiVersion %s",
-			resource.ResourceRef.Kind, resource.ResourceRef.APIVersion))
+	if mistakes := reference.ValidateEntry(to); len(mistakes) > 0 {
+		return nil, mistakes
 	}
-	key := client.ObjectKey{Namespace: shoot.Namespace, Name: resource.ResourceRef.Name}
+	key := client.ObjectKey{Namespace: shoot.Namespace, Name: to.Name}
 	secret, err := secrets(ctx, key)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, invalid(reference, fmt.Sprintf("refers to the Secret %s, which does not exist", key))
+		return nil, reference.Missing(key.Namespace, key.Name)
 	case err != nil:
 		return nil, field.ErrorList{field.InternalError(reference.Path, fmt.Errorf("the Secret %s cannot be read, try again: %w", key, err))}
 	case secret == nil:
 		return nil, nil
 	}
 	return secret, reference.Validate(secret)
-}
-
-func invalid(reference v1alpha3.Reference, reason string) field.ErrorList {
-	return field.ErrorList{field.Invalid(reference.Path, reference.Name, reason)}
-}
-
-func resourceByName(shoot *gardencorev1beta1.Shoot, name string) *gardencorev1beta1.NamedResourceReference {
-	for i := range shoot.Spec.Resources {
-		if shoot.Spec.Resources[i].Name == name {
-			return &shoot.Spec.Resources[i]
-		}
-	}
-	return nil
 }
