@@ -42,7 +42,7 @@ func newValidateCommand(std program.Streams, stdin io.Reader) *cobra.Command {
 			return options.run(cmd.Context(), std, stdin)
 		},
 	}
-	cmd.Flags().StringSliceVarP(&options.files, "filename", "f", nil, "file with Shoots, - for standard input; may be given more than once")
+	cmd.Flags().StringArrayVarP(&options.files, "filename", "f", nil, "file with Shoots, - for standard input; may be given more than once")
 	cmd.Flags().StringVar(&options.old, "old", "",
 		"file with the Shoots as they are now, - for standard input; one that it lacks is checked as a new one")
 	cmd.Flags().StringVar(&options.resources, "resources", "", "folder whose .yaml, .yml and .json files hold the Secrets that Shoots refer to")

@@ -82,6 +82,7 @@ func TestValidateExitCodes(t *testing.T) {
 		"JSON list":         {`{"kind":"List","apiVersion":"v1","items":[{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Shoot","metadata":{"name":"x"}}]}`, []string{"-f", "-"}, program.ExitFine, "", "✓ Shoot x: valid"},
 		"another kind too":  {"kind: ConfigMap\napiVersion: v1\n---\n" + shootNamed("c", `[{upstream: c.test}]`), []string{"-f", "-"}, program.ExitFine, "", "skipped a ConfigMap of apiVersion v1"},
 		"a newer field":     {shootNamed("c", `[{upstream: c.test}]`, "  invented: later\n"), []string{"-f", "-"}, program.ExitFine, "", ""},
+		"comma in a name":   {"", []string{"-f", write(t, `a,"b.yaml`, shootNamed("c", `[{upstream: c.test}]`))}, program.ExitFine, "", "✓ Shoot garden-dev/c"},
 		"no file named":     {"", nil, program.ExitUsage, "", "name a file"},
 		"no such file":      {"", []string{"-f", "absent.yaml"}, program.ExitUsage, "", "absent.yaml"},
 		"input twice":       {shootNamed("c", `[{upstream: c.test}]`), []string{"-f", "-", "--old", "-"}, program.ExitUsage, "", "standard input can be read only once"},
