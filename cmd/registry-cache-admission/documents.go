@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,13 +14,9 @@ import (
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
-
-	"github.com/gardener-extensions/registry-cache/webhook/shoot"
 )
 
 // documents are the Shoots and Secrets of files.
@@ -120,45 +115,4 @@ func decode[T any](document []byte, into *[]*T) error {
 	}
 	*into = append(*into, object)
 	return nil
-}
-
-// shoot returns the Shoot of a name, nil if there is none.
-func (d *documents) shoot(namespace, name string) *gardencorev1beta1.Shoot {
-	for _, shoot := range d.shoots {
-		if shoot.Namespace == namespace && shoot.Name == name {
-			return shoot
-		}
-	}
-	return nil
-}
-
-// secretsReader reads from the documents. A Secret without a namespace is in that of every Shoot. What is not there does
-// not exist if the documents are complete; otherwise it is unknown, which is said to notes.
-func (d *documents) secretsReader(complete bool, notes io.Writer) shoot.Secrets {
-	return func(_ context.Context, key client.ObjectKey) (*corev1.Secret, error) {
-		for _, secret := range d.secrets {
-			if secret.Name == key.Name && (secret.Namespace == key.Namespace || secret.Namespace == "") {
-				return stored(secret, key.Namespace), nil
-			}
-		}
-		if complete {
-			return nil, apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
-		}
-		fmt.Fprintf(notes, "the Secret %s is in no file: not checked (see --resources)\n", key)
-		return nil, nil
-	}
-}
-
-// stored returns the Secret as the API server would store it: stringData is part of data there.
-func stored(secret *corev1.Secret, namespace string) *corev1.Secret {
-	result := secret.DeepCopy()
-	result.Namespace = namespace
-	for key, value := range result.StringData {
-		if result.Data == nil {
-			result.Data = map[string][]byte{}
-		}
-		result.Data[key] = []byte(value)
-	}
-	result.StringData = nil
-	return result
 }

@@ -8,6 +8,7 @@ import (
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/webhook/shoot"
@@ -16,11 +17,14 @@ import (
 const validateHelp = `Validate Shoots as the webhook in the garden does, without a cluster.
 
 Every mistake is one line on standard output: the path of the field, a colon and what is wrong. The exit code is 0 if
-all Shoots are valid, 1 if one is not, and 2 if a file cannot be read or holds no Shoot.
+all Shoots are valid, 1 if one is not, and 2 if a file cannot be read, holds no Shoot, or has several that may be meant.
 
 Files may hold several documents. Secrets among them, and in the folder of --resources, are what spec.resources of the
 Shoots refers to; what is neither a Shoot nor a Secret is skipped. Without --resources a Secret that is not there is not
-checked; with it, it is a mistake.`
+checked; with it, it is a mistake.
+
+A Shoot of --old and a Secret are found by namespace and name. What has no namespace is found by its name alone, which
+must then be that of one only.`
 
 type validateOptions struct {
 	files     []string
@@ -63,18 +67,51 @@ func (o validateOptions) run(ctx context.Context, std program.Streams, stdin io.
 	if len(input.shoots) == 0 {
 		return program.Usage(fmt.Errorf("there is no Shoot of apiVersion %s in %v", gardencorev1beta1.SchemeGroupVersion, o.files))
 	}
-	mistakes := 0
+	var results []result
 	for _, candidate := range input.shoots {
-		before := old.shoot(candidate.Namespace, candidate.Name)
-		if o.old != "" && before == nil {
-			fmt.Fprintf(std.Err, "Shoot %s is not in %s: checked as a new one\n", name(candidate), o.old)
+		result, err := o.check(ctx, candidate, input, old, std.Err)
+		if err != nil {
+			return program.Usage(fmt.Errorf("checking Shoot %s: %w", qualified(candidate), err))
 		}
-		errs := shoot.Check(ctx, candidate, before, input.secretsReader(o.resources != "", std.Err))
-		fmt.Fprintf(std.Err, "%s Shoot %s: %s\n", mark(len(errs)), name(candidate), count(len(errs)))
-		for _, err := range errs {
-			fmt.Fprintln(std.Out, shoot.Text(err))
+		results = append(results, result)
+	}
+	return report(results, std)
+}
+
+// result is what is wrong with a Shoot.
+type result struct {
+	name     string
+	mistakes field.ErrorList
+}
+
+// check compares a Shoot with the one of --old that is the same. What is not checked is said to notes. The error says that
+// it is not clear which Shoot or Secret of the files is meant.
+func (o validateOptions) check(ctx context.Context, candidate *gardencorev1beta1.Shoot, input, old *documents, notes io.Writer) (result, error) {
+	before, err := match(old.shoots, candidate.Namespace, candidate.Name)
+	if err != nil {
+		return result{}, fmt.Errorf("looking for it in %s: %w", o.old, err)
+	}
+	switch {
+	case before != nil && candidate.Namespace == "":
+		candidate.Namespace = before.Namespace
+	case before == nil && o.old != "":
+		fmt.Fprintf(notes, "Shoot %s is not in %s: checked as a new one\n", qualified(candidate), o.old)
+	}
+	secrets := &secretsOfFiles{secrets: input.secrets, complete: o.resources != "", notes: notes}
+	mistakes := shoot.Check(ctx, candidate, before, secrets.get)
+	return result{qualified(candidate), mistakes}, secrets.ambiguous
+}
+
+// report writes the mistakes to standard output, and how many each Shoot has to standard error. The error says that there
+// are some.
+func report(results []result, std program.Streams) error {
+	mistakes := 0
+	for _, result := range results {
+		fmt.Fprintf(std.Err, "%s Shoot %s: %s\n", mark(len(result.mistakes)), result.name, count(len(result.mistakes)))
+		for _, mistake := range result.mistakes {
+			fmt.Fprintln(std.Out, shoot.Text(mistake))
 		}
-		mistakes += len(errs)
+		mistakes += len(result.mistakes)
 	}
 	if mistakes > 0 {
 		return fmt.Errorf("%s found", count(mistakes))
@@ -113,13 +150,6 @@ func (o validateOptions) read(std program.Streams, stdin io.Reader) (input, old 
 		}
 	}
 	return input, old, nil
-}
-
-func name(shoot *gardencorev1beta1.Shoot) string {
-	if shoot.Namespace == "" {
-		return shoot.Name
-	}
-	return shoot.Namespace + "/" + shoot.Name
 }
 
 func mark(mistakes int) string {
