@@ -62,6 +62,9 @@ func (g *gardenStandIn) acceptsExamples(ctx context.Context, p *proof) {
 			p.Errorf("%s: %v", shoot.from, err)
 		}
 	}
+	if p.Failed() {
+		p.FailNow()
+	}
 	p.Evidence("%d examples: accepted", len(shoots))
 }
 
