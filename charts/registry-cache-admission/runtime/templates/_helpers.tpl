@@ -15,6 +15,16 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 {{- end -}}
 
+{{/* gardener-operator installs the chart in the namespace garden, whose Secrets are the keys of the garden. A webhook that is
+registered by its Service, and not by a URL, must have them in the namespace of the Service. */}}
+{{- define "certificatesNamespace" -}}
+{{- if .Values.gardener.virtualCluster.enabled -}}
+{{ include "name" . }}
+{{- else -}}
+{{ .Release.Namespace }}
+{{- end -}}
+{{- end -}}
+
 {{- define "vpaEnabled" -}}
 {{- if kindIs "bool" .Values.vpa.enabled -}}
 {{ .Values.vpa.enabled }}

@@ -1,0 +1,60 @@
+package charts
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// TestAdmissionReachesItsCertificatesOnly: gardener-operator installs the chart in the namespace garden, whose Secrets are
+// the keys of the garden, and a Role for Secrets whose names end in a hash covers all of a namespace. Service mode wants
+// them beside the Service.
+func TestAdmissionReachesItsCertificatesOnly(t *testing.T) {
+	const own = "gardener-extension-registry-cache-admission"
+	for file, want := range map[string]string{"operator": own, "minimal": namespace, "full": namespace} {
+		t.Run(file, func(t *testing.T) {
+			manifest, err := render(t, admissionRuntime, readValues(t, "testdata/"+admissionRuntime+"/"+file+valuesSuffix))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var roles, namespaces []string
+			for _, object := range decode(t, manifest) {
+				switch object := object.(type) {
+				case *corev1.Namespace:
+					namespaces = append(namespaces, object.Name)
+				case *rbacv1.RoleBinding:
+					if subject := object.Subjects[0]; subject.Namespace != namespace {
+						t.Errorf("%s is for an account in %s", object.Name, subject.Namespace)
+					}
+				case *rbacv1.Role:
+					if usesSecrets(t, object) {
+						roles = append(roles, object.Namespace)
+					}
+				}
+			}
+			if !slices.Equal(roles, []string{want}) {
+				t.Errorf("the Secrets of %v may be used, want those of %s", roles, want)
+			}
+			if isOwn := want == own; slices.Contains(namespaces, own) != isOwn || len(namespaces) > 1 {
+				t.Errorf("the chart brings the namespaces %v", namespaces)
+			}
+		})
+	}
+}
+
+// usesSecrets tells whether the Role has a rule for Secrets, and fails the test if that has more verbs than are used.
+func usesSecrets(t *testing.T, role *rbacv1.Role) bool {
+	t.Helper()
+	uses := false
+	for _, rule := range role.Rules {
+		if slices.Contains(rule.Resources, "secrets") {
+			uses = true
+			if want := []string{"get", "list", "create", "patch", "delete"}; !slices.Equal(rule.Verbs, want) {
+				t.Errorf("Secrets may be used with %v, want %v", rule.Verbs, want)
+			}
+		}
+	}
+	return uses
+}
