@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
@@ -42,6 +45,37 @@ func TestReferenceValidatesByItsKind(t *testing.T) {
 		}
 		if errs := r.Validate(bad); len(errs) == 0 || errs[0].Field != r.Path.String() {
 			t.Errorf("%s: a bad Secret gives %v", r.Path, errs)
+		}
+	}
+}
+
+func TestReferenceValidatesItsEntry(t *testing.T) {
+	r := v1alpha3.Reference{Name: "creds", Path: field.NewPath("caches").Index(1).Child("secretReferenceName")}
+	const path = `caches[1].secretReferenceName: Invalid value: "creds": `
+	for name, test := range map[string]struct {
+		to   autoscalingv1.CrossVersionObjectReference
+		want string
+	}{
+		"Secret":         {autoscalingv1.CrossVersionObjectReference{APIVersion: "v1", Kind: "Secret", Name: "s"}, ""},
+		"no entry":       {autoscalingv1.CrossVersionObjectReference{}, path + "must be the name of an entry of spec.resources"},
+		"ConfigMap":      {autoscalingv1.CrossVersionObjectReference{APIVersion: "v1", Kind: "ConfigMap", Name: "s"}, path + "must refer to a Secret of apiVersion v1, spec.resources has a ConfigMap of apiVersion v1"},
+		"other Secret":   {autoscalingv1.CrossVersionObjectReference{APIVersion: "x/v1", Kind: "Secret", Name: "s"}, path + "must refer to a Secret of apiVersion v1, spec.resources has a Secret of apiVersion x/v1"},
+		"without a kind": {autoscalingv1.CrossVersionObjectReference{APIVersion: "v1", Name: "s"}, path + "must refer to a Secret"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			errs := r.ValidateEntry(test.to)
+			if len(errs) == 0 && test.want == "" {
+				return
+			}
+			if len(errs) != 1 || test.want == "" || !strings.HasPrefix(errs[0].Error(), test.want) {
+				t.Errorf("got %v, want %q", errs, test.want)
+			}
+		})
+	}
+	for namespace, want := range map[string]string{"garden-dev": "garden-dev/s", "": "s"} {
+		want = path + "refers to the Secret " + want + ", which does not exist"
+		if got := r.Missing(namespace, "s").ToAggregate().Error(); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -175,6 +175,8 @@ func TestCheck(t *testing.T) {
 		"spelling and Secret change": {with(refersTo(respelled(private), "Secret", "mutable"), unrelated),
 			refersTo(withConfig(private), "Secret", "good"), configPath + ".caches[0].secretReferenceName"},
 		"spelling and a field change": {respelled(fiveGi), withConfig(tenGi), configPath + ".caches[0].volume.size"},
+		"a size in another unit meanwhile": {refersTo(withConfig(`{"upstream":"a.test","secretReferenceName":"creds","volume":{"size":"10240Mi"}}`), "Secret", "absent"),
+			refersTo(withConfig(`{"upstream":"a.test","secretReferenceName":"creds","volume":{"size":"10Gi"}}`), "Secret", "absent"), ""},
 		"no JSON as before": {with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("{"); unrelated(s) }),
 			with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("{") }), ""},
 		"other no JSON": {with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("[") }),
