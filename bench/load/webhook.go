@@ -63,8 +63,11 @@ func Send(ctx context.Context, to Webhook, interval time.Duration, requests int,
 			return Answers{}, context.Cause(ctx)
 		}
 		group.Go(func() {
-			err := post(ctx, client, to.URL, body)
+			answer, err := post(ctx, client, to.URL, body)
 			took := time.Since(due)
+			if err == nil {
+				err = check(answer)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			answers.Latencies = append(answers.Latencies, took)
@@ -88,27 +91,29 @@ func encode(review *admissionv1.AdmissionReview, err error) ([]byte, error) {
 	return body, nil
 }
 
-// post sends one review and returns why it was not answered as it should.
-func post(ctx context.Context, client *http.Client, url string, body []byte) (err error) {
+// post sends one review and returns the answer when all of it has arrived.
+func post(ctx context.Context, client *http.Client, url string, body []byte) (answer []byte, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	response, err := client.Do(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
-	answer, err := io.ReadAll(response.Body)
+	answer, err = io.ReadAll(response.Body)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", response.Status, answer)
+		return nil, fmt.Errorf("%s: %s", response.Status, answer)
 	}
-	return check(answer)
+	return answer, nil
 }
+
+// check says what is wrong with an answer.
 
 func check(answer []byte) error {
 	var review admissionv1.AdmissionReview
