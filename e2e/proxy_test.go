@@ -15,8 +15,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// inCluster is an upstream of which only its cache knows where it is: at a Service of the shoot.
-const inCluster = "in-cluster.upstream.test"
+// inCluster is an upstream, with a port, of which only its cache knows where it is: at a Service of the shoot.
+const inCluster = "in-cluster.upstream.test:5000"
 
 // proxied proves that a cache with a proxy reaches its upstream through it, except for what is in the shoot or named in
 // noProxy.

@@ -40,6 +40,7 @@ func scenarios() []features.Feature {
 		cacheDown(),
 		endpointNotReady(),
 		growVolume(),
+		garbageCollection(),
 		removeUpstream(),
 		foreignService(),
 		disableExtension(),

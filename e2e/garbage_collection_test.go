@@ -1,0 +1,74 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+const (
+	// shortLife is how long alpha's cache keeps a blob.
+	shortLife = 5 * time.Second
+	// collectedWithin is when it must have been collected.
+	collectedWithin = 30 * time.Second
+)
+
+// garbageCollection proves that a cache collects a blob when its time is up, and fetches it anew, that one with a TTL of 0
+// does not, and that such a cache cannot be told to collect again.
+func garbageCollection() features.Feature {
+	var collected, kept pushed
+	short, never := kind.CacheOf(alpha), kind.CacheOf(gamma)
+	short.GarbageCollection = &v1alpha3.GarbageCollection{TTL: metav1.Duration{Duration: shortLife}}
+	never.GarbageCollection = &v1alpha3.GarbageCollection{}
+	return scenario("garbage-collection",
+		step{"alpha is kept for seconds, gamma for ever", func(ctx context.Context, p *proof) {
+			p.Check(undoLeftovers(ctx))
+			// As gamma cannot be told to collect again, its cache must not stay.
+			p.Afterwards(ctx, func(ctx context.Context) error { return reconcile(ctx, alpha, beta) })
+			if _, there := p.Services(ctx)[gamma]; there { // its volume may have grown
+				never.Volume = &v1alpha3.Volume{Size: ptr.To(resource.MustParse(sizesOf(ctx, p, gamma).applied))}
+			}
+			p.Configure(ctx, nil, short, kind.CacheOf(beta), never)
+			collected, kept = p.Push(ctx, alpha), p.Push(ctx, gamma)
+			for _, img := range []pushed{kept, collected} {
+				p.TimedPull(ctx, p.Worker(0), img)
+				p.FetchedOnce(ctx, img, accesslog.AskerCache)
+			}
+		}},
+		step{"alpha's cache fetches a blob anew when its time is up", func(ctx context.Context, p *proof) {
+			start, endpoint, blob := time.Now(), p.Endpoints(ctx)[alpha], collected.blobs[0]
+			p.Await(ctx, "the cache has fetched a blob twice", collectedWithin, func(ctx context.Context) (bool, string, error) {
+				if status := p.BlobStatus(ctx, p.Worker(1), endpoint, collected); status != http.StatusOK {
+					return false, "", fmt.Errorf("the cache answers %d", status)
+				}
+				times := p.Requests(ctx, collected).Blobs().Gets().By(accesslog.AskerCache).PerReference()[blob]
+				return times == 2, fmt.Sprintf("fetched %d times", times), nil
+			})
+			p.Evidence("TTL %s: fetched anew after %s", shortLife, seconds(time.Since(start)))
+		}},
+		step{"gamma's cache still has it", func(ctx context.Context, p *proof) {
+			p.TimedPull(ctx, p.Worker(1), kept)
+			p.Evidence("TTL 0s: still a hit, %s", p.FetchedOnce(ctx, kept, accesslog.AskerCache))
+		}},
+		step{"gamma cannot be told to collect again", func(ctx context.Context, p *proof) {
+			again := never
+			again.GarbageCollection = nil
+			shoot, err := kind.ShootWithConfig(v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{short, kind.CacheOf(beta), again}})
+			p.Check(err)
+			refusedShoot(ctx, p, shoot, "caches[2].garbageCollection.ttl", "distribution#4249")
+			p.Evidence("0s to 168h: Error with field path")
+		}},
+	)
+}
