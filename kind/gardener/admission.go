@@ -77,7 +77,7 @@ func (a Admission) Wait(ctx context.Context, garden client.Reader) error {
 func (a Admission) Remove(ctx context.Context, garden kubernetes.Interface) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, rolloutTimeout, fmt.Errorf("it took longer than %s", rolloutTimeout))
 	defer cancel()
-	// In this order nothing is refused for want of a pod, and nothing that a pod asks for want of its rights.
+	// In this order nobody waits for the answer of a pod that is gone, and no pod asks for what it may not any more.
 	failed := remove(ctx, garden.Client(), a.registration())
 	failed = errors.Join(failed, remove(ctx, garden.Client(), a.deployment()))
 	for _, chart := range a.charts() {
