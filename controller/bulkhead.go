@@ -84,7 +84,9 @@ func (b *bulkhead) do(
 		return err
 	}
 	started, generation := time.Now(), ex.Generation
-	defer func() { b.leave(ex.Namespace, unresponsive, attempt{err: err, generation: generation}, started) }() // also after a panic, which controller-runtime recovers
+	defer func() { // also after a panic, which controller-runtime recovers
+		b.leave(ex.Namespace, unresponsive, attempt{err: err, generation: generation}, started)
+	}()
 	return operate(ctx, log, ex)
 }
 

@@ -55,7 +55,7 @@ func (i *instance) Log(ctx context.Context) (accesslog.Records, error) {
 // readLog reads on until the mark. An error, or the end of the context, ends the follower.
 func (i *instance) readLog(ctx context.Context, mark string) (accesslog.Records, error) {
 	if i.log.reader == nil {
-		if err := i.follow(); err != nil {
+		if err := i.follow(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -76,8 +76,8 @@ func (f *follower) end() {
 }
 
 // follow starts to read, until end is called. What nobody reads yet waits in the engine.
-func (i *instance) follow() error {
-	ctx, cancel := context.WithCancel(context.Background())
+func (i *instance) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stream, err := i.docker.ContainerLogs(ctx, i.id, client.ContainerLogsOptions{ShowStdout: true, Follow: true})
 	if err != nil {
 		cancel()
