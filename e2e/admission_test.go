@@ -28,7 +28,7 @@ func admission() features.Feature {
 	garden := &gardenStandIn{}
 	return scenario("admission",
 		step{"the charts bring it up, and it registers itself", garden.install},
-		step{"mistakes are refused, each with the path of its field", garden.refusesMistakes},
+		step{"mistakes are refused with the path of the field, in Shoots that Gardener has labeled", garden.refusesMistakes},
 		step{"every example is accepted", garden.acceptsExamples},
 		step{"a volume that shrinks is refused, unless it could not grow", garden.comparesVolumes},
 		step{"a Secret that is not right is refused, also when only spec.resources changes", garden.readsSecrets},
@@ -43,7 +43,10 @@ func (g *gardenStandIn) refusesMistakes(ctx context.Context, p *proof) {
 	for _, bad := range badConfigs {
 		denied(p, bad.name, g.Create(ctx, g.shoot(p, "bad", configuredAs(bad.caches)), client.DryRunAll), admissionConfig+bad.field)
 	}
-	p.Evidence("%d mistakes: refused, with their paths", len(badConfigs))
+	unlabeled := g.shoot(p, "bad", configuredAs(badConfigs[0].caches))
+	unlabeled.Labels = nil
+	p.Check(g.Create(ctx, unlabeled, client.DryRunAll))
+	p.Evidence("%d mistakes: refused, with their paths; without the label nobody is asked", len(badConfigs))
 }
 
 func (g *gardenStandIn) acceptsExamples(ctx context.Context, p *proof) {
