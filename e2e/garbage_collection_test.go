@@ -50,11 +50,13 @@ func garbageCollection() features.Feature {
 		step{"alpha's cache fetches a blob anew when its time is up", func(ctx context.Context, p *proof) {
 			start, endpoint, blob := time.Now(), p.Endpoints(ctx)[alpha], collected.blobs[0]
 			p.Await(ctx, "the cache has fetched a blob twice", collectedWithin, func(ctx context.Context) (bool, string, error) {
-				if status := p.BlobStatus(ctx, p.Worker(1), endpoint, collected); status != http.StatusOK {
-					return false, "", fmt.Errorf("the cache answers %d", status)
+				status, err := blobStatus(ctx, p.Worker(1), endpoint, collected)
+				if err != nil || status != http.StatusOK {
+					return false, fmt.Sprintf("the cache answers %d", status), err
 				}
-				times := p.Requests(ctx, collected).Blobs().Gets().By(accesslog.AskerCache).PerReference()[blob]
-				return times == 2, fmt.Sprintf("fetched %d times", times), nil
+				records, err := requests(ctx, collected)
+				times := records.Blobs().Gets().By(accesslog.AskerCache).PerReference()[blob]
+				return times == 2, fmt.Sprintf("fetched %d times", times), err
 			})
 			p.Evidence("TTL %s: fetched anew after %s", shortLife, seconds(time.Since(start)))
 		}},

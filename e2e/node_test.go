@@ -85,10 +85,16 @@ func (p *proof) Systemd(ctx context.Context, node *cluster.Node, property string
 // BlobStatus asks a cache, from a node, for the first blob of an image and returns the HTTP status.
 func (p *proof) BlobStatus(ctx context.Context, node *cluster.Node, endpoint string, img pushed) int {
 	p.Helper()
-	url := fmt.Sprintf("%s/v2/%s/blobs/%s", endpoint, img.repository, img.blobs[0])
-	out, err := node.Exec(ctx, "curl", "--silent", "--show-error", "--max-time", "10", "--output", "/dev/null", "--write-out", "%{http_code}", url)
-	p.Check(err)
-	status, err := strconv.Atoi(strings.TrimSpace(out))
+	status, err := blobStatus(ctx, node, endpoint, img)
 	p.Check(err)
 	return status
+}
+
+func blobStatus(ctx context.Context, node *cluster.Node, endpoint string, img pushed) (int, error) {
+	url := fmt.Sprintf("%s/v2/%s/blobs/%s", endpoint, img.repository, img.blobs[0])
+	out, err := node.Exec(ctx, "curl", "--silent", "--show-error", "--max-time", "10", "--output", "/dev/null", "--write-out", "%{http_code}", url)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(out))
 }
