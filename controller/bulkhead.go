@@ -24,8 +24,8 @@ const forgetting = time.Hour
 // bulkhead keeps shoots that do not answer from taking all workers of the controller. An operation on such a shoot holds its
 // worker until its wait is over, and is retried. So shoots whose last operation held a worker up, and failed, share half of
 // the workers, in turns. Out of turn an operation fails at once, with the error of last time, and the workqueue's backoff
-// brings it back. All other shoots always find the other half, and so does one whose Extension was changed since: what failed
-// may be mended. A force-deletion asks no shoot and waits for none.
+// brings it back. All other shoots always find the other half. One whose Extension was changed since has its turn at once,
+// if there is a place: what failed may be mended. A force-deletion asks no shoot and waits for none.
 type bulkhead struct {
 	actuator extension.Actuator
 	patience time.Duration
@@ -64,7 +64,11 @@ func (b *bulkhead) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 }
 
 func (b *bulkhead) ForceDelete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
-	return b.actuator.ForceDelete(ctx, log, ex)
+	err := b.actuator.ForceDelete(ctx, log, ex)
+	if err == nil {
+		b.forget(ex.Namespace)
+	}
+	return err
 }
 
 func (b *bulkhead) Restore(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
@@ -95,21 +99,23 @@ func (b *bulkhead) enter(ex *extensionsv1alpha1.Extension) (unresponsive bool, e
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	last, unresponsive := b.unresponsive[ex.Namespace]
-	if !unresponsive || last.generation != ex.Generation {
+	if !unresponsive {
 		return false, nil
 	}
-	if b.taken == b.places || time.Now().Before(last.next) {
-		return true, outOfTurn{last.err}
+	changed := last.generation != ex.Generation
+	if b.taken == b.places || !changed && time.Now().Before(last.next) {
+		return true, fmt.Errorf("it is the turn of other shoots that hold up the controller; the last attempt failed: %w", last.err)
 	}
 	b.taken++
 	return true, nil
 }
 
-// outOfTurn is the error of last time, without its cause: the code of that says who has to act, which may have changed since.
-type outOfTurn struct{ last error }
-
-func (o outOfTurn) Error() string {
-	return fmt.Sprintf("it is the turn of other shoots that hold up the controller; the last attempt failed: %v", o.last)
+// forget drops what is known of a shoot that goes.
+func (b *bulkhead) forget(namespace string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.unresponsive, namespace)
+	unresponsiveShoots.Set(float64(len(b.unresponsive)))
 }
 
 // leave gives the place back, and notes whether the shoot held up its worker this time.
