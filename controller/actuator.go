@@ -38,8 +38,8 @@ type waits struct {
 	interval time.Duration
 	// cleaned is how long the cleaner may take on all nodes together.
 	cleaned time.Duration
-	// reported is how long the report of the cleaner's DaemonSet is enough to look at, before all nodes and pods are, and
-	// then again each time that twice as long has passed.
+	// reported is how long the report of the cleaner's DaemonSet is enough to look at before all nodes and pods are: then,
+	// after as long again, and each time that twice as long has passed.
 	reported time.Duration
 	// notReady is for how long a node must not have been ready before it is passed over: it may just be restarting.
 	notReady time.Duration

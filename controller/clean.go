@@ -98,8 +98,8 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string
 	err = slowing(a.waits.interval).Until(limited, true, true, func(context.Context) (bool, error) {
 		elapsed := time.Since(started)
 		patient := elapsed < closer
-		if !patient { // each time after twice as long, because of what it reads
-			closer = 2 * elapsed
+		if !patient { // not each time, because of what it reads
+			closer = elapsed + min(elapsed, 2*a.waits.reported)
 		}
 		done := look(patient)
 		if shootclient.NoAnswer(unfinished) {

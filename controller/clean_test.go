@@ -195,6 +195,7 @@ func TestCleaningReadsLittle(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster())
 	w := l.tap()
 	l.noCleaner = "ContainerCreating"
+	l.actuator.waits.cleaned = time.Second
 	l.actuator.waits.reported = l.actuator.waits.cleaned / 5
 	if err := l.reconcile(t); err == nil {
 		t.Fatal("no error although nothing was cleaned")
@@ -208,7 +209,7 @@ func TestCleaningReadsLittle(t *testing.T) {
 			gets++
 		}
 	}
-	// After one fifth of the time, after two, after four, and at its end.
+	// After one fifth of the time, after two, after four, and at its end; on a busy machine after fewer.
 	if lists < 2 || lists > 4 {
 		t.Errorf("the nodes were listed %d times", lists)
 	}
