@@ -77,8 +77,10 @@ func (f *follower) end() {
 
 // follow starts to read, until end is called. What nobody reads yet waits in the engine.
 func (i *instance) follow(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stream, err := i.docker.ContainerLogs(ctx, i.id, client.ContainerLogsOptions{ShowStdout: true, Follow: true})
+	following, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, cancel)
+	stream, err := i.docker.ContainerLogs(following, i.id, client.ContainerLogsOptions{ShowStdout: true, Follow: true})
+	stop()
 	if err != nil {
 		cancel()
 		return err

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -17,38 +16,84 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// endingEngine is one whose container's output it keeps. It passes on what there is when it is asked, and then ends the stream, as
-// at the end of a container.
-type endingEngine struct {
+// output is what a container prints. A stream of it goes on until it is closed; if the container has ended, up to where it is.
+type output struct {
+	mu      sync.Mutex
+	changed *sync.Cond
+	printed []byte
+	ended   bool
+}
+
+func (o *output) add(line string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	header := [8]byte{byte(stdcopy.Stdout)}
+	binary.BigEndian.PutUint32(header[4:], uint32(len(line)+1))
+	o.printed = append(append(append(o.printed, header[:]...), line...), '\n')
+	o.changed.Broadcast()
+}
+
+// stream is one look at an output, from its beginning.
+type stream struct {
+	*output
+	at     int
+	end    int // where it ends, -1 if it goes on
+	closed bool
+}
+
+func (s *stream) Read(to []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.end < 0 && s.at == len(s.printed) && !s.closed {
+		s.changed.Wait()
+	}
+	if s.at == s.end || s.closed {
+		return 0, io.EOF
+	}
+	printed := s.printed
+	if s.end >= 0 {
+		printed = printed[:s.end]
+	}
+	n := copy(to, printed[s.at:])
+	s.at += n
+	return n, nil
+}
+
+func (s *stream) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.changed.Broadcast()
+	return nil
+}
+
+// logEngine passes on the output of its only container.
+type logEngine struct {
 	client.APIClient
-	mu     sync.Mutex
-	stdout bytes.Buffer
+	output *output
 	asked  int
 }
 
-func (e *endingEngine) print(line string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	header := [8]byte{byte(stdcopy.Stdout)}
-	binary.BigEndian.PutUint32(header[4:], uint32(len(line)+1))
-	e.stdout.Write(header[:])
-	e.stdout.WriteString(line + "\n")
-}
-
-func (e *endingEngine) ContainerLogs(context.Context, string, client.ContainerLogsOptions) (client.ContainerLogsResult, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (e *logEngine) ContainerLogs(context.Context, string, client.ContainerLogsOptions) (client.ContainerLogsResult, error) {
 	e.asked++
-	return io.NopCloser(bytes.NewReader(bytes.Clone(e.stdout.Bytes()))), nil
+	e.output.mu.Lock()
+	defer e.output.mu.Unlock()
+	end := -1
+	if e.output.ended {
+		end = len(e.output.printed)
+	}
+	return &stream{output: e.output, end: end}, nil
 }
 
-// TestLogBeginsAnew: when the output was followed to its end, the next look has all of it again, and what came since.
-func TestLogBeginsAnew(t *testing.T) {
-	docker := &endingEngine{}
+// newLogged returns an upstream whose log is the output of the engine's container.
+func newLogged(t *testing.T) (*instance, *logEngine) {
+	t.Helper()
+	docker := &logEngine{output: &output{}}
+	docker.output.changed = sync.NewCond(&docker.output.mu)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		docker.print(fmt.Sprintf(`{"path":%q,"query":%q}`, r.URL.Path, r.URL.RawQuery))
+		docker.output.add(fmt.Sprintf(`{"path":%q,"query":%q}`, r.URL.Path, r.URL.RawQuery))
 	}))
-	defer server.Close()
+	t.Cleanup(server.Close)
 	address, err := url.Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -57,15 +102,29 @@ func TestLogBeginsAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	upstream := &instance{docker: docker, host: "alpha.test", ports: map[uint16]uint16{httpPort: uint16(port)}, log: &follower{}}
-	for want := 1; want <= 3; want++ {
-		docker.print(`{"path":"/v2/","kind":"base"}`)
-		records, err := upstream.Log(t.Context())
-		if err != nil || len(records) != want {
-			t.Fatalf("%d records, error %v, want %d", len(records), err, want)
-		}
-	}
-	if docker.asked != 3 {
-		t.Errorf("the engine was asked %d times", docker.asked)
+	return &instance{docker: docker, host: "alpha.test", ports: map[uint16]uint16{httpPort: uint16(port)}, log: &follower{}}, docker
+}
+
+// TestLogIsFollowed: while the container runs it is read once, and all of it again only after its end.
+func TestLogIsFollowed(t *testing.T) {
+	for name, test := range map[string]struct {
+		ended bool
+		asked int
+	}{"running": {false, 1}, "ended": {true, 3}} {
+		t.Run(name, func(t *testing.T) {
+			upstream, docker := newLogged(t)
+			docker.output.ended = test.ended
+			for want := 1; want <= 3; want++ {
+				docker.output.add(`{"path":"/v2/","kind":"base"}`)
+				records, err := upstream.Log(t.Context())
+				if err != nil || len(records) != want {
+					t.Fatalf("%d records, error %v, want %d", len(records), err, want)
+				}
+			}
+			if docker.asked != test.asked {
+				t.Errorf("the engine was asked %d times, want %d", docker.asked, test.asked)
+			}
+			upstream.log.end()
+		})
 	}
 }
