@@ -51,8 +51,12 @@ func (g *gardenStandIn) install(ctx context.Context, p *proof) {
 	g.access, err = connect(config, kubernetes.GardenScheme)
 	p.Check(err)
 
-	project := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "garden-e2e-"}}
-	p.Check(g.Create(ctx, project))
+	project := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-e2e"}}
+	p.Check(client.IgnoreNotFound(g.Delete(ctx, project))) // of a run that was killed
+	p.Await(ctx, "a namespace for the project can be created", time.Minute, func(ctx context.Context) (bool, string, error) {
+		err := g.Create(ctx, project)
+		return err == nil, fmt.Sprint(err), client.IgnoreAlreadyExists(err)
+	})
 	g.namespace = project.Name
 	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(g.Delete(ctx, project)) })
 
