@@ -114,7 +114,6 @@ func post(ctx context.Context, client *http.Client, url string, body []byte) (an
 }
 
 // check says what is wrong with an answer.
-
 func check(answer []byte) error {
 	var review admissionv1.AdmissionReview
 	if err := json.Unmarshal(answer, &review); err != nil {

@@ -1,6 +1,7 @@
 // Package gardener installs the parts of Gardener that the testbed runs for real into its two kind clusters: the custom
 // resource definitions and priority classes, gardener-resource-manager, gardener-node-agent, an operating system
-// extension, and the extension under test, the last one by gardenlet's own ControllerInstallation reconciler.
+// extension, and the extension under test, the last one by gardenlet's own ControllerInstallation reconciler. On demand the
+// admission, by its charts, and what its API server needs to store Shoots.
 //
 // Every installation is idempotent: a second call with the same input changes nothing.
 //
