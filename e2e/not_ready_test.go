@@ -41,7 +41,8 @@ func notReady() features.Feature {
 	return scenario("not-ready",
 		step{"alpha and beta are cached", cached(alpha, beta)},
 		step{"one worker is not ready, the other evicts pods", func(ctx context.Context, p *proof) {
-			tainted, broken = p.Worker(0), p.Worker(1)
+			broken, tainted = p.Worker(0), p.Worker(1)
+			p.awaitAge(ctx, broken, 2*quietFor)
 			release = p.HoldNodeAgents(ctx)
 			p.Afterwards(ctx, func(ctx context.Context) error { return taint(ctx, tainted, false) })
 			p.Check(taint(ctx, tainted, true))
@@ -105,6 +106,17 @@ func notReady() features.Feature {
 			p.ProveDirect(ctx, alpha, maxPull)
 		}},
 	)
+}
+
+// awaitAge waits until the node has been there for so long: one that joined just now, and is not ready, counts as booting.
+func (p *proof) awaitAge(ctx context.Context, worker *cluster.Node, age time.Duration) {
+	p.Helper()
+	p.Await(ctx, fmt.Sprintf("node %s has been there for %s", worker.Name(), age), age+time.Minute, func(ctx context.Context) (bool, string, error) {
+		node := &corev1.Node{}
+		err := suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node)
+		since := time.Since(node.CreationTimestamp.Time)
+		return err == nil && since > age, fmt.Sprintf("for %s", seconds(since)), err
+	})
 }
 
 // reportNotReady says what the control plane would find out by itself some time later: the kubelet has gone quiet, and that
