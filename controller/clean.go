@@ -131,9 +131,13 @@ func slowing(interval time.Duration) wait.DelayFunc {
 	return wait.Backoff{Duration: interval, Factor: 1.2, Steps: 100, Cap: 5 * interval}.DelayFunc()
 }
 
+// few is up to how many nodes they are all looked at each time. The DaemonSet reports that a pod is ready some seconds after
+// the node is clean.
+const few = 20
+
 // rollout looks once, and returns for how long there has been a cleaner. What it returns is about the DaemonSet that was
-// asked for, not about an earlier one. When patient, it reads nodes and pods, of which there may be a thousand, only if the
-// DaemonSet reports that it is done.
+// asked for, not about an earlier one. When patient, it reads nodes and pods, of which there may be a thousand, only if they
+// are few, or if the DaemonSet reports that it is done.
 func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace string, patient bool) (cleaner.Rollout, time.Duration, error) {
 	var none cleaner.Rollout
 	mr, err := a.managedResource(ctx, namespace, cleanerName)
@@ -148,7 +152,8 @@ func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace s
 	if err := shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: cleaner.Name}, set); err != nil {
 		return none, 0, fmt.Errorf("reading DaemonSet %s in the shoot: %w", cleaner.Name, err)
 	}
-	if err := cleaner.Reported(set); patient && err != nil {
+	isSmall := set.Status.ObservedGeneration >= set.Generation && set.Status.DesiredNumberScheduled <= few
+	if err := cleaner.Reported(set); patient && !isSmall && err != nil {
 		return none, 0, err
 	}
 	nodes := &corev1.NodeList{}

@@ -193,6 +193,11 @@ func TestStuckNodeHoldsUpNothingForEver(t *testing.T) {
 // TestCleaningReadsLittle: a shoot may have a thousand nodes, and each look at them is a thousand nodes and as many pods.
 func TestCleaningReadsLittle(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster())
+	for i := range few { // and one that is there
+		if err := l.shoot.Create(t.Context(), worker(fmt.Sprint("more-", i), true)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	w := l.tap()
 	l.noCleaner = "ContainerCreating"
 	l.actuator.waits.cleaned = time.Second
