@@ -47,6 +47,7 @@ func dryRun() features.Feature {
 		}},
 		step{"what the charts render passes in the seed", func(ctx context.Context, p *proof) {
 			objects := chartObjects(p)
+			seed.createNamespaces(ctx, p, objects)
 			seed.accepts(ctx, p, objects)
 			p.Evidence("%d of charts", len(objects))
 		}},
@@ -100,6 +101,20 @@ func (j *judge) verdict(ctx context.Context, object *unstructured.Unstructured) 
 		return fmt.Errorf("%s %s: the API server warns: %s", object.GetKind(), object.GetName(), strings.Join(j.warnings, "; "))
 	}
 	return nil
+}
+
+// createNamespaces creates the namespaces among the objects until the scenario ends: without them the API server refuses what
+// lies in them.
+func (j *judge) createNamespaces(ctx context.Context, p *proof, objects []rendered) {
+	p.Helper()
+	for _, rendered := range objects {
+		if rendered.object.GetKind() != "Namespace" {
+			continue
+		}
+		namespace := rendered.object.DeepCopy()
+		p.Check(client.IgnoreAlreadyExists(j.Create(ctx, namespace)))
+		p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(j.Delete(ctx, namespace)) })
+	}
 }
 
 // accepts fails the scenario for each object that the API server has something against. Workloads have to comply with
