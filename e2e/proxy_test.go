@@ -15,8 +15,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// inCluster is an upstream, with a port, of which only its cache knows where it is: at a Service of the shoot.
-const inCluster = "in-cluster.upstream.test:5000"
+// Upstreams of which only their caches know where they are. No node could reach one by these addresses, which are for
+// documentation (RFC 5737, RFC 3849).
+const (
+	// byAddress is stored at gamma.
+	byAddress = "192.0.2.7"
+	// inCluster is a Service of the shoot.
+	inCluster = "[2001:db8::7]:5000"
+)
 
 // proxied proves that a cache with a proxy reaches its upstream through it, except for what is in the shoot or named in
 // noProxy.
@@ -51,20 +57,20 @@ func proxied() features.Feature {
 			p.Evidence("httpsProxy: every request from the proxy's address, %d tunnels", len(tunnels))
 		}},
 		step{"an upstream of noProxy is reached directly", func(ctx context.Context, p *proof) {
-			pullThroughCache(ctx, p, gamma, gamma)
+			pullThroughCache(ctx, p, byAddress, gamma)
 			provePassedBy(ctx, p, proxy, gamma)
-			p.Evidence("noProxy: direct")
+			p.Evidence("noProxy: direct, %s", byAddress)
 		}},
 		step{"an upstream in the shoot's service network is reached directly", func(ctx context.Context, p *proof) {
 			pullThroughCache(ctx, p, inCluster, gamma)
 			provePassedBy(ctx, p, proxy, p.RemoteHost(ctx, inCluster))
-			p.Evidence("in-cluster upstream: direct")
+			p.Evidence("in-cluster upstream: direct, %s", inCluster)
 		}},
 	)
 }
 
 // proxiedCaches have each the proxy. beta is reached by HTTPS, gamma is named in noProxy, and inCluster has an address in
-// the service network.
+// the service network. The names of the last two are addresses.
 func proxiedCaches(proxy, serviceAddress string) []v1alpha3.RegistryCache {
 	by := func(host, remoteURL string) v1alpha3.RegistryCache {
 		return v1alpha3.RegistryCache{
@@ -72,7 +78,7 @@ func proxiedCaches(proxy, serviceAddress string) []v1alpha3.RegistryCache {
 		}
 	}
 	caches := []v1alpha3.RegistryCache{
-		by(alpha, "http://"+alpha), by(beta, "https://"+beta), by(gamma, "http://"+gamma), by(inCluster, "http://"+serviceAddress),
+		by(alpha, "http://"+alpha), by(beta, "https://"+beta), by(byAddress, "http://"+gamma), by(inCluster, "http://"+serviceAddress),
 	}
 	caches[0].Proxy.HTTPSProxy = nil
 	caches[1].Proxy.HTTPProxy, caches[1].CABundleSecretReferenceName = nil, ptr.To("ca")
