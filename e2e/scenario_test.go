@@ -132,6 +132,12 @@ func (p *proof) Await(ctx context.Context, what string, timeout time.Duration, d
 }
 
 func await(ctx context.Context, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, state string, err error)) error {
+	return awaitEvery(ctx, pollInterval, what, timeout, done)
+}
+
+func awaitEvery(
+	ctx context.Context, interval time.Duration, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, state string, err error),
+) error {
 	last := "not looked at"
 	err := wait.For(func(ctx context.Context) (ok bool, err error) {
 		ok, state, err := done(ctx)
@@ -139,15 +145,19 @@ func await(ctx context.Context, what string, timeout time.Duration, done func(ct
 			last = state
 		}
 		return ok, err
-	}, wait.WithContext(ctx), wait.WithImmediate(), wait.WithInterval(pollInterval), wait.WithTimeout(timeout))
+	}, wait.WithContext(ctx), wait.WithImmediate(), wait.WithInterval(interval), wait.WithTimeout(timeout))
 	if err != nil {
 		return fmt.Errorf("waited up to %s until %s; last seen: %s: %w", timeout, what, last, err)
 	}
 	return nil
 }
 
-// pollInterval is short: everything polled is on this machine.
-const pollInterval = 200 * time.Millisecond
+const (
+	// pollInterval is short: everything polled is on this machine.
+	pollInterval = 200 * time.Millisecond
+	// nodeInterval is longer: a command on a node takes this machine more than a request does.
+	nodeInterval = 500 * time.Millisecond
+)
 
 func (p *proof) end(ctx context.Context, took time.Duration) {
 	p.result.Seconds = took.Seconds()

@@ -150,7 +150,7 @@ func (p *proof) AwaitMirrors(ctx context.Context, hosts ...string) {
 		endpoints = p.Endpoints(ctx)
 	}
 	looked := sets.List(sets.New(alpha, beta, gamma).Insert(hosts...))
-	p.Await(ctx, fmt.Sprintf("every worker has a hosts.toml for each of %v, and is answered there", hosts), appliedTimeout,
+	p.Check(awaitEvery(ctx, nodeInterval, fmt.Sprintf("every worker has a hosts.toml for each of %v, and is answered there", hosts), appliedTimeout,
 		func(ctx context.Context) (bool, string, error) {
 			for _, worker := range p.Workers() {
 				if wrong, err := wrongMirror(ctx, worker, looked, endpoints); wrong != "" || err != nil {
@@ -161,7 +161,7 @@ func (p *proof) AwaitMirrors(ctx context.Context, hosts ...string) {
 				}
 			}
 			return true, "", nil
-		})
+		}))
 }
 
 // wrongMirror returns the first hosts.toml on the worker that is not what the endpoints demand; empty if there is none.

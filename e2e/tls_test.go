@@ -19,14 +19,32 @@ import (
 // restoredWithin is the promise for a file of ours that got lost or damaged on a node.
 const restoredWithin = 30 * time.Second
 
-// damages are what may happen to a hosts.toml at the same time, one on each worker, as scripts whose argument is the file. By
-// the last two containerd fails every pull until it is restored.
-var damages = []struct {
-	name    string
+// damage is what happens to hosts.toml on the workers at the same time.
+type damage struct {
+	name string
+	// scripts are one for each worker; the argument is the file.
 	scripts [2]string
-}{
-	{"lost on one worker and empty on the other", [2]string{`rm -- "$1"`, `truncate --size=0 -- "$1"`}},
-	{"garbled, certificate or name of the CA file", [2]string{`sed -i '0,/^MI/s//XX/' "$1"`, `sed -i 's/ca = "hosts/ca = "horst/' "$1"`}},
+	// pull is how an image is pulled then.
+	pull func(ctx context.Context, worker *cluster.Node, img pushed) error
+}
+
+// damages: by the second, containerd fails every pull until the file is restored. A kubelet tries again after 10 seconds.
+var damages = []damage{
+	{"lost on one worker and empty on the other", [2]string{`rm -- "$1"`, `truncate --size=0 -- "$1"`}, runPod},
+	{"garbled, certificate or name of the CA file", [2]string{`sed -i '0,/^MI/s//XX/' "$1"`, `sed -i 's/ca = "hosts/ca = "horst/' "$1"`}, pullAgain},
+}
+
+func runPod(ctx context.Context, worker *cluster.Node, img pushed) error {
+	_, err := pull(ctx, worker, img)
+	return err
+}
+
+// pullAgain lets the node's container runtime try until it has the image.
+func pullAgain(ctx context.Context, worker *cluster.Node, img pushed) error {
+	return awaitEvery(ctx, nodeInterval, worker.Name()+" has pulled "+img.reference(), pullTimeout, func(ctx context.Context) (bool, string, error) {
+		_, err := timedPull(ctx, worker, img)
+		return err == nil, fmt.Sprint(err), nil
+	})
 }
 
 // tlsCache is kind.CacheOf with HTTPS.
@@ -65,7 +83,7 @@ func tlsOn() features.Feature {
 	}
 	for _, damage := range damages {
 		steps = append(steps, step{"hosts.toml is " + damage.name, func(ctx context.Context, p *proof) {
-			proveRestored(ctx, p, damage.scripts)
+			proveRestored(ctx, p, damage)
 		}})
 	}
 	return scenario("tls", steps...)
@@ -84,24 +102,24 @@ func asks(ctx context.Context, worker *cluster.Node, want, endpoint string, argu
 	return nil
 }
 
-// damaged is a worker whose hosts.toml of alpha was damaged, and a pod there whose image has to come nevertheless.
+// damaged is a worker whose hosts.toml of alpha was damaged, and the pull of an image that has to come nevertheless.
 type damaged struct {
 	worker *cluster.Node
 	before string
 	// since is when it was damaged, in seconds since 1970.
 	since string
-	pod   *background
+	pull  *background
 }
 
-// proveRestored damages alpha's hosts.toml on both workers and proves that a pod gets its image there nevertheless, that the
+// proveRestored damages alpha's hosts.toml on both workers and proves that an image is pulled there nevertheless, that the
 // files are as before in time, and that the journals say so.
-func proveRestored(ctx context.Context, p *proof, scripts [2]string) {
+func proveRestored(ctx context.Context, p *proof, damage damage) {
 	p.Helper()
 	images := []pushed{p.Push(ctx, alpha), p.Push(ctx, alpha)}
 	start := time.Now()
 	nodes := []damaged{}
-	for i, script := range scripts {
-		nodes = append(nodes, damage(ctx, p, p.Worker(i), script, images[i]))
+	for i := range damage.scripts {
+		nodes = append(nodes, damage.do(ctx, p, i, images[i]))
 	}
 	p.Await(ctx, "alpha's hosts.toml is restored on both workers", restoredWithin, func(ctx context.Context) (bool, string, error) {
 		for _, node := range nodes {
@@ -113,14 +131,14 @@ func proveRestored(ctx context.Context, p *proof, scripts [2]string) {
 	})
 	took := time.Since(start)
 	for _, node := range nodes {
-		p.Join(ctx, node.pod, "a pod with an image of alpha runs on "+node.worker.Name(), pullTimeout)
+		p.Join(ctx, node.pull, "an image of alpha is pulled on "+node.worker.Name(), pullTimeout)
 		journal, err := node.worker.Exec(ctx, "journalctl", "--unit", unitName, "--output", "cat", "--since", "@"+node.since)
 		p.Check(err)
 		if !strings.Contains(journal, hostsPath(alpha)+" is lost or changed, restoring it") {
 			p.Fatalf("the journal of %s does not say so:\n%s", node.worker.Name(), journal)
 		}
 	}
-	p.Evidence("restored after %s, the pods run", seconds(took))
+	p.Evidence("restored after %s, images pulled", seconds(took))
 }
 
 // damageScript proves that the damage changed the file before anybody could restore it.
@@ -129,13 +147,14 @@ before=$(sha256sum -- "$1")
 %s
 [ "$(sha256sum -- "$1" 2>/dev/null)" != "$before" ] || { echo "the damage changed nothing" >&2; exit 1; }`
 
-// damage damages alpha's hosts.toml on the worker and starts a pod there.
-func damage(ctx context.Context, p *proof, worker *cluster.Node, script string, img pushed) damaged {
+// do damages alpha's hosts.toml on the i-th worker and begins to pull there.
+func (d damage) do(ctx context.Context, p *proof, i int, img pushed) damaged {
 	p.Helper()
+	worker := p.Worker(i)
 	node := damaged{worker: worker, before: p.Hosts(ctx, worker, alpha)}
-	since, err := worker.Script(ctx, fmt.Sprintf(damageScript, script), hostsPath(alpha))
+	since, err := worker.Script(ctx, fmt.Sprintf(damageScript, d.scripts[i]), hostsPath(alpha))
 	p.Check(err)
 	node.since = strings.TrimSpace(since)
-	node.pod = p.Background(ctx, func(ctx context.Context) error { _, err := pull(ctx, worker, img); return err })
+	node.pull = p.Background(ctx, func(ctx context.Context) error { return d.pull(ctx, worker, img) })
 	return node
 }
