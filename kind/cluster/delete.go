@@ -38,6 +38,7 @@ func Delete(ctx context.Context, name string) error {
 		}
 		argv := []string{"docker", "rm", "--force", "--volumes"}
 		for _, c := range found {
+			thaw(freezer, c.id)
 			argv = append(argv, c.name)
 		}
 		// The engine sometimes needs a second call, for a container that it is about to stop or restart.

@@ -19,7 +19,7 @@ const absent = "it does not exist"
 
 // container is a line of docker ps.
 type container struct {
-	name, state string
+	name, state, id string
 }
 
 // inspect returns why the cluster has to be built: absent, or what is wrong with the one that exists; empty if, as far as
@@ -80,14 +80,15 @@ func Exists(ctx context.Context, name string) (bool, error) {
 // containers lists the cluster's containers, running or not.
 func containers(ctx context.Context, name string) ([]container, error) {
 	out, err := command.Output(ctx, "docker", "ps", "--all", "--filter", "label="+clusterLabel+"="+name,
-		"--format", "{{.Names}} {{.State}}")
+		"--format", "{{.Names}} {{.State}} {{.ID}}", "--no-trunc")
 	if err != nil {
 		return nil, fmt.Errorf("listing the containers of cluster %s: %w", name, err)
 	}
 	var found []container
 	for line := range strings.Lines(out) {
-		name, state, _ := strings.Cut(strings.TrimSpace(line), " ")
-		found = append(found, container{name, state})
+		if fields := strings.Fields(line); len(fields) == 3 {
+			found = append(found, container{fields[0], fields[1], fields[2]})
+		}
 	}
 	return found, nil
 }

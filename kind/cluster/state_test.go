@@ -23,11 +23,11 @@ func TestAssess(t *testing.T) {
 		want  string
 	}{
 		{"nothing there", nil, absent},
-		{"all running", []container{{"a-worker", "running"}, {"a-control-plane", "running"}}, ""},
-		{"creation was killed", []container{{"a-worker", "running"}}, "a-control-plane is missing"},
-		{"engine was stopped", []container{{"a-control-plane", "exited"}, {"a-worker", "exited"}}, "a-control-plane is exited"},
-		{"never started", []container{{"a-control-plane", "running"}, {"a-worker", "created"}}, "a-worker is created"},
-		{"one too many", []container{{"a-control-plane", "running"}, {"a-worker", "running"}, {"a-worker2", "running"}}, "it has 3 nodes in place of 2"},
+		{"all running", []container{{name: "a-worker", state: "running"}, {name: "a-control-plane", state: "running"}}, ""},
+		{"creation was killed", []container{{name: "a-worker", state: "running"}}, "a-control-plane is missing"},
+		{"engine was stopped", []container{{name: "a-control-plane", state: "exited"}, {name: "a-worker", state: "exited"}}, "a-control-plane is exited"},
+		{"never started", []container{{name: "a-control-plane", state: "running"}, {name: "a-worker", state: "created"}}, "a-worker is created"},
+		{"one too many", []container{{name: "a-control-plane", state: "running"}, {name: "a-worker", state: "running"}, {name: "a-worker2", state: "running"}}, "it has 3 nodes in place of 2"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
