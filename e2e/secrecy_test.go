@@ -31,7 +31,8 @@ func proveSecret(ctx context.Context, p *proof, registry *upstream.Registry, all
 		"access log":           output(ctx, p, registry),
 	}
 	for _, worker := range p.Workers() {
-		files, err := worker.Script(ctx, "cat "+scriptPath+" "+unitPath+" "+certsDir+"/*/hosts.toml; cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
+		// A process may end while its command line is read.
+		files, err := worker.Script(ctx, "cat "+scriptPath+" "+unitPath+" "+certsDir+"/*/hosts.toml; { cat /proc/[0-9]*/cmdline 2>/dev/null || true; } | tr '\\0' ' '")
 		p.Check(err)
 		places["files and processes of "+worker.Name()] = files
 	}
