@@ -8,9 +8,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// next says what a person may do with the testbed that is up. The make targets mean the default testbed, so for another
+// Next says what a person may do with the testbed that is up. The make targets mean the default testbed, so for another
 // prefix the commands are spelled out.
-func (t *Testbed) next() string {
+func (t *Testbed) Next() string {
 	status, down := "make status", "make down"
 	prove := "  make e2e KEEP=1                prove it, and keep the testbed\n"
 	if t.prefix != DefaultPrefix {

@@ -18,7 +18,7 @@ func TestNextNamesTheTestbedThatIsMeant(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			next := testbed.next()
+			next := testbed.Next()
 			if !strings.Contains(next, tc.want) || strings.Contains(next, tc.not) {
 				t.Errorf("want %q and not %q in:\n%s", tc.want, tc.not, next)
 			}

@@ -44,11 +44,7 @@ func (t *Testbed) Up(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, upTimeout, fmt.Errorf("the testbed was not up after %s", upTimeout))
 	defer cancel()
 
-	if err := inOrder(ctx, t.prepareMachine, t.startClusters, t.installGardener, t.reconcileShoot); err != nil {
-		return err
-	}
-	_, err = fmt.Fprint(t.out, t.next())
-	return err
+	return inOrder(ctx, t.prepareMachine, t.startClusters, t.installGardener, t.reconcileShoot)
 }
 
 // inOrder runs the parts one after another, until one fails.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -10,7 +11,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-func newUpCommand(options *kind.Options) *cobra.Command {
+func newUpCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Bring the testbed up, or repair and update the one that is there",
@@ -20,7 +21,11 @@ func newUpCommand(options *kind.Options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return testbed.Up(cmd.Context())
+			if err := testbed.Up(cmd.Context()); err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(std.Err, testbed.Next())
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&options.NodeImage, "node-image", os.Getenv("NODE_IMAGE"),
