@@ -17,8 +17,9 @@ import (
 // is on the node already.
 const rolloutTimeout = 2 * time.Minute
 
-// waitForDeployment returns when the Deployment has rolled out and is available. The error after rolloutTimeout says what
-// is missing and, if a container of its pods does not run, why.
+// waitForDeployment returns when the Deployment has rolled out, is available, and no pod of before is left: one that leads goes
+// on with what it was told until it has ended. The error after rolloutTimeout says what is missing and, if a container of its
+// pods does not run, why.
 func waitForDeployment(ctx context.Context, c client.Reader, key client.ObjectKey) error {
 	deployment := &appsv1.Deployment{}
 	err := retry.UntilTimeout(ctx, time.Second, rolloutTimeout, func(ctx context.Context) (bool, error) {
@@ -31,10 +32,30 @@ func waitForDeployment(ctx context.Context, c client.Reader, key client.ObjectKe
 		if err := health.CheckDeployment(deployment); err != nil {
 			return retry.MinorError(err)
 		}
+		if err := noPodEnds(ctx, c, deployment); err != nil {
+			return retry.MinorError(err)
+		}
 		return retry.Ok()
 	})
 	if err != nil {
 		return fmt.Errorf("deployment %s is not available after %s: %w%s", key, rolloutTimeout, err, waitingContainers(ctx, c, deployment))
+	}
+	return nil
+}
+
+// noPodEnds returns an error that names a pod of the Deployment that is being deleted, if there is one.
+func noPodEnds(ctx context.Context, c client.Reader, deployment *appsv1.Deployment) error {
+	if deployment.Spec.Selector == nil {
+		return nil
+	}
+	pods := &corev1.PodList{}
+	if err := c.List(ctx, pods, client.InNamespace(deployment.Namespace), client.MatchingLabels(deployment.Spec.Selector.MatchLabels)); err != nil {
+		return err
+	}
+	for _, pod := range pods.Items {
+		if pod.DeletionTimestamp != nil {
+			return fmt.Errorf("pod %s has not ended yet", pod.Name)
+		}
 	}
 	return nil
 }
