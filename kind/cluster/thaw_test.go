@@ -24,6 +24,10 @@ func TestThaw(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	thaw(root, "")
+	if state, err := os.ReadFile(filepath.Join(root, "docker/abc/pods/one", "freezer.state")); err != nil || string(state) != "FROZEN\n" {
+		t.Fatalf("without a container it is %q: %v", state, err)
+	}
 	thaw(root, "abc")
 	thaw(filepath.Join(root, "nowhere"), "abc")
 	for name, state := range states {
