@@ -63,7 +63,7 @@ func migrate() features.Feature {
 			p.Evidence("all of them by the cache")
 		}},
 		step{"caches change again at the next reconciliation", func(ctx context.Context, p *proof) {
-			cached(alpha, beta)(ctx, p)
+			p.Configure(ctx, nil, kind.CacheOf(alpha), kind.CacheOf(beta))
 			p.Unchanged(ctx, suite.shoot, before)
 		}},
 	)

@@ -7,6 +7,9 @@ import (
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/gardener/gardener/pkg/extensions"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
@@ -37,6 +40,40 @@ func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot
 	shoot.Status.ObservedGeneration = shoot.Generation
 	begin(shoot, p)
 	return shoot, nil
+}
+
+// Settled says whether the last operation was a reconciliation of the shoot as it is passed in, and succeeded. Then another
+// one would change nothing, unless somebody else has changed something since.
+func (g *Gardenlet) Settled(ctx context.Context, shoot *gardencorev1beta1.Shoot) (bool, error) {
+	namespace := Namespace(shoot.Name)
+	cluster, err := extensions.GetCluster(ctx, g.Seed.Client(), namespace)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read cluster %s of the last operation: %w", namespace, err)
+	}
+	next, err := g.complete(ctx, shoot, process{})
+	if err != nil {
+		return false, err
+	}
+	last := cluster.Shoot.Status.LastOperation
+	if last == nil || last.State != gardencorev1beta1.LastOperationStateSucceeded {
+		return false, nil
+	}
+	return sameSpec(cluster.Shoot, next)
+}
+
+// sameSpec compares as JSON, because the API server sorts the fields of a providerConfig.
+func sameSpec(a, b *gardencorev1beta1.Shoot) (bool, error) {
+	var specs [2]map[string]any
+	for i, spec := range []*gardencorev1beta1.ShootSpec{&a.Spec, &b.Spec} {
+		var err error
+		if specs[i], err = runtime.DefaultUnstructuredConverter.ToUnstructured(spec); err != nil {
+			return false, fmt.Errorf("encode the spec of shoot %s: %w", a.Name, err)
+		}
+	}
+	return equality.Semantic.DeepEqual(specs[0], specs[1]), nil
 }
 
 // begin writes into the shoot's status that the process begins.

@@ -107,6 +107,33 @@ func TestHibernation(t *testing.T) {
 	expect("awake", awake, 1)
 }
 
+// A scenario that finds the shoot as it wants it need not wait for a flow, but must wait for one in every other case.
+func TestSettled(t *testing.T) {
+	g := testGardenlet()
+	shoot := Shoot(Extension("sample", []byte(`{"z":1,"a":[2]}`)))
+	expect := func(when string, shoot *gardencorev1beta1.Shoot, want bool) {
+		t.Helper()
+		if settled, err := g.Settled(t.Context(), shoot); err != nil || settled != want {
+			t.Errorf("%s: %v, error %v", when, settled, err)
+		}
+	}
+	expect("never reconciled", shoot, false)
+	o := prepared(t, g, shoot)
+	expect("begun", shoot, false)
+	if err := o.finish(t.Context(), errors.New("it fails")); err != nil {
+		t.Fatal(err)
+	}
+	expect("failed", shoot, false)
+	if err := prepared(t, g, shoot).finish(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	expect("succeeded", shoot, true)
+	expect("with sorted fields", Shoot(Extension("sample", []byte(`{"a":[2],"z":1}`))), true)
+	expect("with another config", Shoot(Extension("sample", []byte(`{"z":2,"a":[2]}`))), false)
+	expect("without the extension", Shoot(), false)
+	expect("to be hibernated", hibernated(shoot, true), false)
+}
+
 func TestRotationOfAuthorities(t *testing.T) {
 	g := testGardenlet()
 	authorities := func() *gardencorev1beta1.CARotation {
