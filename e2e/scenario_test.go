@@ -25,6 +25,8 @@ type proof struct {
 	result *report.Scenario
 	// scenario is the T of the whole scenario, T the one of the current step.
 	scenario *testing.T
+	// missing says what of the artifacts could not be had.
+	missing error
 }
 
 // step is one claim of a scenario; its name says what it proves.
@@ -70,7 +72,7 @@ func scenario(name string, steps ...step) features.Feature {
 	feature.Teardown(func(_ context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		cancel()
 		if t.Failed() {
-			suite.diagnose(outer, name, p.result.Reason)
+			p.missing = suite.diagnose(outer, name, p.result.Reason)
 		}
 		return outer
 	})
@@ -174,4 +176,5 @@ func (p *proof) end(ctx context.Context, took time.Duration) {
 		p.result.Result = report.Passed
 	}
 	suite.record(*p.result)
+	reportMissing(p.result.Name, p.missing)
 }

@@ -24,9 +24,15 @@ type another struct {
 	namespace string
 }
 
-// Another returns a further shoot of that name, which does not exist yet and is deleted when the scenario ends.
+// Another returns a further shoot of that name, which does not exist yet and is deleted when the scenario ends. Until then nobody
+// else gets one.
 func (p *proof) Another(ctx context.Context, name string) another {
 	p.Helper()
+	suite.further.Lock() // two such shoots would meet in the cluster that serves both
+	p.Afterwards(ctx, func(context.Context) error {
+		suite.further.Unlock()
+		return nil
+	})
 	driver, err := suite.testbed.GardenletOf(ctx, name)
 	p.Check(err)
 	a := another{driver, gardenlet.Namespace(name)}

@@ -44,6 +44,8 @@ type session struct {
 	// pause is the program that the pulled images run.
 	pause   image.Built
 	scratch string
+	// further is held by the scenario that has another shoot, see Another.
+	further sync.Mutex
 }
 
 // newSession reads KEEP and NODE_IMAGE.
@@ -93,7 +95,7 @@ func (s *session) up(ctx context.Context, _ *envconf.Config) (context.Context, e
 	s.report.SetupError = err
 	s.write()
 	if err != nil && !s.isOthers() {
-		s.diagnose(ctx, "setup", err.Error())
+		reportMissing("setup", s.diagnose(ctx, "setup", err.Error()))
 	}
 	return ctx, err
 }
@@ -152,16 +154,19 @@ func (s *session) record(scenario report.Scenario) {
 	s.write()
 }
 
-// diagnose collects artifacts into the folder of the scenario that failed for the reason. When it fails, that is said, and
-// no more.
-func (s *session) diagnose(ctx context.Context, scenario, reason string) {
+// diagnose collects artifacts into the folder of the scenario that failed for the reason. The error says which could not be had.
+func (s *session) diagnose(ctx context.Context, scenario, reason string) error {
 	if ctx.Err() != nil {
-		return
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, diagnoseTimeout)
 	defer cancel()
-	why := diagnostics.Text("reason.txt", reason+"\n")
-	if err := s.testbed.Diagnose(ctx, filepath.Join(artifacts, scenario), why); err != nil {
+	return s.testbed.Diagnose(ctx, filepath.Join(artifacts, scenario), diagnostics.Text("reason.txt", reason+"\n"))
+}
+
+// reportMissing says that artifacts could not be had, and no more: the scenario has failed for another reason.
+func reportMissing(scenario string, err error) {
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: artifacts of %s are incomplete: %v\n", scenario, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,9 +32,9 @@ var (
 	suite   *session
 )
 
-// scenarios in the order in which they run. It is chosen so that one scenario's end is close to the next one's start:
-// those that take the shoot or its machines away come late, and forbidden last, because it looks back on all of them.
-func scenarios() []features.Feature {
+// onShoot are the scenarios that share the testbed's shoot, in the order in which they run. It is chosen so that one scenario's
+// end is close to the next one's start; those that take the shoot or its machines away come late.
+func onShoot() []features.Feature {
 	return []features.Feature{
 		pullThrough(),
 		twoUpstreams(),
@@ -58,8 +59,6 @@ func scenarios() []features.Feature {
 		serviceName(),
 		dryRun(),
 		webhookScope(),
-		admission(),
-		workerless(),
 		twoShoots(),
 		interrupted(),
 		upgrade(),
@@ -69,17 +68,40 @@ func scenarios() []features.Feature {
 		forceDelete(),
 		deleteShoot(),
 		createdHibernated(),
-		forbidden(),
 	}
+}
+
+// onSeed are the scenarios that need no shoot with nodes: they run one after another, beside those on the shoot.
+func onSeed() []features.Feature {
+	return []features.Feature{
+		admission(),
+		workerless(),
+	}
+}
+
+// lookingBack are the scenarios that judge what all others have done.
+func lookingBack() []features.Feature {
+	return []features.Feature{forbidden()}
+}
+
+func scenarios() []features.Feature {
+	return slices.Concat(onShoot(), onSeed(), lookingBack())
 }
 
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// TestScenarios runs them one after another: they share one shoot.
 func TestScenarios(t *testing.T) {
-	testenv.Test(t, scenarios()...)
+	t.Run("clusters", func(t *testing.T) {
+		for name, group := range map[string][]features.Feature{"shoot": onShoot(), "seed": onSeed()} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				testenv.Test(t, group...)
+			})
+		}
+	})
+	testenv.Test(t, lookingBack()...)
 }
 
 // run returns the exit code. The results are on disk whatever it is, except for wrong use.
