@@ -56,11 +56,22 @@ find "$3" -mindepth 1 -delete 2>/dev/null || true
 find "$4" -mindepth 1 -delete 2>/dev/null || true
 systemctl daemon-reload
 systemctl reset-failed
-# Images of the reserved domain .test (RFC 6761) were pulled by scenarios. The first name that is removed takes the
-# others of the same image with it.
-pulled() { ctr --namespace=k8s.io images list --quiet | { grep -E '^[^/]+\.test(:[0-9]+)?/' || true; }; }
-for image in $(pulled); do crictl rmi "$image" >/dev/null 2>&1 || true; done
+# Images of the reserved domain .test (RFC 6761) were pulled by scenarios. An image has several names, one of them without the
+# domain: what they have in common is the digest. With --sync their content is gone too when the last one is removed.
+pulled() {
+  ctr --namespace=k8s.io images list | awk '
+    NR > 1 { digest[$1] = $3 }
+    $1 ~ /^[^\/]+\.test(:[0-9]+)?\// { pulled[$3] }
+    END { for (name in digest) if (digest[name] in pulled) print name }'
+}
+pulled | xargs --no-run-if-empty ctr --namespace=k8s.io images remove --sync >/dev/null
 [[ -z "$(pulled)" ]] || { echo "images are left: $(pulled)" >&2; exit 1; }
+# The runtime service hears of that some time later; the kubelet must not take an image for present that is gone.
+for ((tries = 100; tries > 0; tries--)); do
+  crictl images | grep -E '^[^/]+\.test(:[0-9]+)?/' >/dev/null || break
+  sleep 0.1
+done
+[[ $tries -gt 0 ]] || { echo "the runtime service still has the images after 10 seconds" >&2; exit 1; }
 systemctl start kubelet.service
 `
 
