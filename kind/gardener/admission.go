@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"time"
 
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	kubernetesutils "github.com/gardener/gardener/pkg/utils/kubernetes"
-	"github.com/gardener/gardener/pkg/utils/retry"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -54,20 +52,8 @@ func (a Admission) Wait(ctx context.Context, garden client.Reader) error {
 	if err := waitForDeployment(ctx, garden, client.ObjectKeyFromObject(a.deployment())); err != nil {
 		return err
 	}
-	err := retry.UntilTimeout(ctx, time.Second, webhookTimeout, func(ctx context.Context) (bool, error) {
-		registration := a.registration()
-		if err := garden.Get(ctx, client.ObjectKeyFromObject(registration), registration); err != nil {
-			return retry.MinorError(err)
-		}
-		for _, webhook := range registration.Webhooks {
-			if len(webhook.ClientConfig.CABundle) == 0 {
-				return retry.MinorError(fmt.Errorf("webhook %s has no certificate authority", webhook.Name))
-			}
-		}
-		return retry.Ok()
-	})
-	if err != nil {
-		return fmt.Errorf("%s has not registered its webhook after %s: %w", a.Name, webhookTimeout, err)
+	if err := waitForRegistration(ctx, garden, a.registration()); err != nil {
+		return fmt.Errorf("%s: %w", a.Name, err)
 	}
 	return nil
 }
@@ -99,7 +85,7 @@ func remove(ctx context.Context, garden client.Client, object client.Object) err
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	return kubernetesutils.WaitUntilResourceDeleted(ctx, garden, object, time.Second)
+	return kubernetesutils.WaitUntilResourceDeleted(ctx, garden, object, pollInterval)
 }
 
 // admissionChart is one of the two charts.

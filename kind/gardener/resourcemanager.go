@@ -3,7 +3,6 @@ package gardener
 import (
 	"context"
 	"fmt"
-	"time"
 
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	"github.com/gardener/gardener/pkg/utils/retry"
@@ -64,7 +63,7 @@ func (r ResourceManager) Wait(ctx context.Context, seed client.Reader) error {
 
 // WaitStopped returns when none of its pods is left, or an error after two minutes.
 func (r ResourceManager) WaitStopped(ctx context.Context, seed client.Reader) error {
-	err := retry.UntilTimeout(ctx, time.Second, rolloutTimeout, func(ctx context.Context) (bool, error) {
+	err := retry.UntilTimeout(ctx, pollInterval, rolloutTimeout, func(ctx context.Context) (bool, error) {
 		pods := &corev1.PodList{}
 		if err := seed.List(ctx, pods, client.InNamespace(r.Namespace), client.MatchingLabels{"app": resourceManagerName}); err != nil {
 			return retry.MinorError(err)

@@ -17,12 +17,15 @@ import (
 // is on the node already.
 const rolloutTimeout = 2 * time.Minute
 
+// pollInterval is short: everything polled is on this machine.
+const pollInterval = 200 * time.Millisecond
+
 // waitForDeployment returns when the Deployment has rolled out, is available, and no pod of before is left: one that leads goes
 // on with what it was told until it has ended. The error after rolloutTimeout says what is missing and, if a container of its
 // pods does not run, why.
 func waitForDeployment(ctx context.Context, c client.Reader, key client.ObjectKey) error {
 	deployment := &appsv1.Deployment{}
-	err := retry.UntilTimeout(ctx, time.Second, rolloutTimeout, func(ctx context.Context) (bool, error) {
+	err := retry.UntilTimeout(ctx, pollInterval, rolloutTimeout, func(ctx context.Context) (bool, error) {
 		if err := c.Get(ctx, key, deployment); err != nil {
 			return retry.MinorError(err)
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
@@ -15,6 +14,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
 
 // DefaultAttempts is how often a flow is run if it fails.
@@ -85,11 +86,7 @@ func (g *Gardenlet) runOnce(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 
 // runFlow runs the flow of the process. Nothing of it goes on when it returns.
 func (o *shootOperation) runFlow(ctx context.Context, p process) error {
-	hurried, stop := context.WithCancel(ctx)
-	var background sync.WaitGroup
-	defer background.Wait()
-	defer stop()
-	background.Go(func() { hurry(hurried, o.SeedClientSet.Client(), o.Shoot.ControlPlaneNamespace) })
+	defer gardener.Hurry(ctx, o.SeedClientSet.Client(), o.Shoot.ControlPlaneNamespace)()
 	return p.newGraph(o.tasks()).Compile().Run(ctx, flow.Opts{Log: o.Logger})
 }
 

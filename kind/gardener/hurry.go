@@ -1,8 +1,9 @@
-package gardenlet
+package gardener
 
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
@@ -16,12 +17,20 @@ import (
 // hurryInterval is the time between two looks. Each that finds something costs gardener-resource-manager a few requests.
 const hurryInterval = time.Second
 
-// hurry asks gardener-resource-manager again and again to look at deletions in the namespace that are pending, until the
-// context ends. By itself it comes back after five seconds (v1.147.1, RequeueAfterOnDeletionPending, which no configuration
-// reaches), also if a single Secret was replaced; a flow waits for that up to four times in a row. An error is no problem: it
-// then comes back by itself.
-func hurry(ctx context.Context, seed client.Client, namespace string) {
-	wait.UntilWithContext(ctx, func(ctx context.Context) { _ = askAgain(ctx, seed, namespace) }, hurryInterval)
+// Hurry asks gardener-resource-manager again and again to look at deletions in the namespace that are pending, until the
+// function that it returns is called; nothing of it goes on after that. By itself gardener-resource-manager comes back after
+// five seconds (v1.147.1, RequeueAfterOnDeletionPending, which no configuration reaches), also if a single Secret was
+// replaced; a flow waits for that up to four times in a row. An error is no problem: it then comes back by itself.
+func Hurry(ctx context.Context, seed client.Client, namespace string) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var background sync.WaitGroup
+	background.Go(func() {
+		wait.UntilWithContext(ctx, func(ctx context.Context) { _ = askAgain(ctx, seed, namespace) }, hurryInterval)
+	})
+	return func() {
+		cancel()
+		background.Wait()
+	}
 }
 
 // askAgain asks once.

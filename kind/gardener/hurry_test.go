@@ -1,4 +1,4 @@
-package gardenlet
+package gardener
 
 import (
 	"testing"

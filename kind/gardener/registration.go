@@ -1,0 +1,37 @@
+package gardener
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gardener/gardener/extensions/pkg/webhook"
+	"github.com/gardener/gardener/pkg/utils/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// registrationTimeout bounds how long a component that is ready may take to register its webhooks.
+const registrationTimeout = time.Minute
+
+// waitForRegistration returns when the configuration of webhooks, which the component itself writes, has a certificate
+// authority: from then on the API server can call them. An error comes after registrationTimeout.
+func waitForRegistration(ctx context.Context, c client.Reader, configuration client.Object) error {
+	err := retry.UntilTimeout(ctx, pollInterval, registrationTimeout, func(ctx context.Context) (bool, error) {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(configuration), configuration); err != nil {
+			return retry.MinorError(err)
+		}
+		authority, err := webhook.GetCABundleFromWebhookConfig(configuration)
+		if err != nil {
+			return retry.SevereError(err)
+		}
+		if len(authority) == 0 {
+			return retry.MinorError(errors.New("a webhook has no certificate authority"))
+		}
+		return retry.Ok()
+	})
+	if err != nil {
+		return fmt.Errorf("webhook configuration %s is not registered after %s: %w", configuration.GetName(), registrationTimeout, err)
+	}
+	return nil
+}
