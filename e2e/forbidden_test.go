@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -101,12 +100,7 @@ func request(event auditv1.Event) string {
 // extensionAccount returns the user name of the service account that the extension runs as.
 func extensionAccount(ctx context.Context, p *proof) string {
 	p.Helper()
-	deployments := &appsv1.DeploymentList{}
-	p.Check(suite.seed.List(ctx, deployments, client.InNamespace(kind.ExtensionNamespace)))
-	if len(deployments.Items) != 1 {
-		p.Fatalf("there are %d Deployments in %s, want the extension's", len(deployments.Items), kind.ExtensionNamespace)
-	}
-	return serviceaccount.MakeUsername(kind.ExtensionNamespace, deployments.Items[0].Spec.Template.Spec.ServiceAccountName)
+	return serviceaccount.MakeUsername(kind.ExtensionNamespace, deploymentOfExtension(ctx, p).Spec.Template.Spec.ServiceAccountName)
 }
 
 // plantForbidden asks the seed's API server for something that the extension has no business with, in its name.

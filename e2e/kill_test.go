@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -78,4 +79,15 @@ func deletePod(ctx context.Context, pod *corev1.Pod) error {
 		return fmt.Errorf("delete pod %s at once: %w", pod.Name, err)
 	}
 	return nil
+}
+
+// deploymentOfExtension returns the only Deployment in the extension's namespace of the seed.
+func deploymentOfExtension(ctx context.Context, p *proof) *appsv1.Deployment {
+	p.Helper()
+	deployments := &appsv1.DeploymentList{}
+	p.Check(suite.seed.List(ctx, deployments, client.InNamespace(kind.ExtensionNamespace)))
+	if len(deployments.Items) != 1 {
+		p.Fatalf("there are %d Deployments in %s, want the extension's", len(deployments.Items), kind.ExtensionNamespace)
+	}
+	return &deployments.Items[0]
 }

@@ -7,13 +7,14 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,14 +25,16 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// previous holds what the version before this one deployed into a shoot for alpha, as it was rendered then, and the script and
-// the unit that it laid down on nodes (arguments of three fields; the unit ends as soon as hosts.toml is written). Its image
-// stands for any: the one of this version runs in its place, because no registry keeps old ones.
+// previous holds the chart of the version before this one, what that version deployed into a shoot for alpha, as it was rendered
+// then, and the script and the unit that it laid down on nodes (arguments of three fields; the unit ends as soon as hosts.toml is
+// written). Its images stand for any: the chart runs no replica, and the cache the image of this version, because no registry
+// keeps old ones.
 //
-//go:embed testdata/upgrade
+//go:embed all:testdata/upgrade
 var previous embed.FS
 
 const (
+	previousChart  = "testdata/upgrade/chart"
 	previousFile   = "testdata/upgrade/alpha.yaml"
 	previousScript = "testdata/upgrade/script"
 	previousUnit   = "testdata/upgrade/unit"
@@ -39,18 +42,21 @@ const (
 	previousImage = "registry.example/registry-cache:v1"
 )
 
-// upgrade proves that this version takes over a cache of the version before with its data, and the nodes that pull from it: no
-// volume is lost, and the first pull afterwards is a hit.
+// upgrade proves that the chart of this version is installed over the one before, which neither touches the caches of that version
+// nor the pulls through them, and that this version takes over a cache with its data at the next reconciliation, and the nodes that
+// pull from it: no volume is lost, and the first pull afterwards is a hit.
 func upgrade() features.Feature {
 	var (
+		old    *appsv1.Deployment
 		before string
 		img    pushed
 	)
 	return scenario("upgrade",
-		step{"the version before has left a cache for alpha, with data", func(ctx context.Context, p *proof) {
+		step{"the version before has left its chart, and a cache for alpha, with data", func(ctx context.Context, p *proof) {
 			p.Check(undoLeftovers(ctx))
 			p.Reconcile(ctx)
 			p.AwaitCaches(ctx)
+			old = p.InstallPrevious(ctx)
 			p.DeployPrevious(ctx)
 			p.AwaitCaches(ctx, alpha)
 			service := p.Services(ctx)[alpha]
@@ -67,6 +73,16 @@ func upgrade() features.Feature {
 			img = p.Push(ctx, alpha)
 			p.Pull(ctx, p.Worker(1), img)
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
+		}},
+		step{"the chart of this version is installed, and nothing of the cache changes", func(ctx context.Context, p *proof) {
+			untouched := p.Identities(ctx, suite.shoot)
+			p.Check(suite.testbed.UseCacheImage(ctx, suite.testbed.CacheImage()))
+			if current := deploymentOfExtension(ctx, p); current.UID != old.UID || current.Generation == old.Generation {
+				p.Fatalf("the Deployment of the extension was created anew, or is that of the version before: generation %d", current.Generation)
+			}
+			p.Unchanged(ctx, suite.shoot, untouched)
+			p.AwaitMirrors(ctx, alpha)
+			p.Evidence("chart of this version over the one before: same Deployment, caches untouched")
 		}},
 		step{"this version takes it over", func(ctx context.Context, p *proof) {
 			p.Reconcile(ctx, alpha)
@@ -86,6 +102,28 @@ func upgrade() features.Feature {
 	)
 }
 
+// InstallPrevious installs the chart of the version before, without a replica, and returns its Deployment. This version's chart is
+// back when the scenario ends.
+func (p *proof) InstallPrevious(ctx context.Context) *appsv1.Deployment {
+	p.Helper()
+	chart, err := fs.Sub(previous, previousChart)
+	p.Check(err)
+	current := deploymentOfExtension(ctx, p)
+	p.Afterwards(ctx, func(ctx context.Context) error {
+		now := current.DeepCopy()
+		if err := suite.seed.Get(ctx, client.ObjectKeyFromObject(now), now); err == nil && *now.Spec.Replicas > 0 {
+			return nil
+		}
+		return suite.testbed.UseCacheImage(ctx, suite.testbed.CacheImage())
+	})
+	p.Check(suite.testbed.StopAsOf(ctx, chart))
+	old := deploymentOfExtension(ctx, p)
+	if args := old.Spec.Template.Spec.Containers[0].Args; *old.Spec.Replicas != 0 || slices.Equal(args, current.Spec.Template.Spec.Containers[0].Args) {
+		p.Fatalf("the Deployment of the extension is not the one of the version before: %d replicas, arguments %v", *old.Spec.Replicas, args)
+	}
+	return old
+}
+
 // DeployPrevious writes the ManagedResource of the version before.
 func (p *proof) DeployPrevious(ctx context.Context) {
 	p.Helper()
@@ -100,8 +138,7 @@ func (p *proof) DeployPrevious(ctx context.Context) {
 		WithSecretRef(name).DeletePersistentVolumeClaims(true).Reconcile(ctx))
 }
 
-// putPreviousExtension writes the Extension as the version before has left it. The operation keeps this version's controller
-// from reconciling it before gardenlet says so.
+// putPreviousExtension writes the Extension as the version before has left it.
 func putPreviousExtension(ctx context.Context, p *proof, endpoint string) {
 	p.Helper()
 	shoot, err := kind.ShootWithCaches(alpha)
@@ -109,7 +146,6 @@ func putPreviousExtension(ctx context.Context, p *proof, endpoint string) {
 	extension := &extensionsv1alpha1.Extension{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: shootNamespace, Name: extensionName, Finalizers: []string{extensionFinalizer},
-			Annotations: map[string]string{v1beta1constants.GardenerOperation: v1beta1constants.GardenerOperationWaitForState},
 		},
 		Spec: extensionsv1alpha1.ExtensionSpec{DefaultSpec: extensionsv1alpha1.DefaultSpec{
 			Type: extensionName, ProviderConfig: shoot.Spec.Extensions[0].ProviderConfig,

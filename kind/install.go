@@ -3,6 +3,7 @@ package kind
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
@@ -47,7 +48,7 @@ func (t *Testbed) installGardener(ctx context.Context) error {
 			return gardener.InstallPriorityClasses(ctx, shoot.Client())
 		}),
 		t.step("extension", func(ctx context.Context) error {
-			return t.installExtension(ctx, seed, registration, t.images[imageCache])
+			return t.UseCacheImage(ctx, t.images[imageCache])
 		}),
 	)
 }
@@ -79,14 +80,17 @@ func (t *Testbed) installSeed(ctx context.Context, seed kubernetes.Interface) er
 	)
 }
 
-func (t *Testbed) installExtension(ctx context.Context, seed kubernetes.Interface,
-	registration *gardencorev1beta1.ControllerRegistration, cache image.Built) error {
-	extension := gardener.Extension{
-		Name:         extensionName,
-		Registration: registration,
-		Chart:        charts.Extension(),
-		Values:       chartValues(t.images[imageExtension], cache, t.images[imageCache]),
+// installChart installs the extension, or what runs of it anew, and returns when it can be used.
+func (t *Testbed) installChart(ctx context.Context, chart fs.FS, values map[string]any) error {
+	seed, err := gardener.NewSeedClient(t.seed.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("connect to the seed: %w", err)
 	}
+	registration, err := examples.ControllerRegistration()
+	if err != nil {
+		return err
+	}
+	extension := gardener.Extension{Name: extensionName, Registration: registration, Chart: chart, Values: values}
 	if err := extension.Deploy(ctx, seed); err != nil {
 		return err
 	}
