@@ -34,6 +34,7 @@ const (
 // upstream is a real registry that logs its requests.
 type upstream struct {
 	url      string
+	close    func()
 	mu       sync.Mutex
 	requests []string
 	gate     *gate
@@ -56,7 +57,7 @@ func newUpstream(t *testing.T) *upstream {
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	u.url = server.URL
+	u.url, u.close = server.URL, server.Close
 	return u
 }
 

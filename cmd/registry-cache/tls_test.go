@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,8 +17,6 @@ import (
 	upstreamregistry "github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-
-	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
 // password has bytes that are no UTF-8; the configuration below has it, as the extension does, in base64.
@@ -95,12 +92,9 @@ func TestServeWithPrivateAuthorityCredentialsAndTLS(t *testing.T) {
 	}
 
 	t.Run("an authority that is not known", func(t *testing.T) {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "serve", config)
-		cmd.Env = append(os.Environ(), asCommand+"=1")
-		output, err := cmd.CombinedOutput()
-		if cmd.ProcessState.ExitCode() != program.ExitEnvironment || !strings.Contains(string(output), "x509") {
-			t.Errorf("it ended with %v: %s", err, output)
-		}
+		child := startChild(t, "serve", config)
+		child.expect(t, "x509")
+		child.terminate(t)
 	})
 	t.Run("its authority in SSL_CERT_DIR", func(t *testing.T) {
 		t.Setenv("SSL_CERT_DIR", filepath.Dir(certificate))

@@ -14,8 +14,7 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// StartError says that the registry could not start, such as an address in use, an unusable storage directory or an
-// upstream that does not answer: distribution asks it for its kind of authentication first.
+// StartError says that the registry could not start, such as an address in use or an unusable storage directory.
 type StartError struct{ cause error }
 
 func (e *StartError) Error() string { return "cannot start the registry: " + e.cause.Error() }
@@ -28,6 +27,10 @@ func (e *StartError) EnvironmentError() {}
 // Serve runs the registry, and its debug server if http.debug.addr is set, until ctx is done. Then it takes no more
 // connections, lets running requests go on for http.draintimeout and saves the expiry times of what is cached; requests
 // that take longer are cut and reported as an error. Logs go to log.
+//
+// An upstream that does not answer keeps the registry from nothing but what is not cached. If it turns out to want tokens when
+// it answers again, and there are credentials, Serve ends without an error: with the next start the registry knows where to
+// get them.
 func Serve(ctx context.Context, config *configuration.Configuration, log io.Writer) error {
 	logrus.SetOutput(log)
 	drain := config.HTTP.DrainTimeout
@@ -45,9 +48,17 @@ func Serve(ctx context.Context, config *configuration.Configuration, log io.Writ
 	if err := useUpstreamTransport(); err != nil {
 		return &StartError{err}
 	}
-	instance, err := start(ctx, config)
+	upstream, err := newPing(config, http.DefaultTransport)
+	if err != nil {
+		return &StartError{err}
+	}
+	instance, err := start(ctx, config, upstream)
 	if err != nil || instance == nil {
 		return err
+	}
+	var tokens <-chan struct{}
+	if upstream.unanswered.Load() && config.Proxy.Username != "" {
+		tokens = upstream.awaitTokens(ctx)
 	}
 	debug, err := startDebugServer(ctx, config.HTTP.Debug)
 	if err != nil {
@@ -62,15 +73,18 @@ func Serve(ctx context.Context, config *configuration.Configuration, log io.Writ
 		return errors.Join(&StartError{err}, shutdown(ctx, instance, drain))
 	case err := <-debug.failed:
 		return errors.Join(fmt.Errorf("the debug server ended: %w", err), shutdown(ctx, instance, drain))
+	case <-tokens:
+		logrus.Info("stopping: the upstream answers again, and the next start learns where its tokens come from")
+		return shutdown(ctx, instance, drain)
 	case <-ctx.Done():
 		logrus.Infof("stopping: running requests may go on for %s", drain)
 		return shutdown(ctx, instance, drain)
 	}
 }
 
-// start creates the registry. It returns neither a registry nor an error if ctx ends first: distribution waits for its
-// upstream without a limit and without a context.
-func start(ctx context.Context, config *configuration.Configuration) (*registry.Registry, error) {
+// start creates the registry, which asks its upstream by the ping. It returns neither a registry nor an error if ctx ends
+// first: distribution does so without a context.
+func start(ctx context.Context, config *configuration.Configuration, upstream *ping) (*registry.Registry, error) {
 	type result struct {
 		instance *registry.Registry
 		err      error
@@ -78,7 +92,7 @@ func start(ctx context.Context, config *configuration.Configuration) (*registry.
 	created := make(chan result, 1)
 	go func() {
 		// Distribution's handlers work with this context until they are drained, so it must not end with ctx.
-		instance, err := create(context.WithoutCancel(ctx), config)
+		instance, err := create(context.WithoutCancel(ctx), config, upstream)
 		created <- result{instance, err}
 	}()
 	select {
@@ -89,13 +103,15 @@ func start(ctx context.Context, config *configuration.Configuration) (*registry.
 	}
 }
 
-// create turns distribution's panics about wrong configuration and unreachable upstreams into errors.
-func create(ctx context.Context, config *configuration.Configuration) (instance *registry.Registry, err error) {
+// create turns distribution's panics about wrong configuration into errors.
+func create(ctx context.Context, config *configuration.Configuration, upstream *ping) (instance *registry.Registry, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			instance, err = nil, &StartError{fmt.Errorf("%v", reason)}
 		}
 	}()
+	http.DefaultTransport = upstream
+	defer func() { http.DefaultTransport = upstream.next }()
 	instance, err = registry.NewRegistry(ctx, config)
 	if err != nil {
 		return nil, &StartError{err}
