@@ -2,7 +2,7 @@
 //
 // What a scenario claims rests on the upstream's access log, on the Kubernetes API and on the files of the nodes, never
 // on the wording of a log. Each scenario brings the shoot into its own starting state, so each can be run alone and on a
-// testbed that was kept.
+// testbed that was kept. Those on the shoot run one after another, those on the seed beside them (suite_test.go).
 //
 // The scenarios are behind the build tag e2e, because running them starts clusters:
 //

@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,6 +80,21 @@ func deletePod(ctx context.Context, pod *corev1.Pod) error {
 		return fmt.Errorf("delete pod %s at once: %w", pod.Name, err)
 	}
 	return nil
+}
+
+// awaitLeader waits until a pod of the Deployment is at work.
+func (p *proof) awaitLeader(ctx context.Context, deployment *appsv1.Deployment) {
+	p.Helper()
+	p.Await(ctx, "a pod of the extension leads", time.Minute, func(ctx context.Context) (bool, string, error) {
+		pods, lease := &corev1.PodList{}, &coordinationv1.Lease{}
+		if err := suite.seed.Get(ctx, leaderLease, lease); err != nil {
+			return false, "", err
+		}
+		err := suite.seed.List(ctx, pods, client.InNamespace(deployment.Namespace), client.MatchingLabels(deployment.Spec.Selector.MatchLabels))
+		leader, _, _ := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_")
+		leads := slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Name == leader && pod.DeletionTimestamp == nil })
+		return leads, fmt.Sprintf("the lease is %q's", leader), err
+	})
 }
 
 // deploymentOfExtension returns the only Deployment in the extension's namespace of the seed.

@@ -165,6 +165,7 @@ func (p *proof) end(ctx context.Context, took time.Duration) {
 	p.result.Seconds = took.Seconds()
 	switch {
 	case p.scenario.Failed():
+		suite.disturbed.Store(true)
 		p.result.Result = report.Failed
 		if ctx.Err() != nil {
 			p.result.Reason = errInterrupted.Error() + ": " + p.result.Reason

@@ -28,11 +28,15 @@ type another struct {
 // else gets one.
 func (p *proof) Another(ctx context.Context, name string) another {
 	p.Helper()
-	suite.further.Lock() // two such shoots would meet in the cluster that serves both
-	p.Afterwards(ctx, func(context.Context) error {
-		suite.further.Unlock()
-		return nil
-	})
+	select {
+	case suite.further <- struct{}{}: // two such shoots would meet in the cluster that serves both
+		p.Afterwards(ctx, func(context.Context) error {
+			<-suite.further
+			return nil
+		})
+	case <-ctx.Done():
+		p.Fatalf("another scenario has a further shoot all the time: %v", context.Cause(ctx))
+	}
 	driver, err := suite.testbed.GardenletOf(ctx, name)
 	p.Check(err)
 	a := another{driver, gardenlet.Namespace(name)}

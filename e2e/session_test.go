@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
@@ -44,8 +45,10 @@ type session struct {
 	// pause is the program that the pulled images run.
 	pause   image.Built
 	scratch string
-	// further is held by the scenario that has another shoot, see Another.
-	further sync.Mutex
+	// further has a place for the scenario that has another shoot, see Another.
+	further chan struct{}
+	// disturbed says that a scenario failed since the shoot was reconciled last.
+	disturbed atomic.Bool
 }
 
 // newSession reads KEEP and NODE_IMAGE.
@@ -58,7 +61,7 @@ func newSession(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{testbed: testbed, keep: keep, start: time.Now(), memory: report.SampleMemory()}
+	s := &session{testbed: testbed, keep: keep, start: time.Now(), memory: report.SampleMemory(), further: make(chan struct{}, 1)}
 	s.report.Versions = sourceVersions(ctx)
 	return s, nil
 }

@@ -71,7 +71,8 @@ func onShoot() []features.Feature {
 	}
 }
 
-// onSeed are the scenarios that need no shoot with nodes: they run one after another, beside those on the shoot.
+// onSeed are the scenarios that need no shoot with nodes: they run one after another, beside the first of those on the shoot.
+// They have to bear that the extension is away for some seconds: chosen by RUN, they may meet stock-image, interrupted or upgrade.
 func onSeed() []features.Feature {
 	return []features.Feature{
 		admission(),
@@ -92,14 +93,18 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
+// TestScenarios runs the scenarios on the shoot and those on the seed at the same time, and when all have ended those that look
+// back.
 func TestScenarios(t *testing.T) {
 	t.Run("clusters", func(t *testing.T) {
-		for name, group := range map[string][]features.Feature{"shoot": onShoot(), "seed": onSeed()} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				testenv.Test(t, group...)
-			})
-		}
+		t.Run("shoot", func(t *testing.T) {
+			t.Parallel()
+			testenv.Test(t, onShoot()...)
+		})
+		t.Run("seed", func(t *testing.T) {
+			t.Parallel()
+			testenv.Test(t, onSeed()...)
+		})
 	})
 	testenv.Test(t, lookingBack()...)
 }

@@ -28,7 +28,7 @@ import (
 // previous holds the chart of the version before this one, what that version deployed into a shoot for alpha, as it was rendered
 // then, and the script and the unit that it laid down on nodes (arguments of three fields; the unit ends as soon as hosts.toml is
 // written). Its images stand for any: the chart runs no replica, and the cache the image of this version, because no registry
-// keeps old ones.
+// keeps old ones. With all:, because the name of a chart's _helpers.tpl begins with _.
 //
 //go:embed all:testdata/upgrade
 var previous embed.FS
@@ -42,21 +42,29 @@ const (
 	previousImage = "registry.example/registry-cache:v1"
 )
 
-// upgrade proves that the chart of this version is installed over the one before, which neither touches the caches of that version
-// nor the pulls through them, and that this version takes over a cache with its data at the next reconciliation, and the nodes that
-// pull from it: no volume is lost, and the first pull afterwards is a hit.
+// upgrade proves that the chart of this version can be installed over the one before while nodes pull through a cache of that
+// version, and that this version takes over such a cache with its data at the next reconciliation, and the nodes that pull from it:
+// no volume is lost, and the first pull afterwards is a hit. No process of the version before runs.
 func upgrade() features.Feature {
 	var (
-		old    *appsv1.Deployment
-		before string
-		img    pushed
+		current   *appsv1.Deployment
+		installed bool
+		before    string
+		img       pushed
 	)
 	return scenario("upgrade",
 		step{"the version before has left its chart, and a cache for alpha, with data", func(ctx context.Context, p *proof) {
 			p.Check(undoLeftovers(ctx))
 			p.Reconcile(ctx)
 			p.AwaitCaches(ctx)
-			old = p.InstallPrevious(ctx)
+			current = deploymentOfExtension(ctx, p)
+			p.Afterwards(ctx, func(ctx context.Context) error {
+				if installed {
+					return nil
+				}
+				return suite.testbed.UseCacheImage(ctx, suite.testbed.CacheImage())
+			})
+			p.InstallPrevious(ctx, current)
 			p.DeployPrevious(ctx)
 			p.AwaitCaches(ctx, alpha)
 			service := p.Services(ctx)[alpha]
@@ -74,15 +82,20 @@ func upgrade() features.Feature {
 			p.Pull(ctx, p.Worker(1), img)
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
 		}},
-		step{"the chart of this version is installed, and nothing of the cache changes", func(ctx context.Context, p *proof) {
-			untouched := p.Identities(ctx, suite.shoot)
+		step{"the chart of this version is installed, and pulls go on through the cache", func(ctx context.Context, p *proof) {
+			untouched, pulls := p.Identities(ctx, suite.shoot), pullContinuously(ctx, p, alpha)
 			p.Check(suite.testbed.UseCacheImage(ctx, suite.testbed.CacheImage()))
-			if current := deploymentOfExtension(ctx, p); current.UID != old.UID || current.Generation == old.Generation {
-				p.Fatalf("the Deployment of the extension was created anew, or is that of the version before: generation %d", current.Generation)
+			installed = true
+			if now := deploymentOfExtension(ctx, p); now.UID != current.UID || !sameProgram(now, current) {
+				p.Fatalf("the Deployment of the extension was created anew, or is not that of this version: %v", now.Spec.Template.Spec.Containers[0].Args)
+			}
+			p.awaitLeader(ctx, current)
+			pulls.end(p, alpha, maxPull)
+			for _, img := range pulls.images {
+				p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			}
 			p.Unchanged(ctx, suite.shoot, untouched)
-			p.AwaitMirrors(ctx, alpha)
-			p.Evidence("chart of this version over the one before: same Deployment, caches untouched")
+			p.Evidence("chart of this version over the one before: same Deployment, same caches")
 		}},
 		step{"this version takes it over", func(ctx context.Context, p *proof) {
 			p.Reconcile(ctx, alpha)
@@ -102,26 +115,25 @@ func upgrade() features.Feature {
 	)
 }
 
-// InstallPrevious installs the chart of the version before, without a replica, and returns its Deployment. This version's chart is
-// back when the scenario ends.
-func (p *proof) InstallPrevious(ctx context.Context) *appsv1.Deployment {
+// InstallPrevious installs the chart of the version before, without a replica, over that of this version, which has made the
+// Deployment.
+func (p *proof) InstallPrevious(ctx context.Context, current *appsv1.Deployment) {
 	p.Helper()
 	chart, err := fs.Sub(previous, previousChart)
 	p.Check(err)
-	current := deploymentOfExtension(ctx, p)
-	p.Afterwards(ctx, func(ctx context.Context) error {
-		now := current.DeepCopy()
-		if err := suite.seed.Get(ctx, client.ObjectKeyFromObject(now), now); err == nil && *now.Spec.Replicas > 0 {
-			return nil
-		}
-		return suite.testbed.UseCacheImage(ctx, suite.testbed.CacheImage())
-	})
-	p.Check(suite.testbed.StopAsOf(ctx, chart))
+	p.Check(suite.testbed.InstallStopped(ctx, chart))
 	old := deploymentOfExtension(ctx, p)
-	if args := old.Spec.Template.Spec.Containers[0].Args; *old.Spec.Replicas != 0 || slices.Equal(args, current.Spec.Template.Spec.Containers[0].Args) {
-		p.Fatalf("the Deployment of the extension is not the one of the version before: %d replicas, arguments %v", *old.Spec.Replicas, args)
+	if *old.Spec.Replicas != 0 {
+		p.Fatalf("the Deployment of the version before has %d replicas, want none", *old.Spec.Replicas)
 	}
-	return old
+	if sameProgram(old, current) {
+		p.Fatalf("both versions give the extension the arguments %v: with a new %s compare something else", old.Spec.Template.Spec.Containers[0].Args, previousChart)
+	}
+}
+
+// sameProgram says whether both Deployments run the extension with the same arguments.
+func sameProgram(a, b *appsv1.Deployment) bool {
+	return slices.Equal(a.Spec.Template.Spec.Containers[0].Args, b.Spec.Template.Spec.Containers[0].Args)
 }
 
 // DeployPrevious writes the ManagedResource of the version before.

@@ -3,7 +3,6 @@ package kind
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
@@ -14,15 +13,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/kind/image"
 )
-
-// extensionName is the name of the extension's ControllerInstallation and chart.
-const extensionName = "registry-cache"
-
-// ExtensionNamespace is the namespace of the seed in which the extension runs. What its service accounts ask the seed's
-// API server is in the audit log of the cluster.
-const ExtensionNamespace = "extension-" + extensionName
 
 // installGardener installs what Gardener brings into both clusters, and the extension as gardenlet does.
 func (t *Testbed) installGardener(ctx context.Context) error {
@@ -48,7 +39,7 @@ func (t *Testbed) installGardener(ctx context.Context) error {
 			return gardener.InstallPriorityClasses(ctx, shoot.Client())
 		}),
 		t.step("extension", func(ctx context.Context) error {
-			return t.UseCacheImage(ctx, t.images[imageCache])
+			return t.installExtension(ctx, seed, registration, charts.Extension(), t.chartValues(t.CacheImage()))
 		}),
 	)
 }
@@ -78,34 +69,6 @@ func (t *Testbed) installSeed(ctx context.Context, seed kubernetes.Interface) er
 		func(ctx context.Context) error { return manager.Wait(ctx, seed.Client()) },
 		func(ctx context.Context) error { return operatingSystem.Wait(ctx, seed.Client()) },
 	)
-}
-
-// installChart installs the extension, or what runs of it anew, and returns when it can be used.
-func (t *Testbed) installChart(ctx context.Context, chart fs.FS, values map[string]any) error {
-	seed, err := gardener.NewSeedClient(t.seed.RESTConfig())
-	if err != nil {
-		return fmt.Errorf("connect to the seed: %w", err)
-	}
-	registration, err := examples.ControllerRegistration()
-	if err != nil {
-		return err
-	}
-	extension := gardener.Extension{Name: extensionName, Registration: registration, Chart: chart, Values: values}
-	if err := extension.Deploy(ctx, seed); err != nil {
-		return err
-	}
-	return extension.Wait(ctx, seed.Client())
-}
-
-// chartValues are what an operator writes into the ControllerDeployment to run images of his own.
-func chartValues(extension, cache, cleaner image.Built) map[string]any {
-	return map[string]any{
-		"image": map[string]any{"ref": extension.Ref},
-		"imageVectorOverwrite": map[string]any{"images": []any{
-			map[string]any{"name": charts.ImageRegistryCache, "ref": cache.Ref},
-			map[string]any{"name": charts.ImageRegistryCleaner, "ref": cleaner.Ref},
-		}},
-	}
 }
 
 func (t *Testbed) newGardenlet(seed, shoot kubernetes.Interface,

@@ -1,6 +1,8 @@
 package kind
 
 import (
+	"sync"
+
 	"github.com/go-logr/logr"
 
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
@@ -21,8 +23,9 @@ type running struct {
 	images      images
 	seed        *cluster.Cluster
 	shoot       *cluster.Cluster
-	upstreams   map[string]*upstream.Registry
-	gardenlet   *gardenlet.Gardenlet
+	// upstreams are *upstream.Registry by their host.
+	upstreams sync.Map
+	gardenlet *gardenlet.Gardenlet
 }
 
 // Seed is the cluster that acts as Gardener seed; nil before Up.
@@ -35,4 +38,8 @@ func (t *Testbed) Shoot() *cluster.Cluster { return t.shoot }
 func (t *Testbed) Gardenlet() *gardenlet.Gardenlet { return t.gardenlet }
 
 // Upstream is the registry with this host name, one of upstream.Hosts; nil for another name and before Up.
-func (t *Testbed) Upstream(host string) *upstream.Registry { return t.upstreams[host] }
+func (t *Testbed) Upstream(host string) *upstream.Registry {
+	registry, _ := t.upstreams.Load(host)
+	known, _ := registry.(*upstream.Registry)
+	return known
+}

@@ -37,7 +37,8 @@ type Options struct {
 	Out io.Writer
 }
 
-// Testbed is a seed and a shoot cluster with all that belongs to them. It is not safe for concurrent use.
+// Testbed is a seed and a shoot cluster with all that belongs to them. After Up, what only reads it, Diagnose, upstreams that are
+// started and stopped, and the admission may be used at the same time; nothing else.
 type Testbed struct {
 	prefix   string
 	root     string

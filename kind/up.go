@@ -143,9 +143,9 @@ func (t *Testbed) startUpstreams(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.upstreams = map[string]*upstream.Registry{}
+	t.upstreams.Clear()
 	for _, registry := range started {
-		t.upstreams[registry.Host()] = registry
+		t.upstreams.Store(registry.Host(), registry)
 		progress.Note(ctx, "%s", registry.Host())
 	}
 	return nil

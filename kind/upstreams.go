@@ -31,7 +31,7 @@ func (t *Testbed) StartUpstream(ctx context.Context, o upstream.Options) (*upstr
 	if err != nil {
 		return nil, err
 	}
-	t.upstreams[registry.Host()] = registry
+	t.upstreams.Store(registry.Host(), registry)
 	return registry, nil
 }
 
@@ -40,7 +40,7 @@ func (t *Testbed) StopUpstream(ctx context.Context, registry *upstream.Registry)
 	if err := registry.Remove(ctx); err != nil {
 		return fmt.Errorf("stop upstream: %w", err)
 	}
-	delete(t.upstreams, registry.Host())
+	t.upstreams.Delete(registry.Host())
 	return nil
 }
 

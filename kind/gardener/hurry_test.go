@@ -1,7 +1,11 @@
 package gardener
 
 import (
+	"context"
+	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
@@ -9,9 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// TestAskAgain: only what waits is asked for again, and only in the shoot's namespace.
+// TestAskAgain: only what waits is asked for again, and only in the namespace.
 func TestAskAgain(t *testing.T) {
 	for name, test := range map[string]struct {
 		namespace, reason string
@@ -39,4 +44,29 @@ func TestAskAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHurry: it asks every second, and no more when it was stopped.
+func TestHurry(t *testing.T) {
+	pending := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--local--local", Name: "one"}}
+	pending.Status.Conditions = []gardencorev1beta1.Condition{{Type: resourcesv1alpha1.ResourcesApplied, Reason: resourcesv1alpha1.ConditionDeletionPending}}
+	asked := 0
+	seed := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).WithObjects(pending).WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			asked++
+			return errors.New("the API server is busy")
+		},
+	}).Build()
+	synctest.Test(t, func(t *testing.T) {
+		stop := Hurry(t.Context(), seed, "shoot--local--local")
+		<-time.After(hurryInterval * 5 / 2)
+		stop()
+		if asked != 3 {
+			t.Errorf("asked %d times in two and a half seconds, want 3", asked)
+		}
+		<-time.After(10 * hurryInterval)
+		if asked != 3 {
+			t.Error("it asks on although it was stopped")
+		}
+	})
 }

@@ -15,7 +15,8 @@ import (
 const registrationTimeout = time.Minute
 
 // waitForRegistration returns when the configuration of webhooks, which the component itself writes, has a certificate
-// authority: from then on the API server can call them. An error comes after registrationTimeout.
+// authority, which the component puts into all of its webhooks at once. An error comes after registrationTimeout, and at once
+// for another object.
 func waitForRegistration(ctx context.Context, c client.Reader, configuration client.Object) error {
 	err := retry.UntilTimeout(ctx, pollInterval, registrationTimeout, func(ctx context.Context) (bool, error) {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(configuration), configuration); err != nil {
@@ -26,12 +27,12 @@ func waitForRegistration(ctx context.Context, c client.Reader, configuration cli
 			return retry.SevereError(err)
 		}
 		if len(authority) == 0 {
-			return retry.MinorError(errors.New("a webhook has no certificate authority"))
+			return retry.MinorError(errors.New("its webhooks have no certificate authority"))
 		}
 		return retry.Ok()
 	})
 	if err != nil {
-		return fmt.Errorf("webhook configuration %s is not registered after %s: %w", configuration.GetName(), registrationTimeout, err)
+		return fmt.Errorf("wait for the %T of its webhooks: %w", configuration, err)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 // complete returns a copy of the shoot with what a gardener-apiserver and earlier operations would have filled in, and with
 // the operation that begins. The status comes from the Cluster resource of the last operation.
 func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) (*gardencorev1beta1.Shoot, error) {
-	shoot = shoot.DeepCopy()
+	shoot = defaulted(shoot, g.Shoot.Version())
 	namespace := Namespace(shoot.Name)
 	cluster, err := extensions.GetCluster(ctx, g.Seed.Client(), namespace)
 	if client.IgnoreNotFound(err) != nil {
@@ -30,9 +30,6 @@ func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot
 	} else {
 		shoot.CreationTimestamp = *now()
 	}
-	if shoot.Spec.Kubernetes.Version == "" {
-		shoot.Spec.Kubernetes.Version = g.Shoot.Version()
-	}
 	shoot.Status.TechnicalID = namespace
 	shoot.Status.UID = shoot.UID
 	shoot.Status.SeedName = shoot.Spec.SeedName
@@ -42,8 +39,9 @@ func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot
 	return shoot, nil
 }
 
-// Settled says whether the last operation was a reconciliation of the shoot as it is passed in, and succeeded. Then another
-// one would change nothing, unless somebody else has changed something since.
+// Settled says whether the last operation created or reconciled the shoot with the spec that is passed in, and succeeded; no
+// rotation is under way then. What somebody else has changed since, and what only a further reconciliation would do, it does
+// not know.
 func (g *Gardenlet) Settled(ctx context.Context, shoot *gardencorev1beta1.Shoot) (bool, error) {
 	namespace := Namespace(shoot.Name)
 	cluster, err := extensions.GetCluster(ctx, g.Seed.Client(), namespace)
@@ -53,15 +51,30 @@ func (g *Gardenlet) Settled(ctx context.Context, shoot *gardencorev1beta1.Shoot)
 	if err != nil {
 		return false, fmt.Errorf("read cluster %s of the last operation: %w", namespace, err)
 	}
-	next, err := g.complete(ctx, shoot, process{})
-	if err != nil {
-		return false, err
-	}
-	last := cluster.Shoot.Status.LastOperation
-	if last == nil || last.State != gardencorev1beta1.LastOperationStateSucceeded {
+	if cluster.Shoot == nil || !atRest(cluster.Shoot.Status) {
 		return false, nil
 	}
-	return sameSpec(cluster.Shoot, next)
+	return sameSpec(cluster.Shoot, defaulted(shoot, g.Shoot.Version()))
+}
+
+// atRest says whether the last operation created or reconciled the shoot, succeeded, and has left no rotation half done.
+func atRest(status gardencorev1beta1.ShootStatus) bool {
+	last := status.LastOperation
+	if last == nil || last.State != gardencorev1beta1.LastOperationStateSucceeded {
+		return false
+	}
+	phase := v1beta1helper.GetShootCARotationPhase(status.Credentials)
+	return (last.Type == gardencorev1beta1.LastOperationTypeCreate || last.Type == gardencorev1beta1.LastOperationTypeReconcile) &&
+		(phase == "" || phase == gardencorev1beta1.RotationCompleted)
+}
+
+// defaulted returns a copy of the shoot with what a gardener-apiserver would have filled in.
+func defaulted(shoot *gardencorev1beta1.Shoot, version string) *gardencorev1beta1.Shoot {
+	shoot = shoot.DeepCopy()
+	if shoot.Spec.Kubernetes.Version == "" {
+		shoot.Spec.Kubernetes.Version = version
+	}
+	return shoot
 }
 
 // sameSpec compares as JSON, because the API server sorts the fields of a providerConfig.

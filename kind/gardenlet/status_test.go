@@ -132,6 +132,24 @@ func TestSettled(t *testing.T) {
 	expect("with another config", Shoot(Extension("sample", []byte(`{"z":2,"a":[2]}`))), false)
 	expect("without the extension", Shoot(), false)
 	expect("to be hibernated", hibernated(shoot, true), false)
+
+	preparing, err := rotated(gardencorev1beta1.RotationPreparing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := preparedFor(t, g, shoot, preparing).finish(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	expect("authorities are being rotated", shoot, false)
+	if err := preparedFor(t, g, shoot, process{rotation: gardencorev1beta1.RotationCompleting}).finish(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	expect("authorities are rotated", shoot, true)
+	restored := lastShoot(t, g).Status
+	restored.LastOperation.Type = gardencorev1beta1.LastOperationTypeRestore
+	if atRest(restored) {
+		t.Error("a restored shoot was not reconciled yet")
+	}
 }
 
 func TestRotationOfAuthorities(t *testing.T) {

@@ -1,0 +1,58 @@
+package gardener
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+func TestWaitForRegistration(t *testing.T) {
+	named := metav1.ObjectMeta{Name: "one"}
+	with := admissionregistrationv1.WebhookClientConfig{CABundle: []byte("authority")}
+	for name, test := range map[string]struct {
+		present, wanted client.Object
+		failure         string
+	}{
+		"registered": {
+			present: &admissionregistrationv1.MutatingWebhookConfiguration{
+				ObjectMeta: named, Webhooks: []admissionregistrationv1.MutatingWebhook{{Name: "one", ClientConfig: with}},
+			},
+			wanted: &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: named},
+		},
+		"without authority": {
+			present: &admissionregistrationv1.ValidatingWebhookConfiguration{
+				ObjectMeta: named, Webhooks: []admissionregistrationv1.ValidatingWebhook{{Name: "one"}},
+			},
+			wanted:  &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: named},
+			failure: "no certificate authority",
+		},
+		"not there": {
+			present: &corev1.Namespace{ObjectMeta: named},
+			wanted:  &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: named},
+			failure: "not found",
+		},
+		"no configuration of webhooks": {
+			present: &corev1.Namespace{ObjectMeta: named}, wanted: &corev1.Namespace{ObjectMeta: named}, failure: "unexpected",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reader := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).WithObjects(test.present).Build()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				err := waitForRegistration(ctx, reader, test.wanted)
+				if (err == nil) != (test.failure == "") || err != nil && !strings.Contains(err.Error(), test.failure) {
+					t.Errorf("error %v, want one that says %q", err, test.failure)
+				}
+			})
+		})
+	}
+}
