@@ -18,6 +18,8 @@ const (
 	lastApplied = nodeAgentDir + "/last-applied-osc.yaml"
 
 	machineTimeout = 2 * time.Minute
+	// forgetTimeout bounds how long the runtime service may list images that containerd has no more.
+	forgetTimeout = 10 * time.Second
 )
 
 // stopMachine is `crictl rmp` for all pods, after what would start them again. Its requests have 2 seconds by default, which
@@ -47,8 +49,9 @@ func (n *Node) StopMachine(ctx context.Context) error {
 	return err
 }
 
-// startMachine removes what is named line by line, files first, so that nothing of the former machine is left but what
-// the image brought.
+// startMachine removes the former machine, files first, so that nothing is left but what the image brought. It takes the units
+// to disable in $1, the paths to remove line by line in $2, the directories to empty in $3 and $4, and forgetTimeout in whole
+// seconds in $5.
 const startMachine = `
 for unit in $1; do systemctl disable --now -- "$unit" >/dev/null 2>&1 || true; done
 printf '%s' "$2" | while IFS= read -r path; do rm -rf -- "$path"; done
@@ -58,20 +61,30 @@ systemctl daemon-reload
 systemctl reset-failed
 # Images of the reserved domain .test (RFC 6761) were pulled by scenarios. An image has several names, one of them without the
 # domain: what they have in common is the digest. With --sync their content is gone too when the last one is removed.
+scenarios='^[^/]+[.]test(:[0-9]+)?/'
 pulled() {
-  ctr --namespace=k8s.io images list | awk '
+  ctr --namespace=k8s.io images list | awk -v scenarios="$scenarios" '
     NR > 1 { digest[$1] = $3 }
-    $1 ~ /^[^\/]+\.test(:[0-9]+)?\// { pulled[$3] }
+    $1 ~ scenarios { pulled[$3] }
     END { for (name in digest) if (digest[name] in pulled) print name }'
 }
 pulled | xargs --no-run-if-empty ctr --namespace=k8s.io images remove --sync >/dev/null
-[[ -z "$(pulled)" ]] || { echo "images are left: $(pulled)" >&2; exit 1; }
-# The runtime service hears of that some time later; the kubelet must not take an image for present that is gone.
-for ((tries = 100; tries > 0; tries--)); do
-  crictl images | grep -E '^[^/]+\.test(:[0-9]+)?/' >/dev/null || break
+left=$(pulled) # an assignment keeps the exit code: when ctr fails, the script does
+[[ -z "$left" ]] || { echo "images are left: ${left//$'\n'/ }" >&2; exit 1; }
+# The runtime service hears of that some time later; the kubelet must not take an image for present that is gone. An error of
+# crictl tells nothing: only a list without these images does.
+listed() {
+  crictl --timeout=30s images | awk -v scenarios="$scenarios" '$1 ~ scenarios { print $1 ":" $2 }'
+}
+SECONDS=0
+until left=$(listed) && [[ -z "$left" ]]; do
+  if ((SECONDS >= $5)); then
+    left=${left:-unknown, crictl fails}
+    echo "images are left in the runtime service after $5 seconds: ${left//$'\n'/ }" >&2
+    exit 1
+  fi
   sleep 0.1
 done
-[[ $tries -gt 0 ]] || { echo "the runtime service still has the images after 10 seconds" >&2; exit 1; }
 systemctl start kubelet.service
 `
 
@@ -90,7 +103,8 @@ func (n *Node) StartMachine(ctx context.Context) error {
 		return err
 	}
 	paths, start := lines(laid.paths), time.Now()
-	if _, err := n.Script(ctx, startMachine, strings.Join(units, " "), paths, nodeAgentDir, RegistryConfigDir); err != nil {
+	forget := fmt.Sprintf("%.0f", forgetTimeout.Seconds())
+	if _, err := n.Script(ctx, startMachine, strings.Join(units, " "), paths, nodeAgentDir, RegistryConfigDir, forget); err != nil {
 		return err
 	}
 	if err := n.cluster.waitForRegistration(ctx, n, start); err != nil {

@@ -1,0 +1,315 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The stand-ins keep their state in the files that the script of the test is started in: "images" has name and digest of what
+// containerd has, "calls" what was called. ctr and crictl fail when they are called otherwise than the script should.
+const (
+	fakeSystemctl = `echo "systemctl $*" >>calls`
+
+	// ctr aligns its columns, and sizes have a blank.
+	fakeCtr = `
+echo "ctr $*" >>calls
+case "$1 $2 $3" in
+"--namespace=k8s.io images list")
+  echo "REF TYPE DIGEST SIZE PLATFORMS LABELS"
+  while read -r name digest; do
+    printf '%-40s application/vnd.oci.image.index.v1+json   %s   1.2 MiB   linux/amd64 io.cri-containerd.image=managed \n' \
+      "$name" "$digest"
+  done <images ;;
+"--namespace=k8s.io images remove")
+  [[ $4 == --sync ]]
+  for name in "${@:5}"; do
+    grep -qF -- "$name " images # an unknown name is an error
+    awk -v name="$name" '$1 != name' images >rest
+    mv rest images
+    echo "$name"
+  done ;;
+*) exit 2 ;;
+esac`
+
+	// crictl lists tags only, apart from the repository. This one knows at once what containerd knows.
+	fakeCrictl = `
+echo "crictl $*" >>calls
+[[ "$*" == "--timeout=30s images" ]]
+echo "IMAGE   TAG   IMAGE ID   SIZE"
+while read -r name digest; do
+  [[ $name == *sha256:* ]] || echo "${name%:*}   ${name##*:}   ${digest:7:13}   1.2MB"
+done <images`
+
+	listedAlpha  = "echo 'alpha.upstream.test/e2e/x   latest   aaaa   1.2MB'"
+	startKubelet = "systemctl start kubelet.service"
+)
+
+// otherImages must survive: none is of a host of .test, and none shares a digest with one that is.
+var otherImages = []string{
+	"registry-cache.testbed/busybox:stable sha256:b1",
+	"registry.k8s.io/pause:3.10 sha256:b2",
+	"registry.k8s.io/pause@sha256:b2 sha256:b2",
+	"import-2026-11-21@sha256:b3 sha256:b3",
+	"192.0.2.7/e2e/x:latest sha256:b4",
+	"upstream.test.example/e2e/x:latest sha256:b5",
+	"registry.latest/e2e/x.test/y:latest sha256:b6",
+	"sha256:c1 sha256:b1",
+}
+
+// startedNode is a folder in which the real script runs in the real bash; commands of a node are stand-ins.
+type startedNode struct {
+	state   string
+	tools   string
+	paths   []string // $2
+	dirs    [2]string
+	seconds string // $5
+}
+
+func newStartedNode(t *testing.T, images []string) *startedNode {
+	t.Helper()
+	n := &startedNode{state: t.TempDir(), tools: t.TempDir(), dirs: [2]string{t.TempDir(), t.TempDir()}, seconds: "10"}
+	n.write(t, "images", strings.Join(images, "\n")+"\n")
+	n.write(t, "calls", "")
+	for name, body := range map[string]string{"systemctl": fakeSystemctl, "ctr": fakeCtr, "crictl": fakeCrictl} {
+		n.standIn(t, name, body)
+	}
+	return n
+}
+
+func (n *startedNode) write(t *testing.T, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(n.state, name), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// standIn puts a command in front of PATH.
+func (n *startedNode) standIn(t *testing.T, name, body string) {
+	t.Helper()
+	content := "#!/bin/bash\nset -euo pipefail\n" + body + "\n"
+	if err := os.WriteFile(filepath.Join(n.tools, name), []byte(content), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lines returns those of a file of the state.
+func (n *startedNode) lines(t *testing.T, name string) []string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(n.state, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
+}
+
+// calls returns how often a command was called with arguments that begin like this.
+func (n *startedNode) calls(t *testing.T, command string) int {
+	t.Helper()
+	count := 0
+	for _, call := range n.lines(t, "calls") {
+		if strings.HasPrefix(call, command) {
+			count++
+		}
+	}
+	return count
+}
+
+// start runs the script as Node.Script does and returns its output and exit code.
+func (n *startedNode) start(t *testing.T, units ...string) (string, int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // met only by a script that hangs
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", startMachine, "bash",
+		strings.Join(units, " "), lines(n.paths), n.dirs[0], n.dirs[1], n.seconds)
+	// bash counts on from SECONDS: what the script did before it waits must not shorten the wait.
+	cmd.Dir, cmd.Env = n.state, append(os.Environ(), "PATH="+n.tools+":"+os.Getenv("PATH"), "SECONDS=100")
+	cmd.WaitDelay = time.Second // a child that outlives the script holds its output
+	output, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
+		t.Fatalf("%v, %v\n%s", err, ctx.Err(), output)
+	}
+	return string(output), cmd.ProcessState.ExitCode()
+}
+
+// expectStart checks that the script succeeds and that the kubelet starts when all else is done.
+func (n *startedNode) expectStart(t *testing.T, units ...string) {
+	t.Helper()
+	if output, code := n.start(t, units...); code != 0 {
+		t.Fatalf("exit code %d\n%s\nafter these calls:\n%s", code, output, strings.Join(n.lines(t, "calls"), "\n"))
+	}
+	calls := n.lines(t, "calls")
+	if calls[len(calls)-1] != startKubelet || n.calls(t, startKubelet) != 1 {
+		t.Errorf("the kubelet must start once, at the end:\n%s", strings.Join(calls, "\n"))
+	}
+}
+
+// expectFailure checks that the script fails, says why in its last line (errors hold the end of a long output only) and
+// leaves the kubelet stopped.
+func (n *startedNode) expectFailure(t *testing.T, code int, why ...string) {
+	t.Helper()
+	output, got := n.start(t)
+	said := strings.TrimSuffix(output, "\n")
+	said = said[strings.LastIndex(said, "\n")+1:]
+	if got != code || slices.ContainsFunc(why, func(part string) bool { return !strings.Contains(said, part) }) {
+		t.Errorf("exit code %d, want %d and %q in the last line of\n%s", got, code, why, output)
+	}
+	if n.calls(t, startKubelet) != 0 {
+		t.Error("the kubelet was started")
+	}
+}
+
+func TestStartMachineRemovesImages(t *testing.T) {
+	for name, removed := range map[string][]string{
+		"nothing to remove": nil,
+		"a tag":             {"alpha.upstream.test/e2e/x:latest sha256:a1"},
+		"a digest":          {"alpha.upstream.test/e2e/x@sha256:a1 sha256:a1"},
+		"a host with port":  {"alpha.upstream.test:5000/e2e/x:latest sha256:a1"},
+		"the same digest": {
+			"192.0.2.7/e2e/same:latest sha256:a1", "alpha.upstream.test/e2e/x:latest sha256:a1",
+			"alpha.upstream.test/e2e/x@sha256:a1 sha256:a1", "sha256:c2 sha256:a1",
+		},
+		"several images": {
+			"alpha.upstream.test/e2e/x:latest sha256:a1", "beta.upstream.test/e2e/y:latest sha256:a2", "sha256:c2 sha256:a1", "sha256:c3 sha256:a2",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newStartedNode(t, append(slices.Clone(removed), otherImages...))
+			n.expectStart(t)
+			if got := n.lines(t, "images"); !slices.Equal(got, otherImages) {
+				t.Errorf("left are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(otherImages, "\n"))
+			}
+			want := min(len(removed), 1)
+			if got := n.calls(t, "ctr --namespace=k8s.io images remove"); got != want {
+				t.Errorf("images were removed in %d calls, want %d", got, want)
+			}
+		})
+	}
+}
+
+// TestStartMachineWaitsForTheRuntime: only a list without images of .test ends the wait.
+func TestStartMachineWaitsForTheRuntime(t *testing.T) {
+	for name, first := range map[string]string{
+		"it fails at first":            "exit 1",
+		"it fails with half a list":    "echo 'registry.k8s.io/pause   3.10   b2   1MB'; exit 1",
+		"it lists an image at first":   listedAlpha + "; exit 0",
+		"it lists one with a port":     "echo 'alpha.upstream.test:5000/e2e/x   latest   aaaa   1.2MB'; exit 0",
+		"it lists one and fails after": listedAlpha + "; exit 1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newStartedNode(t, otherImages)
+			n.standIn(t, "crictl", `if ! [[ -e asked ]]; then touch asked; echo "crictl $*" >>calls; `+first+"; fi\n"+fakeCrictl)
+			n.expectStart(t)
+			if got := n.calls(t, "crictl --timeout=30s images"); got != 2 {
+				t.Errorf("crictl was asked %d times, want 2", got)
+			}
+		})
+	}
+}
+
+func TestStartMachineFails(t *testing.T) {
+	const (
+		alpha   = "alpha.upstream.test/e2e/x:latest"
+		failing = "{ echo no answer >&2; exit 3; }"
+	)
+	for name, test := range map[string]struct {
+		tool, body string
+		code       int
+		why        []string
+	}{
+		"the runtime keeps images": {
+			"crictl", listedAlpha + "; echo beta.upstream.test/y   one", 1,
+			[]string{"in the runtime service after 1 seconds: " + alpha + " beta.upstream.test/y:one"},
+		},
+		"the runtime does not answer": {"crictl", failing, 1, []string{"in the runtime service after 1 seconds: unknown, crictl fails"}},
+		"images stay":                 {"ctr", "[[ $3 != remove ]] || exit 0" + fakeCtr, 1, []string{"images are left: ", alpha, "sha256:c2"}},
+		"containerd does not list":    {"ctr", "[[ $3 != list ]] || " + failing + fakeCtr, 3, []string{"no answer"}},
+		"containerd does not remove":  {"ctr", "[[ $3 != remove ]] || " + failing + fakeCtr, 123, []string{"no answer"}},
+		"containerd lists only once": {
+			"ctr", "if [[ $3 == list ]]; then mkdir once || " + failing + "; fi" + fakeCtr, 3, []string{"no answer"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newStartedNode(t, append([]string{alpha + " sha256:a1", "sha256:c2 sha256:a1"}, otherImages...))
+			n.seconds = "1"
+			n.standIn(t, test.tool, test.body)
+			n.expectFailure(t, test.code, test.why...)
+		})
+	}
+}
+
+// TestStartMachineRemovesFiles: paths go as a whole, directories are emptied.
+func TestStartMachineRemovesFiles(t *testing.T) {
+	n := newStartedNode(t, otherImages)
+	units := t.TempDir()
+	n.paths = []string{filepath.Join(units, "a b.service"), filepath.Join(units, "c.service.d"), filepath.Join(units, "missing")}
+	for _, file := range []string{
+		n.paths[0], filepath.Join(n.paths[1], "drop-in.conf"), filepath.Join(units, "kept.service"),
+		filepath.Join(n.dirs[0], "osc.yaml"), filepath.Join(n.dirs[1], "alpha.upstream.test", "hosts.toml"),
+	} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.expectStart(t, "a.service", "b.service")
+	for dir, want := range map[string]string{units: "kept.service", n.dirs[0]: "", n.dirs[1]: ""} {
+		if got := entries(t, dir); got != want {
+			t.Errorf("%s holds %q, want %q", dir, got, want)
+		}
+	}
+	want := []string{
+		"systemctl disable --now -- a.service", "systemctl disable --now -- b.service",
+		"systemctl daemon-reload", "systemctl reset-failed",
+	}
+	if got := n.lines(t, "calls"); !slices.Equal(got[:min(len(want), len(got))], want) {
+		t.Errorf("calls begin with\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestStartMachineAgain: a machine that has nothing of the former one, not even its directories, starts too.
+func TestStartMachineAgain(t *testing.T) {
+	n := newStartedNode(t, otherImages)
+	for i := range n.dirs {
+		n.dirs[i] = filepath.Join(n.state, "missing")
+	}
+	n.expectStart(t)
+}
+
+func entries(t *testing.T, dir string) string {
+	t.Helper()
+	found, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, entry := range found {
+		names = append(names, entry.Name())
+	}
+	return strings.Join(names, " ")
+}
+
+func TestMachineScriptsPassShellcheck(t *testing.T) {
+	shellcheck, err := exec.LookPath("shellcheck")
+	if err != nil {
+		t.Skip("shellcheck is not installed (make tools installs it)")
+	}
+	for name, script := range map[string]string{"stopMachine": stopMachine, "startMachine": startMachine} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), shellcheck, "-s", "bash", "-")
+			cmd.Stdin = strings.NewReader(script)
+			if output, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, output)
+			}
+		})
+	}
+}
