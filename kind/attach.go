@@ -1,0 +1,62 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gardener-extensions/registry-cache/kind/certificate"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/engine"
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
+)
+
+// ErrDown says that there is no testbed to work with. It counts as a matter of the environment (internal/program).
+var ErrDown = &downError{}
+
+type downError struct{}
+
+func (*downError) Error() string { return "the testbed is not up: `testbed up` brings it up" }
+
+// EnvironmentError marks the error for internal/program.
+func (*downError) EnvironmentError() {}
+
+// Attach connects to a testbed that Up has brought up, in this process or another one: Seed, Shoot, Upstream and Authority can
+// be used afterwards, Gardenlet cannot. Nothing is verified, changed or built, but for starting an engine of ours that has
+// died. Without a testbed, or with a part of one, the error is an ErrDown.
+func (t *Testbed) Attach(ctx context.Context) error {
+	found, err := engine.Attach(ctx)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		return ErrDown
+	}
+	t.engine = found
+	if t.seed, err = load(ctx, t.seedName(), t.state.seedKubeconfig()); err != nil {
+		return err
+	}
+	if t.shoot, err = load(ctx, t.shootName(), t.state.shootKubeconfig()); err != nil {
+		return err
+	}
+	if t.authority, err = certificate.Ensure(t.state.certificates()); err != nil {
+		return err
+	}
+	registries, err := upstream.List(ctx, t.prefix)
+	if err != nil {
+		return fmt.Errorf("list the upstreams of testbed %s: %w", t.prefix, err)
+	}
+	t.upstreams.Clear()
+	for _, registry := range registries {
+		t.upstreams.Store(registry.Host(), registry)
+	}
+	return nil
+}
+
+func load(ctx context.Context, name, kubeconfig string) (*cluster.Cluster, error) {
+	loaded, err := cluster.Load(ctx, name, kubeconfig)
+	if errors.Is(err, cluster.ErrAbsent) {
+		return nil, fmt.Errorf("cluster %s is not there: %w", name, ErrDown)
+	}
+	return loaded, err
+}
