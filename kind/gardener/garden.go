@@ -15,14 +15,15 @@ const SeedName = "local"
 // NewGarden returns the garden cluster of the testbed, which holds the given objects.
 //
 // It is a fake, controller-runtime's in-memory client: there is no gardener-apiserver here, and gardenlet's components
-// only read a handful of objects from the garden. It lives as long as the process and does not validate or default
-// anything, so callers hand in complete objects.
-func NewGarden(objects ...client.Object) client.Client {
+// only read a handful of objects from the garden. It lives as long as the process (OpenGarden's lives longer) and does not
+// validate or default anything, so callers hand in complete objects.
+func NewGarden(objects ...client.Object) client.Client { return newGardenBuilder(objects...).Build() }
+
+func newGardenBuilder(objects ...client.Object) *fake.ClientBuilder {
 	return fake.NewClientBuilder().
 		WithScheme(kubernetes.GardenScheme).
 		WithStatusSubresource(&gardencorev1beta1.ControllerInstallation{}).
-		WithObjects(objects...).
-		Build()
+		WithObjects(objects...)
 }
 
 // NewSeed returns the garden's object for the testbed's seed. Its networks are those of kind.

@@ -58,7 +58,8 @@ func (g *Gardenlet) RotateCA(ctx context.Context, shoot *gardencorev1beta1.Shoot
 
 // Migrate prepares the shoot for its move to another seed and returns when its namespace and Cluster resource are gone: the
 // state of its extensions is saved in the garden, everything in the shoot stays, its machines go on. Restore is what must
-// follow, in the same process, because the garden is in memory. Retries and errors are those of Reconcile.
+// follow: in the same process where the garden is in memory, after Leave in any one where it outlives the process
+// (gardener.OpenGarden). Retries and errors are those of Reconcile.
 func (g *Gardenlet) Migrate(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	return g.run(ctx, shoot, process{newGraph: migrateGraph, operation: gardencorev1beta1.LastOperationTypeMigrate})
 }

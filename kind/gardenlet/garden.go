@@ -16,13 +16,26 @@ import (
 // PutSecret creates an immutable Secret in the shoot's project namespace of the garden. One of that name is replaced, as if
 // a user had deleted and created it. WithSecret lets a shoot refer to it; the next flow brings it into the seed.
 func (g *Gardenlet) PutSecret(ctx context.Context, name string, data map[string][]byte) error {
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ProjectNamespace, Name: name},
+	return g.StoreSecret(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Type:       corev1.SecretTypeOpaque,
 		Immutable:  ptr.To(true),
 		Data:       data,
+	})
+}
+
+// StoreSecret is PutSecret for a Secret that a user has written, whatever its namespace: name, labels, annotations, type,
+// immutability and data are kept.
+func (g *Gardenlet) StoreSecret(ctx context.Context, wanted *corev1.Secret) error {
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: ProjectNamespace, Name: wanted.Name, Labels: wanted.Labels, Annotations: wanted.Annotations,
+		},
+		Type:      wanted.Type,
+		Immutable: wanted.Immutable,
+		Data:      wanted.Data,
 	}
-	if err := g.RemoveSecret(ctx, name); err != nil {
+	if err := g.RemoveSecret(ctx, secret.Name); err != nil {
 		return err
 	}
 	if err := g.Garden.Create(ctx, secret); err != nil {

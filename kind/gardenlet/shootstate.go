@@ -6,8 +6,8 @@ import (
 	"github.com/gardener/gardener/pkg/utils/gardener/shootstate"
 )
 
-// persistShootState saves what extensions have in their status.state as ShootState in the garden. The garden is in memory:
-// a shoot is restored by the process that migrated it.
+// persistShootState saves what extensions have in their status.state as ShootState in the garden, which has to
+// last until the shoot is restored.
 func (o *shootOperation) persistShootState(ctx context.Context) error {
 	return shootstate.Deploy(ctx, o.Clock, o.GardenClient, o.SeedClientSet.Client(), o.Shoot.GetInfo(), o.Shoot.ControlPlaneNamespace, false)
 }

@@ -8,9 +8,7 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/gardener/gardener/pkg/extensions"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
@@ -19,18 +17,17 @@ import (
 // the operation that begins. The status comes from the Cluster resource of the last operation.
 func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) (*gardencorev1beta1.Shoot, error) {
 	shoot = defaulted(shoot, g.Shoot.Version())
-	namespace := Namespace(shoot.Name)
-	cluster, err := extensions.GetCluster(ctx, g.Seed.Client(), namespace)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("read cluster %s of the last operation: %w", namespace, err)
+	last, err := FindOnSeed(ctx, g.Seed.Client(), shoot.Name)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil && cluster.Shoot != nil {
-		shoot.Status = cluster.Shoot.Status
-		shoot.CreationTimestamp = cluster.Shoot.CreationTimestamp
+	if last != nil {
+		shoot.Status = last.Status
+		shoot.CreationTimestamp = last.CreationTimestamp
 	} else {
 		shoot.CreationTimestamp = *now()
 	}
-	shoot.Status.TechnicalID = namespace
+	shoot.Status.TechnicalID = Namespace(shoot.Name)
 	shoot.Status.UID = shoot.UID
 	shoot.Status.SeedName = shoot.Spec.SeedName
 	shoot.Status.Gardener = gardencorev1beta1.Gardener{Name: "gardenlet", Version: gardener.Version}
@@ -43,18 +40,11 @@ func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot
 // rotation is under way then. What somebody else has changed since, and what only a further reconciliation would do, it does
 // not know.
 func (g *Gardenlet) Settled(ctx context.Context, shoot *gardencorev1beta1.Shoot) (bool, error) {
-	namespace := Namespace(shoot.Name)
-	cluster, err := extensions.GetCluster(ctx, g.Seed.Client(), namespace)
-	if apierrors.IsNotFound(err) {
-		return false, nil
+	last, err := FindOnSeed(ctx, g.Seed.Client(), shoot.Name)
+	if err != nil || last == nil || !atRest(last.Status) {
+		return false, err
 	}
-	if err != nil {
-		return false, fmt.Errorf("read cluster %s of the last operation: %w", namespace, err)
-	}
-	if cluster.Shoot == nil || !atRest(cluster.Shoot.Status) {
-		return false, nil
-	}
-	return sameSpec(cluster.Shoot, defaulted(shoot, g.Shoot.Version()))
+	return sameSpec(last, defaulted(shoot, g.Shoot.Version()))
 }
 
 // atRest says whether the last operation created or reconciled the shoot, succeeded, and has left no rotation half done.

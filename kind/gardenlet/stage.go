@@ -1,0 +1,118 @@
+package gardenlet
+
+import (
+	"context"
+	"fmt"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	"github.com/gardener/gardener/pkg/extensions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Stage is where a shoot stands between two operations.
+type Stage string
+
+// Stages of a shoot.
+const (
+	// StageAbsent: there is no shoot, neither on the seed nor on its way to another one.
+	StageAbsent Stage = "absent"
+	// StagePresent: it was created or reconciled, or somebody tried to; also while it sleeps.
+	StagePresent Stage = "present"
+	// StageMigrating: its migration has begun and has not ended.
+	StageMigrating Stage = "migrating"
+	// StageMigrated: it has left the seed, and its state is in the garden.
+	StageMigrated Stage = "migrated"
+	// StageRestoring: its restoration has begun and has not succeeded.
+	StageRestoring Stage = "restoring"
+	// StageDeleting: its deletion has begun and has not ended.
+	StageDeleting Stage = "deleting"
+)
+
+// Find returns the shoot as the last operation left it, in this process or another one, and where it stands. It is read from
+// the Cluster resource; one that has been migrated, from the garden. A shoot that is absent is nil.
+func (g *Gardenlet) Find(ctx context.Context) (*gardencorev1beta1.Shoot, Stage, error) {
+	shoot, err := FindOnSeed(ctx, g.Seed.Client(), g.Name)
+	if err != nil {
+		return nil, "", err
+	}
+	saved, err := g.saved(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if shoot == nil && saved != nil {
+		return saved, StageMigrated, nil
+	}
+	return shoot, StageOf(shoot), nil
+}
+
+// FindOnSeed returns the shoot of that name as the Cluster resource shows it to extensions; nil if there is none.
+func FindOnSeed(ctx context.Context, seed client.Reader, name string) (*gardencorev1beta1.Shoot, error) {
+	namespace := Namespace(name)
+	cluster, err := extensions.GetCluster(ctx, seed, namespace)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read cluster %s of the last operation: %w", namespace, err)
+	}
+	if err != nil {
+		return nil, nil
+	}
+	return cluster.Shoot, nil
+}
+
+// StageOf returns where a shoot stands that FindOnSeed has found, or not found.
+func StageOf(shoot *gardencorev1beta1.Shoot) Stage {
+	if shoot == nil {
+		return StageAbsent
+	}
+	last := shoot.Status.LastOperation
+	switch {
+	case last == nil:
+		return StagePresent
+	case last.Type == gardencorev1beta1.LastOperationTypeMigrate:
+		return StageMigrating
+	case last.Type == gardencorev1beta1.LastOperationTypeRestore && last.State != gardencorev1beta1.LastOperationStateSucceeded:
+		return StageRestoring
+	case last.Type == gardencorev1beta1.LastOperationTypeDelete:
+		return StageDeleting
+	}
+	return StagePresent
+}
+
+// saved returns the shoot that has been migrated from the garden; nil unless its state is there too.
+func (g *Gardenlet) saved(ctx context.Context) (*gardencorev1beta1.Shoot, error) {
+	key := client.ObjectKey{Namespace: ProjectNamespace, Name: g.Name}
+	shoot := &gardencorev1beta1.Shoot{}
+	for _, object := range []client.Object{&gardencorev1beta1.ShootState{}, shoot} {
+		if err := g.Garden.Get(ctx, key, object); client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("read shoot %s in the garden: %w", key, err)
+		} else if err != nil {
+			return nil, nil
+		}
+	}
+	return shoot, nil
+}
+
+// Leave prepares the garden for the migration of the shoot: it has the shoot, and no state of an earlier migration.
+// Restore can then follow in another process, if the garden outlives this one (gardener.OpenGarden).
+func (g *Gardenlet) Leave(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
+	if err := g.Forget(ctx); err != nil {
+		return err
+	}
+	shoot = shoot.DeepCopy()
+	shoot.ResourceVersion = ""
+	if err := g.Garden.Create(ctx, shoot); err != nil {
+		return fmt.Errorf("put shoot %s into the garden: %w", client.ObjectKeyFromObject(shoot), err)
+	}
+	return nil
+}
+
+// Forget removes from the garden what Leave and a migration have put there; what is not there is no error.
+func (g *Gardenlet) Forget(ctx context.Context) error {
+	name := metav1.ObjectMeta{Namespace: ProjectNamespace, Name: g.Name}
+	for _, object := range []client.Object{&gardencorev1beta1.ShootState{ObjectMeta: name}, &gardencorev1beta1.Shoot{ObjectMeta: name}} {
+		if err := g.Garden.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("remove shoot %s from the garden: %w", client.ObjectKeyFromObject(object), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package gardenlet
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
+)
+
+func TestStageOf(t *testing.T) {
+	const (
+		create, reconcile = gardencorev1beta1.LastOperationTypeCreate, gardencorev1beta1.LastOperationTypeReconcile
+		remove, migrate   = gardencorev1beta1.LastOperationTypeDelete, gardencorev1beta1.LastOperationTypeMigrate
+		restore           = gardencorev1beta1.LastOperationTypeRestore
+		done, failed      = gardencorev1beta1.LastOperationStateSucceeded, gardencorev1beta1.LastOperationStateError
+		processing        = gardencorev1beta1.LastOperationStateProcessing
+	)
+	if got := StageOf(nil); got != StageAbsent {
+		t.Errorf("no shoot: %s", got)
+	}
+	if got := StageOf(Shoot()); got != StagePresent {
+		t.Errorf("without an operation: %s", got)
+	}
+	for _, tc := range []struct {
+		operation gardencorev1beta1.LastOperationType
+		state     gardencorev1beta1.LastOperationState
+		want      Stage
+	}{
+		{create, processing, StagePresent}, {create, failed, StagePresent}, {reconcile, done, StagePresent}, {reconcile, failed, StagePresent},
+		{migrate, processing, StageMigrating}, {migrate, failed, StageMigrating},
+		{restore, processing, StageRestoring}, {restore, failed, StageRestoring}, {restore, done, StagePresent},
+		{remove, processing, StageDeleting}, {remove, failed, StageDeleting},
+	} {
+		shoot := Shoot()
+		shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: tc.operation, State: tc.state}
+		if got := StageOf(shoot); got != tc.want {
+			t.Errorf("%s %s: %s, want %s", tc.operation, tc.state, got, tc.want)
+		}
+	}
+}
+
+// inAnotherProcess returns a Gardenlet that knows of the first one only what the clusters and the garden's file have.
+func inAnotherProcess(t *testing.T, g *Gardenlet, path string) *Gardenlet {
+	t.Helper()
+	registrations := &gardencorev1beta1.ControllerRegistrationList{}
+	if err := g.Garden.List(t.Context(), registrations); err != nil {
+		t.Fatal(err)
+	}
+	registrations.Items[0].ResourceVersion = ""
+	garden, err := gardener.OpenGarden(path, &registrations.Items[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	another := *g
+	another.Garden = garden
+	return &another
+}
+
+// A process migrates, or dies while it does, and another one restores.
+func TestMigrationOverProcesses(t *testing.T) {
+	ctx, path := t.Context(), filepath.Join(t.TempDir(), "garden.json")
+	g := inAnotherProcess(t, testGardenlet(), path)
+	expect := func(when string, want Stage) *gardencorev1beta1.Shoot {
+		t.Helper()
+		g = inAnotherProcess(t, g, path)
+		shoot, stage, err := g.Find(ctx)
+		if err != nil || stage != want {
+			t.Fatalf("%s: stage %s, error %v, want %s", when, stage, err, want)
+		}
+		return shoot
+	}
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if shoot := expect("before", StageAbsent); shoot != nil {
+		t.Errorf("found %v", shoot)
+	}
+	check(prepared(t, g, Shoot(Extension("sample", []byte(`{"a":1}`)))).finish(ctx, nil))
+	shoot := expect("created", StagePresent)
+	extension := &extensionsv1alpha1.Extension{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sample"}}
+	extension.Spec.Type = "sample"
+	check(g.Seed.Client().Create(ctx, extension))
+	extension.Status.State = &runtime.RawExtension{Raw: []byte(`{"saved":true}`)}
+	check(g.Seed.Client().Status().Update(ctx, extension))
+
+	check(g.Leave(ctx, shoot))
+	expect("about to leave", StagePresent)
+	o := preparedFor(t, g, shoot, process{operation: gardencorev1beta1.LastOperationTypeMigrate})
+	check(o.persistShootState(ctx))
+	shoot = expect("its state is saved", StageMigrating)
+	check(preparedFor(t, g, shoot, process{operation: gardencorev1beta1.LastOperationTypeMigrate}).deleteCluster(ctx))
+
+	shoot = expect("migrated", StageMigrated)
+	if got := string(shoot.Spec.Extensions[0].ProviderConfig.Raw); got != `{"a":1}` {
+		t.Errorf("the shoot's config is lost: %s", got)
+	}
+	o = preparedFor(t, g, shoot, process{operation: gardencorev1beta1.LastOperationTypeRestore})
+	states := o.Shoot.GetShootState().Spec.Extensions
+	if len(states) != 1 || !strings.Contains(string(states[0].State.Raw), "saved") {
+		t.Errorf("the state of the extension is lost: %+v", states)
+	}
+	check(o.finish(ctx, errors.New("it fails")))
+	shoot = expect("not restored", StageRestoring)
+	check(preparedFor(t, g, shoot, process{operation: gardencorev1beta1.LastOperationTypeRestore}).finish(ctx, nil))
+	expect("restored", StagePresent)
+	check(g.Forget(ctx))
+	check(g.Forget(ctx)) // nothing is there any more
+	if err := g.Garden.Get(ctx, client.ObjectKeyFromObject(Shoot()), &gardencorev1beta1.Shoot{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the shoot is still in the garden: %v", err)
+	}
+}
+
+// A state that an earlier migration left must not come back.
+func TestLeaveForgetsAnEarlierMigration(t *testing.T) {
+	g := testGardenlet()
+	state := &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Namespace: ProjectNamespace, Name: FirstShoot}}
+	for _, object := range []client.Object{state, Shoot()} {
+		if err := g.Garden.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.Leave(t.Context(), Shoot()); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Garden.Get(t.Context(), client.ObjectKeyFromObject(state), state); !apierrors.IsNotFound(err) {
+		t.Errorf("the old state is still there: %v", err)
+	}
+	if _, stage, err := g.Find(t.Context()); err != nil || stage != StageAbsent {
+		t.Errorf("stage %s, error %v", stage, err)
+	}
+}
+
+func TestSecretOfAUser(t *testing.T) {
+	g := testGardenlet()
+	stored := func(secret *corev1.Secret) *corev1.Secret {
+		t.Helper()
+		if err := g.StoreSecret(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+		found := &corev1.Secret{}
+		if err := g.Garden.Get(t.Context(), client.ObjectKey{Namespace: ProjectNamespace, Name: secret.Name}, found); err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "garden-dev", Name: "login", UID: "u", ResourceVersion: "7", Labels: map[string]string{"a": "b"}},
+		Data:       map[string][]byte{"password": []byte("old")},
+	}
+	if found := stored(secret); found.UID != "" || found.Labels["a"] != "b" || found.Immutable != nil || string(found.Data["password"]) != "old" {
+		t.Errorf("stored %v", found)
+	}
+	secret.Data["password"] = []byte("new")
+	if found := stored(secret); string(found.Data["password"]) != "new" {
+		t.Error("it was not replaced")
+	}
+}
+
+func TestCheckReferences(t *testing.T) {
+	g := testGardenlet()
+	shoot := WithSecret(WithSecret(Shoot(), "a", "login"), "b", "bundle")
+	shoot.Spec.Resources = append(shoot.Spec.Resources, gardencorev1beta1.NamedResourceReference{Name: "c"})
+	if err := g.PutSecret(t.Context(), "login", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.CheckReferences(t.Context(), shoot); err == nil || !strings.HasPrefix(err.Error(), "spec.resources[1]: there is no Secret bundle") {
+		t.Errorf("error %v", err)
+	}
+	if err := g.PutSecret(t.Context(), "bundle", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.CheckReferences(t.Context(), shoot); err != nil {
+		t.Error(err)
+	}
+}
