@@ -46,10 +46,7 @@ func (t *Testbed) Attach(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list the upstreams of testbed %s: %w", t.prefix, err)
 	}
-	t.upstreams.Clear()
-	for _, registry := range registries {
-		t.upstreams.Store(registry.Host(), registry)
-	}
+	t.upstreams.set(registries)
 	return nil
 }
 

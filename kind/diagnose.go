@@ -9,7 +9,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
-	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
 // Diagnose writes what an engineer needs after a failure below dir: journals, hosts.toml and unit states of the nodes,
@@ -30,10 +29,8 @@ func (t *Testbed) evidence() []diagnostics.Source {
 			sources = append(sources, diagnostics.Node(node))
 		}
 	}
-	for _, registry := range t.upstreams.Range {
-		if known, ok := registry.(*upstream.Registry); ok {
-			sources = append(sources, diagnostics.Upstream(known))
-		}
+	for _, registry := range t.upstreams.all() {
+		sources = append(sources, diagnostics.Upstream(registry))
 	}
 	return sources
 }

@@ -1,8 +1,6 @@
 package kind
 
 import (
-	"sync"
-
 	"github.com/go-logr/logr"
 
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
@@ -23,8 +21,7 @@ type running struct {
 	images      images
 	seed        *cluster.Cluster
 	shoot       *cluster.Cluster
-	// upstreams are *upstream.Registry by their host.
-	upstreams sync.Map
+	upstreams   registries
 	gardenlet *gardenlet.Gardenlet
 }
 
@@ -38,8 +35,4 @@ func (t *Testbed) Shoot() *cluster.Cluster { return t.shoot }
 func (t *Testbed) Gardenlet() *gardenlet.Gardenlet { return t.gardenlet }
 
 // Upstream is the registry with this host name, one of upstream.Hosts; nil for another name and before Up.
-func (t *Testbed) Upstream(host string) *upstream.Registry {
-	registry, _ := t.upstreams.Load(host)
-	known, _ := registry.(*upstream.Registry)
-	return known
-}
+func (t *Testbed) Upstream(host string) *upstream.Registry { return t.upstreams.get(host) }

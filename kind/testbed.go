@@ -37,8 +37,8 @@ type Options struct {
 	Out io.Writer
 }
 
-// Testbed is a seed and a shoot cluster with all that belongs to them. After Up, what only reads it, Diagnose, upstreams that are
-// started and stopped, and the admission may be used at the same time; nothing else.
+// Testbed is a seed and a shoot cluster with all that belongs to them. Its methods may be used at the same time, but for Up, Attach
+// and Down, which need it for themselves, and what installs the extension, which one caller at a time may do.
 type Testbed struct {
 	prefix   string
 	root     string

@@ -143,9 +143,8 @@ func (t *Testbed) startUpstreams(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.upstreams.Clear()
+	t.upstreams.set(started)
 	for _, registry := range started {
-		t.upstreams.Store(registry.Host(), registry)
 		progress.Note(ctx, "%s", registry.Host())
 	}
 	return nil

@@ -31,7 +31,7 @@ func (t *Testbed) StartUpstream(ctx context.Context, o upstream.Options) (*upstr
 	if err != nil {
 		return nil, err
 	}
-	t.upstreams.Store(registry.Host(), registry)
+	t.upstreams.add(registry)
 	return registry, nil
 }
 
@@ -40,7 +40,7 @@ func (t *Testbed) StopUpstream(ctx context.Context, registry *upstream.Registry)
 	if err := registry.Remove(ctx); err != nil {
 		return fmt.Errorf("stop upstream: %w", err)
 	}
-	t.upstreams.Delete(registry.Host())
+	t.upstreams.remove(registry.Host())
 	return nil
 }
 

@@ -8,5 +8,5 @@
 // which the node's /etc/containerd, /etc/systemd/system and /run/systemd are mounted.
 //
 // Exit codes: 0 fine, 1 it failed, 2 wrong use (flags, arguments, configuration file), 3 the environment (no systemd, an
-// address in use, an upstream that does not answer at start). SIGTERM ends every command.
+// address in use). SIGTERM ends every command.
 package main

@@ -1,75 +1,172 @@
 package main
 
 import (
+	"context"
 	"fmt"
-	"net"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	upstreamregistry "github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// A cache that is started while its upstream is out serves what it has stored (distribution#4038).
-func TestServeDuringAnOutage(t *testing.T) {
-	remoteRegistry := newUpstream(t)
-	image := remoteRegistry.push(t, "v1")
-	cache := &served{url: "http://" + freeAddress(t), debugURL: "http://" + freeAddress(t), storage: t.TempDir(), log: &syncBuffer{}}
-	config := writeConfig(t, cache.config(remoteRegistry.url))
+// firstQuestion is when a cache has surely asked for the first time whether its upstream is back.
+const firstQuestion = 10 * time.Second
 
+// outage is an upstream that can be out: then it takes connections and answers nothing. It may give out tokens.
+type outage struct {
+	*httptest.Server
+	out    atomic.Bool
+	tokens bool
+	// shown says that its token server was shown credentials.
+	shown atomic.Bool
+	over  chan struct{}
+}
+
+func newOutage(t *testing.T, tokens bool) *outage {
+	t.Helper()
+	o := &outage{tokens: tokens, over: make(chan struct{})}
+	registry := upstreamregistry.New(upstreamregistry.Logger(log.New(io.Discard, "", 0)))
+	o.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch harness := strings.HasPrefix(r.UserAgent(), "go-containerregistry"); {
+		case o.out.Load():
+			select {
+			case <-r.Context().Done():
+			case <-o.over:
+			}
+		case r.URL.Path == "/token":
+			if user, password, ok := r.BasicAuth(); ok && user == username && password == "secret" {
+				o.shown.Store(true)
+			}
+			_, _ = io.WriteString(w, `{"token":"granted"}`)
+		case o.tokens && !harness && r.Header.Get("Authorization") != "Bearer granted":
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer realm=%q,service=%q", o.URL+"/token", "registry"))
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			registry.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(func() { close(o.over); o.Close() })
+	return o
+}
+
+// push pushes a new image and returns its reference without the registry.
+func (o *outage) push(t *testing.T, tag string) string {
+	t.Helper()
+	image, err := random.Image(64<<10, layers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(parse(t, o.URL, repository+":"+tag), image); err != nil {
+		t.Fatal(err)
+	}
+	return repository + ":" + tag
+}
+
+// cacheOf returns a cache of the upstream, which does not run yet, and its configuration.
+func cacheOf(t *testing.T, o *outage, credentials bool) (cache *served, config string) {
+	t.Helper()
+	cache = &served{url: "http://" + freeAddress(t), debugURL: "http://" + freeAddress(t), storage: t.TempDir(), log: &syncBuffer{}}
+	config = cache.config(o.URL)
+	if credentials {
+		config = strings.Replace(config, "ttl: 2h", "ttl: 2h, username: '"+username+"', password: secret", 1)
+	}
+	return cache, writeConfig(t, config)
+}
+
+func (s *served) start(t *testing.T, config string) *child {
+	t.Helper()
 	c := startChild(t, "serve", config)
-	c.expect(t, "listening on "+strings.TrimPrefix(cache.url, "http://"))
-	cache.pull(t, image)
+	c.expect(t, "listening on "+strings.TrimPrefix(s.url, "http://"))
+	c.drain()
+	return c
+}
+
+// A cache that is started while its upstream hangs serves what it has stored, by tag and to several nodes at once, in the time of
+// one ping, and goes on when the upstream is back (distribution#4038).
+func TestServeDuringAnOutage(t *testing.T) {
+	t.Parallel()
+	upstream := newOutage(t, false)
+	stored := upstream.push(t, "v1")
+	cache, config := cacheOf(t, upstream, false)
+	c := cache.start(t, config)
+	cache.pull(t, stored)
 	cache.awaitStored(t, layers+1)
 	if code, _, log := c.terminate(t); code != program.ExitFine {
 		t.Fatalf("exit code %d:\n%s", code, log)
 	}
-	remoteRegistry.close()
 
-	c = startChild(t, "serve", config)
-	c.expect(t, "starting all the same")
-	c.expect(t, "listening on "+strings.TrimPrefix(cache.url, "http://"))
-	descriptor, err := remote.Get(parse(t, cache.url, image))
-	if err != nil {
-		t.Fatal(err)
+	upstream.out.Store(true)
+	cache.start(t, config)
+	start := time.Now()
+	var pulls sync.WaitGroup
+	for range 4 {
+		pulls.Go(func() {
+			if err := pull(parse(t, cache.url, stored)); err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	cache.pull(t, repository+"@"+descriptor.Digest.String())
+	pulls.Wait()
+	if took := time.Since(start); took > 8*time.Second {
+		t.Errorf("four pulls of a stored image took %s", took)
+	}
 	if body, status := get(t.Context(), t, cache.debugURL+"/debug/health"); status != http.StatusOK {
 		t.Errorf("/debug/health answers %d: %s", status, body)
 	}
+
+	upstream.out.Store(false)
+	fresh := upstream.push(t, "v2")
+	cache.awaitPull(t, fresh)
 }
 
-// With credentials and an upstream that gives out tokens a cache that was started during an outage starts again afterwards:
-// distribution learns where to get tokens at its start only.
+// awaitPull waits until the image can be pulled.
+func (s *served) awaitPull(t *testing.T, image string) {
+	t.Helper()
+	var last error
+	s.eventually(t, "pull "+image, func(context.Context) (bool, error) {
+		last = pull(parse(t, s.url, image))
+		return last == nil, nil
+	})
+}
+
+// distribution learns at its start only where to get tokens. A cache with credentials that could not learn it then starts again
+// when it can; every other cache goes on.
 func TestServeStartsAgainForTokens(t *testing.T) {
-	t.Setenv("REGISTRY_PROXY_USERNAME", "robot")
-	t.Setenv("REGISTRY_PROXY_PASSWORD", "secret")
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("WWW-Authenticate", `Bearer realm="http://127.0.0.1/token"`)
-		w.WriteHeader(http.StatusUnauthorized)
-	}))
-	t.Cleanup(server.Close)
-	address := server.Listener.Addr().String()
-	if err := server.Listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	c := startChild(t, "serve", writeConfig(t, fmt.Sprintf(
-		"version: 0.1\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: 127.0.0.1:0}\nproxy: {remoteurl: http://%s}\n", t.TempDir(), address)))
-	c.expect(t, "starting all the same")
-	c.expect(t, "listening on")
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server.Listener = listener
-	server.Start()
-	c.expect(t, "the upstream answers again")
-	for c.log.Scan() {
-	}
-	if err := c.cmd.Wait(); err != nil {
-		t.Errorf("it ended with %v", err)
+	for name, test := range map[string]struct{ credentials, out, again bool }{
+		"with credentials, after an outage":    {credentials: true, out: true, again: true},
+		"without credentials, after an outage": {out: true},
+		"with credentials, without an outage":  {credentials: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			upstream := newOutage(t, true)
+			image := upstream.push(t, "v1")
+			cache, config := cacheOf(t, upstream, test.credentials)
+			upstream.out.Store(test.out)
+			c := cache.start(t, config)
+			upstream.out.Store(false)
+			code, ended := c.ended(firstQuestion)
+			if ended != test.again || code != program.ExitFine {
+				t.Fatalf("ended %t with %d", ended, code)
+			}
+			if ended {
+				cache.start(t, config)
+			}
+			cache.awaitPull(t, image)
+			if upstream.shown.Load() != test.credentials {
+				t.Errorf("the token server was shown credentials: %t", upstream.shown.Load())
+			}
+		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -25,11 +26,13 @@ const (
 	encodedPassword    = "aXQncyAiJCMmOiL/"
 )
 
-// newPrivateUpstream serves by HTTPS with a certificate that nobody knows, and asks for credentials.
-func newPrivateUpstream(t *testing.T) *httptest.Server {
+// newPrivateUpstream serves by HTTPS with a certificate that nobody knows, asks for credentials, and counts its requests.
+func newPrivateUpstream(t *testing.T) (server *httptest.Server, asked *atomic.Int32) {
 	t.Helper()
+	asked = &atomic.Int32{}
 	registry := upstreamregistry.New(upstreamregistry.Logger(log.New(io.Discard, "", 0)))
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
 		if u, p, _ := r.BasicAuth(); u != username || p != password {
 			w.Header().Set("WWW-Authenticate", `Basic realm="private"`)
 			http.Error(w, `{"errors":[{"code":"UNAUTHORIZED"}]}`, http.StatusUnauthorized)
@@ -40,7 +43,7 @@ func newPrivateUpstream(t *testing.T) *httptest.Server {
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that must fail
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	return server
+	return server, asked
 }
 
 // pair writes certificate and key of the server to files.
@@ -64,7 +67,7 @@ func pair(t *testing.T, server *httptest.Server) (certificate, key string) {
 }
 
 func TestServeWithPrivateAuthorityCredentialsAndTLS(t *testing.T) {
-	server := newPrivateUpstream(t)
+	server, asked := newPrivateUpstream(t)
 	certificate, key := pair(t, server)
 	transport := server.Client().Transport
 	image, err := random.Image(64<<10, layers)
@@ -94,6 +97,14 @@ func TestServeWithPrivateAuthorityCredentialsAndTLS(t *testing.T) {
 	t.Run("an authority that is not known", func(t *testing.T) {
 		child := startChild(t, "serve", config)
 		child.expect(t, "x509")
+		child.expect(t, "listening on")
+		before := asked.Load()
+		if _, err := remote.Image(secure(t, reference(address)), remote.WithTransport(transport)); err == nil {
+			t.Error("an image was pulled from an upstream that nobody trusts")
+		}
+		if now := asked.Load(); now != before {
+			t.Errorf("the upstream that nobody trusts was asked %d times", now-before)
+		}
 		child.terminate(t)
 	})
 	t.Run("its authority in SSL_CERT_DIR", func(t *testing.T) {

@@ -40,8 +40,8 @@ func statefulSet(cache v1alpha3.RegistryCache, shoot Shoot, files files) (*appsv
 		Spec: appsv1.StatefulSetSpec{
 			ServiceName: v1alpha3.Name(cache.Upstream),
 			Replicas:    ptr.To[int32](1),
-			// The default, OrderedReady, never replaces a pod that does not get ready: a cache that a wrong proxy keeps from
-			// starting would stay like that after the correction (kubernetes#67250).
+			// The default, OrderedReady, never replaces a pod that does not get ready: one whose image or
+			// volume keeps it from starting would stay like that after the correction (kubernetes#67250).
 			PodManagementPolicy:  appsv1.ParallelPodManagement,
 			RevisionHistoryLimit: ptr.To[int32](2),
 			Selector:             &metav1.LabelSelector{MatchLabels: labels(cache.Upstream)},

@@ -32,7 +32,7 @@ func waitForRegistration(ctx context.Context, c client.Reader, configuration cli
 		return retry.Ok()
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the %T of its webhooks: %w", configuration, err)
+		return fmt.Errorf("wait up to %s until webhook configuration %s is registered: %w", registrationTimeout, configuration.GetName(), err)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -20,6 +21,7 @@ func TestWaitForRegistration(t *testing.T) {
 	for name, test := range map[string]struct {
 		present, wanted client.Object
 		failure         string
+		took            time.Duration
 	}{
 		"registered": {
 			present: &admissionregistrationv1.MutatingWebhookConfiguration{
@@ -32,12 +34,12 @@ func TestWaitForRegistration(t *testing.T) {
 				ObjectMeta: named, Webhooks: []admissionregistrationv1.ValidatingWebhook{{Name: "one"}},
 			},
 			wanted:  &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: named},
-			failure: "no certificate authority",
+			failure: "no certificate authority", took: registrationTimeout,
 		},
 		"not there": {
 			present: &corev1.Namespace{ObjectMeta: named},
 			wanted:  &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: named},
-			failure: "not found",
+			failure: "not found", took: registrationTimeout,
 		},
 		"no configuration of webhooks": {
 			present: &corev1.Namespace{ObjectMeta: named}, wanted: &corev1.Namespace{ObjectMeta: named}, failure: "unexpected",
@@ -48,7 +50,11 @@ func TestWaitForRegistration(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
+				start := time.Now()
 				err := waitForRegistration(ctx, reader, test.wanted)
+				if took := time.Since(start); took != test.took {
+					t.Errorf("it took %s, want %s", took, test.took)
+				}
 				if (err == nil) != (test.failure == "") || err != nil && !strings.Contains(err.Error(), test.failure) {
 					t.Errorf("error %v, want one that says %q", err, test.failure)
 				}

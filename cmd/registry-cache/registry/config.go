@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"time"
 
@@ -26,6 +27,9 @@ func Load(file string) (*configuration.Configuration, error) {
 	config, err := configuration.Parse(content)
 	if err != nil {
 		return nil, fmt.Errorf("cannot parse the configuration %s: %w", file, err)
+	}
+	if _, err := url.Parse(config.Proxy.RemoteURL); err != nil {
+		return nil, fmt.Errorf("configuration %s: proxy.remoteurl is no URL", file) // the cause would repeat it, and what is secret in it
 	}
 	return config, nil
 }

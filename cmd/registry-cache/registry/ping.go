@@ -5,108 +5,122 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
-	"github.com/distribution/distribution/v3/configuration"
 	"github.com/sirupsen/logrus"
 )
 
 const (
-	// pingTimeout is how long the start waits for the upstream.
+	// pingTimeout is how long the upstream has to answer a ping.
 	pingTimeout = 5 * time.Second
-	// askInterval is the pause after which an upstream is asked again that did not answer at the start.
-	askInterval = 5 * time.Second
+	// failureLasts is how long nobody asks again after a ping without an answer: distribution sends one ping after the other,
+	// and each of a queue of pulls would wait for its own.
+	failureLasts = 5 * time.Second
 )
 
-// ping lets distribution start while its upstream does not answer (distribution#4038). At its start it asks GET
-// <remoteURL>/v2/, for as long as it takes, where tokens come from, and ends if it gets no answer: it would end again and again
-// just when the upstream is out, or the network of a new node not ready, and nobody would serve what is cached. It gets an
-// answer without a challenge instead.
-type ping struct {
-	next http.RoundTripper
-	url  string
-	// unanswered says that nobody knows how the upstream authenticates.
-	unanswered atomic.Bool
+// pinger bounds distribution's pings, GET <remoteURL>/v2/, by which it asks how its upstream authenticates. It sends them
+// without a limit, and while one waits all others do.
+//
+// The first is part of its start, and ends it if there is no answer (distribution#4038): a cache would end again and again
+// just when its upstream is out, or the network of a new node not ready, and nobody would serve what is stored. It gets an
+// answer without a challenge instead. Later ones get the error, with which distribution turns to what is stored.
+type pinger struct {
+	next   http.RoundTripper
+	remote *url.URL
+
+	mu sync.Mutex
+	// started says that the start is over.
+	started bool
+	// unknown says that the start did not learn how the upstream authenticates.
+	unknown bool
+	// failed is when a ping failed for the last time, and failure how.
+	failed  time.Time
+	failure error
 }
 
-// newPing returns the ping of a registry with this configuration.
-func newPing(config *configuration.Configuration, next http.RoundTripper) (*ping, error) {
-	endpoint, err := url.Parse(config.Proxy.RemoteURL + "/v2/")
-	if err != nil {
-		return nil, fmt.Errorf("proxy.remoteurl: %w", err)
-	}
-	return &ping{next: next, url: endpoint.String()}, nil
-}
-
-// RoundTrip implements http.RoundTripper. Other requests than the ping go to next.
-func (p *ping) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method != http.MethodGet || request.URL.String() != p.url {
+// RoundTrip implements http.RoundTripper. Other requests than pings go to next.
+func (p *pinger) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method != http.MethodGet || request.URL.Host != p.remote.Host || !strings.HasSuffix(request.URL.Path, "/v2/") {
 		return p.next.RoundTrip(request)
 	}
-	status, header, err := askUpstream(request.Context(), p.next, p.url)
-	if err != nil {
-		p.unanswered.Store(true)
-		logrus.Warnf("starting all the same, to serve what is cached: %v", err)
-		status, header = http.StatusOK, http.Header{}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.started && p.failure != nil && time.Since(p.failed) < failureLasts {
+		return nil, p.failure
 	}
-	return &http.Response{
-		Status: http.StatusText(status), StatusCode: status, Proto: request.Proto, ProtoMajor: request.ProtoMajor, ProtoMinor: request.ProtoMinor,
-		Header: header, Body: http.NoBody, Request: request,
-	}, nil
-}
-
-// awaitTokens returns a channel that is closed when the upstream answers again and wants tokens. distribution learns at its
-// start only where to get them: without that it would show nobody its credentials.
-func (p *ping) awaitTokens(ctx context.Context) <-chan struct{} {
-	wanted := make(chan struct{})
-	go func() {
-		ticker := time.NewTicker(askInterval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
-			_, header, err := askUpstream(ctx, p.next, p.url)
-			if err != nil {
-				continue
-			}
-			if wantsToken(header) {
-				close(wanted)
-			}
-			return
+	var answer pingAnswer
+	answer, p.failure = ping(request.Context(), p.next, request.URL, pingTimeout)
+	if p.failure != nil {
+		p.failed = time.Now()
+		if p.started {
+			return nil, p.failure
 		}
-	}()
-	return wanted
+		logrus.Warnf("starting all the same, to serve what is stored: %v", p.failure)
+		answer = pingAnswer{status: http.StatusOK, header: http.Header{}}
+	}
+	if !p.started {
+		p.unknown = p.failure != nil || !answer.tells()
+	}
+	return answer.response(request), nil
 }
 
-// askUpstream returns status and header of the upstream's answer. One that says that it is out of order, or asked too often, is
-// none.
-func askUpstream(ctx context.Context, transport http.RoundTripper, url string) (status int, header http.Header, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+// start says that the start is over, and whether it did not learn how the upstream authenticates.
+func (p *pinger) start() (unknown bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.started = true
+	return p.unknown
+}
+
+// pingAnswer is an upstream's answer to a ping.
+type pingAnswer struct {
+	status int
+	header http.Header
+}
+
+// ping asks the upstream, which has so much time.
+func ping(ctx context.Context, transport http.RoundTripper, endpoint *url.URL, timeout time.Duration) (pingAnswer, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint.String(), http.NoBody)
 	if err != nil {
-		return 0, nil, err
+		return pingAnswer{}, err
 	}
-	client := http.Client{Transport: transport, Timeout: pingTimeout}
+	client := http.Client{Transport: transport, Timeout: timeout}
 	response, err := client.Do(request)
 	if err != nil {
-		return 0, nil, fmt.Errorf("the upstream does not answer: %w", err)
+		return pingAnswer{}, fmt.Errorf("the upstream does not answer: %w", err)
 	}
 	_ = response.Body.Close()
-	if response.StatusCode >= http.StatusInternalServerError || response.StatusCode == http.StatusTooManyRequests {
-		return 0, nil, fmt.Errorf("the upstream answers GET %s with %s", url, response.Status)
-	}
-	return response.StatusCode, response.Header, nil
+	return pingAnswer{response.StatusCode, response.Header}, nil
 }
 
-func wantsToken(header http.Header) bool {
-	for _, challenge := range header.Values("WWW-Authenticate") {
-		if scheme, _, _ := strings.Cut(challenge, " "); strings.EqualFold(scheme, "Bearer") {
+// tells says whether a registry has answered (distribution-spec, Determining Support): another status is that of a proxy or of
+// a registry that is out of order.
+func (a pingAnswer) tells() bool {
+	return a.status == http.StatusOK || a.status == http.StatusUnauthorized
+}
+
+// wantsToken says whether distribution would get tokens for its credentials where the answer says.
+func (a pingAnswer) wantsToken() bool {
+	if a.status != http.StatusUnauthorized {
+		return false
+	}
+	for _, challenge := range a.header.Values("WWW-Authenticate") {
+		scheme, parameters, _ := strings.Cut(challenge, " ")
+		if strings.EqualFold(scheme, "Bearer") && strings.Contains(strings.ToLower(parameters), "realm=") {
 			return true
 		}
 	}
 	return false
+}
+
+// response is the answer without its body.
+func (a pingAnswer) response(request *http.Request) *http.Response {
+	return &http.Response{
+		Status: strconv.Itoa(a.status) + " " + http.StatusText(a.status), StatusCode: a.status,
+		Proto: request.Proto, ProtoMajor: request.ProtoMajor, ProtoMinor: request.ProtoMinor,
+		Header: a.header, Body: http.NoBody, Request: request,
+	}
 }

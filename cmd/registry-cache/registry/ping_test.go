@@ -5,12 +5,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/distribution/distribution/v3/configuration"
 )
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -33,46 +32,62 @@ func hang(r *http.Request) (*http.Response, error) {
 
 func refuse(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") }
 
-func pingOf(t *testing.T, next http.RoundTripper) *ping {
+func pingerOf(t *testing.T, next http.RoundTripper) *pinger {
 	t.Helper()
-	p, err := newPing(&configuration.Configuration{Proxy: configuration.Proxy{RemoteURL: "https://upstream.test"}}, next)
+	remote, err := url.Parse("https://upstream.test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return &pinger{next: next, remote: remote}
 }
 
-func TestPing(t *testing.T) {
+func request(t *testing.T, method, url string) *http.Request {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// send sends distribution's ping and returns the answer, nil after an error.
+func send(t *testing.T, p *pinger) *http.Response {
+	t.Helper()
+	response, err := (&http.Client{Transport: p}).Do(request(t, http.MethodGet, "https://upstream.test/v2/"))
+	if err != nil {
+		return nil
+	}
+	_ = response.Body.Close()
+	return response
+}
+
+func TestPingAtTheStart(t *testing.T) {
 	for name, test := range map[string]struct {
-		next       roundTripper
-		status     int
-		unanswered bool
-		took       time.Duration
+		next    roundTripper
+		status  int
+		unknown bool
+		took    time.Duration
 	}{
 		"asks for nothing":  {next: answer(http.StatusOK), status: http.StatusOK},
 		"asks for a token":  {next: answer(http.StatusUnauthorized, "Bearer realm=x"), status: http.StatusUnauthorized},
-		"is refused":        {next: refuse, status: http.StatusOK, unanswered: true},
-		"hangs":             {next: hang, status: http.StatusOK, unanswered: true, took: pingTimeout},
-		"is out of order":   {next: answer(http.StatusServiceUnavailable), status: http.StatusOK, unanswered: true},
-		"is asked too much": {next: answer(http.StatusTooManyRequests), status: http.StatusOK, unanswered: true},
+		"is refused":        {next: refuse, status: http.StatusOK, unknown: true},
+		"hangs":             {next: hang, status: http.StatusOK, unknown: true, took: pingTimeout},
+		"is out of order":   {next: answer(http.StatusServiceUnavailable), status: http.StatusServiceUnavailable, unknown: true},
+		"is asked too much": {next: answer(http.StatusTooManyRequests), status: http.StatusTooManyRequests, unknown: true},
+		"is not there yet":  {next: answer(http.StatusNotFound), status: http.StatusNotFound, unknown: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p, start := pingOf(t, test.next), time.Now()
-				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://upstream.test/v2/", http.NoBody)
-				if err != nil {
-					t.Fatal(err)
+				p, start := pingerOf(t, test.next), time.Now()
+				response := send(t, p)
+				if response == nil || response.StatusCode != test.status {
+					t.Fatalf("answer %v", response)
 				}
-				response, err := (&http.Client{Transport: p}).Do(request)
-				if err != nil {
-					t.Fatal(err)
-				}
-				_ = response.Body.Close()
-				if response.StatusCode != test.status || p.unanswered.Load() != test.unanswered {
-					t.Errorf("status %d, unanswered %t", response.StatusCode, p.unanswered.Load())
-				}
-				if wantsToken(response.Header) != (test.status == http.StatusUnauthorized) {
+				if challenged := len(response.Header.Values("WWW-Authenticate")) > 0; challenged != (test.status == http.StatusUnauthorized) {
 					t.Errorf("header %v", response.Header)
+				}
+				if unknown := p.start(); unknown != test.unknown {
+					t.Errorf("unknown %t", unknown)
 				}
 				if took := time.Since(start); took != test.took {
 					t.Errorf("it took %s, want %s", took, test.took)
@@ -82,49 +97,78 @@ func TestPing(t *testing.T) {
 	}
 }
 
-// What a node asks for gets the upstream's own answer, and its own error.
-func TestPingLeavesOtherRequestsAlone(t *testing.T) {
-	p := pingOf(t, roundTripper(refuse))
-	for _, request := range []struct{ method, url string }{
-		{http.MethodHead, "https://upstream.test/v2/"}, {http.MethodGet, "https://upstream.test/v2/app/manifests/latest"},
-	} {
-		r, err := http.NewRequestWithContext(t.Context(), request.method, request.url, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
+// After the start an upstream that does not answer is an error, for which a queue of pulls waits once.
+func TestPingsOfPulls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, next := 0, roundTripper(hang)
+		p := pingerOf(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+			asked++
+			return next(r)
+		}))
+		send(t, p)
+		p.start()
+		<-time.After(failureLasts)
+		start := time.Now()
+		for range 10 {
+			if response := send(t, p); response != nil {
+				t.Fatalf("answered by %d in place of the upstream", response.StatusCode)
+			}
 		}
+		if took := time.Since(start); took != pingTimeout || asked != 2 {
+			t.Errorf("ten pulls waited %s for %d pings, want %s for one after the start", took, asked-1, pingTimeout)
+		}
+		next = answer(http.StatusOK)
+		<-time.After(failureLasts)
+		for range 2 {
+			if send(t, p) == nil {
+				t.Error("the upstream answers again, and that is not noticed")
+			}
+		}
+	})
+}
+
+// What is not a ping of the upstream gets its own answer, and its own error, also at the start.
+func TestOtherRequestsAreLeftAlone(t *testing.T) {
+	p := pingerOf(t, roundTripper(refuse))
+	for _, r := range []*http.Request{
+		request(t, http.MethodHead, "https://upstream.test/v2/"), request(t, http.MethodGet, "https://upstream.test/v2/app/manifests/latest"),
+		request(t, http.MethodGet, "https://tokens.test/v2/"),
+	} {
 		response, err := p.RoundTrip(r)
 		if err == nil {
 			_ = response.Body.Close()
-		}
-		if err == nil || p.unanswered.Load() {
-			t.Errorf("%s %s was answered in place of the upstream", request.method, request.url)
+			t.Errorf("%s %s was answered in place of the upstream", r.Method, r.URL)
 		}
 	}
 }
 
 func TestAwaitTokens(t *testing.T) {
 	for name, test := range map[string]struct {
+		status    int
 		challenge string
 		wanted    bool
 	}{
-		"tokens":          {`bearer realm="https://upstream.test/token"`, true},
-		"basic":           {`Basic realm="private"`, false},
-		"nothing at all":  {"", false},
-		"a name like it":  {"BearerX realm=x", false},
-		"without a realm": {"Bearer", true},
+		"tokens":                  {http.StatusUnauthorized, `bearer realm="https://upstream.test/token"`, true},
+		"basic":                   {http.StatusUnauthorized, `Basic realm="private"`, false},
+		"nothing at all":          {http.StatusOK, "", false},
+		"tokens are not required": {http.StatusOK, `Bearer realm="https://upstream.test/token"`, false},
+		"a name like it":          {http.StatusUnauthorized, "BearerX realm=x", false},
+		"from nowhere":            {http.StatusUnauthorized, "Bearer", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
+				// Neither is an answer of a registry.
+				before := []roundTripper{refuse, hang, answer(http.StatusBadGateway), answer(http.StatusNotFound, "Bearer realm=x")}
 				asked := 0
-				tokens := pingOf(t, roundTripper(func(r *http.Request) (*http.Response, error) {
-					if asked++; asked < 3 {
-						return refuse(r)
+				tokens := pingerOf(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+					if asked++; asked <= len(before) {
+						return before[asked-1](r)
 					}
-					return answer(http.StatusUnauthorized, test.challenge)(r)
+					return answer(test.status, test.challenge)(r)
 				})).awaitTokens(ctx)
-				<-time.After(10 * askInterval)
+				<-time.After(time.Hour)
 				synctest.Wait()
 				wanted := false
 				select {
@@ -132,10 +176,28 @@ func TestAwaitTokens(t *testing.T) {
 					wanted = true
 				default:
 				}
-				if wanted != test.wanted || asked != 3 {
+				if wanted != test.wanted || asked != len(before)+1 {
 					t.Errorf("wanted %t, asked %d times", wanted, asked)
 				}
 			})
 		})
 	}
+}
+
+// An upstream that is out for an hour is asked about once a minute.
+func TestAwaitTokensIsPatient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		asked := 0
+		pingerOf(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+			asked++
+			return refuse(r)
+		})).awaitTokens(ctx)
+		<-time.After(time.Hour)
+		cancel()
+		synctest.Wait()
+		if asked < 40 || asked > 130 {
+			t.Errorf("asked %d times in an hour", asked)
+		}
+	})
 }

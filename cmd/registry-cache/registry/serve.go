@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"time"
 
@@ -28,9 +29,9 @@ func (e *StartError) EnvironmentError() {}
 // connections, lets running requests go on for http.draintimeout and saves the expiry times of what is cached; requests
 // that take longer are cut and reported as an error. Logs go to log.
 //
-// An upstream that does not answer keeps the registry from nothing but what is not cached. If it turns out to want tokens when
-// it answers again, and there are credentials, Serve ends without an error: with the next start the registry knows where to
-// get them.
+// An upstream that does not answer keeps the registry from nothing but what is not stored. If it turns out to want tokens when
+// it answers again, and there are credentials, Serve ends without an error: with the next start, which is up to the caller,
+// the registry knows where to get them.
 func Serve(ctx context.Context, config *configuration.Configuration, log io.Writer) error {
 	logrus.SetOutput(log)
 	drain := config.HTTP.DrainTimeout
@@ -48,17 +49,19 @@ func Serve(ctx context.Context, config *configuration.Configuration, log io.Writ
 	if err := useUpstreamTransport(); err != nil {
 		return &StartError{err}
 	}
-	upstream, err := newPing(config, http.DefaultTransport)
+	remote, err := url.Parse(config.Proxy.RemoteURL)
 	if err != nil {
 		return &StartError{err}
 	}
-	instance, err := start(ctx, config, upstream)
+	pings := &pinger{next: http.DefaultTransport, remote: remote}
+	http.DefaultTransport = pings
+	instance, err := start(ctx, config)
 	if err != nil || instance == nil {
 		return err
 	}
 	var tokens <-chan struct{}
-	if upstream.unanswered.Load() && config.Proxy.Username != "" {
-		tokens = upstream.awaitTokens(ctx)
+	if pings.start() && config.Proxy.Username != "" {
+		tokens = pings.awaitTokens(ctx)
 	}
 	debug, err := startDebugServer(ctx, config.HTTP.Debug)
 	if err != nil {
@@ -82,9 +85,9 @@ func Serve(ctx context.Context, config *configuration.Configuration, log io.Writ
 	}
 }
 
-// start creates the registry, which asks its upstream by the ping. It returns neither a registry nor an error if ctx ends
-// first: distribution does so without a context.
-func start(ctx context.Context, config *configuration.Configuration, upstream *ping) (*registry.Registry, error) {
+// start creates the registry. It returns neither a registry nor an error if ctx ends first: distribution asks its upstream
+// without a context.
+func start(ctx context.Context, config *configuration.Configuration) (*registry.Registry, error) {
 	type result struct {
 		instance *registry.Registry
 		err      error
@@ -92,7 +95,7 @@ func start(ctx context.Context, config *configuration.Configuration, upstream *p
 	created := make(chan result, 1)
 	go func() {
 		// Distribution's handlers work with this context until they are drained, so it must not end with ctx.
-		instance, err := create(context.WithoutCancel(ctx), config, upstream)
+		instance, err := create(context.WithoutCancel(ctx), config)
 		created <- result{instance, err}
 	}()
 	select {
@@ -104,14 +107,12 @@ func start(ctx context.Context, config *configuration.Configuration, upstream *p
 }
 
 // create turns distribution's panics about wrong configuration into errors.
-func create(ctx context.Context, config *configuration.Configuration, upstream *ping) (instance *registry.Registry, err error) {
+func create(ctx context.Context, config *configuration.Configuration) (instance *registry.Registry, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			instance, err = nil, &StartError{fmt.Errorf("%v", reason)}
 		}
 	}()
-	http.DefaultTransport = upstream
-	defer func() { http.DefaultTransport = upstream.next }()
 	instance, err = registry.NewRegistry(ctx, config)
 	if err != nil {
 		return nil, &StartError{err}
