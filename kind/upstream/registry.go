@@ -77,14 +77,20 @@ func (r *Registry) Push(ctx context.Context, repository, tag string, img v1.Imag
 	if err != nil {
 		return v1.Hash{}, fmt.Errorf("push to %s: %w", r.host, err)
 	}
-	options := []remote.Option{remote.WithContext(ctx)}
-	if c := r.credentials; c != nil {
-		options = append(options, remote.WithAuth(&authn.Basic{Username: string(c.Username), Password: string(c.Password)}))
-	}
-	if err := remote.Write(ref, img, options...); err != nil {
+	if err := remote.Write(ref, img, r.access(ctx)...); err != nil {
 		return v1.Hash{}, fmt.Errorf("push %s: %w", r.Reference(repository, tag), err)
 	}
 	return img.Digest()
+}
+
+// access are the options of requests from this machine.
+func (r *Registry) access(ctx context.Context) []remote.Option {
+	// Without a name of its own go-containerregistry begins with a request that could be anybody's.
+	options := []remote.Option{remote.WithContext(ctx), remote.WithUserAgent(userAgent)}
+	if c := r.credentials; c != nil {
+		options = append(options, remote.WithAuth(&authn.Basic{Username: string(c.Username), Password: string(c.Password)}))
+	}
+	return options
 }
 
 // LocalHTTPS is the address on this machine that the HTTPS port is published on; the certificate is also valid for

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/pull"
+)
+
+func newPushCommand(options *kind.Options, std program.Streams) *cobra.Command {
+	push, asJSON := pull.PushOptions{}, false
+	cmd := &cobra.Command{
+		Use:   "push",
+		Short: "Put a new image of random content into an upstream and print its reference",
+		Example: `  testbed push --upstream beta --layers 10 --size 5Mi
+  testbed pull $(testbed push)`,
+		Args: program.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := push.Validate(); err != nil {
+				return program.Usage(err)
+			}
+			testbed, err := attach(cmd, *options)
+			if err != nil {
+				return err
+			}
+			pushed, err := testbed.Push(cmd.Context(), push)
+			var invalid *pull.InvalidError
+			if errors.As(err, &invalid) {
+				return program.Usage(err)
+			}
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(std.Out, pushed)
+			}
+			_, err = fmt.Fprintln(std.Out, pushed.Reference)
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&push.Upstream, "upstream", "alpha", "the upstream, by its host or the first part of it")
+	flags.StringVar(&push.Name, "name", "", "repository and tag, for example shop/web:v1 (default a random repository)")
+	flags.IntVar(&push.Layers, "layers", 2, "how many layers of random content, beside that with the program")
+	flags.StringVar(&push.Size, "size", "2Mi", "how large each of them is")
+	flags.BoolVar(&asJSON, "json", false, "print JSON, with digest and parts")
+	return cmd
+}

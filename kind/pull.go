@@ -1,0 +1,189 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/pull"
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
+)
+
+// Pull makes workers of the shoot pull an image from an upstream by their container runtime, and tells who served each part of
+// it; see package pull for what that rests on. It needs Up or Attach and changes nothing but what the nodes have stored.
+//
+// A mistake in the options is a *pull.InvalidError, and nothing was pulled. A pull that fails is no error of Pull: it is in the
+// report, see Report.Err. Any other error ends it; the report has what was found until then, and is never nil.
+func (t *Testbed) Pull(ctx context.Context, options pull.Options) (*pull.Report, error) {
+	report := pull.NewReport(pull.Image{Reference: options.Image})
+	hosts, err := t.upstreamHosts(ctx)
+	if err != nil {
+		return report, err
+	}
+	plan, err := options.Plan(hosts, nodeNames(t.shoot.Workers()))
+	if err != nil {
+		return report, err
+	}
+	work := &pulling{Testbed: t, Options: options, image: plan.Image, registry: t.Upstream(plan.Image.Host)}
+	work.describe(ctx)
+	report = pull.NewReport(work.image)
+	for _, batch := range plan.Batches {
+		evidence, err := work.run(ctx, batch)
+		if err != nil {
+			return report, err
+		}
+		report.Add(pull.Attribute(evidence))
+	}
+	return report, nil
+}
+
+// upstreamHosts are the hosts of all upstreams that there are, in order.
+func (t *Testbed) upstreamHosts(ctx context.Context) ([]string, error) {
+	registries, err := upstream.List(ctx, t.prefix)
+	if err != nil {
+		return nil, err
+	}
+	var hosts []string
+	for _, registry := range registries {
+		hosts = append(hosts, registry.Host())
+	}
+	return hosts, nil
+}
+
+func nodeNames(nodes []*cluster.Node) []string {
+	var names []string
+	for _, node := range nodes {
+		names = append(names, node.Name())
+	}
+	return names
+}
+
+// pulling is one call of Pull.
+type pulling struct {
+	*Testbed
+	pull.Options
+	image    pull.Image
+	registry *upstream.Registry
+}
+
+// describe asks the upstream for the parts of the image. An upstream that cannot answer is what many a pull is about: it is
+// noted and no error.
+func (p *pulling) describe(ctx context.Context) {
+	err := p.registry.Describe(ctx, p.image.Repository, p.image.Identifier, func(index *v1.Descriptor, img v1.Image) (err error) {
+		p.image.Objects, err = pull.Describe(index, img)
+		return err
+	})
+	if err != nil {
+		p.image.Problem = err.Error()
+	}
+}
+
+// run pulls on all nodes of the batch at once and collects the evidence.
+func (p *pulling) run(ctx context.Context, batch pull.Batch) (pull.Evidence, error) {
+	evidence := pull.Evidence{Image: p.image, Attempts: make([]pull.Attempt, len(batch.Nodes))}
+	// Nodes are looked at before the log is read: what one of them does in between counts as what it asked for.
+	err := p.each(ctx, batch, evidence.Attempts, p.prepare)
+	if err != nil {
+		return evidence, err
+	}
+	before, logErr := p.registry.Log(ctx)
+	if err := p.each(ctx, batch, evidence.Attempts, p.pullOnce); err != nil {
+		return evidence, err
+	}
+	after, afterErr := p.registry.Log(ctx)
+	if logErr = errors.Join(logErr, afterErr); logErr != nil {
+		evidence.LogProblem = logErr.Error()
+		return evidence, ctx.Err()
+	}
+	if evidence.Records, err = since(before, after); err != nil {
+		evidence.LogProblem = err.Error()
+	}
+	return evidence, nil
+}
+
+// since returns what the later reading of a log has more. It has less where the container was made anew in between.
+func since(before, after accesslog.Records) (accesslog.Records, error) {
+	if len(after) < len(before) {
+		return nil, fmt.Errorf("the access log began anew during the pull: %d records, %d before", len(after), len(before))
+	}
+	return after[len(before):], nil
+}
+
+// each does something on all nodes of the batch at once.
+func (p *pulling) each(ctx context.Context, batch pull.Batch, attempts []pull.Attempt,
+	do func(context.Context, *cluster.Node, *pull.Attempt) error,
+) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for i, name := range batch.Nodes {
+		attempts[i].Node, attempts[i].Round = name, batch.Round
+		group.Go(func() error {
+			node := p.worker(name)
+			if err := do(ctx, node, &attempts[i]); err != nil {
+				return fmt.Errorf("round %d on %s: %w", batch.Round, name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (p *pulling) worker(name string) *cluster.Node {
+	workers := p.shoot.Workers()
+	return workers[slices.IndexFunc(workers, func(n *cluster.Node) bool { return n.Name() == name })]
+}
+
+// prepare brings the node into the state that the pull starts from, and notes it.
+func (p *pulling) prepare(ctx context.Context, node *cluster.Node, attempt *pull.Attempt) (err error) {
+	if p.Fresh {
+		if err := pull.Forget(ctx, node, p.image); err != nil {
+			return err
+		}
+	}
+	if attempt.Mirrors, err = mirrorsOf(ctx, node, p.image.Host); err != nil {
+		return err
+	}
+	attempt.Before, err = pull.Look(ctx, node)
+	return err
+}
+
+// pullOnce pulls, as a step of its own, and notes what the node has then.
+func (p *pulling) pullOnce(ctx context.Context, node *cluster.Node, attempt *pull.Attempt) error {
+	var broken error // not of the pull, but of what it takes to know
+	_ = p.recorder.Step(ctx, fmt.Sprintf("pull, round %d on %s", attempt.Round, node.Name()), func(ctx context.Context) error {
+		attempt.Took, attempt.Failure, broken = pull.Run(ctx, node, p.image, p.Timeout)
+		if broken == nil && attempt.Failure != "" {
+			return errors.New(attempt.Failure)
+		}
+		return broken
+	})
+	if broken != nil {
+		return broken
+	}
+	var err error
+	attempt.After, err = pull.Look(ctx, node)
+	return err
+}
+
+// mirrorsOf returns what the node asks before an upstream, in containerd's order: the file of the host, or that of all hosts.
+func mirrorsOf(ctx context.Context, node *cluster.Node, host string) ([]string, error) {
+	for _, folder := range []string{host, "_default"} {
+		content, err := node.ReadFile(ctx, path.Join(nodeconfig.CertsDir, folder, nodeconfig.HostsFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return parseMirror(host, content).Hosts, nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,206 @@
+package pull
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// shell is a Node that runs its scripts here, with programs of the test first in the path.
+type shell struct{ programs string }
+
+func (s shell) Script(ctx context.Context, script string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "bash", append([]string{"-euo", "pipefail", "-c", script, "bash"}, args...)...)
+	cmd.Env = []string{"PATH=" + s.programs + ":" + os.Getenv("PATH"), "CALLS=" + filepath.Join(s.programs, "calls")}
+	out, err := cmd.Output()
+	return string(out), err
+}
+
+func (s shell) calls(t *testing.T) string {
+	t.Helper()
+	calls, err := os.ReadFile(filepath.Join(s.programs, "calls"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return string(calls)
+}
+
+// newShell makes programs from shell scripts.
+func newShell(t *testing.T, programs map[string]string) shell {
+	t.Helper()
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("no bash here")
+	}
+	s := shell{programs: t.TempDir()}
+	for name, body := range programs {
+		if err := os.WriteFile(filepath.Join(s.programs, name), []byte("#!/bin/sh\n"+body), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// ctr answers as that of containerd 2.3 does; the tables are copied from a node.
+const ctr = `
+case "$*" in
+"--namespace=k8s.io content list --quiet") printf 'sha256:aa\nsha256:bb\n' ;;
+"plugins list") cat <<'END' ;;
+TYPE                            ID                  PLATFORMS      STATUS
+io.containerd.content.v1        content             -              ok
+io.containerd.snapshotter.v1    blockfile           linux/amd64    skip
+io.containerd.snapshotter.v1    overlayfs           linux/amd64    ok
+io.containerd.snapshotter.v1    zfs                 linux/amd64    error
+END
+"--namespace=k8s.io snapshots --snapshotter overlayfs list") cat <<'END' ;;
+KEY        PARENT     KIND
+sha256:dd             Committed
+0a1b2c     sha256:dd  Active
+END
+"--namespace=k8s.io images list") cat <<'END' ;;
+REF                             TYPE                                       DIGEST    SIZE    PLATFORMS   LABELS
+alpha.upstream.test/shop/web:v1 application/vnd.oci.image.manifest.v1+json sha256:aa 4.1 KiB linux/amd64 io.cri-containerd.image=managed
+alpha.upstream.test/shop/web:v2 application/vnd.oci.image.manifest.v1+json sha256:ee 4.1 KiB linux/amd64 io.cri-containerd.image=managed
+registry.k8s.io/pause:3.10      application/vnd.oci.image.manifest.v1+json sha256:ff 4.1 KiB linux/amd64 io.cri-containerd.image=managed
+sha256:bb                       application/vnd.oci.image.manifest.v1+json sha256:aa 4.1 KiB linux/amd64 io.cri-containerd.image=managed
+sha256:99                       application/vnd.oci.image.manifest.v1+json sha256:ee 4.1 KiB linux/amd64 io.cri-containerd.image=managed
+END
+"--namespace=k8s.io images remove "*) echo "$@" >>"$CALLS"; [ -z "$FAIL" ] ;;
+*) echo "unexpected: ctr $*" >&2; exit 1 ;;
+esac
+`
+
+func TestLook(t *testing.T) {
+	node := newShell(t, map[string]string{"ctr": ctr, "hostname": "echo '172.18.0.4 fc00::4 '"})
+	got, err := Look(t.Context(), node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Addresses) != 2 || got.Addresses[1] != netip.MustParseAddr("fc00::4") {
+		t.Errorf("addresses %v", got.Addresses)
+	}
+	if len(got.Content) != 2 || !got.Content["sha256:aa"] || len(got.Snapshots) != 2 || !got.Snapshots["sha256:dd"] {
+		t.Errorf("content %v, snapshots %v", got.Content, got.Snapshots)
+	}
+}
+
+// TestLookFails: a list that could not be had must not pass for an empty one.
+func TestLookFails(t *testing.T) {
+	const address = "echo 172.18.0.4"
+	for name, programs := range map[string]map[string]string{
+		"no containerd":   {"ctr": "exit 1", "hostname": address},
+		"no content":      {"ctr": `case "$*" in *content*) exit 1;; esac` + ctr, "hostname": address},
+		"no plugins":      {"ctr": `case "$*" in plugins*) exit 1;; esac` + ctr, "hostname": address},
+		"no snapshots":    {"ctr": `case "$*" in *snapshots*) exit 1;; esac` + ctr, "hostname": address},
+		"no address":      {"ctr": ctr, "hostname": "true"},
+		"no hostname":     {"ctr": ctr, "hostname": "exit 1"},
+		"strange address": {"ctr": ctr, "hostname": "echo eth0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if state, err := Look(t.Context(), newShell(t, programs)); err == nil {
+				t.Errorf("no error, but %+v", state)
+			}
+		})
+	}
+}
+
+func TestForget(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		reference string
+		digest    string
+		want      []string
+	}{
+		{"by name", "alpha.upstream.test/shop/web:v1", "", []string{"alpha.upstream.test/shop/web:v1", "sha256:bb"}},
+		{
+			"another digest upstream", "alpha.upstream.test/shop/web:v1", "sha256:ee",
+			[]string{"alpha.upstream.test/shop/web:v1", "alpha.upstream.test/shop/web:v2", "sha256:99", "sha256:bb"},
+		},
+		{"by digest", "alpha.upstream.test/shop/web@sha256:aa", "sha256:aa", []string{"alpha.upstream.test/shop/web:v1", "sha256:bb"}},
+		{"not there", "alpha.upstream.test/shop/none:v1", "sha256:77", nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			node := newShell(t, map[string]string{"ctr": ctr})
+			image := Image{Reference: tc.reference}
+			if tc.digest != "" {
+				image.Objects = []Object{{Digest: tc.digest}}
+			}
+			if err := Forget(t.Context(), node, image); err != nil {
+				t.Fatal(err)
+			}
+			removed := strings.Fields(node.calls(t))
+			if len(tc.want) == 0 && len(removed) == 0 {
+				return
+			}
+			if len(removed) != len(tc.want)+4 || removed[3] != "--sync" {
+				t.Fatalf("removed %q, want %q", removed, tc.want)
+			}
+			for _, name := range tc.want {
+				if !strings.Contains(node.calls(t)+" ", " "+name) {
+					t.Errorf("%s was not removed: %q", name, removed)
+				}
+			}
+		})
+	}
+}
+
+func TestForgetFails(t *testing.T) {
+	for name, program := range map[string]string{
+		"no list":    `case "$*" in *list*) exit 1;; esac` + ctr,
+		"no removal": "FAIL=1\n" + ctr,
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := newShell(t, map[string]string{"ctr": program})
+			if err := Forget(t.Context(), node, Image{Reference: "alpha.upstream.test/shop/web:v1"}); err == nil {
+				t.Error("no error")
+			}
+		})
+	}
+}
+
+func TestRun(t *testing.T) {
+	for _, tc := range []struct {
+		name, crictl string
+		timeout      time.Duration
+		failure      string
+	}{
+		{"fine", `[ "$*" = "pull alpha.upstream.test/shop/web:v1" ] && echo "Image is up to date"`, time.Minute, ""},
+		{"fails", "echo 'level=fatal msg=\"manifest unknown\"' >&2; exit 1", time.Minute, `level=fatal msg="manifest unknown"`},
+		{"fails without a word", "exit 3", time.Minute, "crictl ends with 3 and says nothing"},
+		{"hangs", "exec sleep 60", 50 * time.Millisecond, "not done after 50ms"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			node := newShell(t, map[string]string{"crictl": tc.crictl})
+			took, failure, err := Run(t.Context(), node, testImage, tc.timeout)
+			if err != nil || failure != tc.failure {
+				t.Errorf("failure %q, error %v; want %q", failure, err, tc.failure)
+			}
+			if took <= 0 || took > time.Minute {
+				t.Errorf("took %s", took)
+			}
+		})
+	}
+}
+
+// broken is a node whose scripts print what they should not.
+type broken string
+
+func (b broken) Script(context.Context, string, ...string) (string, error) {
+	if b == "" {
+		return "", errors.New("the node is gone")
+	}
+	return string(b), nil
+}
+
+func TestRunOnABrokenNode(t *testing.T) {
+	for _, said := range []broken{"", "\n", "soon 0\n", "12 x\n", "12\n"} {
+		if _, failure, err := Run(t.Context(), said, testImage, time.Minute); err == nil {
+			t.Errorf("%q: no error, failure %q", said, failure)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package pull
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+)
+
+// Bounds of Options.
+const (
+	MaxTimes       = 100
+	MinTimeout     = time.Second
+	MaxTimeout     = 30 * time.Minute
+	DefaultTimeout = 5 * time.Minute
+)
+
+// Options say what to pull, where, and how often.
+type Options struct {
+	// Image is the reference as a pod would name it, for example alpha.upstream.test/shop/web:v1.
+	Image string
+	// Node is the worker that pulls, by its name or the last part of it ("worker2"). The default is the first worker.
+	Node string
+	// All makes every worker pull. It excludes Node.
+	All bool
+	// Times is how often each node pulls, 1 to MaxTimes.
+	Times int
+	// Parallel is how many nodes pull at the same time, 1 up to the number of nodes.
+	Parallel int
+	// Fresh removes the image from a node, with its content, before each pull.
+	Fresh bool
+	// Timeout bounds one pull, MinTimeout to MaxTimeout.
+	Timeout time.Duration
+}
+
+// InvalidError is a mistake in Options, or in those of a push.
+type InvalidError struct{ Option, Problem string }
+
+// Error names the option.
+func (e *InvalidError) Error() string { return e.Option + ": " + e.Problem }
+
+// Invalid returns an InvalidError.
+func Invalid(option, format string, args ...any) error {
+	return &InvalidError{Option: option, Problem: fmt.Sprintf(format, args...)}
+}
+
+// Plan is what to do, after all options were found good.
+type Plan struct {
+	Image Image
+	// Batches are done one after the other.
+	Batches []Batch
+}
+
+// Batch are pulls at the same time, one on each node.
+type Batch struct {
+	Round int // counted from 1
+	Nodes []string
+}
+
+// Validate checks what can be known without a testbed. The error is an InvalidError.
+func (o Options) Validate() error {
+	switch {
+	case o.All && o.Node != "":
+		return Invalid("node", "%s, and all of them: give one or the other", o.Node)
+	case o.Times < 1 || o.Times > MaxTimes:
+		return Invalid("times", "%d is not between 1 and %d", o.Times, MaxTimes)
+	case o.Parallel < 1:
+		return Invalid("parallel", "%d is less than 1", o.Parallel)
+	case o.Timeout < MinTimeout || o.Timeout > MaxTimeout:
+		return Invalid("timeout", "%s is not between %s and %s", o.Timeout, MinTimeout, MaxTimeout)
+	}
+	if _, err := name.ParseReference(o.Image); err != nil {
+		return Invalid("image", "%v", err)
+	}
+	return nil
+}
+
+// Plan validates the options, also against the hosts of the testbed's upstreams and the names of the shoot's workers. The error
+// is an InvalidError.
+func (o Options) Plan(hosts, workers []string) (*Plan, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	image, err := parseImage(o.Image, hosts)
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := o.nodes(workers)
+	if err != nil {
+		return nil, err
+	}
+	if o.Parallel > len(nodes) {
+		return nil, Invalid("parallel", "%d is more than the %d nodes that pull", o.Parallel, len(nodes))
+	}
+	plan := &Plan{Image: image}
+	for round := 1; round <= o.Times; round++ {
+		for batch := range slices.Chunk(nodes, o.Parallel) {
+			plan.Batches = append(plan.Batches, Batch{Round: round, Nodes: batch})
+		}
+	}
+	return plan, nil
+}
+
+func parseImage(image string, hosts []string) (Image, error) {
+	reference, err := name.ParseReference(image)
+	if err != nil {
+		return Image{}, Invalid("image", "%v", err)
+	}
+	repository := reference.Context()
+	if host := repository.RegistryStr(); !slices.Contains(hosts, host) {
+		return Image{}, Invalid("image", "%s is no upstream of this testbed; there are %s", host, strings.Join(hosts, ", "))
+	}
+	return Image{
+		Reference: reference.Name(), Host: repository.RegistryStr(), Repository: repository.RepositoryStr(),
+		Identifier: reference.Identifier(),
+	}, nil
+}
+
+func (o Options) nodes(workers []string) ([]string, error) {
+	switch {
+	case len(workers) == 0:
+		return nil, Invalid("node", "the shoot has no worker")
+	case o.All:
+		return workers, nil
+	case o.Node == "":
+		return workers[:1], nil
+	}
+	for _, worker := range workers {
+		if worker == o.Node || strings.HasSuffix(worker, "-"+o.Node) {
+			return []string{worker}, nil
+		}
+	}
+	return nil, Invalid("node", "%s is no worker of the shoot; there are %s", o.Node, strings.Join(workers, ", "))
+}

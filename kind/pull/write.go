@@ -1,0 +1,110 @@
+package pull
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/docker/go-units"
+)
+
+// shortDigest is how many hex digits of a digest are shown: enough to find it in a log.
+const shortDigest = 12
+
+// Write prints the report for people: for each pull one line, and one for each object; then the total and the notes.
+func (r *Report) Write(w io.Writer) error {
+	// A line without tabs ends the columns of those before it.
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, strings.TrimSpace(r.Image+"  "+r.Digest))
+	for _, pull := range r.Pulls {
+		pull.write(table)
+	}
+	r.Total.write(table)
+	for _, note := range r.Notes {
+		fmt.Fprintf(table, "note: %s\n", note)
+	}
+	return table.Flush()
+}
+
+func (p Pull) write(w io.Writer) {
+	mark := "✓"
+	if p.Error != "" {
+		mark = "✗"
+	}
+	fmt.Fprintf(w, "%s %s, round %d: %.2fs, %s, %s\n", mark, p.Node, p.Round, p.Seconds, size(p.Bytes), p.route())
+	for _, served := range p.Objects {
+		fmt.Fprintf(w, "    %s\t%s\t%s\t%s\t%s\n", served.Part, short(served.Digest), size(served.Size), served.by(), served.asked())
+	}
+	if p.Error != "" {
+		fmt.Fprintf(w, "    %s\n", strings.ReplaceAll(p.Error, "\n", "\n    "))
+	}
+}
+
+// route says where the node's requests went.
+func (p Pull) route() string {
+	switch {
+	case len(p.Mirrors) == 0:
+		return "no mirror for this upstream on the node"
+	case p.Fallback:
+		return "fallback to the upstream"
+	default:
+		return "no fallback"
+	}
+}
+
+func (s Served) by() string {
+	if s.Shared {
+		return string(s.By) + " (shared)"
+	}
+	return string(s.By)
+}
+
+// asked says how often the upstream was asked, and what it sent.
+func (s Served) asked() string {
+	var parts []string
+	if s.CacheGets > 0 {
+		parts = append(parts, fmt.Sprintf("%s by cache", count(s.CacheGets, "GET")))
+	}
+	if s.NodeGets > 0 {
+		parts = append(parts, fmt.Sprintf("%s by node", count(s.NodeGets, "GET")))
+	}
+	if len(parts) == 0 {
+		return count(0, "GET")
+	}
+	return strings.Join(parts, ", ") + ", " + size(s.UpstreamBytes)
+}
+
+func (t Total) write(w io.Writer) {
+	fmt.Fprintf(w, "total: %s, %s, %s, %.2fs, slowest %.2fs, %s\n", count(t.Pulls, "pull"), fmt.Sprintf("%d failed", t.Failed),
+		count(t.Fallbacks, "fallback"), t.Seconds, t.Slowest, size(t.Bytes))
+	var parts []string
+	for _, source := range Sources() {
+		if amount := t.Served[source]; amount.Objects > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s (%s)", amount.Objects, source, size(amount.Bytes)))
+		}
+	}
+	if len(parts) > 0 {
+		fmt.Fprintf(w, "served: %s\n", strings.Join(parts, ", "))
+	}
+	u := t.Upstream
+	fmt.Fprintf(w, "upstream: %s and %s by caches, %s and %s by nodes, %s sent\n", count(u.CacheGets, "GET"), count(u.CacheHeads, "HEAD"),
+		count(u.NodeGets, "GET"), count(u.NodeHeads, "HEAD"), size(u.Bytes))
+}
+
+func size(bytes int64) string { return units.BytesSize(float64(bytes)) }
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func short(digest string) string {
+	algorithm, hex, found := strings.Cut(digest, ":")
+	if !found || len(hex) <= shortDigest {
+		return digest
+	}
+	return algorithm + ":" + hex[:shortDigest]
+}

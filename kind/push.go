@@ -1,0 +1,57 @@
+package kind
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/gardener-extensions/registry-cache/kind/image"
+	"github.com/gardener-extensions/registry-cache/kind/pull"
+)
+
+// Push makes an image of random content, which exists nowhere else and which a pod can run, and puts it into an upstream. It
+// needs Up or Attach. A mistake in the options is a *pull.InvalidError, and nothing was pushed.
+func (t *Testbed) Push(ctx context.Context, options pull.PushOptions) (*pull.Pushed, error) {
+	hosts, err := t.upstreamHosts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	target, err := options.Target(hosts, "testbed/"+strings.ToLower(rand.Text()[:10]))
+	if err != nil {
+		return nil, err
+	}
+	registry := t.Upstream(target.Host)
+	var pushed *pull.Pushed
+	step := fmt.Sprintf("push to %s", registry.Reference(target.Repository, target.Tag))
+	err = t.recorder.Step(ctx, step, func(ctx context.Context) error {
+		pause, err := t.build(ctx, image.Pause())
+		if err != nil {
+			return fmt.Errorf("build the program of the image: %w", err)
+		}
+		img, err := image.Random(pause[0], target.Layers, target.LayerBytes)
+		if err != nil {
+			return err
+		}
+		if _, err := registry.Push(ctx, target.Repository, target.Tag, img); err != nil {
+			return err
+		}
+		pushed, err = describePushed(registry.Reference(target.Repository, target.Tag), img)
+		return err
+	})
+	return pushed, err
+}
+
+func describePushed(reference string, img v1.Image) (*pull.Pushed, error) {
+	objects, err := pull.Describe(nil, img)
+	if err != nil {
+		return nil, err
+	}
+	pushed := &pull.Pushed{Reference: reference, Digest: objects[0].Digest, Objects: objects}
+	for _, object := range objects {
+		pushed.Bytes += object.Size
+	}
+	return pushed, nil
+}

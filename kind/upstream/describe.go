@@ -1,0 +1,59 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// describeTimeout bounds what Describe asks for.
+const describeTimeout = 10 * time.Second
+
+// Describe looks an image up by tag or digest and hands it to read, with the index that it was found in, or nil. From an index
+// it takes the image for the nodes: Linux, on the architecture of this machine. What the image reads lazily it can read as long
+// as read runs, within 10 s in all. The requests go through a port on localhost; the access log knows them as AskerHarness.
+func (r *Registry) Describe(ctx context.Context, repository, identifier string, read Reader) error {
+	return r.describe(ctx, repository, identifier, runtime.GOARCH, read)
+}
+
+// Reader takes an image, and the index that it was found in or nil.
+type Reader func(index *v1.Descriptor, img v1.Image) error
+
+func (r *Registry) describe(ctx context.Context, repository, identifier, architecture string, read Reader) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, describeTimeout, fmt.Errorf("no answer in %s", describeTimeout))
+	defer cancel()
+	ref, err := r.local(repository, identifier)
+	if err != nil {
+		return fmt.Errorf("look up an image of %s: %w", r.host, err)
+	}
+	what := fmt.Sprintf("%s in %s", strings.TrimPrefix(ref.Name(), ref.Context().RegistryStr()+"/"), r.host)
+	platform := v1.Platform{OS: "linux", Architecture: architecture}
+	found, err := remote.Get(ref, append(r.access(ctx), remote.WithPlatform(platform))...)
+	if err != nil {
+		return fmt.Errorf("look up %s: %w", what, err)
+	}
+	img, err := found.Image()
+	if err != nil {
+		return fmt.Errorf("read %s: %w", what, err)
+	}
+	var index *v1.Descriptor
+	if found.MediaType.IsIndex() {
+		index = &found.Descriptor
+	}
+	return read(index, img)
+}
+
+// local is the name that this machine gives to an image here, by tag or digest.
+func (r *Registry) local(repository, identifier string) (name.Reference, error) {
+	separator := ":"
+	if strings.Contains(identifier, ":") {
+		separator = "@"
+	}
+	return name.ParseReference(r.localAddress(httpPort)+"/"+repository+separator+identifier, name.Insecure, name.StrictValidation)
+}
