@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,7 @@ type instance struct {
 	host, config  string
 	state, status string
 	ports         map[uint16]uint16 // in the container → on localhost
+	address       netip.Addr        // on the network that it was started in
 	log           *follower
 }
 
@@ -43,6 +45,9 @@ func (i *instance) Container() string { return i.name }
 
 // Running says whether the container ran when it was looked up.
 func (i *instance) Running() bool { return i.state == string(container.StateRunning) }
+
+// Address is that of the container for nodes and pods, as it was when it was looked up; invalid if it does not run.
+func (i *instance) Address() netip.Addr { return i.address }
 
 // Status is the engine's own words, for example "Up 5 minutes".
 func (i *instance) Status() string { return i.status }
@@ -128,6 +133,11 @@ func fromSummary(docker client.APIClient, summary container.Summary) instance {
 	for _, port := range summary.Ports {
 		if port.PublicPort != 0 {
 			found.ports[port.PrivatePort] = port.PublicPort
+		}
+	}
+	if summary.NetworkSettings != nil {
+		for _, network := range summary.NetworkSettings.Networks { // one, see launch
+			found.address = network.IPAddress
 		}
 	}
 	return found

@@ -1,6 +1,7 @@
 package accesslog
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"maps"
@@ -34,24 +35,25 @@ func NewLog(out io.Writer) *Log {
 // connection (http.ErrAbortHandler).
 func (l *Log) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		e := &exchange{log: l}
 		if r.URL.Path == SettlePath {
-			l.serve(http.HandlerFunc(l.settle), w, r)
+			l.serve(http.HandlerFunc(l.settle), w, r, e)
 			return
 		}
-		done := l.begin()
-		defer l.end(done)
-		l.serve(next, w, r)
+		e.begin()
+		defer e.end()
+		l.serve(next, w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, e)), e)
 	})
 }
 
 // serve runs next, records the request, and passes a panic of next on.
-func (l *Log) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
+func (l *Log) serve(next http.Handler, w http.ResponseWriter, r *http.Request, e *exchange) {
 	record := newRecord(r, l.now())
 	metrics := httpsnoop.Metrics{Code: http.StatusOK}
 	defer func() {
 		aborted := recover()
 		record.Status, record.Bytes, record.Seconds = metrics.Code, metrics.Written, metrics.Duration.Seconds()
-		record.Aborted = aborted != nil
+		record.Aborted, record.Faults = aborted != nil, e.faults
 		l.write(record)
 		if aborted != nil {
 			panic(aborted)
@@ -65,21 +67,6 @@ func (l *Log) write(record Record) {
 	defer l.mu.Unlock()
 	// The record can be encoded; and when the output is gone there is nobody left to tell.
 	_ = l.out.Encode(record) //nolint:errchkjson // a request's time has a year below 10000
-}
-
-func (l *Log) begin() chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	done := make(chan struct{})
-	l.running[done] = struct{}{}
-	return done
-}
-
-func (l *Log) end(done chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.running, done)
-	close(done)
 }
 
 // settle answers when the requests that are running now have ended, or with 503 when the client no longer waits for it.

@@ -52,6 +52,8 @@ type Record struct {
 	Bytes int64 `json:"bytes"`
 	// Aborted: the handler cut the connection instead of ending the answer.
 	Aborted bool `json:"aborted,omitempty"`
+	// Faults are those that changed the answer on purpose, by their IDs.
+	Faults []string `json:"faults,omitempty"`
 	// Authorization: the request carried credentials of some kind. What they were is never recorded.
 	Authorization bool   `json:"authorization,omitempty"`
 	UserAgent     string `json:"userAgent"`
@@ -104,6 +106,12 @@ func newRecord(r *http.Request, now time.Time) Record {
 	record.Authorization = r.Header.Get("Authorization") != "" || r.Header.Get("Proxy-Authorization") != ""
 	record.Kind, record.Repository, record.Reference = classify(r)
 	return record
+}
+
+// KindOf says what a request is about.
+func KindOf(r *http.Request) Kind {
+	kind, _, _ := classify(r)
+	return kind
 }
 
 // classify asks distribution's own routes.

@@ -66,7 +66,9 @@ func start(t *testing.T, middlewares ...Middleware) upstream {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(handler)
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.ConnContext = withConnection
+	server.Start()
 	t.Cleanup(server.Close)
 	return upstream{server, log}
 }
@@ -86,7 +88,7 @@ func (u upstream) push(t *testing.T, image string) v1.Image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := remote.Write(u.tag(t, image), img); err != nil {
+	if err := remote.Write(u.tag(t, image), img, remote.WithUserAgent("registry-cache-testbed/1")); err != nil {
 		t.Fatal(err)
 	}
 	return img
@@ -121,7 +123,7 @@ func (u upstream) pull(t *testing.T, image, userAgent string) error {
 
 func (u upstream) records(t *testing.T) accesslog.Records {
 	t.Helper()
-	response, err := http.Get(u.URL + accesslog.SettlePath + "?" + t.Name())
+	response, err := u.Client().Get(u.URL + accesslog.SettlePath + "?" + t.Name())
 	if err != nil {
 		t.Fatal(err)
 	}

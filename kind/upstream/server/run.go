@@ -19,6 +19,8 @@ const (
 	Key         = "/etc/upstream/tls.key"
 	// CredentialsFile lies in a folder that the program may write to, see ReplaceCredentials.
 	CredentialsFile = "/var/lib/upstream/credentials.json"
+	// FaultsFile lies there too, see ReplaceFaults.
+	FaultsFile = "/var/lib/upstream/faults.json"
 )
 
 // Config says where to listen and what to serve with.
@@ -27,6 +29,7 @@ type Config struct {
 	Certificate, Key string // paths of PEM files
 	Storage          string // directory
 	Credentials      string // path of a credentials file; a registry without one is open to everybody
+	Faults           string // path of a faults file; without the file all answers are as they should be
 }
 
 // drain bounds how long a stop waits for running answers.
@@ -36,12 +39,12 @@ const drain = 3 * time.Second
 // request to log and nothing else.
 func Run(ctx context.Context, config Config, log io.Writer) error {
 	logrus.SetLevel(logrus.WarnLevel) // of distribution, to stderr; it would log every request
-	handler, err := NewHandler(ctx, config.Storage, config.Credentials, log)
+	handler, err := NewHandler(ctx, config.Storage, config.Credentials, log, Faults(config.Faults))
 	if err != nil {
 		return err
 	}
-	plain := &http.Server{Addr: config.HTTP, Handler: handler, ReadHeaderTimeout: time.Minute}
-	secure := &http.Server{Addr: config.HTTPS, Handler: handler, ReadHeaderTimeout: time.Minute}
+	plain := &http.Server{Addr: config.HTTP, Handler: handler, ReadHeaderTimeout: time.Minute, ConnContext: withConnection}
+	secure := &http.Server{Addr: config.HTTPS, Handler: handler, ReadHeaderTimeout: time.Minute, ConnContext: withConnection}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return serving(config.HTTP, plain.ListenAndServe()) })
 	group.Go(func() error {

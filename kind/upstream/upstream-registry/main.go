@@ -24,7 +24,7 @@ func main() {
 // run does what the first argument says.
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("no command: want serve, proxy or replace-credentials")
+		return fmt.Errorf("no command: want serve, proxy, replace-credentials or replace-faults")
 	}
 	flags := flag.NewFlagSet(args[0], flag.ExitOnError)
 	switch args[0] {
@@ -38,8 +38,12 @@ func run(ctx context.Context, args []string) error {
 		path := flags.String("file", server.CredentialsFile, "credentials file to replace by standard input")
 		_ = flags.Parse(args[1:])
 		return server.ReplaceCredentials(*path, os.Stdin)
+	case "replace-faults":
+		path := flags.String("file", server.FaultsFile, "faults file to replace by standard input")
+		_ = flags.Parse(args[1:])
+		return server.ReplaceFaults(*path, os.Stdin)
 	default:
-		return fmt.Errorf("unknown command %q: want serve, proxy or replace-credentials", args[0])
+		return fmt.Errorf("unknown command %q: want serve, proxy, replace-credentials or replace-faults", args[0])
 	}
 }
 
@@ -51,6 +55,7 @@ func serve(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	flags.StringVar(&config.Key, "key", server.Key, "PEM file of the private key")
 	flags.StringVar(&config.Storage, "storage", server.Storage, "directory of the images")
 	flags.StringVar(&config.Credentials, "credentials", "", "file with the credentials to ask for; empty: open to everybody")
+	flags.StringVar(&config.Faults, "faults", server.FaultsFile, "file with faults to bring about; it may be missing")
 	_ = flags.Parse(args)
 	return server.Run(ctx, config, os.Stdout)
 }

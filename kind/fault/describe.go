@@ -1,0 +1,96 @@
+package fault
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Effect says what the fault does, for example "answers 429 to all requests".
+func (f Fault) Effect() string {
+	switch f.Kind {
+	case Status:
+		return fmt.Sprintf("answers %d to %s", f.Status, f.requests())
+	case Latency:
+		return fmt.Sprintf("answers %s after %s", f.requests(), time.Duration(f.Delay))
+	case Hang:
+		return "accepts and never answers " + f.requests()
+	case Slow:
+		return fmt.Sprintf("sends answers to %s with %s bytes a second", f.requests(), bytes(f.Rate))
+	case Reset:
+		return fmt.Sprintf("resets the connection after %s of the answer to %s", f.after(), f.requests())
+	case Truncate:
+		return fmt.Sprintf("ends the answer to %s after %s of it", f.requests(), f.after())
+	case WrongBytes:
+		return "answers with other content to " + f.requests()
+	case Stop:
+		return "accepts connections and does not answer"
+	case KubeletStop:
+		return "has no kubelet"
+	}
+	s, err := shapeOf(f.Target.Role, f.Kind)
+	if err != nil {
+		return string(f.Kind)
+	}
+	return s.means
+}
+
+func (f Fault) requests() string {
+	if f.On == Manifests || f.On == Blobs {
+		return "requests for " + string(f.On)
+	}
+	return "all requests"
+}
+
+func (f Fault) after() string {
+	if f.After == nil {
+		return "half"
+	}
+	return bytes(*f.After) + " bytes"
+}
+
+func bytes(n int64) string { return resource.NewQuantity(n, resource.BinarySI).String() }
+
+// String is one line for who brought it about.
+func (f Fault) String() string {
+	if f.Instant() {
+		return fmt.Sprintf("%s %s", f.Target, f.Effect())
+	}
+	return fmt.Sprintf("fault %s: %s %s, until %s", f.ID, f.Target, f.Effect(), f.end())
+}
+
+func (f Fault) end() string {
+	if f.Ends.IsZero() {
+		return "testbed fault clear " + f.ID
+	}
+	return f.Ends.Local().Format(time.TimeOnly)
+}
+
+// Write prints faults for people.
+func Write(w io.Writer, all []Fault) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(w, "no fault is active")
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tTARGET\tKIND\tEFFECT\tUNTIL")
+	for _, f := range all {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", f.ID, f.Target, f.Kind, f.Effect(), f.end())
+	}
+	return table.Flush()
+}
+
+// Catalog says what can be broken, and how: for a help text.
+func Catalog() string {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	for _, s := range shapes {
+		fmt.Fprintf(table, "  %s/…\t%s\t%s\n", s.role, s.kind, s.means)
+	}
+	_ = table.Flush() // to a strings.Builder
+	return text.String()
+}

@@ -1,0 +1,48 @@
+package fault
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// NodeScript begins, ends and lists the faults of a node; see there. It is to be run by bash -c.
+//
+//go:embed node.sh
+var NodeScript string
+
+// Way is how a node brings a fault about: a kind of the NodeScript.
+type Way string
+
+// The ways, with what their argument is.
+const (
+	Drop     Way = "drop"   // an IP address
+	Reject   Way = "reject" // an IP address
+	StopPods Way = "stop"   // names of pods of kube-system, with blanks between them
+	StopUnit Way = "unit"   // the name of a unit
+)
+
+// BeginArguments are the arguments of NodeScript that begin the fault. Its time on the node begins anew.
+func (f Fault) BeginArguments(way Way, argument string) ([]string, error) {
+	description, err := json.Marshal(f)
+	if err != nil {
+		return nil, fmt.Errorf("fault %s: %w", f.ID, err)
+	}
+	seconds := strconv.FormatFloat(math.Round(time.Duration(f.For).Seconds()*1000)/1000, 'f', -1, 64)
+	return []string{"begin", f.ID, seconds, string(description), string(way), argument}, nil
+}
+
+// EndArguments are the arguments of NodeScript that end a fault.
+func EndArguments(id string) []string { return []string{"end", id} }
+
+// ListArguments are the arguments of NodeScript whose output ParseList reads.
+func ListArguments() []string { return []string{"list"} }
+
+// ParseList reads what NodeScript lists: one description a line.
+func ParseList(output string) ([]Fault, error) {
+	return Decode([]byte("[" + strings.ReplaceAll(strings.TrimSpace(output), "\n", ",") + "]"))
+}

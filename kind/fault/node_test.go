@@ -1,0 +1,229 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// node is a folder that acts as a node: NodeScript runs for real, with programs beside it that note how they were called.
+type node struct{ directory string }
+
+// programs stand in for those of a node. nft knows a table, and systemctl a unit, by a file of the name.
+var programs = map[string]string{
+	"systemd-run": `echo "systemd-run $*" >>calls`,
+	"nft": `case "$1 $2" in
+"-f -") cat >table; touch "$(sed -n 's/^table inet \(.*\) {/\1/p' table)" ;;
+"list table") test -e "$4" ;;
+"delete table") rm "$4"; echo "nft $*" >>calls ;;
+esac`,
+	"systemctl": `echo "systemctl $*" >>calls
+case "$1" in
+stop) touch "stopped-$2" ;;
+start) rm -f "stopped-$2" ;;
+is-active) ! test -e "stopped-$3" ;;
+esac`,
+	"crictl": `case "$1" in
+ps) cat containers 2>/dev/null || true ;;
+inspect) cat "pid-${!#}" ;;
+esac`,
+}
+
+func newNode(t *testing.T) node {
+	t.Helper()
+	n := node{t.TempDir()}
+	for name, text := range programs {
+		n.write(t, "bin/"+name, "#!/bin/bash\n"+text+"\n", 0o755)
+	}
+	return n
+}
+
+func (n node) write(t *testing.T, name, text string, mode os.FileMode) {
+	t.Helper()
+	path := filepath.Join(n.directory, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (n node) run(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	return n.bash(t, append([]string{"-euo", "pipefail", "-c", NodeScript, "bash"}, args...)...)
+}
+
+func (n node) bash(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", args...)
+	cmd.Dir = n.directory
+	cmd.Env = []string{"PATH=" + n.directory + "/bin:" + os.Getenv("PATH"), "TESTBED_FAULTS=" + n.directory + "/faults"}
+	out, err := cmd.Output()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		t.Logf("%v: %s", args[max(0, len(args)-3):], failed.Stderr)
+	}
+	return string(out), err
+}
+
+func (n node) begin(t *testing.T, f Fault, way Way, argument string) error {
+	t.Helper()
+	args, err := f.BeginArguments(way, argument)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = n.run(t, args...)
+	return err
+}
+
+func (n node) list(t *testing.T) []string {
+	t.Helper()
+	out, err := n.run(t, ListArguments()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := ParseList(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := []string{}
+	for _, f := range all {
+		ids = append(ids, f.ID)
+	}
+	return ids
+}
+
+func (n node) calls(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(n.directory, "calls"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func (n node) end(t *testing.T, id string) {
+	t.Helper()
+	if _, err := n.run(t, EndArguments(id)...); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(n.directory, "faults", id)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("fault %s is there after its end: %v", id, err)
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	for address, want := range map[string]string{"10.96.0.7": "ip daddr 10.96.0.7 drop", "fd00::7": "ip6 daddr fd00::7 drop"} {
+		n := newNode(t)
+		f := must(t, "cache/alpha", "blackhole", map[string][]string{"for": {"1m30s"}}).Begin("f1", noon)
+		if err := n.begin(t, f, Drop, address); err != nil {
+			t.Fatal(err)
+		}
+		table, _ := os.ReadFile(filepath.Join(n.directory, "table"))
+		if strings.Count(string(table), want) != 2 {
+			t.Errorf("table %s, want %q for output and forward", table, want)
+		}
+		if !strings.Contains(n.calls(t), "--on-active 90s") {
+			t.Errorf("no timer of 90 s: %s", n.calls(t))
+		}
+		if err := n.begin(t, f, Drop, address); err == nil {
+			t.Error("a fault of the same name began")
+		}
+		if got := n.list(t); !slices.Equal(got, []string{"f1"}) {
+			t.Errorf("listed %v", got)
+		}
+		// What the timer runs is a copy of the script.
+		if _, err := n.bash(t, filepath.Join(n.directory, "faults/f1/node.sh"), "end", "f1"); err != nil {
+			t.Fatal(err)
+		}
+		if got := n.list(t); len(got) != 0 || !strings.Contains(n.calls(t), "nft delete table inet testbed-fault-f1") {
+			t.Errorf("after the timer: %v, %s", got, n.calls(t))
+		}
+		n.end(t, "f1") // again
+	}
+}
+
+func TestRefused(t *testing.T) {
+	n := newNode(t)
+	if err := n.begin(t, must(t, "upstream/alpha", "refuse", nil).Begin("f2", noon), Reject, "172.18.0.3"); err != nil {
+		t.Fatal(err)
+	}
+	table, _ := os.ReadFile(filepath.Join(n.directory, "table"))
+	if !strings.Contains(string(table), "reject with tcp reset") {
+		t.Errorf("table %s", table)
+	}
+	if strings.Contains(n.calls(t), "systemd-run") {
+		t.Error("a fault without a time has a timer")
+	}
+	n.end(t, "f2")
+}
+
+func TestUnit(t *testing.T) {
+	n := newNode(t)
+	f := must(t, "node/worker", "kubelet-stop", nil)
+	for _, id := range []string{"f1", "f2"} {
+		if err := n.begin(t, f.Begin(id, noon), StopUnit, "kubelet.service"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := n.list(t); !slices.Equal(got, []string{"f1", "f2"}) {
+		t.Errorf("listed %v", got)
+	}
+	n.end(t, "f1")
+	// Somebody else started it: what no longer holds is not listed.
+	if got := n.list(t); len(got) != 0 || !strings.Contains(n.calls(t), "systemctl start kubelet.service") {
+		t.Errorf("listed %v after %s", got, n.calls(t))
+	}
+}
+
+// TestStopped stops a real process.
+func TestStopped(t *testing.T) {
+	n := newNode(t)
+	f := must(t, "cache/alpha", "stop", nil).Begin("f1", noon)
+	if err := n.begin(t, f, StopPods, "registry-alpha-0"); err == nil {
+		t.Error("nothing was there to stop")
+	}
+	n.end(t, "f1")
+	process := exec.CommandContext(t.Context(), "sleep", "60")
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = process.Process.Kill(); _ = process.Wait() })
+	n.write(t, "containers", "c1\n", 0o644)
+	n.write(t, "pid-c1", strconv.Itoa(process.Process.Pid)+"\n", 0o644)
+	if err := n.begin(t, f, StopPods, "registry-alpha-0"); err != nil {
+		t.Fatal(err)
+	}
+	awaitState(t, process.Process.Pid, true)
+	if got := n.list(t); !slices.Equal(got, []string{"f1"}) {
+		t.Errorf("listed %v", got)
+	}
+	n.end(t, "f1")
+	awaitState(t, process.Process.Pid, false)
+	if got := n.list(t); len(got) != 0 {
+		t.Errorf("listed %v", got)
+	}
+}
+
+func awaitState(t *testing.T, pid int, stopped bool) {
+	t.Helper()
+	var status []byte
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 5*time.Second, true, func(context.Context) (bool, error) {
+		var err error
+		status, err = os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+		return strings.Contains(string(status), "State:\tT") == stopped, err
+	})
+	if err != nil {
+		t.Fatalf("the process is not as wanted (stopped: %t): %v\n%s", stopped, err, status)
+	}
+}

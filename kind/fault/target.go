@@ -1,0 +1,71 @@
+package fault
+
+import (
+	"slices"
+	"strings"
+)
+
+// Role is a part that each testbed has, of which there may be several.
+type Role string
+
+// The roles.
+const (
+	Upstream Role = "upstream" // a registry beyond the shoot
+	Cache    Role = "cache"    // the cache of an upstream, in the shoot
+	Node     Role = "node"     // a node of the shoot
+)
+
+// Target is what is broken: a part of the testbed, by its role and its name.
+type Target struct {
+	Role Role
+	Name string
+}
+
+// String returns the target as ParseTarget takes it.
+func (t Target) String() string { return string(t.Role) + "/" + t.Name }
+
+// MarshalText implements encoding.TextMarshaler.
+func (t Target) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (t *Target) UnmarshalText(text []byte) (err error) {
+	*t, err = ParseTarget(string(text))
+	return err
+}
+
+// ParseTarget takes <role>/<name>. That there is such a part is not known here, see Choose.
+func ParseTarget(text string) (Target, error) {
+	role, name, found := strings.Cut(text, "/")
+	if !found || name == "" {
+		return Target{}, misuse("target %q: want <role>/<name>, for example upstream/alpha; roles are %s", text, list(roles()))
+	}
+	if !slices.Contains(roles(), Role(role)) {
+		return Target{}, misuse("target %q: unknown role %q; roles are %s", text, role, list(roles()))
+	}
+	return Target{Role: Role(role), Name: name}, nil
+}
+
+// Choose returns the target with the full name of the part that is meant. Parts are full names by the short ones; either may be
+// given.
+func (t Target) Choose(parts map[string]string) (Target, error) {
+	known := []string{}
+	for short, full := range parts {
+		if t.Name == short || t.Name == full {
+			return Target{Role: t.Role, Name: full}, nil
+		}
+		known = append(known, string(t.Role)+"/"+short)
+	}
+	slices.Sort(known)
+	if len(known) == 0 {
+		return Target{}, misuse("target %s: the testbed has no %s", t, t.Role)
+	}
+	return Target{}, misuse("target %s: not there; there are %s", t, list(known))
+}
+
+func list[T ~string](words []T) string {
+	all := []string{}
+	for _, word := range words {
+		all = append(all, string(word))
+	}
+	return strings.Join(all, ", ")
+}

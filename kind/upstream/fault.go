@@ -1,0 +1,65 @@
+package upstream
+
+import (
+	"archive/tar"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/client"
+
+	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/server"
+)
+
+// faultsTimeout bounds reading and replacing the faults in a container.
+const faultsTimeout = 20 * time.Second
+
+// SetFaults makes the upstream break its answers in these ways and no others, from the next request on. Requests that a fault
+// holds up go on when it is not among them.
+func (r *Registry) SetFaults(ctx context.Context, all ...fault.Fault) error {
+	content, err := fault.Encode(all)
+	if err != nil {
+		return fmt.Errorf("faults of upstream %s: %w", r.host, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, faultsTimeout)
+	defer cancel()
+	if err := r.exec(ctx, content, upstreamProgram, "replace-faults"); err != nil {
+		return fmt.Errorf("faults of upstream %s: %w", r.host, err)
+	}
+	return nil
+}
+
+// Faults returns those that SetFaults, of this process or another, set and whose time is not over.
+func (r *Registry) Faults(ctx context.Context) ([]fault.Fault, error) {
+	ctx, cancel := context.WithTimeout(ctx, faultsTimeout)
+	defer cancel()
+	content, err := r.readFile(ctx, server.FaultsFile)
+	if errdefs.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("faults of upstream %s: %w", r.host, err)
+	}
+	all, err := fault.Decode(content)
+	if err != nil {
+		return nil, fmt.Errorf("upstream %s: %w", r.host, err)
+	}
+	return fault.Active(all, time.Now()), nil
+}
+
+// readFile returns a file of the container; also of one that does not run.
+func (i *instance) readFile(ctx context.Context, path string) ([]byte, error) {
+	copied, err := i.docker.CopyFromContainer(ctx, i.id, client.CopyFromContainerOptions{SourcePath: path})
+	if err != nil {
+		return nil, err
+	}
+	defer copied.Content.Close()
+	archive := tar.NewReader(copied.Content)
+	if _, err := archive.Next(); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return io.ReadAll(io.LimitReader(archive, 1<<20))
+}

@@ -1,0 +1,98 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/kind/fault"
+)
+
+// secure puts the registry behind HTTPS, where clients speak HTTP/2.
+func (b *broken) secure(t *testing.T) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(b.Config.Handler)
+	server.EnableHTTP2 = true
+	server.Config.ConnContext = withConnection
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	b.Server = server
+}
+
+func TestTruncate(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		for _, after := range []string{"", "0", "5000"} {
+			t.Run("after "+after+", HTTPS "+strconv.FormatBool(secure), func(t *testing.T) {
+				b := startBroken(t)
+				if secure {
+					b.secure(t)
+				}
+				length := len(b.content) / 2
+				options := []string{}
+				if after != "" {
+					length, _ = strconv.Atoi(after)
+					options = []string{"after", after}
+				}
+				b.set(t, want(t, fault.Truncate, options...))
+				got := b.ask(t, http.MethodGet, b.blob, containerd)
+				if got.status != http.StatusOK || got.length != int64(len(b.content)) || !errors.Is(got.err, io.ErrUnexpectedEOF) {
+					t.Errorf("status %d, length %d, %v", got.status, got.length, got.err)
+				}
+				if !bytes.Equal(got.body, b.content[:length]) {
+					t.Errorf("%d bytes came, want the first %d", len(got.body), length)
+				}
+				if head := b.ask(t, http.MethodHead, b.blob, containerd); head.status != http.StatusOK || head.length != int64(len(b.content)) {
+					t.Errorf("answer to HEAD: %+v", head)
+				}
+				if hit := b.hit(t); len(hit) != 1 || hit[0].Bytes != int64(length) || hit[0].Status != http.StatusOK {
+					t.Errorf("records %+v", hit)
+				}
+			})
+		}
+	}
+}
+
+func TestWrongBytes(t *testing.T) {
+	b := startBroken(t)
+	b.set(t, want(t, fault.WrongBytes))
+	got := b.ask(t, http.MethodGet, b.blob, containerd)
+	if got.status != http.StatusOK || got.err != nil || len(got.body) != len(b.content) || bytes.Equal(got.body, b.content) {
+		t.Errorf("status %d, %d bytes, %v; want %d other bytes", got.status, len(got.body), got.err, len(b.content))
+	}
+	missing := "/v2/web/blobs/sha256:" + string(bytes.Repeat([]byte("0"), 64))
+	if got := b.ask(t, http.MethodGet, missing, containerd); got.status != http.StatusNotFound || !bytes.Contains(got.body, []byte("BLOB_UNKNOWN")) {
+		t.Errorf("an error was changed: %d %s", got.status, got.body)
+	}
+	if hit := b.hit(t); len(hit) != 1 || hit[0].Bytes != int64(len(b.content)) || hit[0].Aborted {
+		t.Errorf("records %+v", hit)
+	}
+}
+
+func TestSlow(t *testing.T) {
+	b := startBroken(t)
+	b.set(t, want(t, fault.Slow, "rate", strconv.Itoa(2*len(b.content))))
+	got := b.ask(t, http.MethodGet, b.blob, containerd)
+	if !bytes.Equal(got.body, b.content) || got.err != nil || got.seconds < 0.45 || got.seconds > 5 {
+		t.Errorf("%d of %d bytes, %v after %.3f s, want half a second", len(got.body), len(b.content), got.err, got.seconds)
+	}
+	manifest := b.ask(t, http.MethodGet, "/v2/web/manifests/v1", containerd)
+	if manifest.status != http.StatusOK || manifest.seconds > 0.4 {
+		t.Errorf("manifest: %d after %.3f s", manifest.status, manifest.seconds)
+	}
+	if hit := b.hit(t); len(hit) != 1 || hit[0].Seconds < 0.45 || hit[0].Bytes != int64(len(b.content)) {
+		t.Errorf("records %+v", hit)
+	}
+}
+
+// TestSlowIsCleared proves that the rest comes at once.
+func TestSlowIsCleared(t *testing.T) {
+	b := startBroken(t)
+	b.set(t, want(t, fault.Slow, "rate", "100", "for", "500ms"))
+	if got := b.ask(t, http.MethodGet, b.blob, containerd); !bytes.Equal(got.body, b.content) || got.seconds > 20 {
+		t.Errorf("%d of %d bytes, %v after %.3f s", len(got.body), len(b.content), got.err, got.seconds)
+	}
+}
