@@ -9,13 +9,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/lock"
 )
 
-// state is the folder of one testbed: kubeconfigs and certificates. It holds nothing that Up could not make again, and
-// Down removes it.
+// state is the folder of one testbed: kubeconfigs, certificates, and what the shoot commands have put into the garden. But for the
+// latter it holds nothing that Up could not make again. Down removes it.
 type state string
 
 func (s state) seedKubeconfig() string  { return filepath.Join(string(s), "seed.kubeconfig") }
 func (s state) shootKubeconfig() string { return filepath.Join(string(s), "shoot.kubeconfig") }
 func (s state) certificates() string    { return filepath.Join(string(s), "certificates") }
+func (s state) garden() string          { return filepath.Join(string(s), "garden.json") }
 
 // lockPath stands beside the folder, so that it outlives the removal of the folder by Down.
 func (s state) lockPath() string { return string(s) + ".lock" }
@@ -27,11 +28,18 @@ var ErrBusy = errors.New("another testbed command is working on it")
 const buildLockTimeout = 15 * time.Minute
 
 // lock makes this process the only one that changes the testbed, until the returned function is called or the process
-// ends, however it ends. It does not wait: a second command gets ErrBusy.
+// ends, however it ends. It does not wait: a second command gets ErrBusy, which says who holds it.
 func (s state) lock() (unlock func(), err error) {
 	unlock, err = lock.Try(s.lockPath())
 	if errors.Is(err, lock.ErrBusy) {
-		return nil, fmt.Errorf("testbed %s: %w; wait for it, or stop it", filepath.Base(string(s)), ErrBusy)
+		return nil, fmt.Errorf("testbed %s: %w%s; wait for it, or stop it", filepath.Base(string(s)), ErrBusy, s.holder())
 	}
-	return unlock, err
+	if err != nil {
+		return nil, err
+	}
+	if err := s.signLock(); err != nil {
+		unlock()
+		return nil, err
+	}
+	return unlock, nil
 }

@@ -1,0 +1,50 @@
+package kind
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestBusyTestbedNamesItsHolder(t *testing.T) {
+	s := state(filepath.Join(t.TempDir(), "one"))
+	unlock, err := s.lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	want := fmt.Sprintf("testbed one: another testbed command is working on it: %s", filepath.Base(os.Args[0]))
+	_, err = s.lock()
+	if !errors.Is(err, ErrBusy) || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), fmt.Sprintf("(process %d, for ", os.Getpid())) {
+		t.Errorf("error %v, want ErrBusy with %q and this process", err, want)
+	}
+}
+
+func TestDescribeHolder(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 42, 0, time.UTC)
+	alive := func(pid int) bool { return pid == 7 }
+	for _, tc := range []struct{ name, data, want string }{
+		{"alive", `{"pid":7,"command":"testbed up","since":"2026-11-21T12:00:00Z"}`, ": testbed up (process 7, for 42s)"},
+		{"of a process that has ended", `{"pid":8,"command":"testbed up","since":"2026-11-21T12:00:00Z"}`, ""},
+		{"not written yet", "", ""},
+		{"no number of a process", `{"pid":-1}`, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := describeHolder([]byte(tc.data), now, alive); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestShorten(t *testing.T) {
+	for _, tc := range []struct{ text, want string }{{"abc", "abc"}, {"abcd", "abcd"}, {"abcde", "abcd…"}, {"abcü", "abc…"}} {
+		if got := shorten(tc.text, 4); got != tc.want {
+			t.Errorf("shorten(%q) = %q, want %q", tc.text, got, tc.want)
+		}
+	}
+}
