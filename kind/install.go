@@ -17,13 +17,9 @@ import (
 
 // installGardener installs what Gardener brings into both clusters, and the extension as gardenlet does.
 func (t *Testbed) installGardener(ctx context.Context) error {
-	seed, err := gardener.NewSeedClient(t.seed.RESTConfig())
+	seed, shoot, err := t.clients()
 	if err != nil {
-		return fmt.Errorf("connect to the seed: %w", err)
-	}
-	shoot, err := gardener.NewShootClient(t.shoot.RESTConfig())
-	if err != nil {
-		return fmt.Errorf("connect to the shoot: %w", err)
+		return err
 	}
 	registration, err := examples.ControllerRegistration()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,11 +53,15 @@ func ShootWithConfig(config v1alpha3.RegistryConfig) (*gardencorev1beta1.Shoot, 
 	return gardenlet.Shoot(gardenlet.Extension(extensionName, encoded)), nil
 }
 
-// reconcileShoot lets gardenlet bring the shoot to its first state.
+// reconcileShoot lets gardenlet bring the shoot to its first state. What the shoot commands have put into the garden belongs to
+// the shoot that was there before.
 func (t *Testbed) reconcileShoot(ctx context.Context) error {
 	shoot, err := ShootWithCaches(t.CachedUpstreams()...)
 	if err != nil {
 		return err
+	}
+	if err := os.RemoveAll(t.state.garden()); err != nil {
+		return fmt.Errorf("remove the garden of the shoot commands: %w", err)
 	}
 	return t.recorder.Step(ctx, "shoot reconciled", func(ctx context.Context) error {
 		for _, host := range t.CachedUpstreams() {

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
+)
+
+func newShootCommand(options *kind.Options, std program.Streams) *cobra.Command {
+	shoot := &cobra.Command{
+		Use:   "shoot",
+		Short: "Lead the testbed's Shoot through its life, by gardenlet's flows",
+		Long: "Lead the testbed's Shoot through its life, by gardenlet's flows. Each command but get runs alone on the testbed and\n" +
+			"returns when the flow has succeeded; one that was interrupted is gone on with by the same command.",
+		Args: cobra.ArbitraryArgs,
+		RunE: program.Verbs,
+	}
+	shoot.AddCommand(newShootApplyCommand(options, std), newShootGetCommand(options, std))
+	for _, operation := range []struct {
+		use, short string
+		run        func(*kind.Testbed, context.Context) error
+	}{
+		{"disable", "Take the extension out of the Shoot", (*kind.Testbed).DisableExtension},
+		{"hibernate", "Bring the Shoot to sleep: its machines stop", (*kind.Testbed).HibernateShoot},
+		{"wake", "Wake the Shoot up: its machines come back as fresh ones", (*kind.Testbed).WakeShoot},
+		{"migrate", "Let the Shoot leave its seed; its state is kept in the testbed's folder", (*kind.Testbed).MigrateShoot},
+		{"restore", "Bring a migrated Shoot to its new seed, for which a fresh namespace stands", (*kind.Testbed).RestoreShoot},
+		{"delete", "Delete the Shoot; the clusters stay", (*kind.Testbed).DeleteShoot},
+	} {
+		shoot.AddCommand(&cobra.Command{
+			Use:   operation.use,
+			Short: operation.short,
+			Args:  program.Args(cobra.NoArgs),
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				testbed, err := newTestbed(*options)
+				if err != nil {
+					return err
+				}
+				return explainStage(operation.run(testbed, cmd.Context()))
+			},
+		})
+	}
+	return shoot
+}
+
+// explainStage maps an operation that is not possible for the Shoot as it stands to wrong use.
+func explainStage(err error) error {
+	if wrong := (*kind.WrongStage)(nil); errors.As(err, &wrong) {
+		return program.Usage(err)
+	}
+	return err
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
+)
+
+func newShootGetCommand(options *kind.Options, std program.Streams) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "get",
+		Short: "Show the Shoot: its Extension, its operating system configs, and units and hosts.toml of its nodes",
+		Args:  program.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			testbed, err := newTestbed(*options)
+			if err != nil {
+				return err
+			}
+			status, err := testbed.ShootStatus(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(std.Out, status)
+			}
+			return status.Write(std.Out)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
