@@ -1,0 +1,121 @@
+package kind
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/kind/pkg/exec"
+
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/command"
+	"github.com/gardener-extensions/registry-cache/kind/image"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+)
+
+// DevelopedImages are the names of the images that BuildImage builds: what ships and runs in the testbed.
+func DevelopedImages() []string { return []string{imageExtension, imageCache} }
+
+// BuildImage builds the named one of DevelopedImages from the sources as they are, gives it to the Docker Engine as reference, a
+// repository with a tag, and puts it on the nodes that may run it. It returns how the nodes know it: the repository, and the
+// engine's ID of the image as tag, which is what Skaffold calls an image that it does not push. The same content has the same
+// name there. Builds of before that no container of a node runs are removed from it. Nothing that runs changes.
+//
+// It needs a testbed that is up: Attach or Up comes first.
+func (t *Testbed) BuildImage(ctx context.Context, imageName, reference string) (string, error) {
+	tag, err := name.NewTag(reference, name.StrictValidation)
+	if err != nil {
+		return "", fmt.Errorf("reference of image %s: %w", imageName, err)
+	}
+	wanted := slices.DeleteFunc(binaries(), func(b image.Binary) bool { return b.Name != imageName })
+	if !slices.Contains(DevelopedImages(), imageName) || len(wanted) != 1 {
+		return "", fmt.Errorf("there is no image %q to build; there are %s", imageName, strings.Join(DevelopedImages(), ", "))
+	}
+	var built image.Built
+	err = inOrder(ctx,
+		t.step("build "+imageName, func(ctx context.Context) error {
+			all, err := t.build(ctx, wanted...)
+			if err != nil {
+				return err
+			}
+			built = all[0]
+			built.Ref = reference
+			if built.Ref, err = giveToEngine(ctx, built, tag.Repository.Name()); err != nil {
+				return fmt.Errorf("give image %s to the Docker Engine: %w", imageName, err)
+			}
+			progress.Note(ctx, "%s", built.Ref)
+			return nil
+		}),
+		t.step("on the nodes", func(ctx context.Context) error { return replaceImage(ctx, t.nodesOf(imageName), built) }),
+	)
+	return built.Ref, err
+}
+
+// nodesOf are the nodes that may run the image. Caches run in the shoot, and those of GardenletOf in the seed.
+func (t *Testbed) nodesOf(imageName string) []*cluster.Node {
+	if imageName == imageCache {
+		return slices.Concat(t.seed.Nodes(), t.shoot.Nodes())
+	}
+	return t.seed.Nodes()
+}
+
+// giveToEngine loads the image into the Docker Engine under its reference, and returns repository:<ID of the image>.
+func giveToEngine(ctx context.Context, built image.Built, repository string) (string, error) {
+	packed := archive([]image.Built{built})
+	defer packed.Close()
+	if _, err := command.Run(ctx, exec.CommandContext(ctx, "docker", "load", "--quiet").SetStdin(packed)); err != nil {
+		return "", err
+	}
+	id, err := command.Output(ctx, "docker", "image", "inspect", "--format", "{{.Id}}", built.Ref)
+	if err != nil {
+		return "", err
+	}
+	return repository + ":" + strings.TrimPrefix(strings.TrimSpace(id), "sha256:"), nil
+}
+
+// replaceImage puts the image on the nodes, and removes those builds of before that nothing runs: each is a hundred megabytes.
+func replaceImage(ctx context.Context, nodes []*cluster.Node, built image.Built) error {
+	if err := loadImages(ctx, nodes, []image.Built{built}); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, node := range nodes {
+		group.Go(func() error {
+			if err := removePredecessors(ctx, node, built.Ref); err != nil {
+				return fmt.Errorf("remove earlier builds from %s: %w", node.Name(), err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func removePredecessors(ctx context.Context, node *cluster.Node, reference string) error {
+	present, err := node.Exec(ctx, "ctr", "--namespace", "k8s.io", "images", "ls", "--quiet")
+	if err != nil {
+		return err
+	}
+	containers, err := node.Exec(ctx, "ctr", "--namespace", "k8s.io", "containers", "ls")
+	if err != nil {
+		return err
+	}
+	old := predecessors(strings.Fields(present), strings.Fields(containers), reference)
+	if len(old) == 0 {
+		return nil
+	}
+	_, err = node.Exec(ctx, append([]string{"ctr", "--namespace", "k8s.io", "images", "rm"}, old...)...)
+	return err
+}
+
+// predecessors are those of the present references that name another build of the same image by the ID of its content, and are
+// not among the words that name what runs.
+func predecessors(present, running []string, reference string) []string {
+	repository, id, _ := strings.Cut(reference, ":")
+	return slices.DeleteFunc(slices.Clone(present), func(other string) bool {
+		otherID, same := strings.CutPrefix(other, repository+":")
+		return !same || otherID == id || len(otherID) != len(id) || slices.Contains(running, other)
+	})
+}

@@ -1,0 +1,101 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
+	"github.com/gardener/gardener/pkg/utils/managedresources"
+	"github.com/gardener/gardener/pkg/utils/retry"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+)
+
+const (
+	// cachesResource is the ManagedResource with the caches of a Shoot.
+	cachesResource = "extension-" + extensionName
+	// cachesTimeout bounds how long the pods of caches may take to be replaced; a pull holds one up for 25 seconds.
+	cachesTimeout = 2 * time.Minute
+	// cachesInterval is short: what is asked is on this machine.
+	cachesInterval = 200 * time.Millisecond
+)
+
+// RollOut returns when what was installed of the extension is what runs: its pods in the seed are those of now, the Shoots with
+// caches were reconciled by them, and the caches in the shoot have the image and configuration that came out of it. gardenlet
+// takes no part: what nodes get from their OperatingSystemConfig (script and unit) stays as it is until the next flow.
+//
+// It needs a testbed that is up: Attach or Up comes first.
+func (t *Testbed) RollOut(ctx context.Context) error {
+	seed, err := gardener.NewSeedClient(t.seed.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("connect to the seed: %w", err)
+	}
+	shoot, err := gardener.NewShootClient(t.shoot.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("connect to the shoot: %w", err)
+	}
+	extension := gardener.Extension{Name: extensionName}
+	namespace := gardenlet.Namespace(gardenlet.FirstShoot)
+	caches := false
+	return inOrder(ctx,
+		t.step("extension in the seed", func(ctx context.Context) error { return extension.Wait(ctx, seed.Client()) }),
+		t.step("Shoots reconciled by it", func(ctx context.Context) error {
+			defer gardener.Hurry(ctx, seed.Client(), namespace)()
+			count, err := extension.Reconcile(ctx, seed.Client())
+			if caches = count > 0; !caches && err == nil {
+				progress.Skip(ctx, "no Shoot has caches")
+			}
+			return err
+		}),
+		t.step("caches in the shoot", func(ctx context.Context) error {
+			if !caches {
+				progress.Skip(ctx, "there are none")
+				return nil
+			}
+			defer gardener.Hurry(ctx, seed.Client(), namespace)()
+			return waitForCaches(ctx, seed.Client(), namespace, shoot.Client())
+		}),
+	)
+}
+
+// waitForCaches returns when gardener-resource-manager has applied the caches as they are wanted now, and their pods are new and
+// ready.
+func waitForCaches(ctx context.Context, seed client.Client, namespace string, shoot client.Client) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, cachesTimeout, fmt.Errorf("the caches were not replaced after %s", cachesTimeout))
+	defer cancel()
+	if err := managedresources.WaitUntilHealthy(ctx, seed, namespace, cachesResource); err != nil {
+		return fmt.Errorf("managed resource %s/%s: %w", namespace, cachesResource, err)
+	}
+	return retry.Until(ctx, cachesInterval, func(ctx context.Context) (bool, error) {
+		sets := &appsv1.StatefulSetList{}
+		if err := shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{"upstream-host"}); err != nil {
+			return retry.MinorError(fmt.Errorf("list the caches: %w", err))
+		}
+		if err := rolledOut(sets.Items); err != nil {
+			return retry.MinorError(err)
+		}
+		progress.Note(ctx, "%d caches", len(sets.Items))
+		return retry.Ok()
+	})
+}
+
+// rolledOut returns an error that names each cache with a pod that is old or not ready.
+func rolledOut(caches []appsv1.StatefulSet) error {
+	var errs []error
+	for i := range caches {
+		cache := &caches[i]
+		if progressing, reason := health.IsStatefulSetProgressing(cache); progressing {
+			errs = append(errs, fmt.Errorf("cache %s: %s", cache.Name, reason))
+		} else if err := health.CheckStatefulSet(cache); err != nil {
+			errs = append(errs, fmt.Errorf("cache %s: %w", cache.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
