@@ -20,6 +20,7 @@ func newRootCommand(std program.Streams) *cobra.Command {
 	root.AddCommand(newUpCommand(&options, std), newStatusCommand(&options, std), newDownCommand(&options))
 	root.AddCommand(newShootCommand(&options, std), newKubeconfigCommand(&options, std), newShellCommand(&options))
 	root.AddCommand(newPushCommand(&options, std), newPullCommand(&options, std))
+	root.AddCommand(newFaultCommand(&options, std))
 	return root
 }
 

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/fault"
+)
+
+func newFaultCommand(options *kind.Options, std program.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "fault",
+		Short: "Break a part of the testbed on purpose, and mend it",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  program.Verbs,
+	}
+	cmd.AddCommand(newFaultAddCommand(options, std), newFaultListCommand(options, std), newFaultClearCommand(options, std))
+	return cmd
+}
+
+func newFaultAddCommand(options *kind.Options, std program.Streams) *cobra.Command {
+	flags, asJSON := asked{}, false
+	cmd := &cobra.Command{
+		Use:     "add TARGET KIND",
+		Short:   "Break a part of the testbed, for a time or until it is cleared",
+		Long:    "Break a part of the testbed, for a time (--for) or until it is cleared.\n\n" + fault.Catalog(),
+		Example: "  testbed fault add upstream/alpha status --status 429 --header Retry-After=30 --for 2m\n  testbed fault add cache/alpha blackhole",
+		Args:    program.Args(cobra.ExactArgs(2)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			wanted, err := fault.New(args[0], args[1], flags.given(cmd))
+			if err != nil {
+				return program.Usage(err)
+			}
+			return withFaults(cmd, *options, func(ctx context.Context, testbed *kind.Testbed) error {
+				begun, err := testbed.AddFault(ctx, wanted)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return writeJSON(std.Out, begun)
+				}
+				_, err = fmt.Fprintln(std.Out, begun)
+				return err
+			})
+		},
+	}
+	for _, option := range fault.Options() {
+		flags[option.Name] = cmd.Flags().StringArray(option.Name, nil, option.Usage)
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// asked are the values of a fault's flags, by their names.
+type asked map[string]*[]string
+
+// given returns those that the command line has, also where they are empty.
+func (a asked) given(cmd *cobra.Command) map[string][]string {
+	all := map[string][]string{}
+	for name, values := range a {
+		if cmd.Flags().Changed(name) {
+			all[name] = *values
+		}
+	}
+	return all
+}
+
+func newFaultListCommand(options *kind.Options, std program.Streams) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "Show what is broken on purpose now",
+		Args:  program.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withFaults(cmd, *options, func(ctx context.Context, testbed *kind.Testbed) error {
+				all, err := testbed.Faults(ctx)
+				return errors.Join(err, printFaults(std, asJSON, all))
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func newFaultClearCommand(options *kind.Options, std program.Streams) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "clear [ID...]",
+		Short: "Mend the faults with these IDs, or all, and show which they were",
+		Args:  program.Args(cobra.ArbitraryArgs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withFaults(cmd, *options, func(ctx context.Context, testbed *kind.Testbed) error {
+				cleared, err := testbed.ClearFaults(ctx, args...)
+				if err != nil && len(cleared) == 0 {
+					return err
+				}
+				if asJSON {
+					return errors.Join(err, printFaults(std, asJSON, cleared))
+				}
+				for _, f := range cleared {
+					fmt.Fprintf(std.Err, "cleared %s: %s %s\n", f.ID, f.Target, f.Effect())
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func printFaults(std program.Streams, asJSON bool, all []fault.Fault) error {
+	if !asJSON {
+		return fault.Write(std.Out, all)
+	}
+	if all == nil {
+		all = []fault.Fault{} // [], not null
+	}
+	return writeJSON(std.Out, all)
+}
+
+// withFaults runs a verb on the testbed that is up, and maps mistakes to wrong use.
+func withFaults(cmd *cobra.Command, options kind.Options, verb func(context.Context, *kind.Testbed) error) error {
+	testbed, err := attach(cmd, options)
+	if err != nil {
+		return err
+	}
+	err = verb(cmd.Context(), testbed)
+	var mistake *fault.UseError
+	if errors.As(err, &mistake) {
+		return program.Usage(err)
+	}
+	return err
+}

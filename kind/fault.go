@@ -1,0 +1,164 @@
+package kind
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/lock"
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
+)
+
+const (
+	// faultTimeout bounds what is done to one fault.
+	faultTimeout = time.Minute
+	// faultLockTimeout is how long one command waits for another that adds or clears faults.
+	faultLockTimeout = 30 * time.Second
+)
+
+// injection brings a fault about.
+type injection interface {
+	// Available says why the fault cannot be brought about now; nil if it can.
+	Available(ctx context.Context) error
+	// Inject brings it about. It mends itself when its time is over, without this process.
+	Inject(ctx context.Context) error
+	// Clear mends it, also when Inject failed, was interrupted or never ran, and when its time is over.
+	Clear(ctx context.Context) error
+}
+
+// AddFault breaks what the fault names, and returns the fault with its ID and the times of its beginning and end. It lasts for
+// its time, or until it is cleared, also when this process ends; a restart of what is broken ends it too, and Down. The error
+// for a target that is not there is a *fault.UseError. When it cannot be brought about as a whole, nothing stays broken.
+//
+// Where a fault is, what there is to know about it is stored too: in the upstream's container, on the nodes. So the testbed of
+// another process knows it, and none that the end of a container has mended.
+func (t *Testbed) AddFault(ctx context.Context, wanted fault.Fault) (fault.Fault, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, faultTimeout, fmt.Errorf("no fault after %s", faultTimeout))
+	defer cancel()
+	unlock, err := t.lockFaults(ctx)
+	if err != nil {
+		return wanted, err
+	}
+	defer unlock()
+	active, err := t.activeFaults(ctx)
+	if err != nil {
+		return wanted, err
+	}
+	if wanted.Target, err = t.faultTarget(ctx, wanted.Target); err != nil {
+		return wanted, err
+	}
+	begun := wanted.Begin(fault.NextID(active), time.Now())
+	injection, err := t.injection(ctx, begun)
+	if err != nil {
+		return wanted, err
+	}
+	if err := injection.Available(ctx); err != nil {
+		return wanted, fmt.Errorf("%s: %w", begun.Target, err)
+	}
+	if err := injection.Inject(ctx); err != nil {
+		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), faultTimeout)
+		defer cancel()
+		return wanted, errors.Join(fmt.Errorf("%s of %s: %w", begun.Kind, begun.Target, err), injection.Clear(bound))
+	}
+	return begun, nil
+}
+
+// Faults returns what is broken now, in the order of its beginning. What could be read is returned also with an error.
+func (t *Testbed) Faults(ctx context.Context) ([]fault.Fault, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, faultTimeout, fmt.Errorf("no list of faults after %s", faultTimeout))
+	defer cancel()
+	unlock, err := t.lockFaults(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	return t.activeFaults(ctx)
+}
+
+// ClearFaults mends the faults with these IDs, all without any, and returns them. An ID that is not active is a
+// *fault.UseError, and then none is cleared. One that cannot be cleared does not keep the others.
+func (t *Testbed) ClearFaults(ctx context.Context, ids ...string) ([]fault.Fault, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, faultTimeout, fmt.Errorf("faults were not cleared after %s", faultTimeout))
+	defer cancel()
+	unlock, err := t.lockFaults(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	active, failed := t.activeFaults(ctx)
+	chosen, err := fault.Select(active, ids)
+	if err != nil {
+		return nil, errors.Join(err, failed)
+	}
+	var cleared []fault.Fault
+	for _, f := range chosen {
+		if err := t.clearing(f).Clear(ctx); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("clear fault %s: %w", f.ID, err))
+			continue
+		}
+		cleared = append(cleared, f)
+	}
+	return cleared, failed
+}
+
+// lockFaults makes this process the only one that changes faults. The lock goes with the state of the testbed.
+func (t *Testbed) lockFaults(ctx context.Context) (unlock func(), err error) {
+	if t.shoot == nil {
+		return nil, ErrDown
+	}
+	unlock, err = lock.Wait(ctx, filepath.Join(string(t.state), "faults.lock"), faultLockTimeout)
+	if err != nil {
+		return nil, fmt.Errorf("another command works on the faults of testbed %s: %w", t.prefix, err)
+	}
+	return unlock, nil
+}
+
+// activeFaults asks everything that may have one, at once.
+func (t *Testbed) activeFaults(ctx context.Context) ([]fault.Fault, error) {
+	var (
+		asking sync.WaitGroup
+		mu     sync.Mutex
+		all    []fault.Fault
+		failed error
+	)
+	ask := func(read func(context.Context) ([]fault.Fault, error)) {
+		asking.Go(func() {
+			found, err := read(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			all, failed = append(all, found...), errors.Join(failed, err)
+		})
+	}
+	for _, registry := range t.registries() {
+		ask(registry.Faults)
+	}
+	for _, node := range t.shoot.Nodes() {
+		ask(func(ctx context.Context) ([]fault.Fault, error) { return faultsOf(ctx, node) })
+	}
+	asking.Wait()
+	slices.SortFunc(all, func(a, b fault.Fault) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
+	// One that several nodes have is one.
+	return slices.CompactFunc(all, func(a, b fault.Fault) bool { return a.ID == b.ID }), failed
+}
+
+// faultsOf returns the faults that hold on a node.
+func faultsOf(ctx context.Context, node *cluster.Node) ([]fault.Fault, error) {
+	output, err := node.Script(ctx, fault.NodeScript, fault.ListArguments()...)
+	if err != nil {
+		return nil, fmt.Errorf("list faults: %w", err)
+	}
+	found, err := fault.ParseList(output)
+	if err != nil {
+		return nil, fmt.Errorf("on %s: %w", node.Name(), err)
+	}
+	return found, nil
+}
+
+func (t *Testbed) registries() []*upstream.Registry { return t.upstreams.all() }
