@@ -18,9 +18,10 @@ func newRootCommand(std program.Streams) *cobra.Command {
 	root.PersistentFlags().StringVar(&options.Prefix, "prefix", kind.DefaultPrefix,
 		"name prefix of the clusters; testbeds with different prefixes live side by side")
 	root.AddCommand(newUpCommand(&options, std), newStatusCommand(&options, std), newDownCommand(&options))
-	root.AddCommand(newShootCommand(&options, std), newKubeconfigCommand(&options, std), newShellCommand(&options))
 	root.AddCommand(newPushCommand(&options, std), newPullCommand(&options, std))
+	root.AddCommand(newShootCommand(&options, std), newKubeconfigCommand(&options, std), newShellCommand(&options))
 	root.AddCommand(newFaultCommand(&options, std))
+	root.AddCommand(newImageCommand(&options, std), newExtensionCommand(&options, std))
 	return root
 }
 

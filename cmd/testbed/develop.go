@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
+)
+
+func newImageCommand(options *kind.Options, std program.Streams) *cobra.Command {
+	image := &cobra.Command{
+		Use:   "image",
+		Short: "Images of what ships, for the inner loop",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  program.Verbs,
+	}
+	image.AddCommand(newImageBuildCommand(options, std))
+	return image
+}
+
+func newImageBuildCommand(options *kind.Options, std program.Streams) *cobra.Command {
+	var reference string
+	cmd := &cobra.Command{
+		Use:       "build NAME --tag REFERENCE",
+		Short:     "Build " + strings.Join(kind.DevelopedImages(), " or ") + " from the sources, and put it on the nodes that run it",
+		Args:      program.Args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
+		ValidArgs: kind.DevelopedImages(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if reference == "" {
+				return program.Usage(errors.New("--tag: required, it is what the Docker Engine calls the image"))
+			}
+			testbed, err := attach(cmd, *options)
+			if err != nil {
+				return err
+			}
+			built, err := testbed.BuildImage(cmd.Context(), args[0], reference)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(std.Out, built)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&reference, "tag", "", "what the Docker Engine calls the image: a repository and a tag")
+	return cmd
+}
+
+func newExtensionCommand(options *kind.Options, std program.Streams) *cobra.Command {
+	extension := &cobra.Command{
+		Use:   "extension",
+		Short: "The extension in the seed, for the inner loop",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  program.Verbs,
+	}
+	extension.AddCommand(
+		&cobra.Command{
+			Use:   "render",
+			Short: "Turn a ControllerDeployment on standard input into what gardenlet makes of it in the seed",
+			Args:  program.Args(cobra.NoArgs),
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				testbed, err := attach(cmd, *options)
+				if err != nil {
+					return err
+				}
+				return testbed.RenderExtension(cmd.Context(), cmd.InOrStdin(), std.Out)
+			},
+		},
+		&cobra.Command{
+			Use:   "roll-out",
+			Short: "Wait until the extension that is installed runs, let it reconcile the Shoots, and wait for their caches",
+			Args:  program.Args(cobra.NoArgs),
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				testbed, err := attach(cmd, *options)
+				if err != nil {
+					return err
+				}
+				return testbed.RollOut(cmd.Context())
+			},
+		},
+	)
+	return extension
+}
