@@ -25,11 +25,7 @@ import (
 // report, see Report.Err. Any other error ends it; the report has what was found until then, and is never nil.
 func (t *Testbed) Pull(ctx context.Context, options pull.Options) (*pull.Report, error) {
 	report := pull.NewReport(pull.Image{Reference: options.Image})
-	hosts, err := t.upstreamHosts(ctx)
-	if err != nil {
-		return report, err
-	}
-	plan, err := options.Plan(hosts, nodeNames(t.shoot.Workers()))
+	plan, err := options.Plan(t.upstreamHosts(), nodeNames(t.shoot.Workers()))
 	if err != nil {
 		return report, err
 	}
@@ -46,17 +42,13 @@ func (t *Testbed) Pull(ctx context.Context, options pull.Options) (*pull.Report,
 	return report, nil
 }
 
-// upstreamHosts are the hosts of all upstreams that there are, in order.
-func (t *Testbed) upstreamHosts(ctx context.Context) ([]string, error) {
-	registries, err := upstream.List(ctx, t.prefix)
-	if err != nil {
-		return nil, err
-	}
+// upstreamHosts are the hosts of all upstreams.
+func (t *Testbed) upstreamHosts() []string {
 	var hosts []string
-	for _, registry := range registries {
+	for _, registry := range t.upstreams.all() {
 		hosts = append(hosts, registry.Host())
 	}
-	return hosts, nil
+	return hosts
 }
 
 func nodeNames(nodes []*cluster.Node) []string {

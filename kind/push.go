@@ -15,11 +15,7 @@ import (
 // Push makes an image of random content, which exists nowhere else and which a pod can run, and puts it into an upstream. It
 // needs Up or Attach. A mistake in the options is a *pull.InvalidError, and nothing was pushed.
 func (t *Testbed) Push(ctx context.Context, options pull.PushOptions) (*pull.Pushed, error) {
-	hosts, err := t.upstreamHosts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	target, err := options.Target(hosts, "testbed/"+strings.ToLower(rand.Text()[:10]))
+	target, err := options.Target(t.upstreamHosts(), "testbed/"+strings.ToLower(rand.Text()[:10]))
 	if err != nil {
 		return nil, err
 	}

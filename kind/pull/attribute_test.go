@@ -95,6 +95,8 @@ func TestAttribute(t *testing.T) {
 	broken := asks(accesslog.AskerCache, http.MethodGet, layer, worker1, http.StatusInternalServerError, 5)
 	cut := asks(accesslog.AskerCache, http.MethodGet, layer, worker1, http.StatusOK, 5)
 	cut.Aborted = true
+	nodeCut := nodeGets(worker1, layer)[0]
+	nodeCut.Aborted = true
 	elsewhere := nodeGets(worker1, layer)
 	elsewhere[0].Repository = "shop/other"
 	harness := asks(accesslog.AskerHarness, http.MethodGet, manifest, "127.0.0.1", http.StatusOK, 10)
@@ -113,6 +115,7 @@ func TestAttribute(t *testing.T) {
 	}{
 		{"first pull", attempt(fresh, all), cacheGets(manifest, config, layer), "cache miss, cache miss, cache miss", 4126, false},
 		{"manifest by its tag", attempt(fresh, all), cacheGets("v1", config, layer), "cache miss, cache miss, cache miss", 4126, false},
+		{"only the manifest, by its tag", attempt(fresh, all), cacheGets("v1"), "cache miss, cache hit, cache hit", 4126, false},
 		{"stored in the cache", attempt(fresh, all), accesslog.Records{head}, "cache hit, cache hit, cache hit", 4126, false},
 		{"nobody asked", attempt(fresh, all), nil, "cache hit, cache hit, cache hit", 4126, false},
 		{"a layer is new", attempt(fresh, all), cacheGets(layer), "cache hit, cache hit, cache miss", 4126, false},
@@ -126,6 +129,7 @@ func TestAttribute(t *testing.T) {
 		{"the cache breaks", attempt(fresh, all), append(accesslog.Records{cut}, nodeGets(worker1, layer)...), "cache hit, cache hit, upstream", 4126, true},
 		{"the cache tries again", attempt(fresh, all), append(accesslog.Records{broken, cut}, cacheGets(layer)...), "cache hit, cache hit, cache miss", 4126, false},
 		{"the cache failed and has it", attempt(fresh, all), accesslog.Records{broken}, "cache hit, cache hit, cache hit", 4126, false},
+		{"the upstream cuts the node off", attempt(fresh, all), append(accesslog.Records{nodeCut}, cacheGets(layer)...), "cache hit, cache hit, cache miss", 4126, true},
 		{"another node asks", attempt(fresh, all), nodeGets(worker2, layer), "cache hit, cache hit, cache hit", 4126, false},
 		{"by an IPv4 address in IPv6", attempt(fresh, all), nodeGets("[::ffff:"+worker1+"]", layer), "cache hit, cache hit, upstream", 4126, true},
 		{"no mirror", direct, nodeGets(worker1, manifest, config, layer), "upstream, upstream, upstream", 4126, false},
@@ -194,7 +198,8 @@ func TestAttributeAtTheSameTime(t *testing.T) {
 
 func TestAttributeNamesStrangers(t *testing.T) {
 	curl := asks(accesslog.AskerOther, http.MethodGet, manifest, "172.18.0.1", http.StatusOK, 10)
-	records := append(nodeGets(worker2, layer), curl, curl)
+	harness := asks(accesslog.AskerHarness, http.MethodGet, manifest, "172.18.0.1", http.StatusOK, 10)
+	records := append(nodeGets(worker2, layer), curl, harness, curl)
 	found := Attribute(Evidence{Image: testImage, Attempts: []Attempt{attempt(state(worker1), all)}, Records: records})
 	want := "3 requests for the repository by others than the nodes that pulled here: node at 172.18.0.5, other at 172.18.0.1"
 	if len(found.Notes) != 1 || !strings.HasSuffix(found.Notes[0], want) {

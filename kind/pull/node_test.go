@@ -98,7 +98,7 @@ func TestLookFails(t *testing.T) {
 		"no plugins":      {"ctr": `case "$*" in plugins*) exit 1;; esac` + ctr, "hostname": address},
 		"no snapshots":    {"ctr": `case "$*" in *snapshots*) exit 1;; esac` + ctr, "hostname": address},
 		"no address":      {"ctr": ctr, "hostname": "true"},
-		"no hostname":     {"ctr": ctr, "hostname": "exit 1"},
+		"no hostname":     {"ctr": ctr, "hostname": "echo 172.18.0.4; exit 1"},
 		"strange address": {"ctr": ctr, "hostname": "echo eth0"},
 	} {
 		t.Run(name, func(t *testing.T) {
