@@ -143,6 +143,7 @@ func (s *served) awaitPull(t *testing.T, image string) {
 // distribution learns at its start only where to get tokens. A cache with credentials that could not learn it then starts again
 // when it can; every other cache goes on.
 func TestServeStartsAgainForTokens(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ credentials, out, again bool }{
 		"with credentials, after an outage":    {credentials: true, out: true, again: true},
 		"without credentials, after an outage": {out: true},

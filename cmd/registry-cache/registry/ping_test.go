@@ -50,15 +50,15 @@ func request(t *testing.T, method, url string) *http.Request {
 	return r
 }
 
-// send sends distribution's ping and returns the answer, nil after an error.
-func send(t *testing.T, p *pinger) *http.Response {
+// send sends distribution's ping and returns the answer; false after an error.
+func send(t *testing.T, p *pinger) (pingAnswer, bool) {
 	t.Helper()
 	response, err := (&http.Client{Transport: p}).Do(request(t, http.MethodGet, "https://upstream.test/v2/"))
 	if err != nil {
-		return nil
+		return pingAnswer{}, false
 	}
 	_ = response.Body.Close()
-	return response
+	return pingAnswer{response.StatusCode, response.Header}, true
 }
 
 func TestPingAtTheStart(t *testing.T) {
@@ -79,12 +79,12 @@ func TestPingAtTheStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, start := pingerOf(t, test.next), time.Now()
-				response := send(t, p)
-				if response == nil || response.StatusCode != test.status {
-					t.Fatalf("answer %v", response)
+				answer, answered := send(t, p)
+				if !answered || answer.status != test.status {
+					t.Fatalf("answered %t by %d", answered, answer.status)
 				}
-				if challenged := len(response.Header.Values("WWW-Authenticate")) > 0; challenged != (test.status == http.StatusUnauthorized) {
-					t.Errorf("header %v", response.Header)
+				if answer.wantsToken() != (test.status == http.StatusUnauthorized) {
+					t.Errorf("header %v", answer.header)
 				}
 				if unknown := p.start(); unknown != test.unknown {
 					t.Errorf("unknown %t", unknown)
@@ -110,8 +110,8 @@ func TestPingsOfPulls(t *testing.T) {
 		<-time.After(failureLasts)
 		start := time.Now()
 		for range 10 {
-			if response := send(t, p); response != nil {
-				t.Fatalf("answered by %d in place of the upstream", response.StatusCode)
+			if answer, answered := send(t, p); answered {
+				t.Fatalf("answered by %d in place of the upstream", answer.status)
 			}
 		}
 		if took := time.Since(start); took != pingTimeout || asked != 2 {
@@ -120,7 +120,7 @@ func TestPingsOfPulls(t *testing.T) {
 		next = answer(http.StatusOK)
 		<-time.After(failureLasts)
 		for range 2 {
-			if send(t, p) == nil {
+			if _, answered := send(t, p); !answered {
 				t.Error("the upstream answers again, and that is not noticed")
 			}
 		}
