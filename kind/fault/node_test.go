@@ -184,6 +184,9 @@ func TestUnit(t *testing.T) {
 	if got := n.list(t); len(got) != 0 || !strings.Contains(n.calls(t), "systemctl start kubelet.service") {
 		t.Errorf("listed %v after %s", got, n.calls(t))
 	}
+	if _, err := os.Stat(filepath.Join(n.directory, "faults/f2")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it is forgotten in the list only: %v", err)
+	}
 }
 
 // TestStopped stops a real process.
