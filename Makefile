@@ -17,6 +17,8 @@ export RUN KEEP NODE_IMAGE
 FUZZTIME ?= 1m
 # Flags of `make bench-controller`, such as ARGS=--quick.
 ARGS ?=
+# What `make dev` lets Skaffold do: dev, run, render, delete.
+VERB ?= dev
 # A $ in RUN is a regular expression's, not make's.
 ifeq ($(origin RUN),command line)
 override RUN := $(value RUN)
@@ -24,6 +26,9 @@ endif
 
 LINT := bin/golangci-lint
 PROMTOOL := bin/promtool
+SKAFFOLD := bin/skaffold
+KUBECTL := bin/kubectl
+SEED_KUBECONFIG := .testbed/registry-cache/seed.kubeconfig
 # Files of ours, with git or without: what is built, fetched or left behind by a run is not looked at.
 FILES = find . -type d \( -name .git -o -name .testbed -o -name _artifacts -o -path ./bin \) -prune -o -type f
 
@@ -88,6 +93,11 @@ status: bin/testbed ## Show the testbed on one screen
 down: bin/testbed ## Remove the testbed and all that it started
 	@exec ./bin/testbed down
 
+.PHONY: dev
+dev: $(SKAFFOLD) $(KUBECTL) bin/testbed ## Bring each change of the sources into the testbed that is up, as it is saved (VERB=run, VERB=delete)
+	@[ -e $(SEED_KUBECONFIG) ] || { echo "the testbed is not up; run: make up" >&2; exit 3; }
+	@PATH="$(CURDIR)/bin:$$PATH" KUBECONFIG=$(SEED_KUBECONFIG) exec ./$(SKAFFOLD) $(VERB)
+
 ##@ Build
 
 .PHONY: build
@@ -119,6 +129,21 @@ $(LINT): tools/golangci-lint/go.mod tools/golangci-lint/go.sum
 $(PROMTOOL): tools/promtool/go.mod tools/promtool/go.sum
 	@echo "building promtool; on a new machine this takes some minutes" >&2
 	cd tools/promtool && go build -tags remove_all_sd -o ../../$@ github.com/prometheus/prometheus/cmd/promtool
+
+# Skaffold's own go.mod replaces modules; a consumer has to do the same.
+$(SKAFFOLD): tools/skaffold/go.mod tools/skaffold/go.sum
+	@echo "building skaffold; on a new machine this takes some minutes" >&2
+	cd tools/skaffold && version=$$(go list -m -f '{{.Version}}' github.com/GoogleContainerTools/skaffold/v2) && \
+	go build -ldflags "-s -w -X github.com/GoogleContainerTools/skaffold/v2/pkg/skaffold/version.version=$$version" \
+		-o ../../$@ github.com/GoogleContainerTools/skaffold/v2/cmd/skaffold
+
+# Skaffold runs kubectl; this is the one that is on every node.
+$(KUBECTL): kind/nodeimage/modules/kubernetes/go.mod kind/nodeimage/modules/kubernetes/go.sum
+	@echo "building kubectl; on a new machine this takes some minutes" >&2
+	cd kind/nodeimage/modules/kubernetes && IFS=v. read -r _ major minor patch <<<"$$(go list -m -f '{{.Version}}' k8s.io/kubernetes)" && \
+	stamp="-X k8s.io/component-base/version" && \
+	go build -ldflags "-s -w $$stamp.gitVersion=v$$major.$$minor.$$patch $$stamp.gitMajor=$$major $$stamp.gitMinor=$$minor" \
+		-o ../../../../$@ k8s.io/kubernetes/cmd/kubectl
 
 # Always asked for: Go's own cache knows best what is up to date.
 .PHONY: bin/e2e.test bin/testbed bin/bench-controller
