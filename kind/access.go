@@ -19,7 +19,7 @@ const (
 // Kubeconfig returns the path of the kubeconfig of the cluster with that role, which has the rights of an administrator. Without
 // a testbed it is an ErrDown.
 func (t *Testbed) Kubeconfig(role string) (string, error) {
-	path := ""
+	var path string
 	switch role {
 	case RoleSeed:
 		path = t.state.seedKubeconfig()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,12 +15,13 @@ import (
 )
 
 // run runs a command line of testbed with this standard input.
-func run(ctx context.Context, stdin string, args ...string) (code int, out, stderr string) {
+func run(t *testing.T, stdin string, args ...string) (code int, out, stderr string) {
+	t.Helper()
 	var o, e bytes.Buffer
 	std := program.Streams{Out: &o, Err: &e}
 	root := newRootCommand(std)
 	root.SetIn(strings.NewReader(stdin))
-	code = program.Run(ctx, root, std, args)
+	code = program.Run(t.Context(), root, std, args)
 	return code, o.String(), e.String()
 }
 
@@ -47,7 +47,7 @@ func TestWrongUseOfShoot(t *testing.T) {
 		{"no node", []string{"shell"}, "usage: testbed shell NODE"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			code, out, stderr := run(t.Context(), "", tc.args...)
+			code, out, stderr := run(t, "", tc.args...)
 			if code != program.ExitUsage || !strings.Contains(stderr, tc.want) || out != "" {
 				t.Errorf("exit code %d, standard output %q, standard error %q; want %d and %q", code, out, stderr, program.ExitUsage, tc.want)
 			}
@@ -62,7 +62,7 @@ func TestDryRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Replace(string(manifest), "  extensions:\n", "  extensions:\n  - type: shoot-dns-service\n", 1)
-	code, out, stderr := run(t.Context(), text, "shoot", "apply", "--dry-run", "-f", "-")
+	code, out, stderr := run(t, text, "shoot", "apply", "--dry-run", "-f", "-")
 	if code != program.ExitFine {
 		t.Errorf("exit code %d", code)
 	}

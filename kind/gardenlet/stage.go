@@ -6,6 +6,7 @@ import (
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/gardener/gardener/pkg/extensions"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -50,11 +51,11 @@ func (g *Gardenlet) Find(ctx context.Context) (*gardencorev1beta1.Shoot, Stage, 
 func FindOnSeed(ctx context.Context, seed client.Reader, name string) (*gardencorev1beta1.Shoot, error) {
 	namespace := Namespace(name)
 	cluster, err := extensions.GetCluster(ctx, seed, namespace)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("read cluster %s of the last operation: %w", namespace, err)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
 	}
 	if err != nil {
-		return nil, nil
+		return nil, fmt.Errorf("read cluster %s of the last operation: %w", namespace, err)
 	}
 	return cluster.Shoot, nil
 }
@@ -83,10 +84,12 @@ func (g *Gardenlet) saved(ctx context.Context) (*gardencorev1beta1.Shoot, error)
 	key := client.ObjectKey{Namespace: ProjectNamespace, Name: g.Name}
 	shoot := &gardencorev1beta1.Shoot{}
 	for _, object := range []client.Object{&gardencorev1beta1.ShootState{}, shoot} {
-		if err := g.Garden.Get(ctx, key, object); client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("read shoot %s in the garden: %w", key, err)
-		} else if err != nil {
+		err := g.Garden.Get(ctx, key, object)
+		if apierrors.IsNotFound(err) {
 			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read shoot %s in the garden: %w", key, err)
 		}
 	}
 	return shoot, nil

@@ -1,6 +1,7 @@
 package gardenlet
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -50,10 +51,10 @@ func TestStageOf(t *testing.T) {
 }
 
 // inAnotherProcess returns a Gardenlet that knows of the first one only what the clusters and the garden's file have.
-func inAnotherProcess(t *testing.T, g *Gardenlet, path string) *Gardenlet {
+func inAnotherProcess(ctx context.Context, t *testing.T, g *Gardenlet, path string) *Gardenlet {
 	t.Helper()
 	registrations := &gardencorev1beta1.ControllerRegistrationList{}
-	if err := g.Garden.List(t.Context(), registrations); err != nil {
+	if err := g.Garden.List(ctx, registrations); err != nil {
 		t.Fatal(err)
 	}
 	registrations.Items[0].ResourceVersion = ""
@@ -69,10 +70,10 @@ func inAnotherProcess(t *testing.T, g *Gardenlet, path string) *Gardenlet {
 // A process migrates, or dies while it does, and another one restores.
 func TestMigrationOverProcesses(t *testing.T) {
 	ctx, path := t.Context(), filepath.Join(t.TempDir(), "garden.json")
-	g := inAnotherProcess(t, testGardenlet(), path)
+	g := inAnotherProcess(ctx, t, testGardenlet(), path)
 	expect := func(when string, want Stage) *gardencorev1beta1.Shoot {
 		t.Helper()
-		g = inAnotherProcess(t, g, path)
+		g = inAnotherProcess(ctx, t, g, path)
 		shoot, stage, err := g.Find(ctx)
 		if err != nil || stage != want {
 			t.Fatalf("%s: stage %s, error %v, want %s", when, stage, err, want)
