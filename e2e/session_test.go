@@ -113,6 +113,9 @@ func (s *session) prepare(ctx context.Context) (err error) {
 	if err := s.connect(); err != nil {
 		return err
 	}
+	if _, err := s.testbed.ClearFaults(ctx); err != nil { // those of a run that was killed
+		return err
+	}
 	// Down removes the folder, also after a run that was killed.
 	folder := filepath.Join(kind.DefaultDirectory, s.testbed.Prefix())
 	if s.scratch, err = os.MkdirTemp(folder, "e2e-"); err != nil {

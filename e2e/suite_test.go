@@ -39,6 +39,7 @@ func onShoot() []features.Feature {
 		pullThrough(),
 		twoUpstreams(),
 		cacheDown(),
+		upstreamDown(),
 		endpointNotReady(),
 		growVolume(),
 		garbageCollection(),
