@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -138,36 +137,36 @@ func (o onNodes) Clear(ctx context.Context) error {
 	return all
 }
 
-// unreachable keeps all nodes of the shoot from the target's address.
+// unreachable keeps all nodes of the shoot from the target's addresses.
 func (t *Testbed) unreachable(ctx context.Context, f fault.Fault, way fault.Way) (injection, error) {
-	address, err := t.addressOf(ctx, f.Target)
+	addresses, err := t.addressesOf(ctx, f.Target)
 	if err != nil {
 		return nil, err
 	}
 	all := onNodes{f, way, map[*cluster.Node]string{}}
 	for _, node := range t.shoot.Nodes() {
-		all.arguments[node] = address.String()
+		all.arguments[node] = strings.Join(addresses, " ")
 	}
 	return all, nil
 }
 
-func (t *Testbed) addressOf(ctx context.Context, target fault.Target) (netip.Addr, error) {
-	if target.Role == fault.Upstream {
-		address := t.Upstream(target.Name).Address()
-		if !address.IsValid() {
-			return address, fmt.Errorf("%s has no address: %w", target, upstream.ErrNotRunning)
+// addressesOf returns all by which the target can be reached: one that is left open is found by whoever looks its name up.
+func (t *Testbed) addressesOf(ctx context.Context, target fault.Target) ([]string, error) {
+	if target.Role == fault.Cache {
+		service, err := t.serviceOf(ctx, target.Name)
+		if err != nil {
+			return nil, err
 		}
-		return address, nil
+		return service.Spec.ClusterIPs, nil
 	}
-	service, err := t.serviceOf(ctx, target.Name)
-	if err != nil {
-		return netip.Addr{}, err
+	var all []string
+	for _, address := range t.Upstream(target.Name).Addresses() {
+		all = append(all, address.String())
 	}
-	address, err := netip.ParseAddr(service.Spec.ClusterIP)
-	if err != nil {
-		return netip.Addr{}, fmt.Errorf("address of Service %s: %w", service.Name, err)
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s has no address: %w", target, upstream.ErrNotRunning)
 	}
-	return address, nil
+	return all, nil
 }
 
 // stopped stops the processes of a cache, on the nodes that they are on.

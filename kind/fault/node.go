@@ -20,8 +20,8 @@ type Way string
 
 // The ways, with what their argument is.
 const (
-	Drop     Way = "drop"   // an IP address
-	Reject   Way = "reject" // an IP address
+	Drop     Way = "drop"   // IP addresses, with blanks between them
+	Reject   Way = "reject" // the same
 	StopPods Way = "stop"   // names of pods of kube-system, with blanks between them
 	StopUnit Way = "unit"   // the name of a unit
 )

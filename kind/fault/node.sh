@@ -8,9 +8,9 @@
 #
 # KIND and ARGUMENT:
 #
-#   drop ADDRESS, reject ADDRESS   what goes to an IP address, from the node or its pods
-#   stop PODS                      the processes of pods of kube-system are stopped, not killed
-#   unit NAME                      a unit of systemd does not run
+#   drop ADDRESSES, reject ADDRESSES   what goes to IP addresses, from the node or its pods
+#   stop PODS                          the processes of pods of kube-system are stopped, not killed
+#   unit NAME                          a unit of systemd does not run
 set -euo pipefail
 
 faults=${TESTBED_FAULTS:-/run/testbed-faults}
@@ -55,14 +55,18 @@ list() {
   done
 }
 
-# filter drops or rejects what is sent to an address, before address translation by kube-proxy (dstnat, -100).
+# filter drops or rejects what is sent to addresses, before address translation by kube-proxy (dstnat, -100).
 filter() {
-  local id=$1 address=$2 verdict=$3 family=ip
-  if [[ $address == *:* ]]; then family=ip6; fi
+  local id=$1 verdict=$3 rules='' address family
+  for address in $2; do
+    family=ip
+    if [[ $address == *:* ]]; then family=ip6; fi
+    rules+="$family daddr $address $verdict; "
+  done
   nft -f - <<TABLE
 table inet testbed-fault-$id {
-  chain output { type filter hook output priority -300; $family daddr $address $verdict; }
-  chain forward { type filter hook forward priority -300; $family daddr $address $verdict; }
+  chain output { type filter hook output priority -300; $rules}
+  chain forward { type filter hook forward priority -300; $rules}
 }
 TABLE
 }

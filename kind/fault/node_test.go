@@ -123,7 +123,10 @@ func (n node) end(t *testing.T, id string) {
 }
 
 func TestUnreachable(t *testing.T) {
-	for address, want := range map[string]string{"10.96.0.7": "ip daddr 10.96.0.7 drop", "fd00::7": "ip6 daddr fd00::7 drop"} {
+	for address, want := range map[string]string{
+		"10.96.0.7":         "-300; ip daddr 10.96.0.7 drop; }",
+		"10.96.0.7 fd00::7": "-300; ip daddr 10.96.0.7 drop; ip6 daddr fd00::7 drop; }",
+	} {
 		n := newNode(t)
 		f := must(t, "cache/alpha", "blackhole", map[string][]string{"for": {"1m30s"}}).Begin("f1", noon)
 		if err := n.begin(t, f, Drop, address); err != nil {

@@ -33,7 +33,7 @@ type instance struct {
 	host, config  string
 	state, status string
 	ports         map[uint16]uint16 // in the container → on localhost
-	address       netip.Addr        // on the network that it was started in
+	addresses     []netip.Addr      // on the network that it was started in
 	log           *follower
 }
 
@@ -46,8 +46,9 @@ func (i *instance) Container() string { return i.name }
 // Running says whether the container ran when it was looked up.
 func (i *instance) Running() bool { return i.state == string(container.StateRunning) }
 
-// Address is that of the container for nodes and pods, as it was when it was looked up; invalid if it does not run.
-func (i *instance) Address() netip.Addr { return i.address }
+// Addresses are those of the container for nodes and pods, of IPv4 and of IPv6, as they were when it was looked up; none if it
+// does not run.
+func (i *instance) Addresses() []netip.Addr { return i.addresses }
 
 // Status is the engine's own words, for example "Up 5 minutes".
 func (i *instance) Status() string { return i.status }
@@ -137,7 +138,11 @@ func fromSummary(docker client.APIClient, summary container.Summary) instance {
 	}
 	if summary.NetworkSettings != nil {
 		for _, network := range summary.NetworkSettings.Networks { // one, see launch
-			found.address = network.IPAddress
+			for _, address := range []netip.Addr{network.IPAddress, network.GlobalIPv6Address} {
+				if address.IsValid() {
+					found.addresses = append(found.addresses, address)
+				}
+			}
 		}
 	}
 	return found
