@@ -22,7 +22,7 @@ type running struct {
 	seed        *cluster.Cluster
 	shoot       *cluster.Cluster
 	upstreams   registries
-	gardenlet *gardenlet.Gardenlet
+	gardenlet   *gardenlet.Gardenlet
 }
 
 // Seed is the cluster that acts as Gardener seed; nil before Up.
