@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"time"
 
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
-	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/retry"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
@@ -70,7 +72,21 @@ func (t *Testbed) RollOut(ctx context.Context) error {
 func waitForCaches(ctx context.Context, seed client.Client, namespace string, shoot client.Client) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, cachesTimeout, fmt.Errorf("the caches were not replaced after %s", cachesTimeout))
 	defer cancel()
-	if err := managedresources.WaitUntilHealthy(ctx, seed, namespace, cachesResource); err != nil {
+	if workers, err := countWorkers(ctx, shoot); err != nil || workers == 0 {
+		progress.Skip(ctx, "no node to run on, the shoot hibernates")
+		return err
+	}
+	err := retry.Until(ctx, cachesInterval, func(ctx context.Context) (bool, error) {
+		resource := &resourcesv1alpha1.ManagedResource{}
+		if err := seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: cachesResource}, resource); err != nil {
+			return retry.MinorError(err)
+		}
+		if err := health.CheckManagedResource(resource); err != nil {
+			return retry.MinorError(err)
+		}
+		return retry.Ok()
+	})
+	if err != nil {
 		return fmt.Errorf("managed resource %s/%s: %w", namespace, cachesResource, err)
 	}
 	return retry.Until(ctx, cachesInterval, func(ctx context.Context) (bool, error) {
@@ -84,6 +100,19 @@ func waitForCaches(ctx context.Context, seed client.Client, namespace string, sh
 		progress.Note(ctx, "%d caches", len(sets.Items))
 		return retry.Ok()
 	})
+}
+
+// countWorkers returns how many nodes beside the control plane the shoot has.
+func countWorkers(ctx context.Context, shoot client.Client) (int, error) {
+	workers, err := labels.Parse("!node-role.kubernetes.io/control-plane")
+	if err != nil {
+		return 0, err
+	}
+	nodes := &corev1.NodeList{}
+	if err := shoot.List(ctx, nodes, client.MatchingLabelsSelector{Selector: workers}); err != nil {
+		return 0, fmt.Errorf("list the nodes of the shoot: %w", err)
+	}
+	return len(nodes.Items), nil
 }
 
 // rolledOut returns an error that names each cache with a pod that is old or not ready.
