@@ -34,7 +34,7 @@ type injection interface {
 }
 
 // AddFault breaks what the fault names, and returns the fault with its ID and the times of its beginning and end. It lasts for
-// its time, or until it is cleared, also when this process ends; a restart of what is broken ends it too, and Down. The error
+// its time, or until it is cleared, also when this process ends; the restart of a node ends those on it, Down ends all. The error
 // for a target that is not there is a *fault.UseError. When it cannot be brought about as a whole, nothing stays broken.
 //
 // Where a fault is, what there is to know about it is stored too: in the upstream's container, on the nodes. So the testbed of
