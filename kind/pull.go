@@ -91,15 +91,25 @@ func (p *pulling) run(ctx context.Context, batch pull.Batch) (pull.Evidence, err
 	if err := p.each(ctx, batch, evidence.Attempts, p.pullOnce); err != nil {
 		return evidence, err
 	}
-	after, afterErr := p.registry.Log(ctx)
-	if logErr = errors.Join(logErr, afterErr); logErr != nil {
-		evidence.LogProblem = logErr.Error()
-		return evidence, ctx.Err()
+	if logErr == nil {
+		evidence.Records, logErr = p.recordsSince(ctx, before)
 	}
-	if evidence.Records, err = since(before, after); err != nil {
-		evidence.LogProblem = err.Error()
+	if logErr != nil {
+		evidence.LogProblem = logErr.Error()
+	}
+	if ctx.Err() != nil {
+		return evidence, context.Cause(ctx)
 	}
 	return evidence, nil
+}
+
+// recordsSince reads the log again and returns what is new.
+func (p *pulling) recordsSince(ctx context.Context, before accesslog.Records) (accesslog.Records, error) {
+	after, err := p.registry.Log(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return since(before, after)
 }
 
 // since returns what the later reading of a log has more. It has less where the container was made anew in between.

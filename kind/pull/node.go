@@ -29,7 +29,7 @@ done
 func Look(ctx context.Context, node Node) (State, error) {
 	out, err := node.Script(ctx, lookScript)
 	if err != nil {
-		return State{}, err
+		return State{}, fmt.Errorf("look at what the node has: %w", reason(ctx, err))
 	}
 	return parseState(out)
 }
@@ -51,7 +51,7 @@ names=$(ctr --namespace=k8s.io images list | awk -v name="$1" -v digest="$2" '
 // with it stays, and so do the layers of a container that runs.
 func Forget(ctx context.Context, node Node, image Image) error {
 	if _, err := node.Script(ctx, forgetScript, image.Reference, image.Digest()); err != nil {
-		return fmt.Errorf("remove %s from the node: %w", image.Reference, err)
+		return fmt.Errorf("remove %s from the node: %w", image.Reference, reason(ctx, err))
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ const timeoutCode = 124
 func Run(ctx context.Context, node Node, image Image, timeout time.Duration) (took time.Duration, failure string, err error) {
 	out, err := node.Script(ctx, pullScript, image.Reference, fmt.Sprintf("%.3fs", timeout.Seconds()))
 	if err != nil {
-		return 0, "", fmt.Errorf("pull %s: %w", image.Reference, err)
+		return 0, "", fmt.Errorf("pull %s: %w", image.Reference, reason(ctx, err))
 	}
 	first, said, _ := strings.Cut(out, "\n")
 	spent, exit, _ := strings.Cut(first, " ")
@@ -89,15 +89,34 @@ func Run(ctx context.Context, node Node, image Image, timeout time.Duration) (to
 	return time.Duration(microseconds) * time.Microsecond, failureOf(code, strings.TrimSpace(said), timeout), nil
 }
 
+// reason is why ctx ended, if it did: whoever was interrupted need not read the script.
+func reason(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
 func failureOf(code int, said string, timeout time.Duration) string {
 	switch {
 	case code == 0:
 		return ""
 	case code == timeoutCode:
-		return strings.TrimSpace(fmt.Sprintf("not done after %s %s", timeout, said))
+		return fmt.Sprintf("not done after %s", timeout)
 	case said == "":
 		return fmt.Sprintf("crictl ends with %d and says nothing", code)
 	default:
-		return said
+		return message(said)
 	}
+}
+
+// message is what crictl says at last, without what it logs around it: it ends with a line like time="…" level=fatal msg="…", after
+// one of klog that has the same text.
+func message(said string) string {
+	last := said[strings.LastIndex(said, "\n")+1:]
+	_, quoted, found := strings.Cut(last, " level=fatal msg=")
+	if text, err := strconv.Unquote(quoted); found && err == nil {
+		return text
+	}
+	return said
 }

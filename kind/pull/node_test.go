@@ -163,6 +163,10 @@ func TestForgetFails(t *testing.T) {
 	}
 }
 
+// fatal is how crictl v1.36 says why it fails.
+const fatal = `E1121 23:15:12.940331    4183 remote_image.go:250] "PullImage from image service failed" err="not found"
+time="2026-11-21T23:15:12Z" level=fatal msg="pulling image: failed to resolve \"web:v1\": not found"`
+
 func TestRun(t *testing.T) {
 	for _, tc := range []struct {
 		name, crictl string
@@ -170,9 +174,10 @@ func TestRun(t *testing.T) {
 		failure      string
 	}{
 		{"fine", `[ "$*" = "pull alpha.upstream.test/shop/web:v1" ] && echo "Image is up to date"`, time.Minute, ""},
-		{"fails", "echo 'level=fatal msg=\"manifest unknown\"' >&2; exit 1", time.Minute, `level=fatal msg="manifest unknown"`},
+		{"fails", "cat >&2 <<'END'\n" + fatal + "\nEND\nexit 1", time.Minute, `pulling image: failed to resolve "web:v1": not found`},
+		{"fails in other words", "echo 'no such socket' >&2; exit 1", time.Minute, "no such socket"},
 		{"fails without a word", "exit 3", time.Minute, "crictl ends with 3 and says nothing"},
-		{"hangs", "exec sleep 60", 50 * time.Millisecond, "not done after 50ms"},
+		{"hangs", "trap 'echo interrupted >&2; exit 1' TERM; sleep 60 & wait", 50 * time.Millisecond, "not done after 50ms"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			node := newShell(t, map[string]string{"crictl": tc.crictl})
@@ -201,6 +206,23 @@ func TestRunOnABrokenNode(t *testing.T) {
 	for _, said := range []broken{"", "\n", "soon 0\n", "12 x\n", "12\n"} {
 		if _, failure, err := Run(t.Context(), said, testImage, time.Minute); err == nil {
 			t.Errorf("%q: no error, failure %q", said, failure)
+		}
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("interrupt signal received"))
+	node := newShell(t, nil)
+	_, looked := Look(ctx, node)
+	_, _, pulled := Run(ctx, node, testImage, time.Minute)
+	for want, err := range map[string]error{
+		"look at what the node has: interrupt signal received":                            looked,
+		"remove alpha.upstream.test/shop/web:v1 from the node: interrupt signal received": Forget(ctx, node, testImage),
+		"pull alpha.upstream.test/shop/web:v1: interrupt signal received":                 pulled,
+	} {
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 }
