@@ -36,6 +36,7 @@ func TestInContainers(t *testing.T) {
 		"protected":              protected,
 		"private authority":      privateAuthority,
 		"proxy":                  proxied,
+		"broken on purpose":      brokenOnPurpose,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() {
