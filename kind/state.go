@@ -21,8 +21,16 @@ func (s state) garden() string          { return filepath.Join(string(s), "garde
 // lockPath stands beside the folder, so that it outlives the removal of the folder by Down.
 func (s state) lockPath() string { return string(s) + ".lock" }
 
-// ErrBusy says that another process works on the same testbed.
-var ErrBusy = errors.New("another testbed command is working on it")
+// ErrBusy says that another process works on the same testbed. It counts as a matter of the environment (internal/program): the
+// same command may succeed later.
+var ErrBusy = &busyError{}
+
+type busyError struct{}
+
+func (*busyError) Error() string { return "another testbed command is working on it" }
+
+// EnvironmentError marks the error for internal/program.
+func (*busyError) EnvironmentError() {}
 
 // buildLockTimeout is how long one testbed waits for another one that builds the same binaries.
 const buildLockTimeout = 15 * time.Minute

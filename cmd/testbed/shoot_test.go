@@ -80,6 +80,7 @@ func TestErrorsOfTheShoot(t *testing.T) {
 		want int
 	}{
 		"no testbed":          {fmt.Errorf("x: %w", kind.ErrDown), program.ExitEnvironment},
+		"a busy testbed":      {fmt.Errorf("x: %w", kind.ErrBusy), program.ExitEnvironment},
 		"wrong stage":         {fmt.Errorf("x: %w", &kind.WrongStage{Verb: "restore", Stage: gardenlet.StagePresent}), program.ExitUsage},
 		"a flow that failed":  {fmt.Errorf("x"), program.ExitFailed},
 		"everything was fine": {nil, program.ExitFine},
