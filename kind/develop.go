@@ -22,7 +22,8 @@ func DevelopedImages() []string { return []string{imageExtension, imageCache} }
 // BuildImage builds the named one of DevelopedImages from the sources as they are, gives it to the Docker Engine as reference, a
 // repository with a tag, and puts it on the nodes that may run it. It returns how the nodes know it: the repository, and the
 // engine's ID of the image as tag, which is what Skaffold calls an image that it does not push. The same content has the same
-// name there. Builds of before that no container of a node runs are removed from it. Nothing that runs changes.
+// name there. Names of earlier builds that no container of a node runs are removed from it; the content stays, since ctr's import gave
+// it a second name, by digest. Nothing that runs changes.
 //
 // It needs a testbed that is up: Attach or Up comes first.
 func (t *Testbed) BuildImage(ctx context.Context, imageName, reference string) (string, error) {
@@ -76,7 +77,7 @@ func giveToEngine(ctx context.Context, built image.Built, repository string) (st
 	return repository + ":" + strings.TrimPrefix(strings.TrimSpace(id), "sha256:"), nil
 }
 
-// replaceImage puts the image on the nodes, and removes those builds of before that nothing runs: each is a hundred megabytes.
+// replaceImage puts the image on the nodes, and removes the names of those builds of before that nothing runs.
 func replaceImage(ctx context.Context, nodes []*cluster.Node, built image.Built) error {
 	if err := loadImages(ctx, nodes, []image.Built{built}); err != nil {
 		return err
