@@ -18,7 +18,7 @@ func (t *Testbed) Next() string {
 		prove = "" // the scenarios run on the default testbed
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "\nThe testbed is up: pulls of %s go through the caches, pulls of %s go direct.\n",
+	fmt.Fprintf(&text, "\nThe testbed is up: pulls of %s go through the caches as soon as these are ready, pulls of %s go direct.\n",
 		strings.Join(t.CachedUpstreams(), " and "), strings.Join(upstream.Hosts(t.prefix)[cachedUpstreams:], " and "))
 	fmt.Fprintf(&text, "  %-29s  what runs, and where each node pulls from\n%s", status, prove)
 	fmt.Fprintf(&text, "  kubectl --kubeconfig %s get pods -A\n", t.relative(t.state.shootKubeconfig()))
