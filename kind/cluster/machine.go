@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,8 +90,8 @@ systemctl start kubelet.service
 `
 
 // StartMachine makes the node look like a fresh machine that joins: gardener-node-agent's state, what it laid down for
-// the OperatingSystemConfig, all registry configuration and all images that were pulled from *.test are removed; then the
-// kubelet starts. It returns when the Node object is there again and Ready.
+// the OperatingSystemConfig, all registry configuration, the pod network's configuration and all images that were pulled
+// from *.test are removed; then the kubelet starts. It returns when the Node object is there again and Ready.
 func (n *Node) StartMachine(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, machineTimeout, fmt.Errorf("%s was not ready again in %s", n.Name(), machineTimeout))
 	defer cancel()
@@ -102,7 +103,7 @@ func (n *Node) StartMachine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	paths, start := lines(laid.paths), time.Now()
+	paths, start := lines(formerPaths(laid, n.cluster.stock)), time.Now()
 	forget := fmt.Sprintf("%.0f", forgetTimeout.Seconds())
 	if _, err := n.Script(ctx, startMachine, strings.Join(units, " "), paths, nodeAgentDir, RegistryConfigDir, forget); err != nil {
 		return err
@@ -116,6 +117,16 @@ func (n *Node) StartMachine(ctx context.Context) error {
 		}
 	}
 	return n.cluster.waitForReadyNodes(ctx, n.Name())
+}
+
+// formerPaths returns what a machine that starts anew must not have. Without the CNI configuration of the former one the
+// runtime's network is not ready until [Node.applyPodNetwork] has written that of the new range: a pod that started before
+// had an address of the old range, to which no other node has a route. kind's own network (stock) looks after itself.
+func formerPaths(laid laidDown, stock bool) []string {
+	if stock {
+		return laid.paths
+	}
+	return append(slices.Clone(laid.paths), conflistPath)
 }
 
 // laidDown reads what gardener-node-agent has laid down on the node; nothing if it never ran.

@@ -276,6 +276,24 @@ func TestStartMachineRemovesFiles(t *testing.T) {
 	}
 }
 
+// TestFormerPaths: a pod that starts before the node has its new range must not get an address of the former one.
+func TestFormerPaths(t *testing.T) {
+	laid := laidDown{paths: []string{"/opt/bin/a"}}
+	for name, test := range map[string]struct {
+		stock bool
+		want  []string
+	}{
+		"our pod network": {false, []string{"/opt/bin/a", conflistPath}},
+		"kind's":          {true, []string{"/opt/bin/a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := formerPaths(laid, test.stock); !slices.Equal(got, test.want) {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 // TestStartMachineAgain: a machine that has nothing of the former one, not even its directories, starts too.
 func TestStartMachineAgain(t *testing.T) {
 	n := newStartedNode(t, otherImages)
