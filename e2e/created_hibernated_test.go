@@ -46,6 +46,7 @@ func createdHibernated() features.Feature {
 			p.WakeUp(ctx, alpha, beta)
 			p.AwaitCaches(ctx, alpha, beta)
 			p.AwaitMirrors(ctx, alpha, beta)
+			p.AwaitUpstreams(ctx, alpha)
 			img := p.Push(ctx, alpha)
 			p.Pull(ctx, p.Worker(0), img)
 			p.Evidence("awake: %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))

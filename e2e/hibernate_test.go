@@ -56,6 +56,7 @@ func hibernate() features.Feature {
 			p.WakeUp(ctx, alpha, beta)
 			p.AwaitCaches(ctx, alpha, beta)
 			p.AwaitMirrors(ctx, alpha, beta)
+			p.AwaitUpstreams(ctx, alpha, beta)
 			if after := withoutPods(p.Identities(ctx, suite.shoot)); after != withoutPods(before) {
 				p.Fatalf("objects of caches were created anew:\nbefore:\n%s\nafter:\n%s", before, after)
 			}

@@ -56,6 +56,7 @@ func lostVolume() features.Feature {
 		}},
 		step{"alpha's cache works from nothing", func(ctx context.Context, p *proof) {
 			p.AwaitMirrors(ctx, alpha, beta)
+			p.AwaitUpstreams(ctx, alpha)
 			img := p.Push(ctx, alpha)
 			for _, worker := range p.Workers() {
 				p.TimedPull(ctx, worker, img)
