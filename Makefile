@@ -12,7 +12,7 @@ export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
 # Variables of `make e2e` and `make up`.
-export RUN KEEP NODE_IMAGE
+export RUN KEEP NODE_IMAGE LANE
 # How long `make fuzz` spends on each fuzz test.
 FUZZTIME ?= 1m
 # Flags of `make bench-controller`, such as ARGS=--quick.
@@ -81,6 +81,10 @@ bench-controller: bin/bench-controller ## What the extension costs on a seed wit
 e2e: bin/e2e.test ## Every scenario from nothing, then clean up (RUN=regexp, KEEP=1, NODE_IMAGE=kindest/node:...)
 	@exec ./bin/e2e.test -test.timeout=60m
 
+.PHONY: e2e-all
+e2e-all: bin/e2e.test ## Every scenario and every bug of the field (docs/field-bugs.md), from nothing, then clean up
+	@LANE=full exec ./bin/e2e.test -test.timeout=80m
+
 .PHONY: up
 up: bin/testbed ## Bring the testbed up, or repair it, and keep it (NODE_IMAGE=...)
 	@exec ./bin/testbed up
@@ -111,6 +115,11 @@ generate: ## Write what is generated from the API types anew: Go files and docs/
 .PHONY: golden
 golden: ## Accept what the code renders now: rewrite the goldens, then look at the diff
 	UPDATE_GOLDEN=1 go test ./...
+
+.PHONY: field-bugs
+field-bugs: ## Write docs/field-bugs.md anew, with what the last run of field bugs has shown
+	@results=$(CURDIR)/_artifacts/field-bugs.json; [ -e "$$results" ] || results=; \
+	FIELD_BUGS=$$results UPDATE_GOLDEN=1 go test -run '^TestPage$$' ./e2e/fieldbugs
 
 .PHONY: tools
 tools: ## Get what the checks need: shellcheck (Debian's package), golangci-lint and promtool (built from their modules)

@@ -25,8 +25,9 @@ type proof struct {
 	result *report.Scenario
 	// scenario is the T of the whole scenario, T the one of the current step.
 	scenario *testing.T
-	// missing says what of the artifacts could not be had.
-	missing error
+	// diagnosed says that artifacts were collected already, missing what of them could not be had.
+	diagnosed bool
+	missing   error
 }
 
 // step is one claim of a scenario; its name says what it proves.
@@ -71,7 +72,7 @@ func scenario(name string, steps ...step) features.Feature {
 	}
 	feature.Teardown(func(_ context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		cancel()
-		if t.Failed() {
+		if t.Failed() && !p.diagnosed {
 			p.missing = suite.diagnose(outer, name, p.result.Reason)
 		}
 		return outer

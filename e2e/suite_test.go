@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
+	"github.com/gardener-extensions/registry-cache/e2e/fieldbugs"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
@@ -30,6 +31,7 @@ const artifacts = "_artifacts"
 var (
 	testenv env.Environment
 	suite   *session
+	lane    fieldbugs.Lane
 )
 
 // onShoot are the scenarios that share the testbed's shoot, in the order in which they run. It is chosen so that one scenario's
@@ -72,6 +74,9 @@ func onShoot() []features.Feature {
 	}
 }
 
+// onShootInLane are those, and after them the field bugs of the lane.
+func onShootInLane() []features.Feature { return append(onShoot(), fieldBugs(lane)...) }
+
 // onSeed are the scenarios that need no shoot with nodes: they run one after another, beside the first of those on the shoot.
 // They have to bear that the extension is away for some seconds: chosen by RUN, they may meet stock-image, interrupted or upgrade.
 func onSeed() []features.Feature {
@@ -87,7 +92,7 @@ func lookingBack() []features.Feature {
 }
 
 func scenarios() []features.Feature {
-	return slices.Concat(onShoot(), onSeed(), lookingBack())
+	return slices.Concat(onShootInLane(), onSeed(), lookingBack())
 }
 
 func TestMain(m *testing.M) {
@@ -100,7 +105,7 @@ func TestScenarios(t *testing.T) {
 	t.Run("clusters", func(t *testing.T) {
 		t.Run("shoot", func(t *testing.T) {
 			t.Parallel()
-			testenv.Test(t, onShoot()...)
+			testenv.Test(t, onShootInLane()...)
 		})
 		t.Run("seed", func(t *testing.T) {
 			t.Parallel()
@@ -140,8 +145,24 @@ func run(m *testing.M) int {
 	return suite.finish(ctx, code)
 }
 
+// chosenLane is what LANE asks for. A scenario that RUN chooses is found in whatever lane it is.
+func chosenLane() (fieldbugs.Lane, error) {
+	switch chosen := os.Getenv("LANE"); {
+	case chosen == string(fieldbugs.Full), chosen == "" && os.Getenv("RUN") != "":
+		return fieldbugs.Full, nil
+	case chosen == string(fieldbugs.Fast), chosen == "":
+		return fieldbugs.Fast, nil
+	default:
+		return "", fmt.Errorf("LANE is %q, want %s or %s", chosen, fieldbugs.Fast, fieldbugs.Full)
+	}
+}
+
 // configuration comes from e2e-framework's flags; RUN stands for --feature.
 func configuration() (*envconf.Config, error) {
+	var err error
+	if lane, err = chosenLane(); err != nil {
+		return nil, err
+	}
 	cfg, err := envconf.NewFromFlags()
 	if err != nil {
 		return nil, err

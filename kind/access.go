@@ -52,20 +52,31 @@ func (e *UnknownNode) Error() string {
 // reads its standard input. The node may be called by its name, or without what all names of the testbed, or of its shoot, begin
 // with: worker2. Another name is an *UnknownNode; without a testbed it is an ErrDown.
 func (t *Testbed) ShellArgv(ctx context.Context, node string, terminal bool) ([]string, error) {
-	if t.seed == nil || t.shoot == nil {
-		if err := t.Attach(ctx); err != nil {
-			return nil, err
-		}
+	name, err := t.nodeName(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	return shellArgv(name, terminal), nil
+}
+
+// nodeName returns the whole name of the node that is meant, see ShellArgv.
+func (t *Testbed) nodeName(ctx context.Context, wanted string) (string, error) {
+	if err := t.attachOnce(ctx); err != nil {
+		return "", err
 	}
 	var names []string
 	for _, n := range slices.Concat(t.seed.Nodes(), t.shoot.Nodes()) {
 		names = append(names, n.Name())
 	}
-	name, err := matchNode(node, names, t.prefix+"-", t.shootName()+"-")
-	if err != nil {
-		return nil, err
+	return matchNode(wanted, names, t.prefix+"-", t.shootName()+"-")
+}
+
+// attachOnce attaches unless Up or Attach was called before.
+func (t *Testbed) attachOnce(ctx context.Context) error {
+	if t.seed != nil && t.shoot != nil {
+		return nil
 	}
-	return shellArgv(name, terminal), nil
+	return t.Attach(ctx)
 }
 
 // matchNode returns the one of names that is meant: itself, or without one of the prefixes.

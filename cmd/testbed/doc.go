@@ -1,7 +1,3 @@
-// Command testbed brings the testbed of the registry-cache extension up, shows it and removes it. Each command is a
-// method of kind.Testbed; this package maps flags to options, results to output and errors to exit codes, and knows
-// nothing else.
-//
-// Progress and prose go to standard error, the answer of status to standard output. Exit codes: 0 fine, 1 failed,
-// 2 wrong use, 3 the machine lacks something that the message names.
+// Command testbed brings the testbed of the registry-cache extension up, shows it, breaks it on purpose and removes it. What it
+// can do is in package cli; this is only its process.
 package main

@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,7 +29,7 @@ func Main(newRoot func(Streams) *cobra.Command) int {
 }
 
 // Run executes one command line and returns its exit code, see ExitCode. An error is printed to streams.Err, after the
-// name of the command; wrong flags are errors of usage.
+// name of the command, but for one of Exit; wrong flags are errors of usage.
 func Run(ctx context.Context, root *cobra.Command, streams Streams, args []string) int {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
@@ -37,7 +38,7 @@ func Run(ctx context.Context, root *cobra.Command, streams Streams, args []strin
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if err != nil {
+	if silent := exited(0); err != nil && !errors.As(err, &silent) {
 		fmt.Fprintf(streams.Err, "%s: %v\n", root.Name(), err)
 	}
 	return ExitCode(err)

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ func TestWrongPulls(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var out, stderr bytes.Buffer
 			std := program.Streams{Out: &out, Err: &stderr}
-			if code := program.Run(t.Context(), newRootCommand(std), std, tc.args); code != program.ExitUsage {
+			if code := program.Run(t.Context(), New(std), std, tc.args); code != program.ExitUsage {
 				t.Errorf("exit code %d, want %d", code, program.ExitUsage)
 			}
 			if !strings.Contains(stderr.String(), tc.want) || out.Len() > 0 {

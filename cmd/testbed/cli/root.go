@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"github.com/spf13/cobra"
@@ -7,7 +7,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-func newRootCommand(std program.Streams) *cobra.Command {
+// New returns the command testbed, which writes to the streams.
+func New(std program.Streams) *cobra.Command {
 	options := kind.Options{Out: std.Err}
 	root := &cobra.Command{
 		Use:   "testbed",
@@ -20,7 +21,9 @@ func newRootCommand(std program.Streams) *cobra.Command {
 	root.AddCommand(newUpCommand(&options, std), newStatusCommand(&options, std), newDownCommand(&options))
 	root.AddCommand(newPushCommand(&options, std), newPullCommand(&options, std))
 	root.AddCommand(newShootCommand(&options, std), newKubeconfigCommand(&options, std), newShellCommand(&options))
+	root.AddCommand(newExecCommand(&options, std), newKubectlCommand(&options, std))
 	root.AddCommand(newFaultCommand(&options, std))
+	root.AddCommand(newReproduceCommand(&options, std))
 	root.AddCommand(newImageCommand(&options, std), newExtensionCommand(&options, std))
 	return root
 }

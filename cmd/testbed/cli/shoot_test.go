@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ func run(t *testing.T, stdin string, args ...string) (code int, out, stderr stri
 	t.Helper()
 	var o, e bytes.Buffer
 	std := program.Streams{Out: &o, Err: &e}
-	root := newRootCommand(std)
+	root := New(std)
 	root.SetIn(strings.NewReader(stdin))
 	code = program.Run(t.Context(), root, std, args)
 	return code, o.String(), e.String()

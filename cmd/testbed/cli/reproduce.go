@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/e2e/fieldbugs"
+	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
+)
+
+func newReproduceCommand(options *kind.Options, std program.Streams) *cobra.Command {
+	var (
+		asJSON bool
+		record string
+	)
+	cmd := &cobra.Command{
+		Use:   "reproduce BUG...",
+		Short: "Reproduce bugs of the field on the testbed that is up, and say what came of each",
+		Long: "Reproduce bugs of the field (docs/field-bugs.md) on the testbed that is up. What is run, and what it answers, goes to standard\n" +
+			"error; the verdict to standard output. Faults are cleared, before and after. Exits with 1 if a verdict is not the expected one.\n\n" +
+			listBugs(),
+		Example: "  testbed reproduce s22",
+		Args:    program.Args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			bugs, err := findBugs(args)
+			if err != nil {
+				return program.Usage(err)
+			}
+			var failed []error
+			for _, bug := range bugs {
+				result := fieldbugs.Reproduce(cmd.Context(), bug, executeBeside(options), fieldbugs.Options{Transcript: std.Err})
+				if err := printResult(std.Out, bug, result, asJSON); err != nil {
+					return err
+				}
+				if record != "" {
+					failed = append(failed, fieldbugs.Record(record, result))
+				}
+				if !result.Good() {
+					failed = append(failed, errors.New(result.String()))
+				}
+				if cmd.Context().Err() != nil {
+					break
+				}
+			}
+			return errors.Join(failed...)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, one object for each bug")
+	cmd.Flags().StringVar(&record, "record", "", "put the results into this `file`, for the page")
+	return cmd
+}
+
+// executeBeside executes command lines as this process would, for the same testbed.
+func executeBeside(options *kind.Options) fieldbugs.Execute {
+	return func(ctx context.Context, args []string, out, prose io.Writer) int {
+		std := program.Streams{Out: out, Err: prose}
+		return program.Run(ctx, New(std), std, append([]string{"--prefix", options.Prefix}, args...))
+	}
+}
+
+func findBugs(ids []string) ([]fieldbugs.Bug, error) {
+	var bugs []fieldbugs.Bug
+	for _, id := range ids {
+		bug, err := fieldbugs.Find(id)
+		if err != nil {
+			return nil, err
+		}
+		bugs = append(bugs, bug)
+	}
+	return bugs, nil
+}
+
+func listBugs() string {
+	text := ""
+	for _, bug := range fieldbugs.All() {
+		text += fmt.Sprintf("  %-4s %s\n", bug.ID, bug.Title)
+	}
+	return text
+}
+
+func printResult(out io.Writer, bug fieldbugs.Bug, result *fieldbugs.Result, asJSON bool) error {
+	if asJSON {
+		return writeJSON(out, result)
+	}
+	fmt.Fprintf(out, "verdict on %s, %s: %s (%.0fs)\n", bug.ID, bug.Title, result.Verdict, result.Seconds)
+	for _, evidence := range result.Evidence {
+		fmt.Fprintf(out, "  ✓ %s\n", evidence)
+	}
+	if result.Reason != "" {
+		fmt.Fprintf(out, "  ✗ %s\n", result.Reason)
+	}
+	return nil
+}

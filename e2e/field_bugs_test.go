@@ -1,0 +1,70 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/gardener-extensions/registry-cache/cmd/testbed/cli"
+	"github.com/gardener-extensions/registry-cache/e2e/fieldbugs"
+	"github.com/gardener-extensions/registry-cache/internal/program"
+)
+
+// fieldBugsFile has the results that `make field-bugs` takes over into the page, below artifacts.
+const fieldBugsFile = "field-bugs.json"
+
+// fieldBugs are the scenarios of the catalogue, in its order. They are made of command lines of `testbed`, see e2e/fieldbugs.
+func fieldBugs(lane fieldbugs.Lane) []features.Feature {
+	var all []features.Feature
+	for _, bug := range fieldbugs.InLane(lane) {
+		all = append(all, scenario(bug.ID, step{bug.Title, func(ctx context.Context, p *proof) { reproduce(ctx, p, bug) }}))
+	}
+	return all
+}
+
+func reproduce(ctx context.Context, p *proof, bug fieldbugs.Bug) {
+	p.Helper()
+	suite.disturbed.Store(true) // the commands have a garden of their own
+	transcript, err := os.CreateTemp(suite.scratch, bug.ID)
+	p.Check(err)
+	defer func() { _ = transcript.Close() }()
+	result := fieldbugs.Reproduce(ctx, bug, execute, fieldbugs.Options{
+		Transcript: transcript,
+		OnBroken: func(ctx context.Context, reason string) {
+			p.diagnosed, p.missing = true, suite.diagnose(ctx, bug.ID, reason)
+		},
+	})
+	p.Check(fieldbugs.Record(filepath.Join(artifacts, fieldBugsFile), result))
+	for _, figure := range result.Figures {
+		p.Evidence("%s: %.1fs of %.0fs", figure.Name, figure.Seconds, figure.Bound)
+	}
+	if !result.Good() {
+		keepTranscript(p, transcript.Name(), bug.ID)
+		p.Fatalf("%s", result)
+	}
+	p.Evidence("%s", result)
+}
+
+// keepTranscript puts what was typed and answered beside the artifacts.
+func keepTranscript(p *proof, from, id string) {
+	p.Helper()
+	content, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(artifacts, id, "transcript.txt"), content, 0o600)
+	}
+	if err != nil {
+		p.Logf("the transcript is lost: %v", err)
+	}
+}
+
+// execute runs a command line of `testbed` in this process.
+func execute(ctx context.Context, args []string, out, err io.Writer) int {
+	std := program.Streams{Out: out, Err: err}
+	return program.Run(ctx, cli.New(std), std, append([]string{fmt.Sprintf("--prefix=%s", suite.testbed.Prefix())}, args...))
+}

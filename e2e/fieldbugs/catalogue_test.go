@@ -1,0 +1,71 @@
+package fieldbugs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/manifest"
+)
+
+// TestCatalogue: each bug says all that its page needs, and what it names exists.
+func TestCatalogue(t *testing.T) {
+	id := regexp.MustCompile(`^s([1-9]|1[0-9]|2[0-5])$`)
+	report := regexp.MustCompile(`^[a-z0-9-]+#[0-9]+$`)
+	seen := map[string]bool{}
+	for _, bug := range All() {
+		t.Run(bug.ID, func(t *testing.T) {
+			if !id.MatchString(bug.ID) || seen[bug.ID] {
+				t.Errorf("ID %q: want one of s1 to s25 that no other has", bug.ID)
+			}
+			seen[bug.ID] = true
+			for name, text := range map[string]string{
+				"title": bug.Title, "symptom": bug.Symptom, "fault": bug.Fault, "expectation": bug.Expectation,
+			} {
+				if strings.TrimSpace(text) == "" || strings.Contains(text, "\n") {
+					t.Errorf("%s: want one line: %q", name, text)
+				}
+			}
+			if len(bug.Reports) == 0 || slices.ContainsFunc(bug.Reports, func(r string) bool { return !report.MatchString(r) }) {
+				t.Errorf("reports: want <project>#<number>: %q", bug.Reports)
+			}
+			if bug.Known != nil && (bug.Known.Claim == "" || bug.Known.Because == "") {
+				t.Error("the mark must name a claim and a reason")
+			}
+			if bug.Lane != Fast && bug.Lane != Full || bug.Reproduce == nil {
+				t.Errorf("lane %q, and something to do, must be there", bug.Lane)
+			}
+			file, err := os.Open(filepath.Join("../..", bug.shoot()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = file.Close() }()
+			if _, err := manifest.Read(bug.shoot(), file); err != nil {
+				t.Errorf("Shoot: %v", err)
+			}
+		})
+	}
+}
+
+// TestFaultsExist: a fault that a page names can be asked for.
+func TestFaultsExist(t *testing.T) {
+	for _, bug := range All() {
+		for text := range strings.SplitSeq(bug.Fault, "; ") {
+			words := strings.Fields(text)
+			if len(words) < 2 || !strings.Contains(words[0], "/") || strings.HasSuffix(words[0], ",") {
+				continue // prose: something that no fault is needed for
+			}
+			options := map[string][]string{}
+			for i := 2; i+1 < len(words); i += 2 {
+				options[strings.TrimPrefix(words[i], "--")] = append(options[strings.TrimPrefix(words[i], "--")], words[i+1])
+			}
+			if _, err := fault.New(words[0], words[1], options); err != nil {
+				t.Errorf("%s: %v", bug.ID, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package fieldbugs
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/pull"
+)
+
+// Unmet is a claim that does not hold.
+type Unmet struct {
+	Claim, Seen string
+}
+
+func (e *Unmet) Error() string { return e.Claim + ": no: " + e.Seen }
+
+// Require returns an *Unmet unless the claim holds. What was seen is kept as evidence in both cases. The claim is a sentence
+// without figures of this run: the mark of a known bug names it.
+func (r *Rig) Require(claim string, holds bool, seen string, args ...any) error {
+	text := fmt.Sprintf(seen, args...)
+	if !holds {
+		return &Unmet{Claim: claim, Seen: text}
+	}
+	r.result.Evidence = append(r.result.Evidence, claim+": "+text)
+	return nil
+}
+
+// Within is Require for a time that has a bound; the time is a figure of the page.
+func (r *Rig) Within(claim string, took, bound time.Duration) error {
+	r.result.Figures = append(r.result.Figures, Figure{Name: claim, Seconds: took.Seconds(), Bound: bound.Seconds()})
+	return r.Require(claim, took <= bound, "%.1f s, at most %.1f s wanted", took.Seconds(), bound.Seconds())
+}
+
+// Succeeded requires that every pull of the report came to its end.
+func (r *Rig) Succeeded(claim string, report *pull.Report) error {
+	if err := report.Err(); err != nil {
+		return r.Require(claim, false, "%v", err)
+	}
+	return r.Require(claim, true, "%d of %d pulls", report.Total.Pulls-report.Total.Failed, report.Total.Pulls)
+}
+
+// Slowest is how long the longest pull of the report took.
+func Slowest(report *pull.Report) time.Duration {
+	return time.Duration(report.Total.Slowest * float64(time.Second))
+}
+
+// BlobsBy counts the configs and layers that one source served, over all pulls.
+func BlobsBy(report *pull.Report, source pull.Source) int {
+	count := 0
+	for _, p := range report.Pulls {
+		for _, object := range p.Objects {
+			if object.By == source && object.Part != pull.PartManifest && object.Part != pull.PartIndex {
+				count++
+			}
+		}
+	}
+	return count
+}

@@ -1,0 +1,34 @@
+package fieldbugs
+
+import (
+	"os"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/internal/golden"
+)
+
+// TestPage holds docs/field-bugs.md against the catalogue and the last results. `make field-bugs` writes it anew: it takes the
+// results of the last run over, first.
+func TestPage(t *testing.T) {
+	results, err := Measured()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if path := os.Getenv("FIELD_BUGS"); path != "" {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		later, err := decode(path, content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results = Merge(results, later...)
+		for i := range later {
+			if err := Record("measured.json", &later[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	golden.Compare(t, "../../../docs/field-bugs.md", Page(All(), results))
+}

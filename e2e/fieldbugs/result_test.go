@@ -1,0 +1,107 @@
+package fieldbugs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// console answers command lines and keeps them.
+type console struct {
+	lines  []string
+	refuse string // a part of the line that fails
+}
+
+func (c *console) execute(_ context.Context, args []string, out, err io.Writer) int {
+	line := strings.Join(args, " ")
+	c.lines = append(c.lines, line)
+	if c.refuse != "" && strings.Contains(line, c.refuse) {
+		fmt.Fprintln(err, "no")
+		return 3
+	}
+	fmt.Fprintln(out, "{}")
+	return 0
+}
+
+func TestVerdicts(t *testing.T) {
+	const claim = "a pull is quick"
+	unmet := &Unmet{Claim: claim, Seen: "7 s"}
+	known := &Known{Claim: claim, Because: "of X"}
+	for name, test := range map[string]struct {
+		known  *Known
+		err    error
+		want   Verdict
+		reason string
+		good   bool
+	}{
+		"it holds":                        {nil, nil, Held, "", true},
+		"a claim does not hold":           {nil, unmet, Broken, "7 s", false},
+		"it cannot be reproduced":         {nil, errors.New("no node"), Broken, "no node", false},
+		"a known failure":                 {known, fmt.Errorf("step: %w", unmet), KnownBroken, "of X", true},
+		"a known failure holds":           {known, nil, Mended, "take the mark off", false},
+		"a known failure fails otherwise": {known, &Unmet{Claim: "other"}, Broken, "failed otherwise", false},
+		"a known failure has an error":    {known, errors.New("no node"), Broken, "no node", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bug := Bug{ID: "s0", Known: test.known, Reproduce: func(context.Context, *Rig) error { return test.err }}
+			result := Reproduce(t.Context(), bug, (&console{}).execute, Options{Transcript: io.Discard})
+			if result.Verdict != test.want || result.Good() != test.good || !strings.Contains(result.Reason, test.reason) {
+				t.Errorf("%s, good: %t; want %s, %q", result, result.Good(), test.want, test.reason)
+			}
+		})
+	}
+}
+
+// TestFaultsAreCleared: at the start, and at the end whatever happens, also after a signal.
+func TestFaultsAreCleared(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	shell := &console{}
+	var transcript bytes.Buffer
+	broken := 0
+	result := Reproduce(ctx, Bug{ID: "s0", Reproduce: func(ctx context.Context, r *Rig) error {
+		cancel()
+		return r.Break(ctx, "cache/alpha", "stop")
+	}}, shell.execute, Options{Transcript: &transcript, OnBroken: func(context.Context, string) { broken = len(shell.lines) }})
+	want := []string{"fault clear", "shoot apply -f " + TwoCaches, "fault add cache/alpha stop", "fault clear"}
+	if !slices.Equal(shell.lines, want) {
+		t.Errorf("%q, want %q", shell.lines, want)
+	}
+	if broken != len(want)-1 {
+		t.Errorf("what is broken was looked at after %d commands, want %d: while the faults hold", broken, len(want)-1)
+	}
+	if result.Verdict != Broken || !strings.Contains(transcript.String(), "$ testbed fault add cache/alpha stop") {
+		t.Errorf("%s\n%s", result, transcript.String())
+	}
+	if want := []string{"testbed shoot apply -f " + TwoCaches, "testbed fault add cache/alpha stop"}; !slices.Equal(result.Commands, want) {
+		t.Errorf("commands of the page: %q, want %q", result.Commands, want)
+	}
+}
+
+// TestFailedClearing: a fault that stays is no success.
+func TestFailedClearing(t *testing.T) {
+	shell := &console{}
+	result := Reproduce(t.Context(), Bug{ID: "s0", Reproduce: func(context.Context, *Rig) error {
+		shell.refuse = "fault clear"
+		return nil
+	}}, shell.execute, Options{Transcript: io.Discard})
+	if result.Verdict != Broken || !strings.Contains(result.Reason, "testbed fault clear: exit code 3: no") {
+		t.Errorf("%s", result)
+	}
+}
+
+func TestQuoting(t *testing.T) {
+	for want, args := range map[string][]string{
+		"testbed exec worker -- cat /etc/hosts":   {"exec", "worker", "--", "cat", "/etc/hosts"},
+		`testbed exec worker -- sh -c 'a "b" $c'`: {"exec", "worker", "--", "sh", "-c", `a "b" $c`},
+		`testbed push --name 'it'\''s' ''`:        {"push", "--name", "it's", ""},
+	} {
+		if got := commandLine(args); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

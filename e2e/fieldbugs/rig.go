@@ -1,0 +1,106 @@
+package fieldbugs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// Execute runs one command line of `testbed`, without its name, and returns the exit code. The answer goes to out, progress and
+// prose to err.
+type Execute func(ctx context.Context, args []string, out, err io.Writer) int
+
+// Rig is what a bug is reproduced with.
+type Rig struct {
+	execute    Execute
+	transcript io.Writer
+	result     *Result
+}
+
+// CommandError is a command line that failed.
+type CommandError struct {
+	Line string
+	Code int
+	// Output is what it wrote to standard error.
+	Output string
+}
+
+func (e *CommandError) Error() string {
+	return fmt.Sprintf("%s: exit code %d: %s", e.Line, e.Code, strings.TrimSpace(e.Output))
+}
+
+// Testbed runs a command line and returns its answer. The error is a *CommandError, and the answer what it wrote all the same.
+func (r *Rig) Testbed(ctx context.Context, args ...string) (string, error) {
+	line := commandLine(args)
+	r.record(line)
+	var out, prose bytes.Buffer
+	fmt.Fprintf(r.transcript, "$ %s\n", line)
+	code := r.execute(ctx, args, io.MultiWriter(&out, r.transcript), io.MultiWriter(&prose, r.transcript))
+	switch {
+	case ctx.Err() != nil:
+		return out.String(), fmt.Errorf("%s: %w", line, context.Cause(ctx))
+	case code != 0:
+		return out.String(), &CommandError{Line: line, Code: code, Output: prose.String()}
+	}
+	return out.String(), nil
+}
+
+// record keeps the line for the page, but not again and again while something is waited for.
+func (r *Rig) record(line string) {
+	if n := len(r.result.Commands); n == 0 || r.result.Commands[n-1] != line {
+		r.result.Commands = append(r.result.Commands, line)
+	}
+}
+
+// answer runs a command line with --json and decodes what it answers, also when it failed.
+func (r *Rig) answer(ctx context.Context, into any, args ...string) error {
+	out, err := r.Testbed(ctx, append(args, "--json")...)
+	if out == "" {
+		return err
+	}
+	if broken := json.Unmarshal([]byte(out), into); broken != nil && err == nil {
+		return fmt.Errorf("%s: answer: %w", commandLine(args), broken)
+	}
+	return err
+}
+
+// Await looks until done says so, for at most the bound. The error names what was awaited and the state that was seen last.
+func (r *Rig) Await(ctx context.Context, what string, bound time.Duration, done func(ctx context.Context) (ok bool, state string, err error)) error {
+	last := "not looked at"
+	err := wait.PollUntilContextTimeout(ctx, time.Second, bound, true, func(ctx context.Context) (bool, error) {
+		ok, state, err := done(ctx)
+		if ctx.Err() == nil {
+			last = state
+		}
+		return ok, err
+	})
+	if err != nil {
+		return fmt.Errorf("waited up to %s until %s; last seen: %s: %w", bound, what, last, err)
+	}
+	return nil
+}
+
+// commandLine is what to type.
+func commandLine(args []string) string {
+	words := []string{"testbed"}
+	for _, arg := range args {
+		words = append(words, quoted(arg))
+	}
+	return strings.Join(words, " ")
+}
+
+// quoted is the argument as a shell takes it.
+func quoted(arg string) string {
+	if arg != "" && !strings.ContainsFunc(arg, func(c rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,@%+", c)
+	}) {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+}

@@ -1,0 +1,115 @@
+package fieldbugs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/pull"
+)
+
+// serviceRecreated is an endpoint that changes under the nodes' feet.
+func serviceRecreated() Bug {
+	const maxStall, maxHeal = 5 * time.Second, 30 * time.Second
+	return Bug{
+		ID: "s22", Title: "the cache's Service is deleted and comes back with another address",
+		Reports: []string{"gardener#11864", "gardener#11010", "containerd#4861"},
+		Symptom: "Pulls take minutes since the Service of the cache was recreated: nodes ask the old address first, " +
+			"for each part of an image, and wait 30 s each time.",
+		Fault: "cache/alpha recreate-service",
+		Expectation: "No pull takes longer than 5 s while nodes know the old address only. After the next reconciliation they have the new " +
+			"one and pull through the cache.",
+		Lane: Full,
+		Reproduce: func(ctx context.Context, r *Rig) error {
+			img, err := r.Push(ctx, "alpha")
+			if err != nil {
+				return err
+			}
+			before, err := r.endpoint(ctx, "alpha")
+			if err != nil {
+				return err
+			}
+			if err := r.Break(ctx, "cache/alpha", "recreate-service"); err != nil {
+				return err
+			}
+			report, err := r.Pull(ctx, img.Reference, "--all")
+			if err != nil {
+				return err
+			}
+			if err := r.Succeeded("pulls succeed past the old address", report); err != nil {
+				return err
+			}
+			if err := r.Within("a pull past the old address", Slowest(report), maxStall); err != nil {
+				return err
+			}
+			if err := r.Apply(ctx, TwoCaches); err != nil {
+				return err
+			}
+			if err := r.awaitMirrors(ctx, "alpha", maxHeal, func(address string) bool { return address != before }); err != nil {
+				return err
+			}
+			return r.requireCached(ctx, "alpha", "after the next reconciliation nodes pull through the cache")
+		},
+	}
+}
+
+// endpoint is the address that all workers ask first for an upstream.
+func (r *Rig) endpoint(ctx context.Context, upstream string) (string, error) {
+	status, err := r.Shoot(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, node := range status.Nodes {
+		if address := mirrorOf(node, upstream); address != "" {
+			return address, nil
+		}
+	}
+	return "", fmt.Errorf("no node has a mirror of %s", upstream)
+}
+
+// awaitMirrors waits until the first mirror of an upstream is one that fits, on all nodes that have a configuration.
+func (r *Rig) awaitMirrors(ctx context.Context, upstream string, bound time.Duration, fits func(address string) bool) error {
+	return r.Await(ctx, "all workers have the wanted mirror of "+upstream, bound, func(ctx context.Context) (bool, string, error) {
+		status, err := r.Shoot(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		var state []string
+		ok := false
+		for _, node := range status.Nodes {
+			if strings.HasSuffix(node.Name, "control-plane") {
+				continue
+			}
+			address := mirrorOf(node, upstream)
+			ok = fits(address) && (ok || len(state) == 0)
+			state = append(state, node.Name+": "+address)
+		}
+		return ok, strings.Join(state, ", "), nil
+	})
+}
+
+func mirrorOf(node kind.ShootNodeStatus, upstream string) string {
+	for _, mirror := range node.Mirrors {
+		if strings.HasPrefix(mirror.Upstream, upstream+".") && len(mirror.Hosts) > 0 {
+			return mirror.Hosts[0]
+		}
+	}
+	return ""
+}
+
+// requireCached requires that a new image comes through the cache.
+func (r *Rig) requireCached(ctx context.Context, upstream, claim string) error {
+	img, err := r.Push(ctx, upstream)
+	if err != nil {
+		return err
+	}
+	report, err := r.Pull(ctx, img.Reference)
+	if err != nil {
+		return err
+	}
+	misses := BlobsBy(report, pull.CacheMiss)
+	return r.Require(claim, misses == len(img.Objects)-1 && report.Total.Failed == 0 && report.Total.Fallbacks == 0,
+		"%d of %d blobs by the cache, %d fallbacks", misses, len(img.Objects)-1, report.Total.Fallbacks)
+}

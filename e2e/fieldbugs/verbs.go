@@ -1,0 +1,63 @@
+package fieldbugs
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/pull"
+)
+
+// Push puts a new image into an upstream ("alpha").
+func (r *Rig) Push(ctx context.Context, upstream string, flags ...string) (pull.Pushed, error) {
+	var pushed pull.Pushed
+	err := r.answer(ctx, &pushed, append([]string{"push", "--upstream", upstream}, flags...)...)
+	return pushed, err
+}
+
+// Pull pulls an image on workers. A pull that fails is no error: it is in the report.
+func (r *Rig) Pull(ctx context.Context, reference string, flags ...string) (*pull.Report, error) {
+	report := &pull.Report{}
+	err := r.answer(ctx, report, append([]string{"pull", reference}, flags...)...)
+	var failed *CommandError
+	if errors.As(err, &failed) && failed.Code == 1 && report.Total.Failed > 0 {
+		err = nil
+	}
+	return report, err
+}
+
+// Break brings a fault about.
+func (r *Rig) Break(ctx context.Context, target string, kind fault.Kind, flags ...string) error {
+	_, err := r.Testbed(ctx, append([]string{"fault", "add", target, string(kind)}, flags...)...)
+	return err
+}
+
+// Mend clears all faults.
+func (r *Rig) Mend(ctx context.Context) error {
+	_, err := r.Testbed(ctx, "fault", "clear")
+	return err
+}
+
+// Apply lets gardenlet bring the Shoot of the manifest about; a path below the root of the repository.
+func (r *Rig) Apply(ctx context.Context, manifest string) error {
+	_, err := r.Testbed(ctx, "shoot", "apply", "-f", manifest)
+	return err
+}
+
+// Shoot returns what is known of the Shoot and its nodes.
+func (r *Rig) Shoot(ctx context.Context) (kind.ShootStatus, error) {
+	var status kind.ShootStatus
+	err := r.answer(ctx, &status, "shoot", "get")
+	return status, err
+}
+
+// Exec runs a command on a node ("worker2") and returns what it prints.
+func (r *Rig) Exec(ctx context.Context, node string, argv ...string) (string, error) {
+	return r.Testbed(ctx, append([]string{"exec", node, "--"}, argv...)...)
+}
+
+// Kubectl runs kubectl for a cluster ("shoot", "seed") and returns what it prints.
+func (r *Rig) Kubectl(ctx context.Context, cluster string, argv ...string) (string, error) {
+	return r.Testbed(ctx, append([]string{"kubectl", cluster}, argv...)...)
+}
