@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"time"
 )
 
-// executeGrace is how long the streams of a program that has ended may still be in use. Only what nobody reads any more comes
-// later: an input that is not a file and does not end.
+// executeGrace is how long the output of a program that has ended, or was killed, may be held open by another one.
 const executeGrace = 2 * time.Second
 
 // adminKubeconfig is where kubeadm puts the administrator's kubeconfig on a control plane.
@@ -75,18 +75,41 @@ func kubectlArgv(node string, args []string) []string {
 // execute runs a program of this machine and returns its exit code.
 func execute(ctx context.Context, argv []string, streams Streams) (int, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = streams.In, streams.Out, streams.Err
-	cmd.WaitDelay = executeGrace
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = streams.Out, streams.Err, executeGrace
+	if err := feed(cmd, streams.In); err != nil {
+		return 0, fmt.Errorf("run %s: %w", argv[0], err)
+	}
 	err := cmd.Run()
 	var failed *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
 		return 0, context.Cause(ctx)
-	case err == nil, errors.Is(err, exec.ErrWaitDelay): // it has ended well, its input has not
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // it has ended well
 		return 0, nil
 	case errors.As(err, &failed) && failed.Exited():
 		return failed.ExitCode(), nil
 	default:
 		return 0, fmt.Errorf("run %s: %w", argv[0], err)
 	}
+}
+
+// feed gives the program its input. Wait would wait until an input that is no file has ended, which it may never: it is copied
+// beside it.
+func feed(cmd *exec.Cmd, in io.Reader) error {
+	file, isFile := in.(*os.File)
+	if isFile || in == nil {
+		if file != nil {
+			cmd.Stdin = file
+		}
+		return nil
+	}
+	pipe, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(pipe, in) // a program need not read all of it
+		_ = pipe.Close()
+	}()
+	return nil
 }

@@ -57,7 +57,7 @@ func TestWrongUseOfShoot(t *testing.T) {
 
 // TestDryRun: the answer is a Shoot, and what is not used of the manifest is prose.
 func TestDryRun(t *testing.T) {
-	manifest, err := os.ReadFile("../../examples/shoots/credentials.yaml")
+	manifest, err := os.ReadFile("../../../examples/shoots/credentials.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
