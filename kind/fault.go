@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	// faultTimeout bounds what is done to one fault.
-	faultTimeout = time.Minute
+	// faultTimeout bounds what is done to one fault, machineFaultTimeout if that is to start a machine.
+	faultTimeout        = time.Minute
+	machineFaultTimeout = 6 * time.Minute
 	// faultLockTimeout is how long one command waits for another that adds or clears faults.
 	faultLockTimeout = 30 * time.Second
 )
@@ -33,14 +34,22 @@ type injection interface {
 	Clear(ctx context.Context) error
 }
 
+// outcomes are told by an injection that changes something for good.
+type outcomes interface{ outcome() string }
+
 // AddFault breaks what the fault names, and returns the fault with its ID and the times of its beginning and end. It lasts for
 // its time, or until it is cleared, also when this process ends; the restart of a node ends those on it, Down ends all. The error
-// for a target that is not there is a *fault.UseError. When it cannot be brought about as a whole, nothing stays broken.
+// for a target that is not there is a *fault.UseError, and so it is for a time of a fault that only a command can end
+// (fault.Fault.Tended): HoldFault is for that. When it cannot be brought about as a whole, nothing stays broken.
 //
 // Where a fault is, what there is to know about it is stored too: in the upstream's container, on the nodes. So the testbed of
 // another process knows it, and none that the end of a container has mended.
 func (t *Testbed) AddFault(ctx context.Context, wanted fault.Fault) (fault.Fault, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, faultTimeout, fmt.Errorf("no fault after %s", faultTimeout))
+	if err := wanted.CheckTime(); err != nil {
+		return wanted, err
+	}
+	bound := timeoutOf(wanted)
+	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("no fault after %s", bound))
 	defer cancel()
 	unlock, err := t.lockFaults(ctx)
 	if err != nil {
@@ -63,11 +72,27 @@ func (t *Testbed) AddFault(ctx context.Context, wanted fault.Fault) (fault.Fault
 		return wanted, fmt.Errorf("%s: %w", begun.Target, err)
 	}
 	if err := injection.Inject(ctx); err != nil {
-		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), faultTimeout)
-		defer cancel()
-		return wanted, errors.Join(fmt.Errorf("%s of %s: %w", begun.Kind, begun.Target, err), injection.Clear(bound))
+		return wanted, errors.Join(fmt.Errorf("%s of %s: %w", begun.Kind, begun.Target, err), clearAfterwards(ctx, begun, injection))
+	}
+	if told, ok := injection.(outcomes); ok {
+		begun.Outcome = told.outcome()
 	}
 	return begun, nil
+}
+
+// clearAfterwards mends a fault also when ctx has ended.
+func clearAfterwards(ctx context.Context, f fault.Fault, injection injection) error {
+	bound := timeoutOf(f)
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), bound, fmt.Errorf("not cleared after %s", bound))
+	defer cancel()
+	return injection.Clear(ctx)
+}
+
+func timeoutOf(f fault.Fault) time.Duration {
+	if f.Tended() {
+		return machineFaultTimeout
+	}
+	return faultTimeout
 }
 
 // Faults returns what is broken now, in the order of its beginning. What could be read is returned also with an error.
@@ -85,21 +110,21 @@ func (t *Testbed) Faults(ctx context.Context) ([]fault.Fault, error) {
 // ClearFaults mends the faults with these IDs, all without any, and returns them. An ID that is not active is a
 // *fault.UseError, and then none is cleared. One that cannot be cleared does not keep the others.
 func (t *Testbed) ClearFaults(ctx context.Context, ids ...string) ([]fault.Fault, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, faultTimeout, fmt.Errorf("faults were not cleared after %s", faultTimeout))
-	defer cancel()
 	unlock, err := t.lockFaults(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	active, failed := t.activeFaults(ctx)
+	listing, cancel := context.WithTimeoutCause(ctx, faultTimeout, fmt.Errorf("no list of faults after %s", faultTimeout))
+	defer cancel()
+	active, failed := t.activeFaults(listing)
 	chosen, err := fault.Select(active, ids)
 	if err != nil {
 		return nil, errors.Join(err, failed)
 	}
 	var cleared []fault.Fault
 	for _, f := range chosen {
-		if err := t.clearing(f).Clear(ctx); err != nil {
+		if err := t.clear(ctx, f); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("clear fault %s: %w", f.ID, err))
 			continue
 		}
@@ -108,9 +133,21 @@ func (t *Testbed) ClearFaults(ctx context.Context, ids ...string) ([]fault.Fault
 	return cleared, failed
 }
 
+// clear mends an active fault, within its time.
+func (t *Testbed) clear(ctx context.Context, f fault.Fault) error {
+	bound := timeoutOf(f)
+	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("not cleared after %s", bound))
+	defer cancel()
+	injection, err := t.clearing(f)
+	if err != nil {
+		return err
+	}
+	return injection.Clear(ctx)
+}
+
 // lockFaults makes this process the only one that changes faults. The lock goes with the state of the testbed.
 func (t *Testbed) lockFaults(ctx context.Context) (unlock func(), err error) {
-	if t.shoot == nil {
+	if t.seed == nil || t.shoot == nil {
 		return nil, ErrDown
 	}
 	unlock, err = lock.Wait(ctx, filepath.Join(string(t.state), "faults.lock"), faultLockTimeout)
@@ -139,7 +176,7 @@ func (t *Testbed) activeFaults(ctx context.Context) ([]fault.Fault, error) {
 	for _, registry := range t.registries() {
 		ask(registry.Faults)
 	}
-	for _, node := range t.shoot.Nodes() {
+	for _, node := range t.allNodes() {
 		ask(func(ctx context.Context) ([]fault.Fault, error) { return faultsOf(ctx, node) })
 	}
 	asking.Wait()

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault"
 )
 
@@ -33,6 +32,10 @@ func (t *Testbed) faultTarget(ctx context.Context, target fault.Target) (fault.T
 		for _, node := range t.shoot.Nodes() {
 			parts[strings.TrimPrefix(node.Name(), t.shootName()+"-")] = node.Name()
 		}
+	case fault.Seed, fault.Shoot:
+		parts[fault.API] = fault.API
+	case fault.Extension:
+		parts[""] = ""
 	}
 	return target.Choose(parts)
 }
@@ -54,14 +57,4 @@ func (t *Testbed) serviceOf(ctx context.Context, host string) (*corev1.Service, 
 		}
 	}
 	return nil, fmt.Errorf("there is no Service of the cache of %s", host)
-}
-
-// nodeOf returns the node of the shoot with the name.
-func (t *Testbed) nodeOf(name string) (*cluster.Node, error) {
-	for _, node := range t.shoot.Nodes() {
-		if node.Name() == name {
-			return node, nil
-		}
-	}
-	return nil, fmt.Errorf("the shoot has no node %s", name)
 }

@@ -27,16 +27,26 @@ func (f Fault) Effect() string {
 		return fmt.Sprintf("ends the answer to %s after %s of it", f.requests(), f.after())
 	case WrongBytes:
 		return "answers with other content to " + f.requests()
-	case Stop:
-		return "accepts connections and does not answer"
-	case KubeletStop:
-		return "has no kubelet"
+	}
+	if effect, short := effects[f.Kind]; short {
+		return effect
 	}
 	s, err := shapeOf(f.Target.Role, f.Kind)
 	if err != nil {
 		return string(f.Kind)
 	}
 	return s.means
+}
+
+// effects are those that are shorter than what the catalog says.
+var effects = map[Kind]string{
+	DNS:             "has a name that does not resolve in the shoot",
+	ExpiredTLS:      "shows an expired certificate",
+	Stop:            "accepts connections and does not answer",
+	RecreateService: "has a new Service",
+	DiskFull:        "has no byte left in its volume",
+	KubeletStop:     "has no kubelet",
+	Loss:            "is gone, with its Node object",
 }
 
 func (f Fault) requests() string {
@@ -58,7 +68,11 @@ func bytes(n int64) string { return resource.NewQuantity(n, resource.BinarySI).S
 // String is one line for who brought it about.
 func (f Fault) String() string {
 	if f.Instant() {
-		return fmt.Sprintf("%s %s", f.Target, f.Effect())
+		text := fmt.Sprintf("%s %s", f.Target, f.Effect())
+		if f.Outcome != "" {
+			text += ": " + f.Outcome
+		}
+		return text
 	}
 	return fmt.Sprintf("fault %s: %s %s, until %s", f.ID, f.Target, f.Effect(), f.end())
 }
@@ -89,8 +103,20 @@ func Catalog() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, s := range shapes {
-		fmt.Fprintf(table, "  %s/…\t%s\t%s\n", s.role, s.kind, s.means)
+		fmt.Fprintf(table, "  %s\t%s\t%s\n", s.role.targets(), s.kind, s.means)
 	}
 	_ = table.Flush() // to a strings.Builder
 	return text.String()
+}
+
+// targets is how those of the role are written.
+func (r Role) targets() string {
+	switch r {
+	case Seed, Shoot:
+		return Target{r, API}.String()
+	case Extension:
+		return Target{Role: r}.String()
+	default:
+		return Target{r, "…"}.String()
+	}
 }

@@ -28,11 +28,15 @@ type Fault struct {
 	Rate int64 `json:"rate,omitempty"`
 	// After is how many bytes of a body pass before a Reset or Truncate; nil is half of them.
 	After *int64 `json:"after,omitempty"`
+	// Certificate is the one, in PEM, that an ExpiredTLS shows; the key is the upstream's own.
+	Certificate string `json:"certificate,omitempty"`
 	// For is how long it lasts; 0 is until it is cleared.
 	For Duration `json:"for,omitempty"`
 	// Began and Ends are set when it begins. Ends is zero for one that has no end of its own.
 	Began time.Time `json:"began,omitzero"`
 	Ends  time.Time `json:"ends,omitzero"`
+	// Outcome is what came of an instant one, where there is something to say: the new address of a Service, for example.
+	Outcome string `json:"outcome,omitempty"`
 }
 
 // Begin returns the fault with this name, beginning now.
@@ -42,6 +46,17 @@ func (f Fault) Begin(id string, now time.Time) Fault {
 		f.Ends = now.Add(time.Duration(f.For))
 	}
 	return f
+}
+
+// Same says that both are one fault: IDs are given again.
+func (f Fault) Same(other Fault) bool { return f.ID == other.ID && f.Began.Equal(other.Began) }
+
+// CheckTime returns a *UseError for a time of a fault that has to be held for it, see Tended.
+func (f Fault) CheckTime() error {
+	if f.Tended() && f.For > 0 {
+		return misuse("%s of %s ends only by a command: --for needs --wait", f.Kind, f.Target)
+	}
+	return nil
 }
 
 // Ended says whether its time is over.

@@ -51,6 +51,8 @@ func TestStored(t *testing.T) {
 		must(t, "upstream/a", "status", map[string][]string{"status": {"429"}, "header": {"A=b"}, "for": {"90s"}}).Begin("f1", noon),
 		must(t, "upstream/b", "truncate", map[string][]string{"after": {"0"}}).Begin("f2", noon),
 		must(t, "cache/c", "stop", nil).Begin("f3", noon),
+		must(t, "extension", "stop", nil).Begin("f4", noon),
+		must(t, "shoot/api", "refuse", nil).Begin("f5", noon),
 	}
 	content, err := Encode(all)
 	if err != nil {
@@ -85,6 +87,43 @@ func TestChoose(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if _, err := (Target{Cache, "alpha"}).Choose(nil); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "has no cache") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestTended: nobody ends such a fault after a time by itself.
+func TestTended(t *testing.T) {
+	var mistake *UseError
+	bounded := must(t, "node/worker", "loss", map[string][]string{"for": {"1m"}})
+	if err := bounded.CheckTime(); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "--for needs --wait") {
+		t.Errorf("loss for a minute: %v", err)
+	}
+	for _, f := range []Fault{must(t, "node/worker", "loss", nil), must(t, "cache/a", "stop", map[string][]string{"for": {"1m"}})} {
+		if err := f.CheckTime(); err != nil {
+			t.Errorf("%s of %s: %v", f.Kind, f.Target, err)
+		}
+	}
+}
+
+func TestSame(t *testing.T) {
+	f := must(t, "cache/a", "stop", nil).Begin("f1", noon)
+	if later := f.Begin("f1", noon.Add(time.Second)); f.Same(later) || !f.Same(f) || f.Same(f.Begin("f2", noon)) {
+		t.Error("one that began later is the same, or one is not itself")
+	}
+}
+
+func TestParts(t *testing.T) {
+	for text, parts := range map[string]map[string]string{"seed/api": {API: API}, "extension": {"": ""}} {
+		target, err := ParseTarget(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := target.Choose(parts); err != nil || got.String() != text {
+			t.Errorf("%s is %s, %v", text, got, err)
+		}
+	}
+	_, err := Target{Seed, "etcd"}.Choose(map[string]string{API: API})
+	if err == nil || err.Error() != "target seed/etcd: not there; there are seed/api" {
 		t.Errorf("error %v", err)
 	}
 }
@@ -135,6 +174,11 @@ func TestWrite(t *testing.T) {
 	if len(lines) != 3 || !strings.Contains(lines[1], "answers 429 to all requests") || !strings.HasSuffix(lines[1], "  testbed fault clear f1") ||
 		!strings.HasSuffix(lines[2], second.Ends.Local().Format(time.TimeOnly)) {
 		t.Errorf("table:\n%s", text.String())
+	}
+	changed := must(t, "cache/beta", "recreate-service", nil)
+	changed.Outcome = "10.96.0.7, before that 10.96.0.6"
+	if got := changed.String(); got != "cache/beta has a new Service: 10.96.0.7, before that 10.96.0.6" {
+		t.Errorf("one line: %s", got)
 	}
 	if got := first.String(); got != "fault f1: upstream/alpha answers 429 to all requests, until testbed fault clear f1" {
 		t.Errorf("one line: %s", got)

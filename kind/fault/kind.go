@@ -16,10 +16,16 @@ const (
 	WrongBytes        Kind = "wrong-bytes"
 	Refuse            Kind = "refuse"
 	Blackhole         Kind = "blackhole"
+	DNS               Kind = "dns"
+	ExpiredTLS        Kind = "expired-tls"
 	Stop              Kind = "stop"
 	Kill              Kind = "kill"
+	RecreateService   Kind = "recreate-service"
+	DiskFull          Kind = "disk-full"
 	KubeletStop       Kind = "kubelet-stop"
 	ContainerdRestart Kind = "containerd-restart"
+	Loss              Kind = "loss"
+	ClockSkew         Kind = "clock-skew"
 )
 
 // Scope is which requests to an upstream are hit.
@@ -33,76 +39,6 @@ const (
 )
 
 var scopes = []Scope{Manifests, Blobs, All}
-
-// shape is a kind that a role can have.
-type shape struct {
-	role Role
-	kind Kind
-	// means completes "the part ...".
-	means string
-	// takes are the options that it has beside --for, needs the one of them without which it means nothing.
-	takes []string
-	needs string
-	// on is the scope unless another is asked for.
-	on Scope
-	// instant ones have no end: they happen, and what they broke mends itself.
-	instant bool
-}
-
-var shapes = []shape{
-	{
-		role: Upstream, kind: Status,
-		means: "answers with --status, --header and --body",
-		takes: []string{"status", "header", "body", "on"}, needs: "status", on: All,
-	},
-	{
-		role: Upstream, kind: Latency,
-		means: "answers after --delay",
-		takes: []string{"delay", "on"}, needs: "delay", on: All,
-	},
-	{
-		role: Upstream, kind: Hang,
-		means: "accepts requests and does not answer before the fault ends",
-		takes: []string{"on"}, on: All,
-	},
-	{
-		role: Upstream, kind: Slow,
-		means: "sends each answer with --rate bytes a second",
-		takes: []string{"rate", "on"}, needs: "rate", on: Blobs,
-	},
-	{
-		role: Upstream, kind: Reset,
-		means: "resets the connection after --after bytes of the body (half of it by default)",
-		takes: []string{"after", "on"}, on: Blobs,
-	},
-	{
-		role: Upstream, kind: Truncate,
-		means: "answers 200 with the right length and ends after --after bytes (half by default)",
-		takes: []string{"after", "on"}, on: Blobs,
-	},
-	{
-		role: Upstream, kind: WrongBytes,
-		means: "answers 200 with the right length and other content",
-		takes: []string{"on"}, on: Blobs,
-	},
-	{
-		role: Upstream, kind: Refuse,
-		means: "refuses connections of the shoot's nodes and pods, and resets those that are open",
-	},
-	{role: Upstream, kind: Blackhole, means: "is out of reach of the shoot's nodes and pods: packets vanish"},
-	{role: Cache, kind: Refuse, means: "refuses connections of the shoot's nodes, and resets those that are open"},
-	{role: Cache, kind: Blackhole, means: "is out of reach of the shoot's nodes: packets to its Service vanish"},
-	{
-		role: Cache, kind: Stop,
-		means: "accepts connections and does not answer (SIGSTOP), at most until its liveness probe restarts it, after 2 minutes",
-	},
-	{role: Cache, kind: Kill, means: "has its pods deleted, at once; they come back", instant: true},
-	{
-		role: Node, kind: KubeletStop,
-		means: "has no kubelet; on a worker, gardener-node-agent starts it again after a minute",
-	},
-	{role: Node, kind: ContainerdRestart, means: "restarts containerd", instant: true},
-}
 
 func roles() []Role {
 	var all []Role
@@ -128,6 +64,12 @@ func shapeOf(role Role, kind Kind) (shape, error) {
 	return shape{}, misuse("%s has no fault %q; it has %s", role, kind, list(known))
 }
 
+// Tended says that the fault ends only by a command: no node can end it alone, so a time for it needs somebody who waits.
+func (f Fault) Tended() bool {
+	s, err := shapeOf(f.Target.Role, f.Kind)
+	return err == nil && s.tended
+}
+
 // Instant says that the fault happens and is over: it is not listed and cannot be cleared.
 func (f Fault) Instant() bool {
 	s, err := shapeOf(f.Target.Role, f.Kind)
@@ -137,5 +79,5 @@ func (f Fault) Instant() bool {
 // OfAnswers says that the fault is one of an upstream's answers, which the upstream itself gives.
 func (f Fault) OfAnswers() bool {
 	s, err := shapeOf(f.Target.Role, f.Kind)
-	return err == nil && s.on != ""
+	return err == nil && (s.on != "" || s.kind == ExpiredTLS)
 }

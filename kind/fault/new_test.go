@@ -31,6 +31,8 @@ func TestNew(t *testing.T) {
 		{"truncate at once", "upstream/a", "truncate", given{"after": {"0"}}, Fault{Kind: Truncate, On: Blobs, After: new(int64)}},
 		{"blackhole", "cache/alpha.upstream.test", "blackhole", nil, Fault{Kind: Blackhole}},
 		{"kubelet", "node/worker2", "kubelet-stop", nil, Fault{Kind: KubeletStop}},
+		{"API server", "seed/api", "refuse", given{"for": {"1m"}}, Fault{Kind: Refuse, For: Duration(time.Minute)}},
+		{"no name", "extension", "stop", nil, Fault{Kind: Stop}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := New(tc.target, tc.kind, tc.given)
@@ -57,6 +59,8 @@ func TestWrongUse(t *testing.T) {
 		{"no role", "alpha", "hang", nil, "want <role>/<name>, for example upstream/alpha; roles are upstream, cache, node"},
 		{"no name", "upstream/", "hang", nil, "want <role>/<name>"},
 		{"unknown role", "pod/x", "hang", nil, `unknown role "pod"; roles are upstream, cache, node`},
+		{"a name too many", "extension/x", "kill", nil, `target "extension/x": there is one extension, without a name`},
+		{"API server alone", "seed", "stop", nil, "want <role>/<name>"},
 		{"unknown kind", "upstream/alpha", "explode", nil, `upstream has no fault "explode"; it has status, latency, hang`},
 		{"kind of another role", "node/worker", "hang", nil, `node has no fault "hang"; it has kubelet-stop, containerd-restart`},
 		{"option of another kind", "upstream/alpha", "status", given{"status": {"429"}, "rate": {"1"}}, "status of upstream takes no --rate; it takes --status, --header, --body, --on, --for"},
@@ -105,7 +109,7 @@ func TestShapes(t *testing.T) {
 		if s.needs != "" {
 			needed[s.needs] = values[s.needs]
 		}
-		f, err := New(string(s.role)+"/x", string(s.kind), needed)
+		f, err := New(s.role.targets(), string(s.kind), needed)
 		if err != nil || f.Effect() == "" || f.Instant() != s.instant {
 			t.Errorf("%s of %s: %+v, %v", s.kind, s.role, f, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -20,11 +21,18 @@ type Way string
 
 // The ways, with what their argument is.
 const (
-	Drop     Way = "drop"   // IP addresses, with blanks between them
-	Reject   Way = "reject" // the same
-	StopPods Way = "stop"   // names of pods of kube-system, with blanks between them
-	StopUnit Way = "unit"   // the name of a unit
+	Drop           Way = "drop"     // IP addresses, with blanks between them
+	Reject         Way = "reject"   // the same
+	RejectQuestion Way = "question" // what Question returns
+	RejectPort     Way = "port"     // a TCP port of the node itself
+	StopPods       Way = "stop"     // pods, <namespace>/<name>, with blanks between them
+	StopUnit       Way = "unit"     // the name of a unit
+	FillVolumes    Way = "full"     // volumes of pods of kube-system, <name of the pod>=<path in it>, with blanks between them
+	LoseMachine    Way = "loss"     // anything: whoever lets the machine join again finds it, see ArgumentFile
 )
+
+// ArgumentFile is where a node keeps the argument of a fault.
+func ArgumentFile(id string) string { return path.Join("/run/testbed-faults", id, "argument") }
 
 // BeginArguments are the arguments of NodeScript that begin the fault. Its time on the node begins anew.
 func (f Fault) BeginArguments(way Way, argument string) ([]string, error) {
@@ -38,6 +46,9 @@ func (f Fault) BeginArguments(way Way, argument string) ([]string, error) {
 
 // EndArguments are the arguments of NodeScript that end a fault.
 func EndArguments(id string) []string { return []string{"end", id} }
+
+// JoinArguments are the arguments of NodeScript that give a machine that was lost, and runs again, its gardener-node-agent.
+func JoinArguments(id string) []string { return []string{"join", id} }
 
 // ListArguments are the arguments of NodeScript whose output ParseList reads.
 func ListArguments() []string { return []string{"list"} }

@@ -4,13 +4,18 @@
 #
 #   begin ID SECONDS DESCRIPTION KIND ARGUMENT   breaks something, and mends it after SECONDS unless that is 0
 #   end ID                                       mends it; where there is no such fault there is nothing to do
+#   join ID                                      gives a machine that was lost, and has started anew, its gardener-node-agent
 #   list                                         prints the descriptions of those that still hold, one a line
 #
 # KIND and ARGUMENT:
 #
 #   drop ADDRESSES, reject ADDRESSES   what goes to IP addresses, from the node or its pods
-#   stop PODS                          the processes of pods of kube-system are stopped, not killed
+#   question EXPRESSIONS               what goes to a name server and has such a question in it (expressions of nft)
+#   port NUMBER                        what comes to a TCP port of the node from elsewhere
+#   stop PODS                          the processes of pods, NAMESPACE/NAME each, are stopped, not killed
 #   unit NAME                          a unit of systemd does not run
+#   full VOLUMES                       volumes, NAME=PATH each, in containers of pods of kube-system have no byte left
+#   loss LABELS                        the machine is gone: the caller does it, this keeps what a machine is given to join
 set -euo pipefail
 
 faults=${TESTBED_FAULTS:-/run/testbed-faults}
@@ -55,20 +60,25 @@ list() {
   done
 }
 
-# filter drops or rejects what is sent to addresses, before address translation by kube-proxy (dstnat, -100).
+# filter applies rules to what the node or its pods send, before address translation by kube-proxy (dstnat, -100).
 filter() {
+  nft -f - <<TABLE
+table inet testbed-fault-$1 {
+  chain output { type filter hook output priority -300; $2}
+  chain forward { type filter hook forward priority -300; $2}
+}
+TABLE
+}
+
+# addressed drops or rejects what is sent to addresses.
+addressed() {
   local id=$1 verdict=$3 rules='' address family
   for address in $2; do
     family=ip
     if [[ $address == *:* ]]; then family=ip6; fi
     rules+="$family daddr $address $verdict; "
   done
-  nft -f - <<TABLE
-table inet testbed-fault-$id {
-  chain output { type filter hook output priority -300; $rules}
-  chain forward { type filter hook forward priority -300; $rules}
-}
-TABLE
+  filter "$id" "$rules"
 }
 
 unfilter() {
@@ -77,19 +87,44 @@ unfilter() {
 
 filtered() { nft list table inet "testbed-fault-$1" >/dev/null 2>&1; }
 
-begin_drop() { filter "$1" "$2" drop; }
+begin_drop() { addressed "$1" "$2" drop; }
 end_drop() { unfilter "$1"; }
 holds_drop() { filtered "$1"; }
 
-begin_reject() { filter "$1" "$2" "meta l4proto tcp reject with tcp reset"; }
+begin_reject() { addressed "$1" "$2" "meta l4proto tcp reject with tcp reset"; }
 end_reject() { unfilter "$1"; }
 holds_reject() { filtered "$1"; }
 
+begin_question() { filter "$1" "udp dport 53 $2 reject; "; }
+end_question() { unfilter "$1"; }
+holds_question() { filtered "$1"; }
+
+# What is on this node itself goes on: the kubelet would start an API server anew that it cannot reach.
+begin_port() {
+  nft -f - <<TABLE
+table inet testbed-fault-$1 {
+  chain input { type filter hook input priority -300; iifname != "lo" tcp dport $2 reject with tcp reset; }
+}
+TABLE
+}
+end_port() { unfilter "$1"; }
+holds_port() { filtered "$1"; }
+
+# processes prints the first process of each container of a pod that runs here.
+processes() {
+  local containers container
+  containers=$(crictl ps --quiet --label "io.kubernetes.pod.namespace=$1" --label "io.kubernetes.pod.name=$2")
+  for container in $containers; do
+    crictl inspect --output go-template --template '{{.info.pid}}' "$container"
+    echo
+  done
+}
+
 begin_stop() {
-  local id=$1 pod container pid
+  local id=$1 pod pids pid
   for pod in $2; do
-    for container in $(crictl ps --quiet --label "io.kubernetes.pod.name=$pod" --label io.kubernetes.pod.namespace=kube-system); do
-      pid=$(crictl inspect --output go-template --template '{{.info.pid}}' "$container")
+    pids=$(processes "${pod%%/*}" "${pod#*/}")
+    for pid in $pids; do
       printf '%s\n' "$pid" >>"$faults/$id/processes"
       kill -STOP "$pid"
     done
@@ -114,6 +149,74 @@ end_stop() {
   for pid in $(stopped "$1"); do kill -CONT "$pid"; done
 }
 holds_stop() { [[ -n $(stopped "$1") ]]; }
+
+# An overlay that only reads the volume, and writes into a file system of memory that is full, is laid over the volume in the
+# container. Nothing else notices, and the volume itself is not touched: what is deleted meanwhile is there again afterwards.
+begin_full() {
+  local id=$1 volume path pids pid root
+  for volume in $2; do
+    path=${volume#*=}
+    pids=$(processes kube-system "${volume%%=*}")
+    for pid in $pids; do
+      root=/proc/$pid/root
+      [[ -d $root$path ]] || continue
+      printf '%s %s\n' "$pid" "$path" >>"$faults/$id/volumes"
+      mount --namespace "$pid" -cn -t tmpfs -o "size=64k,mode=0700" "testbed-fault-$id" /dev/shm
+      mkdir "$root/dev/shm/upper" "$root/dev/shm/work"
+      chown --reference "$root$path" "$root/dev/shm/upper"
+      chmod --reference "$root$path" "$root/dev/shm/upper"
+      mount --namespace "$pid" -cn -t overlay \
+        -o "lowerdir=$path,upperdir=/dev/shm/upper,workdir=/dev/shm/work" "testbed-fault-$id" "$path"
+      dd if=/dev/zero of="$root/dev/shm/filler" bs=4k 2>/dev/null || true # until no space is left on the device
+    done
+  done
+  if ! [[ -e $faults/$id/volumes ]]; then
+    echo "no container with a volume of $2 runs here" >&2
+    return 1
+  fi
+}
+
+# covered prints the fault's mounts that are there: process and mount point, the last one first.
+covered() {
+  local pid path point
+  [[ -e $faults/$1/volumes ]] || return 0
+  while read -r pid path; do
+    for point in "$path" /dev/shm; do
+      if grep -qs " $point .* testbed-fault-$1 " "/proc/$pid/mountinfo"; then echo "$pid $point"; fi
+    done
+  done <"$faults/$1/volumes"
+}
+
+end_full() {
+  local pid path
+  covered "$1" | while read -r pid path; do umount --namespace "$pid" -cnl "$path"; done
+}
+holds_full() { [[ -n $(covered "$1") ]]; }
+
+# agent is what user data bring onto a machine.
+agent=(
+  /opt/bin/gardener-node-agent /etc/systemd/system/gardener-node-agent.service /var/lib/gardener-node-agent/machine-name
+  /var/lib/gardener-node-agent/credentials/kubeconfig-testbed /var/lib/gardener-node-agent/config-*.yaml
+)
+
+begin_loss() {
+  [[ -e ${agent[0]} ]] || return 0
+  tar -cf "$faults/$1/agent.tar" --ignore-failed-read -- "${agent[@]}" 2>/dev/null
+}
+end_loss() { :; }
+holds_loss() {
+  if ! systemctl is-active --quiet kubelet.service; then return 0; fi
+  [[ -e $faults/$1/agent.tar ]] && ! systemctl is-active --quiet gardener-node-agent.service
+}
+
+# join gives a machine that has started anew what it had before its loss.
+join() {
+  [[ -e $faults/$1/agent.tar ]] || return 0
+  tar -C / -xf "$faults/$1/agent.tar"
+  systemctl daemon-reload
+  systemctl enable --quiet gardener-node-agent.service
+  systemctl start gardener-node-agent.service
+}
 
 begin_unit() { systemctl stop "$2"; }
 end_unit() { systemctl start "$2"; }

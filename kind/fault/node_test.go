@@ -30,9 +30,11 @@ esac`,
 case "$1" in
 stop) touch "stopped-$2" ;;
 start) rm -f "stopped-$2" ;;
+enable) ;;
 is-active) ! test -e "stopped-$3" ;;
 esac`,
-	"crictl": `case "$1" in
+	"crictl": `echo "crictl $*" >>calls
+case "$1" in
 ps) cat containers 2>/dev/null || true ;;
 inspect) cat "pid-${!#}" ;;
 esac`,
@@ -196,7 +198,7 @@ func TestUnit(t *testing.T) {
 func TestStopped(t *testing.T) {
 	n := newNode(t)
 	f := must(t, "cache/alpha", "stop", nil).Begin("f1", noon)
-	if err := n.begin(t, f, StopPods, "registry-alpha-0"); err == nil {
+	if err := n.begin(t, f, StopPods, "kube-system/registry-alpha-0"); err == nil {
 		t.Error("nothing was there to stop")
 	}
 	n.end(t, "f1")
@@ -207,10 +209,13 @@ func TestStopped(t *testing.T) {
 	t.Cleanup(func() { _ = process.Process.Kill(); _ = process.Wait() })
 	n.write(t, "containers", "c1\n", 0o644)
 	n.write(t, "pid-c1", strconv.Itoa(process.Process.Pid)+"\n", 0o644)
-	if err := n.begin(t, f, StopPods, "registry-alpha-0"); err != nil {
+	if err := n.begin(t, f, StopPods, "kube-system/registry-alpha-0"); err != nil {
 		t.Fatal(err)
 	}
 	awaitState(t, process.Process.Pid, true)
+	if want := "io.kubernetes.pod.namespace=kube-system --label io.kubernetes.pod.name=registry-alpha-0\n"; !strings.Contains(n.calls(t), want) {
+		t.Errorf("no %q in %s", want, n.calls(t))
+	}
 	if got := n.list(t); !slices.Equal(got, []string{"f1"}) {
 		t.Errorf("listed %v", got)
 	}

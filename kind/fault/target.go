@@ -13,7 +13,14 @@ const (
 	Upstream Role = "upstream" // a registry beyond the shoot
 	Cache    Role = "cache"    // the cache of an upstream, in the shoot
 	Node     Role = "node"     // a node of the shoot
+
+	Seed      Role = "seed"      // of the seed there is only its API server: seed/api
+	Shoot     Role = "shoot"     // shoot/api likewise
+	Extension Role = "extension" // the extension in the seed; there is one, without a name
 )
+
+// API is the name of the one part of Seed and of Shoot.
+const API = "api"
 
 // Target is what is broken: a part of the testbed, by its role and its name.
 type Target struct {
@@ -22,7 +29,12 @@ type Target struct {
 }
 
 // String returns the target as ParseTarget takes it.
-func (t Target) String() string { return string(t.Role) + "/" + t.Name }
+func (t Target) String() string {
+	if t.Name == "" {
+		return string(t.Role)
+	}
+	return string(t.Role) + "/" + t.Name
+}
 
 // MarshalText implements encoding.TextMarshaler.
 func (t Target) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
@@ -33,9 +45,15 @@ func (t *Target) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ParseTarget takes <role>/<name>. That there is such a part is not known here, see Choose.
+// ParseTarget takes <role>/<name>, and the role alone where there is one part without a name. That there is such a part is not known here, see Choose.
 func ParseTarget(text string) (Target, error) {
 	role, name, found := strings.Cut(text, "/")
+	if Role(role) == Extension {
+		if found {
+			return Target{}, misuse("target %q: there is one %s, without a name", text, role)
+		}
+		return Target{Role: Extension}, nil
+	}
 	if !found || name == "" {
 		return Target{}, misuse("target %q: want <role>/<name>, for example upstream/alpha; roles are %s", text, list(roles()))
 	}
@@ -53,7 +71,7 @@ func (t Target) Choose(parts map[string]string) (Target, error) {
 		if t.Name == short || t.Name == full {
 			return Target{Role: t.Role, Name: full}, nil
 		}
-		known = append(known, string(t.Role)+"/"+short)
+		known = append(known, Target{t.Role, short}.String())
 	}
 	slices.Sort(known)
 	if len(known) == 0 {

@@ -50,6 +50,17 @@ func (r *Registry) Faults(ctx context.Context) ([]fault.Fault, error) {
 	return fault.Active(all, time.Now()), nil
 }
 
+// Certificate returns the one that the upstream shows to HTTPS clients when nothing is broken, in PEM.
+func (r *Registry) Certificate(ctx context.Context) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, faultsTimeout)
+	defer cancel()
+	content, err := r.readFile(ctx, server.Certificate)
+	if err != nil {
+		return nil, fmt.Errorf("certificate of upstream %s: %w", r.host, err)
+	}
+	return content, nil
+}
+
 // readFile returns a file of the container; also of one that does not run.
 func (i *instance) readFile(ctx context.Context, path string) ([]byte, error) {
 	copied, err := i.docker.CopyFromContainer(ctx, i.id, client.CopyFromContainerOptions{SourcePath: path})

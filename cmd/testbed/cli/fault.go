@@ -24,28 +24,38 @@ func newFaultCommand(options *kind.Options, std program.Streams) *cobra.Command 
 }
 
 func newFaultAddCommand(options *kind.Options, std program.Streams) *cobra.Command {
-	flags, asJSON := asked{}, false
+	flags, asJSON, wait := asked{}, false, false
 	cmd := &cobra.Command{
-		Use:     "add TARGET KIND",
-		Short:   "Break a part of the testbed, for a time or until it is cleared",
-		Long:    "Break a part of the testbed, for a time (--for) or until it is cleared.\n\n" + fault.Catalog(),
-		Example: "  testbed fault add upstream/alpha status --status 429 --header Retry-After=30 --for 2m\n  testbed fault add cache/alpha blackhole",
-		Args:    program.Args(cobra.ExactArgs(2)),
+		Use:   "add TARGET KIND",
+		Short: "Break a part of the testbed, for a time or until it is cleared",
+		Long:  "Break a part of the testbed, for a time (--for) or until it is cleared.\n\n" + fault.Catalog(),
+		Example: "  testbed fault add upstream/alpha status --status 429 --header Retry-After=30 --for 2m\n  testbed fault add cache/alpha blackhole\n" +
+			"  testbed fault add node/worker2 loss --wait --for 2m",
+		Args: program.Args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wanted, err := fault.New(args[0], args[1], flags.given(cmd))
 			if err != nil {
 				return program.Usage(err)
 			}
+			if err := wanted.CheckTime(); err != nil && !wait {
+				return program.Usage(err)
+			}
+			tell := func(begun fault.Fault) error {
+				if asJSON {
+					return writeJSON(std.Out, begun)
+				}
+				_, err := fmt.Fprintln(std.Out, begun)
+				return err
+			}
 			return withFaults(cmd, *options, func(ctx context.Context, testbed *kind.Testbed) error {
+				if wait {
+					return testbed.HoldFault(ctx, wanted, tell)
+				}
 				begun, err := testbed.AddFault(ctx, wanted)
 				if err != nil {
 					return err
 				}
-				if asJSON {
-					return writeJSON(std.Out, begun)
-				}
-				_, err = fmt.Fprintln(std.Out, begun)
-				return err
+				return tell(begun)
 			})
 		},
 	}
@@ -53,6 +63,7 @@ func newFaultAddCommand(options *kind.Options, std program.Streams) *cobra.Comma
 		flags[option.Name] = cmd.Flags().StringArray(option.Name, nil, option.Usage)
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait for the end of its time, or Ctrl-C, then clear it")
 	return cmd
 }
 

@@ -92,8 +92,7 @@ type disturbance struct {
 // holds says whether the fault has neither ended nor been cleared.
 func (d disturbance) holds() bool {
 	all, err := readFaults(d.path)
-	same := func(f fault.Fault) bool { return f.ID == d.ID && f.Began.Equal(d.Began) }
-	return err == nil && slices.ContainsFunc(all, same)
+	return err == nil && slices.ContainsFunc(all, d.Same)
 }
 
 // before returns the handler that brings the fault about. What changes the body of an answer leaves alone those without one.

@@ -64,11 +64,17 @@ func want(t *testing.T, kind fault.Kind, options ...string) fault.Fault {
 
 func (b *broken) set(t *testing.T, all ...fault.Fault) {
 	t.Helper()
+	store(t, b.faults, all...)
+}
+
+// store puts the faults into the file.
+func store(t *testing.T, path string, all ...fault.Fault) {
+	t.Helper()
 	content, err := fault.Encode(all)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ReplaceFaults(b.faults, bytes.NewReader(content)); err != nil {
+	if err := ReplaceFaults(path, bytes.NewReader(content)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -44,7 +44,10 @@ func Run(ctx context.Context, config Config, log io.Writer) error {
 		return err
 	}
 	plain := &http.Server{Addr: config.HTTP, Handler: handler, ReadHeaderTimeout: time.Minute, ConnContext: withConnection}
-	secure := &http.Server{Addr: config.HTTPS, Handler: handler, ReadHeaderTimeout: time.Minute, ConnContext: withConnection}
+	secure := &http.Server{
+		Addr: config.HTTPS, Handler: handler, ReadHeaderTimeout: time.Minute, ConnContext: withConnection,
+		TLSConfig: expiring(config.Faults, config.Key),
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return serving(config.HTTP, plain.ListenAndServe()) })
 	group.Go(func() error {

@@ -1,0 +1,119 @@
+package fault
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestUnresolved(t *testing.T) {
+	n := newNode(t)
+	question, err := Question("alpha.upstream.test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.begin(t, must(t, "upstream/alpha", "dns", nil).Begin("f1", noon), RejectQuestion, question); err != nil {
+		t.Fatal(err)
+	}
+	table, _ := os.ReadFile(filepath.Join(n.directory, "table"))
+	if want := "-300; udp dport 53 " + question + " reject; }"; strings.Count(string(table), want) != 2 {
+		t.Errorf("table %s, want %q for output and forward", table, want)
+	}
+	if got := n.list(t); !slices.Equal(got, []string{"f1"}) {
+		t.Errorf("listed %v", got)
+	}
+	n.end(t, "f1")
+}
+
+func TestPort(t *testing.T) {
+	n := newNode(t)
+	if err := n.begin(t, must(t, "seed/api", "refuse", nil).Begin("f1", noon), RejectPort, "6443"); err != nil {
+		t.Fatal(err)
+	}
+	table, _ := os.ReadFile(filepath.Join(n.directory, "table"))
+	if want := `hook input priority -300; iifname != "lo" tcp dport 6443 reject with tcp reset; }`; !strings.Contains(string(table), want) {
+		t.Errorf("table %s, want %q", table, want)
+	}
+	if got := n.list(t); !slices.Equal(got, []string{"f1"}) {
+		t.Errorf("listed %v", got)
+	}
+	n.end(t, "f1")
+	if got := n.list(t); len(got) != 0 {
+		t.Errorf("listed %v", got)
+	}
+}
+
+// TestFull fills a folder for a real process that has mounts of its own.
+func TestFull(t *testing.T) {
+	n := newNode(t)
+	volume := filepath.Join(n.directory, "volume")
+	n.write(t, "volume/stored", "content", 0o644)
+	f := must(t, "cache/alpha", "disk-full", nil).Begin("f1", noon)
+	if err := n.begin(t, f, FillVolumes, "registry-alpha-0="+volume); err == nil {
+		t.Error("nothing was there to fill")
+	}
+	n.end(t, "f1")
+	container := exec.CommandContext(t.Context(), "sleep", "60")
+	container.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	if err := container.Start(); err != nil {
+		t.Skipf("mounts need privileges: %v", err)
+	}
+	t.Cleanup(func() { _ = container.Process.Kill(); _ = container.Wait() })
+	pid := strconv.Itoa(container.Process.Pid)
+	n.write(t, "containers", "c1\n", 0o644)
+	n.write(t, "pid-c1", pid, 0o644)
+	if err := n.begin(t, f, FillVolumes, "registry-alpha-0="+volume); err != nil {
+		t.Fatal(err)
+	}
+	inside := filepath.Join("/proc", pid, "root", volume)
+	if content, err := os.ReadFile(filepath.Join(inside, "stored")); string(content) != "content" {
+		t.Errorf("what is stored reads as %q, %v", content, err)
+	}
+	if err := os.WriteFile(filepath.Join(inside, "more"), []byte("x"), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("a byte was written: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(volume, "elsewhere"), []byte("x"), 0o600); err != nil {
+		t.Errorf("the disk itself is full: %v", err)
+	}
+	if got := n.list(t); !slices.Equal(got, []string{"f1"}) {
+		t.Errorf("listed %v", got)
+	}
+	n.end(t, "f1")
+	if err := os.WriteFile(filepath.Join(inside, "more"), []byte("x"), 0o600); err != nil {
+		t.Errorf("nothing can be written afterwards: %v", err)
+	}
+	if mounts, err := os.ReadFile("/proc/" + pid + "/mountinfo"); err != nil || strings.Contains(string(mounts), "testbed-fault") {
+		t.Errorf("mounts are left: %v\n%s", err, mounts)
+	}
+}
+
+func TestLoss(t *testing.T) {
+	n := newNode(t)
+	f := must(t, "node/worker2", "loss", nil).Begin("f1", noon)
+	if err := n.begin(t, f, LoseMachine, `{"a":"b"}`); err != nil {
+		t.Fatal(err)
+	}
+	if argument, err := os.ReadFile(filepath.Join(n.directory, "faults/f1", filepath.Base(ArgumentFile("f1")))); string(argument) != "{\"a\":\"b\"}\n" {
+		t.Errorf("argument %q, %v", argument, err)
+	}
+	n.write(t, "stopped-kubelet.service", "", 0o644)
+	if got := n.list(t); !slices.Equal(got, []string{"f1"}) {
+		t.Errorf("listed %v", got)
+	}
+	// Without an agent there is nothing to give back.
+	if _, err := n.run(t, JoinArguments("f1")...); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(filepath.Join(n.directory, "stopped-kubelet.service")); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.list(t); len(got) != 0 {
+		t.Errorf("listed %v", got)
+	}
+}

@@ -1,0 +1,111 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
+)
+
+// onNodes is a fault that nodes bring about.
+type onNodes struct {
+	fault fault.Fault
+	way   fault.Way
+	// arguments of the way, for each node that has a part in it.
+	arguments map[*cluster.Node]string
+}
+
+func (o onNodes) Available(context.Context) error { return nil }
+
+func (o onNodes) Inject(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for node, argument := range o.arguments {
+		group.Go(func() error {
+			arguments, err := o.fault.BeginArguments(o.way, argument)
+			if err != nil {
+				return err
+			}
+			_, err = node.Script(ctx, fault.NodeScript, arguments...)
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+func (o onNodes) Clear(ctx context.Context) error {
+	var group errgroup.Group // one node that does not answer keeps no other
+	failed := make(chan error, len(o.arguments))
+	for node := range o.arguments {
+		group.Go(func() error {
+			_, err := node.Script(ctx, fault.NodeScript, fault.EndArguments(o.fault.ID)...)
+			failed <- err
+			return nil
+		})
+	}
+	_ = group.Wait()
+	close(failed)
+	var all error
+	for err := range failed {
+		all = errors.Join(all, err)
+	}
+	return all
+}
+
+// unreachable keeps all nodes of the shoot from the target's addresses.
+func (t *Testbed) unreachable(ctx context.Context, f fault.Fault, way fault.Way) (injection, error) {
+	addresses, err := t.addressesOf(ctx, f.Target)
+	if err != nil {
+		return nil, err
+	}
+	return t.onShoot(f, way, strings.Join(addresses, " ")), nil
+}
+
+// onShoot is a fault that each node of the shoot brings about in the same way.
+func (t *Testbed) onShoot(f fault.Fault, way fault.Way, argument string) onNodes {
+	all := onNodes{f, way, map[*cluster.Node]string{}}
+	for _, node := range t.shoot.Nodes() {
+		all.arguments[node] = argument
+	}
+	return all
+}
+
+// addressesOf returns all by which the target can be reached: one that is left open is found by whoever looks its name up.
+func (t *Testbed) addressesOf(ctx context.Context, target fault.Target) ([]string, error) {
+	if target.Role == fault.Cache {
+		service, err := t.serviceOf(ctx, target.Name)
+		if err != nil {
+			return nil, err
+		}
+		return service.Spec.ClusterIPs, nil
+	}
+	var all []string
+	for _, address := range t.Upstream(target.Name).Addresses() {
+		all = append(all, address.String())
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s has no address: %w", target, upstream.ErrNotRunning)
+	}
+	return all, nil
+}
+
+// apiServerPort is that of an API server, on its node.
+const apiServerPort = "6443"
+
+// serverInjection breaks the API server of a cluster, which is a pod of its control plane's kubelet.
+func serverInjection(c *cluster.Cluster, f fault.Fault) (injection, error) {
+	node := c.ControlPlane()
+	switch f.Kind {
+	case fault.Stop:
+		return onNodes{f, fault.StopPods, map[*cluster.Node]string{node: metav1.NamespaceSystem + "/kube-apiserver-" + node.Name()}}, nil
+	case fault.Refuse:
+		return onNodes{f, fault.RejectPort, map[*cluster.Node]string{node: apiServerPort}}, nil
+	}
+	return nil, noInjection(f)
+}
