@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"path"
 	"slices"
+	"strconv"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
@@ -39,7 +41,26 @@ func (t *Testbed) Pull(ctx context.Context, options pull.Options) (*pull.Report,
 		}
 		report.Add(pull.Attribute(evidence))
 	}
+	report.Judge(t.cacheAddresses(ctx, plan.Image.Host))
 	return report, nil
+}
+
+// cacheAddresses are those of the caches of an upstream now; nil if the API server does not tell.
+func (t *Testbed) cacheAddresses(ctx context.Context, host string) []string {
+	services, _, err := listCaches(ctx, t.shoot)
+	if err != nil {
+		return nil
+	}
+	addresses := []string{}
+	for _, service := range services {
+		if service.Annotations["upstream"] != host {
+			continue
+		}
+		for _, ip := range service.Spec.ClusterIPs {
+			addresses = append(addresses, net.JoinHostPort(ip, strconv.Itoa(int(service.Spec.Ports[0].Port))))
+		}
+	}
+	return addresses
 }
 
 // upstreamHosts are the hosts of all upstreams.

@@ -15,11 +15,13 @@ type shootVerb struct {
 
 // The operations that begin go on from where they were interrupted; every other one has to wait for their end.
 var (
-	verbApply     = shootVerb{"apply", "shoot reconciled", []gardenlet.Stage{gardenlet.StageAbsent, gardenlet.StagePresent}}
-	verbDisable   = shootVerb{"disable", "extension disabled", []gardenlet.Stage{gardenlet.StagePresent}}
-	verbHibernate = shootVerb{"hibernate", "shoot hibernated", []gardenlet.Stage{gardenlet.StagePresent}}
-	verbWake      = shootVerb{"wake", "shoot woken up", []gardenlet.Stage{gardenlet.StagePresent}}
-	verbDelete    = shootVerb{"delete", "shoot deleted",
+	verbApply          = shootVerb{"apply", "shoot reconciled", []gardenlet.Stage{gardenlet.StageAbsent, gardenlet.StagePresent}}
+	verbDisable        = shootVerb{"disable", "extension disabled", []gardenlet.Stage{gardenlet.StagePresent}}
+	verbHibernate      = shootVerb{"hibernate", "shoot hibernated", []gardenlet.Stage{gardenlet.StagePresent}}
+	verbWake           = shootVerb{"wake", "shoot woken up", []gardenlet.Stage{gardenlet.StagePresent}}
+	verbRotateStart    = shootVerb{"rotate-ca-start", "certificate authorities prepared", []gardenlet.Stage{gardenlet.StagePresent}}
+	verbRotateComplete = shootVerb{"rotate-ca-complete", "certificate authorities rotated", []gardenlet.Stage{gardenlet.StagePresent}}
+	verbDelete         = shootVerb{"delete", "shoot deleted",
 		[]gardenlet.Stage{gardenlet.StageAbsent, gardenlet.StagePresent, gardenlet.StageDeleting}}
 	verbMigrate = shootVerb{"migrate", "shoot migrated", []gardenlet.Stage{gardenlet.StagePresent, gardenlet.StageMigrating}}
 	verbRestore = shootVerb{"restore", "shoot restored", []gardenlet.Stage{gardenlet.StageMigrated, gardenlet.StageRestoring}}

@@ -29,16 +29,7 @@ func (t *Testbed) ApplyShoot(ctx context.Context, wanted *manifest.Manifest) err
 		return err
 	}
 	return t.operate(ctx, verbApply, func(ctx context.Context, _ *gardencorev1beta1.Shoot) error {
-		for _, secret := range wanted.Secrets {
-			if err := t.gardenlet.StoreSecret(ctx, secret); err != nil {
-				return err
-			}
-			progress.Note(ctx, "secret %s", secret.Name)
-		}
-		if err := t.gardenlet.CheckReferences(ctx, shoot); err != nil {
-			return err
-		}
-		return t.gardenlet.Reconcile(ctx, shoot)
+		return t.applyManifest(ctx, wanted, shoot)
 	})
 }
 
@@ -102,6 +93,22 @@ func (t *Testbed) RestoreShoot(ctx context.Context) error {
 			return err
 		}
 		return t.gardenlet.Forget(ctx)
+	})
+}
+
+// StartRotation lets the certificate authorities of the shoot rotate, up to where nodes trust the old and the new one.
+func (t *Testbed) StartRotation(ctx context.Context) error {
+	return t.rotate(ctx, verbRotateStart, gardencorev1beta1.RotationPreparing)
+}
+
+// CompleteRotation ends what StartRotation has begun: the new authority alone is trusted.
+func (t *Testbed) CompleteRotation(ctx context.Context) error {
+	return t.rotate(ctx, verbRotateComplete, gardencorev1beta1.RotationCompleting)
+}
+
+func (t *Testbed) rotate(ctx context.Context, verb shootVerb, phase gardencorev1beta1.CredentialsRotationPhase) error {
+	return t.operate(ctx, verb, func(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
+		return t.gardenlet.RotateCA(ctx, shoot, phase)
 	})
 }
 

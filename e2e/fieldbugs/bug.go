@@ -71,7 +71,9 @@ func (b Bug) bound() time.Duration {
 // All returns the catalogue, in the order of the IDs' numbers.
 func All() []Bug {
 	return []Bug{
-		serviceRecreated(),
+		warmHit(), refused(), blackHole(), hang(), truncated(), outage(), outageRestart(), drain(), removeOne(), diskFull(),
+		sharedLayer(), freesDisk(), crashState(), thunderingHerd(), rateLimit(), tlsFlip(), authorityRotated(), authorityLost(),
+		join(), stuckCache(), serviceRecreated(), names(), sleepWithoutDisk(), transfer(),
 	}
 }
 

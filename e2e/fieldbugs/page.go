@@ -61,10 +61,18 @@ func figures(result *Result) string {
 
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
+// faultOf is what to add by `testbed fault add`, or prose where no fault is needed.
+func faultOf(bug Bug) string {
+	if strings.HasPrefix(bug.Fault, "none: ") {
+		return bug.Fault
+	}
+	return "`" + strings.ReplaceAll(bug.Fault, "; ", "`; `") + "`"
+}
+
 func section(bug Bug, result *Result) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "## %s\n\n**%s%s** (%s)\n\n", bug.ID, strings.ToUpper(bug.Title[:1]), bug.Title[1:], strings.Join(bug.Reports, ", "))
-	fmt.Fprintf(&text, "- Symptom: %s\n- Fault: `%s`\n- What a user must see: %s\n", bug.Symptom, bug.Fault, bug.Expectation)
+	fmt.Fprintf(&text, "- Symptom: %s\n- Fault: %s\n- What a user must see: %s\n", bug.Symptom, faultOf(bug), bug.Expectation)
 	if bug.Known != nil {
 		fmt.Fprintf(&text, "- Known failure: %q does not hold: %s\n", bug.Known.Claim, bug.Known.Because)
 	}

@@ -23,6 +23,11 @@ type Rig struct {
 	result     *Result
 }
 
+// beside is a rig for what is done at the same time as something else: the page shows its commands once, when it ends.
+func (r *Rig) beside() *Rig {
+	return &Rig{execute: r.execute, transcript: io.Discard, result: &Result{ID: r.result.ID}}
+}
+
 // CommandError is a command line that failed.
 type CommandError struct {
 	Line string

@@ -35,6 +35,8 @@ type Report struct {
 	Digest string `json:"digest,omitempty"`
 	Pulls  []Pull `json:"pulls"`
 	Total  Total  `json:"total"`
+	// Verdict is one sentence on who served the pulls, and what kept nodes from the cache; see Judge.
+	Verdict string `json:"verdict,omitempty"`
 	// Notes say what the evidence does not tell.
 	Notes []string `json:"notes,omitempty"`
 }

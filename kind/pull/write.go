@@ -24,6 +24,9 @@ func (r *Report) Write(w io.Writer) error {
 	for _, note := range r.Notes {
 		fmt.Fprintf(table, "note: %s\n", note)
 	}
+	if r.Verdict != "" {
+		fmt.Fprintf(table, "verdict: %s\n", r.Verdict)
+	}
 	return table.Flush()
 }
 

@@ -29,6 +29,8 @@ func newShootCommand(options *kind.Options, std program.Streams) *cobra.Command 
 		{"wake", "Wake the Shoot up: its machines come back as fresh ones", (*kind.Testbed).WakeShoot},
 		{"migrate", "Let the Shoot leave its seed; its state is kept in the testbed's folder", (*kind.Testbed).MigrateShoot},
 		{"restore", "Bring a migrated Shoot to its new seed, for which a fresh namespace stands", (*kind.Testbed).RestoreShoot},
+		{"rotate-ca-start", "Begin the rotation of the certificate authorities: nodes trust the old and the new one", (*kind.Testbed).StartRotation},
+		{"rotate-ca-complete", "End it: the new authority alone is trusted", (*kind.Testbed).CompleteRotation},
 		{"delete", "Delete the Shoot; the clusters stay", (*kind.Testbed).DeleteShoot},
 	} {
 		shoot.AddCommand(&cobra.Command{

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+)
+
+var (
+	documented   = regexp.MustCompile(`(?m)^\$ bin/testbed +(.*)$|^(?:\$ )?testbed +(.*)$`)
+	substitution = regexp.MustCompile(`"?\$\([^)]*\)"?`)
+)
+
+// TestDocumentedCommands: every command line of the testbed that a document shows exists, with its flags and arguments.
+func TestDocumentedCommands(t *testing.T) {
+	documents, err := filepath.Glob("../../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, document := range append(documents, "../../../README.md") {
+		content, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range documented.FindAllStringSubmatch(string(content), -1) {
+			found++
+			if err := parse(match[1] + match[2]); err != nil {
+				t.Errorf("%s: %s: %v", filepath.Base(document), match[0], err)
+			}
+		}
+	}
+	if found == 0 {
+		t.Fatal("no document shows a command line: this proves nothing")
+	}
+}
+
+func TestParseFindsMistakes(t *testing.T) {
+	for _, line := range []string{"destroy", "pull", "pull $(testbed push) --fast", "fault add cache/alpha", "shoot sleep"} {
+		if err := parse(line); err == nil {
+			t.Errorf("%q is taken for a command line", line)
+		}
+	}
+	for _, line := range []string{"pull $(bin/testbed push --upstream beta) --all", "status | head -3", "exec worker -- bash -c 'ls /'", "shoot apply -f - <shoot.yaml"} {
+		if err := parse(line); err != nil {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+}
+
+// parse does all with a command line but run it. What the shell does with it is taken away.
+func parse(line string) error {
+	line = substitution.ReplaceAllString(line, "word")
+	for _, shell := range []string{" | ", " >", " <", " && ", " # ", " & ", "; "} {
+		line, _, _ = strings.Cut(line, shell)
+	}
+	root := New(program.Streams{Out: io.Discard, Err: io.Discard})
+	cmd, rest, err := root.Find(strings.Fields(line))
+	if err != nil {
+		return err
+	}
+	if err := cmd.ParseFlags(rest); err != nil {
+		return err
+	}
+	if cmd.HasSubCommands() && cmd.Flags().NArg() == 0 {
+		return cobra.NoArgs(cmd, []string{"a verb is missing"})
+	}
+	if cmd.HasSubCommands() {
+		return cobra.NoArgs(cmd, cmd.Flags().Args())
+	}
+	return cmd.Args(cmd, cmd.Flags().Args())
+}

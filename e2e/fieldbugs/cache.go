@@ -1,0 +1,124 @@
+package fieldbugs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/gardener-extensions/registry-cache/kind/pull"
+)
+
+// host is the upstream's whole name on the default testbed.
+func host(upstream string) string { return upstream + ".upstream.test" }
+
+// selector chooses what belongs to the cache of an upstream.
+func selector(upstream string) string { return "--selector=upstream-host=" + host(upstream) }
+
+// get decodes objects of the shoot's kube-system, or one without a namespace.
+func (r *Rig) get(ctx context.Context, into any, what ...string) error {
+	out, err := r.Kubectl(ctx, "shoot", append([]string{"get", "--namespace=kube-system", "--output=json"}, what...)...)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(out), into); err != nil {
+		return fmt.Errorf("get %s: %w", strings.Join(what, " "), err)
+	}
+	return nil
+}
+
+// cachePod returns the pod of a cache with one instance.
+func (r *Rig) cachePod(ctx context.Context, upstream string) (corev1.Pod, error) {
+	var pods corev1.PodList
+	if err := r.get(ctx, &pods, "pods", selector(upstream)); err != nil {
+		return corev1.Pod{}, err
+	}
+	if len(pods.Items) != 1 {
+		return corev1.Pod{}, fmt.Errorf("the cache of %s has %d pods, want 1", upstream, len(pods.Items))
+	}
+	return pods.Items[0], nil
+}
+
+// awaitCache waits until the cache has a ready pod that fits.
+func (r *Rig) awaitCache(ctx context.Context, upstream string, bound time.Duration, fits func(corev1.Pod) bool) error {
+	return r.Await(ctx, "the cache of "+upstream+" is ready", bound, func(ctx context.Context) (bool, string, error) {
+		pod, err := r.cachePod(ctx, upstream)
+		if err != nil {
+			return false, err.Error(), nil // a pod that is gone comes back
+		}
+		return isReady(pod) && fits(pod), fmt.Sprintf("pod %s %s, ready: %t", pod.UID, pod.Status.Phase, isReady(pod)), nil
+	})
+}
+
+func isReady(pod corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// volume is the folder of a cache's volume, and the node that has it ("worker2").
+type volume struct {
+	node, folder string
+}
+
+// volumeOf finds the volume of a cache. The testbed's volumes are folders of nodes.
+func (r *Rig) volumeOf(ctx context.Context, upstream string) (volume, error) {
+	pod, err := r.cachePod(ctx, upstream)
+	if err != nil {
+		return volume{}, err
+	}
+	for _, v := range pod.Spec.Volumes {
+		if v.PersistentVolumeClaim == nil {
+			continue
+		}
+		var claim corev1.PersistentVolumeClaim
+		if err := r.get(ctx, &claim, "persistentvolumeclaim", v.PersistentVolumeClaim.ClaimName); err != nil {
+			return volume{}, err
+		}
+		var persistent corev1.PersistentVolume
+		if err := r.get(ctx, &persistent, "persistentvolume", claim.Spec.VolumeName); err != nil {
+			return volume{}, err
+		}
+		switch source := persistent.Spec.PersistentVolumeSource; {
+		case source.HostPath != nil:
+			return volume{shortNode(pod.Spec.NodeName), source.HostPath.Path}, nil
+		case source.Local != nil:
+			return volume{shortNode(pod.Spec.NodeName), source.Local.Path}, nil
+		}
+	}
+	return volume{}, fmt.Errorf("the cache of %s has no volume that is a folder of a node", upstream)
+}
+
+// shortNode is what a node of the shoot is called on a command line.
+func shortNode(name string) string { return name[strings.LastIndex(name, "-")+1:] }
+
+// newImage pushes an image and lets one worker pull it through the cache: it is stored there then.
+func (r *Rig) newImage(ctx context.Context, upstream string, flags ...string) (pull.Pushed, error) {
+	img, err := r.Push(ctx, upstream, flags...)
+	if err != nil {
+		return img, err
+	}
+	report, err := r.Pull(ctx, img.Reference, "--node", "worker")
+	if err != nil {
+		return img, err
+	}
+	if misses := BlobsBy(report, pull.CacheMiss); misses == 0 || report.Total.Failed > 0 {
+		return img, fmt.Errorf("the cache of %s did not fetch %s: %v, %d blobs by it", upstream, img.Reference, report.Err(), misses)
+	}
+	return img, nil
+}
+
+// requireHit requires that every blob of a pull on worker2 comes from the cache's store.
+func (r *Rig) requireHit(ctx context.Context, reference, claim string) (*pull.Report, error) {
+	report, err := r.Pull(ctx, reference, "--node", "worker2", "--fresh")
+	if err != nil {
+		return report, err
+	}
+	hits, others := BlobsBy(report, pull.CacheHit), BlobsBy(report, pull.CacheMiss)+BlobsBy(report, pull.FromUpstream)
+	return report, r.Require(claim, report.Total.Failed == 0 && hits > 0 && others == 0 && report.Total.Fallbacks == 0,
+		"%d blobs from the cache's store, %d of the upstream, %d fallbacks, %d failed", hits, others, report.Total.Fallbacks, report.Total.Failed)
+}

@@ -1,0 +1,44 @@
+package fieldbugs
+
+import (
+	"context"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/fault"
+)
+
+// hang is a cache that accepts connections and answers nothing.
+func hang() Bug {
+	const bound = 150 * time.Second
+	return Bug{
+		ID: "s4", Title: "a cache that hangs",
+		Reports:     []string{"containerd#10624", "containerd#11650"},
+		Symptom:     "A pull fails after five minutes, and the upstream is never asked.",
+		Fault:       "cache/alpha stop",
+		Expectation: "The pull succeeds in two and a half minutes at most: a liveness probe restarts the cache before. When it answers again, pulls go through it.",
+		Lane:        Full, Bound: 5 * time.Minute,
+		Reproduce: func(ctx context.Context, r *Rig) error {
+			if err := r.Break(ctx, "cache/alpha", fault.Stop); err != nil {
+				return err
+			}
+			img, err := r.Push(ctx, "alpha")
+			if err != nil {
+				return err
+			}
+			report, err := r.Pull(ctx, img.Reference)
+			if err != nil {
+				return err
+			}
+			if err := r.Succeeded("the pull succeeds", report); err != nil {
+				return err
+			}
+			if err := r.Within("the pull past a cache that hangs", Slowest(report), bound); err != nil {
+				return err
+			}
+			if err := r.Mend(ctx); err != nil {
+				return err
+			}
+			return r.requireCached(ctx, "alpha", "when it answers again, pulls go through it")
+		},
+	}
+}

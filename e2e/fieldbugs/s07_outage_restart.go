@@ -1,0 +1,54 @@
+package fieldbugs
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/gardener-extensions/registry-cache/kind/fault"
+)
+
+// outageRestart is a cache that starts anew while its upstream is out of reach.
+func outageRestart() Bug {
+	const ready, pulled = time.Minute, 15 * time.Second
+	return Bug{
+		ID: "s7", Title: "the upstream is out of reach, and the cache starts anew",
+		Reports:     []string{"distribution#4038", "distribution#1435", "distribution#4490"},
+		Symptom:     "The cache crashes again and again, exactly while it is needed: it asks the upstream before it serves.",
+		Fault:       "upstream/alpha blackhole; cache/alpha kill",
+		Expectation: "The cache is ready within a minute and serves what it has stored, by tag.",
+		Lane:        Full,
+		Reproduce: func(ctx context.Context, r *Rig) error {
+			img, err := r.newImage(ctx, "alpha")
+			if err != nil {
+				return err
+			}
+			before, err := r.cachePod(ctx, "alpha")
+			if err != nil {
+				return err
+			}
+			if err := r.Break(ctx, "upstream/alpha", fault.Blackhole); err != nil {
+				return err
+			}
+			start := time.Now()
+			if err := r.Break(ctx, "cache/alpha", fault.Kill); err != nil {
+				return err
+			}
+			if err := r.awaitCache(ctx, "alpha", ready, func(pod corev1.Pod) bool { return pod.UID != before.UID }); err != nil {
+				return err
+			}
+			if err := r.Within("the cache is ready again", time.Since(start), ready); err != nil {
+				return err
+			}
+			report, err := r.Pull(ctx, img.Reference, "--node", "worker2", "--fresh")
+			if err != nil {
+				return err
+			}
+			if err := r.Succeeded("a pull by tag succeeds", report); err != nil {
+				return err
+			}
+			return r.Within("a pull by tag", Slowest(report), pulled)
+		},
+	}
+}

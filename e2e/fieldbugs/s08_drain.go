@@ -1,0 +1,86 @@
+package fieldbugs
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+)
+
+// drain takes the extension out of a Shoot whose nodes hear of it late.
+func drain() Bug {
+	const longest = 5 * time.Second
+	const foreign = "/etc/containerd/certs.d/foreign.example"
+	return Bug{
+		ID: "s8", Title: "the extension is disabled, and a node hears of it late",
+		Reports:     []string{"spegel#67", "spegel#767", "spegel#413"},
+		Symptom:     "Nodes go on asking a cache that is gone, each pull takes minutes; or the hosts.toml of somebody else is deleted.",
+		Fault:       "none: gardener-node-agent of one node is stopped",
+		Expectation: "No pull takes longer than 5 s at any time, no hosts.toml of ours is left on any node, and somebody else's is.",
+		Lane:        Full,
+		Reproduce: func(ctx context.Context, r *Rig) error {
+			_, err := r.Exec(ctx, "worker2", "bash", "-c", "mkdir -p "+foreign+" && echo 'server = \"https://foreign.example\"' >"+foreign+"/hosts.toml")
+			if err != nil {
+				return err
+			}
+			if _, err := r.Exec(ctx, "worker2", "systemctl", "stop", "gardener-node-agent.service"); err != nil {
+				return err
+			}
+			slowest, err := r.pullWhile(ctx, func(ctx context.Context) error {
+				_, err := r.Testbed(ctx, "shoot", "disable")
+				return err
+			})
+			_, started := r.Exec(context.WithoutCancel(ctx), "worker2", "systemctl", "start", "gardener-node-agent.service")
+			if err := errors.Join(err, started); err != nil {
+				return err
+			}
+			if err := r.Within("the slowest pull meanwhile", slowest, longest); err != nil {
+				return err
+			}
+			for _, node := range []string{"worker", "worker2"} {
+				out, err := r.Exec(ctx, node, "find", "/etc/containerd/certs.d", "-name", "*.upstream.test")
+				if err != nil {
+					return err
+				}
+				if err := r.Require("no hosts.toml of ours is left on "+node, strings.TrimSpace(out) == "", "%q", strings.TrimSpace(out)); err != nil {
+					return err
+				}
+			}
+			out, err := r.Exec(ctx, "worker2", "cat", foreign+"/hosts.toml")
+			if err != nil {
+				return err
+			}
+			if err := r.Require("somebody else's is", strings.Contains(out, "foreign.example"), "%s", strings.TrimSpace(out)); err != nil {
+				return err
+			}
+			_, err = r.Exec(ctx, "worker2", "rm", "-r", foreign)
+			return err
+		},
+	}
+}
+
+// pullWhile pulls new images of alpha on worker2, one after another, while something is done. It returns how long the slowest took;
+// one that fails is an error. What is done is waited for in any case.
+func (r *Rig) pullWhile(ctx context.Context, do func(context.Context) error) (time.Duration, error) {
+	beside := r.beside()
+	done := make(chan error, 1)
+	go func() { done <- do(ctx) }()
+	var slowest time.Duration
+	for {
+		img, err := beside.Push(ctx, "alpha")
+		if err == nil {
+			report, pulled := beside.Pull(ctx, img.Reference, "--node", "worker2")
+			if err = pulled; err == nil {
+				slowest, err = max(slowest, Slowest(report)), report.Err()
+			}
+		}
+		select {
+		case ended := <-done:
+			return slowest, errors.Join(err, ended)
+		default:
+		}
+		if err != nil {
+			return slowest, errors.Join(err, <-done)
+		}
+	}
+}

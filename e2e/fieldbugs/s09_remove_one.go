@@ -1,0 +1,51 @@
+package fieldbugs
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/gardener-extensions/registry-cache/kind/pull"
+)
+
+// removeOne takes one of two caches away.
+func removeOne() Bug {
+	return Bug{
+		ID: "s9", Title: "one of two caches is removed",
+		Reports:     []string{"spegel#67", "spegel#767"},
+		Symptom:     "Nodes still ask a cache that is gone; or those of the other upstream lose theirs.",
+		Fault:       "none: the Shoot names one cache less",
+		Expectation: "The other cache serves on, from its store; pulls of the removed one's upstream are direct; its volume is gone.",
+		Lane:        Full,
+		Reproduce: func(ctx context.Context, r *Rig) error {
+			kept, err := r.newImage(ctx, "beta")
+			if err != nil {
+				return err
+			}
+			if err := r.Apply(ctx, OneCache); err != nil {
+				return err
+			}
+			if _, err := r.requireHit(ctx, kept.Reference, "the other cache still serves what it has stored"); err != nil {
+				return err
+			}
+			img, err := r.Push(ctx, "alpha")
+			if err != nil {
+				return err
+			}
+			report, err := r.Pull(ctx, img.Reference, "--all")
+			if err != nil {
+				return err
+			}
+			direct := BlobsBy(report, pull.FromUpstream)
+			if err := r.Require("pulls of the removed one's upstream are direct", report.Total.Failed == 0 &&
+				report.Total.Fallbacks == 0 && direct == 2*(len(img.Objects)-1), "%d blobs of the upstream, %d fallbacks", direct, report.Total.Fallbacks); err != nil {
+				return err
+			}
+			var claims corev1.PersistentVolumeClaimList
+			if err := r.get(ctx, &claims, "persistentvolumeclaims", selector("alpha")); err != nil {
+				return err
+			}
+			return r.Require("its volume is gone", len(claims.Items) == 0, "%d claims", len(claims.Items))
+		},
+	}
+}

@@ -1,0 +1,59 @@
+package fieldbugs
+
+import (
+	"context"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/pull"
+)
+
+// diskFull is a volume without a free byte.
+func diskFull() Bug {
+	const bound = 30 * time.Second
+	return Bug{
+		ID: "s10", Title: "the cache's volume is full",
+		Reports:     []string{"distribution#1140", "distribution#4381", "distribution#3539"},
+		Symptom:     "Pulls fail in the middle of a layer, again and again.",
+		Fault:       "cache/alpha disk-full",
+		Expectation: "A pull succeeds all the same, in 30 s at most; the cache stays ready; when there is space again, it stores again.",
+		Lane:        Full,
+		Reproduce: func(ctx context.Context, r *Rig) error {
+			if err := r.Break(ctx, "cache/alpha", "disk-full"); err != nil {
+				return err
+			}
+			img, err := r.Push(ctx, "alpha", "--size", "8Mi")
+			if err != nil {
+				return err
+			}
+			report, err := r.Pull(ctx, img.Reference, "--node", "worker")
+			if err != nil {
+				return err
+			}
+			if err := r.Succeeded("a pull succeeds while the volume is full", report); err != nil {
+				return err
+			}
+			if err := r.Within("a pull while the volume is full", Slowest(report), bound); err != nil {
+				return err
+			}
+			pod, err := r.cachePod(ctx, "alpha")
+			if err != nil {
+				return err
+			}
+			if err := r.Require("the cache stays ready", isReady(pod), "ready: %t", isReady(pod)); err != nil {
+				return err
+			}
+			if err := r.Mend(ctx); err != nil {
+				return err
+			}
+			again, err := r.newImage(ctx, "alpha")
+			if err != nil {
+				return err
+			}
+			report, err = r.requireHit(ctx, again.Reference, "when there is space again, the cache stores again")
+			if err != nil {
+				return err
+			}
+			return r.Require("nothing is asked of the upstream for it", BlobsBy(report, pull.FromUpstream) == 0, "0 blobs")
+		},
+	}
+}

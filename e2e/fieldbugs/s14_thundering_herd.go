@@ -1,0 +1,44 @@
+package fieldbugs
+
+import (
+	"context"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/fault"
+)
+
+// thunderingHerd is many cold nodes at once.
+func thunderingHerd() Bug {
+	const bound = 2 * time.Minute
+	const once = "the upstream sends each blob once"
+	return Bug{
+		ID: "s14", Title: "all nodes pull an image at once that the cache does not have",
+		Reports:     []string{"distribution#3969", "distribution#4511", "distribution#4664"},
+		Symptom:     "A roll-out to N nodes costs the upstream N downloads although there is a cache.",
+		Fault:       "upstream/alpha slow --rate 4Mi",
+		Expectation: "All pulls succeed, and the upstream sends each blob once.",
+		Lane:        Full,
+		Known:       &Known{Claim: once, Because: "distribution stores what the first client fetches and streams to all others past the store, D-7"},
+		Reproduce: func(ctx context.Context, r *Rig) error {
+			img, err := r.Push(ctx, "alpha", "--layers", "2", "--size", "10Mi")
+			if err != nil {
+				return err
+			}
+			if err := r.Break(ctx, "upstream/alpha", fault.Slow, "--rate", "4Mi"); err != nil {
+				return err
+			}
+			report, err := r.Pull(ctx, img.Reference, "--all", "--parallel", "2")
+			if err != nil {
+				return err
+			}
+			if err := r.Succeeded("all pulls succeed", report); err != nil {
+				return err
+			}
+			if err := r.Within("the slowest of them", Slowest(report), bound); err != nil {
+				return err
+			}
+			sent := float64(report.Total.Upstream.Bytes) / float64(img.Bytes)
+			return r.Require(once, sent < 1.1, "it sent %.1f times the size of the image", sent)
+		},
+	}
+}

@@ -1,0 +1,50 @@
+package fieldbugs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// authorityLost is a CA file that somebody garbled on a node.
+func authorityLost() Bug {
+	const bound = time.Minute
+	return Bug{
+		ID: "s19", Title: "the CA file of a mirror is garbled on a node",
+		Reports:     []string{"containerd#10027", "gardener#10810"},
+		Symptom:     "No image of the upstream can be pulled on that node any more: a CA file that cannot be read is an error, and no reason to ask the upstream.",
+		Fault:       "none: the file is overwritten",
+		Expectation: "A pull succeeds without help within a minute: the node's unit puts its files back.",
+		Lane:        Full, Shoot: HTTPS,
+		Reproduce: func(ctx context.Context, r *Rig) error {
+			img, err := r.newImage(ctx, "alpha")
+			if err != nil {
+				return err
+			}
+			out, err := r.Exec(ctx, "worker2", "cat", "/etc/containerd/certs.d/"+host("alpha")+"/hosts.toml")
+			if err != nil {
+				return err
+			}
+			file := caFile(out)
+			if file == "" {
+				return fmt.Errorf("hosts.toml names no CA file: %s", out)
+			}
+			if _, err := r.Exec(ctx, "worker2", "bash", "-c", "echo garbled >"+file); err != nil {
+				return err
+			}
+			return r.awaitPull(ctx, img, bound)
+		},
+	}
+}
+
+// caFile is the file that a hosts.toml names as ca.
+func caFile(hosts string) string {
+	for line := range strings.Lines(hosts) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		if strings.TrimSpace(key) == "ca" {
+			return strings.Trim(strings.TrimSpace(value), `"[] `)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,64 @@
+package fieldbugs
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/pull"
+)
+
+// The testbeds that s25 needs, below the root of the repository.
+const (
+	localPull        = "e2e/fieldbugs/testbeds/local.yaml"
+	transferService  = "e2e/fieldbugs/testbeds/transfer.yaml"
+	severalFolders   = "e2e/fieldbugs/testbeds/two-folders.yaml"
+	transferDeadline = 6 * time.Minute
+)
+
+// transfer is containerd's transfer service.
+func transfer() Bug {
+	return Bug{
+		ID: "s25", Title: "containerd fetches images by its transfer service",
+		Reports:     []string{"containerd#12415", "containerd#12636", "spegel#1272"},
+		Symptom:     "Since containerd 2.1 nodes pull past the cache, and nothing says so: the transfer service takes the default config_path for one folder.",
+		Fault:       "none: settings of containerd",
+		Expectation: "With one folder as config_path, as Gardener sets it, pulls go through the cache. With the two of containerd's default they do not, and `testbed pull` says so.",
+		Lane:        Full, Bound: transferDeadline,
+		Reproduce: func(ctx context.Context, r *Rig) error {
+			return errors.Join(r.transfer(ctx), r.up(context.WithoutCancel(ctx), localPull))
+		},
+	}
+}
+
+func (r *Rig) transfer(ctx context.Context) error {
+	if err := r.up(ctx, transferService); err != nil {
+		return err
+	}
+	img, err := r.newImage(ctx, "alpha")
+	if err != nil {
+		return err
+	}
+	if _, err := r.requireHit(ctx, img.Reference, "with one folder pulls go through the cache"); err != nil {
+		return err
+	}
+	if err := r.up(ctx, severalFolders); err != nil {
+		return err
+	}
+	if img, err = r.Push(ctx, "alpha"); err != nil {
+		return err
+	}
+	report, err := r.Pull(ctx, img.Reference)
+	if err != nil {
+		return err
+	}
+	direct := BlobsBy(report, pull.FromUpstream)
+	return r.Require("with two folders pulls go past the cache, and that is seen", report.Total.Fallbacks == 1 && direct == len(img.Objects)-1,
+		"%d blobs of the upstream; %s", direct, report.Verdict)
+}
+
+// up brings the testbed to what a file says.
+func (r *Rig) up(ctx context.Context, file string) error {
+	_, err := r.Testbed(ctx, "up", "-f", file)
+	return err
+}
