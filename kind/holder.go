@@ -2,6 +2,7 @@ package kind
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,14 +23,15 @@ type holder struct {
 	Since   time.Time `json:"since"`
 }
 
-// signLock writes who this process is into the lock, which it holds. The file stays the same one.
+// signLock writes who this process is into the lock, which it holds. The file stays the same one. Where there is no room for it
+// the lock holds all the same: Down has to work on a full disk.
 func (s state) signLock() error {
 	command := strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " ")
 	data, err := json.Marshal(holder{PID: os.Getpid(), Command: shorten(command, maxCommand), Since: time.Now().UTC()})
 	if err != nil {
 		return fmt.Errorf("sign the lock: %w", err)
 	}
-	if err := os.WriteFile(s.lockPath(), data, 0o600); err != nil {
+	if err := os.WriteFile(s.lockPath(), data, 0o600); err != nil && !errors.Is(err, unix.ENOSPC) {
 		return fmt.Errorf("sign the lock: %w", err)
 	}
 	return nil

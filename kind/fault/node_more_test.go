@@ -54,6 +54,10 @@ func TestFull(t *testing.T) {
 	n := newNode(t)
 	volume := filepath.Join(n.directory, "volume")
 	n.write(t, "volume/stored", "content", 0o644)
+	const owner = 65532 // of the cache
+	if err := os.Chown(volume, owner, owner); err != nil {
+		t.Skipf("mounts need privileges: %v", err)
+	}
 	f := must(t, "cache/alpha", "disk-full", nil).Begin("f1", noon)
 	if err := n.begin(t, f, FillVolumes, "registry-alpha-0="+volume); err == nil {
 		t.Error("nothing was there to fill")
@@ -74,6 +78,9 @@ func TestFull(t *testing.T) {
 	inside := filepath.Join("/proc", pid, "root", volume)
 	if content, err := os.ReadFile(filepath.Join(inside, "stored")); string(content) != "content" {
 		t.Errorf("what is stored reads as %q, %v", content, err)
+	}
+	if info, err := os.Stat(inside); err != nil || info.Sys().(*syscall.Stat_t).Uid != owner {
+		t.Errorf("the volume has another owner: %+v, %v", info, err)
 	}
 	if err := os.WriteFile(filepath.Join(inside, "more"), []byte("x"), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("a byte was written: %v", err)

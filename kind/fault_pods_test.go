@@ -1,0 +1,57 @@
+package kind
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/gardener-extensions/registry-cache/kind/fault"
+)
+
+func TestVolumesOf(t *testing.T) {
+	claim := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "cache-registry-alpha-0"}
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "registry-alpha-0"}}
+	pod.Spec.Volumes = []corev1.Volume{
+		{Name: "cache", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: claim}},
+		{Name: "config", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{}}},
+	}
+	pod.Spec.Containers = []corev1.Container{{VolumeMounts: []corev1.VolumeMount{
+		{Name: "config", MountPath: "/etc/registry"}, {Name: "cache", MountPath: "/var/lib/registry"},
+	}}}
+	if got := volumesOf(pod); !slices.Equal(got, []string{"registry-alpha-0=/var/lib/registry"}) {
+		t.Errorf("volumes %q", got)
+	}
+}
+
+func TestMissing(t *testing.T) {
+	got := missing(map[string]string{"kubernetes.io/hostname": "old", "worker.gardener.cloud/pool": "local"}, map[string]string{"kubernetes.io/hostname": "new"})
+	if !maps.Equal(got, map[string]string{"worker.gardener.cloud/pool": "local"}) {
+		t.Errorf("labels %v", got)
+	}
+}
+
+// TestImpossible: what cannot be had says why, as a matter of the environment.
+func TestImpossible(t *testing.T) {
+	why := impossible{"nodes are containers"}
+	var environment interface{ EnvironmentError() }
+	if err := why.Available(t.Context()); !errors.As(err, &environment) || err.Error() != "not to be had here: nodes are containers" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestTimeouts: a machine takes longer to start than anything else takes.
+func TestTimeouts(t *testing.T) {
+	for kind, want := range map[string]bool{"loss": true, "kubelet-stop": false} {
+		f, err := fault.New("node/worker", kind, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if long := timeoutOf(f) > 2*faultTimeout; long != want {
+			t.Errorf("%s: %s", kind, timeoutOf(f))
+		}
+	}
+}
