@@ -2,32 +2,60 @@ package kind
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics"
+	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
+	"github.com/gardener-extensions/registry-cache/kind/fault"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
 
-// Diagnose writes what an engineer needs after a failure below dir: journals, hosts.toml and unit states of the nodes,
-// objects, events and pod logs of both clusters, and the logs of the upstreams; dir/index.md lists it all. What the
-// testbed does not have yet is left out. The caller may have more to add. The error only says which parts are missing.
+// revisionTimeout bounds the question for the revision of the sources.
+const revisionTimeout = 5 * time.Second
+
+// Diagnose writes what an engineer needs after a failure below dir, and a reader who has nothing else: dir/index.md says what is
+// wrong and what happened, by the journals, hosts.toml and unit states of the nodes, what they get from caches and upstreams,
+// objects, events, metrics and pod logs of both clusters, the logs of the upstreams and of gardenlet, and the faults that are
+// active. What the testbed does not have yet is left out. The caller may have more to add. The error only says which parts are
+// missing.
 func (t *Testbed) Diagnose(ctx context.Context, dir string, more ...diagnostics.Source) error {
-	return diagnostics.Collect(ctx, dir, append(t.evidence(), more...)...)
+	return errors.Join(
+		diagnostics.Collect(ctx, dir, append(t.evidence(), more...)...),
+		diagnostics.KeepMetrics(dir, t.state.metrics()),
+	)
 }
 
 func (t *Testbed) evidence() []diagnostics.Source {
-	sources := []diagnostics.Source{diagnostics.Text("versions.txt", t.versions())}
-	for name, c := range map[string]*cluster.Cluster{"seed": t.seed, "shoot": t.shoot} {
+	sources := []diagnostics.Source{
+		diagnostics.Computed(bundle.VersionsFile, func(ctx context.Context) ([]byte, error) { return []byte(t.versions(ctx)), nil }),
+		diagnostics.Tail(bundle.GardenletFile, t.state.gardenletLog()),
+	}
+	configs := map[string]*rest.Config{}
+	for name, c := range map[string]*cluster.Cluster{bundle.SeedFolder: t.seed, bundle.ShootFolder: t.shoot} {
 		if c == nil {
 			continue
 		}
+		configs[name] = c.RESTConfig()
 		sources = append(sources, diagnostics.Cluster(name, c.RESTConfig()))
 		for _, node := range c.Nodes() {
 			sources = append(sources, diagnostics.Node(node))
 		}
+	}
+	if len(configs) > 0 {
+		sources = append(sources, diagnostics.Metrics(configs[bundle.SeedFolder], configs[bundle.ShootFolder], t.state.metrics()))
+	}
+	if t.shoot != nil {
+		sources = append(sources, diagnostics.Computed(bundle.FaultsFile, t.encodedFaults))
 	}
 	for _, registry := range t.upstreams.all() {
 		sources = append(sources, diagnostics.Upstream(registry))
@@ -35,14 +63,47 @@ func (t *Testbed) evidence() []diagnostics.Source {
 	return sources
 }
 
-// versions names what the testbed is made of.
-func (t *Testbed) versions() string {
-	text := fmt.Sprintf("gardener %s\nnode image %s\n", gardener.Version, t.nodeImage)
+// encodedFaults are the active faults. A list with a part missing would look like all of them.
+func (t *Testbed) encodedFaults(ctx context.Context) ([]byte, error) {
+	active, err := t.Faults(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return fault.Encode(active)
+}
+
+// versions names what the testbed is made of. The index adds what the nodes and pods say of themselves.
+func (t *Testbed) versions(ctx context.Context) string {
+	var lines []string
+	if revision := t.revision(ctx); revision != "" {
+		lines = append(lines, "sources "+revision)
+	}
+	lines = append(lines, "gardener "+gardener.Version)
+	if t.nodeImage != "" {
+		lines = append(lines, "node image "+t.nodeImage)
+	}
 	if t.engine != nil {
-		text += fmt.Sprintf("docker %s (API %s, cgroup v%d)\n", t.engine.Version, t.engine.APIVersion, t.engine.CgroupVersion)
+		lines = append(lines, fmt.Sprintf("docker %s (API %s, cgroup v%d)", t.engine.Version, t.engine.APIVersion, t.engine.CgroupVersion))
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.images)) {
-		text += fmt.Sprintf("%s\n", t.images[name].Ref)
+		lines = append(lines, t.images[name].Ref)
 	}
-	return text
+	return strings.Join(lines, "\n") + "\n"
 }
+
+// revision is the commit of the sources, with "-dirty" if there are changes; "" where git does not know.
+func (t *Testbed) revision(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, revisionTimeout)
+	defer cancel()
+	out, err := command.Output(ctx, "git", "-C", t.root, "describe", "--always", "--dirty", "--abbrev=12")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(out)
+}
+
+// metrics is where the metrics of the last bundle are kept, for the next one to compare with.
+func (s state) metrics() string { return filepath.Join(string(s), "metrics") }
+
+// gardenletLog is what gardenlet's components log in the processes that use the testbed.
+func (s state) gardenletLog() string { return filepath.Join(string(s), "gardenlet.log") }

@@ -3,7 +3,6 @@ package kind
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/go-logr/logr"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -11,12 +10,12 @@ import (
 )
 
 // openLog opens the file that takes what Gardener's components log while they run in this process: gardenlet's flow and
-// its ControllerInstallation reconciler. It is for a person who looks for the cause of a failure; nothing reads it.
+// its ControllerInstallation reconciler. It is for a person who looks for the cause of a failure, and goes into a bundle of diagnostics.
 func (s state) openLog() (logr.Logger, error) {
 	if err := os.MkdirAll(string(s), 0o755); err != nil {
 		return logr.Discard(), fmt.Errorf("create the state of the testbed: %w", err)
 	}
-	file, err := os.OpenFile(filepath.Join(string(s), "gardenlet.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	file, err := os.OpenFile(s.gardenletLog(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return logr.Discard(), fmt.Errorf("open the log of gardenlet: %w", err)
 	}

@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,16 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
+	"github.com/gardener-extensions/registry-cache/kind/diagnostics/finding"
+	"github.com/gardener-extensions/registry-cache/kind/diagnostics/timeline"
 )
+
+// IndexFile is what to read first, in the folder of a bundle.
+const IndexFile = "index.md"
+
+const timelineFile = "timeline.txt"
 
 const (
 	// sourceTimeout bounds one source, grace how much longer one may take to notice.
@@ -29,19 +39,26 @@ type Source interface {
 	Collect(ctx context.Context, into *Folder)
 }
 
-// Collect writes the evidence of all sources below dir, each into the folder of its name, and dir/index.md, which lists
-// the files and everything that failed. Sources run concurrently; one that takes over a minute is given up. What
-// earlier runs left in the sources' folders is removed first, other files in dir stay.
+// Collect writes the evidence of all sources below dir, each into the folder of its name; dir/timeline.txt, one list of what
+// happened by all of them; and dir/index.md: what is wrong, the newest part of that list, the files, and everything that could
+// not be had. Sources run concurrently; one that takes over a minute is given up. What earlier runs left in the sources' folders
+// is removed first, other files in dir stay.
 //
 // The error only says that parts are missing; it is for a message, not for a decision. It joins what is in the index,
 // and the failure to write the index itself.
 func Collect(ctx context.Context, dir string, sources ...Source) error {
 	began := time.Now()
 	folders := make([]*Folder, len(sources))
+	for i, source := range sources {
+		folders[i] = &Folder{dir: dir, name: source.Name()}
+		first, _, _ := strings.Cut(source.Name(), "/")
+		if first != "" {
+			folders[i].Fail("", os.RemoveAll(filepath.Join(dir, first)))
+		}
+	}
 	slots := make(chan struct{}, concurrency)
 	var running sync.WaitGroup
 	for i, source := range sources {
-		folders[i] = &Folder{dir: dir, name: source.Name()}
 		running.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
@@ -49,16 +66,49 @@ func Collect(ctx context.Context, dir string, sources ...Source) error {
 		})
 	}
 	running.Wait()
+	own := &Folder{dir: dir}
+	result := conclude(dir, began, own)
+	own.close(0)
+	folders = append(folders, own)
 	slices.SortStableFunc(folders, func(a, b *Folder) int { return strings.Compare(a.name, b.name) })
+	return writeIndex(dir, &index{title: filepath.Base(dir), began: began, folders: folders, conclusions: result})
+}
+
+// conclusions are what is computed from the files.
+type conclusions struct {
+	bundle   *bundle.Bundle
+	findings []finding.Finding
+	timeline []timeline.Entry
+}
+
+// conclude reads what was written, and adds the timeline. A mistake of ours here costs the conclusions and nothing else.
+func conclude(dir string, began time.Time, own *Folder) (result conclusions) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			own.Fail("", fmt.Errorf("the conclusions: panic: %v", cause))
+		}
+	}()
+	result.bundle = bundle.Read(os.DirFS(dir), began)
+	result.findings = finding.Find(result.bundle)
+	result.timeline = timeline.Build(result.bundle)
+	var text bytes.Buffer
+	if err := timeline.Write(&text, result.timeline); err != nil {
+		own.Fail(timelineFile, err)
+	}
+	own.Write(timelineFile, text.Bytes())
+	return result
+}
+
+func writeIndex(dir string, i *index) error {
 	errs := []error{}
-	for _, folder := range folders {
+	for _, folder := range i.folders {
 		errs = append(errs, folder.failures...)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return errors.Join(append(errs, fmt.Errorf("write diagnostics: %w", err))...)
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, IndexFile), []byte(i.render()), 0o644)
 	}
-	index := []byte(render(filepath.Base(dir), began, folders))
-	if err := os.WriteFile(filepath.Join(dir, "index.md"), index, 0o644); err != nil {
+	if err != nil {
 		errs = append(errs, fmt.Errorf("write diagnostics: %w", err))
 	}
 	return errors.Join(errs...)
@@ -71,9 +121,6 @@ func collect(ctx context.Context, source Source, folder *Folder, timeout, grace 
 	defer func() { folder.close(time.Since(began)) }()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if folder.name != "" {
-		folder.Fail("", os.RemoveAll(filepath.Join(folder.dir, folder.name)))
-	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -64,12 +64,15 @@ func TestCollect(t *testing.T) {
 	}
 	contains(t, err.Error(), "bad/x: first", "worse: panic: boom")
 	index := read(t, dir, "index.md")
-	if strings.Index(index, "## bad") > strings.Index(index, "## good") {
+	if strings.Index(index, "### bad") > strings.Index(index, "### good") {
 		t.Error("sources are not in order")
 	}
 	contains(t, index, "# Diagnostics: pull-through", "- bad/x: first second line\n", "- worse: panic: boom\n",
-		"## good (", "- [a](good/a) (4 KiB)\n- [b/two](good/b/two) (1 B)\n- [c](good/c) (empty)\n", "## bad (", "nothing",
-		"## General (", "- [versions.txt](versions.txt) (2 B)")
+		"### good (", "- [a](good/a) (4 KiB)\n- [b/two](good/b/two) (1 B)\n- [c](good/c) (empty)\n", "### bad (", "nothing",
+		"### General (", "- [versions.txt](versions.txt) (2 B)", "- [timeline.txt](timeline.txt) (empty)")
+	if n := strings.Count(index, "### General"); n != 1 {
+		t.Errorf("General is there %d times", n)
+	}
 	if read(t, dir, "good", "b", "two") != "2" || read(t, dir, "versions.txt") != "v1" {
 		t.Error("wrong content")
 	}
@@ -155,6 +158,8 @@ type fakeRegistry struct{ err error }
 
 func (fakeRegistry) Host() string { return "alpha.upstream.test" }
 
+func (fakeRegistry) Status() string { return "Up 3 minutes" }
+
 func (f fakeRegistry) Output(_ context.Context, stdout, stderr io.Writer) error {
 	_, _ = io.WriteString(stdout, "{}\n")
 	_, _ = io.WriteString(stderr, "warning")
@@ -169,6 +174,9 @@ func TestUpstream(t *testing.T) {
 	}
 	if got := read(t, dir, "upstream", "alpha.upstream.test", "access.jsonl"); got != "{}\n" {
 		t.Errorf("access log %q", got)
+	}
+	if got := read(t, dir, "upstream", "alpha.upstream.test", "state.txt"); got != "Up 3 minutes\n" {
+		t.Errorf("state %q", got)
 	}
 	if got := read(t, dir, "upstream", "alpha.upstream.test", "messages.log"); got != "warning" {
 		t.Errorf("messages %q", got)

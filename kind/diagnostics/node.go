@@ -3,6 +3,8 @@ package diagnostics
 import (
 	"context"
 	"path"
+
+	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 )
 
 // Executor is a node that commands can be run on, for example a cluster.Node.
@@ -18,10 +20,22 @@ func Node(n Executor) Source { return node{n} }
 
 type node struct{ Executor }
 
-func (n node) Name() string { return path.Join("node", n.Executor.Name()) }
+func (n node) Name() string { return path.Join(bundle.NodeFolder, n.Executor.Name()) }
 
 // units are the systemd units between the API server and a pull.
 var units = []string{"containerd", "kubelet", "gardener-node-agent", "gardener-node-init", "configure-containerd-registries"}
+
+// probe asks every host of every hosts.toml what containerd asks first, as containerd would: from the node, with the same time to
+// connect. The name keeps it apart from pulls in the upstreams' access logs. Certificates are not what is asked about.
+const probe = `
+for file in /etc/containerd/certs.d/*/hosts.toml; do
+  [ -e "$file" ] || continue
+  sed -n 's/^\[host\."\(.*\)"\].*/\1/p; s/^server *= *"\(.*\)".*/\1/p' "$file" | while read -r url; do
+    printf '%s %s ' "$(basename "$(dirname "$file")")" "$url"
+    curl --silent --insecure --output /dev/null --user-agent registry-cache-testbed/diagnostics --connect-timeout 2 --max-time 5 \
+      --write-out '%{http_code} %{time_total} %{errormsg}\n' "$url/v2/" || true
+  done
+done`
 
 type nodeCommand struct {
 	file string
@@ -33,20 +47,25 @@ func nodeCommands() []nodeCommand {
 	const (
 		unitProperties = "Id,LoadState,UnitFileState,ActiveState,SubState,Result,ExecMainStatus,NRestarts,MainPID,ActiveEnterTimestamp"
 
-		lines  = "20000" // enough for every scenario, and a few MiB at most
-		certsd = `ls -lR --time-style=full-iso /etc/containerd/certs.d; find /etc/containerd/certs.d -type f -name '*.toml' -exec tail -v -n +1 {} +`
-		cat    = `systemctl cat --no-pager configure-containerd-registries.service 2>&1 || true`
+		lines     = "20000" // enough for every scenario, and a few MiB at most
+		certsd    = `ls -lR --time-style=full-iso /etc/containerd/certs.d; find /etc/containerd/certs.d -type f -name '*.toml' -exec tail -v -n +1 {} +`
+		cat       = `systemctl cat --no-pager configure-containerd-registries.service 2>&1 || true`
+		addresses = `ip -brief address; echo; ip route; echo; ip -6 route`
+		firewall  = `nft list ruleset 2>&1 || iptables-save 2>&1 || true`
 	)
 	show := []string{"systemctl", "show", "--no-pager", "--property=" + unitProperties}
 	commands := []nodeCommand{
-		{"units.txt", append(show, units...)},
+		{bundle.UnitsFile, append(show, units...)},
 		{"failed-units.txt", []string{"systemctl", "list-units", "--no-pager", "--all", "--state=failed"}},
-		{"configure-containerd-registries.service", []string{"sh", "-c", cat}},
-		{"certs.d.txt", []string{"sh", "-c", certsd}},
+		{bundle.ScriptUnit, []string{"sh", "-c", cat}},
+		{bundle.CertsFile, []string{"sh", "-c", certsd}},
 		{"containerd-config.toml", []string{"containerd", "config", "dump"}},
 		{"containers.txt", []string{"crictl", "ps", "--all"}},
 		{"images.txt", []string{"crictl", "images", "--digests"}},
-		{"disk.txt", []string{"df", "-h"}},
+		{bundle.DiskFile, []string{"df", "-h"}},
+		{bundle.ProbeFile, []string{"sh", "-c", probe}},
+		{"network.txt", []string{"sh", "-c", addresses}},
+		{"firewall.txt", []string{"sh", "-c", firewall}},
 	}
 	for _, unit := range units {
 		argv := []string{"journalctl", "--no-pager", "--output=short-iso-precise", "--lines=" + lines, "--unit=" + unit}

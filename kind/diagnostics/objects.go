@@ -26,6 +26,7 @@ var resources = []schema.GroupVersionResource{
 	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
 	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
 	{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"},
+	{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"},
 	{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"},
 	{Version: "v1", Resource: "namespaces"},
 	{Version: "v1", Resource: "nodes"},

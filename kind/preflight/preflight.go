@@ -87,6 +87,15 @@ func Check(ctx context.Context, needed Requirements) error {
 	return nil
 }
 
+// Look returns what there is, and the checks that fail, and changes nothing.
+func Look(ctx context.Context, needed Requirements) (Host, []Failure, error) {
+	host, err := readHost(ctx, needed.Disk)
+	if err != nil {
+		return Host{}, nil, fmt.Errorf("checking the host: %w", err)
+	}
+	return host, evaluate(host, needed), nil
+}
+
 // CheckDisk is the part of Check that looks at the disk.
 func CheckDisk(needed []Space) error {
 	found, err := readDisk(needed)

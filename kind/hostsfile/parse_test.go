@@ -1,4 +1,4 @@
-package kind
+package hostsfile
 
 import (
 	"reflect"
@@ -8,29 +8,29 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-func TestParseMirror(t *testing.T) {
+func TestParse(t *testing.T) {
 	ours := nodeconfig.HostsTOML(nodeconfig.Registry{
 		Upstream: "alpha.test", Endpoint: "http://10.96.0.7:5000", UpstreamURL: "http://alpha.test:8080",
 	})
 	for _, tc := range []struct {
 		name, content string
-		want          MirrorStatus
+		want          Mirror
 	}{
-		{"ours", ours, MirrorStatus{
+		{"ours", ours, Mirror{
 			Upstream: "alpha.test", Hosts: []string{"http://10.96.0.7:5000"}, Server: "http://alpha.test:8080", Managed: true,
 		}},
-		{"foreign, two hosts, no server", "[host.\"http://b\"]\nserver = \"no\"\n[host.\"http://a\"]\n", MirrorStatus{
+		{"foreign, two hosts, no server", "[host.\"http://b\"]\nserver = \"no\"\n[host.\"http://a\"]\n", Mirror{
 			Upstream: "alpha.test", Hosts: []string{"http://b", "http://a"}, Server: "https://alpha.test",
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := parseMirror("alpha.test", []byte(tc.content)); !reflect.DeepEqual(got, tc.want) {
+			if got := Parse("alpha.test", []byte(tc.content)); !reflect.DeepEqual(got, tc.want) {
 				t.Errorf("got %+v\nwant %+v", got, tc.want)
 			}
 		})
 	}
 	t.Run("broken", func(t *testing.T) {
-		if got := parseMirror("alpha.test", []byte("server = ")); !strings.Contains(got.Problem, "cannot read") {
+		if got := Parse("alpha.test", []byte("server = ")); !strings.Contains(got.Problem, "cannot read") {
 			t.Errorf("problem = %q", got.Problem)
 		}
 	})

@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
+)
+
+func newDoctorCommand(options *kind.Options, std program.Streams) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what is wrong with this machine and this testbed, and what to do about it; exit code 1 if there is a problem",
+		Args:  program.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			testbed, err := newTestbed(*options)
+			if err != nil {
+				return err
+			}
+			report, err := testbed.Doctor(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return errors.Join(writeJSON(std.Out, report), report.Err())
+			}
+			return errors.Join(report.Write(std.Out), report.Err())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}

@@ -1,0 +1,133 @@
+package bundle
+
+import (
+	"encoding/json"
+	"io/fs"
+	"path"
+	"strings"
+
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+)
+
+const (
+	// ShootNamespace is that of the testbed's first Shoot on the seed, whose machines are the nodes.
+	ShootNamespace = "shoot--local--local"
+	// ExtensionType is that of the Extensions which are ours.
+	ExtensionType = "registry-cache"
+	// UpstreamLabel and UpstreamAnnotation mark the Services of caches.
+	UpstreamLabel, UpstreamAnnotation = "upstream-host", "upstream"
+)
+
+// Cluster are the objects of a cluster. Known says that there are any: without it nothing is known.
+type Cluster struct {
+	Folder string
+	Known  bool
+
+	Nodes                  []corev1.Node
+	Pods                   []corev1.Pod
+	Services               []corev1.Service
+	PersistentVolumeClaims []corev1.PersistentVolumeClaim
+	EndpointSlices         []discoveryv1.EndpointSlice
+	StatefulSets           []appsv1.StatefulSet
+	Deployments            []appsv1.Deployment
+
+	Extensions             []extensionsv1alpha1.Extension
+	OperatingSystemConfigs []extensionsv1alpha1.OperatingSystemConfig
+	ManagedResources       []resourcesv1alpha1.ManagedResource
+	Clusters               []extensionsv1alpha1.Cluster
+}
+
+// ObjectsFile is the file with all objects of a resource.
+func (c Cluster) ObjectsFile(resource string) string {
+	return path.Join(c.Folder, "objects", resource+".yaml")
+}
+
+func readCluster(files fs.FS, folder string) Cluster {
+	c := Cluster{Folder: folder}
+	c.Nodes = objects[corev1.Node](files, c.ObjectsFile("nodes"))
+	c.Pods = objects[corev1.Pod](files, c.ObjectsFile("pods"))
+	c.Services = objects[corev1.Service](files, c.ObjectsFile("services"))
+	c.PersistentVolumeClaims = objects[corev1.PersistentVolumeClaim](files, c.ObjectsFile("persistentvolumeclaims"))
+	c.EndpointSlices = objects[discoveryv1.EndpointSlice](files, c.ObjectsFile("endpointslices"))
+	c.StatefulSets = objects[appsv1.StatefulSet](files, c.ObjectsFile("statefulsets"))
+	c.Deployments = objects[appsv1.Deployment](files, c.ObjectsFile("deployments"))
+	c.Extensions = objects[extensionsv1alpha1.Extension](files, c.ObjectsFile("extensions"))
+	c.OperatingSystemConfigs = objects[extensionsv1alpha1.OperatingSystemConfig](files, c.ObjectsFile("operatingsystemconfigs"))
+	c.ManagedResources = objects[resourcesv1alpha1.ManagedResource](files, c.ObjectsFile("managedresources"))
+	c.Clusters = objects[extensionsv1alpha1.Cluster](files, c.ObjectsFile("clusters"))
+	c.Known = len(c.Nodes)+len(c.Services) > 0
+	return c
+}
+
+// objects reads a file of YAML documents. A document that is something else is left out.
+func objects[T any](files fs.FS, name string) []T {
+	content, err := fs.ReadFile(files, name)
+	if err != nil {
+		return nil
+	}
+	var all []T
+	for document := range strings.SplitSeq("\n"+string(content), "\n---\n") {
+		var object T
+		if strings.TrimSpace(document) == "" || yaml.Unmarshal([]byte(document), &object) != nil {
+			continue
+		}
+		all = append(all, object)
+	}
+	return all
+}
+
+// CacheServices are the Services of caches. One of somebody else that only carries the label is none.
+func (c Cluster) CacheServices() []corev1.Service {
+	var caches []corev1.Service
+	for _, service := range c.Services {
+		if service.Labels[UpstreamLabel] != "" && service.Annotations[UpstreamAnnotation] != "" {
+			caches = append(caches, service)
+		}
+	}
+	return caches
+}
+
+// Sleeps says whether the Shoot hibernates, or is to: its machines are stopped then.
+func (b *Bundle) Sleeps() bool {
+	for _, cluster := range b.Seed.Clusters {
+		var shoot struct {
+			Spec struct {
+				Hibernation struct {
+					Enabled bool `json:"enabled"`
+				} `json:"hibernation"`
+			} `json:"spec"`
+			Status struct {
+				Hibernated bool `json:"hibernated"`
+			} `json:"status"`
+		}
+		if cluster.Name == ShootNamespace && json.Unmarshal(cluster.Spec.Shoot.Raw, &shoot) == nil {
+			return shoot.Spec.Hibernation.Enabled || shoot.Status.Hibernated
+		}
+	}
+	return false
+}
+
+// Cached is an upstream with the endpoint of its cache.
+type Cached struct{ Upstream, Endpoint string }
+
+func cachedOf(extension extensionsv1alpha1.Extension) []Cached {
+	if extension.Status.ProviderStatus == nil {
+		return nil
+	}
+	var status v1alpha3.RegistryStatus
+	if json.Unmarshal(extension.Status.ProviderStatus.Raw, &status) != nil {
+		return nil
+	}
+	var all []Cached
+	for _, cache := range status.Caches {
+		all = append(all, Cached{Upstream: cache.Upstream, Endpoint: cache.Endpoint})
+	}
+	return all
+}

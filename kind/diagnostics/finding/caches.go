@@ -1,0 +1,122 @@
+package finding
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
+)
+
+// caches compares what the Extension says there is with what is there.
+func caches(b *bundle.Bundle) []Finding {
+	if !b.Shoot.Known || b.Sleeps() {
+		return nil
+	}
+	all := slices.Concat(statefulSets(b), claims(b))
+	services := b.Shoot.CacheServices()
+	for _, cached := range b.Cached() {
+		i := slices.IndexFunc(services, func(s corev1.Service) bool { return s.Annotations[bundle.UpstreamAnnotation] == cached.Upstream })
+		if i < 0 {
+			all = append(all, Finding{
+				Certain: true, Problem: fmt.Sprintf("The cache of %s has no Service, but the Extension says that it is at %s.", cached.Upstream, cached.Endpoint),
+				Fix:  "the Service comes back with the next reconciliation of ManagedResource extension-registry-cache; see why it went in the timeline",
+				File: b.Shoot.ObjectsFile("services"),
+			})
+			continue
+		}
+		if address := services[i].Spec.ClusterIP; hostOf(cached.Endpoint) != address {
+			all = append(all, Finding{
+				Certain: true,
+				Problem: fmt.Sprintf("The Service of the cache of %s has the address %s, but the Extension says %s: it was created anew, and the Extension has not been reconciled since.",
+					cached.Upstream, address, hostOf(cached.Endpoint)),
+				Details: []string{fmt.Sprintf("Service %s was created at %s", services[i].Name, services[i].CreationTimestamp.UTC().Format("2006-01-02T15:04:05Z"))},
+				Fix:     "reconcile the Shoot (testbed shoot apply), so that the nodes get the new address", File: b.Shoot.ObjectsFile("services"),
+			})
+		}
+	}
+	for _, service := range services {
+		all = append(all, endpoints(b, service)...)
+	}
+	return all
+}
+
+func hostOf(endpoint string) string {
+	parsed, err := url.Parse(endpoint)
+	if err != nil {
+		return ""
+	}
+	return parsed.Hostname()
+}
+
+// statefulSets reports caches whose pods are not ready.
+func statefulSets(b *bundle.Bundle) []Finding {
+	var all []Finding
+	for _, set := range b.Shoot.StatefulSets {
+		wanted := int32(1)
+		if set.Spec.Replicas != nil {
+			wanted = *set.Spec.Replicas
+		}
+		if set.Labels[bundle.UpstreamLabel] == "" || set.Status.ReadyReplicas >= wanted {
+			continue
+		}
+		found := Finding{
+			Certain: true, File: b.Shoot.ObjectsFile("pods"),
+			Problem: fmt.Sprintf("The cache %s has %d ready pods of %d.", set.Name, set.Status.ReadyReplicas, wanted),
+		}
+		if wanted > 0 && len(podsOf(b, set.Name)) == 0 {
+			found.Details = []string{"there is no pod of it"}
+		}
+		for _, pod := range podsOf(b, set.Name) {
+			found.Details = append(found.Details, podState(pod)...)
+		}
+		all = append(all, found)
+	}
+	return all
+}
+
+func podsOf(b *bundle.Bundle, set string) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for i := range b.Shoot.Pods {
+		pod := &b.Shoot.Pods[i]
+		if slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "StatefulSet" && o.Name == set }) {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+func claims(b *bundle.Bundle) []Finding {
+	var all []Finding
+	for _, claim := range b.Shoot.PersistentVolumeClaims {
+		if claim.Status.Phase != corev1.ClaimBound {
+			all = append(all, Finding{
+				Certain: true, Problem: fmt.Sprintf("The volume claim %s/%s is not bound, but %s.", claim.Namespace, claim.Name, claim.Status.Phase),
+				File: b.Shoot.ObjectsFile("persistentvolumeclaims"),
+			})
+		}
+	}
+	return all
+}
+
+// endpoints reports a Service behind which nobody is ready: kube-proxy refuses connections to it.
+func endpoints(b *bundle.Bundle, service corev1.Service) []Finding {
+	for _, slice := range b.Shoot.EndpointSlices {
+		if slice.Namespace != service.Namespace || slice.Labels[discoveryv1.LabelServiceName] != service.Name {
+			continue
+		}
+		for _, endpoint := range slice.Endpoints {
+			if endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready {
+				return nil
+			}
+		}
+	}
+	return []Finding{{
+		Certain: true, Problem: fmt.Sprintf("The Service %s has no ready endpoint: connections to %s are refused.", service.Name, service.Spec.ClusterIP),
+		File: b.Shoot.ObjectsFile("endpointslices"),
+	}}
+}

@@ -1,0 +1,97 @@
+package finding
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
+)
+
+// units have to be active on every worker.
+var units = []string{"containerd.service", "kubelet.service", "gardener-node-agent.service"}
+
+// nodes reports nodes that are not ready and units that do not run.
+func nodes(b *bundle.Bundle) []Finding {
+	var all []Finding
+	for _, node := range b.Nodes {
+		if node.Worker() && b.Sleeps() {
+			continue
+		}
+		all = append(all, notReady(b, node)...)
+		if !node.UnitsKnown {
+			all = append(all, Finding{
+				Certain: true, Problem: fmt.Sprintf("The node %s does not say which units run: its container is stopped, or it does not answer.", node.Name),
+				File: "index.md",
+			})
+			continue
+		}
+		wanted := units
+		if !node.Worker() {
+			wanted = units[:2]
+		}
+		for _, name := range wanted {
+			all = append(all, inactive(node, name)...)
+		}
+		if node.Worker() && len(b.Cached()) > 0 {
+			all = append(all, inactive(node, bundle.ScriptUnit)...)
+		}
+	}
+	return all
+}
+
+func inactive(node bundle.Node, name string) []Finding {
+	unit := node.Units[name]
+	if unit.Active == "active" {
+		return nil
+	}
+	found := Finding{Certain: true, File: node.File(bundle.UnitsFile)}
+	if unit.Load == "not-found" || unit.Load == "" {
+		found.Problem = fmt.Sprintf("The unit %s is not on %s.", name, node.Name)
+		found.Details = []string{"gardener-node-agent lays it down when it has applied the OperatingSystemConfig"}
+		return []Finding{found}
+	}
+	found.Problem = fmt.Sprintf("The unit %s of %s does not run: it is %s (%s), result %s.", name, node.Name, unit.Active, unit.Sub, unit.Result)
+	if unit.Restarts > 0 {
+		found.Details = []string{fmt.Sprintf("systemd has restarted it %d times", unit.Restarts)}
+	}
+	return []Finding{found}
+}
+
+func notReady(b *bundle.Bundle, node bundle.Node) []Finding {
+	for _, cluster := range []bundle.Cluster{b.Shoot, b.Seed} {
+		for _, object := range cluster.Nodes {
+			if object.Name != node.Name {
+				continue
+			}
+			i := slices.IndexFunc(object.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
+			if i >= 0 && object.Status.Conditions[i].Status == corev1.ConditionTrue {
+				return nil
+			}
+			found := Finding{Certain: true, Problem: "The node " + node.Name + " is not ready.", File: cluster.ObjectsFile("nodes")}
+			if i >= 0 {
+				found.Details = []string{object.Status.Conditions[i].Reason + ": " + object.Status.Conditions[i].Message}
+			}
+			return []Finding{found}
+		}
+	}
+	if !b.Shoot.Known || !node.Worker() {
+		return nil
+	}
+	return []Finding{{
+		Certain: true, Problem: "The machine " + node.Name + " is no node of the shoot: its kubelet has not registered.", File: b.Shoot.ObjectsFile("nodes"),
+	}}
+}
+
+func disks(b *bundle.Bundle) []Finding {
+	var all []Finding
+	for _, node := range b.Nodes {
+		if len(node.Full) > 0 {
+			all = append(all, Finding{
+				Certain: true, Problem: "File systems of " + node.Name + " are full.", Details: node.Full, File: node.File(bundle.DiskFile),
+			})
+		}
+	}
+	return all
+}

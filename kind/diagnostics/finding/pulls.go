@@ -1,0 +1,91 @@
+package finding
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
+	"github.com/gardener-extensions/registry-cache/kind/diagnostics/timeline"
+	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+// slowPull is from when on a pull is worth a word.
+const slowPull = 10 * time.Second
+
+// pulls reports what pulls went through lately, by the journals of containerd and the upstreams' access logs.
+func pulls(b *bundle.Bundle) []Finding {
+	var all []Finding
+	for _, node := range b.Nodes {
+		all = append(all, pullsOf(b, node)...)
+	}
+	for _, upstream := range b.Upstreams {
+		all = append(all, past(b, upstream)...)
+	}
+	return all
+}
+
+// pullsOf reads one journal: pulls that failed, took long, or have not ended, and hosts that containerd gave up.
+func pullsOf(b *bundle.Bundle, node bundle.Node) []Finding {
+	failed, long, left := count{}, count{}, count{}
+	journal := b.Journal(node, "containerd")
+	for _, line := range journal {
+		if line.Message == "trying next host" && recent(b, line.Time) {
+			left.add(fmt.Sprintf("%s: %s", line.Fields["host"], timeline.Reason(line.Fields["error"])))
+		}
+	}
+	for _, pull := range timeline.Pulls(journal) {
+		switch took := pull.Took(); {
+		case pull.Ended.IsZero():
+			if waited := b.Collected.Sub(pull.Begun); waited >= slowPull && recent(b, pull.Begun) {
+				long.add(fmt.Sprintf("%s began at %s and had not ended after %.1fs", pull.Image, clock(pull.Begun), waited.Seconds()))
+			}
+		case !recent(b, pull.Ended):
+		case pull.Failure != "":
+			failed.add(pull.Image + ": " + pull.Failure)
+		case took >= slowPull:
+			long.add(fmt.Sprintf("%s took %.1fs, until %s", pull.Image, took.Seconds(), clock(pull.Ended)))
+		}
+	}
+	var all []Finding
+	for _, group := range []struct {
+		problem string
+		count   count
+	}{{"pulls failed", failed}, {fmt.Sprintf("pulls took more than %.0fs", slowPull.Seconds()), long}, {"containerd gave up a host and tried the next one", left}} {
+		if len(group.count) > 0 {
+			all = append(all, Finding{
+				Problem: fmt.Sprintf("On %s %s since %s.", node.Name, group.problem, clock(b.Since)),
+				Details: group.count.lines(), File: node.JournalFile("containerd"),
+			})
+		}
+	}
+	return all
+}
+
+func clock(at time.Time) string { return at.UTC().Format(time.TimeOnly) }
+
+// past reports nodes that asked an upstream themselves although they have a mirror for it.
+func past(b *bundle.Bundle, upstream bundle.Upstream) []Finding {
+	direct := count{}
+	for _, r := range upstream.Records.By(accesslog.AskerNode) {
+		node := b.NodeAt(r.RemoteAddr)
+		if r.Kind == accesslog.KindBase || node == "" || !recent(b, r.Time) || !hasMirror(b, node, upstream.Host) {
+			continue
+		}
+		direct.add(node)
+	}
+	if len(direct) == 0 {
+		return nil
+	}
+	return []Finding{{
+		Problem: fmt.Sprintf("Nodes asked %s themselves since %s, although they have a mirror for it: the cache did not serve them.", upstream.Host, clock(b.Since)),
+		Details: direct.lines(), File: upstream.File(bundle.AccessFile),
+	}}
+}
+
+func hasMirror(b *bundle.Bundle, node, upstream string) bool {
+	return slices.ContainsFunc(b.Workers(), func(n bundle.Node) bool {
+		return b.ShortName(n.Name) == node && slices.ContainsFunc(n.Mirrors, func(m hostsfile.Mirror) bool { return m.Upstream == upstream })
+	})
+}

@@ -1,0 +1,121 @@
+package finding
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
+	"github.com/gardener-extensions/registry-cache/kind/diagnostics/timeline"
+	"github.com/gardener-extensions/registry-cache/kind/logline"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+// slowAnswer is from when on an answer of an upstream is slow, in seconds: it is on the same machine.
+const slowAnswer = 5.0
+
+// upstreams reports upstreams that do not run, and what caches and nodes got from them lately that was not right.
+func upstreams(b *bundle.Bundle) []Finding {
+	var all []Finding
+	for _, upstream := range b.Upstreams {
+		if !upstream.Running() {
+			all = append(all, Finding{
+				Certain: true, Problem: fmt.Sprintf("The upstream %s does not run: %s.", upstream.Host, upstream.State), Fix: "testbed up",
+				File: upstream.File(bundle.StateFile),
+			})
+		}
+		all = append(all, answers(b, upstream)...)
+	}
+	return all
+}
+
+// answers sums up the requests that failed or were slow, by what they have in common.
+func answers(b *bundle.Bundle, upstream bundle.Upstream) []Finding {
+	failed, slow := count{}, count{}
+	for _, r := range upstream.Records.Pulls() {
+		if !recent(b, r.Time) {
+			continue
+		}
+		who := string(r.Asker)
+		if node := b.NodeAt(r.RemoteAddr); node != "" {
+			who += " on " + node
+		}
+		switch {
+		case timeline.Failed(r):
+			failed.add(outcome(r) + " to the " + who)
+		case r.Seconds >= slowAnswer:
+			slow.add(fmt.Sprintf("%s of a %s to the %s", r.Method, r.Kind, who))
+		}
+	}
+	var all []Finding
+	for _, group := range []struct {
+		problem string
+		count   count
+	}{{"answered requests with errors", failed}, {fmt.Sprintf("took more than %.0f s to answer requests", slowAnswer), slow}} {
+		if len(group.count) > 0 {
+			all = append(all, Finding{
+				Problem: fmt.Sprintf("The upstream %s %s since %s.", upstream.Host, group.problem, clock(b.Since)),
+				Details: group.count.lines(), File: upstream.File(bundle.AccessFile),
+			})
+		}
+	}
+	return all
+}
+
+func outcome(r accesslog.Record) string {
+	text := fmt.Sprintf("status %d for a %s", r.Status, r.Kind)
+	if r.Aborted {
+		text = fmt.Sprintf("an answer that was cut off for a %s", r.Kind)
+	}
+	if len(r.Faults) > 0 {
+		text += " (by fault " + strings.Join(r.Faults, ", ") + ")"
+	}
+	return text
+}
+
+// count counts texts.
+type count map[string]int
+
+func (c count) add(text string) { c[text]++ }
+
+// lines are the texts with their counts, the most frequent first.
+func (c count) lines() []string {
+	texts := slices.SortedFunc(maps.Keys(c), func(a, b string) int {
+		if c[a] != c[b] {
+			return c[b] - c[a]
+		}
+		return strings.Compare(a, b)
+	})
+	for i, text := range texts {
+		if n := c[text]; n > 1 {
+			texts[i] = fmt.Sprintf("%d times: %s", n, text)
+		}
+	}
+	return texts
+}
+
+// cacheLogs sums up the errors that caches logged lately.
+func cacheLogs(b *bundle.Bundle) []Finding {
+	var all []Finding
+	for _, file := range timeline.CacheLogs(b) {
+		said := count{}
+		for _, line := range b.ContainerLog(file) {
+			if line.Level == logline.Error && recent(b, line.Time) {
+				said.add(line.Text("err.code", "err.detail", "error", "http.response.status"))
+			}
+		}
+		if len(said) > 0 {
+			all = append(all, Finding{
+				Problem: fmt.Sprintf("%s has logged errors since %s.", podOf(file), clock(b.Since)), Details: said.lines(), File: file,
+			})
+		}
+	}
+	return all
+}
+
+// podOf is the pod of shoot/logs/<namespace>/<pod>/<container>.log.
+func podOf(file string) string {
+	parts := strings.Split(file, "/")
+	return parts[max(0, len(parts)-2)]
+}

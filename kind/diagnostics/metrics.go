@@ -1,0 +1,88 @@
+package diagnostics
+
+import (
+	"context"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
+)
+
+const (
+	// cacheMetricsPort is where caches serve metrics (docs/observability.md); other pods say it in an annotation.
+	cacheMetricsPort = "5001"
+	portAnnotation   = "prometheus.io/port"
+	// extensionNamespace is where the extension runs in the seed.
+	extensionNamespace = "extension-registry-cache"
+	metricsSuffix      = ".prom"
+	beforeFolder       = "before"
+)
+
+// Metrics returns the metrics of caches and extension: as they are, in the folder before as they were when the folder previous
+// was filled, and what has changed. previous need not be there; nil clusters are left out.
+func Metrics(seed, shoot *rest.Config, previous string) Source {
+	return metrics{seed: seed, shoot: shoot, previous: previous}
+}
+
+type metrics struct {
+	seed, shoot *rest.Config
+	previous    string
+}
+
+func (m metrics) Name() string { return bundle.MetricsFolder }
+
+func (m metrics) Collect(ctx context.Context, into *Folder) {
+	now := map[string][]byte{}
+	m.read(ctx, m.shoot, metav1.NamespaceSystem, bundle.UpstreamLabel, now, into)
+	m.read(ctx, m.seed, extensionNamespace, "", now, into)
+	for pod, content := range now {
+		into.Write(pod+metricsSuffix, content)
+	}
+	before, at, err := readMetrics(m.previous)
+	into.Fail(beforeFolder, err)
+	for pod, content := range before {
+		into.Write(filepath.Join(beforeFolder, pod+metricsSuffix), content)
+	}
+	if len(now) > 0 {
+		into.Write(bundle.MetricsSummary, []byte(compareMetrics(before, at, now)))
+	}
+}
+
+// read asks the pods through the API server, as the control plane may.
+func (m metrics) read(ctx context.Context, config *rest.Config, namespace, selector string, now map[string][]byte, into *Folder) {
+	if config == nil {
+		return
+	}
+	to, err := connect(config)
+	if err != nil {
+		into.Fail(namespace, err)
+		return
+	}
+	pods, err := to.typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		into.Fail(namespace, err)
+		return
+	}
+	for _, pod := range pods.Items {
+		if pod.Status.Phase != corev1.PodRunning {
+			continue
+		}
+		content, err := ask(ctx, to.typed, pod)
+		into.Fail(pod.Name+metricsSuffix, err)
+		if err == nil {
+			now[pod.Name] = content
+		}
+	}
+}
+
+func ask(ctx context.Context, client kubernetes.Interface, pod corev1.Pod) ([]byte, error) {
+	port := pod.Annotations[portAnnotation]
+	if port == "" {
+		port = cacheMetricsPort
+	}
+	return client.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, port, "/metrics", nil).DoRaw(ctx)
+}

@@ -1,0 +1,54 @@
+package timeline
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/logline"
+)
+
+const clock = "15:04:05.000"
+
+// Write prints entries for people, one line each, with a line for each day. Times are UTC.
+func Write(w io.Writer, entries []Entry) error {
+	day := ""
+	width := 0
+	for _, e := range entries {
+		width = max(width, len(e.Source))
+	}
+	for _, e := range entries {
+		if now := e.Time.UTC().Format(time.DateOnly); now != day {
+			day = now
+			if _, err := fmt.Fprintf(w, "--- %s UTC\n", day); err != nil {
+				return err
+			}
+		}
+		if _, err := fmt.Fprintf(w, "%s %s %-*s  %s\n", e.Time.UTC().Format(clock), e.mark(), width, e.Source, e.Text+e.again()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mark lets the eye find what is bad.
+func (e Entry) mark() string {
+	switch e.Level {
+	case logline.Error:
+		return "E"
+	case logline.Warning:
+		return "W"
+	default:
+		return " "
+	}
+}
+
+func (e Entry) again() string {
+	if e.Count < 2 {
+		return ""
+	}
+	if e.Last.Sub(e.Time) < time.Millisecond {
+		return fmt.Sprintf("  (%d times)", e.Count)
+	}
+	return fmt.Sprintf("  (%d times until %s)", e.Count, e.Last.UTC().Format(clock))
+}

@@ -1,0 +1,162 @@
+package logline
+
+import (
+	"encoding/json"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var (
+	// klogHead is the head of k8s.io/klog: level, month and day, time, process, source.
+	klogHead = regexp.MustCompile(`^([IWEF])\d{4} \d{2}:\d{2}:\d{2}\.\d+ +\d+ [^ \]]+\] `)
+	// consoleHead is the head of zap's console encoder: time, level.
+	consoleHead = regexp.MustCompile(`^\S+T\S+Z?\t([A-Z]+)\t`)
+	logfmtKey   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*=`)
+)
+
+// Payload reads what a program wrote. What is in none of the known formats is the message, as a whole.
+func Payload(text string) Line {
+	text = strings.TrimSpace(text)
+	for _, read := range []func(string) (Line, bool){readJSON, readKlog, readConsole, readLogfmt} {
+		if line, ok := read(text); ok {
+			return line
+		}
+	}
+	return Line{Level: Info, Message: text}
+}
+
+// levelOf takes the names and the letters that loggers use.
+func levelOf(name string) Level {
+	switch strings.ToLower(name) {
+	case "e", "f", "error", "fatal", "panic", "dpanic", "err":
+		return Error
+	case "w", "warn", "warning":
+		return Warning
+	default:
+		return Info
+	}
+}
+
+func readJSON(text string) (Line, bool) {
+	fields, ok := jsonFields(text)
+	if !ok {
+		return Line{}, false
+	}
+	return fromFields(fields, "msg", "level", "ts")
+}
+
+func jsonFields(text string) (map[string]string, bool) {
+	var all map[string]json.RawMessage
+	if !strings.HasPrefix(text, "{") || json.Unmarshal([]byte(text), &all) != nil {
+		return nil, false
+	}
+	fields := map[string]string{}
+	for key, raw := range all {
+		fields[key] = plain(raw)
+	}
+	return fields, true
+}
+
+// plain is a JSON string without its quotation marks, anything else as it is written.
+func plain(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
+
+func readKlog(text string) (Line, bool) {
+	head := klogHead.FindStringSubmatch(text)
+	if head == nil {
+		return Line{}, false
+	}
+	line := Line{Level: levelOf(head[1]), Message: text[len(head[0]):]}
+	quoted, err := strconv.QuotedPrefix(line.Message)
+	if err != nil {
+		return line, true
+	}
+	fields, ok := parseLogfmt(line.Message[len(quoted):])
+	if !ok {
+		return line, true
+	}
+	line.Fields = fields
+	line.Message, _ = strconv.Unquote(quoted) // it was found by its quotes
+	return line, true
+}
+
+func readConsole(text string) (Line, bool) {
+	head := consoleHead.FindStringSubmatch(text)
+	if head == nil {
+		return Line{}, false
+	}
+	message, fields, _ := strings.Cut(text[len(head[0]):], "\t{")
+	line := Line{Level: levelOf(head[1]), Message: message}
+	line.Fields, _ = jsonFields("{" + fields) // none is fine
+	return line, true
+}
+
+func readLogfmt(text string) (Line, bool) {
+	fields, ok := parseLogfmt(text)
+	if !ok || len(fields) == 0 {
+		return Line{}, false
+	}
+	return fromFields(fields, "msg", "level", "time")
+}
+
+// fromFields takes message, level and time out of the fields; without a message it is no line of a log.
+func fromFields(fields map[string]string, message, level, at string) (Line, bool) {
+	text, ok := fields[message]
+	if !ok {
+		return Line{}, false
+	}
+	line := Line{Time: parseTime(fields[at]), Level: levelOf(fields[level]), Message: text, Fields: fields}
+	for _, key := range []string{message, level, at} {
+		delete(fields, key)
+	}
+	return line, true
+}
+
+// parseTime takes RFC 3339, or seconds since 1970 as zap writes them; anything else is zero.
+func parseTime(text string) time.Time {
+	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return at.UTC()
+	}
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil || seconds <= 0 || seconds > math.MaxUint32 {
+		return time.Time{}
+	}
+	whole, fraction := math.Modf(seconds)
+	return time.Unix(int64(whole), int64(fraction*1e9)).UTC()
+}
+
+// parseLogfmt reads key=value pairs, with quotes as Go's; false for text that is something else.
+func parseLogfmt(text string) (map[string]string, bool) {
+	fields := map[string]string{}
+	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
+		key := logfmtKey.FindString(text)
+		if key == "" {
+			return nil, false
+		}
+		value := text[len(key):]
+		if !strings.HasPrefix(value, `"`) {
+			value, text, _ = strings.Cut(value, " ")
+			fields[strings.TrimSuffix(key, "=")] = value
+			continue
+		}
+		quoted, err := strconv.QuotedPrefix(value)
+		if err != nil {
+			return nil, false
+		}
+		text = value[len(quoted):]
+		unquoted, err := strconv.Unquote(quoted)
+		if err != nil {
+			return nil, false
+		}
+		fields[strings.TrimSuffix(key, "=")] = unquoted
+	}
+	return fields, true
+}
