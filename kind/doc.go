@@ -14,10 +14,10 @@
 //   - gardener, osextension: what Gardener installs, and a small operating system extension.
 //   - gardenlet: what gardenlet does for one Shoot.
 //
-// Beside them: manifest reads the Shoot that somebody has in a file, distribution describes the stock image that can
-// stand in for ours, diagnostics collects what an engineer needs after a failure, fault says what can be broken on
-// purpose, pull tells who served what a node pulled, progress prints and records the steps, command runs programs, file
-// replaces files, lock keeps processes apart.
+// Beside them: configuration is the file that says what a testbed is to be, manifest reads the Shoot that somebody has in a
+// file, distribution describes the stock image that can stand in for ours, diagnostics collects what an engineer needs after
+// a failure, fault says what can be broken on purpose, pull tells who served what a node pulled, snapshot keeps what volumes
+// hold, progress prints and records the steps, command runs programs, file replaces files, lock keeps processes apart.
 //
 // Nothing that ships imports this package or one below it.
 package kind

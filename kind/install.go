@@ -82,6 +82,7 @@ func (t *Testbed) newGardenlet(seed, shoot kubernetes.Interface,
 		ResourceManagerImage: t.images[imageResourceManager].Ref,
 		NodeAgentBinary:      binary,
 		Machines:             machines(t.shoot.Workers()),
+		IPFamilies:           t.ipFamilies(),
 		Log:                  t.log,
 	}, nil
 }

@@ -30,6 +30,6 @@ func (t *Testbed) GardenletOf(ctx context.Context, name string) (*gardenlet.Gard
 	second := *t.gardenlet
 	second.Name = name
 	second.Shoot, second.ShootKubeconfig = shoot, t.seed.InternalKubeconfig()
-	second.Machines = nil
+	second.Machines, second.IPFamilies = nil, nil // the seed's node, with IPv4
 	return &second, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/lock"
+	"github.com/gardener-extensions/registry-cache/kind/snapshot"
 )
 
 // state is the folder of one testbed: kubeconfigs, certificates, and what the shoot commands have put into the garden. But for the
@@ -17,6 +18,13 @@ func (s state) seedKubeconfig() string  { return filepath.Join(string(s), "seed.
 func (s state) shootKubeconfig() string { return filepath.Join(string(s), "shoot.kubeconfig") }
 func (s state) certificates() string    { return filepath.Join(string(s), "certificates") }
 func (s state) garden() string          { return filepath.Join(string(s), "garden.json") }
+
+// wantedConfiguration is what Up was told last, appliedConfiguration what it has brought about: they differ after an interruption.
+func (s state) wantedConfiguration() string  { return filepath.Join(string(s), "testbed.yaml") }
+func (s state) appliedConfiguration() string { return filepath.Join(string(s), "testbed-applied.yaml") }
+
+// snapshots stands beside the folder too: what somebody has saved outlives Down.
+func (s state) snapshots() snapshot.Store { return snapshot.Store(string(s) + ".snapshots") }
 
 // lockPath stands beside the folder, so that it outlives the removal of the folder by Down.
 func (s state) lockPath() string { return string(s) + ".lock" }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"path"
 	"slices"
 	"strings"
@@ -135,7 +136,7 @@ func (s *Status) addCaches(ctx context.Context, shoot *cluster.Cluster) {
 		}
 		s.Caches = append(s.Caches, CacheStatus{
 			Upstream: upstream,
-			Endpoint: fmt.Sprintf("http://%s:5000", service.Spec.ClusterIP),
+			Endpoint: "http://" + net.JoinHostPort(service.Spec.ClusterIP, "5000"),
 			Ready:    ready[service.Name],
 		})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/gardener-extensions/registry-cache/kind/configuration"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -31,8 +32,12 @@ type Options struct {
 	Root string
 	// Directory holds the state of testbeds, one folder per prefix. The default is DefaultDirectory below Root.
 	Directory string
-	// NodeImage is the reference of a stock kindest/node image to use instead of one built here. The default is empty.
+	// NodeImage is the reference of a stock kindest/node image to use instead of one built here, in place of that of the configuration.
+	// The default is empty.
 	NodeImage string
+	// Configuration says what Up makes; its defaults have to be set, see package configuration. Nil is that of the Up before, and
+	// where there was none the default.
+	Configuration *configuration.Testbed
 	// Out takes one line per finished step. The default is os.Stderr.
 	Out io.Writer
 }
@@ -43,9 +48,12 @@ type Testbed struct {
 	prefix   string
 	root     string
 	override string // a stock node image, or empty
-	state    state
-	out      io.Writer
-	recorder *progress.Recorder
+	// config is what the testbed is to be; unreadable is why that of the Up before could not be read.
+	config     *configuration.Testbed
+	unreadable error
+	state      state
+	out        io.Writer
+	recorder   *progress.Recorder
 	running
 }
 
@@ -71,14 +79,15 @@ func New(options Options) (*Testbed, error) {
 	if options.Out == nil {
 		options.Out = os.Stderr
 	}
-	return &Testbed{
+	t := &Testbed{
 		prefix:   options.Prefix,
 		root:     options.Root,
-		override: options.NodeImage,
 		state:    state(filepath.Join(options.Directory, options.Prefix)),
 		out:      options.Out,
 		recorder: progress.New(options.Out),
-	}, nil
+	}
+	t.configure(options.Configuration, options.NodeImage)
+	return t, nil
 }
 
 func validatePrefix(prefix string) error {

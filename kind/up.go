@@ -20,14 +20,12 @@ import (
 // upTimeout bounds Up from nothing, with every binary to be compiled on a small machine.
 const upTimeout = 45 * time.Minute
 
-// shootWorkers are the worker nodes of the shoot: the fewest on which one node's pull can serve another's.
-const shootWorkers = 2
-
-// Up brings the testbed up: the engine, the node image, both clusters, the upstream registries, the Gardener parts,
-// the extension, and the shoot, reconciled with a cache for each of CachedUpstreams. It is idempotent: what is there
-// and healthy is kept, what is dead is rebuilt, what is outdated is replaced.
+// Up brings the testbed up as its Configuration says: the engine, the node image, both clusters, the upstream registries, the
+// Gardener parts, the extension, and the shoot, reconciled with a cache for each of CachedUpstreams, or as the manifest of the
+// configuration says. It is idempotent: what is there and healthy is kept, what is dead is rebuilt, what is outdated is replaced, and
+// what another configuration asks for is changed in what runs where that is possible, see configuration.Diff.
 //
-// A machine that lacks something gives an *engine.Missing or *preflight.Failures. After any other failure, and after
+// A machine that lacks something gives an *engine.Missing, a *preflight.Failures or an *Unavailable. After any other failure, and after
 // cancellation of ctx, a second Up goes on and Down removes what there is.
 func (t *Testbed) Up(ctx context.Context) error {
 	unlock, err := t.state.lock()
@@ -41,10 +39,13 @@ func (t *Testbed) Up(ctx context.Context) error {
 	if t.log, err = t.state.openLog(); err != nil {
 		return err
 	}
+	if err := t.rememberConfiguration(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, upTimeout, fmt.Errorf("the testbed was not up after %s", upTimeout))
 	defer cancel()
 
-	return inOrder(ctx, t.prepareMachine, t.startClusters, t.installGardener, t.reconcileShoot)
+	return inOrder(ctx, t.prepareMachine, t.startClusters, t.installGardener, t.reconcileShoot, t.dropUpstreams, t.recordConfiguration)
 }
 
 // inOrder runs the parts one after another, until one fails.
@@ -103,6 +104,9 @@ func (t *Testbed) startClusters(ctx context.Context) (err error) {
 		return err
 	}
 	defer release()
+	if err := t.checkAvailable(ctx); err != nil {
+		return err
+	}
 	return atOnce(ctx,
 		t.step("seed cluster", func(ctx context.Context) (err error) {
 			config := t.clusterConfig(t.seedName(), 0, t.state.seedKubeconfig())
@@ -114,7 +118,7 @@ func (t *Testbed) startClusters(ctx context.Context) (err error) {
 			return err
 		}),
 		t.step("shoot cluster", func(ctx context.Context) (err error) {
-			t.shoot, err = cluster.Ensure(ctx, t.clusterConfig(t.shootName(), shootWorkers, t.state.shootKubeconfig()))
+			t.shoot, err = cluster.Ensure(ctx, t.shootConfig())
 			return err
 		}),
 		t.step("upstream registries", t.startUpstreams),
@@ -133,10 +137,10 @@ func (t *Testbed) clusterConfig(name string, workers int, kubeconfig string) clu
 	}
 }
 
-// startUpstreams starts one registry for each of the testbed's upstream hosts.
+// startUpstreams starts one registry for each upstream of the configuration.
 func (t *Testbed) startUpstreams(ctx context.Context) error {
 	options := []upstream.Options{}
-	for _, host := range upstream.Hosts(t.prefix) {
+	for _, host := range t.configuredHosts() {
 		options = append(options, t.UpstreamOptions(host))
 	}
 	started, err := upstream.StartAll(ctx, options...)

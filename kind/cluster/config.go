@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/yaml"
@@ -24,6 +25,14 @@ type Config struct {
 	StockImage bool
 	// Workers is the number of nodes beside the control plane. With none, pods run on the control plane.
 	Workers int
+	// IPFamily is IPv4 unless another one is given.
+	IPFamily IPFamily
+	// FeatureGates are Kubernetes' own, for all of its components.
+	FeatureGates map[string]bool
+	// KubeProxyMode is what kube-proxy is brought to, also in a cluster that runs: "nftables" or "iptables". Empty: left as it is.
+	KubeProxyMode string
+	// Runtime are settings of containerd, applied also in a cluster that runs.
+	Runtime Runtime
 	// Kubeconfig is the path of the file that gives access from this machine; it is overwritten.
 	Kubeconfig string
 	// Engine is the Docker Engine that runs the nodes.
@@ -51,11 +60,33 @@ func KindConfig(c Config) *v1alpha4.Cluster {
 		config.Networking.DisableDefaultCNI = true // kind's own plugin is in no Go module
 		config.Networking.KubeProxyMode = v1alpha4.NFTablesProxyMode
 	}
+	setIPFamily(config, c.IPFamily)
+	config.FeatureGates = featureGates(c)
+	return config
+}
+
+// setIPFamily leaves IPv4 to kind's defaults. The API server of a cluster of IPv6 listens on all addresses of its node, so this
+// machine reaches it by IPv4 as any other: the engine need not publish ports for IPv6.
+func setIPFamily(config *v1alpha4.Cluster, family IPFamily) {
+	switch family {
+	case IPv6:
+		config.Networking.IPFamily, config.Networking.APIServerAddress = v1alpha4.IPv6Family, "127.0.0.1"
+	case DualStack:
+		config.Networking.IPFamily = v1alpha4.DualStackFamily
+	}
+}
+
+// featureGates are those of the configuration, and what a restricted host needs.
+func featureGates(c Config) map[string]bool {
+	gates := maps.Clone(c.FeatureGates)
 	if restricted(c) {
 		// The kubelet then tolerates what it may not write: hard limits, a negative oom_score_adj, some sysctls.
-		config.FeatureGates = map[string]bool{"KubeletInUserNamespace": true}
+		if gates == nil {
+			gates = map[string]bool{}
+		}
+		gates["KubeletInUserNamespace"] = true
 	}
-	return config
+	return gates
 }
 
 // restricted tells whether nodes lack CAP_SYS_RESOURCE.
@@ -112,7 +143,7 @@ func containerdPatches(c Config) []string {
 }
 
 // fingerprint tells two configurations apart: a cluster that was created by another one is built again. What the audit
-// policy says counts, and not where it lies on this machine.
+// policy says counts, and not where it lies on this machine. What is applied to a cluster that runs does not count.
 func fingerprint(c Config) string {
 	config := KindConfig(c)
 	for i := range config.Nodes {

@@ -22,6 +22,9 @@ func TestKindConfig(t *testing.T) {
 			Engine: &engine.Engine{CgroupVersion: 1}}},
 		{"audited.yaml", Config{Name: "registry-cache-seed", Image: "node:1", Engine: normal,
 			Kubeconfig: "/state/seed.kubeconfig", Audited: []string{"system:serviceaccounts:some"}}},
+		{"ipv6.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", Workers: 1, IPFamily: IPv6, Engine: normal}},
+		{"dual.yaml", Config{Name: "registry-cache-shoot", Image: "node:1", Workers: 3, IPFamily: DualStack,
+			FeatureGates: map[string]bool{"SomeGate": false}, Engine: &engine.Engine{CgroupVersion: 1}}},
 		{"stock-image.yaml", Config{Name: "registry-cache-shoot", Image: "kindest/node:v1.36.2", StockImage: true, Workers: 2, Engine: normal}},
 	}
 	for _, tc := range tests {
@@ -53,7 +56,19 @@ func TestFingerprintTellsConfigurationsApart(t *testing.T) {
 	if fingerprint(audited) != fingerprint(elsewhere) {
 		t.Error("a cluster is built again when the repository is moved")
 	}
+	changed := base
+	changed.KubeProxyMode, changed.Runtime = "iptables", Runtime{TransferService: true, ConfigPath: "/some:/where"}
+	if fingerprint(base) != fingerprint(changed) {
+		t.Error("a cluster is built again for what can be applied to one that runs")
+	}
+	explicit := base
+	explicit.IPFamily, explicit.KubeProxyMode, explicit.Runtime.ConfigPath = IPv4, "nftables", RegistryConfigDir
+	if fingerprint(base) != fingerprint(explicit) {
+		t.Error("the defaults, spelled out, give another fingerprint: kept testbeds would be built again")
+	}
 	for name, change := range map[string]func(c *Config){
+		"family":  func(c *Config) { c.IPFamily = IPv6 },
+		"gate":    func(c *Config) { c.FeatureGates = map[string]bool{"SomeGate": true} },
 		"image":   func(c *Config) { c.Image = "node:2" },
 		"workers": func(c *Config) { c.Workers = 1 },
 		"audit":   func(c *Config) { c.Audited = []string{"one"} },

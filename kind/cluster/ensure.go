@@ -86,7 +86,12 @@ func complete(ctx context.Context, config Config) (*Cluster, error) {
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, n := range c.nodes {
-		group.Go(func() error { return n.trust(groupCtx, config.CA) })
+		group.Go(func() error {
+			if err := n.trust(groupCtx, config.CA); err != nil {
+				return err
+			}
+			return n.applyRuntime(groupCtx, config.Runtime)
+		})
 	}
 	group.Go(func() error { return c.waitForAPI(groupCtx) })
 	if err := group.Wait(); err != nil {
@@ -104,6 +109,9 @@ func complete(ctx context.Context, config Config) (*Cluster, error) {
 		if err := c.applyPodNetwork(ctx); err != nil {
 			return nil, err
 		}
+	}
+	if err := c.applyKubeProxyMode(ctx, config.KubeProxyMode); err != nil {
+		return nil, err
 	}
 	if restarted {
 		if err := c.waitForHeartbeats(ctx, start); err != nil {

@@ -29,15 +29,24 @@ func (n *Node) Name() string { return n.kind.String() }
 
 // IP returns the node's IPv4 address on the network that all nodes and upstream registries share.
 func (n *Node) IP(ctx context.Context) (string, error) {
-	out, err := command.Output(ctx, "docker", "inspect", "--format",
-		`{{with index .NetworkSettings.Networks "`+NetworkName+`"}}{{.IPAddress}}{{end}}`, n.Name())
+	all, err := n.addresses(ctx)
 	if err != nil {
-		return "", fmt.Errorf("address of %s: %w", n.Name(), err)
+		return "", err
 	}
-	if ip := strings.TrimSpace(out); ip != "" {
-		return ip, nil
+	return all[0], nil
+}
+
+// addresses returns the node's IPv4 address on that network, and that of IPv6 if it has one.
+func (n *Node) addresses(ctx context.Context) ([]string, error) {
+	out, err := command.Output(ctx, "docker", "inspect", "--format",
+		`{{with index .NetworkSettings.Networks "`+NetworkName+`"}}{{.IPAddress}} {{.GlobalIPv6Address}}{{end}}`, n.Name())
+	if err != nil {
+		return nil, fmt.Errorf("address of %s: %w", n.Name(), err)
 	}
-	return "", fmt.Errorf("node %s has no address on the docker network %s: is it running?", n.Name(), NetworkName)
+	if all := strings.Fields(out); len(all) > 0 && isIPv4(all[0]) {
+		return all, nil
+	}
+	return nil, fmt.Errorf("node %s has no address on the docker network %s: is it running?", n.Name(), NetworkName)
 }
 
 // Exec runs a program on the node, as root, and returns its standard output. The error of a failed program is a

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -25,7 +26,7 @@ func (c *Cluster) applyPodNetwork(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, a := range all {
-		group.Go(func() error { return c.node(a.node).applyPodNetwork(ctx, a.podCIDR, routesOf(a.node, all)) })
+		group.Go(func() error { return c.node(a.node).applyPodNetwork(ctx, a.podCIDRs, routesOf(a.node, all)) })
 	}
 	return group.Wait()
 }
@@ -40,11 +41,11 @@ func (c *Cluster) addresses(ctx context.Context) ([]address, error) {
 		}
 		all = nil
 		for _, node := range list.Items {
-			if node.Spec.PodCIDR == "" {
+			if len(node.Spec.PodCIDRs) == 0 {
 				return node.Name
 			}
 			if c.node(node.Name) != nil {
-				all = append(all, address{node: node.Name, podCIDR: node.Spec.PodCIDR})
+				all = append(all, address{node: node.Name, podCIDRs: node.Spec.PodCIDRs})
 			}
 		}
 		return ""
@@ -54,15 +55,15 @@ func (c *Cluster) addresses(ctx context.Context) ([]address, error) {
 	}
 	// The engine knows a node's address at once; the Node object's is old for a while after the engine has restarted.
 	for i := range all {
-		if all[i].ip, err = c.node(all[i].node).IP(ctx); err != nil {
+		if all[i].ips, err = c.node(all[i].node).addresses(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-func (n *Node) applyPodNetwork(ctx context.Context, podCIDR string, wanted []route) error {
-	config, err := conflist(podCIDR)
+func (n *Node) applyPodNetwork(ctx context.Context, podCIDRs []string, wanted []route) error {
+	config, err := conflist(podCIDRs)
 	if err != nil {
 		return err
 	}
@@ -76,11 +77,7 @@ func (n *Node) applyPodNetwork(ctx context.Context, podCIDR string, wanted []rou
 		}
 	}
 
-	out, err := n.Exec(ctx, "ip", "-json", "route", "show", "proto", routeProtocol)
-	if err != nil {
-		return err
-	}
-	routes, err := parseRoutes(out)
+	routes, err := n.podRoutes(ctx, slices.ContainsFunc(podCIDRs, isIPv6))
 	if err != nil {
 		return err
 	}
@@ -90,4 +87,25 @@ func (n *Node) applyPodNetwork(ctx context.Context, podCIDR string, wanted []rou
 		}
 	}
 	return nil
+}
+
+// podRoutes returns the node's routes of ours.
+func (n *Node) podRoutes(ctx context.Context, ipv6 bool) ([]route, error) {
+	families := [][]string{{"ip", "-json"}}
+	if ipv6 {
+		families = append(families, []string{"ip", "-6", "-json"})
+	}
+	var all []route
+	for _, ip := range families {
+		out, err := n.Exec(ctx, append(ip, "route", "show", "proto", routeProtocol)...)
+		if err != nil {
+			return nil, err
+		}
+		routes, err := parseRoutes(out)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, routes...)
+	}
+	return all, nil
 }

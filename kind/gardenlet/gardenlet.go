@@ -41,6 +41,8 @@ type Gardenlet struct {
 	NodeAgentBinary []byte
 	// Machines are the machines of the shoot's only worker pool. Without any the pool is empty.
 	Machines []Machine
+	// IPFamilies are those of the cluster that serves as shoot, the first one first. Without any they are what the shoot says.
+	IPFamilies []gardencorev1beta1.IPFamily
 	// Attempts is how often a flow is run if it fails; 0 means DefaultAttempts.
 	Attempts int
 	// Log takes what gardener's components log. The zero value discards it.

@@ -49,7 +49,7 @@ func (o *shootOperation) useOperatingSystemConfigs() {
 			OriginalValues: operatingsystemconfig.OriginalValues{
 				ClusterDomain:    gardencorev1beta1.DefaultDomain,
 				KubeProxyEnabled: true,
-				PrimaryIPFamily:  gardencorev1beta1.IPFamilyIPv4,
+				PrimaryIPFamily:  primaryIPFamily(o.Shoot.GetInfo()),
 				Images: map[string]*imagevectorutils.Image{
 					// The component formats this reference, nothing pulls it.
 					imagevector.ContainerImageNameGardenerNodeAgent: {
@@ -62,6 +62,14 @@ func (o *shootOperation) useOperatingSystemConfigs() {
 		operatingsystemconfig.DefaultSevereThreshold,
 		operatingsystemconfig.DefaultTimeout,
 	)
+}
+
+// primaryIPFamily is the first one of the shoot.
+func primaryIPFamily(shoot *gardencorev1beta1.Shoot) gardencorev1beta1.IPFamily {
+	if networking := shoot.Spec.Networking; networking != nil && len(networking.IPFamilies) > 0 {
+		return networking.IPFamilies[0]
+	}
+	return gardencorev1beta1.IPFamilyIPv4
 }
 
 // certificateAuthorities returns a secrets manager that knows the authorities of the shoot's API server and kubelets. It is

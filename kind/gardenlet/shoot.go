@@ -34,10 +34,13 @@ const (
 	region           = "local"
 )
 
-// The networks that kind gives its clusters.
+// The networks that kind gives its clusters. A Shoot names those of its first IP family.
 const (
 	podNetwork     = "10.244.0.0/16"
 	serviceNetwork = "10.96.0.0/16"
+
+	podNetworkIPv6     = "fd00:10:244::/56"
+	serviceNetworkIPv6 = "fd00:10:96::/112"
 )
 
 // Namespace returns the control plane namespace in the seed of the shoot with that name, its technical ID.

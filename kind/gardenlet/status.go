@@ -3,12 +3,14 @@ package gardenlet
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/gardener/gardener/pkg/extensions"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
@@ -16,7 +18,7 @@ import (
 // complete returns a copy of the shoot with what a gardener-apiserver and earlier operations would have filled in, and with
 // the operation that begins. The status comes from the Cluster resource of the last operation.
 func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) (*gardencorev1beta1.Shoot, error) {
-	shoot = defaulted(shoot, g.Shoot.Version())
+	shoot = g.defaulted(shoot)
 	last, err := FindOnSeed(ctx, g.Seed.Client(), shoot.Name)
 	if err != nil {
 		return nil, err
@@ -44,7 +46,7 @@ func (g *Gardenlet) Settled(ctx context.Context, shoot *gardencorev1beta1.Shoot)
 	if err != nil || last == nil || !atRest(last.Status) {
 		return false, err
 	}
-	return sameSpec(last, defaulted(shoot, g.Shoot.Version()))
+	return sameSpec(last, g.defaulted(shoot))
 }
 
 // atRest says whether the last operation created or reconciled the shoot, succeeded, and has left no rotation half done.
@@ -63,6 +65,24 @@ func defaulted(shoot *gardencorev1beta1.Shoot, version string) *gardencorev1beta
 	shoot = shoot.DeepCopy()
 	if shoot.Spec.Kubernetes.Version == "" {
 		shoot.Spec.Kubernetes.Version = version
+	}
+	return shoot
+}
+
+// defaulted returns a copy of the shoot with what a gardener-apiserver would have filled in for the cluster that serves as shoot: its
+// version, IP families and number of machines.
+func (g *Gardenlet) defaulted(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
+	shoot = defaulted(shoot, g.Shoot.Version())
+	if networking := shoot.Spec.Networking; networking != nil && len(g.IPFamilies) > 0 {
+		networking.IPFamilies = slices.Clone(g.IPFamilies)
+		if g.IPFamilies[0] == gardencorev1beta1.IPFamilyIPv6 {
+			networking.Pods, networking.Services = ptr.To(podNetworkIPv6), ptr.To(serviceNetworkIPv6)
+		}
+	}
+	for i := range shoot.Spec.Provider.Workers {
+		if count := int32(len(g.Machines)); count > 0 {
+			shoot.Spec.Provider.Workers[i].Minimum, shoot.Spec.Provider.Workers[i].Maximum = count, count
+		}
 	}
 	return shoot
 }

@@ -2,36 +2,12 @@ package cli
 
 import (
 	"encoding/json"
-	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
 )
-
-func newUpCommand(options *kind.Options, std program.Streams) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "up",
-		Short: "Bring the testbed up, or repair and update the one that is there",
-		Args:  program.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			testbed, err := newTestbed(*options)
-			if err != nil {
-				return err
-			}
-			if err := testbed.Up(cmd.Context()); err != nil {
-				return err
-			}
-			_, err = fmt.Fprint(std.Err, testbed.Next())
-			return err
-		},
-	}
-	cmd.Flags().StringVar(&options.NodeImage, "node-image", os.Getenv("NODE_IMAGE"),
-		"a stock kindest/node image instead of our own (default $NODE_IMAGE)")
-	return cmd
-}
 
 func newDownCommand(options *kind.Options) *cobra.Command {
 	return &cobra.Command{

@@ -1,0 +1,135 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// Runtime are settings of containerd. The zero value is what the node image and kind bring.
+type Runtime struct {
+	// TransferService lets containerd fetch images by its transfer service. kind's setting discard_unpacked_layers keeps it from that.
+	TransferService bool
+	// ConfigPath is where containerd looks for hosts.toml, in place of RegistryConfigDir.
+	ConfigPath string
+}
+
+const (
+	runtimeConfig = "/etc/containerd/config.toml"
+	// runtimeOriginal is the file as it was before settings were applied for the first time.
+	runtimeOriginal = "/kind/registry-cache-testbed-containerd.toml"
+)
+
+// isDefault says that nothing is to be changed.
+func (r Runtime) isDefault() bool {
+	return !r.TransferService && (r.ConfigPath == "" || r.ConfigPath == RegistryConfigDir)
+}
+
+// apply returns containerd's configuration with the settings: the original itself if nothing is to be changed.
+func (r Runtime) apply(original []byte) ([]byte, error) {
+	if r.isDefault() {
+		return original, nil
+	}
+	var config map[string]any
+	if err := toml.Unmarshal(original, &config); err != nil {
+		return nil, fmt.Errorf("reading containerd's configuration: %w", err)
+	}
+	images, err := imagesTable(config)
+	if err != nil {
+		return nil, err
+	}
+	if r.TransferService {
+		images.store["discard_unpacked_layers"] = false
+		delete(images.store, "use_local_image_pull")
+	}
+	if r.ConfigPath != "" {
+		images.registry["config_path"] = r.ConfigPath
+	}
+	return toml.Marshal(config)
+}
+
+// images are the tables of the configuration that pulls depend on.
+type images struct{ store, registry map[string]any }
+
+// imagesTable finds them, in either version of the format.
+func imagesTable(config map[string]any) (images, error) {
+	switch version := config["version"]; version {
+	case int64(2):
+		cri := table(table(config, "plugins"), "io.containerd.grpc.v1.cri")
+		return images{table(cri, "containerd"), table(cri, "registry")}, nil
+	case int64(3):
+		cri := table(table(config, "plugins"), "io.containerd.cri.v1.images")
+		return images{cri, table(cri, "registry")}, nil
+	default:
+		return images{}, fmt.Errorf("containerd's configuration is of version %v, want 2 or 3", version)
+	}
+}
+
+// table returns the table of that name, which is made if it is not there.
+func table(parent map[string]any, name string) map[string]any {
+	found, ok := parent[name].(map[string]any)
+	if !ok {
+		found = map[string]any{}
+		parent[name] = found
+	}
+	return found
+}
+
+// restartRuntime replaces containerd's configuration by the file $1 and takes that back if containerd does not start with it. With
+// $2 it fails if containerd says that it cannot use its transfer service (internal/cri/config, CheckLocalImagePullConfigs).
+const restartRuntime = `
+config=$3
+cp -f -- "$config" "$config.before"
+mv -fT -- "$1" "$config"
+undo() { mv -fT -- "$config.before" "$config"; systemctl restart containerd.service; }
+systemctl restart containerd.service || { undo; exit 1; }
+journalctl --sync
+invocation=$(systemctl show --property InvocationID --value containerd.service)
+if [[ $2 == true ]] && journalctl --output cat "_SYSTEMD_INVOCATION_ID=$invocation" | grep 'Falling back to local image pull' >&2; then
+  undo
+  exit 1
+fi
+rm -f -- "$config.before"
+`
+
+// applyRuntime brings containerd's configuration to the settings and restarts it, only if something has changed. Containers go on.
+func (n *Node) applyRuntime(ctx context.Context, r Runtime) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, trustTimeout, fmt.Errorf("not done in %s", trustTimeout))
+	defer cancel()
+	original, err := n.ReadFile(ctx, runtimeOriginal)
+	untouched := errors.Is(err, fs.ErrNotExist)
+	if untouched && r.isDefault() {
+		return nil
+	}
+	if err != nil && !untouched {
+		return err
+	}
+	present, err := n.ReadFile(ctx, runtimeConfig)
+	if err != nil {
+		return err
+	}
+	if untouched {
+		original = present
+	}
+	wanted, err := r.apply(original)
+	if err != nil || bytes.Equal(wanted, present) {
+		return err
+	}
+	if untouched {
+		if err := n.WriteFile(ctx, runtimeOriginal, 0o644, original); err != nil {
+			return err
+		}
+	}
+	staged := runtimeConfig + ".new"
+	if err := n.WriteFile(ctx, staged, 0o644, wanted); err != nil {
+		return err
+	}
+	if _, err := n.Script(ctx, restartRuntime, staged, fmt.Sprint(r.TransferService), runtimeConfig); err != nil {
+		return fmt.Errorf("changing the settings of containerd: %w", err)
+	}
+	return nil
+}

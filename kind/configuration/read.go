@@ -1,0 +1,137 @@
+package configuration
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kubeyaml "k8s.io/apimachinery/pkg/util/yaml"
+	strictjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// maxBytes is the most that a file may hold.
+const maxBytes = 1 << 20
+
+// Load reads a file strictly, sets defaults and validates it. The path of a manifest in it becomes an absolute one.
+func Load(path string) (*Testbed, error) {
+	content, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	defer content.Close()
+	return Read(path, filepath.Dir(path), content)
+}
+
+// Read is Load for a file that is open. name says in errors what was read, folder is where the path of a manifest starts.
+func Read(name, folder string, content io.Reader) (*Testbed, error) {
+	document, err := onlyDocument(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	read, err := decode(document)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	read.SetDefaults()
+	if err := Validate(read).ToAggregate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if manifest := read.Shoot.Manifest; manifest != "" && !filepath.IsAbs(manifest) {
+		if read.Shoot.Manifest, err = filepath.Abs(filepath.Join(folder, manifest)); err != nil {
+			return nil, fmt.Errorf("%s: shoot.manifest: %w", name, err)
+		}
+	}
+	return read, nil
+}
+
+// onlyDocument returns the one document of a YAML stream; what is empty or comments only does not count.
+func onlyDocument(content io.Reader) ([]byte, error) {
+	limited := &io.LimitedReader{R: content, N: maxBytes + 1}
+	documents := kubeyaml.NewYAMLReader(bufio.NewReader(limited))
+	var only []byte
+	for {
+		document, err := documents.Read()
+		if limited.N <= 0 {
+			return nil, fmt.Errorf("longer than %d MiB", maxBytes>>20)
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		asJSON, err := yaml.YAMLToJSONStrict(document)
+		if err != nil {
+			return nil, err
+		}
+		if bytes.Equal(asJSON, []byte("null")) {
+			continue
+		}
+		if only != nil {
+			return nil, errors.New("more than one document: one testbed, one file")
+		}
+		only = asJSON
+	}
+	if only == nil {
+		return nil, fmt.Errorf("empty; it has to begin with\napiVersion: %s\nkind: %s", APIVersion, Kind)
+	}
+	return only, nil
+}
+
+// decode refuses another version before it looks at the fields, of which it may know none.
+func decode(document []byte) (*Testbed, error) {
+	read := &Testbed{}
+	strict, err := strictjson.UnmarshalStrict(document, read)
+	var wrongType *json.UnmarshalTypeError
+	if errors.As(err, &wrongType) && wrongType.Field == "" {
+		return nil, fmt.Errorf("want an object, not a %s", wrongType.Value)
+	}
+	if err == nil || wrongType != nil {
+		if err := checkVersion(read); err != nil {
+			return nil, err
+		}
+	}
+	if wrongType != nil {
+		return nil, field.TypeInvalid(field.NewPath(wrongType.Field), field.OmitValueType{},
+			fmt.Sprintf("want %s, not %s", wrongType.Type, wrongType.Value))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(strict) > 0 {
+		return nil, errors.New(join(strict))
+	}
+	return read, nil
+}
+
+func checkVersion(read *Testbed) error {
+	if read.APIVersion == APIVersion && read.Kind == Kind {
+		return nil
+	}
+	return fmt.Errorf("want apiVersion %s and kind %s, not %q and %q", APIVersion, Kind, read.APIVersion, read.Kind)
+}
+
+func join(errs []error) string {
+	var texts []string
+	for _, err := range errs {
+		texts = append(texts, err.Error())
+	}
+	return strings.Join(texts, ", ")
+}
+
+// Encode returns the configuration as a file that Read understands.
+func (t *Testbed) Encode() ([]byte, error) {
+	data, err := yaml.Marshal(t)
+	if err != nil {
+		return nil, fmt.Errorf("encode the configuration: %w", err)
+	}
+	return data, nil
+}

@@ -1,0 +1,182 @@
+package snapshot
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// machine is a node with a volume, and a pod of one process that appends to a file as long as it may.
+type machine struct {
+	folder string
+	env    []string
+	pod    *exec.Cmd
+}
+
+// newMachine puts a crictl first on the PATH that knows the pod by the arguments that the script has to use.
+func newMachine(t *testing.T, running bool) *machine {
+	t.Helper()
+	root := t.TempDir()
+	m := &machine{folder: filepath.Join(root, "volumes", "pvc-1")}
+	bin := filepath.Join(root, "bin")
+	for _, folder := range []string{bin, filepath.Join(m.folder, "docker", "registry")} {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.put(t, "docker/registry/blob", "before")
+	pid := ""
+	if running {
+		m.pod = exec.Command("sleep", "60") //nolint:noctx // it ends with the test
+		if err := m.pod.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() { _ = m.pod.Wait(); close(ended) }()
+		t.Cleanup(func() { _ = m.pod.Process.Kill(); <-ended })
+		pid = strconv.Itoa(m.pod.Process.Pid)
+	}
+	crictl := `#!/bin/sh
+case "$*" in
+"ps --quiet --label io.kubernetes.pod.namespace=kube-system --label io.kubernetes.pod.name=pod-0") [ -z "` + pid + `" ] || echo c1 ;;
+"inspect --output go-template --template {{.info.pid}} c1") echo ` + pid + ` ;;
+*) echo "crictl $*" >&2; exit 9 ;;
+esac
+`
+	if err := os.WriteFile(filepath.Join(bin, "crictl"), []byte(crictl), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m.env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	return m
+}
+
+func (m *machine) put(t *testing.T, name, content string) {
+	t.Helper()
+	path := filepath.Join(m.folder, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m *machine) run(t *testing.T, argv []string, in io.Reader) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+	var out, said bytes.Buffer
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = m.env, in, &out, &said
+	err := cmd.Run()
+	if err != nil {
+		t.Logf("%s", &said)
+	}
+	return out.String(), err
+}
+
+// state is that of the pod's process: S sleeps, T is stopped; empty when it has ended.
+func (m *machine) state(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(m.pod.Process.Pid), "stat"))
+	if err != nil {
+		return ""
+	}
+	_, rest, _ := strings.Cut(string(data), ") ")
+	return rest[:1]
+}
+
+// alone fails if something of the script is left beside the volume.
+func (m *machine) alone(t *testing.T) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(m.folder))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("beside the volume: %v, %v", entries, err)
+	}
+}
+
+func TestSaveAndRestore(t *testing.T) {
+	for _, running := range []bool{true, false} {
+		m := newMachine(t, running)
+		archive, err := m.run(t, SaveArgv("pod-0", m.folder), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.alone(t)
+		if running && m.state(t) != "S" {
+			t.Errorf("after saving the process is in state %q", m.state(t))
+		}
+
+		m.put(t, "docker/registry/blob", "after")
+		m.put(t, "docker/later", "later")
+		if err := os.Chmod(m.folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.run(t, RestoreArgv("pod-0", m.folder), strings.NewReader(archive)); err != nil {
+			t.Fatal(err)
+		}
+		m.alone(t)
+		if content, err := os.ReadFile(filepath.Join(m.folder, "docker/registry/blob")); string(content) != "before" {
+			t.Errorf("restored %q, %v", content, err)
+		}
+		if _, err := os.Stat(filepath.Join(m.folder, "docker/later")); err == nil {
+			t.Error("what came after the snapshot is there")
+		}
+		if info, err := os.Stat(m.folder); err != nil || info.Mode().Perm() != 0o755 {
+			t.Errorf("mode of the folder %v, %v", info.Mode(), err)
+		}
+		if state := ""; running {
+			if state = m.state(t); state != "" && state != "Z" {
+				t.Errorf("the process goes on in state %q, with the files of before", state)
+			}
+		}
+	}
+}
+
+// TestBrokenArchiveChangesNothing: the volume is as it was, and the process too.
+func TestBrokenArchiveChangesNothing(t *testing.T) {
+	m := newMachine(t, true)
+	archive, err := m.run(t, SaveArgv("pod-0", m.folder), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.put(t, "docker/registry/blob", "after")
+	for name, broken := range map[string]string{"cut between members": archive[:1024], "cut in a member": archive[:1024+700], "no archive": "hello", "nothing": ""} {
+		if _, err := m.run(t, RestoreArgv("pod-0", m.folder), strings.NewReader(broken)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if content, err := os.ReadFile(filepath.Join(m.folder, "docker/registry/blob")); string(content) != "after" {
+			t.Errorf("%s: the volume holds %q, %v", name, content, err)
+		}
+		if m.state(t) != "S" {
+			t.Errorf("%s: the process is in state %q", name, m.state(t))
+		}
+		m.alone(t)
+	}
+}
+
+// TestSaveThatFails: nobody stays stopped.
+func TestSaveThatFails(t *testing.T) {
+	m := newMachine(t, true)
+	if _, err := m.run(t, SaveArgv("pod-0", filepath.Join(m.folder, "missing")), nil); err == nil {
+		t.Error("a folder that is not there: no error")
+	}
+	if m.state(t) != "S" {
+		t.Errorf("the process is in state %q", m.state(t))
+	}
+	if _, err := m.run(t, SaveArgv("pod-1", m.folder), nil); err == nil {
+		t.Error("crictl fails: no error")
+	}
+}
+
+func TestSize(t *testing.T) {
+	m := newMachine(t, false)
+	m.put(t, "large", strings.Repeat("x", 1<<20))
+	out, err := m.run(t, SizeArgv(m.folder), nil)
+	if size, parseErr := strconv.Atoi(strings.TrimSpace(out)); err != nil || parseErr != nil || size < 1<<20 || size > 1<<20+1<<16 {
+		t.Errorf("size %q, %v, %v", out, err, parseErr)
+	}
+}
