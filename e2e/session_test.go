@@ -47,22 +47,36 @@ type session struct {
 	scratch string
 	// further has a place for the scenario that has another shoot, see Another.
 	further chan struct{}
+	// skipped says why this machine cannot carry the testbed; empty if it can.
+	skipped string
 	// disturbed says that a scenario failed since the shoot was reconciled last.
 	disturbed atomic.Bool
 }
 
-// newSession reads KEEP and NODE_IMAGE.
+// newSession reads CONFIG, KEEP, NODE_IMAGE and MUTANT, the name of a planted bug (kind/mutant).
 func newSession(ctx context.Context) (*session, error) {
 	keep, err := keepTestbed(os.Getenv("KEEP"))
 	if err != nil {
 		return nil, err
 	}
-	testbed, err := kind.New(kind.Options{NodeImage: os.Getenv("NODE_IMAGE"), Out: &resultsRemover{Writer: os.Stdout}})
+	config, err := testbedConfiguration(os.Getenv("CONFIG"))
 	if err != nil {
+		return nil, err
+	}
+	testbed, err := kind.New(kind.Options{
+		Configuration: config, NodeImage: os.Getenv("NODE_IMAGE"), Out: &resultsRemover{Writer: os.Stdout},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := testbed.Plant(os.Getenv("MUTANT")); err != nil {
 		return nil, err
 	}
 	s := &session{testbed: testbed, keep: keep, start: time.Now(), memory: report.SampleMemory(), further: make(chan struct{}, 1)}
 	s.report.Versions = sourceVersions(ctx)
+	if planted := os.Getenv("MUTANT"); planted != "" {
+		s.report.Versions["plantedBug"] = planted
+	}
 	return s, nil
 }
 
@@ -95,9 +109,9 @@ func (s *session) up(ctx context.Context, _ *envconf.Config) (context.Context, e
 	if err == nil {
 		err = s.prepare(ctx)
 	}
-	s.report.SetupError = err
+	s.report.SetupError = s.unavailable(err)
 	s.write()
-	if err != nil && !s.isOthers() {
+	if s.report.SetupError != nil && !s.isOthers() {
 		reportMissing("setup", s.diagnose(ctx, "setup", err.Error()))
 	}
 	return ctx, err
@@ -210,6 +224,8 @@ func (s *session) finish(ctx context.Context, code int) int {
 	}
 	_ = report.PrintTotal(os.Stdout, &s.report)
 	switch {
+	case s.skipped != "":
+		return program.ExitFine
 	case s.report.SetupError != nil:
 		return program.ExitCode(s.report.SetupError)
 	case code != 0 || !s.report.Green():
@@ -225,6 +241,8 @@ func (s *session) skipTheRest(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil:
 		reason = errInterrupted.Error()
+	case s.skipped != "":
+		reason = s.skipped
 	case s.report.SetupError != nil:
 		reason = "the testbed did not come up: " + s.report.SetupError.Error()
 	}

@@ -25,9 +25,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// artifacts is where the results go, below the folder in which the binary is started: the root of the repository.
-const artifacts = "_artifacts"
-
 var (
 	testenv env.Environment
 	suite   *session
@@ -75,7 +72,13 @@ func onShoot() []features.Feature {
 }
 
 // onShootInLane are those, and after them the field bugs of the lane.
-func onShootInLane() []features.Feature { return append(onShoot(), fieldBugs(lane)...) }
+func onShootInLane() []features.Feature {
+	all := onShoot()
+	if lane == fieldbugs.Full {
+		all = append(all, hostsFile(), pullReport())
+	}
+	return append(all, fieldBugs(lane)...)
+}
 
 // onSeed are the scenarios that need no shoot with nodes: they run one after another, beside the first of those on the shoot.
 // They have to bear that the extension is away for some seconds: chosen by RUN, they may meet stock-image, interrupted or upgrade.

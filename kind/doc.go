@@ -19,5 +19,7 @@
 // a failure, fault says what can be broken on purpose, pull tells who served what a node pulled, snapshot keeps what volumes
 // hold, progress prints and records the steps, command runs programs, file replaces files, lock keeps processes apart.
 //
+// To test the scenarios: mutant holds bugs to plant, each of which must turn some of them red.
+//
 // Nothing that ships imports this package or one below it.
 package kind

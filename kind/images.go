@@ -63,6 +63,9 @@ func binaryDirectory(root string) (string, error) {
 
 // buildImages builds the binaries that every testbed needs, and their images.
 func (t *Testbed) buildImages(ctx context.Context) (images, error) {
+	if err := t.notePlanted(); err != nil {
+		return nil, err
+	}
 	built, err := t.build(ctx, binaries()...)
 	if err != nil {
 		return nil, err
@@ -85,6 +88,9 @@ func (t *Testbed) build(ctx context.Context, binaries ...image.Binary) ([]image.
 		return nil, fmt.Errorf("binaries of %s: %w", t.root, err)
 	}
 	defer unlock()
+	if binaries, err = t.planted(directory, binaries); err != nil {
+		return nil, err
+	}
 	return image.Build(ctx, directory, binaries...)
 }
 

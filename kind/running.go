@@ -7,12 +7,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/mutant"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
 // running is what Up has found or made. Its parts are nil until then.
 type running struct {
-	log    logr.Logger
+	log logr.Logger
+	// mutant is the planted bug that what ships is built with; nil is none.
+	mutant *mutant.Mutant
 	engine *engine.Engine
 	// diskUnknown says that the disk could not be checked before the engine ran.
 	diskUnknown bool

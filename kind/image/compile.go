@@ -17,15 +17,16 @@ import (
 )
 
 // target is what go build makes one executable of.
-type target struct{ module, pkg, ldflags string }
+type target struct{ module, pkg, ldflags, overlay string }
 
-func (b Binary) target() target { return target{b.Module, b.Package, b.Ldflags} }
+func (b Binary) target() target { return target{b.Module, b.Package, b.Ldflags, b.Overlay} }
 
 // invocation is one run of go build.
 type invocation struct {
 	dir     string // where the executables go
 	module  string
 	ldflags string
+	overlay string
 	pkgs    []string
 }
 
@@ -41,21 +42,25 @@ func compile(ctx context.Context, dir string, bins []Binary) (map[target]string,
 			return nil, err
 		}
 		for _, pkg := range inv.pkgs {
-			executables[target{inv.module, pkg, inv.ldflags}] = filepath.Join(inv.dir, path.Base(pkg))
+			executables[target{inv.module, pkg, inv.ldflags, inv.overlay}] = filepath.Join(inv.dir, path.Base(pkg))
 		}
 	}
 	return executables, nil
 }
 
-// plan groups bins by module and linker flags: one go build compiles the packages that several programs share once, and links the
+// plan groups bins by module, linker flags and overlay: one go build compiles the packages that several programs share once, and links the
 // programs in parallel. Each group has a folder of its own, so that the same package with other flags does not
 // overwrite it.
 func plan(dir string, bins []Binary) ([]invocation, error) {
 	var plan []invocation
 	for _, bin := range bins {
-		i := slices.IndexFunc(plan, func(inv invocation) bool { return inv.module == bin.Module && inv.ldflags == bin.Ldflags })
+		i := slices.IndexFunc(plan, func(inv invocation) bool {
+			return inv.module == bin.Module && inv.ldflags == bin.Ldflags && inv.overlay == bin.Overlay
+		})
 		if i < 0 {
-			plan = append(plan, invocation{dir: filepath.Join(dir, bin.group()), module: bin.Module, ldflags: bin.Ldflags})
+			plan = append(plan, invocation{
+				dir: filepath.Join(dir, bin.group()), module: bin.Module, ldflags: bin.Ldflags, overlay: bin.Overlay,
+			})
 			i = len(plan) - 1
 		}
 		if slices.Contains(plan[i].pkgs, bin.Package) {
@@ -76,6 +81,9 @@ func (b Binary) group() string {
 	text := b.Ldflags
 	if b.Module != "" {
 		text = path.Base(b.Module) + "\n" + text
+	}
+	if b.Overlay != "" {
+		text += "\n" + b.Overlay
 	}
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:6])
@@ -103,6 +111,9 @@ func (inv invocation) args() []string {
 	args := []string{"build"}
 	if inv.module != "" {
 		args = append(args, "-C", inv.module) // must be the first flag
+	}
+	if inv.overlay != "" {
+		args = append(args, "-overlay", inv.overlay)
 	}
 	args = append(args, "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", inv.dir+string(filepath.Separator))
 	return append(args, inv.pkgs...)

@@ -35,6 +35,9 @@ type Binary struct {
 	Module string
 	// Ldflags are linker flags, for example -X assignments, added to "-s -w".
 	Ldflags string
+	// Overlay is what `go build -overlay` reads, the absolute path of a JSON file: sources that are compiled in place of others.
+	// Empty means none. The binary differs by what is in those sources, and by nothing else.
+	Overlay string
 	// Path is the absolute path of the binary in the image.
 	Path string
 	// Entrypoint defaults to the path of the binary.
@@ -64,7 +67,7 @@ type Built struct {
 }
 
 // Build compiles the packages of bins into dir and makes one image of each. It runs one go build per distinct set of
-// linker flags and module, in the current directory, which must lie inside the main module. The images are the same, byte for
+// linker flags, module and overlay, in the current directory, which must lie inside the main module. The images are the same, byte for
 // byte, whenever sources, Go version and bins are the same. Nothing is built when a Binary is invalid; a failed go
 // build is reported with its command line and output.
 func Build(ctx context.Context, dir string, bins ...Binary) ([]Built, error) {

@@ -22,9 +22,11 @@ func New(std program.Streams) *cobra.Command {
 	root.AddCommand(newPushCommand(&options, std), newPullCommand(&options, std))
 	root.AddCommand(newShootCommand(&options, std), newKubeconfigCommand(&options, std), newShellCommand(&options))
 	root.AddCommand(newExecCommand(&options, std), newKubectlCommand(&options, std))
+	root.AddCommand(newMutateCommand(&options, std))
 	root.AddCommand(newFaultCommand(&options, std))
 	root.AddCommand(newExportCommand(&options, std), newLogsCommand(&options, std), newDoctorCommand(&options, std))
 	root.AddCommand(newReproduceCommand(&options, std))
+	root.AddCommand(newSnapshotCommand(&options, std))
 	root.AddCommand(newImageCommand(&options, std), newExtensionCommand(&options, std))
 	return root
 }

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/mutant"
+)
+
+func newMutateCommand(options *kind.Options, std program.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "mutate",
+		Short: "Plant a bug in what ships, or prove that the scenarios notice each of them",
+		Long: "Plant a bug in what ships: one line of its sources is replaced while it is built, the sources stay as they are. `prove` does\n" +
+			"so with one bug after another, and runs the scenarios that must turn red.",
+		Args: cobra.ArbitraryArgs,
+		RunE: program.Verbs,
+	}
+	cmd.AddCommand(newMutateListCommand(std), newMutatePlantCommand(options), newMutateClearCommand(options),
+		newMutateProveCommand(options, std))
+	return cmd
+}
+
+func newMutateListCommand(std program.Streams) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "Show the bugs that can be planted",
+		Args:  program.Args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			if asJSON {
+				return writeJSON(std.Out, mutant.All())
+			}
+			return mutant.WriteList(std.Out, mutant.All())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the line and what it is replaced by")
+	return cmd
+}
+
+func newMutatePlantCommand(options *kind.Options) *cobra.Command {
+	return &cobra.Command{
+		Use:       "plant NAME",
+		Short:     "Bring the testbed that is up to the state of `up`, with this bug in what ships",
+		Args:      program.Args(cobra.ExactArgs(1)),
+		ValidArgs: mutantNames(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return mutate(cmd, *options, args[0])
+		},
+	}
+}
+
+func newMutateClearCommand(options *kind.Options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "clear",
+		Short: "Bring the testbed back to what the sources say, as `up` does",
+		Args:  program.Args(cobra.NoArgs),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return mutate(cmd, *options, "") },
+	}
+}
+
+// mutate brings a testbed that is up to its first state, with this bug or with none.
+func mutate(cmd *cobra.Command, options kind.Options, name string) error {
+	testbed, err := newTestbed(options)
+	if err != nil {
+		return err
+	}
+	if err := testbed.Plant(name); err != nil {
+		return program.Usage(err)
+	}
+	if err := testbed.Attach(cmd.Context()); err != nil {
+		return err
+	}
+	return testbed.Up(cmd.Context())
+}
+
+func newMutateProveCommand(options *kind.Options, std program.Streams) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "prove [NAME...]",
+		Short: "For each bug run the scenarios that must turn red, and show which caught it",
+		Long: "For each bug, or for those named, plant it, run the scenarios that must turn red, and bring the sound build back. The testbed\n" +
+			"is brought up if it is not, and kept. Exits with 1 if a bug was not caught.",
+		ValidArgs: mutantNames(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			bugs, err := mutant.Select(args...)
+			if err != nil {
+				return program.Usage(err)
+			}
+			testbed, err := newTestbed(*options)
+			if err != nil {
+				return err
+			}
+			report, err := testbed.ProveScenarios(cmd.Context(), bugs)
+			if report == nil {
+				return program.Usage(err)
+			}
+			if err != nil {
+				fmt.Fprintln(std.Err, "A planted bug may still be there: `testbed mutate clear` brings the sound build back.")
+			}
+			show := func() error { return report.Write(std.Out) }
+			if asJSON {
+				show = func() error { return writeJSON(std.Out, report) }
+			}
+			return errors.Join(err, show(), report.Err())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with whole sentences")
+	return cmd
+}
+
+func mutantNames() []string {
+	var names []string
+	for _, m := range mutant.All() {
+		names = append(names, m.Name)
+	}
+	return names
+}

@@ -1,0 +1,73 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+const (
+	// writtenWithin is how long a hosts.toml that somebody has changed may stay so: the script looks every 5 s.
+	writtenWithin = 30 * time.Second
+	// openedFile is a second name of a hosts.toml: what it leads to is what a reader sees who opened the file under the first one.
+	openedFile = "/etc/containerd/e2e-hosts.toml"
+	changeMade = "# changed by somebody\n"
+)
+
+// hostsFile proves what containerd relies on in a hosts.toml: that it is replaced as a whole, so that no pull reads half of it, and
+// that it says where the upstream is, so that a node that goes past the cache asks there and nowhere else.
+func hostsFile() features.Feature {
+	return scenario("hosts-file",
+		step{"alpha and beta are cached", cached(alpha, beta)},
+		step{"a file that was changed is replaced as a whole", func(ctx context.Context, p *proof) {
+			worker := p.Worker(0)
+			right := p.Hosts(ctx, worker, alpha)
+			p.Afterwards(ctx, func(ctx context.Context) error { return removeOpened(ctx, worker) })
+			start := time.Now()
+			_, err := worker.Script(ctx, `ln -f -T -- "$1" "$2"; printf '%s' "$3" >>"$1"`, hostsPath(alpha), openedFile, changeMade)
+			p.Check(err)
+			p.awaitFile(ctx, worker, hostsPath(alpha), right)
+			if seen := p.File(ctx, worker, openedFile); seen != right+changeMade {
+				p.Fatalf("hosts.toml was written in place: who had opened it before reads\n%s", seen)
+			}
+			p.Evidence("restored as a whole after %s", seconds(time.Since(start)))
+		}},
+		step{"past the cache a node asks the upstream where hosts.toml says it is", func(ctx context.Context, p *proof) {
+			p.Break(ctx, "cache/"+alpha, fault.Refuse)
+			img := p.Push(ctx, alpha)
+			p.TimedPull(ctx, p.Worker(0), img)
+			evidence := p.FetchedOnce(ctx, img, accesslog.AskerNode)
+			// The RegistryConfig's remoteURL is one of plain HTTP; containerd by itself would take HTTPS.
+			elsewhere := p.Requests(ctx, img).By(accesslog.AskerNode).Filter(func(r accesslog.Record) bool { return r.Scheme != "http" })
+			if len(elsewhere) > 0 {
+				p.Fatalf("the node asked %s://%s, want http://%s, the server of its hosts.toml: %s %s",
+					elsewhere[0].Scheme, alpha, alpha, elsewhere[0].Method, elsewhere[0].Path)
+			}
+			p.Evidence("past the cache by the server line: %s", evidence)
+		}},
+	)
+}
+
+// awaitFile waits until a file of a node has this content.
+func (p *proof) awaitFile(ctx context.Context, node *cluster.Node, path, want string) {
+	p.Helper()
+	p.Check(awaitEvery(ctx, nodeInterval, path+" is as it was", writtenWithin, func(ctx context.Context) (bool, string, error) {
+		content, err := readFile(ctx, node, path)
+		return content == want, content, err
+	}))
+}
+
+func removeOpened(ctx context.Context, worker *cluster.Node) error {
+	if _, err := worker.Exec(ctx, "rm", "-f", "--", openedFile); err != nil {
+		return fmt.Errorf("remove the second name of hosts.toml: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/gardener-extensions/registry-cache/kind/fault"
+	kindpull "github.com/gardener-extensions/registry-cache/kind/pull"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+// pullReport proves that `testbed pull` tells the truth about who served what: each of its verdicts is held against the upstream's
+// own log.
+func pullReport() features.Feature {
+	var img pushed
+	return scenario("pull-report",
+		step{"alpha and beta are cached", cached(alpha, beta)},
+		step{"what the cache fetched for this pull is a miss", func(ctx context.Context, p *proof) {
+			img = p.Push(ctx, alpha)
+			p.reported(ctx, img, kindpull.Options{Node: p.Worker(0).Name()}, kindpull.CacheMiss)
+			p.FetchedOnce(ctx, img, accesslog.AskerCache)
+		}},
+		step{"what it had stored is a hit", func(ctx context.Context, p *proof) {
+			before := p.Requests(ctx, img).Gets()
+			p.reported(ctx, img, kindpull.Options{Node: p.Worker(1).Name()}, kindpull.CacheHit)
+			if blobs := p.Requests(ctx, img).Gets()[len(before):].Blobs(); len(blobs) != 0 {
+				p.Fatalf("%s was asked for %d blobs, so they were no hits", alpha, len(blobs))
+			}
+		}},
+		step{"what a node has already is nobody's", func(ctx context.Context, p *proof) {
+			p.reported(ctx, img, kindpull.Options{Node: p.Worker(1).Name()}, kindpull.FromNode)
+		}},
+		step{"what it fetched past the cache is the upstream's", func(ctx context.Context, p *proof) {
+			p.Break(ctx, "cache/"+alpha, fault.Refuse)
+			other := p.Push(ctx, alpha)
+			report := p.reported(ctx, other, kindpull.Options{Node: p.Worker(0).Name()}, kindpull.FromUpstream)
+			p.FetchedOnce(ctx, other, accesslog.AskerNode)
+			if report.Total.Fallbacks != 1 {
+				p.Fatalf("%d fallbacks are reported, want 1", report.Total.Fallbacks)
+			}
+			p.Evidence("miss, hit, node and fallback told apart, as in the upstream's log")
+		}},
+	)
+}
+
+// reported pulls the image as `testbed pull` does, and proves that config and layers are all reported as served by this source.
+// Of the manifest a node may be told by anybody: its tag is looked up each time.
+func (p *proof) reported(ctx context.Context, img pushed, options kindpull.Options, want kindpull.Source) *kindpull.Report {
+	p.Helper()
+	options.Image, options.Times, options.Parallel, options.Timeout = img.reference(), 1, 1, pullTimeout
+	report, err := suite.testbed.Pull(ctx, options)
+	p.Check(err)
+	p.Check(report.Err())
+	blobs := 0
+	for _, object := range report.Pulls[0].Objects {
+		if object.Part == kindpull.PartManifest || object.Part == kindpull.PartIndex {
+			continue
+		}
+		blobs++
+		if object.By != want {
+			p.Errorf("%s %s is reported as served by %q, want %q", object.Part, object.Digest, object.By, want)
+		}
+	}
+	if blobs != len(img.blobs) {
+		p.Errorf("%d blobs are reported, the image has %d", blobs, len(img.blobs))
+	}
+	if p.Failed() {
+		p.FailNow()
+	}
+	return report
+}

@@ -1,0 +1,79 @@
+package mutant
+
+// All returns the planted bugs. Those that leave much to be mended come last.
+func All() []Mutant {
+	return []Mutant{
+		{
+			Name: "other-purpose", File: "webhook/operatingsystemconfig/handler.go",
+			Line: `if osc.Metadata.DeletionTimestamp != nil || ` +
+				`osc.Spec.Purpose != extensionsv1alpha1.OperatingSystemConfigPurposeReconcile {`,
+			Replacement: `if osc.Metadata.DeletionTimestamp != nil {`,
+			Bug:         "script and unit get into the OperatingSystemConfig that new machines boot with, too",
+			Scenarios:   []string{"webhook-scope"},
+		},
+		{
+			Name: "no-namespace-selector", File: "webhook/operatingsystemconfig/add.go",
+			Line:        `NamespaceSelector: extensionswebhook.BuildExtensionTypeNamespaceSelector(extensionType, nil),`,
+			Replacement: `NamespaceSelector: nil,`,
+			Bug:         "without the label selector the webhook is asked about Shoots that do not use the extension, and holds them up",
+			Scenarios:   []string{"webhook-scope"},
+		},
+		{
+			Name: "hit-as-miss", File: "kind/pull/attribute.go",
+			Line:        `served.By = CacheHit`,
+			Replacement: `served.By = CacheMiss`,
+			Bug:         "the testbed itself counts what a cache had stored as fetched from the upstream",
+			Scenarios:   []string{"pull-report"},
+		},
+		{
+			Name: "not-atomic", File: "nodeconfig/configure-containerd-registries.sh",
+			Line:        `! is_foreign "$1" && mv -f -T -- "$temp" "$1"; then`,
+			Replacement: `! is_foreign "$1" && cat -- "$temp" >"$1" && rm -f -- "$temp"; then`,
+			Bug:         "hosts.toml is written in place: containerd may read half of it",
+			Scenarios:   []string{"hosts-file"},
+		},
+		{
+			Name: "no-server-line", File: "nodeconfig/configure-containerd-registries.sh",
+			Line:        `printf '%s\n' "server = \"$2\"" ${4:+"$ca_line"}`,
+			Replacement: `[[ -z $4 ]] || printf '%s\n' "$ca_line"`,
+			Bug:         "hosts.toml does not say where the upstream is: past the cache containerd guesses https://<host>",
+			Scenarios:   []string{"hosts-file"},
+		},
+		{
+			Name: "no-dial-timeout", File: "nodeconfig/configure-containerd-registries.sh",
+			Line: `printf '%s\n' '' "[host.\"$1\"]" '  capabilities = ["pull", "resolve"]' '  dial_timeout = "1s"' ` +
+				`${3:+"  $ca_line"}`,
+			Replacement: `printf '%s\n' '' "[host.\"$1\"]" '  capabilities = ["pull", "resolve"]' ${3:+"  $ca_line"}`,
+			Bug:         "each request to a cache that swallows packets costs 30 s (containerd#4861)",
+			Scenarios:   []string{"cache-down"},
+		},
+		{
+			Name: "wrong-endpoint", File: "webhook/operatingsystemconfig/nodes.go",
+			Line:        `Endpoint:    cache.Endpoint,`,
+			Replacement: `Endpoint:    status.Caches[0].Endpoint,`,
+			Bug:         "the hosts.toml of every upstream names the cache of the first one",
+			Scenarios:   []string{"two-upstreams"},
+		},
+		{
+			Name: "volume-lost", File: "controller/volume/grow.go",
+			Line:        `case claim.Status.Phase == corev1.ClaimBound:`,
+			Replacement: `case claim.Status.Phase != corev1.ClaimBound:`,
+			Bug:         "a volume that is to grow is thrown away, with all that the cache has stored",
+			Scenarios:   []string{"grow-volume"},
+		},
+		{
+			Name: "cleaner-skipped", File: "controller/reconcile.go",
+			Line:        `if nodesToClean(t.cluster) {`,
+			Replacement: `if false {`,
+			Bug:         "an upstream is removed, and nodes go on asking its cache, which is gone",
+			Scenarios:   []string{"remove-upstream"},
+		},
+		{
+			Name: "cleaner-on-deletion", File: "controller/actuator.go",
+			Line:        `return cluster.Shoot.DeletionTimestamp == nil && !extensionscontroller.IsHibernated(cluster)`,
+			Replacement: `return !extensionscontroller.IsHibernated(cluster)`,
+			Bug:         "the cleaner holds up the deletion of a Shoot, whose nodes are gone (gardener-extension-registry-cache#83)",
+			Scenarios:   []string{"delete-shoot"},
+		},
+	}
+}

@@ -1,0 +1,120 @@
+package kind
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/kind/mutant"
+)
+
+func TestPlant(t *testing.T) {
+	testbed, err := New(Options{Directory: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"cleaner-skipped": "", "": "", "no-such-bug": "cleaner-skipped", "hit-as-miss": "one of the testbed's own",
+	} {
+		if err := testbed.Plant(name); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", name, err, want)
+		}
+	}
+}
+
+// TestPlanted: what ships is built with the bug, and nothing else.
+func TestPlanted(t *testing.T) {
+	testbed, err := New(Options{Directory: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := testbed.planted(t.TempDir(), binaries())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, binary := range all {
+		if binary.Overlay != "" {
+			t.Errorf("%s is built with %s, without any bug", binary.Name, binary.Overlay)
+		}
+	}
+	if err := testbed.Plant("not-atomic"); err != nil {
+		t.Fatal(err)
+	}
+	if all, err = testbed.planted(t.TempDir(), binaries()); err != nil {
+		t.Fatal(err)
+	}
+	with := map[string]bool{}
+	for i, binary := range all {
+		if with[binary.Name] = binary.Overlay != ""; with[binary.Name] {
+			checkOverlay(t, binary.Overlay)
+		}
+		if binaries()[i].Overlay != "" {
+			t.Error("the list of binaries itself was changed")
+		}
+	}
+	if !with[imageExtension] || !with[imageCache] || with[imageNodeAgent] || with[imageResourceManager] {
+		t.Errorf("built with the bug: %v", with)
+	}
+}
+
+func checkOverlay(t *testing.T, path string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var overlay struct{ Replace map[string]string }
+	if err := json.Unmarshal(content, &overlay); err != nil || len(overlay.Replace) != 1 {
+		t.Errorf("overlay %s, error %v", content, err)
+	}
+	for original := range overlay.Replace {
+		if _, err := os.Stat(original); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestPlantedBug: the testbed knows which bug is in it until an Up without one has ended.
+func TestPlantedBug(t *testing.T) {
+	testbed, err := New(Options{Directory: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(string(testbed.state), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	want := func(name string) {
+		t.Helper()
+		if got, err := testbed.PlantedBug(); got != name || err != nil {
+			t.Errorf("%q is planted, error %v; want %q", got, err, name)
+		}
+	}
+	step := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("")
+	step(testbed.forgetPlanted(t.Context())) // nothing to forget
+	step(testbed.Plant("volume-lost"))
+	step(testbed.notePlanted())
+	step(testbed.forgetPlanted(t.Context()))
+	want("volume-lost")
+	step(testbed.Plant(""))
+	step(testbed.notePlanted())
+	want("volume-lost")
+	step(testbed.forgetPlanted(t.Context()))
+	want("")
+}
+
+func TestProveScenariosOfAnotherTestbed(t *testing.T) {
+	testbed, err := New(Options{Directory: t.TempDir(), Prefix: "other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report, err := testbed.ProveScenarios(t.Context(), mutant.All()); report != nil || err == nil {
+		t.Errorf("report %v, error %v", report, err)
+	}
+}
