@@ -15,7 +15,7 @@ export GOFLAGS := -trimpath -buildvcs=false
 export RUN KEEP NODE_IMAGE LANE
 # How long `make fuzz` spends on each fuzz test.
 FUZZTIME ?= 1m
-# Flags of `make bench-controller`, such as ARGS=--quick.
+# Flags of `make bench-controller`, such as ARGS=--quick, and names of planted bugs for `make e2e-mutants`.
 ARGS ?=
 # What `make dev` lets Skaffold do: dev, run, render, delete.
 VERB ?= dev
@@ -84,6 +84,10 @@ e2e: bin/e2e.test ## Every scenario from nothing, then clean up (RUN=regexp, KEE
 .PHONY: e2e-all
 e2e-all: bin/e2e.test ## Every scenario and every bug of the field (docs/field-bugs.md), from nothing, then clean up
 	@LANE=full exec ./bin/e2e.test -test.timeout=80m
+
+.PHONY: e2e-mutants
+e2e-mutants: bin/testbed ## Plant ten bugs, one after another, and see that scenarios turn red; keeps the testbed (ARGS=cleaner-skipped)
+	@exec ./bin/testbed mutate prove $(ARGS)
 
 .PHONY: up
 up: bin/testbed ## Bring the testbed up, or repair it, and keep it (NODE_IMAGE=...)
