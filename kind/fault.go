@@ -187,7 +187,7 @@ func (t *Testbed) activeFaults(ctx context.Context) ([]fault.Fault, error) {
 
 // faultsOf returns the faults that hold on a node.
 func faultsOf(ctx context.Context, node *cluster.Node) ([]fault.Fault, error) {
-	output, err := node.Script(ctx, fault.NodeScript, fault.ListArguments()...)
+	output, err := faultScript(ctx, node, fault.ListArguments()...)
 	if err != nil {
 		return nil, fmt.Errorf("list faults: %w", err)
 	}

@@ -83,7 +83,7 @@ func (l loss) Clear(ctx context.Context) error {
 	if err := l.label(ctx, labels); err != nil {
 		return err
 	}
-	if _, err := l.node.Script(ctx, fault.NodeScript, fault.JoinArguments(l.fault.ID)...); err != nil {
+	if _, err := faultScript(ctx, l.node, fault.JoinArguments(l.fault.ID)...); err != nil {
 		return fmt.Errorf("start gardener-node-agent: %w", err)
 	}
 	return onNodes{fault: l.fault, arguments: map[*cluster.Node]string{l.node: ""}}.Clear(ctx)

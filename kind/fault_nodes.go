@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/fault"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
@@ -32,7 +33,7 @@ func (o onNodes) Inject(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			_, err = node.Script(ctx, fault.NodeScript, arguments...)
+			_, err = faultScript(ctx, node, arguments...)
 			return err
 		})
 	}
@@ -44,7 +45,7 @@ func (o onNodes) Clear(ctx context.Context) error {
 	failed := make(chan error, len(o.arguments))
 	for node := range o.arguments {
 		group.Go(func() error {
-			_, err := node.Script(ctx, fault.NodeScript, fault.EndArguments(o.fault.ID)...)
+			_, err := faultScript(ctx, node, fault.EndArguments(o.fault.ID)...)
 			failed <- err
 			return nil
 		})
@@ -57,6 +58,24 @@ func (o onNodes) Clear(ctx context.Context) error {
 	}
 	return all
 }
+
+// faultScript runs the script of the faults on a node. The error of a failed command leaves the script out, which is long.
+func faultScript(ctx context.Context, node *cluster.Node, arguments ...string) (string, error) {
+	output, err := node.Script(ctx, fault.NodeScript, arguments...)
+	var failed *command.Error
+	if !errors.As(err, &failed) {
+		return output, err
+	}
+	cause := failed.Inner
+	if failed.Cause != nil {
+		cause = failed.Cause
+	}
+	doing := strings.Join(arguments[:min(2, len(arguments))], " ")
+	return output, fmt.Errorf("on %s, %q: %w: %s", node.Name(), doing, cause, command.Tail(string(failed.Output), faultOutput))
+}
+
+// faultOutput is how many lines of a failed script are shown.
+const faultOutput = 4
 
 // unreachable keeps all nodes of the shoot from the target's addresses.
 func (t *Testbed) unreachable(ctx context.Context, f fault.Fault, way fault.Way) (injection, error) {

@@ -187,9 +187,16 @@ covered() {
   done <"$faults/$1/volumes"
 }
 
+# Neither lazily nor without canonical paths: umount (2.38) would read /proc/self then, which does not know it in the container.
 end_full() {
-  local pid path
-  covered "$1" | while read -r pid path; do umount --namespace "$pid" -cnl "$path"; done
+  local left pid path
+  SECONDS=0
+  while left=$(covered "$1") && [[ -n $left ]]; do
+    read -r pid path <<<"$left"
+    if umount --namespace "$pid" -n "$path"; then continue; fi
+    if ((SECONDS >= 10)); then return 1; fi # somebody reads or writes all the time
+    sleep 0.2
+  done
 }
 holds_full() { [[ -n $(covered "$1") ]]; }
 
