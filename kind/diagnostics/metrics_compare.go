@@ -56,7 +56,10 @@ func readMetrics(folder string) (byPod map[string][]byte, at time.Time, err erro
 }
 
 // worthwhile are the families that tell about pulls and reconciliations.
-var worthwhile = []string{"registry_", "controller_runtime_reconcile_total", "controller_runtime_webhook_requests_total", "process_start_time_seconds"}
+var worthwhile = []string{
+	"registry_proxy_", "registry_http_requests_total", "registry_cache_", `controller_runtime_reconcile_total{controller="registry-cache"`,
+	"controller_runtime_webhook_requests_total",
+}
 
 // series reads Prometheus's text format: the value of each series that is worthwhile, without buckets.
 func series(content []byte) map[string]float64 {

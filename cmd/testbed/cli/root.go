@@ -25,6 +25,7 @@ func New(std program.Streams) *cobra.Command {
 	root.AddCommand(newMutateCommand(&options, std))
 	root.AddCommand(newFaultCommand(&options, std))
 	root.AddCommand(newExportCommand(&options, std), newLogsCommand(&options, std), newDoctorCommand(&options, std))
+	root.AddCommand(newTraceCommand(&options, std))
 	root.AddCommand(newReproduceCommand(&options, std))
 	root.AddCommand(newSnapshotCommand(&options, std))
 	root.AddCommand(newImageCommand(&options, std), newExtensionCommand(&options, std))

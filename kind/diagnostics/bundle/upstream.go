@@ -5,7 +5,10 @@ import (
 	"io/fs"
 	"net/netip"
 	"path"
+	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
@@ -50,21 +53,36 @@ func readUpstream(files fs.FS, host string) Upstream {
 // NodeAt returns the short name of the node with that address, which requests of its containerd and, by address translation,
 // of its pods come from; "" for another one. The address may have a port.
 func (b *Bundle) NodeAt(address string) string {
-	if with, err := netip.ParseAddrPort(address); err == nil {
-		address = with.Addr().Unmap().String()
-	}
+	address = WithoutPort(address)
 	for _, cluster := range []Cluster{b.Shoot, b.Seed} {
 		for _, node := range cluster.Nodes {
-			for _, own := range node.Status.Addresses {
-				if own.Address == address {
-					return b.ShortName(node.Name)
-				}
-			}
-			// The bridge of its pods has the first address of their range: what a node asks a pod of its own comes from there.
-			if network, err := netip.ParsePrefix(node.Spec.PodCIDR); err == nil && network.Addr().Next().String() == address {
+			if slices.Contains(Addresses(node), address) {
 				return b.ShortName(node.Name)
 			}
 		}
 	}
 	return ""
+}
+
+// WithoutPort returns the IP address of an address with or without a port.
+func WithoutPort(address string) string {
+	if with, err := netip.ParseAddrPort(address); err == nil {
+		return with.Addr().Unmap().String()
+	}
+	return address
+}
+
+// Addresses are those that a node asks from: its own, and that of the bridge of its pods, which is the first of their range and
+// what it asks pods of its own from.
+func Addresses(node corev1.Node) []string {
+	var all []string
+	for _, own := range node.Status.Addresses {
+		all = append(all, own.Address)
+	}
+	for _, podCIDR := range node.Spec.PodCIDRs {
+		if network, err := netip.ParsePrefix(podCIDR); err == nil {
+			all = append(all, network.Addr().Next().String())
+		}
+	}
+	return all
 }

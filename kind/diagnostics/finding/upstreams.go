@@ -2,9 +2,8 @@ package finding
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
+	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/timeline"
@@ -74,36 +73,28 @@ func outcome(r accesslog.Record) string {
 	return text
 }
 
-// count counts texts.
-type count map[string]int
-
-func (c count) add(text string) { c[text]++ }
-
-// lines are the texts with their counts, the most frequent first.
-func (c count) lines() []string {
-	texts := slices.SortedFunc(maps.Keys(c), func(a, b string) int {
-		if c[a] != c[b] {
-			return c[b] - c[a]
-		}
-		return strings.Compare(a, b)
-	})
-	for i, text := range texts {
-		if n := c[text]; n > 1 {
-			texts[i] = fmt.Sprintf("%d times: %s", n, text)
-		}
-	}
-	return texts
-}
+// noSpace is how the system says that a volume is full.
+const noSpace = "no space left on device"
 
 // cacheLogs sums up the errors that caches logged lately.
 func cacheLogs(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, file := range timeline.CacheLogs(b) {
-		said := count{}
+		said, full := count{}, time.Time{}
 		for _, line := range b.ContainerLog(file) {
+			text := line.Text("err.code", "err.detail", "error", "http.response.status")
 			if line.Level == logline.Error && recent(b, line.Time) {
-				said.add(line.Text("err.code", "err.detail", "error", "http.response.status"))
+				said.add(text)
 			}
+			if strings.Contains(text, noSpace) && b.Collected.Sub(line.Time) < fullFor {
+				full = line.Time
+			}
+		}
+		if !full.IsZero() {
+			all = append(all, Finding{
+				Certain: true, Problem: fmt.Sprintf("The volume of %s is full: it cannot store anything, last at %s.", podOf(file), clock(full)),
+				Fix: "let spec.caches[].volume.size grow, or lower garbageCollection.ttl", File: file,
+			})
 		}
 		if len(said) > 0 {
 			all = append(all, Finding{
@@ -113,6 +104,9 @@ func cacheLogs(b *bundle.Bundle) []Finding {
 	}
 	return all
 }
+
+// fullFor is how long ago a cache may have said that its volume is full.
+const fullFor = 2 * time.Minute
 
 // podOf is the pod of shoot/logs/<namespace>/<pod>/<container>.log.
 func podOf(file string) string {

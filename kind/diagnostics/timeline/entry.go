@@ -59,7 +59,7 @@ func collapse(all []Entry) []Entry {
 		if e.Count == 0 {
 			e.Count = 1
 		}
-		key := e.Source + "\n" + shape(e.Text)
+		key := e.Source + "\n" + Shape(e.Text)
 		if i, found := last[key]; found && e.Time.Sub(kept[i].Last) <= pause {
 			kept[i].Count += e.Count
 			kept[i].Last = e.Time
@@ -71,13 +71,17 @@ func collapse(all []Entry) []Entry {
 	return kept
 }
 
-// changing is what differs between repetitions: numbers, identities, digests.
-var changing = regexp.MustCompile(`\b[0-9a-f]{8,}\b|\d+(\.\d+)?(ms|µs|s|m)?\b`)
+// changing is what differs between repetitions: identities, digests, numbers.
+var changing = regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{8,}\b|\d+(\.\d+)?(ms|µs|s|m)?\b`)
 
-func shape(text string) string { return changing.ReplaceAllString(text, "#") }
+// Shape is what texts have in common that differ only in numbers and identities, as those of retries do.
+func Shape(text string) string { return changing.ReplaceAllString(text, "#") }
+
+// longDigest is a digest of which the beginning is enough to find it again.
+var longDigest = regexp.MustCompile(`\b(sha256:[0-9a-f]{12})[0-9a-f]{52}\b`)
 
 func oneLine(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = longDigest.ReplaceAllString(strings.Join(strings.Fields(text), " "), "$1")
 	if len(text) > maxText {
 		text = strings.ToValidUTF8(text[:maxText], "") + "…"
 	}

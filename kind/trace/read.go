@@ -1,0 +1,149 @@
+package trace
+
+import (
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/logline"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+// Reader makes events of lines.
+type Reader struct {
+	Image Image
+	// Cache is what an address that a node asked is called, Asker what an address that a request came from is called; "" for one
+	// that is not known.
+	Cache func(host string) string
+	Asker func(address string) string
+
+	begun map[string]time.Time // by node
+}
+
+// pullLine is what containerd says when a pull begins, ends, or fails.
+var pullLine = regexp.MustCompile(`^PullImage "([^"]+)"( returns| failed)?`)
+
+// Containerd reads a line of containerd's journal on a node.
+func (r *Reader) Containerd(node, text string) (Event, bool) {
+	line := logline.Payload(text)
+	if line.Message == "trying next host" {
+		return r.gaveUp(node, line)
+	}
+	match := pullLine.FindStringSubmatch(line.Message)
+	if match == nil || !r.Image.named(match[1]) {
+		return Event{}, false
+	}
+	if r.begun == nil {
+		r.begun = map[string]time.Time{}
+	}
+	event := Event{Time: line.Time, Kind: Began, From: node, What: match[1]}
+	start, known := r.begun[node]
+	if match[2] == "" {
+		r.begun[node] = line.Time
+		return event, true
+	}
+	delete(r.begun, node)
+	if known {
+		event.Seconds = line.Time.Sub(start).Seconds()
+	}
+	event.Kind = Pulled
+	if match[2] == " failed" {
+		event.Kind, event.Note = Failed, lastReason(line.Fields["error"])
+	}
+	return event, true
+}
+
+// UnderWay are the nodes that pull.
+func (r *Reader) UnderWay() int { return len(r.begun) }
+
+func (r *Reader) gaveUp(node string, line logline.Line) (Event, bool) {
+	target, err := url.Parse(line.Fields["url"])
+	if err != nil {
+		return Event{}, false
+	}
+	what, ok := r.Image.asked(target.Path)
+	if !ok {
+		return Event{}, false
+	}
+	event := Event{Time: line.Time, Kind: GaveUp, From: node, To: target.Host, What: line.Fields["method"] + " " + what}
+	if cache := r.Cache(target.Hostname()); cache != "" {
+		event.To = cache
+	}
+	event.Note = lastReason(line.Fields["error"])
+	if status := line.Fields["status"]; event.Note == "" && status != "" {
+		event.Note = "answered " + status
+	}
+	return event, true
+}
+
+// lastReason is the end of a chain of errors; what is before it repeats the request.
+func lastReason(text string) string {
+	if i := strings.LastIndex(text, `": `); i >= 0 {
+		return text[i+3:]
+	}
+	return text
+}
+
+// CacheLog reads a line of the log of a cache: requests of nodes that it has answered.
+func (r *Reader) CacheLog(pod, text string) (Event, bool) {
+	line := logline.Payload(text)
+	if !strings.HasPrefix(line.Message, "response completed") {
+		return Event{}, false
+	}
+	what, ok := r.Image.asked(line.Fields["http.request.uri"])
+	if !ok {
+		return Event{}, false
+	}
+	event := Event{
+		Time: line.Time, Kind: Request, From: r.asker(line.Fields["http.request.remoteaddr"]), To: pod,
+		What: line.Fields["http.request.method"] + " " + what, Note: line.Fields["err.message"],
+	}
+	event.Status, _ = strconv.Atoi(line.Fields["http.response.status"])             // 0 where it does not say
+	event.Bytes, _ = strconv.ParseInt(line.Fields["http.response.written"], 10, 64) // the same
+	if took, err := time.ParseDuration(line.Fields["http.response.duration"]); err == nil {
+		event.Seconds = took.Seconds()
+	}
+	return event, true
+}
+
+// AccessLog reads a line of an upstream's access log.
+func (r *Reader) AccessLog(host, text string) (Event, bool) {
+	var record accesslog.Record
+	if json.Unmarshal([]byte(text), &record) != nil || record.Asker == accesslog.AskerHarness || host != r.Image.Host {
+		return Event{}, false
+	}
+	what, ok := r.Image.asked(record.Path)
+	if !ok {
+		return Event{}, false
+	}
+	event := Event{
+		// The record has the time of the request; the other logs have that of the answer.
+		Time: record.Time.Add(time.Duration(record.Seconds * float64(time.Second))), Kind: Request, From: r.asker(record.RemoteAddr),
+		To: "upstream " + firstLabel(host), What: record.Method + " " + what, Status: record.Status, Bytes: record.Bytes, Seconds: record.Seconds,
+	}
+	if record.Asker == accesslog.AskerCache {
+		event.From = "cache"
+	}
+	if record.Aborted {
+		event.Note = "cut off"
+	}
+	if len(record.Faults) > 0 {
+		event.Note = strings.TrimPrefix(event.Note+", by fault "+strings.Join(record.Faults, ", "), ", ")
+	}
+	return event, true
+}
+
+func (r *Reader) asker(address string) string {
+	if name := r.Asker(address); name != "" {
+		return name
+	}
+	return address
+}
+
+func firstLabel(host string) string {
+	label, _, _ := strings.Cut(host, ".")
+	return label
+}

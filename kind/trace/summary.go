@@ -1,0 +1,74 @@
+package trace
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/docker/go-units"
+)
+
+// Summary sums requests up, by who asked whom.
+type Summary struct {
+	Edges []Edge `json:"edges"`
+	// Pulls are those that ended.
+	Pulls  int `json:"pulls"`
+	Failed int `json:"failed"`
+}
+
+// Edge is one asker and one who was asked.
+type Edge struct {
+	From     string  `json:"from"`
+	To       string  `json:"to"`
+	Requests int     `json:"requests"`
+	Errors   int     `json:"errors"`
+	Bytes    int64   `json:"bytes"`
+	Seconds  float64 `json:"seconds"`
+}
+
+// Sum sums events up.
+func Sum(events []Event) Summary {
+	summary := Summary{Edges: []Edge{}}
+	edges := map[string]*Edge{}
+	for _, e := range events {
+		switch e.Kind {
+		case Pulled:
+			summary.Pulls++
+			continue
+		case Failed:
+			summary.Pulls++
+			summary.Failed++
+			continue
+		case Began:
+			continue
+		}
+		key := e.From + "\n" + e.To
+		if edges[key] == nil {
+			edges[key] = &Edge{From: e.From, To: e.To}
+		}
+		edge := edges[key]
+		edge.Requests++
+		edge.Bytes += e.Bytes
+		edge.Seconds += e.Seconds
+		if e.Kind == GaveUp || e.Status >= 400 {
+			edge.Errors++
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(edges), cmp.Compare[string]) {
+		summary.Edges = append(summary.Edges, *edges[key])
+	}
+	return summary
+}
+
+// Write prints it for people.
+func (s Summary) Write(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "pulls that ended: %d, of these failed: %d\n", s.Pulls, s.Failed)
+	for _, e := range s.Edges {
+		fmt.Fprintf(table, "  %s -> %s\t%d requests\t%d errors\t%s\t%.2fs\n", e.From, e.To, e.Requests, e.Errors, units.BytesSize(float64(e.Bytes)), e.Seconds)
+	}
+	return table.Flush()
+}
