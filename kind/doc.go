@@ -14,12 +14,13 @@
 //   - gardener, osextension: what Gardener installs, and a small operating system extension.
 //   - gardenlet: what gardenlet does for one Shoot.
 //
-// Beside them: configuration is the file that says what a testbed is to be, manifest reads the Shoot that somebody has in a
-// file, distribution describes the stock image that can stand in for ours, diagnostics collects what an engineer needs after
-// a failure, fault says what can be broken on purpose, pull tells who served what a node pulled, snapshot keeps what volumes
-// hold, progress prints and records the steps, command runs programs, file replaces files, lock keeps processes apart.
-//
-// To test the scenarios: mutant holds bugs to plant, each of which must turn some of them red.
+// Beside them: configuration is the file that says what a testbed is to be, snapshot keeps what volumes hold, manifest reads
+// the Shoot that somebody has in a file, distribution describes the stock image that can stand in for ours, diagnostics
+// collects what an engineer needs after a failure and says what is wrong, doctor does so for a machine, logs merges logs,
+// trace shows who asked whom during a pull, logline and hostsfile read a line of a log and a hosts.toml, fault says what can
+// be broken on purpose, mutant plants bugs that the scenarios have to notice, pull tells
+// who served what a node pulled, progress prints and records the steps, command runs programs, file replaces files, lock
+// keeps processes apart.
 //
 // Nothing that ships imports this package or one below it.
 package kind
