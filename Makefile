@@ -12,7 +12,7 @@ export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
 # Variables of `make e2e` and `make up`.
-export RUN KEEP NODE_IMAGE LANE
+export RUN KEEP NODE_IMAGE LANE CONFIG MATRIX
 # How long `make fuzz` spends on each fuzz test.
 FUZZTIME ?= 1m
 # Flags of `make bench-controller`, such as ARGS=--quick, and names of planted bugs for `make e2e-mutants`.
@@ -84,6 +84,10 @@ e2e: bin/e2e.test ## Every scenario from nothing, then clean up (RUN=regexp, KEE
 .PHONY: e2e-all
 e2e-all: bin/e2e.test ## Every scenario and every bug of the field (docs/field-bugs.md), from nothing, then clean up
 	@LANE=full exec ./bin/e2e.test -test.timeout=80m
+
+.PHONY: e2e-matrix
+e2e-matrix: bin/e2e.test ## Some scenarios on other testbeds: IP families, kube-proxy, containerd, workers (MATRIX=regexp, KEEP=1)
+	@exec e2e/matrix/run
 
 .PHONY: e2e-mutants
 e2e-mutants: bin/testbed ## Plant ten bugs, one after another, and see that scenarios turn red; keeps the testbed (ARGS=cleaner-skipped)

@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
@@ -21,9 +22,17 @@ func blackhole(ctx context.Context, p *proof, node *cluster.Node, ip string) {
 	_, err := node.Script(ctx, `nft -f - <<EOF
 table inet $1
 delete table inet $1
-table inet $1 { chain output { type filter hook output priority -300; ip daddr $2 drop; }; }
-EOF`, blackholeTable, ip)
+table inet $1 { chain output { type filter hook output priority -300; $2 daddr $3 drop; }; }
+EOF`, blackholeTable, packetFamily(ip), ip)
 	p.Check(err)
+}
+
+// packetFamily is what nft calls the packets to an address.
+func packetFamily(ip string) string {
+	if strings.Contains(ip, ":") {
+		return "ip6"
+	}
+	return "ip"
 }
 
 // endBlackholeScript does nothing on a node without one.

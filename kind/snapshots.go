@@ -24,6 +24,9 @@ func (t *Testbed) Snapshots() ([]snapshot.Snapshot, error) { return t.state.snap
 
 // DeleteSnapshot deletes one. A name that there is not is a *snapshot.UnknownError.
 func (t *Testbed) DeleteSnapshot(name string) error {
+	if _, err := t.state.snapshots().Get(name); err != nil {
+		return err
+	}
 	unlock, err := t.state.lock()
 	if err != nil {
 		return err

@@ -1,0 +1,106 @@
+package matrix
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/kind/configuration"
+)
+
+var (
+	scenariosLine = regexp.MustCompile(`(?m)^# scenarios: \^\(([a-z0-9|-]+)\)\$$`)
+	orderLine     = regexp.MustCompile(`(?m)^order=\(([^)]*)\)`)
+)
+
+// TestFiles: each file is one that `testbed up -f` takes, differs from the default, is run, and names scenarios that there are.
+func TestFiles(t *testing.T) {
+	files, err := filepath.Glob("*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("files %v, %v", files, err)
+	}
+	run := readFile(t, "run")
+	order := strings.Fields(orderLine.FindStringSubmatch(run)[1])
+	if len(order) != len(files) {
+		t.Errorf("run has %v, there are %v", order, files)
+	}
+	for _, file := range files {
+		t.Run(file, func(t *testing.T) {
+			config, err := configuration.Load(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(configuration.Diff(configuration.Default(), config)) == 0 {
+				t.Error("it is the default testbed")
+			}
+			if !slices.Contains(order, strings.TrimSuffix(file, ".yaml")) {
+				t.Errorf("run does not run it: %v", order)
+			}
+			line := scenariosLine.FindStringSubmatch(readFile(t, file))
+			if line == nil {
+				t.Fatal("it has no line like `# scenarios: ^(a|b)$`")
+			}
+			known := scenarioNames(t)
+			for _, name := range strings.Split(line[1], "|") {
+				if !slices.Contains(known, name) {
+					t.Errorf("there is no scenario %s", name)
+				}
+			}
+		})
+	}
+}
+
+// TestIssueIsCovered: the matrix, and the default testbed, have each value that the testbed can be asked for.
+func TestIssueIsCovered(t *testing.T) {
+	seen := map[string]bool{}
+	look := func(config *configuration.Testbed) {
+		shoot := config.Shoot
+		seen[string(shoot.IPFamily)], seen[string(shoot.KubeProxyMode)], seen[string(shoot.Containerd.Pull)] = true, true, true
+		seen[strings.Repeat("w", *shoot.Workers)] = true
+	}
+	look(configuration.Default())
+	files, err := filepath.Glob("*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		config, err := configuration.Load(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		look(config)
+	}
+	for _, want := range []string{"ipv4", "ipv6", "dual", "nftables", "iptables", "local", "transfer", "w", "www"} {
+		if !seen[want] {
+			t.Errorf("nothing runs with %s", want)
+		}
+	}
+}
+
+// scenarioNames reads them from the sources, which are compiled with the tag e2e only.
+func scenarioNames(t *testing.T) []string {
+	t.Helper()
+	sources, err := filepath.Glob("../*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, source := range sources {
+		for _, found := range regexp.MustCompile(`scenario\("([a-z0-9-]+)",`).FindAllStringSubmatch(readFile(t, source), -1) {
+			names = append(names, found[1])
+		}
+	}
+	return names
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
