@@ -2,7 +2,9 @@ package diagnostics
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,7 +81,12 @@ func (m metrics) read(ctx context.Context, config *rest.Config, namespace, selec
 	}
 }
 
+// metricsTimeout bounds the answer of one pod: a cache that hangs is what many a bundle is about.
+const metricsTimeout = 5 * time.Second
+
 func ask(ctx context.Context, client kubernetes.Interface, pod corev1.Pod) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, metricsTimeout, fmt.Errorf("no metrics after %s", metricsTimeout))
+	defer cancel()
 	port := pod.Annotations[portAnnotation]
 	if port == "" {
 		port = cacheMetricsPort

@@ -64,8 +64,9 @@ func nodeCommands() []nodeCommand {
 		{"images.txt", []string{"crictl", "images", "--digests"}},
 		{bundle.DiskFile, []string{"df", "-h"}},
 		{bundle.ProbeFile, []string{"sh", "-c", probe}},
-		{"network.txt", []string{"sh", "-c", addresses}},
-		{"firewall.txt", []string{"sh", "-c", firewall}},
+		{bundle.RouteFile, []string{"sh", "-c", addresses}},
+		{bundle.FirewallFile, []string{"sh", "-c", firewall}},
+		{bundle.ProcessFile, []string{"ps", "-ww", "-eo", "pid,stat,etime,args"}},
 	}
 	for _, unit := range units {
 		argv := []string{"journalctl", "--no-pager", "--output=short-iso-precise", "--lines=" + lines, "--unit=" + unit}

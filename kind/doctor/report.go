@@ -98,11 +98,11 @@ func Findings(all []finding.Finding) []Item {
 	if certain {
 		return items
 	}
-	var looked []string
+	fine := Item{Mark: Fine, Text: "nothing is broken of what was looked at:"}
 	for _, check := range finding.Checks() {
-		looked = append(looked, check.Name)
+		fine.Details = append(fine.Details, check.Name)
 	}
-	return append([]Item{{Mark: Fine, Text: "nothing is broken of: " + strings.Join(looked, "; ")}}, items...)
+	return append([]Item{fine}, items...)
 }
 
 var signs = map[Mark]string{Fine: "✓", Problem: "✗", Notice: "!"}

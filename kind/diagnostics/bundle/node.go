@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"io/fs"
-	"net/netip"
 	"path"
 	"regexp"
 	"strconv"
@@ -21,6 +20,9 @@ const (
 	ProbeFile  = "probe.txt"
 	DiskFile   = "disk.txt"
 	RouteFile  = "network.txt"
+	// FirewallFile is what nft lists, ProcessFile what ps does.
+	FirewallFile = "firewall.txt"
+	ProcessFile  = "processes.txt"
 )
 
 // Node is one machine.
@@ -38,6 +40,10 @@ type Node struct {
 	Probes []Probe
 	// Routes are the lines of `ip route`, by their destinations.
 	Routes map[string]string
+	// Tables are the tables of the firewall, "ip filter" for example.
+	Tables []string
+	// Stopped are the command lines of processes that are stopped, by SIGSTOP or a debugger.
+	Stopped []string
 	// Full are file systems of which at least 95 percent are used: where they are mounted, with the percentage.
 	Full []string
 }
@@ -99,6 +105,8 @@ func readNode(files fs.FS, name string) Node {
 	}
 	n.Probes = parseProbes(text(files, n.File(ProbeFile)))
 	n.Routes = parseRoutes(text(files, n.File(RouteFile)))
+	n.Tables = parseTables(text(files, n.File(FirewallFile)))
+	n.Stopped = parseStopped(text(files, n.File(ProcessFile)))
 	n.Full = parseDisk(text(files, n.File(DiskFile)))
 	return n
 }
@@ -160,18 +168,6 @@ func parseProbes(text string) []Probe {
 		all = append(all, probe)
 	}
 	return all
-}
-
-// parseRoutes keeps what begins with a range of addresses, or is the default route.
-func parseRoutes(text string) map[string]string {
-	routes := map[string]string{}
-	for line := range strings.Lines(text) {
-		destination, _, _ := strings.Cut(line, " ")
-		if _, err := netip.ParsePrefix(destination); err == nil {
-			routes[destination] = strings.TrimSpace(line)
-		}
-	}
-	return routes
 }
 
 // fullPercent is from where on a file system counts as full: the kubelet evicts from 90 on, by default.

@@ -61,18 +61,24 @@ func statefulSets(b *bundle.Bundle) []Finding {
 		if set.Spec.Replicas != nil {
 			wanted = *set.Spec.Replicas
 		}
-		if set.Labels[bundle.UpstreamLabel] == "" || set.Status.ReadyReplicas >= wanted {
+		if set.Labels[bundle.UpstreamLabel] == "" {
 			continue
 		}
-		found := Finding{
-			Certain: true, File: b.Shoot.ObjectsFile("pods"),
-			Problem: fmt.Sprintf("The cache %s has %d ready pods of %d.", set.Name, set.Status.ReadyReplicas, wanted),
+		found := Finding{Certain: true, File: b.Shoot.ObjectsFile("pods")}
+		pods := podsOf(b, set.Name)
+		ready := int32(len(pods)) // #nosec G115 -- there are one or two
+		for _, pod := range pods {
+			if state := podState(pod); len(state) > 0 {
+				ready--
+				found.Details = append(found.Details, state...)
+			}
 		}
-		if wanted > 0 && len(podsOf(b, set.Name)) == 0 {
+		if ready >= wanted {
+			continue
+		}
+		found.Problem = fmt.Sprintf("The cache %s has %d ready pods of %d.", set.Name, ready, wanted)
+		if len(pods) == 0 {
 			found.Details = []string{"there is no pod of it"}
-		}
-		for _, pod := range podsOf(b, set.Name) {
-			found.Details = append(found.Details, podState(pod)...)
 		}
 		all = append(all, found)
 	}

@@ -36,6 +36,8 @@ func Checks() []Check {
 		{"answers of caches and upstreams to the nodes", probes},
 		{"full disks", disks},
 		{"routes to the pods of other nodes", routes},
+		{"firewall tables that one worker alone has", firewalls},
+		{"processes that are stopped", stopped},
 		{"upstreams: containers, errors, slow answers", upstreams},
 		{"errors in the logs of caches", cacheLogs},
 		{"pulls that failed, hung, or went past their cache", pulls},

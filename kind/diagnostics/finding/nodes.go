@@ -95,3 +95,43 @@ func disks(b *bundle.Bundle) []Finding {
 	}
 	return all
 }
+
+// stopped reports processes that do not run although they are there: who asks them waits.
+func stopped(b *bundle.Bundle) []Finding {
+	var all []Finding
+	for _, node := range b.Nodes {
+		if len(node.Stopped) > 0 {
+			all = append(all, Finding{
+				Certain: true, Problem: "Processes on " + node.Name + " are stopped (SIGSTOP), so that they accept connections and never answer.",
+				Details: node.Stopped, Fix: "kill -CONT, or restart what they belong to", File: node.File(bundle.ProcessFile),
+			})
+		}
+	}
+	return all
+}
+
+// firewalls reports tables of rules that one worker has and the others have not: workers are alike.
+func firewalls(b *bundle.Bundle) []Finding {
+	have := map[string]int{}
+	workers := b.Workers()
+	for _, node := range workers {
+		for _, table := range node.Tables {
+			have[table]++
+		}
+	}
+	var all []Finding
+	for _, node := range workers {
+		var alone []string
+		for _, table := range node.Tables {
+			if have[table] == 1 && len(workers) > 1 {
+				alone = append(alone, "table "+table)
+			}
+		}
+		if len(alone) > 0 {
+			all = append(all, Finding{
+				Problem: node.Name + " has firewall rules that no other worker has.", Details: alone, File: node.File(bundle.FirewallFile),
+			})
+		}
+	}
+	return all
+}

@@ -32,20 +32,20 @@ func pullsOf(b *bundle.Bundle, node bundle.Node) []Finding {
 	journal := b.Journal(node, "containerd")
 	for _, line := range journal {
 		if line.Message == "trying next host" && recent(b, line.Time) {
-			left.add(fmt.Sprintf("%s: %s", line.Fields["host"], timeline.Reason(line.Fields["error"])))
+			left.add(fmt.Sprintf("%s: %s", line.Fields["host"], timeline.Reason(line.Fields["error"])), line.Time)
 		}
 	}
 	for _, pull := range timeline.Pulls(journal) {
 		switch took := pull.Took(); {
 		case pull.Ended.IsZero():
 			if waited := b.Collected.Sub(pull.Begun); waited >= slowPull && recent(b, pull.Begun) {
-				long.add(fmt.Sprintf("%s began at %s and had not ended after %.1fs", pull.Image, clock(pull.Begun), waited.Seconds()))
+				long.add(fmt.Sprintf("%s began, and had not ended after %.1fs", pull.Image, waited.Seconds()), pull.Begun)
 			}
 		case !recent(b, pull.Ended):
 		case pull.Failure != "":
-			failed.add(pull.Image + ": " + pull.Failure)
+			failed.add(pull.Image+": "+pull.Failure, pull.Ended)
 		case took >= slowPull:
-			long.add(fmt.Sprintf("%s took %.1fs, until %s", pull.Image, took.Seconds(), clock(pull.Ended)))
+			long.add(fmt.Sprintf("%s had taken %.1fs", pull.Image, took.Seconds()), pull.Ended)
 		}
 	}
 	var all []Finding
@@ -73,7 +73,7 @@ func past(b *bundle.Bundle, upstream bundle.Upstream) []Finding {
 		if r.Kind == accesslog.KindBase || node == "" || !recent(b, r.Time) || !hasMirror(b, node, upstream.Host) {
 			continue
 		}
-		direct.add(node)
+		direct.add(node, r.Time)
 	}
 	if len(direct) == 0 {
 		return nil

@@ -42,9 +42,9 @@ func answers(b *bundle.Bundle, upstream bundle.Upstream) []Finding {
 		}
 		switch {
 		case timeline.Failed(r):
-			failed.add(outcome(r) + " to the " + who)
+			failed.add(outcome(r)+" to the "+who, r.Time)
 		case r.Seconds >= slowAnswer:
-			slow.add(fmt.Sprintf("%s of a %s to the %s", r.Method, r.Kind, who))
+			slow.add(fmt.Sprintf("%s of a %s to the %s", r.Method, r.Kind, who), r.Time)
 		}
 	}
 	var all []Finding
@@ -84,7 +84,7 @@ func cacheLogs(b *bundle.Bundle) []Finding {
 		for _, line := range b.ContainerLog(file) {
 			text := line.Text("err.code", "err.detail", "error", "http.response.status")
 			if line.Level == logline.Error && recent(b, line.Time) {
-				said.add(text)
+				said.add(text, line.Time)
 			}
 			if strings.Contains(text, noSpace) && b.Collected.Sub(line.Time) < fullFor {
 				full = line.Time

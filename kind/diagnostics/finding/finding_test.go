@@ -1,0 +1,193 @@
+package finding
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+// text is all that findings say, one line each thing.
+func text(all []Finding) string {
+	var lines []string
+	for _, f := range all {
+		mark := "? "
+		if f.Certain {
+			mark = "! "
+		}
+		lines = append(lines, mark+f.Problem)
+		lines = append(lines, f.Details...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestSound: of a testbed that is well nothing is said.
+func TestSound(t *testing.T) {
+	b := sound().write(t)
+	if got := text(Find(b)); got != "" {
+		t.Errorf("findings:\n%s", got)
+	}
+	if len(b.Cached()) != 1 || len(b.Workers()) != 1 || len(b.Workers()[0].Mirrors) != 1 || len(b.Workers()[0].Probes) != 2 {
+		t.Errorf("the bundle was not read: %+v", b)
+	}
+}
+
+// TestFind breaks one thing at a time.
+func TestFind(t *testing.T) {
+	const in = "node/" + worker + "/"
+	for _, tc := range []struct {
+		name  string
+		broke func(*objects)
+		want  []string // parts of what is found
+	}{
+		{"a Service that was recreated", func(o *objects) {
+			o.service.Spec.ClusterIP, o.service.Spec.ClusterIPs = "10.96.9.9", []string{"10.96.9.9"}
+		}, []string{
+			"! The Service of the cache of alpha.upstream.test has the address 10.96.9.9, but the Extension says 10.96.0.7",
+			"! The hosts.toml of " + worker + " for alpha.upstream.test leads to 10.96.0.7, which no Service has",
+			"the Service registry-alpha has 10.96.9.9, and was created at 2026-01-02T03:03:05Z",
+		}},
+		{"a Service that is gone", func(o *objects) { o.service = nil }, []string{"! The cache of alpha.upstream.test has no Service"}},
+		{"no hosts.toml", func(o *objects) {
+			o.files[in+"certs.d.txt"] = "/etc/containerd/certs.d:\ntotal 0\n"
+			o.files[in+"journal/configure-containerd-registries.log"] = "2026-01-02T03:04:04.0+0000 w configure.sh[1]: " + host + ": waiting for " + endpoint + ": HTTP status 404\n"
+		}, []string{
+			"! " + worker + " has no hosts.toml for alpha.upstream.test", "the unit waits for " + endpoint,
+			"the last words of the script: 03:04:04 alpha.upstream.test: waiting for " + endpoint + ": HTTP status 404",
+		}},
+		{"a hosts.toml and no unit", func(o *objects) {
+			o.files[in+"units.txt"] = strings.Replace(o.files[in+"units.txt"], "loaded", "not-found", 1)
+		}, nil},
+		{"a damaged hosts.toml", func(o *objects) { o.files[in+"certs.d.txt"] += "server = \n" }, []string{"! The hosts.toml of " + worker + " for alpha.upstream.test is damaged"}},
+		{"a hosts.toml of somebody else", func(o *objects) {
+			o.files[in+"certs.d.txt"] = "==> /etc/containerd/certs.d/" + host + "/hosts.toml <==\nserver = \"http://x\"\n"
+		}, []string{"? The hosts.toml of " + worker + " for alpha.upstream.test is not ours"}},
+		{"a hosts.toml that is left over", func(o *objects) { o.extension.Status.ProviderStatus = nil }, []string{"! The hosts.toml of " + worker + " for alpha.upstream.test is left over"}},
+		{"a unit that failed", func(o *objects) {
+			o.files[in+"units.txt"] = strings.Replace(o.files[in+"units.txt"], "active\nSubState=running\nResult=success\nNRestarts=0", "failed\nSubState=failed\nResult=exit-code\nNRestarts=7", 1)
+		}, []string{"! The unit configure-containerd-registries.service of " + worker + " does not run: it is failed (failed), result exit-code.", "restarted it 7 times"}},
+		{"a node that does not answer", func(o *objects) { o.files[in+"units.txt"] = "" }, []string{"! The node " + worker + " does not say which units run"}},
+		{"a node that is not ready", func(o *objects) {
+			o.nodes[0].Status.Conditions[0] = corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Reason: "NodeStatusUnknown", Message: "gone"}
+		}, []string{"! The node " + worker + " is not ready.", "NodeStatusUnknown: gone"}},
+		{"a cache that does not answer a node", func(o *objects) {
+			o.files[in+"probe.txt"] = host + " " + endpoint + " 000 2.001 Connection timed out after 2001 milliseconds\n"
+		}, []string{"! " + endpoint + ", which " + worker + " asks for alpha.upstream.test, does not answer there.", "curl: Connection timed out after 2001 milliseconds (after 2.00s)"}},
+		{"a cache that answers with an error", func(o *objects) { o.files[in+"probe.txt"] = host + " " + endpoint + " 404 0.001 \n" }, []string{"answers with status 404"}},
+		{"a slow cache", func(o *objects) { o.files[in+"probe.txt"] = host + " " + endpoint + " 200 1.5 \n" }, []string{"takes 1.50s to answer"}},
+		{"a wrong route", func(o *objects) { o.files[in+"network.txt"] = "10.244.2.0/24 dev cni0 proto kernel\n" }, []string{
+			"! " + worker + " does not send what is for the pods of worker2 (10.244.2.0/24) to that node.", "its route is: 10.244.2.0/24 dev cni0 proto kernel",
+		}},
+		{"no route", func(o *objects) { o.files[in+"network.txt"] = "default via 172.18.0.1\n10.0.0.0/8 dev x\n" }, []string{"! " + worker + " has no route to the pods of worker2"}},
+		{"a firewall", func(o *objects) {
+			o.files["node/"+worker+"2/firewall.txt"] = "table ip nat {\n}\n"
+			o.files[in+"firewall.txt"] = "table ip nat {\n\tchain x {\n\t}\n}\ntable ip mystery {\n}\n"
+		}, []string{"? " + worker + " has firewall rules that no other worker has.\ntable ip mystery"}},
+		{"a process that is stopped", func(o *objects) {
+			o.files[in+"processes.txt"] = "PID STAT ELAPSED COMMAND\n1 Ss 10:00 /sbin/init\n7 Tsl 09:00 registry-cache serve /etc/config.yml\n"
+		}, []string{"! Processes on " + worker + " are stopped", "\nregistry-cache serve /etc/config.yml"}},
+		{"a full disk", func(o *objects) { o.files[in+"disk.txt"] = "overlay 10G 10G 1M 99% /\n" }, []string{"! File systems of " + worker + " are full.", "/ (99%)"}},
+		{"a cache without a ready pod", func(o *objects) {
+			o.slice.Endpoints[0].Conditions.Ready = new(false)
+			o.pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+				Name: "registry", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 10s"}},
+				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2, Reason: "Error"}}, RestartCount: 3,
+			}}
+		}, []string{
+			"! The cache registry-alpha has 0 ready pods of 1.", "container registry waits, CrashLoopBackOff: back-off 10s", "ended with exit code 2 (Error)",
+			"! The Service registry-alpha has no ready endpoint: connections to 10.96.0.7 are refused.",
+		}},
+		{"a pod that is nowhere", func(o *objects) {
+			o.pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/3 nodes are available"}}
+			o.claim.Status.Phase = corev1.ClaimPending
+		}, []string{"pod registry-alpha-0 is not scheduled: 0/3 nodes are available", "! The volume claim kube-system/registry-alpha is not bound, but Pending."}},
+		{"an Extension with an error", func(o *objects) {
+			o.extension.Status.LastError = &gardencorev1beta1.LastError{Description: "spec.providerConfig.caches: Required value"}
+		}, []string{"! Extension shoot--local--local/registry-cache has an error.", "spec.providerConfig.caches: Required value"}},
+		{"an operation that hangs", func(o *objects) {
+			o.extension.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Processing", Description: "waiting"}
+		}, []string{"? The last operation of Extension shoot--local--local/registry-cache has not succeeded: Reconcile Processing.", "waiting"}},
+		{"no extension", func(o *objects) { o.deployment.Status.ReadyReplicas = 0 }, []string{
+			"! Deployment extension-registry-cache/gardener-extension-registry-cache of the seed has 0 ready pods of 1.",
+		}},
+		{"an upstream that is down", func(o *objects) { o.files["upstream/"+host+"/state.txt"] = "Exited (137) 5 seconds ago" }, []string{
+			"! The upstream alpha.upstream.test does not run: Exited (137) 5 seconds ago.",
+		}},
+		{"a fault", func(o *objects) {
+			o.files["faults.json"] = `[{"id":"f1","target":"cache/alpha.upstream.test","kind":"blackhole"},` +
+				`{"id":"f2","target":"cache/alpha.upstream.test","kind":"refuse","ends":"2026-01-02T03:04:00Z"}]`
+		}, []string{"! Fault f1 is active, put in on purpose: cache/alpha.upstream.test"}},
+		{"a Shoot that sleeps", func(o *objects) {
+			o.nodes[0].Status.Conditions[0].Status = corev1.ConditionUnknown
+			o.files[in+"units.txt"], o.service = "", nil
+			o.cluster = &extensionsv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "shoot--local--local"}}
+			o.cluster.Spec.Shoot = runtime.RawExtension{Raw: []byte(`{"spec":{"hibernation":{"enabled":true}}}`)}
+		}, []string{""}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := sound()
+			tc.broke(o)
+			got := text(Find(o.write(t)))
+			if got == "" && len(tc.want) > 0 && tc.want[0] != "" {
+				t.Error("nothing was found")
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(got, want) || want == "" && got != "" {
+					t.Errorf("%q is not in:\n%s", want, got)
+				}
+			}
+		})
+	}
+}
+
+// TestRequests reads access logs and journals.
+func TestRequests(t *testing.T) {
+	soon := collected.Add(-time.Minute)
+	asked := accesslog.Record{
+		Time: soon, Method: "GET", Kind: accesslog.KindBlob, Repository: "shop/web", Status: 503, Asker: accesslog.AskerCache, RemoteAddr: "172.18.0.4:1",
+	}
+	old, node, slow, probe := asked, asked, asked, asked
+	old.Time = collected.Add(-time.Hour)
+	node.Status, node.Asker, node.RemoteAddr = 200, accesslog.AskerNode, "172.18.0.3:9"
+	slow.Status, slow.Seconds = 200, 6
+	probe.Status, probe.Method = 404, "HEAD"
+	o := sound()
+	var log strings.Builder
+	for _, r := range []accesslog.Record{asked, asked, old, node, slow, probe} {
+		log.WriteString(record(t, r))
+	}
+	o.files["upstream/"+host+"/access.jsonl"] = log.String() + "half a li"
+	stamp := "2026-01-02T03:03:%s.0+0000 w containerd[1]: time=\"x\" level=%s msg=\"%s\"%s\n"
+	journal := []string{"00", "info", `PullImage \"a/b:c\"`, "", "12", "error", `PullImage \"a/b:c\" failed`, ` error="rpc: \"x\": EOF"`,
+		"13", "info", `PullImage \"a/slow:c\"`, "", "29", "info", `PullImage \"a/slow:c\" returns image reference \"y\"`, "",
+		"30", "info", `PullImage \"a/open:c\"`, "", "31", "info", "trying next host", ` error="dial: \"x\": i/o timeout" host=10.96.0.7:5000`}
+	var lines strings.Builder
+	for i := 0; i < len(journal); i += 4 {
+		lines.WriteString(fmt.Sprintf(stamp, journal[i], journal[i+1], journal[i+2], journal[i+3]))
+	}
+	o.files["node/"+worker+"/journal/containerd.log"] = lines.String()
+	o.files["shoot/logs/kube-system/registry-alpha-0/registry.log"] = "2026-01-02T03:03:50.0Z level=error msg=\"write data.1: no space left on device\"\n"
+	got := text(Find(o.write(t)))
+	for _, want := range []string{
+		"? The upstream alpha.upstream.test answered requests with errors since 02:49:05.\n2 times, last at 03:03:05: status 503 for a blob to the cache on worker2\n",
+		"? The upstream alpha.upstream.test took more than 5 s to answer requests since 02:49:05.\nat 03:03:05: GET of a blob to the cache on worker2\n",
+		"? Nodes asked alpha.upstream.test themselves since 02:49:05, although they have a mirror for it: the cache did not serve them.\nat 03:03:05: worker",
+		"? On " + worker + " pulls failed since 02:49:05.\nat 03:03:12: a/b:c: EOF\n",
+		"at 03:03:30: a/open:c began, and had not ended after 35.0s\nat 03:03:29: a/slow:c had taken 16.0s\n",
+		"10.96.0.7:5000: i/o timeout",
+		"! The volume of registry-alpha-0 is full: it cannot store anything, last at 03:03:50.",
+		"? registry-alpha-0 has logged errors since 02:49:05.\nat 03:03:50: write data.1: no space left on device",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in:\n%s", want, got)
+		}
+	}
+}

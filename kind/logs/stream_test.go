@@ -1,0 +1,125 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// printing is a stream that prints lines and ends, or, when it is followed, goes on until its context ends.
+func printing(name string, failure error, lines ...string) Stream {
+	return Stream{Name: name, Parse: Container, Open: func(ctx context.Context, window Window, out io.Writer) error {
+		for _, line := range lines {
+			if _, err := fmt.Fprintln(out, line); err != nil {
+				return err
+			}
+		}
+		if window.Follow {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return failure
+	}}
+}
+
+func at(second int) string {
+	return time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC).Format(time.RFC3339Nano)
+}
+
+func TestCollect(t *testing.T) {
+	a := printing("a", nil, at(1)+" one", "no line", at(3)+" level=error msg=three")
+	b := printing("b", errors.New("gone"), at(0)+" zero", at(2)+" two")
+	lines, err := Collect(t.Context(), []Stream{a, b}, time.Date(2026, 1, 2, 3, 4, 1, 0, time.UTC))
+	if err == nil || err.Error() != "log of b: gone" {
+		t.Errorf("error %v", err)
+	}
+	var got []string
+	for _, line := range lines {
+		got = append(got, line.Format()+" "+string(line.Level))
+	}
+	want := "2026-01-02T03:04:01.000Z a  one info\n2026-01-02T03:04:02.000Z b  two info\n2026-01-02T03:04:03.000Z a  level=error msg=three error"
+	if strings.Join(got, "\n") != want {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+	}
+}
+
+// TestFollow ends with its context, after it has handed on what there was.
+func TestFollow(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	count := 0
+	err := Follow(ctx, []Stream{printing("a", nil, at(1)+" one"), printing("b", nil, at(2)+" two")}, time.Time{}, func(Line) {
+		if count++; count == 2 {
+			cancel()
+		}
+	})
+	if err != nil || count != 2 {
+		t.Errorf("%d lines, error %v", count, err)
+	}
+}
+
+// TestFollowEnds where all logs do, with what was wrong.
+func TestFollowEnds(t *testing.T) {
+	broken := Stream{Name: "a", Parse: Container, Open: func(context.Context, Window, io.Writer) error { return errors.New("no such pod") }}
+	if err := Follow(t.Context(), []Stream{broken}, time.Time{}, nil); err == nil || err.Error() != "log of a: no such pod" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestLongLine does not hang who writes.
+func TestLongLine(t *testing.T) {
+	long := printing("a", nil, at(1)+" "+strings.Repeat("x", maxLine+1), at(2)+" two")
+	if _, err := Collect(t.Context(), []Stream{long}, time.Time{}); err == nil || !strings.Contains(err.Error(), "too long") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestJournal(t *testing.T) {
+	line, ok := Journal(`2026-11-22T00:03:10.4+0000 worker containerd[1]: level=error msg="no"`)
+	if !ok || line.Text != `containerd[1]: level=error msg="no"` || line.Level != "error" {
+		t.Errorf("line %+v", line)
+	}
+	if _, ok := Journal("-- No entries --"); ok {
+		t.Error("a remark of journalctl is a line")
+	}
+}
+
+func TestChoose(t *testing.T) {
+	var all []Stream
+	for _, name := range []string{"registry-alpha-upstream-test-0", "alpha.upstream.test", "worker/kubelet", "worker/containerd", "worker2/kubelet"} {
+		all = append(all, Stream{Name: name})
+	}
+	for word, want := range map[string]string{
+		"": "5", "alpha": "registry-alpha-upstream-test-0 alpha.upstream.test", "worker": "worker/kubelet worker/containerd",
+		"kubelet": "worker/kubelet worker2/kubelet", "worker2/kubelet": "worker2/kubelet", "alph": "", "pha": "",
+	} {
+		chosen, err := Choose(all, word)
+		var names []string
+		for _, stream := range chosen {
+			names = append(names, stream.Name)
+		}
+		got := strings.Join(names, " ")
+		if word == "" {
+			got = fmt.Sprint(len(names))
+		}
+		mistake := (*UseError)(nil)
+		if got != want || errors.As(err, &mistake) != (want == "") {
+			t.Errorf("%q: got %q, %v; want %q", word, got, err, want)
+		}
+	}
+}
+
+func TestParseComponent(t *testing.T) {
+	for _, component := range Components() {
+		if got, err := ParseComponent(string(component)); got != component || err != nil {
+			t.Errorf("%s: %s, %v", component, got, err)
+		}
+	}
+	if _, err := ParseComponent("etcd"); err == nil || !strings.Contains(err.Error(), "cache, node, upstream, webhook, extension, grm, gna") {
+		t.Errorf("error %v", err)
+	}
+}

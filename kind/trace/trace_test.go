@@ -1,0 +1,129 @@
+package trace
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/internal/golden"
+)
+
+const image = "alpha.upstream.test/shop/web:v1"
+
+func reader(t *testing.T) *Reader {
+	t.Helper()
+	parsed, err := ParseImage(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Reader{
+		Image: parsed,
+		Cache: func(host string) string { return map[string]string{"10.96.0.7": "cache alpha"}[host] },
+		Asker: func(address string) string {
+			return map[string]string{"10.244.1.1:7210": "worker", "172.18.0.3:1": "worker"}[address]
+		},
+	}
+}
+
+// entry is a line of a log, with who wrote it before it.
+type entry struct{ source, text string }
+
+// logged are lines as a testbed wrote them; the names of image and hosts were changed.
+func logged(t *testing.T) []entry {
+	t.Helper()
+	content, err := os.ReadFile("testdata/lines.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []entry
+	for line := range strings.Lines(string(content)) {
+		source, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+		all = append(all, entry{source, text})
+	}
+	return all
+}
+
+func read(t *testing.T, r *Reader) []Event {
+	t.Helper()
+	var events []Event
+	for _, line := range logged(t) {
+		var event Event
+		var ok bool
+		switch line.source {
+		case "upstream":
+			event, ok = r.AccessLog("alpha.upstream.test", line.text)
+		case "cache":
+			event, ok = r.CacheLog("cache alpha", line.text)
+		default:
+			event, ok = r.Containerd(line.source, line.text)
+		}
+		if ok {
+			events = append(events, event)
+		}
+	}
+	return events
+}
+
+func TestEvents(t *testing.T) {
+	r := reader(t)
+	events := read(t, r)
+	var out bytes.Buffer
+	for _, event := range events {
+		fmt.Fprintln(&out, event)
+	}
+	if err := Sum(events).Write(&out); err != nil {
+		t.Error(err)
+	}
+	golden.Compare(t, "events.txt", out.String())
+	if r.UnderWay() != 0 {
+		t.Errorf("%d pulls are under way", r.UnderWay())
+	}
+}
+
+func TestUnderWay(t *testing.T) {
+	r := reader(t)
+	first := logged(t)[0]
+	if _, ok := r.Containerd(first.source, first.text); !ok || r.UnderWay() != 1 {
+		t.Errorf("%d pulls are under way", r.UnderWay())
+	}
+}
+
+// TestForeignUpstream: the same repository of another upstream is another image.
+func TestForeignUpstream(t *testing.T) {
+	if event, ok := reader(t).AccessLog("beta.upstream.test", logged(t)[5].text); ok {
+		t.Errorf("event %v", event)
+	}
+}
+
+func TestParseImage(t *testing.T) {
+	if _, err := ParseImage("alpha.upstream.test/Shop"); err == nil {
+		t.Error("an image with capitals was accepted")
+	}
+}
+
+func TestOrder(t *testing.T) {
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	order := Order{Delay: time.Second}
+	for _, after := range []time.Duration{3, 1, 2, 1} {
+		order.Add(Event{Time: start.Add(after * time.Second), What: fmt.Sprint(int(after), len(order.held))})
+	}
+	names := func(events []Event) string {
+		var all []string
+		for _, event := range events {
+			all = append(all, event.What)
+		}
+		return strings.Join(all, ", ")
+	}
+	if got := names(order.Due(start.Add(2 * time.Second))); got != "1 1, 1 3" {
+		t.Errorf("due: %s", got)
+	}
+	if got := names(order.Due(start.Add(2 * time.Second))); got != "" {
+		t.Errorf("due again: %s", got)
+	}
+	if got := names(order.All()); got != "2 2, 3 0" {
+		t.Errorf("the rest: %s", got)
+	}
+}
