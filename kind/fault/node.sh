@@ -160,6 +160,10 @@ begin_full() {
     for pid in $pids; do
       root=/proc/$pid/root
       [[ -d $root$path ]] || continue
+      if grep -q " $path .* testbed-fault-" "/proc/$pid/mountinfo"; then
+        echo "$volume has no byte left already" >&2
+        return 1
+      fi
       printf '%s %s\n' "$pid" "$path" >>"$faults/$id/volumes"
       mount --namespace "$pid" -cn -t tmpfs -o "size=64k,mode=0700" "testbed-fault-$id" /dev/shm
       mkdir "$root/dev/shm/upper" "$root/dev/shm/work"
@@ -187,16 +191,17 @@ covered() {
   done <"$faults/$1/volumes"
 }
 
-# Neither lazily nor without canonical paths: umount (2.38) would read /proc/self then, which does not know it in the container.
+# umount reads /proc/self, and /proc of a container is one of other processes: for the moment it has that of the node.
 end_full() {
-  local left pid path
-  SECONDS=0
-  while left=$(covered "$1") && [[ -n $left ]]; do
-    read -r pid path <<<"$left"
-    if umount --namespace "$pid" -n "$path"; then continue; fi
-    if ((SECONDS >= 10)); then return 1; fi # somebody reads or writes all the time
-    sleep 0.2
-  done
+  local left pid path failed=''
+  left=$(covered "$1")
+  while read -r pid path; do
+    [[ -n $pid && -e /proc/$pid ]] || continue # nothing is left, or the container has ended meanwhile
+    mount --namespace "$pid" -cn -t proc proc /proc
+    umount --namespace "$pid" -cnl "$path" || failed=yes
+    umount --namespace "$pid" -cnl /proc
+  done <<<"$left"
+  [[ -z $failed ]]
 }
 holds_full() { [[ -n $(covered "$1") ]]; }
 

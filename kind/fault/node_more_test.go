@@ -2,6 +2,7 @@ package fault
 
 import (
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,13 +64,7 @@ func TestFull(t *testing.T) {
 		t.Error("nothing was there to fill")
 	}
 	n.end(t, "f1")
-	container := exec.CommandContext(t.Context(), "sleep", "60")
-	container.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
-	if err := container.Start(); err != nil {
-		t.Skipf("mounts need privileges: %v", err)
-	}
-	t.Cleanup(func() { _ = container.Process.Kill(); _ = container.Wait() })
-	pid := strconv.Itoa(container.Process.Pid)
+	pid := startContainer(t)
 	n.write(t, "containers", "c1\n", 0o644)
 	n.write(t, "pid-c1", pid, 0o644)
 	if err := n.begin(t, f, FillVolumes, "registry-alpha-0="+volume); err != nil {
@@ -88,6 +83,10 @@ func TestFull(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(volume, "elsewhere"), []byte("x"), 0o600); err != nil {
 		t.Errorf("the disk itself is full: %v", err)
 	}
+	if err := n.begin(t, f.Begin("f2", noon), FillVolumes, "registry-alpha-0="+volume); err == nil {
+		t.Error("a full volume was filled")
+	}
+	n.end(t, "f2")
 	if got := n.list(t); !slices.Equal(got, []string{"f1"}) {
 		t.Errorf("listed %v", got)
 	}
@@ -98,6 +97,37 @@ func TestFull(t *testing.T) {
 	if mounts, err := os.ReadFile("/proc/" + pid + "/mountinfo"); err != nil || strings.Contains(string(mounts), "testbed-fault") {
 		t.Errorf("mounts are left: %v\n%s", err, mounts)
 	}
+}
+
+// startContainer starts a process with mounts and processes of its own, and returns its ID. What lies in the volume of a cache is
+// there, and so are programs; /proc is that of a container.
+func startContainer(t *testing.T) string {
+	t.Helper()
+	container := exec.CommandContext(t.Context(), "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "cat")
+	input, err := container.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := container.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := container.Start(); err != nil {
+		t.Skipf("no unshare: %v", err)
+	}
+	t.Cleanup(func() { _ = container.Process.Kill(); _ = container.Wait() })
+	if _, err := io.WriteString(input, "x"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := output.Read(make([]byte, 1)); err != nil {
+		t.Skipf("mounts need privileges: %v", err)
+	}
+	parent := strconv.Itoa(container.Process.Pid)
+	children, err := os.ReadFile("/proc/" + parent + "/task/" + parent + "/children")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(children))
 }
 
 func TestLoss(t *testing.T) {
