@@ -9,8 +9,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-func newDownCommand(options *kind.Options) *cobra.Command {
-	return &cobra.Command{
+func newDownCommand(options *kind.Options, std program.Streams) *cobra.Command {
+	return withDryRun(&cobra.Command{
 		Use:   "down",
 		Short: "Remove the testbed: containers, volumes, networks and processes",
 		Args:  program.Args(cobra.NoArgs),
@@ -21,7 +21,13 @@ func newDownCommand(options *kind.Options) *cobra.Command {
 			}
 			return testbed.Down(cmd.Context())
 		},
-	}
+	}, std, func(cmd *cobra.Command, _ []string) ([]string, error) {
+		testbed, err := newTestbed(*options)
+		if err != nil {
+			return nil, err
+		}
+		return testbed.PlanDown(cmd.Context())
+	})
 }
 
 func newStatusCommand(options *kind.Options, std program.Streams) *cobra.Command {

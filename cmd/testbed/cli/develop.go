@@ -23,7 +23,10 @@ func newImageCommand(options *kind.Options, std program.Streams) *cobra.Command 
 }
 
 func newImageBuildCommand(options *kind.Options, std program.Streams) *cobra.Command {
-	var reference string
+	var (
+		reference string
+		asJSON    bool
+	)
 	cmd := &cobra.Command{
 		Use:       "build NAME --tag REFERENCE",
 		Short:     "Build " + strings.Join(kind.DevelopedImages(), " or ") + " from the sources, and put it on the nodes that run it",
@@ -41,12 +44,18 @@ func newImageBuildCommand(options *kind.Options, std program.Streams) *cobra.Com
 			if err != nil {
 				return err
 			}
+			if asJSON {
+				return writeJSON(std.Out, map[string]string{"name": args[0], "image": built})
+			}
 			_, err = fmt.Fprintln(std.Out, built)
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&reference, "tag", "", "what the Docker Engine calls the image: a repository and a tag")
-	return cmd
+	return withDryRun(cmd, std, onTestbed(options, func(_ *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error) {
+		return testbed.PlanImage(args[0], reference)
+	}))
 }
 
 func newExtensionCommand(options *kind.Options, std program.Streams) *cobra.Command {
@@ -69,7 +78,7 @@ func newExtensionCommand(options *kind.Options, std program.Streams) *cobra.Comm
 				return testbed.RenderExtension(cmd.Context(), cmd.InOrStdin(), std.Out)
 			},
 		},
-		&cobra.Command{
+		withDryRun(&cobra.Command{
 			Use:   "roll-out",
 			Short: "Wait until the extension that is installed runs, let it reconcile the Shoots, and wait for their caches",
 			Args:  program.Args(cobra.NoArgs),
@@ -80,7 +89,12 @@ func newExtensionCommand(options *kind.Options, std program.Streams) *cobra.Comm
 				}
 				return testbed.RollOut(cmd.Context())
 			},
-		},
+		}, std, onTestbed(options, func(*cobra.Command, *kind.Testbed, []string) ([]string, error) {
+			return []string{
+				"wait for the extension that is installed", "annotate the Extensions with gardener.cloud/operation=reconcile",
+				"wait for their caches",
+			}, nil
+		})),
 	)
 	return extension
 }

@@ -31,14 +31,19 @@ func newExecCommand(options *kind.Options, std program.Streams) *cobra.Command {
 			}
 			args = withoutDashes(args)
 			code, err := testbed.Exec(cmd.Context(), args[0], args[1:], streams(cmd, std))
-			if unknown := (*kind.UnknownNode)(nil); errors.As(err, &unknown) {
-				return program.Usage(err)
-			}
-			return errors.Join(err, program.Exit(code))
+			return errors.Join(explain(err), program.Exit(code))
 		},
 	}
 	cmd.Flags().SetInterspersed(false) // what follows the node is the command's
-	return cmd
+	return withDryRun(cmd, std, func(cmd *cobra.Command, args []string) ([]string, error) {
+		testbed, err := newTestbed(*options)
+		if err != nil {
+			return nil, err
+		}
+		args = withoutDashes(args)
+		argv, err := testbed.ExecArgv(cmd.Context(), args[0], args[1:])
+		return []string{commandLine(argv)}, err
+	})
 }
 
 // withoutDashes takes the -- between the first argument and the others away.

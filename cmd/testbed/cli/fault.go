@@ -64,7 +64,15 @@ func newFaultAddCommand(options *kind.Options, std program.Streams) *cobra.Comma
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait for the end of its time, or Ctrl-C, then clear it")
-	return cmd
+	return withDryRun(cmd, std, func(cmd *cobra.Command, args []string) ([]string, error) {
+		wanted, err := fault.New(args[0], args[1], flags.given(cmd))
+		if err != nil {
+			return nil, err
+		}
+		return onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
+			return testbed.PlanFault(cmd.Context(), wanted)
+		})(cmd, args)
+	})
 }
 
 // asked are the values of a fault's flags, by their names.
@@ -121,7 +129,9 @@ func newFaultClearCommand(options *kind.Options, std program.Streams) *cobra.Com
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	return withDryRun(cmd, std, onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error) {
+		return testbed.PlanClearFaults(cmd.Context(), args...)
+	}))
 }
 
 func printFaults(std program.Streams, asJSON bool, all []fault.Fault) error {

@@ -11,7 +11,7 @@ import (
 )
 
 func newKubeconfigCommand(options *kind.Options, std program.Streams) *cobra.Command {
-	var raw bool
+	var raw, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "kubeconfig {seed|shoot}",
 		Short: "Print the path of the kubeconfig of a cluster",
@@ -28,6 +28,9 @@ func newKubeconfigCommand(options *kind.Options, std program.Streams) *cobra.Com
 			if err != nil {
 				return err
 			}
+			if asJSON {
+				return writeJSON(std.Out, map[string]string{"cluster": args[0], "kubeconfig": path})
+			}
 			if !raw {
 				_, err = fmt.Fprintln(std.Out, path)
 				return err
@@ -40,6 +43,8 @@ func newKubeconfigCommand(options *kind.Options, std program.Streams) *cobra.Com
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the path")
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the content, which holds the key of an administrator")
+	cmd.MarkFlagsMutuallyExclusive("raw", "json")
 	return cmd
 }

@@ -37,5 +37,13 @@ func newKubectlCommand(options *kind.Options, std program.Streams) *cobra.Comman
 		},
 	}
 	cmd.Flags().SetInterspersed(false) // what follows the cluster is kubectl's
-	return cmd
+	return withDryRun(cmd, std, func(cmd *cobra.Command, args []string) ([]string, error) {
+		testbed, err := newTestbed(*options)
+		if err != nil {
+			return nil, err
+		}
+		args = withoutDashes(args)
+		argv, err := testbed.KubectlArgv(cmd.Context(), args[0], args[1:])
+		return []string{commandLine(argv)}, err
+	})
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +21,7 @@ func newMutateCommand(options *kind.Options, std program.Streams) *cobra.Command
 		Args: cobra.ArbitraryArgs,
 		RunE: program.Verbs,
 	}
-	cmd.AddCommand(newMutateListCommand(std), newMutatePlantCommand(options), newMutateClearCommand(options),
+	cmd.AddCommand(newMutateListCommand(std), newMutatePlantCommand(options, std), newMutateClearCommand(options, std),
 		newMutateProveCommand(options, std))
 	return cmd
 }
@@ -42,8 +43,8 @@ func newMutateListCommand(std program.Streams) *cobra.Command {
 	return cmd
 }
 
-func newMutatePlantCommand(options *kind.Options) *cobra.Command {
-	return &cobra.Command{
+func newMutatePlantCommand(options *kind.Options, std program.Streams) *cobra.Command {
+	return withDryRun(&cobra.Command{
 		Use:       "plant NAME",
 		Short:     "Bring the testbed that is up to the state of `up`, with this bug in what ships",
 		Args:      program.Args(cobra.ExactArgs(1)),
@@ -51,15 +52,29 @@ func newMutatePlantCommand(options *kind.Options) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return mutate(cmd, *options, args[0])
 		},
-	}
+	}, std, planMutant(options))
 }
 
-func newMutateClearCommand(options *kind.Options) *cobra.Command {
-	return &cobra.Command{
+func newMutateClearCommand(options *kind.Options, std program.Streams) *cobra.Command {
+	return withDryRun(&cobra.Command{
 		Use:   "clear",
 		Short: "Bring the testbed back to what the sources say, as `up` does",
 		Args:  program.Args(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return mutate(cmd, *options, "") },
+	}, std, planMutant(options))
+}
+
+// planMutant is for the bug of that name, and for none.
+func planMutant(options *kind.Options) plan {
+	return func(_ *cobra.Command, args []string) ([]string, error) {
+		testbed, err := newTestbed(*options)
+		if err != nil {
+			return nil, err
+		}
+		if err := testbed.Plant(strings.Join(args, "")); err != nil {
+			return nil, program.Usage(err)
+		}
+		return testbed.PlanMutant(), nil
 	}
 }
 
@@ -110,7 +125,17 @@ func newMutateProveCommand(options *kind.Options, std program.Streams) *cobra.Co
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with whole sentences")
-	return cmd
+	return withDryRun(cmd, std, func(_ *cobra.Command, args []string) ([]string, error) {
+		bugs, err := mutant.Select(args...)
+		if err != nil {
+			return nil, program.Usage(err)
+		}
+		testbed, err := newTestbed(*options)
+		if err != nil {
+			return nil, err
+		}
+		return testbed.PlanProof(bugs), nil
+	})
 }
 
 func mutantNames() []string {

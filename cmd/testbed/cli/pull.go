@@ -58,7 +58,15 @@ It rests on the upstream's access log and on what the node has stored, before an
 	flags.BoolVar(&pulls.Fresh, "fresh", false, "remove the image from the node before each pull")
 	flags.DurationVar(&pulls.Timeout, "timeout", pull.DefaultTimeout, "how long one pull may take")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	return withDryRun(cmd, std, func(cmd *cobra.Command, args []string) ([]string, error) {
+		pulls.Image = args[0]
+		if err := pulls.Validate(); err != nil {
+			return nil, err
+		}
+		return onTestbed(options, func(_ *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
+			return testbed.PlanPull(pulls)
+		})(cmd, args)
+	})
 }
 
 func printPulls(out io.Writer, report *pull.Report, asJSON bool) error {

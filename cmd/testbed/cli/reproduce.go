@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -51,6 +52,7 @@ func newReproduceCommand(options *kind.Options, std program.Streams) *cobra.Comm
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, one object for each bug")
+	cmd = withDryRun(cmd, std, func(_ *cobra.Command, args []string) ([]string, error) { return planBugs(args) })
 	cmd.Flags().StringVar(&record, "record", "", "put the results into this `file`, for the page")
 	return cmd
 }
@@ -73,6 +75,26 @@ func findBugs(ids []string) ([]fieldbugs.Bug, error) {
 		bugs = append(bugs, bug)
 	}
 	return bugs, nil
+}
+
+// planBugs returns the commands that the last recorded run of each bug was made of: what a bug does next depends on what is answered.
+func planBugs(ids []string) ([]string, error) {
+	bugs, err := findBugs(ids)
+	if err != nil {
+		return nil, program.Usage(err)
+	}
+	results, err := fieldbugs.Measured()
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, bug := range bugs {
+		lines = append(lines, "# "+bug.ID+": "+bug.Title)
+		if i := slices.IndexFunc(results, func(r fieldbugs.Result) bool { return r.ID == bug.ID }); i >= 0 {
+			lines = append(lines, results[i].Commands...)
+		}
+	}
+	return lines, nil
 }
 
 func listBugs() string {

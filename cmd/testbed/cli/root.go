@@ -18,9 +18,9 @@ func New(std program.Streams) *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&options.Prefix, "prefix", kind.DefaultPrefix,
 		"name prefix of the clusters; testbeds with different prefixes live side by side")
-	root.AddCommand(newUpCommand(&options, std), newStatusCommand(&options, std), newDownCommand(&options))
+	root.AddCommand(newUpCommand(&options, std), newStatusCommand(&options, std), newDownCommand(&options, std))
 	root.AddCommand(newPushCommand(&options, std), newPullCommand(&options, std))
-	root.AddCommand(newShootCommand(&options, std), newKubeconfigCommand(&options, std), newShellCommand(&options))
+	root.AddCommand(newShootCommand(&options, std), newKubeconfigCommand(&options, std), newShellCommand(&options, std))
 	root.AddCommand(newExecCommand(&options, std), newKubectlCommand(&options, std))
 	root.AddCommand(newMutateCommand(&options, std))
 	root.AddCommand(newFaultCommand(&options, std))
@@ -28,6 +28,7 @@ func New(std program.Streams) *cobra.Command {
 	root.AddCommand(newTraceCommand(&options, std))
 	root.AddCommand(newReproduceCommand(&options, std))
 	root.AddCommand(newSnapshotCommand(&options, std))
+	root.AddCommand(newCompletionCommand(std))
 	root.AddCommand(newImageCommand(&options, std), newExtensionCommand(&options, std))
 	return root
 }

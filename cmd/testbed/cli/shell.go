@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,8 +13,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-func newShellCommand(options *kind.Options) *cobra.Command {
-	return &cobra.Command{
+func newShellCommand(options *kind.Options, std program.Streams) *cobra.Command {
+	return withDryRun(&cobra.Command{
 		Use:   "shell NODE",
 		Short: "Open a shell on a node; without a terminal bash reads standard input",
 		Long: "Open a shell on a node of either cluster, as root. The node may be named without what all names begin with: worker2\n" +
@@ -26,17 +25,23 @@ func newShellCommand(options *kind.Options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			argv, err := testbed.ShellArgv(cmd.Context(), args[0], term.IsTerminal(int(os.Stdin.Fd())))
-			if unknown := (*kind.UnknownNode)(nil); errors.As(err, &unknown) {
-				return program.Usage(err)
-			}
+			argv, err := testbed.ShellArgv(cmd.Context(), args[0], hasTerminal())
 			if err != nil {
-				return err
+				return explain(err)
 			}
 			return become(argv)
 		},
-	}
+	}, std, func(cmd *cobra.Command, args []string) ([]string, error) {
+		testbed, err := newTestbed(*options)
+		if err != nil {
+			return nil, err
+		}
+		argv, err := testbed.ShellArgv(cmd.Context(), args[0], hasTerminal())
+		return []string{commandLine(argv)}, err
+	})
 }
+
+func hasTerminal() bool { return term.IsTerminal(int(os.Stdin.Fd())) }
 
 // become replaces this process by the program: terminal, signals and exit code are its own. It returns only after a failure.
 func become(argv []string) error {

@@ -33,7 +33,7 @@ func newShootCommand(options *kind.Options, std program.Streams) *cobra.Command 
 		{"rotate-ca-complete", "End it: the new authority alone is trusted", (*kind.Testbed).CompleteRotation},
 		{"delete", "Delete the Shoot; the clusters stay", (*kind.Testbed).DeleteShoot},
 	} {
-		shoot.AddCommand(&cobra.Command{
+		shoot.AddCommand(withDryRun(&cobra.Command{
 			Use:   operation.use,
 			Short: operation.short,
 			Args:  program.Args(cobra.NoArgs),
@@ -44,7 +44,13 @@ func newShootCommand(options *kind.Options, std program.Streams) *cobra.Command 
 				}
 				return explainStage(operation.run(testbed, cmd.Context()))
 			},
-		})
+		}, std, func(cmd *cobra.Command, _ []string) ([]string, error) {
+			testbed, err := newTestbed(*options)
+			if err != nil {
+				return nil, err
+			}
+			return testbed.PlanShoot(cmd.Context(), operation.use)
+		}))
 	}
 	return shoot
 }

@@ -101,7 +101,7 @@ func newSnapshotListCommand(options *kind.Options, std program.Streams) *cobra.C
 }
 
 func newSnapshotDeleteCommand(options *kind.Options, std program.Streams) *cobra.Command {
-	return &cobra.Command{
+	return withDryRun(&cobra.Command{
 		Use:   "delete NAME",
 		Short: "Delete a snapshot",
 		Args:  program.Args(cobra.ExactArgs(1)),
@@ -116,7 +116,9 @@ func newSnapshotDeleteCommand(options *kind.Options, std program.Streams) *cobra
 			_, err = fmt.Fprintf(std.Err, "snapshot %s deleted\n", args[0])
 			return err
 		},
-	}
+	}, std, func(_ *cobra.Command, args []string) ([]string, error) {
+		return []string{"delete snapshot " + args[0] + ", if it is there"}, nil
+	})
 }
 
 // explainSnapshot maps names that cannot be, are taken or are not there to wrong use.

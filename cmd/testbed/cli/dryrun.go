@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/pull"
+)
+
+// plan says what a command line would do, one line for each thing.
+type plan func(cmd *cobra.Command, args []string) ([]string, error)
+
+// withDryRun gives a command the flag --dry-run: what would be done is printed then, and nothing is changed.
+func withDryRun(cmd *cobra.Command, std program.Streams, would plan) *cobra.Command {
+	var dryRun bool
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be done, and change nothing")
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !dryRun {
+			return run(cmd, args)
+		}
+		lines, err := would(cmd, args)
+		if err != nil {
+			return explain(err)
+		}
+		for _, line := range lines {
+			fmt.Fprintln(std.Out, line)
+		}
+		return nil
+	}
+	return cmd
+}
+
+// explain maps the mistakes that the library finds to wrong use.
+func explain(err error) error {
+	var (
+		unknown *kind.UnknownNode
+		stage   *kind.WrongStage
+		invalid *pull.InvalidError
+		mistake *fault.UseError
+	)
+	if errors.As(err, &unknown) || errors.As(err, &stage) || errors.As(err, &invalid) || errors.As(err, &mistake) {
+		return program.Usage(err)
+	}
+	return err
+}
+
+// commandLine renders a command line as somebody would type it.
+func commandLine(argv []string) string {
+	words := make([]string, 0, len(argv))
+	for _, word := range argv {
+		if word == "" || strings.ContainsAny(word, " \t\n'\"\\$`|&;<>()*?[]#~!{}") {
+			word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
+
+// onTestbed is a plan for which the testbed has to be up.
+func onTestbed(options *kind.Options, would func(cmd *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error)) plan {
+	return func(cmd *cobra.Command, args []string) ([]string, error) {
+		testbed, err := attach(cmd, *options)
+		if err != nil {
+			return nil, err
+		}
+		return would(cmd, testbed, args)
+	}
+}

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+)
+
+// changeNothing are the commands that change nothing of a testbed, and saySomethingElse those whose output is not ours to shape, or
+// that answer nothing.
+var (
+	changeNothing = []string{
+		"completion", "doctor", "export", "extension render", "fault list", "kubeconfig", "logs", "mutate list", "shoot get",
+		"snapshot list", "status", "trace",
+	}
+	saySomethingElse = []string{
+		"completion", "down", "exec", "extension render", "extension roll-out", "kubectl", "mutate clear", "mutate plant", "shell",
+		"shoot apply", "shoot delete", "shoot disable", "shoot hibernate", "shoot migrate", "shoot restore", "shoot rotate-ca-complete",
+		"shoot rotate-ca-start", "shoot wake", "snapshot delete", "up",
+	}
+)
+
+// TestFlagsOfAllCommands: what changes something has --dry-run, and what answers has --json.
+func TestFlagsOfAllCommands(t *testing.T) {
+	names := map[string]bool{}
+	for _, command := range leaves(New(program.Streams{})) {
+		name := strings.TrimPrefix(command.CommandPath(), "testbed ")
+		names[name] = true
+		if has := command.Flags().Lookup("dry-run") != nil; has == slices.Contains(changeNothing, name) {
+			t.Errorf("%s: has --dry-run: %t", name, has)
+		}
+		if has := command.Flags().Lookup("json") != nil; has == slices.Contains(saySomethingElse, name) {
+			t.Errorf("%s: has --json: %t", name, has)
+		}
+		if command.Short == "" || strings.HasSuffix(command.Short, ".") {
+			t.Errorf("%s: short help %q", name, command.Short)
+		}
+	}
+	for _, name := range slices.Concat(changeNothing, saySomethingElse) {
+		if !names[name] {
+			t.Errorf("there is no command %q", name)
+		}
+	}
+}
+
+func leaves(command *cobra.Command) []*cobra.Command {
+	if !command.HasSubCommands() {
+		return []*cobra.Command{command}
+	}
+	var all []*cobra.Command
+	for _, below := range command.Commands() {
+		all = append(all, leaves(below)...)
+	}
+	return all
+}
+
+// TestDryRuns are those that need no testbed. None of them may reach what it plans.
+func TestDryRuns(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		args []string
+		want string
+		code int
+	}{
+		{"a bug", []string{"mutate", "plant", "cleaner-skipped", "--dry-run"}, "- if nodesToClean(t.cluster) {\n+ if false {\n", 0},
+		{"no bug", []string{"mutate", "clear", "--dry-run"}, "from the sources as they are", 0},
+		{"an unknown bug", []string{"mutate", "plant", "rust", "--dry-run"}, "", program.ExitUsage},
+		{"a proof", []string{"mutate", "prove", "--dry-run", "volume-lost"}, "MUTANT=volume-lost make e2e KEEP=1 RUN='^(grow-volume)$'", 0},
+		{"a snapshot", []string{"snapshot", "delete", "x", "--dry-run"}, "delete snapshot x", 0},
+		{"a push with a mistake", []string{"push", "--layers", "0", "--dry-run"}, "", program.ExitUsage},
+		{"a fault with a mistake", []string{"fault", "add", "cache/alpha", "rust", "--dry-run"}, "", program.ExitUsage},
+		{"a field bug", []string{"reproduce", "s22", "--dry-run"}, "# s22: ", 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			code, out, stderr := run(t, "", tc.args...)
+			if code != tc.code || !strings.Contains(out, tc.want) || (out == "") != (tc.code != 0) {
+				t.Errorf("exit code %d, output %q, standard error %q", code, out, stderr)
+			}
+		})
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	got := commandLine([]string{"docker", "exec", "n", "sh", "-c", "echo 'a'", ""})
+	if want := `docker exec n sh -c 'echo '\''a'\''' ''`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		if code, out, _ := run(t, "", "completion", shell); code != program.ExitFine || !strings.Contains(out, "testbed") {
+			t.Errorf("%s: exit code %d, %d bytes", shell, code, len(out))
+		}
+	}
+	if code, _, stderr := run(t, "", "completion", "tcsh"); code != program.ExitUsage || !strings.Contains(stderr, "tcsh") {
+		t.Errorf("another shell: exit code %d, %q", code, stderr)
+	}
+	for line, want := range map[string]string{
+		"kubectl ":          "shoot",
+		"mutate plant vol":  "volume-lost",
+		"mut":               "mutate",
+		"shoot rotate-ca-s": "rotate-ca-start",
+		"completion f":      "fish",
+	} {
+		args := append([]string{"__complete"}, strings.Split(line, " ")...)
+		if _, out, _ := run(t, "", args...); !strings.Contains(out, want) {
+			t.Errorf("%q is completed with %q, want %q in it", line, out, want)
+		}
+	}
+}
