@@ -133,3 +133,18 @@ func scenarios(t *testing.T) map[string]bool {
 	}
 	return names
 }
+
+// TestDocs compares the table of docs/planted-bugs.md with the catalogue.
+func TestDocs(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "planted-bugs.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows strings.Builder
+	for _, m := range All() {
+		rows.WriteString("| `" + m.Name + "` | " + m.Bug + " | `" + strings.Join(m.Scenarios, "`, `") + "` |\n")
+	}
+	if !strings.Contains(string(page), "| --- | --- | --- |\n"+rows.String()+"\n") {
+		t.Errorf("docs/planted-bugs.md wants this table:\n%s", rows.String())
+	}
+}
