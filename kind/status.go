@@ -3,9 +3,11 @@ package kind
 // Status is what `testbed status` shows of a testbed. Parts that are not there are empty; what could not be read has a
 // Problem instead of a value, so that a half-dead testbed still gives a picture.
 type Status struct {
-	Prefix   string          `json:"prefix"`
-	Clusters []ClusterStatus `json:"clusters"`
-	Caches   []CacheStatus   `json:"caches"`
+	Prefix string `json:"prefix"`
+	// PlantedBug names the bug that what runs was built with, see Testbed.Plant.
+	PlantedBug string          `json:"plantedBug,omitempty"`
+	Clusters   []ClusterStatus `json:"clusters"`
+	Caches     []CacheStatus   `json:"caches"`
 	// CachesProblem says why Caches may not be all there are.
 	CachesProblem string            `json:"cachesProblem,omitempty"`
 	Upstreams     []UpstreamStatus  `json:"upstreams"`

@@ -37,6 +37,9 @@ func (t *Testbed) Status(ctx context.Context) (*Status, error) {
 		return status, err
 	}
 	status.Versions["docker"] = found.Version
+	if status.PlantedBug, err = t.PlantedBug(); err != nil {
+		return status, err
+	}
 
 	status.addCluster(ctx, "seed", t.seedName(), t.state.seedKubeconfig())
 	if shoot := status.addCluster(ctx, "shoot", t.shootName(), t.state.shootKubeconfig()); shoot != nil {

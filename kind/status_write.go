@@ -15,6 +15,9 @@ func (s *Status) Write(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "testbed %s: nothing is there; bring it up with: make up\n", s.Prefix)
 		return err
 	}
+	if s.PlantedBug != "" {
+		fmt.Fprintf(w, "A BUG IS PLANTED: %s; back to the sources: testbed mutate clear\n", s.PlantedBug)
+	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, section := range []func(io.Writer){s.writeClusters, s.writeCaches, s.writeUpstreams, s.writeVersions} {
 		section(table)

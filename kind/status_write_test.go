@@ -14,7 +14,7 @@ func TestStatusWrite(t *testing.T) {
 	}{
 		{"nothing", Status{Prefix: "registry-cache"}},
 		{"running", Status{
-			Prefix: "registry-cache",
+			Prefix: "registry-cache", PlantedBug: "volume-lost",
 			Clusters: []ClusterStatus{
 				{Name: "registry-cache-seed", Role: "seed", Problem: "the API server does not answer"},
 				{Name: "registry-cache-shoot", Role: "shoot", Kubeconfig: ".testbed/registry-cache/shoot.kubeconfig", Nodes: []NodeStatus{
