@@ -21,6 +21,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics"
+	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
@@ -40,6 +41,8 @@ type session struct {
 
 	mu     sync.Mutex
 	report report.Report
+	// since is when the scenario before ended: what happened later belongs to the one that runs.
+	since time.Time
 
 	seed, shoot access
 	// pause is the program that the pulled images run.
@@ -72,7 +75,8 @@ func newSession(ctx context.Context) (*session, error) {
 	if err := testbed.Plant(os.Getenv("MUTANT")); err != nil {
 		return nil, err
 	}
-	s := &session{testbed: testbed, keep: keep, start: time.Now(), memory: report.SampleMemory(), further: make(chan struct{}, 1)}
+	now := time.Now()
+	s := &session{testbed: testbed, keep: keep, start: now, since: now, memory: report.SampleMemory(), further: make(chan struct{}, 1)}
 	s.report.Versions = sourceVersions(ctx)
 	if planted := os.Getenv("MUTANT"); planted != "" {
 		s.report.Versions["plantedBug"] = planted
@@ -165,6 +169,7 @@ func (s *session) down(ctx context.Context, _ *envconf.Config) (context.Context,
 func (s *session) record(scenario report.Scenario) {
 	s.mu.Lock()
 	s.report.Scenarios = append(s.report.Scenarios, scenario)
+	s.since = time.Now()
 	s.mu.Unlock()
 	folder := filepath.Join(artifacts, scenario.Name)
 	if _, err := os.Stat(folder); err != nil {
@@ -181,7 +186,11 @@ func (s *session) diagnose(ctx context.Context, scenario, reason string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, diagnoseTimeout)
 	defer cancel()
-	return s.testbed.Diagnose(ctx, filepath.Join(artifacts, scenario), diagnostics.Text("reason.txt", reason+"\n"))
+	s.mu.Lock()
+	since := s.since
+	s.mu.Unlock()
+	return s.testbed.Diagnose(ctx, filepath.Join(artifacts, scenario), diagnostics.Text(bundle.ReasonFile, reason+"\n"),
+		diagnostics.Text(bundle.SinceFile, since.UTC().Format(time.RFC3339)+"\n"))
 }
 
 // reportMissing says that artifacts could not be had, and no more: the scenario has failed for another reason.

@@ -24,11 +24,14 @@ func (t *Testbed) Doctor(ctx context.Context) (*doctor.Report, error) {
 	found, err := engine.Attach(ctx)
 	switch {
 	case err != nil:
-		report.Add("Docker Engine", doctor.Item{Mark: doctor.Problem, Text: firstLine(err), Fix: "see the log of dockerd; `testbed up` starts one of ours anew"})
+		report.Add("Docker Engine", doctor.Item{
+			Mark: doctor.Problem, Text: firstLine(err), Fix: "see the log of dockerd; `testbed up` starts one of ours anew",
+		})
 		return report, nil
 	case found == nil:
 		report.Add("Docker Engine", doctor.Item{
-			Mark: doctor.Notice, Text: "none answers", Fix: "testbed up (it installs one on Debian and Ubuntu, as root; elsewhere install and start one)",
+			Mark: doctor.Notice, Text: "none answers",
+			Fix: "testbed up (it installs one on Debian and Ubuntu, as root; elsewhere install and start one)",
 		})
 		return report, nil
 	}
@@ -71,7 +74,8 @@ func (t *Testbed) doctorTestbed(ctx context.Context) ([]doctor.Item, error) {
 	items = append(items, doctor.Findings(exported.Findings)...)
 	if exported.Missing != "" {
 		items = append(items, doctor.Item{
-			Mark: doctor.Notice, Text: "not everything could be looked at", Details: []string{exported.Missing}, Fix: "testbed up repairs what is not healthy",
+			Mark: doctor.Notice, Text: "not everything could be looked at", Details: []string{exported.Missing},
+			Fix: "testbed up repairs what is not healthy",
 		})
 	}
 	return items, nil
@@ -87,6 +91,7 @@ func (t *Testbed) doctorProcesses() []doctor.Item {
 		return nil
 	}
 	return []doctor.Item{{
-		Mark: doctor.Notice, Text: fmt.Sprintf("processes of an interrupted command still run: %v", left), Fix: "testbed up goes on, testbed down ends them",
+		Mark: doctor.Notice, Text: fmt.Sprintf("processes of an interrupted command still run: %v", left),
+		Fix: "testbed up goes on, testbed down ends them",
 	}}
 }

@@ -46,7 +46,8 @@ func (t *Testbed) Trace(ctx context.Context, options TraceOptions, take func(tra
 		return trace.Summary{}, err
 	}
 	if t.Upstream(image.Host) == nil {
-		return trace.Summary{}, logs.Misuse("image: %s is no upstream of this testbed; there are %s", image.Host, strings.Join(t.upstreamHosts(), ", "))
+		hosts := strings.Join(t.upstreamHosts(), ", ")
+		return trace.Summary{}, logs.Misuse("image: %s is no upstream of this testbed; there are %s", image.Host, hosts)
 	}
 	work := &tracing{take: take, events: map[string]func(string) (trace.Event, bool){}}
 	services, _, err := listCaches(ctx, t.shoot)

@@ -48,7 +48,7 @@ func nodeCommands() []nodeCommand {
 		unitProperties = "Id,LoadState,UnitFileState,ActiveState,SubState,Result,ExecMainStatus,NRestarts,MainPID,ActiveEnterTimestamp"
 
 		lines     = "20000" // enough for every scenario, and a few MiB at most
-		certsd    = `ls -lR --time-style=full-iso /etc/containerd/certs.d; find /etc/containerd/certs.d -type f -name '*.toml' -exec tail -v -n +1 {} +`
+		certsd    = `d=/etc/containerd/certs.d; ls -lR --time-style=full-iso $d; find $d -type f -name '*.toml' -exec tail -v -n +1 {} +`
 		cat       = `systemctl cat --no-pager configure-containerd-registries.service 2>&1 || true`
 		addresses = `ip -brief address; echo; ip route; echo; ip -6 route`
 		firewall  = `nft list ruleset 2>&1 || iptables-save 2>&1 || true`

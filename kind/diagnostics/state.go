@@ -19,7 +19,8 @@ func (i *index) state(text *strings.Builder) {
 	out := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	b := i.bundle
 	for _, cached := range b.Cached() {
-		fmt.Fprintf(out, "cache of %s\tExtension: %s\tService: %s\t%s\n", cached.Upstream, cached.Endpoint, serviceOf(b, cached.Upstream), podsOf(b, cached.Upstream))
+		fmt.Fprintf(out, "cache of %s\tExtension: %s\tService: %s\t%s\n",
+			cached.Upstream, cached.Endpoint, serviceOf(b, cached.Upstream), podsOf(b, cached.Upstream))
 	}
 	for _, node := range b.Nodes {
 		for n, mirror := range node.Mirrors {
@@ -27,7 +28,8 @@ func (i *index) state(text *strings.Builder) {
 			if n > 0 {
 				name = ""
 			}
-			fmt.Fprintf(out, "%s\t%s\tasks: %s\t%s\n", name, mirror.Upstream, strings.Join(append(slices.Clone(mirror.Hosts), mirror.Server), ", then "), owner(mirror))
+			asked := strings.Join(append(slices.Clone(mirror.Hosts), mirror.Server), ", then ")
+			fmt.Fprintf(out, "%s\t%s\tasks: %s\t%s\n", name, mirror.Upstream, asked, owner(mirror))
 		}
 		if len(node.Mirrors) == 0 && node.Worker() {
 			fmt.Fprintf(out, "%s\tno hosts.toml\t\t\n", b.ShortName(node.Name))

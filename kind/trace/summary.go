@@ -68,7 +68,8 @@ func (s Summary) Write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "pulls that ended: %d, of these failed: %d\n", s.Pulls, s.Failed)
 	for _, e := range s.Edges {
-		fmt.Fprintf(table, "  %s -> %s\t%d requests\t%d errors\t%s\t%.2fs\n", e.From, e.To, e.Requests, e.Errors, units.BytesSize(float64(e.Bytes)), e.Seconds)
+		size := units.BytesSize(float64(e.Bytes))
+		fmt.Fprintf(table, "  %s -> %s\t%d requests\t%d errors\t%s\t%.2fs\n", e.From, e.To, e.Requests, e.Errors, size, e.Seconds)
 	}
 	return table.Flush()
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -23,19 +24,19 @@ func caches(b *bundle.Bundle) []Finding {
 		i := slices.IndexFunc(services, func(s corev1.Service) bool { return s.Annotations[bundle.UpstreamAnnotation] == cached.Upstream })
 		if i < 0 {
 			all = append(all, Finding{
-				Certain: true, Problem: fmt.Sprintf("The cache of %s has no Service, but the Extension says that it is at %s.", cached.Upstream, cached.Endpoint),
-				Fix:  "the Service comes back with the next reconciliation of ManagedResource extension-registry-cache; see why it went in the timeline",
-				File: b.Shoot.ObjectsFile("services"),
+				Certain: true, File: b.Shoot.ObjectsFile("services"),
+				Problem: fmt.Sprintf("The cache of %s has no Service, but the Extension says that it is at %s.", cached.Upstream, cached.Endpoint),
+				Fix:     "gardener-resource-manager brings it back, from the ManagedResource extension-registry-cache; see why it went in the timeline",
 			})
 			continue
 		}
 		if address := services[i].Spec.ClusterIP; hostOf(cached.Endpoint) != address {
 			all = append(all, Finding{
-				Certain: true,
-				Problem: fmt.Sprintf("The Service of the cache of %s has the address %s, but the Extension says %s: it was created anew, and the Extension has not been reconciled since.",
-					cached.Upstream, address, hostOf(cached.Endpoint)),
-				Details: []string{fmt.Sprintf("Service %s was created at %s", services[i].Name, services[i].CreationTimestamp.UTC().Format("2006-01-02T15:04:05Z"))},
-				Fix:     "reconcile the Shoot (testbed shoot apply), so that the nodes get the new address", File: b.Shoot.ObjectsFile("services"),
+				Certain: true, File: b.Shoot.ObjectsFile("services"),
+				Problem: fmt.Sprintf("The Service of the cache of %s has the address %s, but the Extension says %s: "+
+					"it was created anew, and the Extension has not been reconciled since.", cached.Upstream, address, hostOf(cached.Endpoint)),
+				Details: []string{"the Service " + created(services[i])},
+				Fix:     "reconcile the Shoot (testbed shoot apply), so that the nodes get the new address",
 			})
 		}
 	}
@@ -43,6 +44,11 @@ func caches(b *bundle.Bundle) []Finding {
 		all = append(all, endpoints(b, service)...)
 	}
 	return all
+}
+
+// created says which address a Service has, and since when.
+func created(service corev1.Service) string {
+	return fmt.Sprintf("%s has %s, and was created at %s", service.Name, service.Spec.ClusterIP, service.CreationTimestamp.UTC().Format(time.RFC3339))
 }
 
 func hostOf(endpoint string) string {
@@ -122,7 +128,7 @@ func endpoints(b *bundle.Bundle, service corev1.Service) []Finding {
 		}
 	}
 	return []Finding{{
-		Certain: true, Problem: fmt.Sprintf("The Service %s has no ready endpoint: connections to %s are refused.", service.Name, service.Spec.ClusterIP),
-		File: b.Shoot.ObjectsFile("endpointslices"),
+		Certain: true, File: b.Shoot.ObjectsFile("endpointslices"),
+		Problem: fmt.Sprintf("The Service %s has no ready endpoint: connections to %s are refused.", service.Name, service.Spec.ClusterIP),
 	}}
 }

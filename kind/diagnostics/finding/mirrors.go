@@ -46,7 +46,7 @@ func absent(b *bundle.Bundle, node bundle.Node, cached bundle.Cached) []Finding 
 	case node.Units[bundle.ScriptUnit].Load != "loaded":
 		found.Details = []string{"the unit " + bundle.ScriptUnit + " is not on the node: see OperatingSystemConfig and gardener-node-agent"}
 	case i < 0:
-		found.Details = []string{"the unit " + bundle.ScriptUnit + " does not name this upstream: see OperatingSystemConfig and gardener-node-agent"}
+		found.Details = []string{bundle.ScriptUnit + " does not name this upstream: see OperatingSystemConfig and gardener-node-agent"}
 	default:
 		found.Details = []string{"the unit waits for " + node.Registries[i].Endpoint}
 	}
@@ -98,11 +98,11 @@ func stale(b *bundle.Bundle, mirror hostsfile.Mirror, found Finding, name string
 		if slices.ContainsFunc(b.Shoot.Services, func(s corev1.Service) bool { return slices.Contains(s.Spec.ClusterIPs, address) }) {
 			continue
 		}
-		found.Problem = fmt.Sprintf("The %s leads to %s, which no Service has: each request waits until connecting times out, then goes to the upstream.", name, address)
+		found.Problem = fmt.Sprintf("The %s leads to %s, which no Service has: "+
+			"each request waits until connecting times out, then goes to the upstream.", name, address)
 		for _, service := range b.Shoot.CacheServices() {
 			if service.Annotations[bundle.UpstreamAnnotation] == mirror.Upstream {
-				found.Details = []string{fmt.Sprintf("the Service %s has %s, and was created at %s", service.Name, service.Spec.ClusterIP,
-					service.CreationTimestamp.UTC().Format("2006-01-02T15:04:05Z"))}
+				found.Details = []string{"the Service " + created(service)}
 			}
 		}
 		found.Fix = "reconcile the Shoot (testbed shoot apply); what keeps a node from it is in the journal of gardener-node-agent"

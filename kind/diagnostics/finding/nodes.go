@@ -22,8 +22,8 @@ func nodes(b *bundle.Bundle) []Finding {
 		all = append(all, notReady(b, node)...)
 		if !node.UnitsKnown {
 			all = append(all, Finding{
-				Certain: true, Problem: fmt.Sprintf("The node %s does not say which units run: its container is stopped, or it does not answer.", node.Name),
-				File: "index.md",
+				Certain: true, Fix: "testbed up",
+				Problem: fmt.Sprintf("The node %s does not say which units run: its container is stopped, or it does not answer.", node.Name),
 			})
 			continue
 		}
@@ -52,7 +52,8 @@ func inactive(node bundle.Node, name string) []Finding {
 		found.Details = []string{"gardener-node-agent lays it down when it has applied the OperatingSystemConfig"}
 		return []Finding{found}
 	}
-	found.Problem = fmt.Sprintf("The unit %s of %s does not run: it is %s (%s), result %s.", name, node.Name, unit.Active, unit.Sub, unit.Result)
+	found.Problem = fmt.Sprintf("The unit %s of %s does not run: it is %s (%s), result %s.",
+		name, node.Name, unit.Active, unit.Sub, unit.Result)
 	if unit.Restarts > 0 {
 		found.Details = []string{fmt.Sprintf("systemd has restarted it %d times", unit.Restarts)}
 	}
@@ -80,7 +81,8 @@ func notReady(b *bundle.Bundle, node bundle.Node) []Finding {
 		return nil
 	}
 	return []Finding{{
-		Certain: true, Problem: "The machine " + node.Name + " is no node of the shoot: its kubelet has not registered.", File: b.Shoot.ObjectsFile("nodes"),
+		Certain: true, File: b.Shoot.ObjectsFile("nodes"),
+		Problem: "The machine " + node.Name + " is no node of the shoot: its kubelet has not registered.",
 	}}
 }
 

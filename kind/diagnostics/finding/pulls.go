@@ -52,7 +52,10 @@ func pullsOf(b *bundle.Bundle, node bundle.Node) []Finding {
 	for _, group := range []struct {
 		problem string
 		count   count
-	}{{"pulls failed", failed}, {fmt.Sprintf("pulls took more than %.0fs", slowPull.Seconds()), long}, {"containerd gave up a host and tried the next one", left}} {
+	}{
+		{"pulls failed", failed}, {fmt.Sprintf("pulls took more than %.0fs", slowPull.Seconds()), long},
+		{"containerd gave up a host and tried the next one", left},
+	} {
 		if len(group.count) > 0 {
 			all = append(all, Finding{
 				Problem: fmt.Sprintf("On %s %s since %s.", node.Name, group.problem, clock(b.Since)),
@@ -79,7 +82,8 @@ func past(b *bundle.Bundle, upstream bundle.Upstream) []Finding {
 		return nil
 	}
 	return []Finding{{
-		Problem: fmt.Sprintf("Nodes asked %s themselves since %s, although they have a mirror for it: the cache did not serve them.", upstream.Host, clock(b.Since)),
+		Problem: fmt.Sprintf("Nodes asked %s themselves since %s, although they have a mirror for it: the cache did not serve them.",
+			upstream.Host, clock(b.Since)),
 		Details: direct.lines(), File: upstream.File(bundle.AccessFile),
 	}}
 }

@@ -47,7 +47,8 @@ func route(b *bundle.Bundle, node bundle.Node, other corev1.Node) []Finding {
 			File: node.File(bundle.RouteFile), Fix: "testbed up",
 		}
 		if line != "" {
-			found.Problem = fmt.Sprintf("%s does not send what is for the pods of %s (%s) to that node.", node.Name, b.ShortName(other.Name), podCIDR)
+			found.Problem = fmt.Sprintf("%s does not send what is for the pods of %s (%s) to that node.",
+				node.Name, b.ShortName(other.Name), podCIDR)
 			found.Details = []string{"its route is: " + line}
 		}
 		all = append(all, found)

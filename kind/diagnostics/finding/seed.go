@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
@@ -29,8 +30,8 @@ func unknown(b *bundle.Bundle) []Finding {
 	for _, cluster := range []bundle.Cluster{b.Seed, b.Shoot} {
 		if !cluster.Known {
 			all = append(all, Finding{
-				Certain: true, Problem: fmt.Sprintf("Nothing is known of the %s: its API server did not answer, or the cluster is not there.", cluster.Folder),
-				Fix: "testbed up",
+				Certain: true, Fix: "testbed up",
+				Problem: fmt.Sprintf("Nothing is known of the %s: its API server did not answer, or the cluster is not there.", cluster.Folder),
 			})
 		}
 	}
@@ -41,7 +42,7 @@ func controlPlane(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for i := range b.Seed.Extensions {
 		e := &b.Seed.Extensions[i]
-		all = append(all, operation(b, fmt.Sprintf("Extension %s/%s", e.Namespace, e.Name), "extensions", e.Status.LastOperation, e.Status.LastError)...)
+		all = append(all, operation(b, fmt.Sprintf("Extension %s/%s", e.Namespace, e.Name), "extensions", e.Status.DefaultStatus)...)
 		for _, condition := range e.Status.Conditions {
 			if condition.Status == gardencorev1beta1.ConditionFalse {
 				all = append(all, Finding{
@@ -54,13 +55,14 @@ func controlPlane(b *bundle.Bundle) []Finding {
 	for i := range b.Seed.OperatingSystemConfigs {
 		o := &b.Seed.OperatingSystemConfigs[i]
 		name := fmt.Sprintf("OperatingSystemConfig %s/%s", o.Namespace, o.Name)
-		all = append(all, operation(b, name, "operatingsystemconfigs", o.Status.LastOperation, o.Status.LastError)...)
+		all = append(all, operation(b, name, "operatingsystemconfigs", o.Status.DefaultStatus)...)
 	}
 	return append(all, managedResources(b)...)
 }
 
 // operation reports one that failed, or that has been under way for longer than any takes here.
-func operation(b *bundle.Bundle, name, resource string, last *gardencorev1beta1.LastOperation, lastError *gardencorev1beta1.LastError) []Finding {
+func operation(b *bundle.Bundle, name, resource string, status extensionsv1alpha1.DefaultStatus) []Finding {
+	last, lastError := status.LastOperation, status.LastError
 	found := Finding{Certain: true, File: b.Seed.ObjectsFile(resource)}
 	switch {
 	case lastError != nil:
@@ -88,7 +90,8 @@ func managedResources(b *bundle.Bundle) []Finding {
 			}
 			all = append(all, Finding{
 				Certain: !progressing,
-				Problem: fmt.Sprintf("ManagedResource %s/%s: %s is %s.", resource.Namespace, resource.Name, condition.Type, strings.ToLower(string(condition.Status))),
+				Problem: fmt.Sprintf("ManagedResource %s/%s: %s is %s.",
+					resource.Namespace, resource.Name, condition.Type, strings.ToLower(string(condition.Status))),
 				Details: []string{condition.Reason + ": " + condition.Message}, File: b.Seed.ObjectsFile("managedresources"),
 			})
 		}
@@ -110,7 +113,8 @@ func seedPods(b *bundle.Bundle) []Finding {
 		}
 		found := Finding{
 			Certain: true, File: b.Seed.ObjectsFile("pods"),
-			Problem: fmt.Sprintf("Deployment %s/%s of the seed has %d ready pods of %d.", deployment.Namespace, deployment.Name, deployment.Status.ReadyReplicas, wanted),
+			Problem: fmt.Sprintf("Deployment %s/%s of the seed has %d ready pods of %d.",
+				deployment.Namespace, deployment.Name, deployment.Status.ReadyReplicas, wanted),
 		}
 		for i := range b.Seed.Pods {
 			if pod := &b.Seed.Pods[i]; pod.Namespace == deployment.Namespace && strings.HasPrefix(pod.Name, deployment.Name+"-") {

@@ -28,7 +28,9 @@ func upstreams(b *bundle.Bundle) []Entry {
 			if !bad && !direct && r.Seconds < slow {
 				continue
 			}
-			entry := Entry{Time: r.Time, Source: "upstream " + short, File: upstream.File(bundle.AccessFile), Level: logline.Info, Text: request(b, r)}
+			entry := Entry{
+				Time: r.Time, Source: "upstream " + short, File: upstream.File(bundle.AccessFile), Level: logline.Info, Text: request(b, r),
+			}
 			if bad {
 				entry.Level = logline.Error
 			}
