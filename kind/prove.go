@@ -49,12 +49,16 @@ func (t *Testbed) ProveScenarios(ctx context.Context, bugs []mutant.Mutant) (*mu
 	if err := os.MkdirAll(t.state.mutants(), 0o755); err != nil {
 		return report, fmt.Errorf("make a folder for the proofs: %w", err)
 	}
-	if err := t.proveSound(ctx, mutant.ScenariosOf(bugs)); err != nil {
+	program, err := t.buildScenarios(ctx, nil)
+	if err != nil {
+		return report, err
+	}
+	if err := t.proveSound(ctx, program, mutant.ScenariosOf(bugs)); err != nil {
 		return report, err
 	}
 	for _, bug := range bugs {
 		start := time.Now()
-		outcomes, err := t.proveOne(ctx, bug)
+		outcomes, err := t.proveOne(ctx, program, bug)
 		if err != nil {
 			return report, err
 		}
@@ -69,9 +73,9 @@ func (t *Testbed) ProveScenarios(ctx context.Context, bugs []mutant.Mutant) (*mu
 func (t *Testbed) ProofFolder() string { return t.relative(t.state.mutants()) }
 
 // proveSound runs the scenarios without any planted bug.
-func (t *Testbed) proveSound(ctx context.Context, scenarios []string) error {
+func (t *Testbed) proveSound(ctx context.Context, program string, scenarios []string) error {
 	return t.recorder.Step(ctx, "no planted bug", func(ctx context.Context) error {
-		outcomes, err := t.runScenarios(ctx, mutant.Mutant{Name: "none", Scenarios: scenarios}, "")
+		outcomes, err := t.runScenarios(ctx, program, mutant.Mutant{Name: "none", Scenarios: scenarios}, "")
 		if err != nil {
 			return err
 		}
@@ -80,15 +84,18 @@ func (t *Testbed) proveSound(ctx context.Context, scenarios []string) error {
 	})
 }
 
-// proveOne runs the scenarios with the planted bug, and brings the sound build back.
-func (t *Testbed) proveOne(ctx context.Context, bug mutant.Mutant) (outcomes []mutant.Outcome, err error) {
+// proveOne runs the scenarios with the planted bug, and brings the sound build back. program is the sound one of the scenarios.
+func (t *Testbed) proveOne(ctx context.Context, program string, bug mutant.Mutant) (outcomes []mutant.Outcome, err error) {
 	err = inOrder(ctx,
 		t.step("planted bug "+bug.Name, func(ctx context.Context) error {
 			planted := bug.Name
 			if bug.OfTestbed() {
 				planted = ""
+				if program, err = t.buildScenarios(ctx, &bug); err != nil {
+					return err
+				}
 			}
-			if outcomes, err = t.runScenarios(ctx, bug, planted); err != nil {
+			if outcomes, err = t.runScenarios(ctx, program, bug, planted); err != nil {
 				return err
 			}
 			if finding := mutant.Judge(bug, outcomes); finding.Caught {
@@ -121,15 +128,11 @@ func (t *Testbed) restoreSound(ctx context.Context) error {
 	return errors.Join(err, log.Close())
 }
 
-// runScenarios builds the scenarios, runs those that the bug names on the testbed, which is kept, and returns how they ended. planted
-// is the bug that what ships is built with. What the run leaves is moved to a folder of that name.
-func (t *Testbed) runScenarios(ctx context.Context, bug mutant.Mutant, planted string) ([]mutant.Outcome, error) {
+// runScenarios runs those that the bug names on the testbed, which is kept, and returns how they ended. planted is the bug that what
+// ships is built with. What the run leaves is moved to a folder of the bug's name.
+func (t *Testbed) runScenarios(ctx context.Context, program string, bug mutant.Mutant, planted string) ([]mutant.Outcome, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, proofTimeout, fmt.Errorf("the scenarios did not end within %s", proofTimeout))
 	defer cancel()
-	program, err := t.buildScenarios(ctx, bug)
-	if err != nil {
-		return nil, err
-	}
 	output, err := os.Create(filepath.Join(t.state.mutants(), bug.Name+".log"))
 	if err != nil {
 		return nil, fmt.Errorf("open a log: %w", err)
@@ -161,10 +164,10 @@ func (t *Testbed) runScenarios(ctx context.Context, bug mutant.Mutant, planted s
 	return mutant.ParseOutcomes(summary)
 }
 
-// buildScenarios returns the program that runs the scenarios, built with the bug in it if it is one of the testbed's own.
-func (t *Testbed) buildScenarios(ctx context.Context, bug mutant.Mutant) (string, error) {
+// buildScenarios returns the program that runs the scenarios, built with the bug in it, or with none.
+func (t *Testbed) buildScenarios(ctx context.Context, bug *mutant.Mutant) (string, error) {
 	program, overlay := filepath.Join(t.root, "bin", "e2e.test"), []string{}
-	if bug.OfTestbed() {
+	if bug != nil {
 		directory, err := binaryDirectory(t.root)
 		if err != nil {
 			return "", err

@@ -46,6 +46,7 @@ func TestCatalog(t *testing.T) {
 
 // TestApplies: each bug gets into the code as it is now, as one line, and what comes out compiles.
 func TestApplies(t *testing.T) {
+	t.Parallel()
 	for _, m := range All() {
 		t.Run(m.Name, func(t *testing.T) {
 			t.Parallel()
@@ -134,7 +135,7 @@ func scenarios(t *testing.T) map[string]bool {
 	return names
 }
 
-// TestDocs compares the table of docs/planted-bugs.md with the catalogue.
+// TestDocs compares the table of docs/planted-bugs.md with All.
 func TestDocs(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs", "planted-bugs.md"))
 	if err != nil {

@@ -32,13 +32,18 @@ func ParseOutcomes(summary []byte) ([]Outcome, error) {
 	return read.Scenarios, nil
 }
 
-// Words are the first ones that a scenario says about why it failed or did not run.
+// Words are the first ones that a scenario says about why it failed or did not run. The claim comes first, in which a test has
+// an underscore for each space.
 func (o Outcome) Words() string {
 	if len(o.Evidence) == 0 {
 		return ""
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(o.Evidence[0]), "\n")
-	return line
+	claim, rest, found := strings.Cut(line, ": ")
+	if !found {
+		return line
+	}
+	return strings.ReplaceAll(claim, "_", " ") + ": " + rest
 }
 
 // Finding is what the scenarios said about one planted bug.

@@ -9,7 +9,7 @@ import (
 )
 
 const summary = `{"versions":{},"scenarios":[
-	{"name":"red","result":"failed","seconds":12.3,"evidence":["hosts.toml names the cache: no: beta's\nmore","x"],"steps":[]},
+	{"name":"red","result":"failed","seconds":12.3,"evidence":["hosts.toml_names_the_cache: no: beta_is\nmore","x"],"steps":[]},
 	{"name":"green","result":"passed","seconds":2,"evidence":["fine"]},
 	{"name":"left-out","result":"skipped","evidence":["the testbed did not come up: no disk"]}]}`
 
@@ -53,7 +53,7 @@ func TestSound(t *testing.T) {
 		t.Error(err)
 	}
 	err = Sound([]string{"green", "red", "left-out", "other"}, outcomes)
-	for _, want := range []string{"red failed: hosts.toml names the cache: no: beta's", "left-out skipped", "other is no scenario"} {
+	for _, want := range []string{"red failed: hosts.toml names the cache: no: beta_is", "left-out skipped", "other is no scenario"} {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "green") {
 			t.Errorf("error %v, want %q in it", err, want)
 		}

@@ -13,7 +13,7 @@ type Mutant struct {
 	// Line is the sound line, which occurs once in the file, and Replacement the wrong one, both without the white space around.
 	Line        string `json:"line"`
 	Replacement string `json:"replacement"`
-	// Bug says what is wrong then, and for whom.
+	// What is wrong then, and for whom, says Bug.
 	Bug string `json:"bug"`
 	// Scenarios are those that must turn red.
 	Scenarios []string `json:"scenarios"`

@@ -117,6 +117,7 @@ func newMutateProveCommand(options *kind.Options, std program.Streams) *cobra.Co
 			if err != nil {
 				fmt.Fprintln(std.Err, "A planted bug may still be there: `testbed mutate clear` brings the sound build back.")
 			}
+			fmt.Fprintf(std.Err, "Output and artifacts of each run: %s\n", testbed.ProofFolder())
 			show := func() error { return report.Write(std.Out) }
 			if asJSON {
 				show = func() error { return writeJSON(std.Out, report) }
