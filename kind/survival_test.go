@@ -72,24 +72,27 @@ func TestSurvival(t *testing.T) {
 	before := s.volumes(t)
 	t.Cleanup(func() { _ = s.testbed(t).Down(context.WithoutCancel(t.Context())) })
 
-	s.kill(t, "up", s.hasContainer("-shoot-control-plane"))
-	s.down(t, before)
-	s.down(t, before) // of nothing
-
-	if err := s.testbed(t).Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	s.kill(t, "loss", s.hasFault(t))
-	s.expectFault(t, "loss")
-	if os.Getenv(survivalSwitch) == "engine" {
-		s.killEngine(t)
-	}
-	s.fillDisk(t)
-	if status, err := s.testbed(t).Status(t.Context()); err != nil || len(status.Clusters) != 2 {
-		t.Errorf("status on a full disk: %+v, %v", status, err)
-	}
-	s.kill(t, "down", func() bool { return !s.hasContainer("-seed-control-plane")() })
-	s.down(t, before)
+	t.Run("killed while it comes up", func(t *testing.T) {
+		s.kill(t, "up", s.hasContainer("-shoot-control-plane"))
+		s.down(t, before)
+		s.down(t, before) // of nothing
+	})
+	t.Run("killed while it is up", func(t *testing.T) {
+		if err := s.testbed(t).Up(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.kill(t, "loss", s.hasFault(t))
+		s.expectFault(t, fault.Loss)
+		if os.Getenv(survivalSwitch) == "engine" {
+			s.killEngine(t)
+		}
+		s.fillDisk(t)
+		if status, err := s.testbed(t).Status(t.Context()); err != nil || len(status.Clusters) != 2 {
+			t.Errorf("status on a full disk: %+v, %v", status, err)
+		}
+		s.kill(t, "down", func() bool { return !s.hasContainer("-seed-control-plane")() })
+		s.down(t, before)
+	})
 }
 
 // TestSurvivalVerb is what the killed processes run.
