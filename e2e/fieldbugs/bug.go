@@ -72,7 +72,7 @@ func (b Bug) bound() time.Duration {
 func All() []Bug {
 	return []Bug{
 		warmHit(), refused(), blackHole(), hang(), truncated(), outage(), outageRestart(), drain(), removeOne(), diskFull(),
-		sharedLayer(), freesDisk(), crashState(), thunderingHerd(), rateLimit(), tlsFlip(), authorityRotated(), authorityLost(),
+		sharedLayer(), freesDisk(), crashState(), thunderingHerd(), rateLimit(), credentials(), tlsFlip(), authorityRotated(), authorityLost(),
 		join(), stuckCache(), serviceRecreated(), names(), sleepWithoutDisk(), transfer(),
 	}
 }

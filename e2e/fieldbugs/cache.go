@@ -96,20 +96,38 @@ func (r *Rig) volumeOf(ctx context.Context, upstream string) (volume, error) {
 // shortNode is what a node of the shoot is called on a command line.
 func shortNode(name string) string { return name[strings.LastIndex(name, "-")+1:] }
 
-// newImage pushes an image and lets one worker pull it through the cache: it is stored there then.
-func (r *Rig) newImage(ctx context.Context, upstream string, flags ...string) (pull.Pushed, error) {
-	img, err := r.Push(ctx, upstream, flags...)
-	if err != nil {
-		return img, err
+// settled is how long a cache may need until it fetches again what nodes ask for: it is rolled out, nodes hear of it, and it asks
+// its upstream again five seconds after a failure.
+const settled = 40 * time.Second
+
+// newImage pushes an image and lets one worker pull it through the cache: it is stored there then. That is a precondition, no claim:
+// while the cache is not there yet, it is tried with another image.
+func (r *Rig) newImage(ctx context.Context, upstream string, flags ...string) (img pull.Pushed, err error) {
+	err = r.Await(ctx, "an image comes through the cache of "+upstream, settled, func(ctx context.Context) (bool, string, error) {
+		if img, err = r.Push(ctx, upstream, flags...); err != nil {
+			return false, "", err
+		}
+		report, err := r.Pull(ctx, img.Reference, "--node", "worker")
+		if err != nil {
+			return false, "", err
+		}
+		return throughCache(report, img), report.Verdict, nil
+	})
+	return img, err
+}
+
+// requireCached requires that new images come through the cache, soon.
+func (r *Rig) requireCached(ctx context.Context, upstream, claim string) error {
+	start := time.Now()
+	if _, err := r.newImage(ctx, upstream); err != nil {
+		return r.Require(claim, false, "%v", err)
 	}
-	report, err := r.Pull(ctx, img.Reference, "--node", "worker")
-	if err != nil {
-		return img, err
-	}
-	if misses := BlobsBy(report, pull.CacheMiss); misses == 0 || report.Total.Failed > 0 {
-		return img, fmt.Errorf("the cache of %s did not fetch %s: %v, %d blobs by it", upstream, img.Reference, report.Err(), misses)
-	}
-	return img, nil
+	return r.Within(claim, time.Since(start), settled)
+}
+
+// throughCache says that the cache fetched all blobs of an image for the pull.
+func throughCache(report *pull.Report, img pull.Pushed) bool {
+	return report.Total.Failed == 0 && report.Total.Fallbacks == 0 && BlobsBy(report, pull.CacheMiss) == len(img.Objects)-1
 }
 
 // requireHit requires that every blob of a pull on worker2 comes from the cache's store.

@@ -37,7 +37,13 @@ type CommandError struct {
 }
 
 func (e *CommandError) Error() string {
-	return fmt.Sprintf("%s: exit code %d: %s", e.Line, e.Code, strings.TrimSpace(e.Output))
+	return fmt.Sprintf("%s: exit code %d: %s", e.Line, e.Code, lastLine(e.Output))
+}
+
+// lastLine is where a command says why it failed: progress and the command lines that it ran come before.
+func lastLine(output string) string {
+	output = strings.TrimSpace(output)
+	return output[strings.LastIndex(output, "\n")+1:]
 }
 
 // Testbed runs a command line and returns its answer. The error is a *CommandError, and the answer what it wrote all the same.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
+
+// pulledInTheEnd is the claim of bugs that a kubelet gets past by trying again.
+const pulledInTheEnd = "a pull succeeds without help"
 
 // truncated is a blob that a cache has stored, and a crash cut.
 func truncated() Bug {
@@ -20,6 +22,8 @@ func truncated() Bug {
 		Fault:       "none: the blob's file on the volume is cut to half",
 		Expectation: "A pull succeeds without anybody's help within two minutes.",
 		Lane:        Full,
+		Known: &Known{Claim: pulledInTheEnd, Because: "containerd asks a mirror that has answered 200 again and nobody else (containerd#9552), and the " +
+			"cache does not notice that a file of its store is short"},
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.newImage(ctx, "alpha")
 			if err != nil {
@@ -41,18 +45,17 @@ func truncated() Bug {
 
 // awaitPull requires that the image can be pulled on worker2 in the end, as a kubelet tries it.
 func (r *Rig) awaitPull(ctx context.Context, img pull.Pushed, bound time.Duration) error {
-	start, last := time.Now(), ""
+	start := time.Now()
 	for {
 		report, err := r.Pull(ctx, img.Reference, "--node", "worker2", "--fresh")
 		if err != nil {
 			return err
 		}
 		if report.Total.Failed == 0 {
-			return r.Within("a pull succeeds without help", time.Since(start), bound)
+			return r.Within(pulledInTheEnd, time.Since(start), bound)
 		}
-		last = strings.TrimSpace(report.Err().Error())
 		if time.Since(start) > bound {
-			return r.Require("a pull succeeds without help", false, "not within %s: %s", bound, last)
+			return r.Require(pulledInTheEnd, false, "not within %s: %v", bound, report.Err())
 		}
 	}
 }

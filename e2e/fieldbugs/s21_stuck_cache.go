@@ -2,10 +2,9 @@ package fieldbugs
 
 import (
 	"context"
-	"errors"
 	"strings"
+	"time"
 
-	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
@@ -14,24 +13,23 @@ const Stuck = "e2e/fieldbugs/shoots/stuck.yaml"
 
 // stuckCache is one cache that never gets its volume.
 func stuckCache() Bug {
+	const bound = 2 * time.Minute
 	return Bug{
 		ID: "s21", Title: "the volume of one cache is never bound",
 		Reports:     []string{"gardener#10050", "gardener-extension-registry-cache#51"},
 		Symptom:     "One cache that does not come up blocks the reconciliation of the whole Shoot, and its nodes.",
 		Fault:       "none: the Shoot names a StorageClass that nobody provisions",
-		Expectation: "Nodes stay ready, the other caches serve, pulls of the stuck one's upstream succeed, and the Extension names the volume.",
+		Expectation: "Nodes stay ready, the other caches serve, pulls of the stuck one's upstream succeed, and the health of the ManagedResource names the stuck cache.",
 		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
-			var refused *CommandError
-			if err := r.Apply(ctx, Stuck); err != nil && !errors.As(err, &refused) {
+			if err := r.Apply(ctx, Stuck); err != nil {
+				return err
+			}
+			if err := r.awaitNamed(ctx, "gamma", bound); err != nil {
 				return err
 			}
 			status, err := r.Shoot(ctx)
 			if err != nil {
-				return err
-			}
-			text := extensionText(status)
-			if err := r.Require("the Extension names the volume", strings.Contains(text, "gamma"), "%s", text); err != nil {
 				return err
 			}
 			for _, node := range status.Nodes {
@@ -56,16 +54,16 @@ func stuckCache() Bug {
 	}
 }
 
-// extensionText is all that the Extension says in words.
-func extensionText(status kind.ShootStatus) string {
-	var all []string
-	for _, extension := range status.Extensions {
-		if extension.LastError != nil {
-			all = append(all, extension.LastError.Description)
-		}
-		for _, condition := range extension.Conditions {
-			all = append(all, condition.Message)
-		}
+// awaitNamed waits until the health of the caches' ManagedResource, which operators and owners see, names the one that is stuck.
+func (r *Rig) awaitNamed(ctx context.Context, name string, bound time.Duration) error {
+	start := time.Now()
+	err := r.Await(ctx, "the health of the caches names "+name, bound, func(ctx context.Context) (bool, string, error) {
+		out, err := r.Kubectl(ctx, "seed", "get", "managedresource", "extension-registry-cache", "--namespace=shoot--local--local",
+			`--output=jsonpath={range .status.conditions[?(@.status!="True")]}{.type}: {.message}{"\n"}{end}`)
+		return strings.Contains(out, name), strings.TrimSpace(out), err
+	})
+	if err != nil {
+		return r.Require("the health of the caches names the one that is stuck", false, "%v", err)
 	}
-	return strings.Join(all, "; ")
+	return r.Within("the health of the caches names the one that is stuck", time.Since(start), bound)
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
 // serviceRecreated is an endpoint that changes under the nodes' feet.
@@ -97,19 +96,4 @@ func mirrorOf(node kind.ShootNodeStatus, upstream string) string {
 		}
 	}
 	return ""
-}
-
-// requireCached requires that a new image comes through the cache.
-func (r *Rig) requireCached(ctx context.Context, upstream, claim string) error {
-	img, err := r.Push(ctx, upstream)
-	if err != nil {
-		return err
-	}
-	report, err := r.Pull(ctx, img.Reference)
-	if err != nil {
-		return err
-	}
-	misses := BlobsBy(report, pull.CacheMiss)
-	return r.Require(claim, misses == len(img.Objects)-1 && report.Total.Failed == 0 && report.Total.Fallbacks == 0,
-		"%d of %d blobs by the cache, %d fallbacks", misses, len(img.Objects)-1, report.Total.Fallbacks)
 }
