@@ -28,6 +28,9 @@ func collectLogs(ctx context.Context, client kubernetes.Interface, into *Folder)
 			options := &corev1.PodLogOptions{Container: log.container, Previous: log.previous, Timestamps: true, TailLines: new(int64)}
 			*options.TailLines = tailLines
 			content, err := client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, options).DoRaw(ctx)
+			if err != nil && log.previous { // the kubelet keeps it for a while only
+				content, err = fmt.Appendf(nil, "the log is gone: %v\n", err), nil
+			}
 			if err != nil {
 				into.Fail(log.file, err)
 				continue

@@ -130,7 +130,7 @@ func parseUnits(text string) map[string]Unit {
 }
 
 // fileHead is what `tail -v` prints before each file.
-var fileHead = regexp.MustCompile(`(?m)^==> (.+) <==\n`)
+var fileHead = regexp.MustCompile(`(?m)^==> (.+) <==(\n|$)`)
 
 // parseMirrors reads the hosts.toml files out of the listing of certs.d.
 func parseMirrors(text string) []hostsfile.Mirror {

@@ -9,7 +9,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/timeline"
 )
 
-// count counts texts that differ only in numbers and identities, and keeps the first of them.
+// count counts texts that differ only in numbers and identities, and keeps the last of them.
 type count map[string]*counted
 
 type counted struct {
@@ -21,11 +21,11 @@ type counted struct {
 func (c count) add(text string, at time.Time) {
 	shape := timeline.Shape(text)
 	if c[shape] == nil {
-		c[shape] = &counted{text: text}
+		c[shape] = &counted{}
 	}
 	c[shape].n++
-	if at.After(c[shape].last) {
-		c[shape].last = at
+	if !at.Before(c[shape].last) {
+		c[shape].last, c[shape].text = at, text
 	}
 }
 

@@ -105,8 +105,8 @@ func cacheLogs(b *bundle.Bundle) []Finding {
 	return all
 }
 
-// fullFor is how long ago a cache may have said that its volume is full.
-const fullFor = 2 * time.Minute
+// fullFor is how long ago a cache may have said that its volume is full: it tries to write its state every five seconds.
+const fullFor = 30 * time.Second
 
 // podOf is the pod of shoot/logs/<namespace>/<pod>/<container>.log.
 func podOf(file string) string {

@@ -52,8 +52,8 @@ func controlPlane(b *bundle.Bundle) []Entry {
 	return append(all, gardenlet(b)...)
 }
 
-// waiting is what gardenlet says again and again while something is not ready.
-var waiting = regexp.MustCompile(`^(Object did not get ready yet|Waiting|Starting|Started|Flow|Task)`)
+// waiting is what gardenlet says while all goes well: of a flow its end is told.
+var waiting = regexp.MustCompile(`^(Object did not get ready yet|Waiting|Starting|Started|Succeeded)`)
 
 // gardenlet takes its errors, and the ends of its flows.
 func gardenlet(b *bundle.Bundle) []Entry {

@@ -34,7 +34,7 @@ const (
 // Build returns all that happened, in the order of time; what repeats itself is one entry.
 func Build(b *bundle.Bundle) []Entry {
 	var all []Entry
-	for _, source := range []func(*bundle.Bundle) []Entry{faults, events, nodes, upstreams, caches, controlPlane} {
+	for _, source := range []func(*bundle.Bundle) []Entry{faults, objects, events, nodes, upstreams, caches, controlPlane} {
 		all = append(all, source(b)...)
 	}
 	all = slices.DeleteFunc(all, func(e Entry) bool { return e.Time.IsZero() })
@@ -71,11 +71,20 @@ func collapse(all []Entry) []Entry {
 	return kept
 }
 
-// changing is what differs between repetitions: identities, digests, numbers.
-var changing = regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{8,}\b|\d+(\.\d+)?(ms|µs|s|m)?\b`)
+// changing is what differs between repetitions: identities, digests, ports of clients, numbers. The first group is an address, which
+// tells repetitions apart.
+var changing = regexp.MustCompile(`(\b\d{1,3}(?:\.\d{1,3}){3}\b(?::\d{1,4}\b)?)|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|` +
+	`\b[0-9a-f]{8,}\b|\d+(?:\.\d+)?(?:ms|µs|s|m)?\b`)
 
 // Shape is what texts have in common that differ only in numbers and identities, as those of retries do.
-func Shape(text string) string { return changing.ReplaceAllString(text, "#") }
+func Shape(text string) string {
+	return changing.ReplaceAllStringFunc(text, func(found string) string {
+		if strings.Count(found, ".") == 3 {
+			return found
+		}
+		return "#"
+	})
+}
 
 // longDigest is a digest of which the beginning is enough to find it again.
 var longDigest = regexp.MustCompile(`\b(sha256:[0-9a-f]{12})[0-9a-f]{52}\b`)

@@ -1,0 +1,87 @@
+package kind
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/logs"
+)
+
+func TestLogCommandLines(t *testing.T) {
+	since := time.Date(2026, 1, 2, 3, 4, 5, 600_000_000, time.UTC)
+	for _, tc := range []struct {
+		name string
+		argv []string
+		want string
+	}{
+		{
+			"a journal", journalArgv("n", "kubelet.service", logs.Window{}),
+			"docker exec --interactive n journalctl --no-pager --quiet --output=short-iso-precise --unit=kubelet.service",
+		},
+		{
+			"a journal that is followed", journalArgv("n", "u", logs.Window{Since: since, Follow: true}),
+			"docker exec --interactive n bash -c " + followJournal + " bash --unit=u --since=@1767323045.600000",
+		},
+		{
+			"all of a journal, followed", journalArgv("n", "u", logs.Window{Follow: true}),
+			"docker exec --interactive n bash -c " + followJournal + " bash --unit=u --lines=all",
+		},
+		{"a container", dockerLogsArgv("c", logs.Window{}), "docker logs --timestamps c"},
+		{
+			"a container that is followed", dockerLogsArgv("c", logs.Window{Since: since, Follow: true}),
+			"docker logs --timestamps --since=2026-01-02T03:04:05.6Z --follow c",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := strings.Join(tc.argv, " "); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestRunProgram keeps what a program complains of, and no more than the beginning.
+func TestRunProgram(t *testing.T) {
+	err := run(t.Context(), []string{"sh", "-c", "echo no such unit >&2; yes | head -c 100000 >&2; exit 3"}, io.Discard)
+	if err == nil || !strings.HasPrefix(err.Error(), "sh: exit code 3: no such unit") || len(err.Error()) > 2*maxBeginning {
+		t.Errorf("error %.200v", err)
+	}
+	// Its input does not end before it does.
+	if err := run(t.Context(), []string{"sh", "-c", "! timeout 0.1 cat"}, io.Discard); err != nil {
+		t.Errorf("the input ended: %v", err)
+	}
+}
+
+func TestCheckFolder(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("bundle/index.md")
+	write("bundle/other")
+	write("mine/letter.txt")
+	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, fine := range map[string]bool{"absent": true, "empty": true, "bundle": true, "mine": false, "mine/letter.txt": false} {
+		err := checkFolder(filepath.Join(dir, name))
+		if (err == nil) != fine {
+			t.Errorf("%s: %v", name, err)
+		}
+		if occupied := (*OccupiedError)(nil); errors.As(err, &occupied) != (name == "mine") {
+			t.Errorf("%s: %T", name, err)
+		}
+	}
+}
