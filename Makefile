@@ -82,8 +82,12 @@ e2e: bin/e2e.test ## Every scenario from nothing, then clean up (RUN=regexp, KEE
 	@exec ./bin/e2e.test -test.timeout=60m
 
 .PHONY: e2e-all
-e2e-all: bin/e2e.test ## Every scenario and every bug of the field (docs/field-bugs.md), from nothing, then clean up
-	@LANE=full exec ./bin/e2e.test -test.timeout=80m
+e2e-all: bin/e2e.test ## Every scenario, every bug of the field (docs/field-bugs.md) and the matrix, from nothing, then clean up
+	@trap 'exit 130' INT TERM; code=0; \
+	LANE=full KEEP=1 ./bin/e2e.test -test.timeout=80m || code=$$?; \
+	[ "$$code" != 3 ] || exit 3; \
+	e2e/matrix/run || code=$$?; \
+	exit "$$code"
 
 .PHONY: e2e-matrix
 e2e-matrix: bin/e2e.test ## Some scenarios on other testbeds: IP families, kube-proxy, containerd, workers (MATRIX=regexp, KEEP=1)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // machine is a node with a volume, and a pod of one process that appends to a file as long as it may.
@@ -48,8 +49,17 @@ case "$*" in
 *) echo "crictl $*" >&2; exit 9 ;;
 esac
 `
-	if err := os.WriteFile(filepath.Join(bin, "crictl"), []byte(crictl), 0o755); err != nil {
-		t.Fatal(err)
+	// The process stops when it is scheduled next. Hard links are made by cp, and it has to be stopped by then.
+	cp := `#!/bin/sh
+until [ -z "` + pid + `" ] || grep -q '^State:[[:space:]]*T' /proc/` + pid + `/status; do
+  [ "$(date +%s)" -lt ` + strconv.FormatInt(time.Now().Add(5*time.Second).Unix(), 10) + ` ] || { echo "it goes on" >&2; exit 1; }
+done
+exec /bin/cp "$@"
+`
+	for name, script := range map[string]string{"crictl": crictl, "cp": cp} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	m.env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 	return m
