@@ -94,11 +94,9 @@ func (t *Testbed) unreadableError() error {
 	return fmt.Errorf("the configuration of the testbed that is there cannot be read: name one by `testbed up -f FILE`: %w", t.unreadable)
 }
 
-// rememberConfiguration writes down what the testbed is to be, before anything is changed: an Up after an interruption goes on with it.
+// rememberConfiguration writes down what the testbed is to be, before anything is changed for it: an Up after an interruption goes
+// on with it. What this machine cannot carry is not remembered.
 func (t *Testbed) rememberConfiguration() error {
-	if t.unreadable != nil {
-		return t.unreadableError()
-	}
 	if err := writeConfiguration(t.state.wantedConfiguration(), t.config); err != nil {
 		return fmt.Errorf("write down the configuration: %w", err)
 	}

@@ -130,14 +130,14 @@ func TestUnreadableConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	testbed := configured(t, directory, nil)
-	if err := testbed.rememberConfiguration(); err == nil || !strings.Contains(err.Error(), "testbed up -f FILE") {
+	if err := testbed.Up(t.Context()); err == nil || !strings.Contains(err.Error(), "testbed up -f FILE") {
 		t.Errorf("error %v, want one that says what to do", err)
 	}
 	if _, _, err := testbed.Plan(); err == nil {
 		t.Error("a plan from a configuration that cannot be read")
 	}
-	if err := configured(t, directory, configuration.Default()).rememberConfiguration(); err != nil {
-		t.Errorf("with a file that was named: %v", err)
+	if named := configured(t, directory, configuration.Default()); named.unreadable != nil {
+		t.Errorf("with a file that was named: %v", named.unreadable)
 	}
 }
 

@@ -39,8 +39,8 @@ func (t *Testbed) Up(ctx context.Context) error {
 	if t.log, err = t.state.openLog(); err != nil {
 		return err
 	}
-	if err := t.rememberConfiguration(); err != nil {
-		return err
+	if t.unreadable != nil {
+		return t.unreadableError()
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, upTimeout, fmt.Errorf("the testbed was not up after %s", upTimeout))
 	defer cancel()
@@ -106,6 +106,9 @@ func (t *Testbed) startClusters(ctx context.Context) (err error) {
 	}
 	defer release()
 	if err := t.checkAvailable(ctx); err != nil {
+		return err
+	}
+	if err := t.rememberConfiguration(); err != nil {
 		return err
 	}
 	return atOnce(ctx,
