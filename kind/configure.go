@@ -43,9 +43,7 @@ func (t *Testbed) configure(asked *configuration.Testbed, nodeImage string) {
 		t.config = configuration.Default()
 	}
 	if nodeImage != "" && nodeImage != t.config.NodeImage {
-		changed := *t.config
-		changed.NodeImage = nodeImage
-		t.config = &changed
+		t.config = t.config.WithNodeImage(nodeImage)
 	}
 	t.override = t.config.NodeImage
 }

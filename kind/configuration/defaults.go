@@ -45,10 +45,7 @@ func (s *Shoot) setDefaults(stockImage bool) {
 		s.IPFamily = IPv4
 	}
 	if s.KubeProxyMode == "" {
-		s.KubeProxyMode = NFTables
-		if stockImage {
-			s.KubeProxyMode = IPTables // kind's own default
-		}
+		s.KubeProxyMode = defaultMode(stockImage)
 	}
 	if s.Containerd.Pull == "" {
 		s.Containerd.Pull = PullLocal
@@ -56,4 +53,22 @@ func (s *Shoot) setDefaults(stockImage bool) {
 	if s.Containerd.ConfigPath == "" {
 		s.Containerd.ConfigPath = DefaultConfigPath
 	}
+}
+
+// WithNodeImage returns a copy with another node image, and with the mode of kube-proxy that is the default for it if the present one
+// is the default for the present image: who wants another one with a stock image names both in a file.
+func (t *Testbed) WithNodeImage(reference string) *Testbed {
+	changed := *t
+	changed.NodeImage = reference
+	if t.Shoot.KubeProxyMode == defaultMode(t.NodeImage != "") {
+		changed.Shoot.KubeProxyMode = defaultMode(reference != "")
+	}
+	return &changed
+}
+
+func defaultMode(stockImage bool) KubeProxyMode {
+	if stockImage {
+		return IPTables // kind's own default
+	}
+	return NFTables
 }

@@ -51,3 +51,24 @@ func TestStockImageKeepsKindsMode(t *testing.T) {
 		}
 	}
 }
+
+func TestWithNodeImage(t *testing.T) {
+	for _, tc := range []struct {
+		text string
+		want KubeProxyMode
+	}{
+		{"", IPTables},
+		{"shoot: {kubeProxyMode: iptables}\n", IPTables},
+		{"nodeImage: kindest/node:v1\n", IPTables},
+		{"nodeImage: kindest/node:v1\nshoot: {kubeProxyMode: nftables}\n", NFTables},
+	} {
+		read, err := read(t, header+tc.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := read.WithNodeImage("kindest/node:v2")
+		if got.NodeImage != "kindest/node:v2" || got.Shoot.KubeProxyMode != tc.want || read.NodeImage == got.NodeImage {
+			t.Errorf("%q: image %s, mode %s, want %s", tc.text, got.NodeImage, got.Shoot.KubeProxyMode, tc.want)
+		}
+	}
+}
