@@ -28,7 +28,7 @@ const (
 type injection interface {
 	// Available says why the fault cannot be brought about now; nil if it can.
 	Available(ctx context.Context) error
-	// Inject brings it about. It mends itself when its time is over, without this process.
+	// Inject brings it about. It mends itself when its time is over, without this process, unless it is tended.
 	Inject(ctx context.Context) error
 	// Clear mends it, also when Inject failed, was interrupted or never ran, and when its time is over.
 	Clear(ctx context.Context) error

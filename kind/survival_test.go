@@ -73,7 +73,7 @@ func TestSurvival(t *testing.T) {
 	t.Cleanup(func() { _ = s.testbed(t).Down(context.WithoutCancel(t.Context())) })
 
 	t.Run("killed while it comes up", func(t *testing.T) {
-		s.kill(t, "up", s.hasContainer("-shoot-control-plane"))
+		s.kill(t, "up", s.hasContainer(t, "-shoot-control-plane"))
 		s.down(t, before)
 		s.down(t, before) // of nothing
 	})
@@ -90,7 +90,7 @@ func TestSurvival(t *testing.T) {
 		if status, err := s.testbed(t).Status(t.Context()); err != nil || len(status.Clusters) != 2 {
 			t.Errorf("status on a full disk: %+v, %v", status, err)
 		}
-		s.kill(t, "down", func() bool { return !s.hasContainer("-seed-control-plane")() })
+		s.kill(t, "down", func() bool { return !s.hasContainer(t, "-seed-control-plane")() })
 		s.down(t, before)
 	})
 }
@@ -144,9 +144,10 @@ func (s survivor) kill(t *testing.T, verb string, now func() bool) {
 	t.Logf("%s was killed", verb)
 }
 
-func (s survivor) hasContainer(suffix string) func() bool {
+func (s survivor) hasContainer(t *testing.T, suffix string) func() bool {
 	return func() bool {
-		return exec.Command("docker", "inspect", "--format", "{{.Id}}", survivalPrefix+suffix).Run() == nil
+		_, err := command.Output(t.Context(), "docker", "inspect", "--format", "{{.Id}}", survivalPrefix+suffix)
+		return err == nil
 	}
 }
 
