@@ -58,7 +58,7 @@ func (t *Testbed) Export(ctx context.Context, folder string) (*Bundle, error) {
 		began := time.Now()
 		if err := errors.Join(attached, t.Diagnose(ctx, folder)); err != nil {
 			exported.Missing = err.Error()
-			progress.Note(ctx, "incomplete, see %s", exported.Index)
+			progress.Note(ctx, "incomplete")
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -48,13 +48,13 @@ type Source interface {
 // and the failure to write the index itself.
 func Collect(ctx context.Context, dir string, sources ...Source) error {
 	began := time.Now()
-	folders := make([]*Folder, len(sources))
-	for i, source := range sources {
-		folders[i] = &Folder{dir: dir, name: source.Name()}
-		first, _, _ := strings.Cut(source.Name(), "/")
-		if first != "" {
-			folders[i].Fail("", os.RemoveAll(filepath.Join(dir, first)))
+	folders := []*Folder{}
+	for _, source := range sources {
+		folder := &Folder{dir: dir, name: source.Name()}
+		if first, _, _ := strings.Cut(folder.name, "/"); first != "" {
+			folder.Fail("", os.RemoveAll(filepath.Join(dir, first)))
 		}
+		folders = append(folders, folder)
 	}
 	slots := make(chan struct{}, concurrency)
 	var running sync.WaitGroup

@@ -64,10 +64,10 @@ func Follow(ctx context.Context, streams []Stream, since time.Time, take func(Li
 		defer mu.Unlock()
 		take(line)
 	})
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil // it was to go on until now, and what ended with ctx failed for that
 }
 
 // maxLine bounds a line: a longer one is cut.

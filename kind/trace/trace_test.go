@@ -107,8 +107,8 @@ func TestParseImage(t *testing.T) {
 func TestOrder(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	order := Order{Delay: time.Second}
-	for _, after := range []time.Duration{3, 1, 2, 1} {
-		order.Add(Event{Time: start.Add(after * time.Second), What: fmt.Sprint(int(after), len(order.held))})
+	for _, after := range []int{3, 1, 2, 1} {
+		order.Add(Event{Time: start.Add(time.Duration(after) * time.Second), What: fmt.Sprint(after, len(order.held))})
 	}
 	names := func(events []Event) string {
 		var all []string

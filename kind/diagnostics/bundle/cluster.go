@@ -21,8 +21,10 @@ const (
 	ShootNamespace = "shoot--local--local"
 	// ExtensionType is that of the Extensions which are ours.
 	ExtensionType = "registry-cache"
-	// UpstreamLabel and UpstreamAnnotation mark the Services of caches.
-	UpstreamLabel, UpstreamAnnotation = "upstream-host", "upstream"
+	// UpstreamLabel marks what belongs to a cache.
+	UpstreamLabel = "upstream-host"
+	// UpstreamAnnotation of the Service of a cache names the upstream.
+	UpstreamAnnotation = "upstream"
 )
 
 // Cluster are the objects of a cluster. Known says that there are any: without it nothing is known.

@@ -171,7 +171,7 @@ func TestRequests(t *testing.T) {
 		"30", "info", `PullImage \"a/open:c\"`, "", "31", "info", "trying next host", ` error="dial: \"x\": i/o timeout" host=10.96.0.7:5000`}
 	var lines strings.Builder
 	for i := 0; i < len(journal); i += 4 {
-		lines.WriteString(fmt.Sprintf(stamp, journal[i], journal[i+1], journal[i+2], journal[i+3]))
+		fmt.Fprintf(&lines, stamp, journal[i], journal[i+1], journal[i+2], journal[i+3])
 	}
 	o.files["node/"+worker+"/journal/containerd.log"] = lines.String()
 	o.files["shoot/logs/kube-system/registry-alpha-0/registry.log"] = "2026-01-02T03:03:50.0Z level=error msg=\"write data.1: no space left on device\"\n"
