@@ -10,6 +10,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind/image"
 	"github.com/gardener-extensions/registry-cache/kind/pull"
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
 // Push makes an image of random content, which exists nowhere else and which a pod can run, and puts it into an upstream. It
@@ -23,21 +24,38 @@ func (t *Testbed) Push(ctx context.Context, options pull.PushOptions) (*pull.Pus
 	var pushed *pull.Pushed
 	step := fmt.Sprintf("push to %s", registry.Reference(target.Repository, target.Tag))
 	err = t.recorder.Step(ctx, step, func(ctx context.Context) error {
-		pause, err := t.build(ctx, image.Pause())
-		if err != nil {
-			return fmt.Errorf("build the program of the image: %w", err)
-		}
-		img, err := image.Random(pause[0], target.Layers, target.LayerBytes)
-		if err != nil {
+		return t.withImage(ctx, registry, target, func(img v1.Image) error {
+			if _, err := registry.Push(ctx, target.Repository, target.Tag, img); err != nil {
+				return err
+			}
+			var err error
+			pushed, err = describePushed(registry.Reference(target.Repository, target.Tag), img)
 			return err
-		}
-		if _, err := registry.Push(ctx, target.Repository, target.Tag, img); err != nil {
-			return err
-		}
-		pushed, err = describePushed(registry.Reference(target.Repository, target.Tag), img)
-		return err
+		})
 	})
 	return pushed, err
+}
+
+// withImage makes the image of the target. What it has of its base is read while use runs.
+func (t *Testbed) withImage(ctx context.Context, registry *upstream.Registry, target *pull.Target, use func(v1.Image) error) error {
+	if target.BaseRepository != "" {
+		return registry.Describe(ctx, target.BaseRepository, target.BaseIdentifier, func(_ *v1.Descriptor, base v1.Image) error {
+			img, err := image.Extend(base, target.Layers, target.LayerBytes)
+			if err != nil {
+				return err
+			}
+			return use(img)
+		})
+	}
+	pause, err := t.build(ctx, image.Pause())
+	if err != nil {
+		return fmt.Errorf("build the program of the image: %w", err)
+	}
+	img, err := image.Random(pause[0], target.Layers, target.LayerBytes)
+	if err != nil {
+		return err
+	}
+	return use(img)
 }
 
 func describePushed(reference string, img v1.Image) (*pull.Pushed, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
 // PausePackage is the program that the images of Random run: it sleeps until SIGTERM.
@@ -24,7 +25,28 @@ func Random(pause Built, layers int, size int64) (v1.Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("random image: %w", err)
 	}
-	all := []v1.Layer{program}
+	more, err := randomLayers(layers, size)
+	if err != nil {
+		return nil, err
+	}
+	return withConfig(Binary{Name: "pause", Path: "/pause"}, append([]v1.Layer{program}, more...))
+}
+
+// Extend returns an image that has all layers of base, and after them layers layers of size bytes of random content each.
+func Extend(base v1.Image, layers int, size int64) (v1.Image, error) {
+	more, err := randomLayers(layers, size)
+	if err != nil {
+		return nil, err
+	}
+	img, err := mutate.AppendLayers(base, more...)
+	if err != nil {
+		return nil, fmt.Errorf("append layers: %w", err)
+	}
+	return img, nil
+}
+
+func randomLayers(layers int, size int64) ([]v1.Layer, error) {
+	var all []v1.Layer
 	for i := range layers {
 		layer, err := NewLayer(Entry{Path: fmt.Sprintf("/random-%d", i), Mode: 0o644, Content: random(size)})
 		if err != nil {
@@ -32,7 +54,7 @@ func Random(pause Built, layers int, size int64) (v1.Image, error) {
 		}
 		all = append(all, layer)
 	}
-	return withConfig(Binary{Name: "pause", Path: "/pause"}, all)
+	return all, nil
 }
 
 // Blobs returns the digests that a pull of the image from nothing fetches as blobs: its config and each distinct layer,

@@ -22,6 +22,8 @@ type PushOptions struct {
 	// Name is the repository, with a tag or without ("shop/web:v1"); without one the tag is latest. If it is empty, the
 	// repository is a random one that no other image is in.
 	Name string
+	// Base is the reference of an image of the same upstream, all layers of which the new one has, too; empty for none.
+	Base string
 	// Layers is how many layers of random content the image has beside that of its program, 1 to MaxLayers, and Size how
 	// large each of them is, a quantity like 2Mi or 500k of at most MaxLayerBytes. All of them have at most MaxImageBytes.
 	Layers int
@@ -33,6 +35,8 @@ type Target struct {
 	Host, Repository, Tag string
 	Layers                int
 	LayerBytes            int64
+	// BaseRepository and BaseIdentifier are those of the image whose layers the new one has, too; empty for none.
+	BaseRepository, BaseIdentifier string
 }
 
 // Validate checks what can be known without a testbed. The error is an InvalidError.
@@ -44,6 +48,9 @@ func (o PushOptions) Validate() error {
 		if _, err := name.NewTag("upstream.test/" + o.Name); err != nil {
 			return Invalid("name", "%v", err)
 		}
+	}
+	if _, err := name.ParseReference(o.Base); o.Base != "" && err != nil {
+		return Invalid("base", "%v", err)
 	}
 	_, err := o.layerBytes()
 	return err
@@ -73,9 +80,19 @@ func (o PushOptions) Target(hosts []string, random string) (*Target, error) {
 	if err != nil {
 		return nil, Invalid("name", "%v", err)
 	}
-	return &Target{
-		Host: hosts[host], Repository: tag.RepositoryStr(), Tag: tag.TagStr(), Layers: o.Layers, LayerBytes: bytes,
-	}, nil
+	target := &Target{Host: hosts[host], Repository: tag.RepositoryStr(), Tag: tag.TagStr(), Layers: o.Layers, LayerBytes: bytes}
+	if o.Base == "" {
+		return target, nil
+	}
+	base, err := name.ParseReference(o.Base)
+	if err != nil {
+		return nil, Invalid("base", "%v", err)
+	}
+	if base.Context().RegistryStr() != target.Host {
+		return nil, Invalid("base", "%s is of %s, and the image goes to %s", o.Base, base.Context().RegistryStr(), target.Host)
+	}
+	target.BaseRepository, target.BaseIdentifier = base.Context().RepositoryStr(), base.Identifier()
+	return target, nil
 }
 
 func (o PushOptions) layerBytes() (int64, error) {

@@ -45,6 +45,7 @@ func newPushCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&push.Upstream, "upstream", "alpha", "the upstream, by its host or the first part of it")
 	flags.StringVar(&push.Name, "name", "", "repository and tag, for example shop/web:v1 (default a random repository)")
+	flags.StringVar(&push.Base, "base", "", "an image of the same upstream; the new one has all of its layers, too")
 	flags.IntVar(&push.Layers, "layers", 2, "how many layers of random content, beside that with the program")
 	flags.StringVar(&push.Size, "size", "2Mi", "how large each of them is")
 	flags.BoolVar(&asJSON, "json", false, "print JSON, with digest and parts")
