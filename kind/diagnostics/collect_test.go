@@ -175,7 +175,7 @@ func TestUpstream(t *testing.T) {
 	if got := read(t, dir, "upstream", "alpha.upstream.test", "access.jsonl"); got != "{}\n" {
 		t.Errorf("access log %q", got)
 	}
-	if got := read(t, dir, "upstream", "alpha.upstream.test", "state.txt"); got != "Up 3 minutes\n" {
+	if got := read(t, dir, "upstream", "alpha.upstream.test", "state.txt"); got != "it cannot be read: gone\n" {
 		t.Errorf("state %q", got)
 	}
 	if got := read(t, dir, "upstream", "alpha.upstream.test", "messages.log"); got != "warning" {

@@ -26,9 +26,13 @@ type registry struct{ Registry }
 func (r registry) Name() string { return path.Join(bundle.UpstreamFolder, r.Host()) }
 
 func (r registry) Collect(ctx context.Context, into *Folder) {
-	into.Write(bundle.StateFile, []byte(r.Status()+"\n"))
 	var access, messages bytes.Buffer
-	into.Fail(bundle.AccessFile, r.Output(ctx, &access, &messages))
+	state := r.Status()
+	if err := r.Output(ctx, &access, &messages); err != nil { // it may be gone since it was looked for
+		into.Fail(bundle.AccessFile, err)
+		state = bundle.Unreadable + err.Error()
+	}
+	into.Write(bundle.StateFile, []byte(state+"\n"))
 	into.Write(bundle.AccessFile, access.Bytes())
 	into.Write("messages.log", messages.Bytes())
 }

@@ -19,6 +19,9 @@ const (
 	StateFile  = "state.txt"
 )
 
+// Unreadable begins the state of a container that could not be read, for the reason that follows.
+const Unreadable = "it cannot be read: "
+
 // Upstream is one upstream registry.
 type Upstream struct {
 	Host string

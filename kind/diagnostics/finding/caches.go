@@ -30,7 +30,17 @@ func caches(b *bundle.Bundle) []Finding {
 			})
 			continue
 		}
-		if address := services[i].Spec.ClusterIP; hostOf(cached.Endpoint) != address {
+		address := services[i].Spec.ClusterIP
+		switch other := cacheAt(services, hostOf(cached.Endpoint)); {
+		case hostOf(cached.Endpoint) == address:
+		case other != "":
+			all = append(all, Finding{
+				Certain: true, File: b.Seed.ObjectsFile("extensions"),
+				Problem: fmt.Sprintf("The Extension says that the cache of %s is at %s, which is the address of the cache of %s.",
+					cached.Upstream, hostOf(cached.Endpoint), other),
+				Details: []string{"the Service " + created(services[i])},
+			})
+		default:
 			all = append(all, Finding{
 				Certain: true, File: b.Shoot.ObjectsFile("services"),
 				Problem: fmt.Sprintf("The Service of the cache of %s has the address %s, but the Extension says %s: "+
@@ -44,6 +54,16 @@ func caches(b *bundle.Bundle) []Finding {
 		all = append(all, endpoints(b, service)...)
 	}
 	return all
+}
+
+// cacheAt returns the upstream of the cache whose Service has the address; "" if none has.
+func cacheAt(services []corev1.Service, address string) string {
+	for _, service := range services {
+		if slices.Contains(service.Spec.ClusterIPs, address) {
+			return service.Annotations[bundle.UpstreamAnnotation]
+		}
+	}
+	return ""
 }
 
 // created says which address a Service has, and since when.

@@ -94,6 +94,22 @@ func TestFind(t *testing.T) {
 		{"a process that is stopped", func(o *objects) {
 			o.files[in+"processes.txt"] = "PID STAT ELAPSED COMMAND\n1 Ss 10:00 /sbin/init\n7 Tsl 09:00 registry-cache serve /etc/config.yml\n"
 		}, []string{"! Processes on " + worker + " are stopped", "\nregistry-cache serve /etc/config.yml"}},
+		{"an endpoint that is another cache's", func(o *objects) {
+			o.service.Annotations["upstream"] = "beta.upstream.test"
+			status := strings.ReplaceAll(string(o.extension.Status.ProviderStatus.Raw), `"caches":[`, `"caches":[{"upstream":"beta.upstream.test","endpoint":"`+endpoint+`"},`)
+			o.extension.Status.ProviderStatus.Raw = []byte(status)
+		}, []string{"! The hosts.toml of " + worker + " for alpha.upstream.test leads to 10.96.0.7, which is the cache of beta.upstream.test."}},
+		{"a status that mixes caches up", func(o *objects) {
+			service := "---\nmetadata: {name: %s, labels: {upstream-host: x}, annotations: {upstream: %s}}\nspec: {clusterIP: %s, clusterIPs: [%s]}\n"
+			o.files["shoot/objects/services.yaml"] = fmt.Sprintf(service, "a", host, "10.96.9.9", "10.96.9.9") +
+				fmt.Sprintf(service, "b", "beta.upstream.test", cacheIP, cacheIP)
+		}, []string{"! The Extension says that the cache of alpha.upstream.test is at 10.96.0.7, which is the address of the cache of beta.upstream.test."}},
+		{"a host of somebody else that does not answer", func(o *objects) { o.files[in+"probe.txt"] = "x.test http://x.test 000 0.1 no such host\n" }, []string{
+			"? http://x.test, which " + worker + " asks for x.test, does not answer there.",
+		}},
+		{"an upstream that was replaced", func(o *objects) { o.files["upstream/"+host+"/state.txt"] = "it cannot be read: No such container" }, []string{
+			"! The upstream alpha.upstream.test does not run: it cannot be read: No such container.",
+		}},
 		{"a full disk", func(o *objects) { o.files[in+"disk.txt"] = "overlay 10G 10G 1M 99% /\n" }, []string{"! File systems of " + worker + " are full.", "/ (99%)"}},
 		{"a cache without a ready pod", func(o *objects) {
 			o.slice.Endpoints[0].Conditions.Ready = new(false)

@@ -95,6 +95,10 @@ func stale(b *bundle.Bundle, mirror hostsfile.Mirror, found Finding, name string
 	}
 	for _, host := range mirror.Hosts {
 		address := hostOf(host)
+		if other := cacheAt(b.Shoot.CacheServices(), address); other != "" && other != mirror.Upstream {
+			found.Problem = fmt.Sprintf("The %s leads to %s, which is the cache of %s.", name, address, other)
+			return []Finding{found}
+		}
 		if slices.ContainsFunc(b.Shoot.Services, func(s corev1.Service) bool { return slices.Contains(s.Spec.ClusterIPs, address) }) {
 			continue
 		}
@@ -128,7 +132,8 @@ func probes(b *bundle.Bundle) []Finding {
 const slowProbe = 1.0
 
 func assess(node bundle.Node, probe bundle.Probe) (Finding, bool) {
-	found := Finding{Certain: true, File: node.File(bundle.ProbeFile)}
+	ours := slices.ContainsFunc(node.Mirrors, func(m hostsfile.Mirror) bool { return m.Upstream == probe.Upstream && m.Managed })
+	found := Finding{Certain: ours, File: node.File(bundle.ProbeFile)}
 	who := fmt.Sprintf("%s, which %s asks for %s,", probe.URL, node.Name, probe.Upstream)
 	switch {
 	case probe.Status == 0:
