@@ -161,8 +161,9 @@ func (s survivor) hasFault(t *testing.T) func() bool {
 
 func (s survivor) expectFault(t *testing.T, kind fault.Kind) {
 	t.Helper()
+	testbed := s.attached(t)
 	err := wait.PollUntilContextTimeout(t.Context(), time.Second, time.Minute, true, func(ctx context.Context) (bool, error) {
-		all, err := s.attached(t).Faults(ctx)
+		all, err := testbed.Faults(ctx)
 		return len(all) == 1 && all[0].Kind == kind, err
 	})
 	if err != nil {
