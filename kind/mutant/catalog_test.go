@@ -32,7 +32,7 @@ func TestCatalog(t *testing.T) {
 			if m.Line == m.Replacement || m.Line != strings.TrimSpace(m.Line) || m.Replacement != strings.TrimSpace(m.Replacement) {
 				t.Errorf("line %q, replacement %q", m.Line, m.Replacement)
 			}
-			if m.Bug == "" || len(m.Scenarios) == 0 {
+			if m.Bug == "" || m.Words == "" || len(m.Scenarios) == 0 {
 				t.Error("it says not what is wrong, or who must notice")
 			}
 			for _, scenario := range m.Scenarios {

@@ -49,11 +49,11 @@ func (o Outcome) Words() string {
 // Finding is what the scenarios said about one planted bug.
 type Finding struct {
 	Mutant
-	// Caught says that every scenario that the bug names turned red.
+	// Caught says that every scenario that the bug names turned red, for the reason that it names.
 	Caught bool `json:"caught"`
 	// By are the scenarios that turned red.
 	By []Catch `json:"by"`
-	// Problem says what did not go as it must: scenarios that stayed green, or did not run.
+	// Problem says what did not go as it must: scenarios that stayed green, failed for another reason, or did not run.
 	Problem string `json:"problem,omitempty"`
 	// Seconds is how long the run took, with the build and the roll-out.
 	Seconds float64 `json:"seconds"`
@@ -76,6 +76,8 @@ func Judge(m Mutant, outcomes []Outcome) Finding {
 		switch {
 		case i < 0:
 			problems = append(problems, name+" is no scenario")
+		case outcomes[i].Result == failed && !strings.Contains(outcomes[i].Words(), m.Words):
+			problems = append(problems, fmt.Sprintf("%s turned red for another reason: %s", name, outcomes[i].Words()))
 		case outcomes[i].Result == failed:
 			f.By = append(f.By, Catch{Scenario: name, Words: outcomes[i].Words(), Seconds: outcomes[i].Seconds})
 		case outcomes[i].Result == passed:

@@ -19,18 +19,20 @@ func TestJudge(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {
-		name, problem string
-		scenarios     []string
-		caught        bool
+		name, problem, words string
+		scenarios            []string
+		caught               bool
 	}{
-		{name: "caught", scenarios: []string{"red"}, caught: true},
+		{name: "caught", scenarios: []string{"red"}, words: "names the cache", caught: true},
+		{name: "red for another reason", scenarios: []string{"red"}, words: "written in place",
+			problem: "red turned red for another reason: hosts.toml names the cache: no: beta_is"},
 		{name: "missed", scenarios: []string{"green"}, problem: "green stayed green"},
 		{name: "caught by one of two", scenarios: []string{"red", "green"}, problem: "green stayed green"},
 		{name: "not run", scenarios: []string{"left-out"}, problem: "left-out did not run: the testbed did not come up: no disk"},
 		{name: "unknown", scenarios: []string{"other"}, problem: "other is no scenario"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f := Judge(Mutant{Name: "bug", Scenarios: tc.scenarios}, outcomes)
+			f := Judge(Mutant{Name: "bug", Scenarios: tc.scenarios, Words: tc.words}, outcomes)
 			if f.Caught != tc.caught || f.Problem != tc.problem {
 				t.Errorf("caught %t, problem %q; want %t, %q", f.Caught, f.Problem, tc.caught, tc.problem)
 			}

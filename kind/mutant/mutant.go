@@ -15,8 +15,10 @@ type Mutant struct {
 	Replacement string `json:"replacement"`
 	// What is wrong then, and for whom, says Bug.
 	Bug string `json:"bug"`
-	// Scenarios are those that must turn red.
+	// Scenarios are those that must turn red, and Words what the reason of each must say: one that fails because a machine is
+	// overloaded, or somebody else works on the testbed, has not noticed the bug.
 	Scenarios []string `json:"scenarios"`
+	Words     string   `json:"words"`
 }
 
 // OfTestbed says that the line is one of the testbed's own: the bug gets into the program that runs the scenarios, and not into

@@ -58,7 +58,7 @@ func leaves(command *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// TestDryRuns are those that need no testbed. None of them may reach what it plans.
+// TestDryRuns are those that need no testbed. Should one reach what it plans, there is no testbed of that name.
 func TestDryRuns(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -66,14 +66,14 @@ func TestDryRuns(t *testing.T) {
 		want string
 		code int
 	}{
-		{"a bug", []string{"mutate", "plant", "cleaner-skipped", "--dry-run"}, "- if nodesToClean(t.cluster) {\n+ if false {\n", 0},
-		{"no bug", []string{"mutate", "clear", "--dry-run"}, "from the sources as they are", 0},
+		{"a bug", []string{"mutate", "plant", "cleaner-skipped", "--dry-run", "--prefix", nobodys}, "- if nodesToClean(t.cluster) {\n+ if false {\n", 0},
+		{"no bug", []string{"mutate", "clear", "--dry-run", "--prefix", nobodys}, "from the sources as they are", 0},
 		{"an unknown bug", []string{"mutate", "plant", "rust", "--dry-run"}, "", program.ExitUsage},
-		{"a proof", []string{"mutate", "prove", "--dry-run", "volume-lost"}, "MUTANT=volume-lost make e2e KEEP=1 RUN='^(grow-volume)$'", 0},
-		{"a snapshot", []string{"snapshot", "delete", "x", "--dry-run"}, "delete snapshot x", 0},
+		{"a proof", []string{"mutate", "prove", "--dry-run", "--prefix", nobodys, "volume-lost"}, "MUTANT=volume-lost make e2e KEEP=1 RUN='^(grow-volume)$'", 0},
+		{"a snapshot", []string{"snapshot", "delete", "x", "--dry-run", "--prefix", nobodys}, "delete snapshot x", 0},
 		{"a push with a mistake", []string{"push", "--layers", "0", "--dry-run"}, "", program.ExitUsage},
 		{"a fault with a mistake", []string{"fault", "add", "cache/alpha", "rust", "--dry-run"}, "", program.ExitUsage},
-		{"a field bug", []string{"reproduce", "s22", "--dry-run"}, "# s22: ", 0},
+		{"a field bug", []string{"reproduce", "s22", "--dry-run", "--prefix", nobodys}, "# s22: ", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			code, out, stderr := run(t, "", tc.args...)
