@@ -1,7 +1,14 @@
 package mutant
 
+import "slices"
+
 // All returns the planted bugs. Those that leave much to be mended come last.
 func All() []Mutant {
+	return slices.Concat(ofWebhook(), ofTestbed(), ofScript(), ofController())
+}
+
+// ofWebhook: what the extension tells new nodes.
+func ofWebhook() []Mutant {
 	return []Mutant{
 		{
 			Name: "other-purpose", File: "webhook/operatingsystemconfig/handler.go",
@@ -21,6 +28,20 @@ func All() []Mutant {
 			Words:       `an OSC in an unlabelled namespace is not changed: admission webhook`,
 		},
 		{
+			Name: "wrong-endpoint", File: "webhook/operatingsystemconfig/nodes.go",
+			Line:        `Endpoint:    cache.Endpoint,`,
+			Replacement: `Endpoint:    status.Caches[0].Endpoint,`,
+			Bug:         "the hosts.toml of every upstream names the cache of the first one",
+			Scenarios:   []string{"two-upstreams"},
+			Words:       `every worker has a hosts.toml for each of`,
+		},
+	}
+}
+
+// ofTestbed: what the testbed itself tells.
+func ofTestbed() []Mutant {
+	return []Mutant{
+		{
 			Name: "hit-as-miss", File: "kind/pull/attribute.go",
 			Line:        `served.By = CacheHit`,
 			Replacement: `served.By = CacheMiss`,
@@ -28,6 +49,12 @@ func All() []Mutant {
 			Scenarios:   []string{"pull-report"},
 			Words:       `is reported as served by "cache miss", want "cache hit"`,
 		},
+	}
+}
+
+// ofScript: what lands on a node.
+func ofScript() []Mutant {
+	return []Mutant{
 		{
 			Name: "not-atomic", File: "nodeconfig/configure-containerd-registries.sh",
 			Line:        `! is_foreign "$1" && mv -f -T -- "$temp" "$1"; then`,
@@ -53,14 +80,12 @@ func All() []Mutant {
 			Scenarios:   []string{"cache-down"},
 			Words:       `a pull past a cache that swallows packets is about as quick`,
 		},
-		{
-			Name: "wrong-endpoint", File: "webhook/operatingsystemconfig/nodes.go",
-			Line:        `Endpoint:    cache.Endpoint,`,
-			Replacement: `Endpoint:    status.Caches[0].Endpoint,`,
-			Bug:         "the hosts.toml of every upstream names the cache of the first one",
-			Scenarios:   []string{"two-upstreams"},
-			Words:       `every worker has a hosts.toml for each of`,
-		},
+	}
+}
+
+// ofController: what becomes of caches and nodes.
+func ofController() []Mutant {
+	return []Mutant{
 		{
 			Name: "volume-lost", File: "controller/volume/grow.go",
 			Line:        `case claim.Status.Phase == corev1.ClaimBound:`,
