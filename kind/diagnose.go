@@ -29,10 +29,12 @@ const revisionTimeout = 5 * time.Second
 // active. What the testbed does not have yet is left out. The caller may have more to add. The error only says which parts are
 // missing.
 func (t *Testbed) Diagnose(ctx context.Context, dir string, more ...diagnostics.Source) error {
-	return errors.Join(
-		diagnostics.Collect(ctx, dir, append(t.evidence(), more...)...),
-		diagnostics.KeepMetrics(dir, t.state.metrics()),
-	)
+	return errors.Join(t.collect(ctx, dir, more...), diagnostics.KeepMetrics(dir, t.state.metrics()))
+}
+
+// collect is Diagnose without being what the next bundle is compared with.
+func (t *Testbed) collect(ctx context.Context, dir string, more ...diagnostics.Source) error {
+	return diagnostics.Collect(ctx, dir, append(t.evidence(), more...)...)
 }
 
 func (t *Testbed) evidence() []diagnostics.Source {

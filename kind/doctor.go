@@ -64,7 +64,7 @@ func (t *Testbed) doctorTestbed(ctx context.Context) ([]doctor.Item, error) {
 		return nil, fmt.Errorf("make a folder for what is found: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	exported, err := t.Export(ctx, filepath.Join(dir, t.prefix))
+	exported, err := t.export(ctx, filepath.Join(dir, t.prefix), t.collect)
 	if errors.Is(err, ErrDown) {
 		return append(items, doctor.Item{Mark: doctor.Notice, Text: "it is not up", Fix: "testbed up"}), nil
 	}

@@ -44,6 +44,13 @@ type Bundle struct {
 // changes nothing on the testbed and takes no lock. Without any part of a testbed the error is an ErrDown; parts that could not be
 // had are no error.
 func (t *Testbed) Export(ctx context.Context, folder string) (*Bundle, error) {
+	return t.export(ctx, folder, t.Diagnose)
+}
+
+// export is Export, by another way to collect.
+func (t *Testbed) export(ctx context.Context, folder string,
+	collect func(context.Context, string, ...diagnostics.Source) error,
+) (*Bundle, error) {
 	if err := checkFolder(folder); err != nil {
 		return nil, err
 	}
@@ -56,7 +63,7 @@ func (t *Testbed) Export(ctx context.Context, folder string) (*Bundle, error) {
 			return attached
 		}
 		began := time.Now()
-		if err := errors.Join(attached, t.Diagnose(ctx, folder)); err != nil {
+		if err := errors.Join(attached, collect(ctx, folder)); err != nil {
 			exported.Missing = err.Error()
 			progress.Note(ctx, "incomplete")
 		}
