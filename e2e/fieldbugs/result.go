@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -34,6 +35,8 @@ type Result struct {
 	Commands []string `json:"commands"`
 	Figures  []Figure `json:"figures,omitempty"`
 	Evidence []string `json:"evidence,omitempty"`
+	// Err is what the bug, or its clean-up, ended with; nil if it is Held.
+	Err error `json:"-"`
 }
 
 // Figure is a time that has a bound.
@@ -54,6 +57,9 @@ func (r *Result) String() string {
 	}
 	return text
 }
+
+// cleanUpTimeout bounds what comes after a bug.
+const cleanUpTimeout = 3 * time.Minute
 
 // Options are for who reproduces a bug.
 type Options struct {
@@ -76,19 +82,30 @@ func Reproduce(ctx context.Context, bug Bug, execute Execute, options Options) *
 		err = bug.Reproduce(bounded, rig)
 	}
 	commands := len(result.Commands)
-	if verdict, reason := judge(bug.Known, err); options.OnBroken != nil && (verdict == Broken || verdict == Mended) {
-		options.OnBroken(ctx, reason)
-	}
-	// Also after a signal: nothing may stay broken.
-	clearing, done := context.WithTimeoutCause(context.WithoutCancel(ctx), time.Minute, errors.New("faults were not cleared in a minute"))
-	defer done()
-	if cleared := rig.Mend(clearing); cleared != nil {
-		err = errors.Join(err, fmt.Errorf("afterwards: %w", cleared))
-	}
-	result.Commands = result.Commands[:commands]
 	result.Verdict, result.Reason = judge(bug.Known, err)
+	if options.OnBroken != nil && !result.Good() {
+		options.OnBroken(ctx, result.Reason)
+	}
+	// What stays broken is no success, whatever the mark says.
+	if left := rig.cleanUp(ctx); left != nil {
+		err = errors.Join(err, fmt.Errorf("afterwards: %w", left))
+		result.Verdict, result.Reason = Broken, err.Error()
+	}
+	result.Err = err
+	result.Commands = result.Commands[:commands]
 	result.Seconds = time.Since(start).Seconds()
 	return result
+}
+
+// cleanUp clears all faults and undoes what the bug has changed beside them, the last first. Also after a signal.
+func (r *Rig) cleanUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), cleanUpTimeout, fmt.Errorf("not cleaned up in %s", cleanUpTimeout))
+	defer cancel()
+	err := r.Mend(ctx)
+	for _, undo := range slices.Backward(r.undo) {
+		err = errors.Join(err, undo(ctx))
+	}
+	return err
 }
 
 // begin makes the state that a bug starts from.

@@ -82,15 +82,40 @@ func TestFaultsAreCleared(t *testing.T) {
 	}
 }
 
-// TestFailedClearing: a fault that stays is no success.
+// TestFailedClearing: a fault that stays is no success, and no known failure either.
 func TestFailedClearing(t *testing.T) {
-	shell := &console{}
-	result := Reproduce(t.Context(), Bug{ID: "s0", Reproduce: func(context.Context, *Rig) error {
-		shell.refuse = "fault clear"
-		return nil
-	}}, shell.execute, Options{Transcript: io.Discard})
-	if result.Verdict != Broken || !strings.Contains(result.Reason, "testbed fault clear: exit code 3: no") {
-		t.Errorf("%s", result)
+	unmet := &Unmet{Claim: "a pull is quick", Seen: "7 s"}
+	for name, test := range map[string]struct {
+		known *Known
+		err   error
+	}{"it held": {}, "a known failure": {&Known{Claim: unmet.Claim, Because: "of X"}, unmet}} {
+		t.Run(name, func(t *testing.T) {
+			shell := &console{}
+			result := Reproduce(t.Context(), Bug{ID: "s0", Known: test.known, Reproduce: func(context.Context, *Rig) error {
+				shell.refuse = "fault clear"
+				return test.err
+			}}, shell.execute, Options{Transcript: io.Discard})
+			if result.Verdict != Broken || !strings.Contains(result.Reason, "testbed fault clear: exit code 3: no") {
+				t.Errorf("%s", result)
+			}
+		})
+	}
+}
+
+// TestAfterwards: what a bug has changed is undone, the last first, also when a claim does not hold.
+func TestAfterwards(t *testing.T) {
+	var undone []string
+	result := Reproduce(t.Context(), Bug{ID: "s0", Reproduce: func(_ context.Context, r *Rig) error {
+		for _, name := range []string{"first", "second"} {
+			r.Afterwards(func(context.Context) error {
+				undone = append(undone, name)
+				return nil
+			})
+		}
+		return &Unmet{}
+	}}, (&console{}).execute, Options{Transcript: io.Discard})
+	if want := []string{"second", "first"}; !slices.Equal(undone, want) || result.Verdict != Broken {
+		t.Errorf("%q, want %q; %s", undone, want, result)
 	}
 }
 

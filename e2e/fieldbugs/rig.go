@@ -21,7 +21,12 @@ type Rig struct {
 	execute    Execute
 	transcript io.Writer
 	result     *Result
+	// undo is run when the bug has ended.
+	undo []func(context.Context) error
 }
+
+// Afterwards undoes something when the bug has ended, however it has.
+func (r *Rig) Afterwards(undo func(ctx context.Context) error) { r.undo = append(r.undo, undo) }
 
 // beside is a rig for what is done at the same time as something else: the page shows its commands once, when it ends.
 func (r *Rig) beside() *Rig {

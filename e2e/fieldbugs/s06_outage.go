@@ -27,7 +27,8 @@ func outage() Bug {
 				return err
 			}
 			repository, _, _ := strings.Cut(img.Reference, ":")
-			for name, reference := range map[string]string{"digest": repository + "@" + img.Digest, "tag": img.Reference} {
+			for _, by := range []struct{ name, reference string }{{"digest", repository + "@" + img.Digest}, {"tag", img.Reference}} {
+				name, reference := by.name, by.reference
 				report, err := r.Pull(ctx, reference, "--node", "worker2", "--fresh")
 				if err != nil {
 					return err

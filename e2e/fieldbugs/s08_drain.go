@@ -19,6 +19,11 @@ func drain() Bug {
 		Expectation: "No pull takes longer than 5 s at any time, no hosts.toml of ours is left on any node, and somebody else's is.",
 		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
+			r.Afterwards(func(ctx context.Context) error {
+				_, err := r.Exec(ctx, "worker2", "systemctl", "start", "gardener-node-agent.service")
+				_, removed := r.Exec(ctx, "worker2", "rm", "-rf", foreign)
+				return errors.Join(err, removed)
+			})
 			_, err := r.Exec(ctx, "worker2", "bash", "-c", "mkdir -p "+foreign+" && echo 'server = \"https://foreign.example\"' >"+foreign+"/hosts.toml")
 			if err != nil {
 				return err
@@ -30,8 +35,7 @@ func drain() Bug {
 				_, err := r.Testbed(ctx, "shoot", "disable")
 				return err
 			})
-			_, started := r.Exec(context.WithoutCancel(ctx), "worker2", "systemctl", "start", "gardener-node-agent.service")
-			if err := errors.Join(err, started); err != nil {
+			if err != nil {
 				return err
 			}
 			if err := r.Within("the slowest pull meanwhile", slowest, longest); err != nil {
@@ -50,11 +54,7 @@ func drain() Bug {
 			if err != nil {
 				return err
 			}
-			if err := r.Require("somebody else's is", strings.Contains(out, "foreign.example"), "%s", strings.TrimSpace(out)); err != nil {
-				return err
-			}
-			_, err = r.Exec(ctx, "worker2", "rm", "-r", foreign)
-			return err
+			return r.Require("somebody else's is", strings.Contains(out, "foreign.example"), "%s", strings.TrimSpace(out))
 		},
 	}
 }

@@ -3,8 +3,6 @@ package fieldbugs
 import (
 	"context"
 	"time"
-
-	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
 // diskFull is a volume without a free byte.
@@ -49,11 +47,8 @@ func diskFull() Bug {
 			if err != nil {
 				return err
 			}
-			report, err = r.requireHit(ctx, again.Reference, "when there is space again, the cache stores again")
-			if err != nil {
-				return err
-			}
-			return r.Require("nothing is asked of the upstream for it", BlobsBy(report, pull.FromUpstream) == 0, "0 blobs")
+			_, err = r.requireHit(ctx, again.Reference, "when there is space again, the cache stores again")
+			return err
 		},
 	}
 }

@@ -2,14 +2,18 @@ package fieldbugs
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
 // ShortTTL keeps blobs of alpha for half a minute.
 const ShortTTL = "e2e/fieldbugs/shoots/short-ttl.yaml"
 
-// sharedLayer is a layer of two images whose time is up for the first of them. All images of the testbed share that of their
-// program.
+// sharedLayer is a layer of two images whose time is up for the first of them.
 func sharedLayer() Bug {
 	const ttl, bound = 30 * time.Second, time.Minute
 	return Bug{
@@ -28,29 +32,41 @@ func sharedLayer() Bug {
 			if err := r.until(ctx, start.Add(ttl*2/3)); err != nil {
 				return err
 			}
-			second, err := r.newImage(ctx, "alpha")
+			second, err := r.Push(ctx, "alpha", "--base", first.Reference, "--layers", "1")
 			if err != nil {
 				return err
+			}
+			if shared := sharedObjects(first, second); shared == 0 {
+				return fmt.Errorf("%s and %s share no layer: this would prove nothing", first.Reference, second.Reference)
+			}
+			if report, err := r.Pull(ctx, second.Reference, "--node", "worker2"); err != nil || report.Total.Fallbacks+report.Total.Failed > 0 {
+				return errors.Join(err, fmt.Errorf("the second image did not come through the cache: %s", report.Verdict))
 			}
 			// From here the shared layer's time is up for the first image and not for the second.
 			if err := r.until(ctx, start.Add(ttl+5*time.Second)); err != nil {
 				return err
 			}
-			for name, img := range map[string]string{"first": first.Reference, "second": second.Reference} {
-				report, err := r.Pull(ctx, img, "--node", "worker2", "--fresh")
-				if err != nil {
-					return err
-				}
-				if err := r.Succeeded("the "+name+" image is pulled, complete", report); err != nil {
-					return err
-				}
-				if err := r.Within("the pull of the "+name+" image", Slowest(report), bound); err != nil {
-					return err
-				}
+			report, err := r.Pull(ctx, second.Reference, "--node", "worker2", "--fresh")
+			if err != nil {
+				return err
 			}
-			return nil
+			if err := r.Succeeded("the second image is pulled, complete", report); err != nil {
+				return err
+			}
+			return r.Within("the pull of the second image", Slowest(report), bound)
 		},
 	}
+}
+
+// sharedObjects counts what two images have in common.
+func sharedObjects(a, b pull.Pushed) int {
+	count := 0
+	for _, object := range a.Objects {
+		if slices.ContainsFunc(b.Objects, func(o pull.Object) bool { return o.Digest == object.Digest }) {
+			count++
+		}
+	}
+	return count
 }
 
 // until waits for a moment: the time itself is what is awaited here, that of a TTL.

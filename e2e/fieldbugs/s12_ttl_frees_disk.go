@@ -2,10 +2,25 @@ package fieldbugs
 
 import (
 	"context"
-	"path"
+	"errors"
+	"fmt"
 	"strings"
 	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
+
+// anyOf are the words of find for a path with one of the image's digests, up to the closing parenthesis.
+func anyOf(img pull.Pushed) []string {
+	var words []string
+	for i, object := range img.Objects {
+		if i > 0 {
+			words = append(words, "-o")
+		}
+		words = append(words, "-path", "*/"+object.Digest[len("sha256:"):]+"/data")
+	}
+	return append(words, ")")
+}
 
 // freesDisk is a TTL that gives space back.
 func freesDisk() Bug {
@@ -15,7 +30,7 @@ func freesDisk() Bug {
 		Reports:     []string{"distribution#4957", "distribution#4249"},
 		Symptom:     "The volume fills up although blobs expire: their files stay.",
 		Fault:       "none: the TTL is 30 s",
-		Expectation: "The files of all blobs of an image are gone 90 s after its pull at most.",
+		Expectation: "The files of manifest and blobs of an image are gone 90 s after its pull at most.",
 		Lane:        Full, Shoot: ShortTTL,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.newImage(ctx, "alpha")
@@ -27,19 +42,26 @@ func freesDisk() Bug {
 			if err != nil {
 				return err
 			}
-			layer := img.Objects[len(img.Objects)-1].Digest
-			folder := path.Join(volume.folder, "docker/registry/v2/blobs/sha256", layer[7:9])
-			if _, err := r.Exec(ctx, volume.node, "ls", path.Join(folder, layer[7:], "data")); err != nil {
-				return err // it must be there, or its absence proves nothing
+			files := func(ctx context.Context) (int, error) {
+				out, err := r.Exec(ctx, volume.node, append([]string{"find", volume.folder, "-name", "data", "("}, anyOf(img)...)...)
+				return len(strings.Fields(out)), err
 			}
-			err = r.Await(ctx, "the blob's file is gone", bound, func(ctx context.Context) (bool, string, error) {
-				out, err := r.Exec(ctx, volume.node, "find", volume.folder, "-path", "*"+layer[7:]+"*", "-name", "data")
-				return err == nil && strings.TrimSpace(out) == "", out, err
+			// They must be there, or their absence proves nothing.
+			if found, err := files(ctx); err != nil || found != len(img.Objects) {
+				return errors.Join(err, fmt.Errorf("%d files in the store, want %d", found, len(img.Objects)))
+			}
+			left := 0
+			err = r.Await(ctx, "all files are gone", bound, func(ctx context.Context) (bool, string, error) {
+				left, err = files(ctx)
+				return left == 0, fmt.Sprintf("%d left", left), err
 			})
+			if left > 0 {
+				return r.Require("all files are gone", false, "%v", err)
+			}
 			if err != nil {
 				return err
 			}
-			return r.Within("the blob's file is gone", time.Since(start), bound)
+			return r.Within("all files are gone", time.Since(start), bound)
 		},
 	}
 }

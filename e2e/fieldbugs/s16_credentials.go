@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/gardener-extensions/registry-cache/kind/fault"
 )
@@ -26,7 +29,7 @@ func credentials() Bug {
 			"cache goes on. No credentials reach the host of a foreign realm.",
 		Lane: Full, Shoot: Credentials,
 		Reproduce: func(ctx context.Context, r *Rig) error {
-			if err := r.requireCached(ctx, "alpha", "the cache serves with the credentials"); err != nil {
+			if err := r.requireCached(ctx, "alpha", "the cache starts with the credentials, and serves"); err != nil {
 				return err
 			}
 			var refused *CommandError
@@ -46,26 +49,65 @@ func credentials() Bug {
 	}
 }
 
-// foreignRealm lets alpha name gamma as where to get a token.
+// foreignRealm lets alpha name first itself and then gamma's address as where to get a token, while its cache starts: only then it
+// looks. The first shows that credentials would be seen.
 func (r *Rig) foreignRealm(ctx context.Context) error {
+	address, err := r.Exec(ctx, "worker", "getent", "ahostsv4", host("gamma"))
+	if err != nil {
+		return err
+	}
+	ip, _, _ := strings.Cut(address, " ")
+	sent, err := r.credentialsSent(ctx, host("alpha"), "alpha")
+	if err != nil {
+		return err
+	}
+	if sent == 0 {
+		return errors.New("no credentials reach the realm of the upstream's own host: this would prove nothing")
+	}
+	leaked, err := r.credentialsSent(ctx, ip, "gamma")
+	if err != nil {
+		return err
+	}
+	return r.Require("no credentials reach the host of a foreign realm", leaked == 0,
+		"%d requests with credentials at gamma, %d at the upstream's own realm", leaked, sent)
+}
+
+// credentialsSent starts alpha's cache anew while alpha names a realm, lets a node pull, and counts the requests with credentials for
+// a token that an upstream has seen.
+func (r *Rig) credentialsSent(ctx context.Context, realm, seenBy string) (int, error) {
 	img, err := r.Push(ctx, "alpha")
 	if err != nil {
-		return err
+		return 0, err
 	}
-	realm := `Www-Authenticate=Bearer realm="http://` + host("gamma") + `/token",service="alpha"`
-	if err := r.Break(ctx, "upstream/alpha", fault.Status, "--status", "401", "--header", realm); err != nil {
-		return err
+	header := `Www-Authenticate=Bearer realm="http://` + realm + `/token",service="alpha"`
+	if err := r.Break(ctx, "upstream/alpha", fault.Status, "--status", "401", "--header", header); err != nil {
+		return 0, err
+	}
+	before, err := r.cachePod(ctx, "alpha")
+	if err != nil {
+		return 0, err
+	}
+	if err := r.Break(ctx, "cache/alpha", fault.Kill); err != nil {
+		return 0, err
+	}
+	if err := r.awaitCache(ctx, "alpha", time.Minute, func(pod corev1.Pod) bool { return pod.UID != before.UID }); err != nil {
+		return 0, err
 	}
 	if _, err := r.Pull(ctx, img.Reference); err != nil { // nobody can serve it: that is no claim
-		return err
+		return 0, err
 	}
 	if err := r.Mend(ctx); err != nil {
-		return err
+		return 0, err
 	}
-	log, err := r.Testbed(ctx, "logs", "upstream", "gamma")
+	log, err := r.Testbed(ctx, "logs", "upstream", seenBy)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	leaked := strings.Count(log, `"authorization":true`)
-	return r.Require("no credentials reach the host of a foreign realm", leaked == 0, "%d requests with credentials at gamma", leaked)
+	count := 0
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, `"/token"`) && strings.Contains(line, `"authorization":true`) {
+			count++
+		}
+	}
+	return count, nil
 }

@@ -33,7 +33,13 @@ func authorityLost() Bug {
 			if _, err := r.Exec(ctx, "worker2", "bash", "-c", "echo garbled >"+file); err != nil {
 				return err
 			}
-			return r.awaitPull(ctx, img, bound)
+			if err := r.awaitPull(ctx, img, bound); err != nil {
+				return err
+			}
+			return r.Await(ctx, "the CA file is back", bound, func(ctx context.Context) (bool, string, error) {
+				out, err := r.Exec(ctx, "worker2", "cat", file)
+				return strings.Contains(out, "BEGIN CERTIFICATE"), out, err
+			})
 		},
 	}
 }

@@ -12,6 +12,7 @@ import (
 // serviceRecreated is an endpoint that changes under the nodes' feet.
 func serviceRecreated() Bug {
 	const maxStall, maxHeal = 5 * time.Second, 30 * time.Second
+	const quick = "no pull takes longer than 5 s while nodes know the old address only"
 	return Bug{
 		ID: "s22", Title: "the cache's Service is deleted and comes back with another address",
 		Reports: []string{"gardener#11864", "gardener#11010", "containerd#4861"},
@@ -21,8 +22,10 @@ func serviceRecreated() Bug {
 		Expectation: "No pull takes longer than 5 s while nodes know the old address only. After the next reconciliation they have the new " +
 			"one and pull through the cache.",
 		Lane: Full,
+		Known: &Known{Claim: quick, Because: "each part of an image waits for dial_timeout, a second, three layers at a time: an image of two layers " +
+			"takes 4 s, one of eight does not keep the bound"},
 		Reproduce: func(ctx context.Context, r *Rig) error {
-			img, err := r.Push(ctx, "alpha")
+			img, err := r.Push(ctx, "alpha", "--layers", "8")
 			if err != nil {
 				return err
 			}
@@ -40,7 +43,8 @@ func serviceRecreated() Bug {
 			if err := r.Succeeded("pulls succeed past the old address", report); err != nil {
 				return err
 			}
-			if err := r.Within("a pull past the old address", Slowest(report), maxStall); err != nil {
+			err = r.Require("the nodes asked the old address first", report.Total.Fallbacks == 2, "%d fallbacks of 2 pulls; %s", report.Total.Fallbacks, report.Verdict)
+			if err != nil {
 				return err
 			}
 			if err := r.Apply(ctx, TwoCaches); err != nil {
@@ -49,7 +53,10 @@ func serviceRecreated() Bug {
 			if err := r.awaitMirrors(ctx, "alpha", maxHeal, func(address string) bool { return address != before }); err != nil {
 				return err
 			}
-			return r.requireCached(ctx, "alpha", "after the next reconciliation nodes pull through the cache")
+			if err := r.requireCached(ctx, "alpha", "after the next reconciliation nodes pull through the cache"); err != nil {
+				return err
+			}
+			return r.Within(quick, Slowest(report), maxStall)
 		},
 	}
 }

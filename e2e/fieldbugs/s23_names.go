@@ -2,6 +2,7 @@ package fieldbugs
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -19,7 +20,7 @@ func names() Bug {
 		},
 		Symptom:     "Two upstreams get objects of one name, and reconciliation never ends; or a pod cannot be made, for its name is too long.",
 		Fault:       "none: the Shoot names a.b-c and a-b.c, x:5000 and x-5000, a name of 60 characters, an IPv6 address",
-		Expectation: "All of them have a cache of their own, with an address of its own.",
+		Expectation: "All of them have a cache of their own, with an address of its own, and images come by each name.",
 		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			start := time.Now()
@@ -34,7 +35,7 @@ func names() Bug {
 				"a-name-with-sixty-characters-is-quite-long.sub.upstream.test": true,
 				"port.upstream.test:5000":                                      true, "port-5000.upstream.test": true, "[2001:db8::7]:5000": true,
 			}
-			return r.Await(ctx, "worker has a mirror of each, and no two the same", bound, func(ctx context.Context) (bool, string, error) {
+			err := r.Await(ctx, "worker has a mirror of each, and no two the same", bound, func(ctx context.Context) (bool, string, error) {
 				status, err := r.Shoot(ctx)
 				if err != nil {
 					return false, "", err
@@ -54,6 +55,31 @@ func names() Bug {
 				}
 				return missing == 0, state, nil
 			})
+			if err := r.Require("each has an address of its own", err == nil, "%v", err); err != nil {
+				return err
+			}
+			return r.pullByName(ctx, "a.b-c.upstream.test", "a-b.c.upstream.test", "a-name-with-sixty-characters-is-quite-long.sub.upstream.test",
+				"port.upstream.test:5000", "port-5000.upstream.test")
 		},
 	}
+}
+
+// pullByName pulls an image of gamma, which the caches of all these upstreams fetch from, by each name. No such host exists: it can
+// come through the cache only.
+func (r *Rig) pullByName(ctx context.Context, upstreams ...string) error {
+	img, err := r.Push(ctx, "gamma")
+	if err != nil {
+		return err
+	}
+	for _, upstream := range upstreams {
+		reference := upstream + strings.TrimPrefix(img.Reference, host("gamma"))
+		err := r.Await(ctx, reference+" is pulled", settled, func(ctx context.Context) (bool, string, error) {
+			_, err := r.Exec(ctx, "worker", "crictl", "pull", reference)
+			return err == nil, reason(err), nil // the cache may have started a moment ago
+		})
+		if err := r.Require("an image comes by the name "+upstream, err == nil, "%v", err); err != nil {
+			return err
+		}
+	}
+	return nil
 }

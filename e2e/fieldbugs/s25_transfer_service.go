@@ -2,7 +2,6 @@ package fieldbugs
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/pull"
@@ -26,7 +25,8 @@ func transfer() Bug {
 		Expectation: "With one folder as config_path, as Gardener sets it, pulls go through the cache. With the two of containerd's default they do not, and `testbed pull` says so.",
 		Lane:        Full, Bound: transferDeadline,
 		Reproduce: func(ctx context.Context, r *Rig) error {
-			return errors.Join(r.transfer(ctx), r.up(context.WithoutCancel(ctx), localPull))
+			r.Afterwards(func(ctx context.Context) error { return r.up(ctx, localPull) })
+			return r.transfer(ctx)
 		},
 	}
 }

@@ -42,7 +42,7 @@ func newReproduceCommand(options *kind.Options, std program.Streams) *cobra.Comm
 					failed = append(failed, fieldbugs.Record(record, result))
 				}
 				if !result.Good() {
-					failed = append(failed, errors.New(result.String()))
+					failed = append(failed, explainResult(result))
 				}
 				if cmd.Context().Err() != nil {
 					break
@@ -63,6 +63,15 @@ func executeBeside(options *kind.Options) fieldbugs.Execute {
 		std := program.Streams{Out: out, Err: prose}
 		return program.Run(ctx, New(std), std, append([]string{"--prefix", options.Prefix}, args...))
 	}
+}
+
+// explainResult keeps what of a bug was a matter of the environment: a testbed that is not up, for example.
+func explainResult(result *fieldbugs.Result) error {
+	err := errors.New(result.String())
+	if command := (*fieldbugs.CommandError)(nil); errors.As(result.Err, &command) && command.Code == program.ExitEnvironment {
+		return program.Environment(err)
+	}
+	return err
 }
 
 func findBugs(ids []string) ([]fieldbugs.Bug, error) {
