@@ -86,7 +86,7 @@ e2e-all: bin/e2e.test ## Every scenario, every bug of the field (docs/field-bugs
 	@trap 'exit 130' INT TERM; code=0; \
 	LANE=full KEEP=1 ./bin/e2e.test -test.timeout=80m || code=$$?; \
 	[ "$$code" != 3 ] || exit 3; \
-	e2e/matrix/run || code=$$?; \
+	e2e/matrix/run || { matrix=$$?; [ "$$code" != 0 ] || code=$$matrix; }; \
 	exit "$$code"
 
 .PHONY: e2e-matrix

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
@@ -66,5 +67,7 @@ func keepTranscript(p *proof, from, id string) {
 // execute runs a command line of `testbed` in this process.
 func execute(ctx context.Context, args []string, out, err io.Writer) int {
 	std := program.Streams{Out: out, Err: err}
-	return program.Run(ctx, cli.New(std), std, append([]string{fmt.Sprintf("--prefix=%s", suite.testbed.Prefix())}, args...))
+	root := cli.New(std)
+	root.SetIn(strings.NewReader("")) // a run in the background must not read from the terminal
+	return program.Run(ctx, root, std, append([]string{fmt.Sprintf("--prefix=%s", suite.testbed.Prefix())}, args...))
 }

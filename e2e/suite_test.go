@@ -151,7 +151,7 @@ func run(m *testing.M) int {
 // chosenLane is what LANE asks for. A scenario that RUN chooses is found in whatever lane it is.
 func chosenLane() (fieldbugs.Lane, error) {
 	switch chosen := os.Getenv("LANE"); {
-	case chosen == string(fieldbugs.Full), chosen == "" && os.Getenv("RUN") != "":
+	case chosen == string(fieldbugs.Full), os.Getenv("RUN") != "":
 		return fieldbugs.Full, nil
 	case chosen == string(fieldbugs.Fast), chosen == "":
 		return fieldbugs.Fast, nil

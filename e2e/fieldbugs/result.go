@@ -58,8 +58,8 @@ func (r *Result) String() string {
 	return text
 }
 
-// cleanUpTimeout bounds what comes after a bug.
-const cleanUpTimeout = 3 * time.Minute
+// cleanUpTimeout bounds what comes after a bug: a machine that was lost needs minutes to come back on a busy host.
+const cleanUpTimeout = 7 * time.Minute
 
 // Options are for who reproduces a bug.
 type Options struct {

@@ -15,7 +15,7 @@ import (
 
 var (
 	documented   = regexp.MustCompile(`(?m)^\$ bin/testbed +(.*)$|^(?:\$ )?testbed +(.*)$`)
-	substitution = regexp.MustCompile(`"?\$\([^)]*\)"?`)
+	substitution = regexp.MustCompile(`"?\$\([^)]*\)"?|'[^']*'`)
 )
 
 // TestDocumentedCommands: every command line of the testbed that a document shows exists, with its flags and arguments.

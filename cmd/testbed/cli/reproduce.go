@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -61,7 +62,9 @@ func newReproduceCommand(options *kind.Options, std program.Streams) *cobra.Comm
 func executeBeside(options *kind.Options) fieldbugs.Execute {
 	return func(ctx context.Context, args []string, out, prose io.Writer) int {
 		std := program.Streams{Out: out, Err: prose}
-		return program.Run(ctx, New(std), std, append([]string{"--prefix", options.Prefix}, args...))
+		root := New(std)
+		root.SetIn(strings.NewReader("")) // what a bug runs must not read the input of who reproduces it
+		return program.Run(ctx, root, std, append([]string{"--prefix", options.Prefix}, args...))
 	}
 }
 
