@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -97,12 +98,11 @@ func (t *Testbed) reconcileManifest(ctx context.Context) error {
 }
 
 func readManifest(path string) (*manifest.Manifest, error) {
-	content, err := os.Open(path)
+	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("shoot.manifest: %w", err)
 	}
-	defer content.Close()
-	return manifest.Read(path, content)
+	return manifest.Read(path, bytes.NewReader(content))
 }
 
 // applyManifest puts the Secrets of a manifest into the garden, in the place of those of the same name, and reconciles the shoot.

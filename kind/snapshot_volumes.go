@@ -119,12 +119,9 @@ func (t *Testbed) replacePod(ctx context.Context, name string) error {
 	last := "not asked yet"
 	err = wait.PollUntilContextTimeout(ctx, 300*time.Millisecond, podReadyTimeout, true, func(ctx context.Context) (bool, error) {
 		now := &corev1.Pod{}
-		if err := api.Get(ctx, key, now); err != nil {
-			last = err.Error()
-			return false, nil
-		}
-		last = string(now.Status.Phase)
-		return isNewAndReady(now, before), nil
+		asked := api.Get(ctx, key, now)
+		last = fmt.Sprintf("phase %s (%v)", now.Status.Phase, asked)
+		return asked == nil && isNewAndReady(now, before), nil
 	})
 	if err != nil {
 		return fmt.Errorf("the cache is not ready %s after its volume was restored: pod %s: %s: %w", podReadyTimeout, name, last, err)

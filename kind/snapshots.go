@@ -136,7 +136,7 @@ func (t *Testbed) restore(ctx context.Context, name string, saved snapshot.Volum
 	if err != nil {
 		return err
 	}
-	defer archive.Close()
+	defer func() { _ = archive.Close() }()
 	if err := t.onNode(ctx, volume.node, snapshot.RestoreArgv(volume.pod, volume.folder), archive, nil); err != nil {
 		return fmt.Errorf("restore volume %s: %w", volume.claim, err)
 	}

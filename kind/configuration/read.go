@@ -22,15 +22,14 @@ const maxBytes = 1 << 20
 
 // Load reads a file strictly, sets defaults and validates it. The path of a manifest in it becomes an absolute one.
 func Load(path string) (*Testbed, error) {
-	content, err := os.Open(path)
+	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
 	}
-	defer content.Close()
-	return Read(path, filepath.Dir(path), content)
+	return Read(path, filepath.Dir(path), bytes.NewReader(content))
 }
 
-// Read is Load for a file that is open. name says in errors what was read, folder is where the path of a manifest starts.
+// Read is Load for what somebody else reads. name says in errors what was read, folder is where the path of a manifest starts.
 func Read(name, folder string, content io.Reader) (*Testbed, error) {
 	document, err := onlyDocument(content)
 	if err != nil {

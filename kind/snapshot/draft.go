@@ -117,10 +117,10 @@ func (s Store) verify(name string, volume Volume) error {
 	if err != nil {
 		return err
 	}
-	defer archive.Close()
 	counted := &counter{hash: sha256.New()}
-	if _, err := io.Copy(counted, archive); err != nil {
-		return err
+	_, err = io.Copy(counted, archive)
+	if err := errors.Join(err, archive.Close()); err != nil {
+		return fmt.Errorf("volume %s: %w", volume.Claim, err)
 	}
 	if got := hex.EncodeToString(counted.hash.Sum(nil)); counted.bytes != volume.Bytes || got != volume.SHA256 {
 		return fmt.Errorf("volume %s: its archive has changed: %d bytes with SHA-256 %s, %d bytes with %s were saved",

@@ -33,7 +33,7 @@ func newMachine(t *testing.T, running bool) *machine {
 	m.put(t, "docker/registry/blob", "before")
 	pid := ""
 	if running {
-		m.pod = exec.Command("sleep", "60") //nolint:noctx // it ends with the test
+		m.pod = exec.Command("sleep", "60")
 		if err := m.pod.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -138,8 +138,8 @@ func TestSaveAndRestore(t *testing.T) {
 		if info, err := os.Stat(m.folder); err != nil || info.Mode().Perm() != 0o755 {
 			t.Errorf("mode of the folder %v, %v", info.Mode(), err)
 		}
-		if state := ""; running {
-			if state = m.state(t); state != "" && state != "Z" {
+		if running {
+			if state := m.state(t); state != "" && state != "Z" {
 				t.Errorf("the process goes on in state %q, with the files of before", state)
 			}
 		}
