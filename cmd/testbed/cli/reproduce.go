@@ -62,7 +62,7 @@ func newReproduceCommand(options *kind.Options, std program.Streams) *cobra.Comm
 func executeBeside(options *kind.Options) fieldbugs.Execute {
 	return func(ctx context.Context, args []string, out, prose io.Writer) int {
 		std := program.Streams{Out: out, Err: prose}
-		root := New(std) //nolint:contextcheck // program.Run hands it over
+		root := New(std)                  //nolint:contextcheck // program.Run hands it over
 		root.SetIn(strings.NewReader("")) // what a bug runs must not read the input of who reproduces it
 		return program.Run(ctx, root, std, append([]string{"--prefix", options.Prefix}, args...))
 	}
