@@ -81,7 +81,7 @@ func TestSurvival(t *testing.T) {
 		if err := s.testbed(t).Up(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		s.kill(t, "loss", s.hasFault(t))
+		s.kill(t, "loss", s.stopping(t))
 		s.expectFault(t, fault.Loss)
 		if os.Getenv(survivalSwitch) == "engine" {
 			s.killEngine(t)
@@ -151,11 +151,11 @@ func (s survivor) hasContainer(t *testing.T, suffix string) func() bool {
 	}
 }
 
-// hasFault says whether the machine is about to stop.
-func (s survivor) hasFault(t *testing.T) func() bool {
+// stopping says whether the kubelet of the machine that is to be lost does not run any more.
+func (s survivor) stopping(t *testing.T) func() bool {
 	return func() bool {
-		_, err := command.Output(t.Context(), "docker", "exec", survivalPrefix+"-shoot-worker2", "test", "-e", fault.ArgumentFile("f1"))
-		return err == nil
+		_, err := command.Output(t.Context(), "docker", "exec", survivalPrefix+"-shoot-worker2", "systemctl", "is-active", "--quiet", "kubelet.service")
+		return err != nil
 	}
 }
 
