@@ -51,7 +51,8 @@ func podsOf(ctx context.Context, target fault.Target, c *cluster.Cluster, option
 	return pods{target, c, api, list.Items}, nil
 }
 
-// kill deletes them without mercy. Whoever wants them makes new ones.
+// kill deletes them without a grace period: their processes still get SIGTERM, and a moment by the kubelet, while whoever wants the
+// pods makes new ones.
 func (p pods) kill(ctx context.Context) error {
 	var failed error
 	for _, pod := range p.items {

@@ -55,3 +55,16 @@ func TestTimeouts(t *testing.T) {
 		}
 	}
 }
+
+// TestByShortName: a short name that two parts could have is nobody's.
+func TestByShortName(t *testing.T) {
+	got := byShortName([]string{"docker.io", "docker.elastic.co", "alpha.upstream.test"}, firstLabel)
+	want := map[string]string{"docker.io": "docker.io", "docker.elastic.co": "docker.elastic.co", "alpha": "alpha.upstream.test"}
+	if !maps.Equal(got, want) {
+		t.Errorf("parts %v, want %v", got, want)
+	}
+	var mistake *fault.UseError
+	if _, err := (fault.Target{Role: fault.Cache, Name: "docker"}).Choose(got); !errors.As(err, &mistake) {
+		t.Errorf("either of two is meant: %v", err)
+	}
+}

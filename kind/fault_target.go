@@ -12,11 +12,12 @@ import (
 
 // faultTarget returns the target with the full name of a part that is there.
 func (t *Testbed) faultTarget(ctx context.Context, target fault.Target) (fault.Target, error) {
-	parts := map[string]string{}
+	var names []string
+	short := firstLabel
 	switch target.Role {
 	case fault.Upstream:
 		for _, registry := range t.registries() {
-			parts[firstLabel(registry.Host())] = registry.Host()
+			names = append(names, registry.Host())
 		}
 	case fault.Cache:
 		services, _, err := listCaches(ctx, t.shoot)
@@ -25,19 +26,36 @@ func (t *Testbed) faultTarget(ctx context.Context, target fault.Target) (fault.T
 		}
 		for _, service := range services {
 			if host := service.Annotations["upstream"]; host != "" {
-				parts[firstLabel(host)] = host
+				names = append(names, host)
 			}
 		}
 	case fault.Node:
 		for _, node := range t.shoot.Nodes() {
-			parts[strings.TrimPrefix(node.Name(), t.shootName()+"-")] = node.Name()
+			names = append(names, node.Name())
 		}
+		short = func(name string) string { return strings.TrimPrefix(name, t.shootName()+"-") }
 	case fault.Seed, fault.Shoot:
-		parts[fault.API] = fault.API
+		names = []string{fault.API}
 	case fault.Extension:
-		parts[""] = ""
+		names = []string{""}
 	}
-	return target.Choose(parts)
+	return target.Choose(byShortName(names, short))
+}
+
+// byShortName returns the names by their short ones. Those that would have the same one have none: either could be meant.
+func byShortName(names []string, short func(string) string) map[string]string {
+	count, parts := map[string]int{}, map[string]string{}
+	for _, name := range names {
+		count[short(name)]++
+	}
+	for _, name := range names {
+		key := short(name)
+		if count[key] > 1 {
+			key = name
+		}
+		parts[key] = name
+	}
+	return parts
 }
 
 func firstLabel(host string) string {
