@@ -46,6 +46,9 @@ func Serve(ctx context.Context, config *configuration.Configuration, log io.Writ
 		}
 	}
 
+	if err := repairState(config, time.Now()); err != nil {
+		return &StartError{err}
+	}
 	if err := useUpstreamTransport(); err != nil {
 		return &StartError{err}
 	}
