@@ -20,7 +20,7 @@ import (
 // fieldBugsFile has the results that `make field-bugs` takes over into the page, below artifacts.
 const fieldBugsFile = "field-bugs.json"
 
-// fieldBugs are the scenarios of the catalogue, in its order. They are made of command lines of `testbed`, see e2e/fieldbugs.
+// fieldBugs are the scenarios of the catalog, in its order. They are made of command lines of `testbed`, see e2e/fieldbugs.
 func fieldBugs(lane fieldbugs.Lane) []features.Feature {
 	var all []features.Feature
 	for _, bug := range fieldbugs.InLane(lane) {
@@ -67,7 +67,7 @@ func keepTranscript(p *proof, from, id string) {
 // execute runs a command line of `testbed` in this process.
 func execute(ctx context.Context, args []string, out, err io.Writer) int {
 	std := program.Streams{Out: out, Err: err}
-	root := cli.New(std)
+	root := cli.New(std) //nolint:contextcheck // its commands get ctx from program.Run
 	root.SetIn(strings.NewReader("")) // a run in the background must not read from the terminal
 	return program.Run(ctx, root, std, append([]string{fmt.Sprintf("--prefix=%s", suite.testbed.Prefix())}, args...))
 }

@@ -30,9 +30,9 @@ const (
 // DefaultBound is how long a bug may take unless it says otherwise.
 const DefaultBound = 4 * time.Minute
 
-// Bug is a report from the field, as something that can be reproduced.
+// A Bug is a report from the field, as something that can be reproduced.
 type Bug struct {
-	// ID is that of the scenario in the catalogue, s1 to s25. Title is one line.
+	// ID is that of the scenario in the catalog, s1 to s25. Title is one line.
 	ID, Title string
 	// Reports are the threads that it was seen in, as <project>#<number>.
 	Reports []string
@@ -68,7 +68,7 @@ func (b Bug) bound() time.Duration {
 	return b.Bound
 }
 
-// All returns the catalogue, in the order of the IDs' numbers.
+// All returns the catalog, in the order of the IDs' numbers.
 func All() []Bug {
 	return []Bug{
 		warmHit(), refused(), blackHole(), hang(), truncated(), outage(), outageRestart(), drain(), removeOne(), diskFull(),

@@ -48,7 +48,7 @@ func (r *Rig) awaitCache(ctx context.Context, upstream string, bound time.Durati
 	return r.Await(ctx, "the cache of "+upstream+" is ready", bound, func(ctx context.Context) (bool, string, error) {
 		pod, err := r.cachePod(ctx, upstream)
 		if err != nil {
-			return false, err.Error(), nil // a pod that is gone comes back
+			return false, err.Error(), nil //nolint:nilerr // a pod that is gone comes back
 		}
 		return isReady(pod) && fits(pod), fmt.Sprintf("pod %s %s, ready: %t", pod.UID, pod.Status.Phase, isReady(pod)), nil
 	})
@@ -102,9 +102,9 @@ const settled = 40 * time.Second
 
 // newImage pushes an image and lets one worker pull it through the cache: it is stored there then. That is a precondition, no claim:
 // while the cache is not there yet, it is tried with another image.
-func (r *Rig) newImage(ctx context.Context, upstream string, flags ...string) (img pull.Pushed, err error) {
+func (r *Rig) newImage(ctx context.Context, upstream string) (img pull.Pushed, err error) {
 	err = r.Await(ctx, "an image comes through the cache of "+upstream, settled, func(ctx context.Context) (bool, string, error) {
-		if img, err = r.Push(ctx, upstream, flags...); err != nil {
+		if img, err = r.Push(ctx, upstream); err != nil {
 			return false, "", err
 		}
 		report, err := r.Pull(ctx, img.Reference, "--node", "worker")
@@ -116,10 +116,10 @@ func (r *Rig) newImage(ctx context.Context, upstream string, flags ...string) (i
 	return img, err
 }
 
-// requireCached requires that new images come through the cache, soon.
-func (r *Rig) requireCached(ctx context.Context, upstream, claim string) error {
+// requireCached requires that new images come through the cache of alpha, soon.
+func (r *Rig) requireCached(ctx context.Context, claim string) error {
 	start := time.Now()
-	if _, err := r.newImage(ctx, upstream); err != nil {
+	if _, err := r.newImage(ctx, "alpha"); err != nil {
 		return r.Require(claim, false, "%v", err)
 	}
 	return r.Within(claim, time.Since(start), settled)

@@ -19,7 +19,7 @@ that the last run was made of: each can be typed, too.
 
 `
 
-// Page renders docs/field-bugs.md from the catalogue and the last results.
+// Page renders docs/field-bugs.md from the catalog and the last results.
 func Page(bugs []Bug, results []Result) string {
 	var page strings.Builder
 	page.WriteString(pageHead)

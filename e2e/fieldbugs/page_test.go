@@ -7,7 +7,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
-// TestPage holds docs/field-bugs.md against the catalogue and the last results. `make field-bugs` writes it anew: it takes the
+// TestPage holds docs/field-bugs.md against the catalog and the last results. `make field-bugs` writes it anew: it takes the
 // results of the last run over, first.
 func TestPage(t *testing.T) {
 	results, err := Measured()

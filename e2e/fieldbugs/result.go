@@ -61,6 +61,9 @@ func (r *Result) String() string {
 // cleanUpTimeout bounds what comes after a bug: a machine that was lost needs minutes to come back on a busy host.
 const cleanUpTimeout = 7 * time.Minute
 
+// begunTimeout is what nodes may need to hear of the caches that a bug begins with.
+const begunTimeout = time.Minute
+
 // Options are for who reproduces a bug.
 type Options struct {
 	// Transcript takes what was run and answered.
@@ -114,7 +117,10 @@ func (r *Rig) begin(ctx context.Context, bug Bug) error {
 		return err
 	}
 	r.result.Commands = nil // on a testbed that has just come up there is nothing to clear
-	return r.Apply(ctx, bug.shoot())
+	if err := r.Apply(ctx, bug.shoot()); err != nil {
+		return err
+	}
+	return r.awaitMirrors(ctx, "alpha", begunTimeout, func(address string) bool { return address != "" })
 }
 
 // judge weighs what came of a bug against its mark.

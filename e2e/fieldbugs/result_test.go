@@ -24,7 +24,11 @@ func (c *console) execute(_ context.Context, args []string, out, err io.Writer) 
 		fmt.Fprintln(err, "no")
 		return 3
 	}
-	fmt.Fprintln(out, "{}")
+	answer := "{}"
+	if line == "shoot get --json" {
+		answer = `{"nodes": [{"name": "shoot-worker", "mirrors": [{"upstream": "alpha.upstream.test", "hosts": ["http://10.96.0.5:5000"]}]}]}`
+	}
+	fmt.Fprintln(out, answer)
 	return 0
 }
 
@@ -67,7 +71,7 @@ func TestFaultsAreCleared(t *testing.T) {
 		cancel()
 		return r.Break(ctx, "cache/alpha", "stop")
 	}}, shell.execute, Options{Transcript: &transcript, OnBroken: func(context.Context, string) { broken = len(shell.lines) }})
-	want := []string{"fault clear", "shoot apply -f " + TwoCaches, "fault add cache/alpha stop", "fault clear"}
+	want := []string{"fault clear", "shoot apply -f " + TwoCaches, "shoot get --json", "fault add cache/alpha stop", "fault clear"}
 	if !slices.Equal(shell.lines, want) {
 		t.Errorf("%q, want %q", shell.lines, want)
 	}
@@ -77,7 +81,7 @@ func TestFaultsAreCleared(t *testing.T) {
 	if result.Verdict != Broken || !strings.Contains(transcript.String(), "$ testbed fault add cache/alpha stop") {
 		t.Errorf("%s\n%s", result, transcript.String())
 	}
-	if want := []string{"testbed shoot apply -f " + TwoCaches, "testbed fault add cache/alpha stop"}; !slices.Equal(result.Commands, want) {
+	if want := []string{"testbed shoot apply -f " + TwoCaches, "testbed shoot get --json", "testbed fault add cache/alpha stop"}; !slices.Equal(result.Commands, want) {
 		t.Errorf("commands of the page: %q, want %q", result.Commands, want)
 	}
 }

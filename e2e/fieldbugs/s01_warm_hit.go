@@ -11,11 +11,12 @@ import (
 func warmHit() Bug {
 	return Bug{
 		ID: "s1", Title: "the second node's pull costs the upstream no blob, and a tag that moves is seen",
-		Reports:     []string{"gardener#3064", "distribution#4050", "spegel#859"},
-		Symptom:     "Rate limits are hit although there is a cache; or nodes go on with an old latest.",
-		Fault:       "none: the tag is pushed again",
-		Expectation: "No GET of a blob or manifest at the upstream for the second node. A tag that was pushed again gives the new image at once, and the old digest is still served.",
-		Lane:        Full,
+		Reports: []string{"gardener#3064", "distribution#4050", "spegel#859"},
+		Symptom: "Rate limits are hit although there is a cache; or nodes go on with an old latest.",
+		Fault:   "none: the tag is pushed again",
+		Expectation: "No GET of a blob or manifest at the upstream for the second node. A tag that was pushed again gives the new image at " +
+			"once, and the old digest is still served.",
+		Lane: Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.newImage(ctx, "alpha")
 			if err != nil {

@@ -38,7 +38,7 @@ func hang() Bug {
 			if err := r.Mend(ctx); err != nil {
 				return err
 			}
-			return r.requireCached(ctx, "alpha", "when it answers again, pulls go through it")
+			return r.requireCached(ctx, "when it answers again, pulls go through it")
 		},
 	}
 }

@@ -29,7 +29,7 @@ func credentials() Bug {
 			"cache goes on. No credentials reach the host of a foreign realm.",
 		Lane: Full, Shoot: Credentials,
 		Reproduce: func(ctx context.Context, r *Rig) error {
-			if err := r.requireCached(ctx, "alpha", "the cache starts with the credentials, and serves"); err != nil {
+			if err := r.requireCached(ctx, "the cache starts with the credentials, and serves"); err != nil {
 				return err
 			}
 			var refused *CommandError
@@ -41,7 +41,7 @@ func credentials() Bug {
 			if err := r.Require("the bad Secret is refused", strings.Contains(said, "password"), "%s", said); err != nil {
 				return err
 			}
-			if err := r.requireCached(ctx, "alpha", "the cache goes on with the credentials of before"); err != nil {
+			if err := r.requireCached(ctx, "the cache goes on with the credentials of before"); err != nil {
 				return err
 			}
 			return r.foreignRealm(ctx)

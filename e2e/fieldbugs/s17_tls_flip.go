@@ -29,7 +29,7 @@ func tlsFlip() Bug {
 			if err != nil {
 				return err
 			}
-			if err := r.requireCached(ctx, "alpha", "new images come through the cache by HTTPS"); err != nil {
+			if err := r.requireCached(ctx, "new images come through the cache by HTTPS"); err != nil {
 				return err
 			}
 			out, err := r.Exec(ctx, "worker", "journalctl", "--unit=containerd.service", "--since=-30s", "--output=cat")

@@ -53,7 +53,7 @@ func serviceRecreated() Bug {
 			if err := r.awaitMirrors(ctx, "alpha", maxHeal, func(address string) bool { return address != before }); err != nil {
 				return err
 			}
-			if err := r.requireCached(ctx, "alpha", "after the next reconciliation nodes pull through the cache"); err != nil {
+			if err := r.requireCached(ctx, "after the next reconciliation nodes pull through the cache"); err != nil {
 				return err
 			}
 			return r.Within(quick, Slowest(report), maxStall)

@@ -19,11 +19,12 @@ const (
 func transfer() Bug {
 	return Bug{
 		ID: "s25", Title: "containerd fetches images by its transfer service",
-		Reports:     []string{"containerd#12415", "containerd#12636", "spegel#1272"},
-		Symptom:     "Since containerd 2.1 nodes pull past the cache, and nothing says so: the transfer service takes the default config_path for one folder.",
-		Fault:       "none: settings of containerd",
-		Expectation: "With one folder as config_path, as Gardener sets it, pulls go through the cache. With the two of containerd's default they do not, and `testbed pull` says so.",
-		Lane:        Full, Bound: transferDeadline,
+		Reports: []string{"containerd#12415", "containerd#12636", "spegel#1272"},
+		Symptom: "Since containerd 2.1 nodes pull past the cache, and nothing says so: the transfer service takes the default config_path for one folder.",
+		Fault:   "none: settings of containerd",
+		Expectation: "With one folder as config_path, as Gardener sets it, pulls go through the cache. With the two of containerd's default they " +
+			"do not, and `testbed pull` says so.",
+		Lane: Full, Bound: transferDeadline,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			r.Afterwards(func(ctx context.Context) error { return r.up(ctx, localPull) })
 			return r.transfer(ctx)
