@@ -67,7 +67,7 @@ func keepTranscript(p *proof, from, id string) {
 // execute runs a command line of `testbed` in this process.
 func execute(ctx context.Context, args []string, out, err io.Writer) int {
 	std := program.Streams{Out: out, Err: err}
-	root := cli.New(std) //nolint:contextcheck // its commands get ctx from program.Run
+	root := cli.New(std)              //nolint:contextcheck // its commands get ctx from program.Run
 	root.SetIn(strings.NewReader("")) // a run in the background must not read from the terminal
 	return program.Run(ctx, root, std, append([]string{fmt.Sprintf("--prefix=%s", suite.testbed.Prefix())}, args...))
 }
