@@ -10,21 +10,23 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// anyOf are the words of find for a path with one of the image's digests, up to the closing parenthesis.
-func anyOf(img pull.Pushed) []string {
-	var words []string
-	for i, object := range img.Objects {
+// files counts those that the store has of objects.
+func (r *Rig) files(ctx context.Context, volume volume, objects []pull.Object) (int, error) {
+	words := []string{"find", volume.folder, "-name", "data", "("}
+	for i, object := range objects {
 		if i > 0 {
 			words = append(words, "-o")
 		}
 		words = append(words, "-path", "*/"+object.Digest[len("sha256:"):]+"/data")
 	}
-	return append(words, ")")
+	out, err := r.Exec(ctx, volume.node, append(words, ")")...)
+	return len(strings.Fields(out)), err
 }
 
 // freesDisk is a TTL that gives space back.
 func freesDisk() Bug {
 	const bound = 90 * time.Second
+	const manifestGone = "the file of the manifest is gone, too"
 	return Bug{
 		ID: "s12", Title: "a TTL gives the disk back",
 		Reports:     []string{"distribution#4957", "distribution#4249"},
@@ -32,6 +34,8 @@ func freesDisk() Bug {
 		Fault:       "none: the TTL is 30 s",
 		Expectation: "The files of manifest and blobs of an image are gone 90 s after its pull at most.",
 		Lane:        Full, Shoot: ShortTTL,
+		Known: &Known{Claim: manifestGone, Because: "distribution deletes the link to a manifest when its time is up, and not its file: some KiB stay of " +
+			"each image that was ever pulled"},
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.newImage(ctx, "alpha")
 			if err != nil {
@@ -42,26 +46,30 @@ func freesDisk() Bug {
 			if err != nil {
 				return err
 			}
-			files := func(ctx context.Context) (int, error) {
-				out, err := r.Exec(ctx, volume.node, append([]string{"find", volume.folder, "-name", "data", "("}, anyOf(img)...)...)
-				return len(strings.Fields(out)), err
-			}
+			manifest, blobs := img.Objects[:1], img.Objects[1:]
 			// They must be there, or their absence proves nothing.
-			if found, err := files(ctx); err != nil || found != len(img.Objects) {
+			if found, err := r.files(ctx, volume, img.Objects); err != nil || found != len(img.Objects) {
 				return errors.Join(err, fmt.Errorf("%d files in the store, want %d", found, len(img.Objects)))
 			}
 			left := 0
-			err = r.Await(ctx, "all files are gone", bound, func(ctx context.Context) (bool, string, error) {
-				left, err = files(ctx)
+			err = r.Await(ctx, "the files of all blobs are gone", bound, func(ctx context.Context) (bool, string, error) {
+				left, err = r.files(ctx, volume, blobs)
 				return left == 0, fmt.Sprintf("%d left", left), err
 			})
 			if left > 0 {
-				return r.Require("all files are gone", false, "%v", err)
+				return r.Require("the files of all blobs are gone", false, "%v", err)
 			}
 			if err != nil {
 				return err
 			}
-			return r.Within("all files are gone", time.Since(start), bound)
+			if err := r.Within("the files of all blobs are gone", time.Since(start), bound); err != nil {
+				return err
+			}
+			left, err = r.files(ctx, volume, manifest)
+			if err != nil {
+				return err
+			}
+			return r.Require(manifestGone, left == 0, "%d left", left)
 		},
 	}
 }
