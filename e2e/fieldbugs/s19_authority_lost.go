@@ -3,6 +3,7 @@ package fieldbugs
 import (
 	"context"
 	"fmt"
+	"path"
 	"strings"
 	"time"
 )
@@ -14,7 +15,7 @@ func authorityLost() Bug {
 		ID: "s19", Title: "the CA file of a mirror is garbled on a node",
 		Reports:     []string{"containerd#10027", "gardener#10810"},
 		Symptom:     "No image of the upstream can be pulled on that node any more: a CA file that cannot be read is an error, and no reason to ask the upstream.",
-		Fault:       "none: the file is overwritten",
+		Fault:       "none: the certificate in the file is garbled",
 		Expectation: "A pull succeeds without help within a minute: the node's unit puts its files back.",
 		Lane:        Full, Shoot: HTTPS,
 		Reproduce: func(ctx context.Context, r *Rig) error {
@@ -22,7 +23,8 @@ func authorityLost() Bug {
 			if err != nil {
 				return err
 			}
-			out, err := r.Exec(ctx, "worker2", "cat", "/etc/containerd/certs.d/"+host("alpha")+"/hosts.toml")
+			folder := "/etc/containerd/certs.d/" + host("alpha")
+			out, err := r.Exec(ctx, "worker2", "cat", folder+"/hosts.toml")
 			if err != nil {
 				return err
 			}
@@ -30,15 +32,21 @@ func authorityLost() Bug {
 			if file == "" {
 				return fmt.Errorf("hosts.toml names no CA file: %s", out)
 			}
-			if _, err := r.Exec(ctx, "worker2", "bash", "-c", "echo garbled >"+file); err != nil {
+			if !path.IsAbs(file) {
+				file = path.Join(folder, file)
+			}
+			if _, err := r.Exec(ctx, "worker2", "sed", "--in-place", "s/BEGIN CERTIFICATE/BEGIN GARBAGE/", file); err != nil {
 				return err
+			}
+			if out, err := r.Exec(ctx, "worker2", "grep", "--count", "GARBAGE", file); err != nil { // grep fails if there is none
+				return fmt.Errorf("%s is not garbled: this would prove nothing: %s: %w", file, strings.TrimSpace(out), err)
 			}
 			if err := r.awaitPull(ctx, img, bound); err != nil {
 				return err
 			}
 			return r.Await(ctx, "the CA file is back", bound, func(ctx context.Context) (bool, string, error) {
 				out, err := r.Exec(ctx, "worker2", "cat", file)
-				return strings.Contains(out, "BEGIN CERTIFICATE"), out, err
+				return strings.Contains(out, "BEGIN CERTIFICATE") && !strings.Contains(out, "BEGIN GARBAGE"), out, err
 			})
 		},
 	}

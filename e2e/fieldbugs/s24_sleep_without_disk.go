@@ -12,7 +12,7 @@ func sleepWithoutDisk() Bug {
 		ID: "s24", Title: "the Shoot sleeps, and wakes up with an empty disk under a cache",
 		Reports:     []string{"local-path-provisioner#31", "local-path-provisioner#215"},
 		Symptom:     "After the wake-up the cache does not come up on the new disk of its machine, or serves nothing.",
-		Fault:       "none: the folder of the volume is removed while the Shoot sleeps",
+		Fault:       "none: the folder of the volume is emptied while the Shoot sleeps",
 		Expectation: "Two minutes after the wake-up has begun new images come through the cache again.",
 		Lane:        Full, Bound: 5 * time.Minute,
 		Reproduce: func(ctx context.Context, r *Rig) error {
@@ -23,7 +23,7 @@ func sleepWithoutDisk() Bug {
 			if _, err := r.Testbed(ctx, "shoot", "hibernate"); err != nil {
 				return err
 			}
-			if _, err := r.Exec(ctx, volume.node, "rm", "-r", volume.folder); err != nil {
+			if _, err := r.Exec(ctx, volume.node, "find", volume.folder, "-mindepth", "1", "-delete"); err != nil {
 				return err
 			}
 			start := time.Now()
