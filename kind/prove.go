@@ -143,7 +143,7 @@ func (t *Testbed) runScenarios(ctx context.Context, program string, bug mutant.M
 	}
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = t.root, output, output
-	cmd.Env = append(os.Environ(), "KEEP=1", "RUN=^("+strings.Join(bug.Scenarios, "|")+")$", "MUTANT="+planted)
+	cmd.Env = append(os.Environ(), "KEEP=1", "RUN=^("+strings.Join(bug.Scenarios, "|")+")$", "MUTANT="+planted, "CONFIG=", "LANE=")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	cmd.WaitDelay = stopTimeout
 	err = errors.Join(cmd.Run(), output.Close())
