@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
@@ -88,13 +89,12 @@ func checkFolder(folder string) error {
 	if err != nil {
 		return fmt.Errorf("the folder of the bundle: %w", err)
 	}
-	for _, entry := range entries {
-		if entry.Name() == diagnostics.IndexFile {
-			return nil
-		}
+	if len(entries) == 0 {
+		return nil
 	}
-	if len(entries) > 0 {
-		return &OccupiedError{Folder: folder}
+	index, err := os.ReadFile(filepath.Join(folder, diagnostics.IndexFile))
+	if err != nil || !strings.HasPrefix(string(index), diagnostics.IndexTitle) {
+		return &OccupiedError{Folder: folder} // somebody else's may have an index.md, too
 	}
 	return nil
 }

@@ -29,11 +29,14 @@ type index struct {
 	conclusions
 }
 
+// IndexTitle begins each IndexFile: a folder with such a file is a bundle.
+const IndexTitle = "# Diagnostics: "
+
 // render returns the index in Markdown, for a reader who knows neither the testbed nor what was done to it: what is wrong, how
 // things stand, what happened, where the rest is. What could not be had is said early: it says what not to look for.
 func (i *index) render() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "# Diagnostics: %s\n\nCollected %s. Times are UTC. What is said here is computed from the files of this folder; "+
+	fmt.Fprintf(&text, IndexTitle+"%s\n\nCollected %s. Times are UTC. What is said here is computed from the files of this folder; "+
 		"`testbed` is the command line of the testbed.\n", i.title, i.began.UTC().Format(time.RFC3339))
 	if i.bundle != nil {
 		i.reason(&text)
