@@ -70,7 +70,7 @@ func Follow(ctx context.Context, streams []Stream, since time.Time, take func(Li
 	return nil // it was to go on until now, and what ended with ctx failed for that
 }
 
-// maxLine bounds a line: a longer one is cut.
+// maxLine bounds a line: a longer one ends its log, with an error.
 const maxLine = 1 << 20
 
 // read reads all streams at once; take may be called concurrently.
