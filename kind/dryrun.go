@@ -160,7 +160,7 @@ func (t *Testbed) PlanMutant() []string {
 func (t *Testbed) PlanProof(bugs []mutant.Mutant) []string {
 	lines := []string{runOf(mutant.ScenariosOf(bugs)) + "  # must be green"}
 	for _, bug := range bugs {
-		run := "MUTANT=" + bug.Name + " " + runOf(bug.Scenarios)
+		run := runOf(bug.Scenarios) + " MUTANT=" + bug.Name
 		if bug.OfTestbed() {
 			run = runOf(bug.Scenarios) + "  # built with the bug " + bug.Name + ","
 		} else {
