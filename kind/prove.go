@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -141,11 +142,9 @@ func (t *Testbed) runScenarios(ctx context.Context, program string, bug mutant.M
 	if err := os.RemoveAll(results); err != nil { // so that those of before are not taken for new ones
 		return nil, errors.Join(err, output.Close())
 	}
-	cmd := exec.CommandContext(ctx, program)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = t.root, output, output
+	cmd := scenariosCommand(ctx, program, output)
+	cmd.Dir = t.root
 	cmd.Env = append(os.Environ(), "KEEP=1", "RUN=^("+strings.Join(bug.Scenarios, "|")+")$", "MUTANT="+planted, "CONFIG=", "LANE=")
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
-	cmd.WaitDelay = stopTimeout
 	err = errors.Join(cmd.Run(), output.Close())
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -162,6 +161,17 @@ func (t *Testbed) runScenarios(ctx context.Context, program string, bug mutant.M
 		return nil, fmt.Errorf("keep what the scenarios found: %w", err)
 	}
 	return mutant.ParseOutcomes(summary)
+}
+
+// scenariosCommand runs the scenarios in a process group of their own: Ctrl-C at a terminal reaches all of the group in front, and a
+// second signal ends them at once, without the clean-up. They get one, when ctx ends.
+func scenariosCommand(ctx context.Context, program string, output io.Writer) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program)
+	cmd.Stdout, cmd.Stderr = output, output
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
+	cmd.WaitDelay = stopTimeout
+	return cmd
 }
 
 // buildScenarios returns the program that runs the scenarios, built with the bug in it, or with none.
