@@ -105,7 +105,7 @@ func (t *Testbed) revision(ctx context.Context) string {
 }
 
 // metrics is where the metrics of the last bundle are kept, for the next one to compare with.
-func (s state) metrics() string { return filepath.Join(string(s), "metrics") }
+func (s state) metrics() string { return filepath.Join(string(s), "metrics.json") }
 
 // gardenletLog is what gardenlet's components log in the processes that use the testbed.
 func (s state) gardenletLog() string { return filepath.Join(string(s), "gardenlet.log") }

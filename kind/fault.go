@@ -95,16 +95,15 @@ func timeoutOf(f fault.Fault) time.Duration {
 	return faultTimeout
 }
 
-// Faults returns what is broken now, in the order of its beginning. What could be read is returned also with an error.
+// Faults returns what is broken now, in the order of its beginning. What could be read is returned also with an error. Nothing is
+// changed, and nobody is waited for: one that another command is about to add or to clear may or may not be among them.
 func (t *Testbed) Faults(ctx context.Context) ([]fault.Fault, error) {
+	if t.seed == nil || t.shoot == nil {
+		return nil, ErrDown
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, faultTimeout, fmt.Errorf("no list of faults after %s", faultTimeout))
 	defer cancel()
-	unlock, err := t.lockFaults(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	return t.activeFaults(ctx)
+	return t.faults(ctx, fault.LookArguments())
 }
 
 // ClearFaults mends the faults with these IDs, all without any, and returns them. An ID that is not active is a
@@ -157,8 +156,13 @@ func (t *Testbed) lockFaults(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// activeFaults asks everything that may have one, at once.
+// activeFaults returns those that hold, and ends what is left of others. The caller holds the lock.
 func (t *Testbed) activeFaults(ctx context.Context) ([]fault.Fault, error) {
+	return t.faults(ctx, fault.ListArguments())
+}
+
+// faults asks everything that may have one, at once: nodes with these arguments of their script.
+func (t *Testbed) faults(ctx context.Context, asked []string) ([]fault.Fault, error) {
 	var (
 		asking sync.WaitGroup
 		mu     sync.Mutex
@@ -177,7 +181,7 @@ func (t *Testbed) activeFaults(ctx context.Context) ([]fault.Fault, error) {
 		ask(registry.Faults)
 	}
 	for _, node := range t.allNodes() {
-		ask(func(ctx context.Context) ([]fault.Fault, error) { return faultsOf(ctx, node) })
+		ask(func(ctx context.Context) ([]fault.Fault, error) { return faultsOf(ctx, node, asked) })
 	}
 	asking.Wait()
 	slices.SortFunc(all, func(a, b fault.Fault) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
@@ -185,9 +189,9 @@ func (t *Testbed) activeFaults(ctx context.Context) ([]fault.Fault, error) {
 	return slices.CompactFunc(all, func(a, b fault.Fault) bool { return a.ID == b.ID }), failed
 }
 
-// faultsOf returns the faults that hold on a node.
-func faultsOf(ctx context.Context, node *cluster.Node) ([]fault.Fault, error) {
-	output, err := faultScript(ctx, node, fault.ListArguments()...)
+// faultsOf returns the faults that hold on a node, by what its script answers.
+func faultsOf(ctx context.Context, node *cluster.Node, asked []string) ([]fault.Fault, error) {
+	output, err := faultScript(ctx, node, asked...)
 	if err != nil {
 		return nil, fmt.Errorf("list faults: %w", err)
 	}

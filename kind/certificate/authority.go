@@ -33,14 +33,23 @@ type Pair struct{ Certificate, Key []byte }
 // file is readable by its owner only. Files that cannot be read or do not belong together are an error and are left as
 // they are.
 func Ensure(dir string) (*Authority, error) {
-	authority, err := load(dir)
+	authority, err := Load(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return create(dir)
 	case err != nil:
-		return nil, fmt.Errorf("load the testbed's certificate authority: %w; remove %s to have a new one made", err, dir)
+		return nil, fmt.Errorf("%w; remove %s to have a new one made", err, dir)
 	case time.Until(authority.ca.Certificate.NotAfter) < renewal:
 		return create(dir)
+	}
+	return authority, nil
+}
+
+// Load is Ensure for whoever only reads: where a file is not there, the error is an fs.ErrNotExist, and one that ends soon is returned.
+func Load(dir string) (*Authority, error) {
+	authority, err := load(dir)
+	if err != nil {
+		return nil, fmt.Errorf("load the testbed's certificate authority: %w", err)
 	}
 	return authority, nil
 }

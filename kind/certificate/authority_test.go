@@ -3,6 +3,7 @@ package certificate
 import (
 	"bytes"
 	"crypto/tls"
+	"errors"
 	"io"
 	"io/fs"
 	"net/http"
@@ -131,5 +132,22 @@ func write(t *testing.T, dir string, files map[string][]byte) {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestLoad makes nothing and replaces nothing.
+func TestLoad(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "certificates")
+	if _, err := Load(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder was made: %v", err)
+	}
+	ends := authorityFor(t, renewal-time.Hour)
+	write(t, dir, ends)
+	loaded, err := Load(dir)
+	if err != nil || !bytes.Equal(loaded.PEM(), ends[certificateFile]) {
+		t.Errorf("the authority was replaced, or could not be read: %v", err)
 	}
 }

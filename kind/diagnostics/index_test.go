@@ -53,32 +53,6 @@ func TestMetricsCompare(t *testing.T) {
 	golden.Compare(t, "metrics.txt", compareMetrics(before, recreatedAt, now)+"\n"+compareMetrics(nil, time.Time{}, now))
 }
 
-func TestKeepMetrics(t *testing.T) {
-	dir, previous := t.TempDir(), filepath.Join(t.TempDir(), "metrics")
-	if err := KeepMetrics(dir, previous); err != nil {
-		t.Errorf("without metrics: %v", err)
-	}
-	for name, content := range map[string]string{"a.prom": "1", "before/b.prom": "2", "summary.txt": "3"} {
-		path := filepath.Join(dir, "metrics", name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.MkdirAll(filepath.Join(previous, "old.prom"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := KeepMetrics(dir, previous); err != nil {
-		t.Error(err)
-	}
-	kept, at, err := readMetrics(previous)
-	if err != nil || len(kept) != 1 || string(kept["a"]) != "1" || at.IsZero() {
-		t.Errorf("kept %q at %s, %v", kept, at, err)
-	}
-}
-
 func TestTail(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "source")

@@ -24,8 +24,8 @@ const (
 	beforeFolder       = "before"
 )
 
-// Metrics returns the metrics of caches and extension: as they are, in the folder before as they were when the folder previous
-// was filled, and what has changed. previous need not be there; nil clusters are left out.
+// Metrics returns the metrics of caches and extension: as they are, in the folder before as KeepMetrics has kept them in the file
+// previous, and what has changed. previous need not be there; nil clusters are left out.
 func Metrics(seed, shoot *rest.Config, previous string) Source {
 	return metrics{seed: seed, shoot: shoot, previous: previous}
 }
@@ -44,13 +44,13 @@ func (m metrics) Collect(ctx context.Context, into *Folder) {
 	for pod, content := range now {
 		into.Write(pod+metricsSuffix, content)
 	}
-	before, at, err := readMetrics(m.previous)
+	before, err := readKept(m.previous)
 	into.Fail(beforeFolder, err)
-	for pod, content := range before {
+	for pod, content := range before.Pods {
 		into.Write(filepath.Join(beforeFolder, pod+metricsSuffix), content)
 	}
 	if len(now) > 0 {
-		into.Write(bundle.MetricsSummary, []byte(compareMetrics(before, at, now)))
+		into.Write(bundle.MetricsSummary, []byte(compareMetrics(before.Pods, before.At, now)))
 	}
 }
 

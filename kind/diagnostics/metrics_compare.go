@@ -3,57 +3,11 @@ package diagnostics
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
-
-	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 )
-
-// KeepMetrics copies the metrics of a bundle to a folder, for the next bundle to compare with. Whatever the folder had is replaced.
-func KeepMetrics(bundleDir, previous string) error {
-	now, _, err := readMetrics(filepath.Join(bundleDir, bundle.MetricsFolder))
-	if err != nil || len(now) == 0 {
-		return err
-	}
-	if err := os.RemoveAll(previous); err != nil {
-		return fmt.Errorf("keep metrics: %w", err)
-	}
-	if err := os.MkdirAll(previous, 0o755); err != nil {
-		return fmt.Errorf("keep metrics: %w", err)
-	}
-	for pod, content := range now {
-		if err := os.WriteFile(filepath.Join(previous, pod+metricsSuffix), content, 0o644); err != nil {
-			return fmt.Errorf("keep metrics: %w", err)
-		}
-	}
-	return nil
-}
-
-// readMetrics reads a folder of metrics, and when it was filled. None is no error.
-func readMetrics(folder string) (byPod map[string][]byte, at time.Time, err error) {
-	files, err := fs.Glob(os.DirFS(folder), "*"+metricsSuffix)
-	if err != nil {
-		return nil, time.Time{}, err
-	}
-	byPod = map[string][]byte{}
-	for _, file := range files {
-		path := filepath.Join(folder, file)
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return byPod, at, fmt.Errorf("earlier metrics: %w", err)
-		}
-		if info, err := os.Stat(path); err == nil && info.ModTime().After(at) {
-			at = info.ModTime()
-		}
-		byPod[strings.TrimSuffix(file, metricsSuffix)] = content
-	}
-	return byPod, at, nil
-}
 
 // worthwhile are the families that tell about pulls and reconciliations.
 var worthwhile = []string{

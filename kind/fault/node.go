@@ -50,8 +50,12 @@ func EndArguments(id string) []string { return []string{"end", id} }
 // JoinArguments are the arguments of NodeScript that give a machine that was lost, and runs again, its gardener-node-agent.
 func JoinArguments(id string) []string { return []string{"join", id} }
 
-// ListArguments are the arguments of NodeScript whose output ParseList reads.
+// ListArguments are the arguments of NodeScript whose output ParseList reads; what does not hold any more is ended. Nobody else may
+// begin or end faults meanwhile.
 func ListArguments() []string { return []string{"list"} }
+
+// LookArguments are ListArguments for whoever only looks: nothing is changed.
+func LookArguments() []string { return []string{"look"} }
 
 // ParseList reads what NodeScript lists: one description a line.
 func ParseList(output string) ([]Fault, error) {

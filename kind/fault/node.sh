@@ -5,7 +5,8 @@
 #   begin ID SECONDS DESCRIPTION KIND ARGUMENT   breaks something, and mends it after SECONDS unless that is 0
 #   end ID                                       mends it; where there is no such fault there is nothing to do
 #   join ID                                      gives a machine that was lost, and has started anew, its gardener-node-agent
-#   list                                         prints the descriptions of those that still hold, one a line
+#   list                                         prints the descriptions of those that still hold, one a line, and ends the others
+#   look                                         prints the same and changes nothing, also while others begin and end faults
 #
 # KIND and ARGUMENT:
 #
@@ -47,15 +48,21 @@ end() {
   systemctl stop "testbed-fault-$id.timer" 2>/dev/null || true # it may have none
 }
 
-list() {
-  local fault id
+list() { holding end; }
+
+look() { holding :; }
+
+# holding prints what holds, and does $1 with the ID of each fault that does not.
+holding() {
+  local fault id kind argument
   for fault in "$faults"/*; do
-    [[ -d $fault ]] || continue
     id=${fault##*/}
-    if "holds_$(<"$fault/kind")" "$id" "$(<"$fault/argument")"; then
-      cat -- "$fault/description"
+    # What is gone by now has ended.
+    { kind=$(cat -- "$fault/kind") && argument=$(cat -- "$fault/argument"); } 2>/dev/null || continue
+    if "holds_$kind" "$id" "$argument"; then
+      cat -- "$fault/description" 2>/dev/null || [[ ! -e $fault ]]
     else
-      end "$id"
+      "$1" "$id"
     fi
   done
 }

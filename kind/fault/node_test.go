@@ -88,9 +88,12 @@ func (n node) begin(t *testing.T, f Fault, way Way, argument string) error {
 	return err
 }
 
-func (n node) list(t *testing.T) []string {
+func (n node) list(t *testing.T) []string { return n.listed(t, ListArguments()) }
+
+// listed returns the IDs that the script prints.
+func (n node) listed(t *testing.T, arguments []string) []string {
 	t.Helper()
-	out, err := n.run(t, ListArguments()...)
+	out, err := n.run(t, arguments...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,41 @@
+package fault
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// TestLook tells what holds and changes nothing: neither what does not hold any more, nor what somebody is about to begin.
+func TestLook(t *testing.T) {
+	n := newNode(t)
+	look := func() []string { return n.listed(t, LookArguments()) }
+	if got := look(); len(got) != 0 {
+		t.Errorf("on a node without faults: %v", got)
+	}
+	f := must(t, "node/worker", "kubelet-stop", nil)
+	for id, unit := range map[string]string{"f1": "kubelet.service", "f2": "other.service"} {
+		if err := n.begin(t, f.Begin(id, noon), StopUnit, unit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The unit of f2 runs: it does not hold any more, or not yet.
+	if err := os.Remove(filepath.Join(n.directory, "stopped-other.service")); err != nil {
+		t.Fatal(err)
+	}
+	// f3 is going: of its folder only a part is left.
+	n.write(t, "faults/f3/description", "{}\n", 0o644)
+	before := n.calls(t)
+	if got := look(); !slices.Equal(got, []string{"f1"}) {
+		t.Errorf("looked, and found %v", got)
+	}
+	for _, id := range []string{"f1", "f2", "f3"} {
+		if _, err := os.Stat(filepath.Join(n.directory, "faults", id)); err != nil {
+			t.Errorf("looking ended %s: %v", id, err)
+		}
+	}
+	if after := n.calls(t); after != before+"systemctl is-active --quiet kubelet.service\nsystemctl is-active --quiet other.service\n" {
+		t.Errorf("calls:\n%s\nbefore:\n%s", after, before)
+	}
+}
