@@ -30,7 +30,8 @@ type TraceOptions struct {
 	Image string
 	// Since is how far back pulls are shown that have ended.
 	Since time.Duration
-	// Follow waits for further pulls, until the context ends. Without it Trace ends when no pull is under way.
+	// Follow waits for further pulls, until the context ends. Without it Trace ends when no pull is under way, or, with an error, when
+	// nothing was heard of those that are for six minutes.
 	Follow bool
 }
 
@@ -49,7 +50,7 @@ func (t *Testbed) Trace(ctx context.Context, options TraceOptions, take func(tra
 		hosts := strings.Join(t.upstreamHosts(), ", ")
 		return trace.Summary{}, logs.Misuse("image: %s is no upstream of this testbed; there are %s", image.Host, hosts)
 	}
-	work := &tracing{take: take, events: map[string]func(string) (trace.Event, bool){}}
+	work := &tracing{take: take, events: map[string]func(string) []trace.Event{}}
 	services, _, err := listCaches(ctx, t.shoot)
 	if err != nil {
 		return trace.Summary{}, err
@@ -68,8 +69,8 @@ func (t *Testbed) Trace(ctx context.Context, options TraceOptions, take func(tra
 type tracing struct {
 	reader  *trace.Reader
 	streams []logs.Stream
-	// events make an event of a line, by the name of its stream.
-	events map[string]func(text string) (trace.Event, bool)
+	// events make events of a line, by the name of its stream.
+	events map[string]func(text string) []trace.Event
 	take   func(trace.Event)
 
 	mu    sync.Mutex
@@ -77,11 +78,19 @@ type tracing struct {
 	all   []trace.Event
 }
 
-func (w *tracing) add(streams []logs.Stream, event func(source, text string) (trace.Event, bool)) {
+func (w *tracing) add(streams []logs.Stream, events func(source, text string) []trace.Event) {
 	for _, stream := range streams {
 		w.streams = append(w.streams, stream)
-		w.events[stream.Name] = func(text string) (trace.Event, bool) { return event(stream.Name, text) }
+		w.events[stream.Name] = func(text string) []trace.Event { return events(stream.Name, text) }
 	}
+}
+
+// one is for logs that tell one event a line.
+func one(event trace.Event, ok bool) []trace.Event {
+	if !ok {
+		return nil
+	}
+	return []trace.Event{event}
 }
 
 // traceStreams adds the logs of all that takes part in a pull.
@@ -90,15 +99,15 @@ func (t *Testbed) traceStreams(ctx context.Context, work *tracing, services []co
 	if err != nil {
 		return err
 	}
-	work.add(nodeLogs(t.shootName(), t.shoot.Nodes(), containerdUnit), func(source, text string) (trace.Event, bool) {
+	work.add(nodeLogs(t.shootName(), t.shoot.Nodes(), containerdUnit), func(source, text string) []trace.Event {
 		node, _, _ := strings.Cut(source, "/")
 		_, payload, _ := strings.Cut(text, ": ") // behind the program
 		return work.reader.Containerd(node, payload)
 	})
-	work.add(caches, func(source, text string) (trace.Event, bool) {
-		return work.reader.CacheLog(cacheOf(services, source), text)
+	work.add(caches, func(source, text string) []trace.Event {
+		return one(work.reader.CacheLog(cacheOf(services, source), text))
 	})
-	work.add(t.upstreamLogs(), work.reader.AccessLog)
+	work.add(t.upstreamLogs(), func(source, text string) []trace.Event { return one(work.reader.AccessLog(source, text)) })
 	return nil
 }
 
@@ -148,13 +157,13 @@ func (w *tracing) run(ctx context.Context, options TraceOptions) error {
 		}
 	}
 	w.hand(w.order.All())
-	if err != nil || !options.Follow && w.reader.UnderWay() == 0 {
+	if err != nil || !options.Follow && len(w.reader.UnderWay()) == 0 {
 		return err
 	}
 	return w.follow(ctx, cut, options.Follow)
 }
 
-// follow hands events on until ctx ends, or, unless it is to go on, until no pull is under way.
+// follow hands events on until ctx ends, or, unless it is to go on, until there is nothing to wait for.
 func (w *tracing) follow(ctx context.Context, since time.Time, on bool) error {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
@@ -163,7 +172,7 @@ func (w *tracing) follow(ctx context.Context, since time.Time, on bool) error {
 	ticker := time.NewTicker(traceInterval)
 	defer ticker.Stop()
 	w.order.Delay = traceDelay
-	var quiet time.Time // since when no pull is under way
+	watch := traceWatch{heard: time.Now()}
 	for {
 		select {
 		case err := <-ended:
@@ -173,28 +182,30 @@ func (w *tracing) follow(ctx context.Context, since time.Time, on bool) error {
 			}
 			return errors.Join(err, context.Cause(ctx))
 		case now := <-ticker.C:
-			if w.due(now) > 0 || on {
-				quiet = time.Time{}
+			over, failed := watch.over(now, w.due(now), w.underWay())
+			if on || !over {
 				continue
 			}
-			if quiet.IsZero() {
-				quiet = now
-			}
-			if now.Sub(quiet) > 2*traceDelay {
-				stop()
-				err := <-ended
-				w.flush()
-				return err
-			}
+			stop()
+			err := <-ended
+			w.flush()
+			return errors.Join(failed, err)
 		}
 	}
 }
 
-// due hands on what is due, and returns how many pulls are under way.
+// due hands on what is due, and returns how many events that were.
 func (w *tracing) due(now time.Time) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.hand(w.order.Due(now))
+	events := w.order.Due(now)
+	w.hand(events)
+	return len(events)
+}
+
+func (w *tracing) underWay() []trace.Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return w.reader.UnderWay()
 }
 
@@ -215,7 +226,7 @@ func (w *tracing) hand(events []trace.Event) {
 func (w *tracing) read(line logs.Line) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if event, ok := w.events[line.Source](line.Text); ok {
+	for _, event := range w.events[line.Source](line.Text) {
 		w.order.Add(event)
 	}
 }

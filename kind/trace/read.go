@@ -3,7 +3,7 @@ package trace
 import (
 	"encoding/json"
 	"net/url"
-	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,44 +20,60 @@ type Reader struct {
 	Cache func(host string) string
 	Asker func(address string) string
 
-	begun map[string]time.Time // by node
+	begun []Event // of pulls that are under way, the oldest first
 }
 
-// pullLine is what containerd says when a pull begins, ends, or fails.
-var pullLine = regexp.MustCompile(`^PullImage "([^"]+)"( returns| failed)?`)
-
-// Containerd reads a line of containerd's journal on a node.
-func (r *Reader) Containerd(node, text string) (Event, bool) {
+// Containerd reads a line of containerd's journal on a node. One that says that containerd starts ends all pulls there.
+func (r *Reader) Containerd(node, text string) []Event {
 	line := logline.Payload(text)
+	if logline.ContainerdStarts(line.Message) {
+		return r.cutOff(node, line.Time)
+	}
 	if line.Message == "trying next host" {
-		return r.gaveUp(node, line)
+		if event, ok := r.gaveUp(node, line); ok {
+			return []Event{event}
+		}
+		return nil
 	}
-	match := pullLine.FindStringSubmatch(line.Message)
-	if match == nil || !r.Image.named(match[1]) {
-		return Event{}, false
+	image, state, ok := logline.PullMessage(line.Message)
+	if !ok || !r.Image.named(image) {
+		return nil
 	}
-	if r.begun == nil {
-		r.begun = map[string]time.Time{}
-	}
-	event := Event{Time: line.Time, Kind: Began, From: node, What: match[1]}
-	start, known := r.begun[node]
-	if match[2] == "" {
-		r.begun[node] = line.Time
-		return event, true
-	}
-	delete(r.begun, node)
-	if known {
-		event.Seconds = line.Time.Sub(start).Seconds()
+	event := Event{Time: line.Time, Kind: Began, From: node, What: image}
+	if state == logline.PullBegan {
+		r.begun = append(r.begun, event)
+		return []Event{event}
 	}
 	event.Kind = Pulled
-	if match[2] == " failed" {
+	if state == logline.PullFailed {
 		event.Kind, event.Note = Failed, lastReason(line.Fields["error"])
 	}
-	return event, true
+	// Of several of the same image on a node none is told from another.
+	if i := slices.IndexFunc(r.begun, func(b Event) bool { return b.From == node && b.What == image }); i >= 0 {
+		event.Seconds = line.Time.Sub(r.begun[i].Time).Seconds()
+		r.begun = slices.Delete(r.begun, i, i+1)
+	}
+	return []Event{event}
 }
 
-// UnderWay are the nodes that pull.
-func (r *Reader) UnderWay() int { return len(r.begun) }
+// cutOff ends the pulls of a node whose containerd starts.
+func (r *Reader) cutOff(node string, at time.Time) []Event {
+	var ended, left []Event
+	for _, begun := range r.begun {
+		if begun.From != node {
+			left = append(left, begun)
+			continue
+		}
+		ended = append(ended, Event{
+			Time: at, Kind: Failed, From: node, What: begun.What, Seconds: at.Sub(begun.Time).Seconds(), Note: "containerd was started anew",
+		})
+	}
+	r.begun = left
+	return ended
+}
+
+// UnderWay are the pulls that have begun and not ended, by their beginnings, the oldest first.
+func (r *Reader) UnderWay() []Event { return slices.Clone(r.begun) }
 
 func (r *Reader) gaveUp(node string, line logline.Line) (Event, bool) {
 	target, err := url.Parse(line.Fields["url"])

@@ -58,7 +58,7 @@ func read(t *testing.T, r *Reader) []Event {
 		case "cache":
 			event, ok = r.CacheLog("cache alpha", line.text)
 		default:
-			event, ok = r.Containerd(line.source, line.text)
+			events = append(events, r.Containerd(line.source, line.text)...)
 		}
 		if ok {
 			events = append(events, event)
@@ -78,16 +78,39 @@ func TestEvents(t *testing.T) {
 		t.Error(err)
 	}
 	golden.Compare(t, "events.txt", out.String())
-	if r.UnderWay() != 0 {
-		t.Errorf("%d pulls are under way", r.UnderWay())
+	if left := r.UnderWay(); len(left) > 0 {
+		t.Errorf("under way: %v", left)
 	}
 }
 
+// TestUnderWay: each pull that began has one end, whatever else goes on on the node.
 func TestUnderWay(t *testing.T) {
+	const begins, returns = `msg="PullImage \"` + image + `\""`, `msg="PullImage \"` + image + `\" returns image reference"`
+	const other = `msg="PullImage \"alpha.upstream.test/shop/web:v2\""`
 	r := reader(t)
-	first := logged(t)[0]
-	if _, ok := r.Containerd(first.source, first.text); !ok || r.UnderWay() != 1 {
-		t.Errorf("%d pulls are under way", r.UnderWay())
+	for second, step := range []struct {
+		node, text string
+		left       int
+		told       string // the end of what is told
+	}{
+		{"worker", begins, 1, "begins to pull " + image},
+		{"worker", begins, 2, "begins to pull " + image},
+		{"worker", other, 3, "begins to pull alpha.upstream.test/shop/web:v2"},
+		{"worker2", begins, 4, "begins to pull " + image},
+		{"worker", returns, 3, "has " + image + ", after 4.00s"},
+		{"worker", returns, 2, "has " + image + ", after 4.00s"},
+		{"worker", returns, 2, "has " + image + ", after 0.00s"},
+		{"worker", `msg="starting containerd"`, 1, "failed to pull alpha.upstream.test/shop/web:v2 after 5.00s: containerd was started anew"},
+		{"worker", `msg="starting containerd"`, 1, ""},
+		{"worker2", `msg="PullImage \"` + image + `\" failed" error="rpc: \"x\": EOF"`, 0, "failed to pull " + image + " after 6.00s: EOF"},
+	} {
+		told := ""
+		for _, event := range r.Containerd(step.node, fmt.Sprintf(`time="2026-11-22T00:03:%02dZ" level=info `, second)+step.text) {
+			told += event.String()
+		}
+		if !strings.HasSuffix(told, step.told) || (told == "") != (step.told == "") || len(r.UnderWay()) != step.left {
+			t.Errorf("%d, %s: told %q, want %q; under way: %v, want %d", second, step.text, told, step.told, r.UnderWay(), step.left)
+		}
 	}
 }
 

@@ -59,10 +59,10 @@ const nextHost = "trying next host"
 
 // containerdTells leaves out pulls: they are entries of their own.
 func containerdTells(line logline.Line) bool {
-	if routine.MatchString(line.Message) || pullLine.MatchString(line.Message) {
+	if _, _, isPull := logline.PullMessage(line.Message); isPull || routine.MatchString(line.Message) {
 		return false
 	}
-	return line.Level != logline.Info || line.Message == nextHost
+	return line.Level != logline.Info || line.Message == nextHost || logline.ContainerdStarts(line.Message)
 }
 
 // aboutPulls are words of lines of the kubelet that have to do with images, disks, and its connection to the API server.

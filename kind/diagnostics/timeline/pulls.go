@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -27,24 +26,29 @@ func (p Pull) Took() time.Duration {
 	return p.Ended.Sub(p.Begun)
 }
 
-// pullLine is what containerd says when a pull begins, ends, or fails.
-var pullLine = regexp.MustCompile(`^PullImage "([^"]+)"( returns| failed)?`)
-
 // Pulls reads the pulls out of a journal of containerd, in the order of their ends; those that have not ended are the last. A pull
-// of an image that is being pulled already counts as one with it.
+// of an image that is being pulled already counts as one with it. One that a restart of containerd cut off has failed.
 func Pulls(journal []logline.Line) []Pull {
 	var all, open []Pull
 	for _, line := range journal {
-		match := pullLine.FindStringSubmatch(line.Message)
-		if match == nil {
+		if logline.ContainerdStarts(line.Message) {
+			for _, pull := range open {
+				pull.Ended, pull.Failure = line.Time, "cut off: containerd was started anew"
+				all = append(all, pull)
+			}
+			open = nil
 			continue
 		}
-		pull := Pull{Image: match[1]}
+		image, state, ok := logline.PullMessage(line.Message)
+		if !ok {
+			continue
+		}
+		pull := Pull{Image: image}
 		i := 0
 		for i < len(open) && open[i].Image != pull.Image {
 			i++
 		}
-		if match[2] == "" {
+		if state == logline.PullBegan {
 			if i == len(open) {
 				pull.Begun = line.Time
 				open = append(open, pull)
@@ -56,7 +60,7 @@ func Pulls(journal []logline.Line) []Pull {
 			open = append(open[:i:i], open[i+1:]...)
 		}
 		pull.Ended = line.Time
-		if match[2] == " failed" {
+		if state == logline.PullFailed {
 			pull.Failure = Reason(line.Fields["error"])
 		}
 		all = append(all, pull)

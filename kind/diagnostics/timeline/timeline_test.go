@@ -86,12 +86,16 @@ func TestPulls(t *testing.T) {
 	got := Pulls([]logline.Line{
 		line(0, `PullImage "a"`, ""), line(1, `PullImage "b"`, ""), line(2, `PullImage "a"`, ""), line(3, `PullImage "b" failed`, `rpc error: "x": EOF`),
 		line(4, `PullImage "a" returns image reference "y"`, ""), line(5, `PullImage "c" returns image reference "y"`, ""), line(6, `PullImage "d"`, ""),
+		line(9, "starting containerd", ""), line(10, `PullImage "e"`, ""),
 	})
 	want := []struct {
 		image, failure string
 		took           time.Duration
 		open           bool
-	}{{"b", "EOF", 2 * time.Second, false}, {"a", "", 4 * time.Second, false}, {"c", "", 0, false}, {"d", "", 0, true}}
+	}{
+		{"b", "EOF", 2 * time.Second, false}, {"a", "", 4 * time.Second, false}, {"c", "", 0, false},
+		{"d", "cut off: containerd was started anew", 3 * time.Second, false}, {"e", "", 0, true},
+	}
 	for i, pull := range got {
 		if i >= len(want) || pull.Image != want[i].image || pull.Failure != want[i].failure || pull.Took() != want[i].took || pull.Ended.IsZero() != want[i].open {
 			t.Errorf("pull %d: %+v", i, pull)
