@@ -70,8 +70,11 @@ func Follow(ctx context.Context, streams []Stream, since time.Time, take func(Li
 	return nil // it was to go on until now, and what ended with ctx failed for that
 }
 
-// maxLine bounds a line: a longer one ends its log, with an error.
-const maxLine = 1 << 20
+// maxLine bounds a line, in bytes: of a longer one the rest is left out, and cutMark says so.
+const (
+	maxLine = 256 << 10
+	cutMark = " ... (cut)"
+)
 
 // read reads all streams at once; take may be called concurrently.
 func read(ctx context.Context, streams []Stream, window Window, take func(Line)) error {
@@ -96,18 +99,35 @@ func (s Stream) read(ctx context.Context, window Window, take func(Line)) error 
 		_ = writer.Close() // of a pipe
 		opened <- err
 	}()
-	lines := bufio.NewScanner(reader)
-	lines.Buffer(nil, maxLine)
-	for lines.Scan() {
-		line, ok := s.Parse(lines.Text())
+	lines := bufio.NewReaderSize(reader, maxLine)
+	for {
+		text, err := nextLine(lines)
+		if err != nil { // who writes has closed the pipe
+			return <-opened
+		}
+		line, ok := s.Parse(text)
 		if !ok || !window.Since.IsZero() && line.Time.Before(window.Since) {
 			continue
 		}
 		line.Source = s.Name
 		take(line)
 	}
-	_ = reader.CloseWithError(lines.Err()) // of a pipe: who writes learns of it
-	return errors.Join(<-opened, lines.Err())
+}
+
+// nextLine returns the next line without its end; of one that fills the reader's buffer the rest is skipped.
+func nextLine(lines *bufio.Reader) (string, error) {
+	text, more, err := lines.ReadLine()
+	if err != nil {
+		return "", err
+	}
+	line := string(text)
+	if more {
+		line += cutMark
+	}
+	for more && err == nil { // an error here is that of the next call, too
+		_, more, err = lines.ReadLine()
+	}
+	return line, nil
 }
 
 // Journal parses the journal of a unit, Container what `kubectl logs --timestamps` or `docker logs --timestamps` print.

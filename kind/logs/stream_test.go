@@ -70,11 +70,18 @@ func TestFollowEnds(t *testing.T) {
 	}
 }
 
-// TestLongLine does not hang who writes.
+// TestLongLine is cut, and the lines after it are read.
 func TestLongLine(t *testing.T) {
-	long := printing("a", nil, at(1)+" "+strings.Repeat("x", maxLine+1), at(2)+" two")
-	if _, err := Collect(t.Context(), []Stream{long}, time.Time{}); err == nil || !strings.Contains(err.Error(), "too long") {
-		t.Errorf("error %v", err)
+	long := printing("a", nil, at(1)+" "+strings.Repeat("x", 3*maxLine), at(2)+" two", at(3)+" "+strings.Repeat("y", 2*maxLine))
+	long.Parse = func(text string) (Line, bool) { return Line{Text: text}, true }
+	lines, err := Collect(t.Context(), []Stream{long}, time.Time{})
+	if err != nil || len(lines) != 3 {
+		t.Fatalf("%d lines, error %v", len(lines), err)
+	}
+	for i, want := range []string{"x" + cutMark, " two", "y" + cutMark} {
+		if text := lines[i].Text; !strings.HasSuffix(text, want) || len(text) > maxLine+len(cutMark) {
+			t.Errorf("line %d ends with %q, of %d bytes", i, text[max(0, len(text)-20):], len(text))
+		}
 	}
 }
 
