@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -30,6 +31,9 @@ func newReproduceCommand(options *kind.Options, std program.Streams) *cobra.Comm
 		Args:    program.Args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			bugs, err := findBugs(args)
+			if err == nil {
+				err = checkReproducible(options.Prefix)
+			}
 			if err != nil {
 				return program.Usage(err)
 			}
@@ -56,6 +60,18 @@ func newReproduceCommand(options *kind.Options, std program.Streams) *cobra.Comm
 	cmd = withDryRun(cmd, std, func(_ *cobra.Command, args []string) ([]string, error) { return planBugs(args) })
 	cmd.Flags().StringVar(&record, "record", "", "put the results into this `file`, for the page")
 	return cmd
+}
+
+// checkReproducible refuses, before anything is changed, what no bug can be reproduced with: its command lines name files of the
+// repository, and hosts of the default testbed.
+func checkReproducible(prefix string) error {
+	if prefix != kind.DefaultPrefix {
+		return fmt.Errorf("bugs are reproduced on the testbed %s, and not on %s: their Shoots name its upstreams", kind.DefaultPrefix, prefix)
+	}
+	if _, err := os.Stat(fieldbugs.TwoCaches); err != nil {
+		return fmt.Errorf("run it in the root of the repository, to which the command lines of the bugs are relative: %w", err)
+	}
+	return nil
 }
 
 // executeBeside executes command lines as this process would, for the same testbed.
