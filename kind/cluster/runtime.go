@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -79,13 +78,26 @@ func table(parent map[string]any, name string) map[string]any {
 	return found
 }
 
-// restartRuntime replaces containerd's configuration by the file $1 and takes that back if containerd does not start with it. With
-// $2 it fails if containerd says that it cannot use its transfer service (internal/cri/config, CheckLocalImagePullConfigs).
+// restartRuntime replaces containerd's configuration, $3, by the file $1 and takes that back if containerd does not start with it. With
+// $2 it fails if containerd says that it cannot use its transfer service (internal/cri/config, CheckLocalImagePullConfigs). The
+// configuration of before lies beside it until containerd runs with the new one: where it is found, a call before was cut off.
 const restartRuntime = `
 config=$3
-cp -f -- "$config" "$config.before"
+if cmp -s -- "$1" "$config" && ! [[ -e $config.before ]]; then
+  rm -f -- "$1"
+  exit 0
+fi
+if ! [[ -e $config.before ]]; then
+  cp -f -- "$config" "$config.copy"
+  mv -fT -- "$config.copy" "$config.before"
+fi
 mv -fT -- "$1" "$config"
-undo() { mv -fT -- "$config.before" "$config"; systemctl restart containerd.service; }
+undo() {
+  cp -f -- "$config.before" "$config.copy"
+  mv -fT -- "$config.copy" "$config"
+  systemctl restart containerd.service
+  rm -f -- "$config.before"
+}
 systemctl restart containerd.service || { undo; exit 1; }
 journalctl --sync
 invocation=$(systemctl show --property InvocationID --value containerd.service)
@@ -96,7 +108,8 @@ fi
 rm -f -- "$config.before"
 `
 
-// applyRuntime brings containerd's configuration to the settings and restarts it, only if something has changed. Containers go on.
+// applyRuntime brings containerd's configuration to the settings and restarts it, only if something has changed, or a change before
+// was cut off. Containers go on.
 func (n *Node) applyRuntime(ctx context.Context, r Runtime) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, trustTimeout, fmt.Errorf("not done in %s", trustTimeout))
 	defer cancel()
@@ -108,15 +121,13 @@ func (n *Node) applyRuntime(ctx context.Context, r Runtime) error {
 	if err != nil && !untouched {
 		return err
 	}
-	present, err := n.ReadFile(ctx, runtimeConfig)
-	if err != nil {
-		return err
-	}
 	if untouched {
-		original = present
+		if original, err = n.ReadFile(ctx, runtimeConfig); err != nil {
+			return err
+		}
 	}
 	wanted, err := r.apply(original)
-	if err != nil || bytes.Equal(wanted, present) {
+	if err != nil {
 		return err
 	}
 	if untouched {
