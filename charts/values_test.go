@@ -18,6 +18,7 @@ func TestValuesSchema(t *testing.T) {
 		"log format":       {"logFormat: xml", "logFormat"},
 		"no reconciles":    {"controllers: {concurrentSyncs: 0}", "concurrentSyncs"},
 		"port":             {"metricsPort: 70000", "metricsPort"},
+		"probes":           {"livenessProbe: {failureThreshold: 0}", "failureThreshold"},
 		"requests":         {"clientConnection: {qps: 0}", "qps"},
 		"quantity":         {"resources: {requests: {memory: 1GB}}", "memory"},
 		"vector as string": {"imageVectorOverwrite: 'images: []'", "imageVectorOverwrite"},
