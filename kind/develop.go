@@ -19,40 +19,62 @@ import (
 // DevelopedImages are the names of the images that BuildImage builds: what ships and runs in the testbed.
 func DevelopedImages() []string { return []string{imageExtension, imageCache} }
 
-// BuildImage builds the named one of DevelopedImages from the sources as they are, gives it to the Docker Engine as reference, a
-// repository with a tag, and puts it on the nodes that may run it. It returns how the nodes know it: the repository, and the
-// engine's ID of the image as tag, which is what Skaffold calls an image that it does not push. The same content has the same
-// name there. Names of earlier builds that no container of a node runs are removed from it; the content stays, since ctr's import gave
-// it a second name, by digest. Nothing that runs changes.
+// ImageBuild says what BuildImage builds.
+type ImageBuild struct {
+	// Name is one of DevelopedImages.
+	Name string
+	// Reference is what the Docker Engine calls the image: a repository with a tag.
+	Reference string
+	// Debug builds it for Debug.
+	Debug bool
+}
+
+// BuildImage builds an image from the sources as they are, gives it to the Docker Engine under its reference, and at the same time
+// puts it on the nodes that may run it. It returns how the nodes know it: the repository, and the engine's ID of the image as tag,
+// which is what Skaffold calls an image that it does not push. The same content has the same name there. Names of earlier builds
+// that no container of a node runs are removed from it; the content stays, since ctr's import gave it a second name, by digest.
+// Nothing that runs changes.
 //
 // It needs a testbed that is up: Attach or Up comes first.
-func (t *Testbed) BuildImage(ctx context.Context, imageName, reference string) (string, error) {
-	tag, err := name.NewTag(reference, name.StrictValidation)
+func (t *Testbed) BuildImage(ctx context.Context, wanted ImageBuild) (string, error) {
+	tag, err := name.NewTag(wanted.Reference, name.StrictValidation)
 	if err != nil {
-		return "", fmt.Errorf("reference of image %s: %w", imageName, err)
+		return "", fmt.Errorf("reference of image %s: %w", wanted.Name, err)
 	}
-	wanted := slices.DeleteFunc(binaries(), func(b image.Binary) bool { return b.Name != imageName })
-	if !slices.Contains(DevelopedImages(), imageName) || len(wanted) != 1 {
-		return "", fmt.Errorf("there is no image %q to build; there are %s", imageName, strings.Join(DevelopedImages(), ", "))
+	binary, err := developed(wanted.Name)
+	if err != nil {
+		return "", err
 	}
+	binary.Debug = wanted.Debug
 	var built image.Built
 	err = inOrder(ctx,
-		t.step("build "+imageName, func(ctx context.Context) error {
-			all, err := t.build(ctx, wanted...)
+		t.step("build "+wanted.Name, func(ctx context.Context) error {
+			all, err := t.build(ctx, binary)
 			if err != nil {
 				return err
 			}
 			built = all[0]
-			built.Ref = reference
-			if built.Ref, err = giveToEngine(ctx, built, tag.Repository.Name()); err != nil {
-				return fmt.Errorf("give image %s to the Docker Engine: %w", imageName, err)
-			}
-			progress.Note(ctx, "%s", built.Ref)
 			return nil
 		}),
-		t.step("on the nodes", func(ctx context.Context) error { return replaceImage(ctx, t.nodesOf(imageName), built) }),
+		t.step("in the engine and on the nodes", func(ctx context.Context) (err error) {
+			built.Ref, err = hand(ctx, built, tag, t.nodesOf(wanted.Name))
+			progress.Note(ctx, "%s", built.Ref)
+			return err
+		}),
 	)
 	return built.Ref, err
+}
+
+// developed returns what the image of that name is built from.
+func developed(imageName string) (image.Binary, error) {
+	if slices.Contains(DevelopedImages(), imageName) {
+		for _, binary := range binaries() {
+			if binary.Name == imageName {
+				return binary, nil
+			}
+		}
+	}
+	return image.Binary{}, fmt.Errorf("there is no image %q to build; there are %s", imageName, strings.Join(DevelopedImages(), ", "))
 }
 
 // nodesOf are the nodes that may run the image. Caches run in the shoot, and those of GardenletOf in the seed.
@@ -63,8 +85,39 @@ func (t *Testbed) nodesOf(imageName string) []*cluster.Node {
 	return t.seed.Nodes()
 }
 
-// giveToEngine loads the image into the Docker Engine under its reference, and returns repository:<ID of the image>.
-func giveToEngine(ctx context.Context, built image.Built, repository string) (string, error) {
+// hand gives the image to the Docker Engine as tag, and to the nodes as repository:<the engine's ID of the image>, which it returns.
+// Both happen at once: the ID is expected to be that of the configuration. An engine with the image store of containerd has another
+// one, and then the nodes get the image once more.
+func hand(ctx context.Context, built image.Built, tag name.Tag, nodes []*cluster.Node) (string, error) {
+	config, err := built.Image.ConfigName()
+	if err != nil {
+		return "", fmt.Errorf("ID of image %s: %w", built.Name, err)
+	}
+	expected, actual := tag.Repository.Name()+":"+config.Hex, ""
+	onNodes := func(reference string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			named := built
+			named.Ref = reference
+			return replaceImage(ctx, nodes, named)
+		}
+	}
+	err = atOnce(ctx, onNodes(expected), func(ctx context.Context) error {
+		id, err := giveToEngine(ctx, built, tag)
+		if err != nil {
+			return fmt.Errorf("give image %s to the Docker Engine: %w", built.Name, err)
+		}
+		actual = tag.Repository.Name() + ":" + id
+		return nil
+	})
+	if err == nil && actual != expected {
+		err = onNodes(actual)(ctx)
+	}
+	return actual, err
+}
+
+// giveToEngine loads the image into the Docker Engine, and returns the ID that it has there, without the algorithm.
+func giveToEngine(ctx context.Context, built image.Built, tag name.Tag) (string, error) {
+	built.Ref = tag.Name()
 	packed := archive([]image.Built{built})
 	defer packed.Close()
 	if _, err := command.Run(ctx, exec.CommandContext(ctx, "docker", "load", "--quiet").SetStdin(packed)); err != nil {
@@ -74,7 +127,7 @@ func giveToEngine(ctx context.Context, built image.Built, repository string) (st
 	if err != nil {
 		return "", err
 	}
-	return repository + ":" + strings.TrimPrefix(strings.TrimSpace(id), "sha256:"), nil
+	return strings.TrimPrefix(strings.TrimSpace(id), "sha256:"), nil
 }
 
 // replaceImage puts the image on the nodes, and removes the names of those builds of before that nothing runs.

@@ -32,7 +32,8 @@ func TestBuildImageRefusesBeforeItBuilds(t *testing.T) {
 		{imageCache, "registry-cache.testbed/Upper:1", "reference of image registry-cache"},
 		{imageCache, "", "reference of image registry-cache"},
 	} {
-		if _, err := testbed.BuildImage(t.Context(), tc.name, tc.reference); err == nil || !strings.Contains(err.Error(), tc.want) {
+		build := ImageBuild{Name: tc.name, Reference: tc.reference}
+		if _, err := testbed.BuildImage(t.Context(), build); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("image %q as %q: error %v, want it to contain %q", tc.name, tc.reference, err, tc.want)
 		}
 	}

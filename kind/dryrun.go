@@ -133,16 +133,19 @@ func (t *Testbed) PlanClearFaults(ctx context.Context, ids ...string) ([]string,
 }
 
 // PlanImage is for BuildImage.
-func (t *Testbed) PlanImage(name, reference string) ([]string, error) {
-	for _, binary := range binaries() {
-		if binary.Name == name {
-			return []string{
-				fmt.Sprintf("build %s into an image, and give it to the Docker Engine as %s", binary.Package, reference),
-				"put it on " + strings.Join(nodeNames(t.nodesOf(name)), ", "),
-			}, nil
-		}
+func (t *Testbed) PlanImage(wanted ImageBuild) ([]string, error) {
+	binary, err := developed(wanted.Name)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("there is no image %q to build", name)
+	way := ""
+	if wanted.Debug {
+		way = " for a debugger"
+	}
+	return []string{
+		fmt.Sprintf("build %s%s into an image, and give it to the Docker Engine as %s", binary.Package, way, wanted.Reference),
+		"put it on " + strings.Join(nodeNames(t.nodesOf(wanted.Name)), ", "),
+	}, nil
 }
 
 // PlanMutant is for Up after Plant, and PlanProof for ProveScenarios.

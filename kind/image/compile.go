@@ -16,18 +16,27 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// target is what go build makes one executable of.
-type target struct{ module, pkg, ldflags, overlay string }
+// settings are what one run of go build has in common for all that it builds.
+type settings struct {
+	module, ldflags, overlay string
+	debug                    bool
+}
 
-func (b Binary) target() target { return target{b.Module, b.Package, b.Ldflags, b.Overlay} }
+func (b Binary) settings() settings { return settings{b.Module, b.Ldflags, b.Overlay, b.Debug} }
+
+// target is what go build makes one executable of.
+type target struct {
+	settings
+	pkg string
+}
+
+func (b Binary) target() target { return target{b.settings(), b.Package} }
 
 // invocation is one run of go build.
 type invocation struct {
-	dir     string // where the executables go
-	module  string
-	ldflags string
-	overlay string
-	pkgs    []string
+	settings
+	dir  string // where the executables go
+	pkgs []string
 }
 
 // compile builds every distinct target of bins below dir and returns the paths.
@@ -42,25 +51,21 @@ func compile(ctx context.Context, dir string, bins []Binary) (map[target]string,
 			return nil, err
 		}
 		for _, pkg := range inv.pkgs {
-			executables[target{inv.module, pkg, inv.ldflags, inv.overlay}] = filepath.Join(inv.dir, path.Base(pkg))
+			executables[target{inv.settings, pkg}] = filepath.Join(inv.dir, path.Base(pkg))
 		}
 	}
 	return executables, nil
 }
 
-// plan groups bins by module, linker flags and overlay: one go build compiles the packages that several programs share once, and links the
+// plan groups bins by their settings: one go build compiles the packages that several programs share once, and links the
 // programs in parallel. Each group has a folder of its own, so that the same package with other flags does not
 // overwrite it.
 func plan(dir string, bins []Binary) ([]invocation, error) {
 	var plan []invocation
 	for _, bin := range bins {
-		i := slices.IndexFunc(plan, func(inv invocation) bool {
-			return inv.module == bin.Module && inv.ldflags == bin.Ldflags && inv.overlay == bin.Overlay
-		})
+		i := slices.IndexFunc(plan, func(inv invocation) bool { return inv.settings == bin.settings() })
 		if i < 0 {
-			plan = append(plan, invocation{
-				dir: filepath.Join(dir, bin.group()), module: bin.Module, ldflags: bin.Ldflags, overlay: bin.Overlay,
-			})
+			plan = append(plan, invocation{settings: bin.settings(), dir: filepath.Join(dir, bin.group())})
 			i = len(plan) - 1
 		}
 		if slices.Contains(plan[i].pkgs, bin.Package) {
@@ -85,6 +90,9 @@ func (b Binary) group() string {
 	if b.Overlay != "" {
 		text += "\n" + b.Overlay
 	}
+	if b.Debug {
+		text += "\ndebug"
+	}
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:6])
 }
@@ -104,10 +112,6 @@ func (inv invocation) run(ctx context.Context) error {
 // args leaves the state of the version control system out of the binaries: with it every commit, also one of
 // documentation, would make new images.
 func (inv invocation) args() []string {
-	ldflags := "-s -w"
-	if inv.ldflags != "" {
-		ldflags += " " + inv.ldflags
-	}
 	args := []string{"build"}
 	if inv.module != "" {
 		args = append(args, "-C", inv.module) // must be the first flag
@@ -115,6 +119,21 @@ func (inv invocation) args() []string {
 	if inv.overlay != "" {
 		args = append(args, "-overlay", inv.overlay)
 	}
-	args = append(args, "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", inv.dir+string(filepath.Separator))
+	if inv.debug {
+		args = append(args, "-gcflags", readable)
+	}
+	args = append(args, "-trimpath", "-buildvcs=false", "-ldflags", inv.linkerFlags(), "-o", inv.dir+string(filepath.Separator))
 	return append(args, inv.pkgs...)
+}
+
+// readable keeps the compiler from optimizing and inlining what is of this module: a debugger then knows every line and variable
+// of it. What others have written comes from the build cache as it is, so that it does not have to be compiled anew.
+const readable = "github.com/gardener-extensions/registry-cache/...=-N -l"
+
+// linkerFlags leave the symbols out unless a debugger needs them.
+func (s settings) linkerFlags() string {
+	if s.debug {
+		return s.ldflags
+	}
+	return strings.TrimSpace("-s -w " + s.ldflags)
 }

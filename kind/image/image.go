@@ -38,6 +38,8 @@ type Binary struct {
 	// Overlay is what `go build -overlay` reads, the absolute path of a JSON file: sources that are compiled in place of others.
 	// Empty means none. The binary differs by what is in those sources, and by nothing else.
 	Overlay string
+	// Debug builds it for a debugger: with symbols, and what is of the main module without optimizations.
+	Debug bool
 	// Path is the absolute path of the binary in the image.
 	Path string
 	// Entrypoint defaults to the path of the binary.
@@ -67,7 +69,7 @@ type Built struct {
 }
 
 // Build compiles the packages of bins into dir and makes one image of each. It runs one go build per distinct set of
-// linker flags, module and overlay, in the current directory, which must lie inside the main module. The images are the same, byte for
+// linker flags, module, overlay and Debug, in the current directory, which must lie inside the main module. The images are the same, byte for
 // byte, whenever sources, Go version and bins are the same. Nothing is built when a Binary is invalid; a failed go
 // build is reported with its command line and output.
 func Build(ctx context.Context, dir string, bins ...Binary) ([]Built, error) {

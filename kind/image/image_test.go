@@ -213,6 +213,32 @@ func TestPlanRunsOneBuildPerFlags(t *testing.T) {
 	}
 }
 
+func TestPlanForDebugger(t *testing.T) {
+	plan, err := plan("d", []Binary{{Name: "a", Package: "m/a"}, {Name: "debugged", Package: "m/a", Debug: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(plan) != 2 || plan[0].dir == plan[1].dir {
+		t.Fatalf("plan %+v, want two builds with a folder each", plan)
+	}
+	for i, want := range []struct{ ldflags, gcflags string }{{"-s -w", ""}, {"", readable}} {
+		args := plan[i].args()
+		if got := args[slices.Index(args, "-ldflags")+1]; got != want.ldflags {
+			t.Errorf("build %d: linker flags %q, want %q", i, got, want.ldflags)
+		}
+		got := ""
+		if at := slices.Index(args, "-gcflags"); at >= 0 {
+			got = args[at+1]
+		}
+		if got != want.gcflags {
+			t.Errorf("build %d: compiler flags %q, want %q", i, got, want.gcflags)
+		}
+	}
+	if !strings.HasPrefix(readable, strings.TrimSuffix(PausePackage, "kind/image/pause")) {
+		t.Errorf("%q is not about this module", readable)
+	}
+}
+
 type file struct {
 	mode    int64
 	owner   int

@@ -24,8 +24,8 @@ func newImageCommand(options *kind.Options, std program.Streams) *cobra.Command 
 
 func newImageBuildCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	var (
-		reference string
-		asJSON    bool
+		build  kind.ImageBuild
+		asJSON bool
 	)
 	cmd := &cobra.Command{
 		Use:       "build NAME --tag REFERENCE",
@@ -33,28 +33,31 @@ func newImageBuildCommand(options *kind.Options, std program.Streams) *cobra.Com
 		Args:      program.Args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
 		ValidArgs: kind.DevelopedImages(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if reference == "" {
+			if build.Reference == "" {
 				return program.Usage(errors.New("--tag: required, it is what the Docker Engine calls the image"))
 			}
 			testbed, err := attach(cmd, *options)
 			if err != nil {
 				return err
 			}
-			built, err := testbed.BuildImage(cmd.Context(), args[0], reference)
+			build.Name = args[0]
+			built, err := testbed.BuildImage(cmd.Context(), build)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return writeJSON(std.Out, map[string]string{"name": args[0], "image": built})
+				return writeJSON(std.Out, map[string]string{"name": build.Name, "image": built})
 			}
 			_, err = fmt.Fprintln(std.Out, built)
 			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringVar(&reference, "tag", "", "what the Docker Engine calls the image: a repository and a tag")
+	cmd.Flags().BoolVar(&build.Debug, "debug", false, "with symbols and without optimizations of our own code, for testbed debug")
+	cmd.Flags().StringVar(&build.Reference, "tag", "", "what the Docker Engine calls the image: a repository and a tag")
 	return withDryRun(cmd, std, onTestbed(options, func(_ *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error) {
-		return testbed.PlanImage(args[0], reference)
+		build.Name = args[0]
+		return testbed.PlanImage(build)
 	}))
 }
 

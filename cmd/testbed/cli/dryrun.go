@@ -44,8 +44,10 @@ func explain(err error) error {
 		stage   *kind.WrongStage
 		invalid *pull.InvalidError
 		mistake *fault.UseError
+		foreign *kind.NotOursError
 	)
-	if errors.As(err, &unknown) || errors.As(err, &stage) || errors.As(err, &invalid) || errors.As(err, &mistake) {
+	if errors.As(err, &unknown) || errors.As(err, &stage) || errors.As(err, &invalid) || errors.As(err, &mistake) ||
+		errors.As(err, &foreign) {
 		return program.Usage(err)
 	}
 	return err

@@ -29,7 +29,7 @@ func New(std program.Streams) *cobra.Command {
 	root.AddCommand(newReproduceCommand(&options, std))
 	root.AddCommand(newSnapshotCommand(&options, std))
 	root.AddCommand(newCompletionCommand(std))
-	root.AddCommand(newImageCommand(&options, std), newExtensionCommand(&options, std))
+	root.AddCommand(newImageCommand(&options, std), newExtensionCommand(&options, std), newDebugCommand(&options, std))
 	return root
 }
 

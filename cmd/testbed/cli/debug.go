@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/fault"
+)
+
+// debugger is Delve, below the root of the repository. `make debug` builds it.
+const debugger = "bin/dlv"
+
+func newDebugCommand(options *kind.Options, std program.Streams) *cobra.Command {
+	var (
+		port   uint16
+		asJSON bool
+	)
+	find := func(cmd *cobra.Command, testbed *kind.Testbed, args []string) (*kind.DebugTarget, error) {
+		target, err := fault.ParseTarget(args[0])
+		if err != nil {
+			return nil, explain(err)
+		}
+		found, err := testbed.DebugTarget(cmd.Context(), target, int(port))
+		return found, explain(err)
+	}
+	cmd := &cobra.Command{
+		Use:   "debug TARGET",
+		Short: "Let Delve attach to the extension or to a cache, and listen for its client, until Ctrl-C",
+		Long: "Let Delve attach to a process of ours, on the node on which it runs: extension, cache/alpha. It prints the address to which\n" +
+			"`dlv connect` or an editor connects. The process goes on until a client stops it, and after Ctrl-C. `make dev\n" +
+			"ARGS=--profile=debug` installs what a debugger can read, `make debug` builds Delve first (docs/inner-loop.md).",
+		Example: "  testbed debug extension\n  testbed debug cache/alpha --port 4001",
+		Args:    program.Args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			testbed, err := attach(cmd, *options)
+			if err != nil {
+				return err
+			}
+			found, err := find(cmd, testbed, args)
+			if err != nil {
+				return err
+			}
+			var failed error
+			err = testbed.Debug(cmd.Context(), found, debugger, std.Err, func() {
+				if asJSON {
+					failed = writeJSON(std.Out, found)
+				} else {
+					_, failed = fmt.Fprintln(std.Out, found.Address)
+				}
+			})
+			if errors.Is(err, fs.ErrNotExist) {
+				return program.Environment(fmt.Errorf("%s is not there; run: make %s", debugger, debugger))
+			}
+			return errors.Join(err, failed)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: node, pod, process and address")
+	cmd.Flags().Uint16Var(&port, "port", kind.DefaultDebugPort, "where Delve listens on the node")
+	return withDryRun(cmd, std, onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error) {
+		found, err := find(cmd, testbed, args)
+		if err != nil {
+			return nil, err
+		}
+		return []string{
+			"put " + debugger + " on " + found.Node,
+			"attach it to process " + strconv.Itoa(found.Process) + ", of pod " + found.Pod + ", and listen on " + found.Address,
+		}, nil
+	}))
+}

@@ -1,0 +1,113 @@
+package kind
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/gardener-extensions/registry-cache/kind/fault"
+)
+
+// TestDebugServer runs what runs on a node, with a shell in Delve's place: it must be told when nobody listens any more.
+func TestDebugServer(t *testing.T) {
+	const delve = `trap 'echo let go; kill $!; exit 5' TERM; echo "$@"; sleep 60 & wait`
+	for _, tc := range []struct {
+		name, delve string
+		ends        bool // standard input does
+		want        string
+		code        int
+	}{
+		{"nobody listens any more", delve, true, "a 'b\nlet go\n", 5},
+		{"it ends by itself", `echo "$@"; exit 7`, false, "a 'b\n", 7},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			in, end := io.Pipe()
+			defer end.Close()
+			var out bytes.Buffer
+			cmd := exec.CommandContext(t.Context(), "bash", "-uc", debugServer, "bash", "bash", "-c", tc.delve, "bash", "a", "'b")
+			cmd.Stdout = &listener{log: &out, ready: func() { t.Error("ready before it listens") }}
+			if err := feed(cmd, in); err != nil {
+				t.Fatal(err)
+			}
+			if tc.ends {
+				listening := &listener{log: &out}
+				cmd.Stdout = writerFunc(func(text []byte) (int, error) { // the trap is there when the first line is
+					_ = end.Close()
+					return listening.Write(text)
+				})
+			}
+			err := cmd.Run()
+			var failed *exec.ExitError
+			if !errors.As(err, &failed) || failed.ExitCode() != tc.code || out.String() != tc.want {
+				t.Errorf("error %v, output %q; want exit code %d, %q", err, &out, tc.code, tc.want)
+			}
+		})
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (w writerFunc) Write(text []byte) (int, error) { return w(text) }
+
+// TestListener: the line may come in parts, and counts once.
+func TestListener(t *testing.T) {
+	ready := 0
+	var out bytes.Buffer
+	l := &listener{log: &out, ready: func() { ready++ }}
+	text := []string{"API server lis", "tening at: 172.18.0.2:4000\n", "API server listening at: again\n"}
+	for i, part := range text {
+		if _, err := l.Write([]byte(part)); err != nil {
+			t.Fatal(err)
+		}
+		if want := min(i, 1); ready != want {
+			t.Errorf("after part %d ready was called %d times, want %d", i, ready, want)
+		}
+	}
+	if out.String() != strings.Join(text, "") {
+		t.Errorf("passed on: %q", &out)
+	}
+}
+
+func TestFirstPodThatRuns(t *testing.T) {
+	pod := func(name string, phase corev1.PodPhase, deleted bool) corev1.Pod {
+		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.PodStatus{Phase: phase}}
+		if deleted {
+			p.DeletionTimestamp = &metav1.Time{}
+		}
+		return p
+	}
+	all := pods{of: fault.Target{Role: fault.Extension}, items: []corev1.Pod{
+		pod("d", corev1.PodRunning, false), pod("c", corev1.PodRunning, false), pod("b", corev1.PodRunning, true), pod("a", corev1.PodPending, false),
+	}}
+	if found, err := all.first(); err != nil || found.Name != "c" {
+		t.Errorf("pod %v, error %v, want c", found, err)
+	}
+	all.items = all.items[2:]
+	if _, err := all.first(); err == nil || err.Error() != "no pod of extension runs" {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestDebugArguments(t *testing.T) {
+	target := DebugTarget{Node: "x-shoot-worker", Process: 42, Address: "172.18.0.5:4001"}
+	argv := target.serve()
+	for _, want := range []string{"x-shoot-worker", debuggerOnNode, "42", "--listen=172.18.0.5:4001", "--continue"} {
+		if !slices.Contains(argv, want) {
+			t.Errorf("no %q in %q", want, argv)
+		}
+	}
+	if _, err := new(Testbed).DebugTarget(t.Context(), fault.Target{Role: fault.Node, Name: "worker"}, 1); !errors.As(err, new(*NotOursError)) {
+		t.Errorf("a node: error %v", err)
+	}
+	missing := &Testbed{root: t.TempDir()}
+	if err := missing.Debug(t.Context(), &target, "bin/dlv", io.Discard, nil); err == nil || !strings.Contains(err.Error(), "bin/dlv") {
+		t.Errorf("no debugger: error %v", err)
+	}
+}
