@@ -82,6 +82,12 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	var mistake *UseError
+	for range 20 { // a map has no order
+		crossed := map[string]string{"a": "b", "b": "c"}
+		if got, err := (Target{Upstream, "b"}).Choose(crossed); err != nil || got.Name != "b" {
+			t.Fatalf("a full name that is another one's short one: %s, %v", got, err)
+		}
+	}
 	_, err := Target{Upstream, "delta"}.Choose(parts)
 	if !errors.As(err, &mistake) || err.Error() != "target upstream/delta: not there; there are upstream/alpha, upstream/beta" {
 		t.Errorf("error %v", err)

@@ -64,14 +64,17 @@ func ParseTarget(text string) (Target, error) {
 }
 
 // Choose returns the target with the full name of the part that is meant. Parts are full names by the short ones; either may be
-// given.
+// given, and a full name comes first.
 func (t Target) Choose(parts map[string]string) (Target, error) {
 	known := []string{}
 	for short, full := range parts {
-		if t.Name == short || t.Name == full {
-			return Target{Role: t.Role, Name: full}, nil
+		if t.Name == full {
+			return t, nil
 		}
 		known = append(known, Target{t.Role, short}.String())
+	}
+	if full, found := parts[t.Name]; found {
+		return Target{Role: t.Role, Name: full}, nil
 	}
 	slices.Sort(known)
 	if len(known) == 0 {

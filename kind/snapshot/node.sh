@@ -38,8 +38,9 @@ place() {
   mkdir -- "$beside"
 }
 
-# The registry replaces its files, but for uploads that are under way: a hard link keeps what is there now. The last member of the
-# archive says that it is whole: to tar, one that is cut off between two members is as good.
+# The registry replaces its files, but for uploads that are under way: a hard link keeps what is there now. Uploads are left out: they
+# are good for nobody but the process that makes them, and grow while tar reads them, which it calls a failure. The last member of
+# the archive says that it is whole: to tar, one that is cut off between two members is as good.
 save() {
   trap leave EXIT
   place "$2"
@@ -47,6 +48,7 @@ save() {
   signal STOP
   cp --archive --link -- "$2" "$beside/content"
   signal CONT
+  find "$beside/content" -type d -name _uploads -prune -exec rm -rf -- {} +
   touch -- "$beside/whole"
   tar --create --numeric-owner --directory "$beside" --file - content whole
 }

@@ -111,11 +111,16 @@ func (m *machine) alone(t *testing.T) {
 func TestSaveAndRestore(t *testing.T) {
 	for _, running := range []bool{true, false} {
 		m := newMachine(t, running)
+		const upload = "docker/registry/repositories/shop/_uploads/1/data"
+		m.put(t, upload, "half")
 		archive, err := m.run(t, SaveArgv("pod-0", m.folder), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		m.alone(t)
+		if _, err := os.Stat(filepath.Join(m.folder, upload)); err != nil {
+			t.Errorf("an upload that is under way: %v", err)
+		}
 		if running && m.state(t) != "S" {
 			t.Errorf("after saving the process is in state %q", m.state(t))
 		}
@@ -132,8 +137,10 @@ func TestSaveAndRestore(t *testing.T) {
 		if content, err := os.ReadFile(filepath.Join(m.folder, "docker/registry/blob")); string(content) != "before" {
 			t.Errorf("restored %q, %v", content, err)
 		}
-		if _, err := os.Stat(filepath.Join(m.folder, "docker/later")); err == nil {
-			t.Error("what came after the snapshot is there")
+		for name, what := range map[string]string{"docker/later": "what came after the snapshot", upload: "a half upload"} {
+			if _, err := os.Stat(filepath.Join(m.folder, name)); err == nil {
+				t.Errorf("%s is there", what)
+			}
 		}
 		if info, err := os.Stat(m.folder); err != nil || info.Mode().Perm() != 0o755 {
 			t.Errorf("mode of the folder %v, %v", info.Mode(), err)
