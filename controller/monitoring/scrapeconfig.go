@@ -24,6 +24,7 @@ var scraped = []string{
 	"registry_proxy_pushed_bytes_total",
 	"registry_proxy_requests_total",
 	"registry_proxy_upstream_requests_total",
+	"registry_storage_damaged_blobs_total",
 }
 
 // scrapeConfig makes the shoot's Prometheus scrape every pod of every cache, by the proxy of the shoot's API server, as

@@ -49,6 +49,9 @@ func Serve(ctx context.Context, config *configuration.Configuration, log io.Writ
 	if err := repairState(config, time.Now()); err != nil {
 		return &StartError{err}
 	}
+	if err := useSoundStore(config); err != nil {
+		return &StartError{err}
+	}
 	if err := useUpstreamTransport(); err != nil {
 		return &StartError{err}
 	}
