@@ -12,12 +12,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
-// AttachGardenlet is Attach, and prepares Gardenlet for the shoot that is there: gardener-node-agent is built, which is quick where
-// Up has built it from the same code, and so is the image of gardener-resource-manager, which the seed's node gets if it lacks it.
-// Nothing is installed. Its garden is in a file of the testbed's state: what was put there by another process is found again,
+// AttachGardenlet is AttachRunning, and prepares Gardenlet for the shoot that is there: gardener-node-agent is built, which is quick
+// where Up has built it from the same code, and so is the image of gardener-resource-manager, which the seed's node gets if it lacks
+// it. Nothing is installed. Its garden is in a file of the testbed's state: what was put there by another process is found again,
 // until Up or Down. Who calls it has to hold the testbed's lock.
 func (t *Testbed) AttachGardenlet(ctx context.Context) error {
-	if err := t.Attach(ctx); err != nil {
+	if err := t.AttachRunning(ctx); err != nil {
 		return err
 	}
 	if err := markProcesses(t.prefix); err != nil {

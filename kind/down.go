@@ -39,7 +39,7 @@ func (t *Testbed) removeAll(ctx context.Context) error {
 		progress.Note(ctx, "%d processes of an interrupted run", count)
 	}
 	found, err := engine.Attach(ctx)
-	failed = errors.Join(failed, debian.Restore(), err)
+	failed = errors.Join(failed, debian.Restore(), explained(err, defaultDataRoot))
 	if found != nil {
 		failed = errors.Join(failed,
 			cluster.Delete(ctx, t.seedName()),

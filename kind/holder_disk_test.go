@@ -1,11 +1,8 @@
 package kind
 
 import (
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 )
 
@@ -24,15 +21,5 @@ func TestLockOnFullDisk(t *testing.T) {
 		unlock()
 		return
 	}
-	folder := t.TempDir()
-	child := exec.CommandContext(t.Context(), "bash", "-c", fillUp, "bash", folder, os.Args[0], "-test.run=^TestLockOnFullDisk$", "-test.v")
-	child.Env = append(os.Environ(), fullDiskFolder+"="+folder)
-	child.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
-	output, err := child.CombinedOutput()
-	if failed := new(exec.ExitError); err != nil && !errors.As(err, &failed) {
-		t.Skipf("a disk of its own needs privileges: %v", err)
-	}
-	if err != nil {
-		t.Errorf("%v\n%s", err, output)
-	}
+	onFullDisk(t)
 }

@@ -23,19 +23,19 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// statusTimeout bounds Status: each part that does not answer costs a share of it.
+// statusTimeout bounds Status, without the start of an engine: each part that does not answer costs a share of it.
 const statusTimeout = 30 * time.Second
 
 // Status looks at the testbed and changes nothing, but for starting an engine of ours that has died. Where nothing is
 // there it returns an empty status. It fails only if the engine cannot be asked.
 func (t *Testbed) Status(ctx context.Context) (*Status, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, statusTimeout, fmt.Errorf("no status after %s", statusTimeout))
-	defer cancel()
 	status := &Status{Prefix: t.prefix, Versions: map[string]string{"gardener": gardener.Version}}
 	found, err := engine.Attach(ctx)
 	if err != nil || found == nil {
 		return status, err
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, statusTimeout, fmt.Errorf("no status after %s", statusTimeout))
+	defer cancel()
 	status.Versions["docker"] = found.Version
 	if status.PlantedBug, err = t.PlantedBug(); err != nil {
 		return status, err

@@ -25,8 +25,8 @@ const upTimeout = 45 * time.Minute
 // configuration says. It is idempotent: what is there and healthy is kept, what is dead is rebuilt, what is outdated is replaced, and
 // what another configuration asks for is changed in what runs where that is possible, see configuration.Diff.
 //
-// A machine that lacks something gives an *engine.Missing, a *preflight.Failures or an *Unavailable. After any other failure, and after
-// cancellation of ctx, a second Up goes on and Down removes what there is.
+// A machine that lacks something gives an *engine.Missing, a *preflight.Failures or an *Unavailable, a disk without room a
+// *preflight.Full. After any failure, and after cancellation of ctx, a second Up goes on and Down removes what there is.
 func (t *Testbed) Up(ctx context.Context) error {
 	unlock, err := t.state.lock()
 	if err != nil {
@@ -45,8 +45,8 @@ func (t *Testbed) Up(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, upTimeout, fmt.Errorf("the testbed was not up after %s", upTimeout))
 	defer cancel()
 
-	return inOrder(ctx, t.prepareMachine, t.startClusters, t.installGardener, t.reconcileShoot, t.dropUpstreams, t.recordConfiguration,
-		t.forgetPlanted)
+	return inOrder(ctx, t.prepareEngine, t.withRoom(t.prepareImages, t.startClusters, t.installGardener, t.reconcileShoot, t.dropUpstreams,
+		t.recordConfiguration, t.forgetPlanted))
 }
 
 // inOrder runs the parts one after another, until one fails.
@@ -73,17 +73,23 @@ func (t *Testbed) step(name string, part func(context.Context) error) func(conte
 	return func(ctx context.Context) error { return t.recorder.Step(ctx, name, part) }
 }
 
-// prepareMachine gives the testbed an engine, the node image and the images of our binaries.
-func (t *Testbed) prepareMachine(ctx context.Context) error {
+// prepareEngine gives the testbed an engine.
+func (t *Testbed) prepareEngine(ctx context.Context) error {
 	return inOrder(ctx,
 		func(context.Context) error { return debian.Restore() },
 		t.step("preflight", t.preflight),
 		t.step("docker engine", func(ctx context.Context) (err error) {
 			if t.engine, err = engine.Ensure(ctx); err != nil {
-				return err
+				return explained(err, defaultDataRoot)
 			}
 			return t.checkDisk(ctx)
 		}),
+	)
+}
+
+// prepareImages gives the testbed the node image and the images of our binaries.
+func (t *Testbed) prepareImages(ctx context.Context) error {
+	return inOrder(ctx,
 		t.step("node image", func(ctx context.Context) (err error) {
 			t.nodeImage, err = nodeimage.Ensure(ctx, nodeimage.Options{Override: t.override, Repository: t.root, Progress: t.recorder})
 			return err

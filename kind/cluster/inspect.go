@@ -77,6 +77,23 @@ func Exists(ctx context.Context, name string) (bool, error) {
 	return len(found) > 0, err
 }
 
+// Stopped returns the cluster's containers that do not run, with their state, in the order of their names.
+func Stopped(ctx context.Context, name string) ([]string, error) {
+	found, err := containers(ctx, name)
+	return stopped(found), err
+}
+
+func stopped(found []container) []string {
+	var names []string
+	for _, c := range found {
+		if c.state != "running" {
+			names = append(names, fmt.Sprintf("%s (%s)", c.name, c.state))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // containers lists the cluster's containers, running or not.
 func containers(ctx context.Context, name string) ([]container, error) {
 	out, err := command.Output(ctx, "docker", "ps", "--all", "--filter", "label="+clusterLabel+"="+name,

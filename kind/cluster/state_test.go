@@ -38,6 +38,13 @@ func TestAssess(t *testing.T) {
 	}
 }
 
+func TestStopped(t *testing.T) {
+	found := []container{{name: "b", state: "exited"}, {name: "c", state: "running"}, {name: "a", state: "created"}}
+	if got, want := strings.Join(stopped(found), ", "), "a (created), b (exited)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestRunsNodeOf(t *testing.T) {
 	command := func(args ...string) string { return strings.Join(args, "\x00") + "\x00" }
 	tests := []struct {

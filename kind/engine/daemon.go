@@ -150,7 +150,8 @@ func waitForAnswer(ctx context.Context, exited <-chan struct{}) error {
 		return last == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting up to %s for dockerd to answer: %w: %w", startTimeout, err, last)
+		// Of what docker info prints only the reason is of use, at its end.
+		return fmt.Errorf("waiting up to %s for dockerd to answer: %w: %s", startTimeout, err, command.Tail(last.Error(), 1))
 	}
 	return nil
 }

@@ -16,11 +16,11 @@ func writeJSON(out io.Writer, answer any) error {
 	return encoder.Encode(answer)
 }
 
-// attach connects to the testbed that is up.
+// attach connects to the testbed that is up, and of which all runs.
 func attach(cmd *cobra.Command, options kind.Options) (*kind.Testbed, error) {
 	testbed, err := newTestbed(options)
 	if err != nil {
 		return nil, err
 	}
-	return testbed, testbed.Attach(cmd.Context())
+	return testbed, testbed.AttachRunning(cmd.Context())
 }

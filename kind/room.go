@@ -1,0 +1,64 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/gardener-extensions/registry-cache/kind/engine"
+	"github.com/gardener-extensions/registry-cache/kind/preflight"
+)
+
+// withRoom makes of several parts one that ends with a *preflight.Full as soon as a disk is full on which the testbed writes. By
+// itself a part would fail later, or wait for a cluster that cannot become ready, and say that instead.
+func (t *Testbed) withRoom(parts ...func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return watched(ctx, disks(t.engine, t.state), parts...)
+	}
+}
+
+// disks are the directories on whose file systems the testbed writes while it comes up.
+func disks(engine *engine.Engine, state state) []string {
+	directories := []string{filepath.Dir(string(state))}
+	if cache, err := os.UserCacheDir(); err == nil {
+		directories = append(directories, cache)
+	}
+	if engine != nil && engine.Local && engine.DataRoot != "" {
+		directories = append(directories, engine.DataRoot)
+	}
+	return directories
+}
+
+// explained adds to an error that a disk is full, if one is: it may well be the reason. Nil stays nil.
+func explained(err error, directories ...string) error {
+	var full *preflight.Full
+	if err == nil || errors.As(err, &full) {
+		return err
+	}
+	if full = preflight.FindFull(directories...); full != nil {
+		return errors.Join(full, err)
+	}
+	return err
+}
+
+// watched runs the parts one after another, until one fails or a disk is full.
+func watched(ctx context.Context, directories []string, parts ...func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watching, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if full := preflight.AwaitFull(watching, directories...); full != nil {
+			cancel(full)
+		}
+	}()
+	err := inOrder(ctx, parts...)
+	stop()
+	<-done
+	if seen := new(preflight.Full); err != nil && errors.As(context.Cause(ctx), &seen) {
+		return errors.Join(seen, err) // what has failed may have given its room back since
+	}
+	return explained(err, directories...) // the part was faster than the watch
+}
