@@ -16,6 +16,9 @@ func (f Fault) Effect() string {
 	case Status:
 		return fmt.Sprintf("answers %d to %s", f.Status, f.requests())
 	case Latency:
+		if f.On == "" {
+			return fmt.Sprintf("answers after %s", time.Duration(f.Delay))
+		}
 		return fmt.Sprintf("answers %s after %s", f.requests(), time.Duration(f.Delay))
 	case Hang:
 		return "accepts and never answers " + f.requests()
@@ -27,6 +30,8 @@ func (f Fault) Effect() string {
 		return fmt.Sprintf("ends the answer to %s after %s of it", f.requests(), f.after())
 	case WrongBytes:
 		return "answers with other content to " + f.requests()
+	case Credentials:
+		return "asks for credentials for " + f.requests()
 	}
 	if effect, short := effects[f.Kind]; short {
 		return effect

@@ -28,6 +28,8 @@ type Fault struct {
 	Rate int64 `json:"rate,omitempty"`
 	// After is how many bytes of a body pass before a Reset or Truncate; nil is half of them.
 	After *int64 `json:"after,omitempty"`
+	// Accept is the SHA-256, in hexadecimal, of the user:password that Credentials asks for.
+	Accept string `json:"accept,omitempty"`
 	// Certificate is the one, in PEM, that an ExpiredTLS shows; the key is the upstream's own.
 	Certificate string `json:"certificate,omitempty"`
 	// For is how long it lasts; 0 is until it is cleared.

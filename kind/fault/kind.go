@@ -14,6 +14,7 @@ const (
 	Reset             Kind = "reset"
 	Truncate          Kind = "truncate"
 	WrongBytes        Kind = "wrong-bytes"
+	Credentials       Kind = "credentials"
 	Refuse            Kind = "refuse"
 	Blackhole         Kind = "blackhole"
 	DNS               Kind = "dns"

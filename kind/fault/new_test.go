@@ -11,6 +11,8 @@ import (
 
 type given = map[string][]string
 
+var sum = strings.Repeat("0a", 32)
+
 func TestNew(t *testing.T) {
 	for _, tc := range []struct {
 		name, target, kind string
@@ -29,6 +31,7 @@ func TestNew(t *testing.T) {
 		{"slow", "upstream/a", "slow", given{"rate": {"64Ki"}}, Fault{Kind: Slow, On: Blobs, Rate: 65536}},
 		{"reset", "upstream/a", "reset", nil, Fault{Kind: Reset, On: Blobs}},
 		{"truncate at once", "upstream/a", "truncate", given{"after": {"0"}}, Fault{Kind: Truncate, On: Blobs, After: new(int64)}},
+		{"credentials", "upstream/a", "credentials", given{"accept": {sum}}, Fault{Kind: Credentials, On: All, Accept: sum}},
 		{"blackhole", "cache/alpha.upstream.test", "blackhole", nil, Fault{Kind: Blackhole}},
 		{"kubelet", "node/worker2", "kubelet-stop", nil, Fault{Kind: KubeletStop}},
 		{"API server", "seed/api", "refuse", given{"for": {"1m"}}, Fault{Kind: Refuse, For: Duration(time.Minute)}},
@@ -68,6 +71,8 @@ func TestWrongUse(t *testing.T) {
 		{"nothing said", "upstream/alpha", "status", nil, "needs --status"},
 		{"no delay", "upstream/alpha", "latency", nil, "needs --delay"},
 		{"no rate", "upstream/alpha", "slow", nil, "needs --rate"},
+		{"no credentials", "upstream/alpha", "credentials", nil, "needs --accept"},
+		{"credentials in clear", "upstream/alpha", "credentials", given{"accept": {"user:password"}}, "64 digits"},
 		{"twice", "upstream/alpha", "hang", given{"for": {"1s", "2s"}}, "--for is given 2 times"},
 		{"no time", "upstream/alpha", "hang", given{"for": {"soon"}}, `--for "soon": want a time`},
 		{"negative time", "upstream/alpha", "hang", given{"for": {"-1s"}}, "want a time"},
@@ -98,7 +103,7 @@ func TestShapes(t *testing.T) {
 	for _, option := range Options() {
 		known[option.Name] = true
 	}
-	values := given{"status": {"500"}, "delay": {"1s"}, "rate": {"1"}}
+	values := given{"status": {"500"}, "delay": {"1s"}, "rate": {"1"}, "accept": {sum}}
 	for _, s := range shapes {
 		for _, name := range s.options() {
 			if !known[name] {

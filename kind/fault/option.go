@@ -29,6 +29,7 @@ var options = []Option{
 	{Name: "status", Usage: "status `code` of the answer, for example 429", set: setStatus},
 	{Name: "header", Usage: "`name=value` of a header of the answer; may be repeated", Repeated: true, set: setHeader},
 	{Name: "body", Usage: "`text` of the answer (default: the words for the status)", set: setBody},
+	{Name: "accept", Usage: "`SHA-256` of user:password, as of printf %s user:password | sha256sum", set: setAccept},
 	{Name: "delay", Usage: "`duration` until the answer begins, for example 2s", set: setDelay},
 	{Name: "rate", Usage: "`bytes` a second of each answer, for example 64Ki", set: setRate},
 	{Name: "after", Usage: "`bytes` of the body that pass, for example 1Mi (default: half of it)", set: setAfter},
@@ -95,6 +96,18 @@ func setHeader(f *Fault, values []string) error {
 
 func setBody(f *Fault, values []string) error {
 	f.Body = values[0]
+	return nil
+}
+
+// sha256Sum is one as sha256sum prints it.
+var sha256Sum = regexp.MustCompile("^[0-9a-f]{64}$")
+
+// setAccept takes a hash: command lines and lists of faults are there for everybody to see.
+func setAccept(f *Fault, values []string) error {
+	if !sha256Sum.MatchString(values[0]) {
+		return misuse("want the 64 digits that printf %%s user:password | sha256sum prints")
+	}
+	f.Accept = values[0]
 	return nil
 }
 

@@ -54,6 +54,11 @@ var shapes = []shape{
 		takes: []string{"on"}, on: Blobs,
 	},
 	{
+		role: Upstream, kind: Credentials,
+		means: "asks for credentials, and answers 401 to who does not show those of --accept",
+		takes: []string{"accept", "on"}, needs: "accept", on: All,
+	},
+	{
 		role: Upstream, kind: Refuse,
 		means: "refuses connections of the shoot's nodes and pods, and resets those that are open",
 	},
@@ -90,8 +95,10 @@ var shapes = []shape{
 	{role: Node, kind: ClockSkew, means: "has another time; not to be had where nodes are containers"},
 	{role: Seed, kind: Stop, means: stoppedServer},
 	{role: Seed, kind: Refuse, means: refusingServer},
+	{role: Seed, kind: Latency, means: lateServer, takes: []string{"delay"}, needs: "delay"},
 	{role: Shoot, kind: Stop, means: stoppedServer},
 	{role: Shoot, kind: Refuse, means: refusingServer},
+	{role: Shoot, kind: Latency, means: lateServer, takes: []string{"delay"}, needs: "delay"},
 	{
 		role: Extension, kind: Stop,
 		means: "does nothing any more (SIGSTOP), at most until its liveness probe restarts it",
@@ -103,4 +110,5 @@ var shapes = []shape{
 const (
 	stoppedServer  = "accepts connections and does not answer (SIGSTOP), at most until its liveness probe restarts it, after minutes"
 	refusingServer = "refuses connections of all but its own node, and resets those that are open"
+	lateServer     = "answers after --delay, all but its own node; connections that are open are reset"
 )

@@ -100,6 +100,8 @@ func (d disturbance) before(next http.Handler) http.Handler {
 	switch d.Kind {
 	case fault.Status:
 		return d.noted(http.HandlerFunc(d.answer))
+	case fault.Credentials:
+		return d.guarded(next)
 	case fault.Latency, fault.Hang:
 		return d.noted(d.delayed(next))
 	case fault.Slow, fault.Reset, fault.Truncate, fault.WrongBytes:
