@@ -107,6 +107,10 @@ e2e-mutants: bin/testbed ## Plant ten bugs, one after another, and see that scen
 	$(note-ignored)
 	@exec ./bin/testbed mutate prove $(ARGS)
 
+.PHONY: e2e-survival
+e2e-survival: bin/survival.test bin/testbed ## Kill commands and the engine, fill disks, see that `down` leaves nothing: a quarter of an hour, on a machine of its own, as root
+	@exec e2e/survival/machine ./bin/survival.test -test.v -test.timeout=60m $(ARGS)
+
 .PHONY: up
 up: bin/testbed ## Bring the testbed up, or repair it, and keep it (NODE_IMAGE=...)
 	@exec ./bin/testbed up
@@ -177,10 +181,12 @@ $(KUBECTL): kind/nodeimage/modules/kubernetes/go.mod kind/nodeimage/modules/kube
 		-o ../../../../$@ k8s.io/kubernetes/cmd/kubectl
 
 # Always asked for: Go's own cache knows best what is up to date.
-.PHONY: bin/e2e.test bin/testbed bin/bench-controller
+.PHONY: bin/e2e.test bin/survival.test bin/testbed bin/bench-controller
 bin/e2e.test:
 	@[ -e $@ ] || echo "building the scenarios; on a new machine this takes some minutes" >&2
 	@go test -c -tags e2e -o $@ ./e2e
+bin/survival.test:
+	@go test -c -tags e2e -o $@ ./e2e/survival
 bin/testbed:
 	@go build -o $@ ./cmd/testbed
 bin/bench-controller:

@@ -14,10 +14,10 @@ import (
 // execRoot is where dockerd keeps what lives no longer than its containers.
 const execRoot = "/var/run/docker"
 
-// Release stops the engine if Ensure started it and it has no container left, running or not, and removes our files:
-// shim, log, marker, and what one that was killed left below /var/run/docker. In all other cases, and where no engine answers, it does nothing. Images stay in the engine's
-// data directory for the next time, the packages stay installed: where systemd runs, the service starts, without the shim,
-// at the next boot.
+// Release stops the engine if Ensure started it and it has no container left, running or not, and removes our files: shim, log,
+// marker, and what one that was killed left below /var/run/docker. In all other cases, and where no engine answers, it does nothing.
+// Images stay in the engine's data directory for the next time, the packages stay installed: where systemd runs, the service starts,
+// without the shim, at the next boot.
 func Release(ctx context.Context) error {
 	found, err := probe(ctx)
 	if err != nil || !found.Managed {

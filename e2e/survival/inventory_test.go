@@ -1,0 +1,163 @@
+//go:build e2e
+
+package survival
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/kind/engine"
+)
+
+// written is where the program machine shows what was written since the machine began.
+const written = "/mnt/written"
+
+// inventory is all there is on the machine that somebody could have left there, one line a thing.
+type inventory map[string]bool
+
+// allowed is what stays for the next time, as docs/testbed.md says: images, the log and the locks of an engine that was there.
+var allowed = []*regexp.Regexp{
+	regexp.MustCompile(`^image registry-cache[-.]testbed/`),
+	regexp.MustCompile(`^file /run/registry-cache-testbed/[a-z-]+\.lock$`),
+	regexp.MustCompile(`^file \.testbed/` + prefix + `\.lock$`),
+}
+
+// take lists the machine. The engine is started for that, if it does not run, and stopped if nobody else uses it.
+func take(t *testing.T) inventory {
+	t.Helper()
+	all := inventory{}
+	if _, err := engine.Ensure(t.Context()); err != nil {
+		t.Fatalf("the engine cannot be asked what is left: %v", err)
+	}
+	all.addOutput(t, "container", "docker", "ps", "--all", "--format", "{{.Names}}")
+	all.addOutput(t, "volume", "docker", "volume", "ls", "--quiet")
+	all.addOutput(t, "network", "docker", "network", "ls", "--format", "{{.Name}}")
+	all.addOutput(t, "image", "docker", "images", "--format", "{{.Repository}}:{{.Tag}}")
+	if err := engine.Release(t.Context()); err != nil {
+		t.Fatalf("stop the engine: %v", err)
+	}
+	all.addProcesses(t)
+	all.addMounts(t)
+	all.addLinks(t)
+	all.addOutput(t, "rule", "iptables-save")
+	all.addOutput(t, "rule", "ip6tables-save")
+	for _, folder := range []string{written, "/run", ".testbed"} {
+		all.addFiles(t, folder)
+	}
+	return all
+}
+
+// left are the things that were not there before.
+func (i inventory) left(before inventory) []string {
+	var left []string
+	for thing := range i {
+		known := func(r *regexp.Regexp) bool { return r.MatchString(thing) }
+		if !before[thing] && !slices.ContainsFunc(allowed, known) {
+			left = append(left, thing)
+		}
+	}
+	slices.Sort(left)
+	return left
+}
+
+// counters are those of iptables, and the times at which it was asked.
+var counters = regexp.MustCompile(`^#.*| \[\d+:\d+\]$`)
+
+func (i inventory) addOutput(t *testing.T, kind string, argv ...string) {
+	t.Helper()
+	for line := range strings.Lines(output(t, argv...)) {
+		if line = counters.ReplaceAllString(strings.TrimSpace(line), ""); line != "" {
+			i[kind+" "+line] = true
+		}
+	}
+}
+
+func output(t *testing.T, argv ...string) string {
+	t.Helper()
+	text, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", argv, err, text)
+	}
+	return string(text)
+}
+
+// addProcesses adds all that run, but for those that list them: this one and what has started it.
+func (i inventory) addProcesses(t *testing.T) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		command, err := os.ReadFile(file) // empty for a thread of the kernel and for a process that nobody has waited for
+		if pid := filepath.Base(filepath.Dir(file)); err == nil && len(command) > 0 && pid != "1" && pid != fmt.Sprint(os.Getpid()) {
+			i["process "+strings.TrimRight(strings.ReplaceAll(string(command), "\x00", " "), " ")] = true
+		}
+	}
+}
+
+func (i inventory) addMounts(t *testing.T) {
+	t.Helper()
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(table)) {
+		if fields := strings.Fields(line); len(fields) > 4 {
+			i["mount "+fields[4]] = true
+		}
+	}
+}
+
+func (i inventory) addLinks(t *testing.T) {
+	t.Helper()
+	links, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range links {
+		i["link "+link.Name] = true
+	}
+}
+
+// addFiles adds what is below the folder, without folders and without the devices by which an overlay says that a file is gone.
+func (i inventory) addFiles(t *testing.T, folder string) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if os.IsNotExist(err) {
+			return nil // gone meanwhile
+		}
+		if err == nil && !entry.IsDir() && entry.Type()&fs.ModeCharDevice == 0 {
+			i["file "+strings.TrimPrefix(path, written)] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// cgroups are those of a container, one for each controller.
+func cgroups(id string) ([]string, error) {
+	version1, err := filepath.Glob("/sys/fs/cgroup/*/docker/" + id)
+	if err != nil {
+		return nil, err
+	}
+	version2, err := filepath.Glob("/sys/fs/cgroup/docker/" + id)
+	return append(version1, version2...), err
+}
+
+// containers are the IDs of all that there are.
+func containers(ctx context.Context) ([]string, error) {
+	text, err := exec.CommandContext(ctx, "docker", "ps", "--all", "--quiet", "--no-trunc").Output()
+	return strings.Fields(string(text)), err
+}

@@ -1,0 +1,184 @@
+//go:build e2e
+
+package survival
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	// upBound is for Up with all that can be built before; the first one loads the node image into the engine.
+	upBound = 8 * time.Minute
+	// fullBound is how long up may take to see that a disk is full.
+	fullBound = 90 * time.Second
+	// verbBound is for a verb that has to start the engine first, which stops what a killed one has left running.
+	verbBound = 2 * time.Minute
+	// worksBound is how long a testbed that is up may need until pulls go through the caches.
+	worksBound = 90 * time.Second
+)
+
+// TestSurvival is one story, since each testbed takes minutes: a part that fails ends it.
+func TestSurvival(t *testing.T) {
+	if _, err := os.Stat(written); err != nil {
+		t.Fatal("it would kill the engine and fill the disks of this machine; run: make e2e-survival")
+	}
+	m := &machine{seen: map[string]bool{}}
+	m.before = take(t)
+	t.Cleanup(func() { _ = exec.Command("bin/testbed", "--prefix", prefix, "down").Run() })
+
+	ran := 0
+	for _, part := range []struct {
+		name string
+		run  func(*testing.T, *machine)
+	}{
+		{"no room for the engine", noRoom},
+		{"the engine's disk fills while it comes up", diskFills},
+		{"killed while it comes up", killedUp},
+		{"the engine dies between verbs", engineDies},
+		{"a full disk and killed verbs", killedVerbs},
+	} {
+		if !t.Run(part.name, func(t *testing.T) { ran++; part.run(t, m) }) {
+			t.FailNow()
+		}
+	}
+	if ran == 0 {
+		t.Error("no part was asked for")
+	}
+}
+
+// noRoom begins where there is not even room for images, and then where there is none at all. An engine that cannot start there
+// cannot be asked what is left: down has to say so, or to succeed.
+func noRoom(t *testing.T, m *machine) {
+	filler := fill(t, dataRoot, 200<<20)
+	m.refuses(t)
+	m.must(t, verbBound, "down")
+
+	fill(t, dataRoot, 0)
+	m.refuses(t)
+	if v, code := m.run(t, verbBound, "down"); code != 0 && !strings.Contains(v.prose.String(), "the disk is full") {
+		t.Errorf("down: exit code %d", code)
+	}
+	free(t, filler)
+	m.down(t)
+}
+
+// diskFills fills the disk when what up asks for was there, and a cluster begins.
+func diskFills(t *testing.T, m *machine) {
+	v := m.start(t, upBound, "up")
+	m.await(t, v, hasContainer(t, "-seed-control-plane"))
+	filler, full := fill(t, dataRoot, 0), time.Now()
+	<-v.ended
+	took := time.Since(full).Round(100 * time.Millisecond)
+	t.Logf("up on a full disk: %v after %s\n%s", v.process.ProcessState, took, v.prose.String())
+	if v.process.ProcessState.ExitCode() != 3 || took > fullBound || !strings.Contains(v.prose.String(), "the disk is full") {
+		t.Errorf("up does not say in %s that the disk is full", fullBound)
+	}
+	m.must(t, verbBound, "down") // and the disk is still full
+	free(t, filler)
+	m.nothingLeft(t)
+}
+
+// killedUp kills up when the first node of the shoot is there.
+func killedUp(t *testing.T, m *machine) {
+	m.kill(t, hasContainer(t, "-shoot-control-plane"), "up")
+	m.down(t)
+	m.down(t) // of nothing
+}
+
+// engineDies kills and restarts the engine before each of several verbs.
+func engineDies(t *testing.T, m *machine) {
+	m.must(t, upBound, "up")
+	image := m.works(t)
+	for _, args := range [][]string{{"status", "--json"}, {"pull", image}, {"fault", "add", "cache/alpha", "refuse"}, {"fault", "list"}} {
+		signalEngine(t, syscall.SIGKILL)
+		m.tells(t, args...)
+	}
+	m.must(t, upBound, "up")
+	m.works(t)
+
+	signalEngine(t, syscall.SIGTERM)
+	m.tells(t, "status", "--json")
+	signalEngine(t, syscall.SIGTERM)
+	m.must(t, upBound, "up")
+	m.works(t)
+
+	signalEngine(t, syscall.SIGKILL)
+	m.down(t)
+}
+
+// killedVerbs kills what changes a testbed that is up, when its state has no room either.
+func killedVerbs(t *testing.T, m *machine) {
+	m.must(t, upBound, "up")
+	stopping := func() bool {
+		return exec.CommandContext(t.Context(), "docker", "exec", prefix+"-shoot-worker2", "systemctl", "is-active", "--quiet", "kubelet.service").Run() != nil
+	}
+	m.kill(t, stopping, "fault", "add", "node/worker2", "loss")
+	if faults := m.must(t, verbBound, "fault", "list", "--json"); strings.Count(faults, `"loss"`) != 1 {
+		t.Errorf("the fault of a killed process is not listed: %s", faults)
+	}
+	fill(t, state, 0)
+	if clusters := m.clusters(t); clusters != 2 {
+		t.Errorf("status on a full disk shows %d clusters", clusters)
+	}
+	m.kill(t, func() bool { return !hasContainer(t, "-seed-control-plane")() }, "down")
+	signalEngine(t, syscall.SIGKILL)
+	m.must(t, verbBound, "down")
+	free(t, state+"/filler")
+	m.nothingLeft(t)
+}
+
+// noRoomLeft is what up says of Docker's disk.
+var noRoomLeft = regexp.MustCompile(`(GiB free|MiB are left) at ` + dataRoot)
+
+// refuses says that up ends in time, as an error of the surroundings that is about Docker's disk.
+func (m *machine) refuses(t *testing.T) {
+	t.Helper()
+	if v, code := m.run(t, fullBound, "up"); code != 3 || !noRoomLeft.MatchString(v.prose.String()) {
+		t.Errorf("up ends with %d and does not say that %s has no room", code, dataRoot)
+	}
+}
+
+// works says that a pull goes through a cache: at last, since up does not wait until all nodes have heard of it.
+func (m *machine) works(t *testing.T) (image string) {
+	t.Helper()
+	for began := time.Now(); ; {
+		image = m.must(t, verbBound, "push")
+		report := m.must(t, verbBound, "pull", image)
+		if strings.Contains(report, "cache miss") && strings.Contains(report, "no fallback") {
+			return image
+		}
+		if time.Since(began) > worksBound {
+			t.Fatalf("the caches do not work in %s:\n%s", worksBound, report)
+		}
+	}
+}
+
+// tells says that a verb ends in time, and that one which cannot do its work then says what can be done.
+func (m *machine) tells(t *testing.T, args ...string) {
+	t.Helper()
+	v, code := m.run(t, verbBound, args...)
+	switch {
+	case code == 0:
+	case code != 1 && code != 3:
+		t.Errorf("exit code %d", code)
+	case !strings.Contains(v.prose.String()+v.answer.String(), "testbed up"):
+		t.Errorf("it does not say that `testbed up` helps")
+	}
+}
+
+// clusters is how many clusters status shows.
+func (m *machine) clusters(t *testing.T) int {
+	t.Helper()
+	var status struct{ Clusters []json.RawMessage }
+	if err := json.Unmarshal([]byte(m.must(t, verbBound, "status", "--json")), &status); err != nil {
+		t.Fatal(err)
+	}
+	return len(status.Clusters)
+}
