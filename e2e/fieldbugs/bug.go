@@ -71,7 +71,7 @@ func (b Bug) bound() time.Duration {
 // All returns the catalog, in the order of the IDs' numbers.
 func All() []Bug {
 	return []Bug{
-		warmHit(), refused(), blackHole(), hang(), truncated(), outage(), outageRestart(), drain(), removeOne(), diskFull(),
+		warmHit(), refused(), blackHole(), hang(), damaged(), outage(), outageRestart(), drain(), removeOne(), diskFull(),
 		sharedLayer(), freesDisk(), crashState(), thunderingHerd(), rateLimit(), credentials(), tlsFlip(), authorityRotated(), authorityLost(),
 		join(), stuckCache(), serviceRecreated(), names(), sleepWithoutDisk(), transfer(),
 	}

@@ -41,7 +41,7 @@ func authorityLost() Bug {
 			if err != nil || !strings.Contains(out, "GARBAGE") {
 				return errors.Join(err, fmt.Errorf("%s has no certificate", file))
 			}
-			if err := r.awaitPull(ctx, img, bound); err != nil {
+			if _, err := r.awaitPull(ctx, img, bound); err != nil {
 				return err
 			}
 			return r.Await(ctx, "the CA file is back", bound, func(ctx context.Context) (bool, string, error) {
