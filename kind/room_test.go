@@ -29,7 +29,13 @@ func TestWatchedOnFullDisk(t *testing.T) {
 		part func(context.Context) error
 		want error // beside the full disk; nil: no error at all
 	}{
-		{"waits", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, context.Canceled},
+		{"waits", func(ctx context.Context) error {
+			<-ctx.Done()
+			if full := new(preflight.Full); !errors.As(context.Cause(ctx), &full) {
+				t.Errorf("it is ended for %v", context.Cause(ctx))
+			}
+			return ctx.Err()
+		}, context.Canceled},
 		{"fails", func(context.Context) error { return failed }, failed},
 		{"succeeds", func(context.Context) error { return nil }, nil},
 	} {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -56,7 +55,7 @@ func removeSandboxes(root string) error {
 		failed = errors.Join(failed, err)
 		for _, path := range left {
 			_ = unix.Unmount(path, unix.MNT_DETACH) // most are mounted no more
-			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := os.Remove(path); err != nil {
 				failed = errors.Join(failed, fmt.Errorf("removing what a killed dockerd left: %w", err))
 			}
 		}
