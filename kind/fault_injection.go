@@ -31,9 +31,9 @@ func (t *Testbed) injection(ctx context.Context, f fault.Fault) (injection, erro
 	case fault.Node:
 		return t.nodeInjection(f)
 	case fault.Seed:
-		return serverInjection(t.seed, f)
+		return t.serverInjection(ctx, t.seed, f)
 	case fault.Shoot:
-		return serverInjection(t.shoot, f)
+		return t.serverInjection(ctx, t.shoot, f)
 	case fault.Extension:
 		return t.extensionInjection(ctx, f)
 	}

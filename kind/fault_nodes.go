@@ -118,13 +118,15 @@ func (t *Testbed) addressesOf(ctx context.Context, target fault.Target) ([]strin
 const apiServerPort = "6443"
 
 // serverInjection breaks the API server of a cluster, which is a pod of its control plane's kubelet.
-func serverInjection(c *cluster.Cluster, f fault.Fault) (injection, error) {
+func (t *Testbed) serverInjection(ctx context.Context, c *cluster.Cluster, f fault.Fault) (injection, error) {
 	node := c.ControlPlane()
 	switch f.Kind {
 	case fault.Stop:
 		return onNodes{f, fault.StopPods, map[*cluster.Node]string{node: metav1.NamespaceSystem + "/kube-apiserver-" + node.Name()}}, nil
 	case fault.Refuse:
 		return onNodes{f, fault.RejectPort, map[*cluster.Node]string{node: apiServerPort}}, nil
+	case fault.Latency:
+		return t.late(ctx, c, f)
 	}
 	return nil, noInjection(f)
 }

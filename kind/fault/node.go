@@ -25,6 +25,7 @@ const (
 	Reject         Way = "reject"   // the same
 	RejectQuestion Way = "question" // what Question returns
 	RejectPort     Way = "port"     // a TCP port of the node itself
+	DelayAnswers   Way = "delay"    // what DelayArgument returns
 	StopPods       Way = "stop"     // pods, <namespace>/<name>, with blanks between them
 	StopUnit       Way = "unit"     // the name of a unit
 	FillVolumes    Way = "full"     // volumes of pods of kube-system, <name of the pod>=<path in it>, with blanks between them
@@ -42,6 +43,17 @@ func (f Fault) BeginArguments(way Way, argument string) ([]string, error) {
 	}
 	seconds := strconv.FormatFloat(math.Round(time.Duration(f.For).Seconds()*1000)/1000, 'f', -1, 64)
 	return []string{"begin", f.ID, seconds, string(description), string(way), argument}, nil
+}
+
+// DelayArgument is the argument of DelayAnswers: a program of package delay on the node, which is removed when the fault ends, the port of
+// the server, and the IP addresses of its Service, whose port is 443.
+func DelayArgument(program string, delay time.Duration, port string, services []string) string {
+	return strings.Join(append([]string{program, delay.String(), port}, services...), " ")
+}
+
+// CheckArguments are the arguments of NodeScript that fail, with the reason, where the node cannot bring that about.
+func CheckArguments(way Way, argument string) []string {
+	return []string{"check", string(way), argument}
 }
 
 // EndArguments are the arguments of NodeScript that end a fault.

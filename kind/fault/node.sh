@@ -6,6 +6,7 @@
 #   end ID                                       mends it; where there is no such fault there is nothing to do
 #   join ID                                      gives a machine that was lost, and has started anew, its gardener-node-agent
 #   list                                         prints the descriptions of those that still hold, one a line, and ends the others
+#   check KIND ARGUMENT                          fails, with the reason, where this node cannot break that
 #   look                                         prints the same and changes nothing, also while others begin and end faults
 #
 # KIND and ARGUMENT:
@@ -13,6 +14,8 @@
 #   drop ADDRESSES, reject ADDRESSES   what goes to IP addresses, from the node or its pods
 #   question EXPRESSIONS               what goes to a name server and has such a question in it (expressions of nft)
 #   port NUMBER                        what comes to a TCP port of the node from elsewhere
+#   delay PROGRAM TIME PORT SERVICES   what comes to an API server from elsewhere, by the port or IP addresses of its Service
+#                                      (port 443), goes through PROGRAM, which hands answers on after TIME
 #   stop PODS                          the processes of pods, NAMESPACE/NAME each, are stopped, not killed
 #   unit NAME                          a unit of systemd does not run
 #   full VOLUMES                       volumes, NAME=PATH each, in containers of pods of kube-system have no byte left
@@ -51,6 +54,8 @@ end() {
 list() { holding end; }
 
 look() { holding :; }
+
+check() { "check_$1" "$2"; }
 
 # holding prints what holds, and does $1 with the ID of each fault that does not.
 holding() {
@@ -116,6 +121,60 @@ TABLE
 }
 end_port() { unfilter "$1"; }
 holds_port() { filtered "$1"; }
+
+# delay_port is where the proxy listens; nothing else on a node does.
+delay_port=6440
+
+# delay_rules lead new connections to the proxy. Those that are open are reset when they send something: they would go past it.
+# They come before kube-proxy, which translates the Service's address at the priority -100.
+delay_rules() {
+  local id=$1 port=$4 service family redirects=''
+  shift 4
+  for service in "$@"; do
+    family=ip
+    if [[ $service == *:* ]]; then family=ip6; fi
+    redirects+="    iifname != \"lo\" $family daddr $service tcp dport 443 redirect to :$delay_port"$'\n'
+  done
+  cat <<TABLE
+table inet testbed-fault-$id {
+  chain prerouting {
+    type nat hook prerouting priority -110;
+    iifname != "lo" fib daddr type local tcp dport $port redirect to :$delay_port
+$redirects
+  }
+  chain input {
+    type filter hook input priority -300;
+    iifname != "lo" tcp dport $port reject with tcp reset
+  }
+}
+TABLE
+}
+
+# The argument of delay is several words.
+# shellcheck disable=SC2086
+check_delay() {
+  delay_rules check $1 | nft --check -f -
+  if [[ -n $(ss -Hltn "sport = :$delay_port") ]]; then
+    echo "something listens on port $delay_port of this node already: another delay?" >&2
+    return 1
+  fi
+}
+
+# shellcheck disable=SC2086
+begin_delay() {
+  local id=$1 program delay port
+  read -r program delay port _ <<<"$2"
+  systemd-run --quiet --collect --unit "testbed-delay-$id" --property Type=notify \
+    "$program" ":$delay_port" "127.0.0.1:$port" "$delay"
+  delay_rules $id $2 | nft -f -
+}
+
+end_delay() {
+  unfilter "$1"
+  systemctl stop "testbed-delay-$1.service" 2>/dev/null || true # it may not have begun
+  rm -f -- "${2%% *}"
+}
+holds_delay() { filtered "$1" && systemctl is-active --quiet "testbed-delay-$1.service"; }
 
 # processes prints the first process of each container of a pod that runs here.
 processes() {

@@ -23,6 +23,7 @@ var programs = map[string]string{
 	"systemd-run": `echo "systemd-run $*" >>calls`,
 	"nft": `case "$1 $2" in
 "-f -") cat >table; touch "$(sed -n 's/^table inet \(.*\) {/\1/p' table)" ;;
+"--check -f") cat >checked ;;
 "list table") test -e "$4" ;;
 "delete table") rm "$4"; echo "nft $*" >>calls ;;
 esac`,
@@ -33,6 +34,7 @@ start) rm -f "stopped-$2" ;;
 enable) ;;
 is-active) ! test -e "stopped-$3" ;;
 esac`,
+	"ss": `cat listening 2>/dev/null || true`,
 	"crictl": `echo "crictl $*" >>calls
 case "$1" in
 ps) cat containers 2>/dev/null || true ;;
