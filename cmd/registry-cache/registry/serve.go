@@ -13,6 +13,8 @@ import (
 	"github.com/distribution/distribution/v3/configuration"
 	"github.com/distribution/distribution/v3/registry"
 	"github.com/sirupsen/logrus"
+
+	"github.com/gardener-extensions/registry-cache/cmd/registry-cache/registry/fetch"
 )
 
 // StartError says that the registry could not start, such as an address in use or an unusable storage directory.
@@ -50,6 +52,9 @@ func Serve(ctx context.Context, config *configuration.Configuration, log io.Writ
 		return &StartError{err}
 	}
 	if err := useSoundStore(config); err != nil {
+		return &StartError{err}
+	}
+	if err := fetch.Use(config); err != nil { // after the sound store: what is damaged has to be fetched
 		return &StartError{err}
 	}
 	if err := useUpstreamTransport(); err != nil {

@@ -1,0 +1,173 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// flight is one fetch of a blob from the upstream, and what its clients may know of it.
+type flight struct {
+	cancel   context.CancelFunc
+	expected int64         // the size as the upstream has told it before
+	clients  int           // those who have not left; guarded by the group, as users
+	users    int           // those who may read the file: clients, those who wait for the end, and the fetch
+	over     chan struct{} // closed when the fetch has ended
+
+	mu       sync.Mutex
+	file     file // the growing file in the store; nil before the fetch has created it
+	written  int64
+	tail     []byte      // the last of what was written, which may not be in the file yet
+	header   http.Header // of the answer; nil before the upstream has told the size
+	size     int64       // with header
+	done     bool
+	err      error         // why the fetch failed, with done
+	changed  chan struct{} // closed and replaced with every change
+	progress time.Time
+}
+
+// file is what a storage driver's reader of a file of the operating system can do besides.
+type file interface {
+	io.ReaderAt
+	io.Closer
+}
+
+func newFlight(cancel context.CancelFunc, expected int64) *flight {
+	return &flight{cancel: cancel, expected: expected, over: make(chan struct{}), changed: make(chan struct{}), progress: time.Now()}
+}
+
+// update changes the flight, and wakes all who wait for a change.
+func (f *flight) update(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+	f.progress = time.Now()
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// buffered is how much of what is written distribution's file writer keeps from the file: the default of bufio. Its clients
+// need not wait for the end, where it writes everything to the disk.
+const buffered = 4096
+
+// grow tells the clients of what was written. p is the caller's.
+func (f *flight) grow(p []byte) {
+	f.update(func() {
+		f.written += int64(len(p))
+		keep := append(append(make([]byte, 0, 2*buffered), f.tail...), p[max(0, len(p)-buffered):]...)
+		f.tail = keep[max(0, len(keep)-buffered):]
+	})
+}
+
+func (f *flight) end(err error) {
+	f.update(func() { f.done, f.err = true, err })
+	close(f.over)
+}
+
+// fetched says whether the upstream is needed no more: what is left is to put the blob into its place.
+func (f *flight) fetched() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.done || f.header != nil && f.written >= f.size
+}
+
+// silence is how long nothing has changed.
+func (f *flight) silence() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return time.Since(f.progress)
+}
+
+// close closes the file. Nobody may use the flight afterwards.
+func (f *flight) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.file != nil {
+		_ = f.file.Close()
+	}
+}
+
+// view is the flight at one moment.
+type view struct {
+	file    file
+	written int64
+	tail    []byte
+	header  http.Header
+	size    int64
+	done    bool
+	err     error
+	changed <-chan struct{}
+}
+
+func (f *flight) look() view {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return view{f.file, f.written, f.tail, f.header, f.size, f.done, f.err, f.changed}
+}
+
+// read reads what there is at the offset; nothing is no error.
+func (v view) read(p []byte, offset int64) (int, error) {
+	n, err := v.file.ReadAt(p, offset)
+	if n > 0 {
+		return n, nil
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	if inTail := int64(len(v.tail)) - (v.written - offset); err == nil && offset < v.written && inTail >= 0 {
+		n = copy(p, v.tail[inTail:])
+	}
+	return n, err
+}
+
+// answer waits until the size of the blob is known, or the fetch has ended.
+func (f *flight) answer(ctx context.Context) (view, error) {
+	for {
+		now := f.look()
+		if now.done || now.header != nil {
+			return now, nil
+		}
+		select {
+		case <-now.changed:
+		case <-ctx.Done():
+			return now, context.Cause(ctx)
+		}
+	}
+}
+
+// errCut says that a fetch ended before the blob did.
+var errCut = errors.New("the fetch from the upstream ended too early")
+
+// send writes the blob, as it comes.
+func (f *flight) send(ctx context.Context, w http.ResponseWriter) error {
+	buffer := make([]byte, 64<<10)
+	for offset := int64(0); ; {
+		now := f.look() // before the file is read: what is written after it changes the flight again
+		if offset >= now.size {
+			return nil
+		}
+		n, err := now.read(buffer[:min(int64(len(buffer)), now.size-offset)], offset)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			if _, err := w.Write(buffer[:n]); err != nil {
+				return err
+			}
+			offset += int64(n)
+			continue
+		}
+		if now.done {
+			return errors.Join(errCut, now.err)
+		}
+		_ = http.NewResponseController(w).Flush() // the upstream is slower than the client, which shall see that it goes on
+		select {
+		case <-now.changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+
+	"github.com/distribution/distribution/v3/registry/storage/driver"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"github.com/sirupsen/logrus"
+	"golang.org/x/sys/unix"
+)
+
+// spare is what is left free on a volume: for links, the times of what is stored, and manifests, of which distribution takes 4 MiB.
+const spare = 8 << 20
+
+var unstored = promauto.NewCounterVec(prometheus.CounterOpts{
+	Name: "registry_proxy_unstored_requests_total",
+	Help: "The number of requests that were answered by the upstream past the store, because it has no room, by type",
+}, []string{"type"})
+
+// fits says whether a volume with so many free bytes and files takes size more bytes, if what is under way needs the promised ones.
+func fits(size int64, free, files, promised uint64) bool {
+	return files > 16 && free >= promised+uint64(max(0, size))+spare
+}
+
+// hasRoom says whether size bytes fit onto the volume. Where nobody knows, they do.
+func (g *Group) hasRoom(size int64) bool {
+	var volume unix.Statfs_t
+	if err := unix.Statfs(g.root, &volume); err != nil {
+		return true
+	}
+	free, files := volume.Bavail*uint64(volume.Bsize), volume.Ffree
+	if volume.Files == 0 { // the file system does not count them
+		files = 1 << 20
+	}
+	return fits(size, free, files, g.promised())
+}
+
+// promised is what flights are still going to write.
+func (g *Group) promised() (bytes uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, f := range g.flights {
+		bytes += uint64(max(0, f.expected-f.look().written))
+	}
+	return bytes
+}
+
+// pastStore makes distribution send without storing, for which it has no way of its own: writes of this context go nowhere.
+func pastStore(ctx context.Context, kind, what string) context.Context {
+	unstored.WithLabelValues(kind).Inc()
+	logrus.Warnf("the volume of the store is full: %s goes past it", what)
+	return context.WithValue(ctx, pastKey{}, true)
+}
+
+type pastKey struct{}
+
+func isPast(ctx context.Context) bool { return ctx.Value(pastKey{}) != nil }
+
+// errPast is how a blob that goes past the store ends, when its client has got all of it.
+var errPast = errors.New("sent, and not stored: the volume is full")
+
+// nowhere is a file that is not kept.
+type nowhere struct{ size int64 }
+
+var _ driver.FileWriter = &nowhere{}
+
+func (n *nowhere) Write(p []byte) (int, error) {
+	n.size += int64(len(p))
+	return len(p), nil
+}
+
+func (n *nowhere) Size() int64                  { return n.size }
+func (n *nowhere) Close() error                 { return nil }
+func (n *nowhere) Cancel(context.Context) error { return nil }
+func (n *nowhere) Commit(context.Context) error { return errPast }
