@@ -2,13 +2,18 @@ package fieldbugs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/pull"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
 // The Shoots of s16.
@@ -17,19 +22,26 @@ const (
 	BadCredentials = "e2e/fieldbugs/shoots/credentials-bad.yaml"
 )
 
-// credentials are those of a cache for its upstream. That an upstream takes them is shown by the scenario credentials.
+// accepted is the SHA-256 of user and password of the Shoot Credentials.
+const accepted = "2b7810ddb0cd8dca2f4c691d1a5dc5180612030a1594808b00bc832ba1d3d428"
+
+// credentials are those of a cache for its upstream, which asks for them. That they can be rotated is shown by the scenario
+// credentials.
 func credentials() Bug {
 	return Bug{
 		ID: "s16", Title: "credentials with hard characters, a Secret that is replaced by a bad one, a foreign realm",
 		Reports: []string{"gardener-extension-registry-cache#94", "distribution#3457", "quay#6697"},
 		Symptom: "A cache crashes for a user name that begins with @; a rotation to a bad Secret is noticed when nothing can be pulled any more; " +
 			"an upstream's answer makes the cache send its credentials to another host (CVE-2026-33540).",
-		Fault: "upstream/alpha status --status 401 --header Www-Authenticate=Bearer",
-		Expectation: "The cache starts with the credentials and serves. The bad Secret is refused although only spec.resources has changed, and the " +
-			"cache goes on. No credentials reach the host of a foreign realm.",
+		Fault: "upstream/alpha credentials --accept " + accepted + "; upstream/alpha status --status 401 --header Www-Authenticate=Bearer",
+		Expectation: "The cache shows the upstream its credentials and serves. The bad Secret is refused although only spec.resources has changed, " +
+			"and the cache goes on. No credentials reach the host of a foreign realm.",
 		Lane: Full, Shoot: Credentials,
 		Reproduce: func(ctx context.Context, r *Rig) error {
-			if err := r.requireCached(ctx, "the cache starts with the credentials, and serves"); err != nil {
+			if err := r.Break(ctx, "upstream/alpha", fault.Credentials, "--accept", accepted); err != nil {
+				return err
+			}
+			if err := r.requireAuthorized(ctx, "the cache serves with the credentials"); err != nil {
 				return err
 			}
 			var refused *CommandError
@@ -41,12 +53,70 @@ func credentials() Bug {
 			if err := r.Require("the bad Secret is refused", strings.Contains(said, "password"), "%s", said); err != nil {
 				return err
 			}
-			if err := r.requireCached(ctx, "the cache goes on with the credentials of before"); err != nil {
+			if err := r.requireAuthorized(ctx, "the cache goes on with the credentials of before"); err != nil {
+				return err
+			}
+			if err := r.Mend(ctx); err != nil {
 				return err
 			}
 			return r.foreignRealm(ctx)
 		},
 	}
+}
+
+// requireAuthorized requires that new images come through the cache of alpha, soon, and that the upstream gave each of their blobs
+// to somebody who showed the credentials, and to nobody else. A node that shows none gets none.
+func (r *Rig) requireAuthorized(ctx context.Context, claim string) error {
+	start := time.Now()
+	img, err := r.newImage(ctx, "alpha")
+	if err != nil {
+		return r.Require(claim, false, "%v", err)
+	}
+	if err := r.Within(claim, time.Since(start), settled); err != nil {
+		return err
+	}
+	log, err := r.Testbed(ctx, "logs", "upstream", "alpha", "--json")
+	if err != nil {
+		return err
+	}
+	given, shown, err := blobsGiven(log, img)
+	if err != nil {
+		return err
+	}
+	code, err := r.Exec(ctx, "worker", "curl", "--silent", "--output", "/dev/null", "--write-out", "%{http_code}", "http://"+host("alpha")+"/v2/")
+	if err != nil {
+		return err
+	}
+	blobs := len(img.Objects) - 1
+	return r.Require(claim+": so says the upstream's log", shown == blobs && given == blobs && code == "401",
+		"%d of %d blobs given to who showed credentials, %d in all; a node without any is answered %s", shown, blobs, given, code)
+}
+
+// blobsGiven counts in an access log how often the upstream sent a blob of the image, and how often of that to somebody with
+// credentials.
+func blobsGiven(log string, img pull.Pushed) (given, shown int, err error) {
+	repository := img.Reference[strings.Index(img.Reference, "/")+1 : strings.LastIndex(img.Reference, ":")]
+	for line := range strings.Lines(log) {
+		var entry struct{ Text string }
+		var record accesslog.Record
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			return 0, 0, fmt.Errorf("logs upstream: %w", err)
+		}
+		if json.Unmarshal([]byte(entry.Text), &record) != nil || record.Repository != repository {
+			continue
+		}
+		if record.Kind != accesslog.KindBlob || record.Method != http.MethodGet || record.Status != http.StatusOK {
+			continue
+		}
+		if record.Asker == accesslog.AskerHarness { // no fault hits the testbed itself
+			continue
+		}
+		given++
+		if record.Authorization {
+			shown++
+		}
+	}
+	return given, shown, nil
 }
 
 // foreignRealm lets alpha name first itself and then gamma's address as where to get a token, while its cache starts: only then it
@@ -75,6 +145,10 @@ func (r *Rig) foreignRealm(ctx context.Context) error {
 // credentialsSent starts alpha's cache anew while alpha names a realm, lets a node pull, and counts the requests with credentials for
 // a token that an upstream has seen.
 func (r *Rig) credentialsSent(ctx context.Context, realm, seenBy string) (int, error) {
+	earlier, err := r.tokenRequests(ctx, seenBy)
+	if err != nil {
+		return 0, err
+	}
 	img, err := r.Push(ctx, "alpha")
 	if err != nil {
 		return 0, err
@@ -99,15 +173,18 @@ func (r *Rig) credentialsSent(ctx context.Context, realm, seenBy string) (int, e
 	if err := r.Mend(ctx); err != nil {
 		return 0, err
 	}
-	log, err := r.Testbed(ctx, "logs", "upstream", seenBy)
-	if err != nil {
-		return 0, err
-	}
+	all, err := r.tokenRequests(ctx, seenBy)
+	return all - earlier, err
+}
+
+// tokenRequests counts the requests with credentials for a token in the whole log of an upstream.
+func (r *Rig) tokenRequests(ctx context.Context, upstream string) (int, error) {
+	log, err := r.Testbed(ctx, "logs", "upstream", upstream)
 	count := 0
 	for line := range strings.Lines(log) {
 		if strings.Contains(line, `"/token"`) && strings.Contains(line, `"authorization":true`) {
 			count++
 		}
 	}
-	return count, nil
+	return count, err
 }
