@@ -85,11 +85,12 @@ func unavailable(cache v1alpha3.RegistryCache) monitoringv1.Rule {
 }
 
 func full() monitoringv1.Rule {
-	return alert("RegistryCacheVolumeFull", "critical", "1h",
+	return alert("RegistryCacheVolumeFull", "warning", "1h",
 		free+" < 5",
 		"Volume of a registry cache full",
 		`The volume {{ $labels.persistentvolumeclaim }} of a registry cache is only {{ printf "%0.2f" $value }}% free. `+
-			"A cache that cannot write breaks pulls off. Enlarge volume.size of the cache, or shorten garbageCollection.ttl.")
+			"What does not fit is fetched from the upstream for each node; a stock distribution image breaks such pulls off instead. "+
+			"Enlarge volume.size of the cache, or shorten garbageCollection.ttl.")
 }
 
 func fullSoon() monitoringv1.Rule {

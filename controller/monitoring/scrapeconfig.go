@@ -18,11 +18,13 @@ var scraped = []string{
 	"registry_http_request_duration_seconds_count",
 	"registry_http_request_duration_seconds_sum",
 	"registry_http_requests_total",
+	"registry_proxy_coalesced_requests_total",
 	"registry_proxy_hits_total",
 	"registry_proxy_misses_total",
 	"registry_proxy_pulled_bytes_total",
 	"registry_proxy_pushed_bytes_total",
 	"registry_proxy_requests_total",
+	"registry_proxy_unstored_requests_total",
 	"registry_proxy_upstream_requests_total",
 	"registry_storage_damaged_blobs_total",
 }
