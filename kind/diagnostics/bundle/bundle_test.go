@@ -61,8 +61,9 @@ func TestNode(t *testing.T) {
 		Mirrors: []hostsfile.Mirror{
 			{Upstream: "b.test", Hosts: []string{"http://10.0.0.1:5000"}, Server: "http://b.test"}, {Upstream: "a.test", Server: "https://a.test"},
 		}, MirrorsKnown: true,
-		Probes: []Probe{{"b.test", "http://10.0.0.1:5000", 0, 2.5, "timed out for good"}, {"b.test", "http://b.test", 200, 0.1, ""}},
-		Routes: map[string]string{"10.244.0.0/24": "10.244.0.0/24 via 172.18.0.2 dev eth0"}, Tables: []string{"ip nat", "ip6 nat"},
+		HostsFiles: map[string]string{"b.test": "server = \"http://b.test\"\n[host.\"http://10.0.0.1:5000\"]\n\n", "a.test": ""},
+		Probes:     []Probe{{"b.test", "http://10.0.0.1:5000", 0, 2.5, "timed out for good"}, {"b.test", "http://b.test", 200, 0.1, ""}},
+		Routes:     map[string]string{"10.244.0.0/24": "10.244.0.0/24 via 172.18.0.2 dev eth0"}, Tables: []string{"ip nat", "ip6 nat"},
 		Stopped: []string{"sleep 9", "traced"}, Full: []string{"/var (96%)"},
 	}
 	if !reflect.DeepEqual(b.Nodes, []Node{want}) {

@@ -31,8 +31,9 @@ type Node struct {
 	// Units are the states of units by their names, with the suffix .service. UnitsKnown says that they could be asked for.
 	Units      map[string]Unit
 	UnitsKnown bool
-	// Mirrors are the hosts.toml files. MirrorsKnown says that somebody looked.
+	// Mirrors are the hosts.toml files, HostsFiles what is in them, by upstream. MirrorsKnown says that somebody looked.
 	Mirrors      []hostsfile.Mirror
+	HostsFiles   map[string]string
 	MirrorsKnown bool
 	// Registries are what the arguments of the script's unit name; nil without the unit.
 	Registries []nodeconfig.Registry
@@ -99,7 +100,11 @@ func readNode(files fs.FS, name string) Node {
 	units := text(files, n.File(UnitsFile))
 	n.Units, n.UnitsKnown = parseUnits(units), units != ""
 	certs := text(files, n.File(CertsFile))
-	n.Mirrors, n.MirrorsKnown = parseMirrors(certs), certs != ""
+	n.MirrorsKnown, n.HostsFiles = certs != "", map[string]string{}
+	for _, found := range parseHostsFiles(certs) {
+		n.Mirrors = append(n.Mirrors, hostsfile.Parse(found.upstream, []byte(found.content)))
+		n.HostsFiles[found.upstream] = found.content
+	}
 	if registries, err := nodeconfig.ParseUnit(text(files, n.File(ScriptUnit))); err == nil {
 		n.Registries = registries
 	}
@@ -132,9 +137,12 @@ func parseUnits(text string) map[string]Unit {
 // fileHead is what `tail -v` prints before each file.
 var fileHead = regexp.MustCompile(`(?m)^==> (.+) <==(\n|$)`)
 
-// parseMirrors reads the hosts.toml files out of the listing of certs.d.
-func parseMirrors(text string) []hostsfile.Mirror {
-	var all []hostsfile.Mirror
+// hostsFile is a hosts.toml.
+type hostsFile struct{ upstream, content string }
+
+// parseHostsFiles reads the hosts.toml files out of the listing of certs.d.
+func parseHostsFiles(text string) []hostsFile {
+	var all []hostsFile
 	heads := fileHead.FindAllStringSubmatchIndex(text, -1)
 	for i, head := range heads {
 		file, end := text[head[2]:head[3]], len(text)
@@ -142,7 +150,7 @@ func parseMirrors(text string) []hostsfile.Mirror {
 			end = heads[i+1][0]
 		}
 		if path.Base(file) == nodeconfig.HostsFile {
-			all = append(all, hostsfile.Parse(path.Base(path.Dir(file)), []byte(text[head[1]:end])))
+			all = append(all, hostsFile{path.Base(path.Dir(file)), text[head[1]:end]})
 		}
 	}
 	return all

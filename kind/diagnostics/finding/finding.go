@@ -32,7 +32,7 @@ func Checks() []Check {
 		{"pods of extension and Gardener in the seed", seedPods},
 		{"caches: pods, Services, endpoints, volumes", caches},
 		{"nodes, and the units between API server and a pull", nodes},
-		{"hosts.toml files against the Extension and the Services", mirrors},
+		{"hosts.toml files against the Extension, the Services and the unit that writes them", mirrors},
 		{"answers of caches and upstreams to the nodes", probes},
 		{"full disks", disks},
 		{"routes to the pods of other nodes", routes},

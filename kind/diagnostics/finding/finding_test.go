@@ -67,6 +67,29 @@ func TestFind(t *testing.T) {
 			o.files[in+"units.txt"] = strings.Replace(o.files[in+"units.txt"], "loaded", "not-found", 1)
 		}, nil},
 		{"a damaged hosts.toml", func(o *objects) { o.files[in+"certs.d.txt"] += "server = \n" }, []string{"! The hosts.toml of " + worker + " for alpha.upstream.test is damaged"}},
+		{"a hosts.toml that was edited", func(o *objects) {
+			o.files[in+"certs.d.txt"] = strings.Replace(o.files[in+"certs.d.txt"], `"pull", "resolve"`, `"resolve"`, 1)
+			o.files[in+"journal/configure-containerd-registries.log"] = "2026-01-02T03:04:04.0+0000 w configure.sh[1]: " + host + ": done\n"
+		}, []string{
+			"! The hosts.toml of " + worker + " for alpha.upstream.test is not what the Shoot wants there",
+			`line 6 is "  capabilities = [\"resolve\"]", wanted is "  capabilities = [\"pull\", \"resolve\"]"`,
+			"the last words of the script: 03:04:04 alpha.upstream.test: done",
+		}},
+		{"a hosts.toml that was cut off", func(o *objects) {
+			o.files[in+"certs.d.txt"] = strings.Replace(o.files[in+"certs.d.txt"], "  dial_timeout = \"1s\"\n", "", 1)
+		}, []string{`line 7 is its end, wanted is "  dial_timeout = \"1s\""`}},
+		{"a hosts.toml for direct pulls", func(o *objects) {
+			text, _, _ := strings.Cut(o.files[in+"certs.d.txt"], "\n[host.")
+			o.files[in+"certs.d.txt"] = text
+		}, []string{"! The hosts.toml of " + worker + " for alpha.upstream.test is that for direct pulls: by the script, " + endpoint + " has not answered yet."}},
+		{"a unit of before a change", func(o *objects) {
+			raw := &o.extension.Status.ProviderStatus.Raw
+			*raw = []byte(strings.Replace(string(*raw), endpoint, "https://"+cacheIP+":5000", 1))
+		}, []string{
+			"! configure-containerd-registries.service of " + worker + " leads to " + endpoint + " for alpha.upstream.test, but the Extension says https://" +
+				cacheIP + ":5000: the OperatingSystemConfig has not reached the node.",
+		}},
+		{"files with blank lines between them", func(o *objects) { o.files[in+"certs.d.txt"] += "\n\n" }, []string{""}},
 		{"a hosts.toml of somebody else", func(o *objects) {
 			o.files[in+"certs.d.txt"] = "==> /etc/containerd/certs.d/" + host + "/hosts.toml <==\nserver = \"http://x\"\n"
 		}, []string{"? The hosts.toml of " + worker + " for alpha.upstream.test is not ours"}},

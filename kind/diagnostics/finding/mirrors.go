@@ -85,7 +85,10 @@ func wrong(b *bundle.Bundle, node bundle.Node, mirror hostsfile.Mirror) []Findin
 		found.Problem = fmt.Sprintf("The %s is left over: no cache has this upstream.", name)
 		return []Finding{found}
 	}
-	return stale(b, mirror, found, name)
+	if all := stale(b, mirror, found, name); len(all) > 0 {
+		return all
+	}
+	return content(b, node, mirror, name)
 }
 
 // stale reports addresses that no Service has: nothing answers there, and containerd waits until its dial times out, for each request.
@@ -109,7 +112,7 @@ func stale(b *bundle.Bundle, mirror hostsfile.Mirror, found Finding, name string
 				found.Details = []string{"the Service " + created(service)}
 			}
 		}
-		found.Fix = "reconcile the Shoot (testbed shoot apply); what keeps a node from it is in the journal of gardener-node-agent"
+		found.Fix = "reconcile the Shoot (testbed shoot apply -f with its manifest, or testbed up); what keeps a node from it is in the journal of gardener-node-agent"
 		return []Finding{found}
 	}
 	return nil
