@@ -20,7 +20,8 @@ export $(filter-out $(IGNORED),$(SETTINGS))
 unexport $(IGNORED)
 # How long `make fuzz` spends on each fuzz test.
 FUZZTIME ?= 1m
-# Flags of `make bench-controller`, such as ARGS=--quick, and names of planted bugs for `make e2e-mutants`.
+# Flags of `make bench-controller`, such as ARGS=--quick, and of `make dev`, what `make debug` attaches to, and names of planted
+# bugs for `make e2e-mutants`.
 ARGS ?=
 # What `make dev` lets Skaffold do: dev, run, render, delete.
 VERB ?= dev
@@ -34,6 +35,9 @@ LINT := bin/golangci-lint
 PROMTOOL := bin/promtool
 SKAFFOLD := bin/skaffold
 KUBECTL := bin/kubectl
+DLV := bin/dlv
+# What the scenario inner-loop runs.
+INNER_LOOP := $(SKAFFOLD) $(KUBECTL) bin/testbed
 SEED_KUBECONFIG := .testbed/registry-cache/seed.kubeconfig
 # Files of ours, with git or without: what is built, fetched or left behind by a run is not looked at.
 FILES = find . -type d \( -name .git -o -name .testbed -o -name _artifacts -o -path ./bin \) -prune -o -type f
@@ -84,12 +88,12 @@ bench-controller: bin/bench-controller ## What the extension costs on a seed wit
 ##@ The testbed
 
 .PHONY: e2e
-e2e: bin/e2e.test ## Every scenario from nothing, then clean up (RUN=regexp, KEEP=1, NODE_IMAGE=kindest/node:...)
+e2e: bin/e2e.test $(if $(findstring inner-loop,$(RUN)),$(INNER_LOOP)) ## Every scenario from nothing, then clean up (RUN=regexp, KEEP=1, NODE_IMAGE=kindest/node:...)
 	$(note-ignored)
 	@exec ./bin/e2e.test -test.timeout=60m
 
 .PHONY: e2e-all
-e2e-all: bin/e2e.test ## Every scenario, every bug of the field (docs/field-bugs.md) and the matrix, from nothing, then clean up
+e2e-all: bin/e2e.test $(INNER_LOOP) ## Every scenario, every bug of the field (docs/field-bugs.md) and the matrix, from nothing, then clean up
 	$(note-ignored)
 	@trap 'exit 130' INT TERM; code=0; \
 	LANE=full KEEP=1 ./bin/e2e.test -test.timeout=80m || code=$$?; \
@@ -124,9 +128,13 @@ down: bin/testbed ## Remove the testbed and all that it started
 	@exec ./bin/testbed down
 
 .PHONY: dev
-dev: $(SKAFFOLD) $(KUBECTL) bin/testbed ## Bring each change of the sources into the testbed that is up, as it is saved (VERB=run, VERB=delete)
+dev: $(SKAFFOLD) $(KUBECTL) bin/testbed ## Bring each change of the sources into the testbed that is up, as it is saved (VERB=run, VERB=delete, ARGS=--profile=debug)
 	@[ -e $(SEED_KUBECONFIG) ] || { echo "the testbed is not up; run: make up" >&2; exit 3; }
-	@PATH="$(CURDIR)/bin:$$PATH" KUBECONFIG=$(SEED_KUBECONFIG) exec ./$(SKAFFOLD) $(VERB)
+	@PATH="$(CURDIR)/bin:$$PATH" KUBECONFIG=$(SEED_KUBECONFIG) exec ./$(SKAFFOLD) $(VERB) $(ARGS)
+
+.PHONY: debug
+debug: $(DLV) bin/testbed ## Let Delve attach to the extension, until Ctrl-C (ARGS=cache/alpha, ARGS='extension --port 4001')
+	@exec ./bin/testbed debug $(or $(ARGS),extension)
 
 ##@ Build
 
@@ -171,6 +179,9 @@ $(SKAFFOLD): tools/skaffold/go.mod tools/skaffold/go.sum
 	cd tools/skaffold && version=$$(go list -m -f '{{.Version}}' github.com/GoogleContainerTools/skaffold/v2) && \
 	go build -ldflags "-s -w -X github.com/GoogleContainerTools/skaffold/v2/pkg/skaffold/version.version=$$version" \
 		-o ../../$@ github.com/GoogleContainerTools/skaffold/v2/cmd/skaffold
+
+$(DLV): tools/delve/go.mod tools/delve/go.sum
+	cd tools/delve && go build -ldflags '-s -w' -o ../../$@ github.com/go-delve/delve/cmd/dlv
 
 # Skaffold runs kubectl; this is the one that is on every node.
 $(KUBECTL): kind/nodeimage/modules/kubernetes/go.mod kind/nodeimage/modules/kubernetes/go.sum

@@ -75,7 +75,7 @@ func onShoot() []features.Feature {
 func onShootInLane() []features.Feature {
 	all := onShoot()
 	if lane == fieldbugs.Full {
-		all = append(all, hostsFile(), pullReport())
+		all = append(all, hostsFile(), pullReport(), innerLoop())
 	}
 	return append(all, fieldBugs(lane)...)
 }

@@ -1,0 +1,35 @@
+//go:build !e2e
+
+package e2e
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/kind/mutant"
+)
+
+// TestChangedLinesAreThere keeps the scenario inner-loop from finding out, minutes later, that the code has moved on.
+func TestChangedLinesAreThere(t *testing.T) {
+	t.Parallel()
+	for _, change := range []mutant.Mutant{changeOfController("e2e-mark"), changeOfRegistry("e2e-mark")} {
+		t.Run(change.Name, func(t *testing.T) {
+			t.Parallel()
+			source, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(change.File)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed, err := change.Apply(string(source))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := parser.ParseFile(token.NewFileSet(), change.File, changed, 0); err != nil || !strings.Contains(changed, "e2e-mark") {
+				t.Errorf("the changed line is no Go: %v", err)
+			}
+		})
+	}
+}

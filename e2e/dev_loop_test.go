@@ -1,0 +1,224 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/command"
+	"github.com/gardener-extensions/registry-cache/kind/mutant"
+)
+
+const (
+	// loopUpWithin bounds the first round of `make dev`: both programs are linked anew, since the copy has no executables yet.
+	loopUpWithin = 3 * time.Minute
+	// loopEndsWithin bounds what Ctrl-C takes.
+	loopEndsWithin = 30 * time.Second
+	// loopIsIdle is what Skaffold prints when a round has ended and it waits for the next change. It tells when to go on, and
+	// proves nothing.
+	loopIsIdle = "Watching for changes..."
+	// debugPort is the port of a cache for probes and metrics.
+	debugPort = "5001"
+)
+
+// devLoop is `make dev` in a copy of the sources.
+type devLoop struct {
+	*background
+	sources string // the root of the copy
+	log     string // the path of what it prints
+	rounds  int    // that were awaited
+	group   int    // its processes
+}
+
+// built is what `make dev` runs, and the copy has no own one of: `make e2e-all` builds it.
+func built() []string { return []string{"bin/skaffold", "bin/kubectl", "bin/testbed"} }
+
+// StartLoop runs `make dev` in a copy of the sources that have been saved, as the programs in bin/ are now. It ends with the
+// scenario; the extension that it has installed is replaced by that of the testbed then.
+func (p *proof) StartLoop(ctx context.Context) *devLoop {
+	p.Helper()
+	for _, program := range built() {
+		if _, err := os.Stat(program); err != nil {
+			p.Fatalf("%v; run: make %s", err, strings.Join(built(), " "))
+		}
+	}
+	folder, err := os.MkdirTemp(suite.scratch, "inner-loop-")
+	p.Check(err)
+	p.Afterwards(ctx, func(context.Context) error { return os.RemoveAll(folder) })
+	loop := &devLoop{sources: filepath.Join(folder, "sources"), log: filepath.Join(folder, "make-dev.log")}
+	p.Check(copySources(loop.sources))
+
+	p.Afterwards(ctx, func(ctx context.Context) error {
+		if !p.scenario.Failed() {
+			return nil
+		}
+		keepLog(p, loop.log)
+		return suite.testbed.UseCacheImage(ctx, suite.testbed.CacheImage())
+	})
+	log, err := os.Create(loop.log)
+	p.Check(err)
+	environment, err := loopEnvironment(ctx, filepath.Join(folder, "cache"))
+	p.Check(err)
+	ctx, cancel := context.WithCancel(ctx)
+	cmd := loop.command(ctx)
+	cmd.Env = environment
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		cancel()
+		p.Check(errors.Join(err, log.Close()))
+	}
+	loop.group = cmd.Process.Pid
+	loop.background = &background{cancel: cancel, ended: make(chan struct{})}
+	go func() {
+		defer close(loop.ended)
+		loop.err = errors.Join(fmt.Errorf("make dev has ended: %w", cmd.Wait()), log.Close())
+	}()
+	p.scenario.Cleanup(func() { _ = loop.interrupt(ctx) })
+	return loop
+}
+
+// command is `make dev`, as leader of a group of processes, as a shell with a terminal would start it. Its end is Ctrl-C. What it
+// runs is taken as it is: the files of the copy are all newer.
+func (l *devLoop) command(ctx context.Context) *exec.Cmd {
+	arguments := []string{"--directory", l.sources, "--no-print-directory", "dev"}
+	for _, program := range built() {
+		arguments = append(arguments, "--old-file", program)
+	}
+	cmd := exec.CommandContext(ctx, "make", arguments...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
+	cmd.WaitDelay = loopEndsWithin
+	return cmd
+}
+
+// loopEnvironment is that of this process, without what another make has told it. The executables of the copy go into the cache
+// folder, but for Go's build cache, which is the usual one.
+func loopEnvironment(ctx context.Context, cache string) ([]string, error) {
+	compiled, err := command.Output(ctx, "go", "env", "GOCACHE")
+	if err != nil {
+		return nil, fmt.Errorf("find Go's build cache: %w", err)
+	}
+	environment := slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return strings.HasPrefix(name, "MAKE") || name == "MFLAGS"
+	})
+	cache, err = filepath.Abs(cache)
+	return append(environment, "GOCACHE="+strings.TrimSpace(compiled), "XDG_CACHE_HOME="+cache), err
+}
+
+// interrupt does what Ctrl-C does, and returns when nothing runs on, also when ctx has ended. What does not end is killed, and an
+// error.
+func (l *devLoop) interrupt(ctx context.Context) error {
+	l.end()
+	left := await(context.WithoutCancel(ctx), "nothing of make dev runs", loopEndsWithin, func(context.Context) (bool, string, error) {
+		return errors.Is(syscall.Kill(-l.group, 0), syscall.ESRCH), fmt.Sprintf("the group %d has processes", l.group), nil
+	})
+	if left != nil {
+		_ = syscall.Kill(-l.group, syscall.SIGKILL)
+	}
+	return left
+}
+
+// awaitRound waits until one more round of building and installing has ended.
+func (p *proof) awaitRound(ctx context.Context, loop *devLoop) {
+	p.Helper()
+	loop.rounds++
+	p.Await(ctx, fmt.Sprintf("round %d of make dev has ended", loop.rounds), loopUpWithin, func(context.Context) (bool, string, error) {
+		text, err := os.ReadFile(loop.log)
+		if err != nil {
+			return false, "", err
+		}
+		return bytes.Count(text, []byte(loopIsIdle)) >= loop.rounds, lastLine(text), loop.failed()
+	})
+}
+
+// Save makes the change in the copy, and returns when it was saved.
+func (p *proof) Save(loop *devLoop, change mutant.Mutant) time.Time {
+	p.Helper()
+	path := filepath.Join(loop.sources, filepath.FromSlash(change.File))
+	source, err := os.ReadFile(path)
+	p.Check(err)
+	changed, err := change.Apply(string(source))
+	p.Check(err)
+	p.Check(os.WriteFile(path, []byte(changed), 0o600))
+	return time.Now()
+}
+
+// copySources copies what the repository is made of, beside what was fetched, built or left behind; the programs and the testbed
+// are those of the original.
+func copySources(to string) error {
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		switch {
+		case slices.Contains([]string{".git", "_artifacts"}, name):
+		case name == "bin", name == kind.DefaultDirectory:
+			original, err := filepath.Abs(name)
+			if err != nil {
+				return err
+			}
+			if err := os.Symlink(original, filepath.Join(to, name)); err != nil {
+				return err
+			}
+		case entry.IsDir():
+			if err := os.CopyFS(filepath.Join(to, name), os.DirFS(name)); err != nil {
+				return fmt.Errorf("copy %s: %w", name, err)
+			}
+		default:
+			if err := copyFile(name, filepath.Join(to, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	content, err := os.ReadFile(from)
+	if errors.Is(err, fs.ErrNotExist) { // an editor's
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, info.Mode().Perm())
+}
+
+func lastLine(text []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return lines[len(lines)-1]
+}
+
+// keepLog puts what make dev has printed beside the artifacts.
+func keepLog(p *proof, log string) {
+	p.Helper()
+	text, err := os.ReadFile(log)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(artifacts, p.result.Name, "make-dev.log"), text, 0o600)
+	}
+	if err != nil {
+		p.scenario.Logf("what make dev printed is lost: %v", err)
+	}
+}

@@ -1,0 +1,118 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+)
+
+// liveWithin is how long a saved line may take until its effect is seen in the shoot. What it takes is in the evidence; the bound is
+// for a machine that compiles other things meanwhile.
+const liveWithin = 2 * time.Minute
+
+// innerLoop proves that `make dev` brings a line of the sources into the shoot as it is saved, without a registry, and leaves
+// nothing behind that runs. It works on a copy of the sources.
+func innerLoop() features.Feature {
+	var loop *devLoop
+	mark := "e2e-" + strings.ToLower(rand.Text()[:10])
+	return scenario("inner-loop",
+		step{"alpha and beta are cached", cached(alpha, beta)},
+		step{"make dev is up, in a copy of the sources", func(ctx context.Context, p *proof) {
+			start := time.Now()
+			loop = p.StartLoop(ctx)
+			p.awaitRound(ctx, loop)
+			p.Evidence("make dev up after %s", seconds(time.Since(start)))
+		}},
+		step{"a line of the controller, once it is saved, is seen in the shoot", func(ctx context.Context, p *proof) {
+			saved := p.Save(loop, changeOfController(mark))
+			p.Await(ctx, "the StatefulSets of the caches have the annotation "+mark, liveWithin, func(ctx context.Context) (bool, string, error) {
+				state, err := unannotated(ctx, mark)
+				return state == "" && err == nil, state, failure(err, loop)
+			})
+			p.Evidence("controller: %s from saving a line", seconds(time.Since(saved)))
+			p.awaitRound(ctx, loop)
+		}},
+		step{"a line of the registry, once it is saved, is seen in the shoot", func(ctx context.Context, p *proof) {
+			shoot, err := kubernetes.NewForConfig(suite.shoot.config)
+			p.Check(err)
+			saved := p.Save(loop, changeOfRegistry(mark))
+			p.Await(ctx, "every cache answers for /"+mark, liveWithin, func(ctx context.Context) (bool, string, error) {
+				state, err := unchanged(ctx, shoot, mark)
+				return state == "" && err == nil, state, failure(err, loop)
+			})
+			p.Evidence("registry: %s from saving a line", seconds(time.Since(saved)))
+			p.awaitRound(ctx, loop)
+		}},
+		step{"nodes pull through the changed caches", func(ctx context.Context, p *proof) {
+			img := p.Push(ctx, alpha)
+			p.TimedPull(ctx, p.Worker(0), img)
+			p.FetchedOnce(ctx, img, accesslog.AskerCache)
+		}},
+		step{"Ctrl-C ends it, and nothing of it runs on", func(ctx context.Context, p *proof) {
+			p.Check(loop.interrupt(ctx))
+		}},
+		step{"the images that are named by their content run again", func(ctx context.Context, p *proof) {
+			useCacheImage(ctx, p, suite.testbed.CacheImage())
+			state, err := unannotated(ctx, mark)
+			p.Check(err)
+			if state == "" {
+				p.Fatalf("the StatefulSets still have the annotation %s of the changed line", mark)
+			}
+		}},
+	)
+}
+
+// unannotated says which StatefulSet of a cache does not have the annotation; "" if all have it.
+func unannotated(ctx context.Context, annotation string) (string, error) {
+	sets := &appsv1.StatefulSetList{}
+	if err := suite.shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}); err != nil {
+		return "", fmt.Errorf("list the caches: %w", err)
+	}
+	if len(sets.Items) == 0 {
+		return "there is no cache", nil
+	}
+	for _, set := range sets.Items {
+		if _, there := set.Annotations[annotation]; !there {
+			return set.Name + " does not have it", nil
+		}
+	}
+	return "", nil
+}
+
+// unchanged says which pod of a cache does not answer for the path with the path; "" if all do.
+func unchanged(ctx context.Context, shoot kubernetes.Interface, path string) (string, error) {
+	pods, err := shoot.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: upstreamHostLabel})
+	if err != nil {
+		return "", fmt.Errorf("list the pods of the caches: %w", err)
+	}
+	if len(pods.Items) == 0 {
+		return "there is no pod", nil
+	}
+	for _, pod := range pods.Items {
+		answer, err := shoot.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, debugPort, "/"+path, nil).DoRaw(ctx)
+		if err != nil || string(answer) != path {
+			return fmt.Sprintf("%s answers %q: %v", pod.Name, answer, err), nil
+		}
+	}
+	return "", nil
+}
+
+// failure is the error, or that make dev has ended by itself.
+func failure(err error, loop *devLoop) error {
+	if err == nil {
+		return loop.failed()
+	}
+	return err
+}
