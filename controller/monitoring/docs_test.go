@@ -41,7 +41,7 @@ func TestDocumentedAlerts(t *testing.T) {
 
 // TestDocumentedMetrics compares the metrics of caches that people read about with those that are scraped.
 func TestDocumentedMetrics(t *testing.T) {
-	named := regexp.MustCompile("`((?:registry_(?:http|proxy)|process)_[a-z_]+)`").FindAllStringSubmatch(page(t), -1)
+	named := regexp.MustCompile("`((?:registry_(?:http|proxy|storage)|process)_[a-z_]+)`").FindAllStringSubmatch(page(t), -1)
 	var documented []string
 	for _, match := range named {
 		documented = append(documented, match[1])
