@@ -12,6 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/readiness"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -106,7 +107,8 @@ func (s *ShootStatus) addNodes(ctx context.Context, shoot *cluster.Cluster) erro
 	for i := range s.Nodes {
 		for _, object := range objects.Items {
 			if object.Name == s.Nodes[i].Name {
-				s.Nodes[i].Registered, s.Nodes[i].Ready = true, isReady(object)
+				s.Nodes[i].Registered = true
+				s.Nodes[i].Ready, _ = readiness.Node(&object)
 			}
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
 const (
@@ -130,7 +132,5 @@ func (t *Testbed) replacePod(ctx context.Context, name string) error {
 }
 
 func isNewAndReady(pod *corev1.Pod, before types.UID) bool {
-	return pod.UID != before && slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
-		return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
-	})
+	return pod.UID != before && readiness.Pod(pod)
 }

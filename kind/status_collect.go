@@ -19,6 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
+	"github.com/gardener-extensions/registry-cache/kind/readiness"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
@@ -82,22 +83,15 @@ func (c *ClusterStatus) addNodes(ctx context.Context, s *Status, loaded *cluster
 		s.Versions["containerd"] = strings.TrimPrefix(object.Status.NodeInfo.ContainerRuntimeVersion, "containerd://")
 	}
 	for _, node := range loaded.Nodes() {
-		status := NodeStatus{Name: node.Name(), Ready: isReady(byName[node.Name()])}
+		object := byName[node.Name()]
+		ready, _ := readiness.Node(&object)
+		status := NodeStatus{Name: node.Name(), Ready: ready}
 		if status.Mirrors, err = mirrors(ctx, node); err != nil {
 			status.Problem = firstLine(err)
 		}
 		c.Nodes = append(c.Nodes, status)
 	}
 	return listErr
-}
-
-func isReady(node corev1.Node) bool {
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // mirrors reads every hosts.toml of a node.

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
 const (
@@ -78,9 +80,8 @@ func (c *Cluster) waitForReadyNodes(ctx context.Context, names ...string) error 
 func unreadyNodes(list []corev1.Node, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.ContainsFunc(list, func(node corev1.Node) bool {
-			return node.Name == name && slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
-				return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
-			})
+			ready, _ := readiness.Node(&node)
+			return node.Name == name && ready
 		})
 	})
 }

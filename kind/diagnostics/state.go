@@ -11,6 +11,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
+	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
 // state shows how things stand: the chain from the Extension's status over Services to what containerd reads on each node.
@@ -81,7 +82,7 @@ func podsOf(b *bundle.Bundle, upstream string) string {
 		}
 		for _, pod := range b.Shoot.Pods {
 			if pod.Namespace == service.Namespace && len(service.Spec.Selector) > 0 && matches(service.Spec.Selector, pod.Labels) {
-				all = append(all, fmt.Sprintf("%s on %s %s", pod.Name, b.ShortName(pod.Spec.NodeName), readiness(pod)))
+				all = append(all, fmt.Sprintf("%s on %s %s", pod.Name, b.ShortName(pod.Spec.NodeName), readyWord(pod)))
 			}
 		}
 	}
@@ -100,11 +101,9 @@ func matches(selector, labels map[string]string) bool {
 	return true
 }
 
-func readiness(pod corev1.Pod) string {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
-			return "ready"
-		}
+func readyWord(pod corev1.Pod) string {
+	if readiness.Pod(&pod) {
+		return "ready"
 	}
 	return "not ready"
 }

@@ -7,7 +7,6 @@ import (
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	gardenerutils "github.com/gardener/gardener/pkg/utils/gardener"
 	"github.com/google/uuid"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -139,14 +138,4 @@ func cloudProfile() *gardencorev1beta1.CloudProfile {
 // now is the current time as the API server stores it.
 func now() *metav1.Time {
 	return ptr.To(metav1.NewTime(time.Now().UTC().Truncate(time.Second)))
-}
-
-// nodeReady says whether the node's kubelet reports it as ready.
-func nodeReady(node *corev1.Node) bool {
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
+	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
 // machineTimeout bounds how long a machine may take from being started until its node is ready.
@@ -105,7 +106,7 @@ func (w workers) wait(ctx context.Context) error {
 			if err := w.shoot.Get(ctx, client.ObjectKey{Name: machine.Name()}, node); err != nil {
 				return retry.MinorError(err)
 			}
-			if !nodeReady(node) {
+			if ready, _ := readiness.Node(node); !ready {
 				return retry.MinorError(errors.New("its kubelet does not report Ready"))
 			}
 			return retry.Ok()

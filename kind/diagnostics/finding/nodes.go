@@ -2,11 +2,9 @@ package finding
 
 import (
 	"fmt"
-	"slices"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
+	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
 // units have to be active on every worker.
@@ -66,13 +64,13 @@ func notReady(b *bundle.Bundle, node bundle.Node) []Finding {
 			if object.Name != node.Name {
 				continue
 			}
-			i := slices.IndexFunc(object.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
-			if i >= 0 && object.Status.Conditions[i].Status == corev1.ConditionTrue {
+			ready, why := readiness.Node(&object)
+			if ready {
 				return nil
 			}
 			found := Finding{Certain: true, Problem: "The node " + node.Name + " is not ready.", File: cluster.ObjectsFile("nodes")}
-			if i >= 0 {
-				found.Details = []string{object.Status.Conditions[i].Reason + ": " + object.Status.Conditions[i].Message}
+			if why != "" {
+				found.Details = []string{why}
 			}
 			return []Finding{found}
 		}
