@@ -45,8 +45,8 @@ func (t *Testbed) Up(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, upTimeout, fmt.Errorf("the testbed was not up after %s", upTimeout))
 	defer cancel()
 
-	return inOrder(ctx, t.prepareEngine, t.withRoom(t.prepareImages, t.startClusters, t.installGardener, t.reconcileShoot, t.dropUpstreams,
-		t.recordConfiguration, t.forgetPlanted))
+	return inOrder(ctx, t.prepareEngine, t.withRoom(t.prepareImages, t.startClusters, t.installGardener, t.reconcileShoot, t.awaitMirrors,
+		t.dropUpstreams, t.recordConfiguration, t.forgetPlanted))
 }
 
 // inOrder runs the parts one after another, until one fails.
