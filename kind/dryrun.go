@@ -53,7 +53,7 @@ func (t *Testbed) PlanDown(ctx context.Context) ([]string, error) {
 // PlanShoot is for the operations on the shoot, by the names of their commands.
 func (t *Testbed) PlanShoot(ctx context.Context, name string) ([]string, error) {
 	for _, verb := range []shootVerb{
-		verbApply, verbDisable, verbHibernate, verbWake, verbRotateStart, verbRotateComplete, verbDelete, verbMigrate, verbRestore,
+		verbApply, verbReconcile, verbDisable, verbHibernate, verbWake, verbRotateStart, verbRotateComplete, verbDelete, verbMigrate, verbRestore,
 	} {
 		if verb.name != name {
 			continue

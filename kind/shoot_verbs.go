@@ -33,6 +33,13 @@ func (t *Testbed) ApplyShoot(ctx context.Context, wanted *manifest.Manifest) err
 	})
 }
 
+// ReconcileShoot reconciles the shoot as it is, as gardenlet does once a day.
+func (t *Testbed) ReconcileShoot(ctx context.Context) error {
+	return t.operate(ctx, verbReconcile, func(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
+		return t.gardenlet.Reconcile(ctx, shoot)
+	})
+}
+
 // DisableExtension takes the extension out of the shoot and reconciles it.
 func (t *Testbed) DisableExtension(ctx context.Context) error {
 	return t.operate(ctx, verbDisable, func(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {

@@ -19,8 +19,8 @@ var (
 	}
 	saySomethingElse = []string{
 		"completion", "down", "exec", "extension render", "extension roll-out", "kubectl", "mutate clear", "mutate plant", "shell",
-		"shoot apply", "shoot delete", "shoot disable", "shoot hibernate", "shoot migrate", "shoot restore", "shoot rotate-ca-complete",
-		"shoot rotate-ca-start", "shoot wake", "snapshot delete", "up",
+		"shoot apply", "shoot delete", "shoot disable", "shoot hibernate", "shoot migrate", "shoot reconcile", "shoot restore",
+		"shoot rotate-ca-complete", "shoot rotate-ca-start", "shoot wake", "snapshot delete", "up",
 	}
 )
 

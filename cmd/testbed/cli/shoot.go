@@ -24,6 +24,7 @@ func newShootCommand(options *kind.Options, std program.Streams) *cobra.Command 
 		use, short string
 		run        func(*kind.Testbed, context.Context) error
 	}{
+		{"reconcile", "Reconcile the Shoot as it is", (*kind.Testbed).ReconcileShoot},
 		{"disable", "Take the extension out of the Shoot", (*kind.Testbed).DisableExtension},
 		{"hibernate", "Bring the Shoot to sleep: its machines stop", (*kind.Testbed).HibernateShoot},
 		{"wake", "Wake the Shoot up: its machines come back as fresh ones", (*kind.Testbed).WakeShoot},
