@@ -13,7 +13,7 @@ func diskFull() Bug {
 		Reports:     []string{"distribution#1140", "distribution#4381", "distribution#3539"},
 		Symptom:     "Pulls fail in the middle of a layer, again and again.",
 		Fault:       "cache/alpha disk-full",
-		Expectation: "A pull succeeds all the same, in 30 s at most; the cache stays ready; when there is space again, it stores again.",
+		Expectation: "A pull succeeds all the same, through the cache, in 30 s at most; the cache stays ready; when there is space again, it stores again.",
 		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			if err := r.Break(ctx, "cache/alpha", "disk-full"); err != nil {
@@ -28,6 +28,10 @@ func diskFull() Bug {
 				return err
 			}
 			if err := r.Succeeded("a pull succeeds while the volume is full", report); err != nil {
+				return err
+			}
+			past := report.Total.Fallbacks
+			if err := r.Require("it comes through the cache, past the store", past == 0, "%d fallbacks", past); err != nil {
 				return err
 			}
 			if err := r.Within("a pull while the volume is full", Slowest(report), bound); err != nil {

@@ -18,7 +18,6 @@ func thunderingHerd() Bug {
 		Fault:       "upstream/alpha slow --rate 4Mi",
 		Expectation: "All pulls succeed, and the upstream sends each blob once.",
 		Lane:        Full,
-		Known:       &Known{Claim: once, Because: "distribution stores what the first client fetches and streams to all others past the store, D-7"},
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.Push(ctx, "alpha", "--layers", "2", "--size", "10Mi")
 			if err != nil {
