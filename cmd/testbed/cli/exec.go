@@ -24,37 +24,6 @@ func newExecCommand(options *kind.Options, std program.Streams) *cobra.Command {
 			}
 			return nil
 		}),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			testbed, err := newTestbed(*options)
-			if err != nil {
-				return err
-			}
-			args = withoutDashes(args)
-			code, err := testbed.Exec(cmd.Context(), args[0], args[1:], streams(cmd, std))
-			return errors.Join(explain(err), program.Exit(code))
-		},
 	}
-	cmd.Flags().SetInterspersed(false) // what follows the node is the command's
-	return withDryRun(cmd, std, func(cmd *cobra.Command, args []string) ([]string, error) {
-		testbed, err := newTestbed(*options)
-		if err != nil {
-			return nil, err
-		}
-		args = withoutDashes(args)
-		argv, err := testbed.ExecArgv(cmd.Context(), args[0], args[1:])
-		return []string{commandLine(argv)}, err
-	})
-}
-
-// withoutDashes takes the -- between the first argument and the others away.
-func withoutDashes(args []string) []string {
-	if len(args) > 1 && args[1] == "--" {
-		return append([]string{args[0]}, args[2:]...)
-	}
-	return args
-}
-
-// streams are those of this command line.
-func streams(cmd *cobra.Command, std program.Streams) kind.Streams {
-	return kind.Streams{In: cmd.InOrStdin(), Out: std.Out, Err: std.Err}
+	return passedOn(cmd, options, std, (*kind.Testbed).Exec, (*kind.Testbed).ExecArgv)
 }

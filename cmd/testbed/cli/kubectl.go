@@ -26,24 +26,6 @@ func newKubectlCommand(options *kind.Options, std program.Streams) *cobra.Comman
 			}
 			return nil
 		}),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			testbed, err := newTestbed(*options)
-			if err != nil {
-				return err
-			}
-			args = withoutDashes(args)
-			code, err := testbed.Kubectl(cmd.Context(), args[0], args[1:], streams(cmd, std))
-			return errors.Join(err, program.Exit(code))
-		},
 	}
-	cmd.Flags().SetInterspersed(false) // what follows the cluster is kubectl's
-	return withDryRun(cmd, std, func(cmd *cobra.Command, args []string) ([]string, error) {
-		testbed, err := newTestbed(*options)
-		if err != nil {
-			return nil, err
-		}
-		args = withoutDashes(args)
-		argv, err := testbed.KubectlArgv(cmd.Context(), args[0], args[1:])
-		return []string{commandLine(argv)}, err
-	})
+	return passedOn(cmd, options, std, (*kind.Testbed).Kubectl, (*kind.Testbed).KubectlArgv)
 }

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
+)
+
+type (
+	// runs runs a program on, or for, what the first argument names, and returns its exit code.
+	runs func(testbed *kind.Testbed, ctx context.Context, name string, args []string, streams kind.Streams) (int, error)
+	// argv is the command line by which runs does so.
+	argv func(testbed *kind.Testbed, ctx context.Context, name string, args []string) ([]string, error)
+)
+
+// passedOn makes a command of one whose arguments behind the first belong to another program, as standard input, output and exit code
+// do.
+func passedOn(cmd *cobra.Command, options *kind.Options, std program.Streams, run runs, line argv) *cobra.Command {
+	cmd.Flags().SetInterspersed(false) // what follows the first argument is the program's
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		testbed, err := newTestbed(*options)
+		if err != nil {
+			return err
+		}
+		args = withoutDashes(args)
+		code, err := run(testbed, cmd.Context(), args[0], args[1:], kind.Streams{In: cmd.InOrStdin(), Out: std.Out, Err: std.Err})
+		return errors.Join(explain(err), program.Exit(code))
+	}
+	return withDryRun(cmd, std, func(cmd *cobra.Command, args []string) ([]string, error) {
+		testbed, err := newTestbed(*options)
+		if err != nil {
+			return nil, err
+		}
+		args = withoutDashes(args)
+		words, err := line(testbed, cmd.Context(), args[0], args[1:])
+		return []string{commandLine(words)}, err
+	})
+}
+
+// withoutDashes takes the -- between the first argument and the others away.
+func withoutDashes(args []string) []string {
+	if len(args) > 1 && args[1] == "--" {
+		return append([]string{args[0]}, args[2:]...)
+	}
+	return args
+}
