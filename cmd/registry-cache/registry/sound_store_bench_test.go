@@ -1,8 +1,10 @@
 package registry
 
 import (
+	"context"
 	"crypto/rand"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -28,11 +30,13 @@ func BenchmarkHit(b *testing.B) {
 		"first":   func() driver.StorageDriver { return newSoundStore(disk) },
 	} {
 		b.Run(name, func(b *testing.B) {
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if err := blobs(b, next()).ServeBlob(ofRequest{r.Context()}, w, r, layer.Digest); err != nil {
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if err := blobs(r.Context(), b, next()).ServeBlob(r.Context(), w, r, layer.Digest); err != nil {
 					b.Error(err)
 				}
 			}))
+			server.Config.BaseContext = func(net.Listener) context.Context { return ofRequest{b.Context()} }
+			server.Start()
 			defer server.Close()
 			b.SetBytes(size)
 			for b.Loop() {
@@ -54,7 +58,7 @@ func store(b *testing.B, disk driver.StorageDriver, size int) v1.Descriptor {
 	b.Helper()
 	content := make([]byte, size)
 	_, _ = rand.Read(content) // never fails
-	stored, err := blobs(b, disk).Put(b.Context(), "application/octet-stream", content)
+	stored, err := blobs(b.Context(), b, disk).Put(b.Context(), "application/octet-stream", content)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -62,9 +66,9 @@ func store(b *testing.B, disk driver.StorageDriver, size int) v1.Descriptor {
 }
 
 // blobs are those of a repository in a registry that has this store.
-func blobs(b *testing.B, disk driver.StorageDriver) distribution.BlobStore {
+func blobs(ctx context.Context, b *testing.B, disk driver.StorageDriver) distribution.BlobStore {
 	b.Helper()
-	namespace, err := storage.NewRegistry(b.Context(), disk)
+	namespace, err := storage.NewRegistry(ctx, disk)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -72,9 +76,9 @@ func blobs(b *testing.B, disk driver.StorageDriver) distribution.BlobStore {
 	if err != nil {
 		b.Fatal(err)
 	}
-	repository, err := namespace.Repository(b.Context(), name)
+	repository, err := namespace.Repository(ctx, name)
 	if err != nil {
 		b.Fatal(err)
 	}
-	return repository.Blobs(b.Context())
+	return repository.Blobs(ctx)
 }
