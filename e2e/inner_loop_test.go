@@ -22,6 +22,9 @@ import (
 // for a machine that compiles other things meanwhile.
 const liveWithin = 2 * time.Minute
 
+// answerTimeout bounds one question to a pod.
+const answerTimeout = 2 * time.Second
+
 // innerLoop proves that `make dev` brings a line of the sources into the shoot as it is saved, without a registry, and leaves
 // nothing behind that runs. It works on a copy of the sources.
 func innerLoop() features.Feature {
@@ -101,7 +104,10 @@ func unchanged(ctx context.Context, shoot kubernetes.Interface, path string) (st
 		return "there is no pod", nil
 	}
 	for _, pod := range pods.Items {
-		answer, err := shoot.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, debugPort, "/"+path, nil).DoRaw(ctx)
+		// Nobody refuses a connection to a pod that has just gone: the API server would wait for half a minute.
+		asking, cancel := context.WithTimeout(ctx, answerTimeout)
+		answer, err := shoot.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, debugPort, "/"+path, nil).DoRaw(asking)
+		cancel()
 		if err != nil || string(answer) != path {
 			return fmt.Sprintf("%s answers %q: %v", pod.Name, answer, err), nil
 		}
