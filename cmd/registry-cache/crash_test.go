@@ -3,50 +3,212 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"golang.org/x/sys/unix"
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// A cache that a crash has left with an empty state starts, serves what it has stored, and knows when it has to go
-// (distribution#4478).
+// A cache that was killed right after a pull, whatever that left of its state, starts without its upstream, serves what it has stored,
+// and knows when all of it has to go (distribution#4478).
 func TestServeAfterACrash(t *testing.T) {
 	t.Parallel()
+	for name, test := range map[string]struct {
+		state func(file string) error
+		// volume is what happens to the volume of the cache; then the state is complete only after yet another start, when it is mended.
+		volume func(t *testing.T, root string) (mend func() error)
+	}{
+		"killed":                   {state: func(string) error { return nil }},
+		"its state is empty":       {state: func(file string) error { return os.WriteFile(file, nil, 0o600) }},
+		"its state has no entries": {state: func(file string) error { return os.WriteFile(file, []byte("null"), 0o600) }},
+		"its state is empty and the volume full": {
+			state: func(file string) error { return os.WriteFile(file, nil, 0o600) }, volume: fillVolume,
+		},
+		"its state is empty and the volume cannot be written": {
+			state: func(file string) error { return os.WriteFile(file, nil, 0o600) }, volume: readOnly,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			upstream := newOutage(t, false)
+			image := upstream.push(t, "v1")
+			cache, config := cacheOf(t, upstream, false)
+			if test.volume != nil {
+				cache.mount(t)
+			}
+			want := upstream.entries(t, image)
+			c := cache.start(t, config)
+			cache.pull(t, image)
+			cache.awaitStored(t, layers+1)
+			c.kill(t)
+			if maps.Equal(cache.entries(t), want) {
+				t.Skip("this machine is slow: the cache has saved its state before it was killed")
+			}
+			if err := test.state(cache.state()); err != nil {
+				t.Fatal(err)
+			}
+
+			upstream.out.Store(true)
+			if test.volume != nil {
+				mend := test.volume(t, cache.storage)
+				c = cache.start(t, config)
+				if err := pull(parse(t, cache.url, image)); err != nil {
+					t.Errorf("without a volume that can be written: %v", err)
+				}
+				c.kill(t)
+				if err := mend(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c = cache.start(t, config)
+			if got := cache.entries(t); !maps.Equal(got, want) {
+				t.Errorf("the state has\n%v, want\n%v", got, want)
+			}
+			if err := pull(parse(t, cache.url, image)); err != nil {
+				t.Error(err)
+			}
+			if code, _, log := c.terminate(t); code != program.ExitFine {
+				t.Fatalf("exit code %d:\n%s", code, log)
+			}
+			if got := cache.entries(t); !maps.Equal(got, want) {
+				t.Errorf("distribution makes of it\n%v, want\n%v", got, want)
+			}
+		})
+	}
+}
+
+// What a cache had stored right before it was killed is collected when its time is up.
+func TestCollectAfterACrash(t *testing.T) {
+	t.Parallel()
 	upstream := newOutage(t, false)
-	stored := upstream.push(t, "v1")
+	image := upstream.push(t, "v1")
 	cache, config := cacheOf(t, upstream, false)
 	c := cache.start(t, config)
-	cache.pull(t, stored)
+	cache.pull(t, image)
 	cache.awaitStored(t, layers+1)
-	if code, _, log := c.terminate(t); code != program.ExitFine {
-		t.Fatalf("exit code %d:\n%s", code, log)
+	c.kill(t)
+	if len(cache.entries(t)) > 0 {
+		t.Skip("this machine is slow: the cache has saved its state before it was killed")
 	}
-	state := filepath.Join(cache.storage, "scheduler-state.json")
-	entries := func() (found map[string]any) {
-		content, err := os.ReadFile(state)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = json.Unmarshal(content, &found) // none in an empty file
-		return found
-	}
-	before := len(entries())
-	if before < layers+2 {
-		t.Fatalf("the state has %d entries, want manifest, config and layers at least", before)
-	}
-	if err := os.Truncate(state, 0); err != nil {
+	content, err := os.ReadFile(config)
+	if err != nil {
 		t.Fatal(err)
 	}
+	cache.start(t, writeConfig(t, strings.Replace(string(content), "ttl: 2h", "ttl: 1s", 1)))
+	cache.awaitStored(t, 0)
+	cache.eventually(t, "blobs are gone", func(context.Context) (bool, error) {
+		files, err := filepath.Glob(filepath.Join(cache.storage, "docker/registry/v2/blobs/sha256/*/*/data"))
+		return len(files) <= 1, err // distribution leaves manifests
+	})
+}
 
-	upstream.out.Store(true)
-	c = cache.start(t, config)
-	if err := pull(parse(t, cache.url, stored)); err != nil {
-		t.Error(err)
+// kill ends it as a node that loses its power does.
+func (c *child) kill(t *testing.T) {
+	t.Helper()
+	if err := c.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
 	}
-	if code, _, log := c.terminate(t); code != program.ExitFine {
-		t.Fatalf("exit code %d:\n%s", code, log)
+	c.drain()
+	<-c.rest
+	_ = c.cmd.Wait()
+}
+
+func (s *served) state() string { return filepath.Join(s.storage, "scheduler-state.json") }
+
+// entries returns the types of the entries of the state, 0 for blobs and 1 for manifests.
+func (s *served) entries(t *testing.T) map[string]int {
+	t.Helper()
+	content, err := os.ReadFile(s.state())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	cache.eventually(t, "all entries are back", func(context.Context) (bool, error) { return len(entries()) == before, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state map[string]struct {
+		Key       string
+		EntryType int
+	}
+	if err := json.Unmarshal(content, &state); err != nil {
+		t.Fatalf("%s: %v", content, err)
+	}
+	types := map[string]int{}
+	for key, entry := range state {
+		if key != entry.Key {
+			t.Errorf("%s is the entry of %s", key, entry.Key)
+		}
+		types[key] = entry.EntryType
+	}
+	return types
+}
+
+// entries returns what a cache that has the image must have in its state.
+func (o *outage) entries(t *testing.T, reference string) map[string]int {
+	t.Helper()
+	image, err := remote.Image(parse(t, o.URL, reference))
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := image.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := image.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := map[string]int{repository + "@" + digest.String(): 1, repository + "@" + manifest.Config.Digest.String(): 0}
+	for _, layer := range manifest.Layers {
+		types[repository+"@"+layer.Digest.String()] = 0
+	}
+	return types
+}
+
+// mount gives the cache a volume of its own.
+func (s *served) mount(t *testing.T) {
+	t.Helper()
+	if err := unix.Mount("crash-test", s.storage, "tmpfs", 0, "size=24m"); err != nil {
+		t.Skipf("a small volume needs privileges: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(s.storage, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func fillVolume(t *testing.T, root string) (mend func() error) {
+	t.Helper()
+	name := filepath.Join(root, "filler")
+	filler, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = filler.Write(make([]byte, 4<<10))
+	}
+	if !errors.Is(err, unix.ENOSPC) {
+		t.Fatal(err)
+	}
+	if err := filler.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return func() error { return os.Remove(name) }
+}
+
+func readOnly(t *testing.T, root string) (mend func() error) {
+	t.Helper()
+	remount := func(flags uintptr) error { return unix.Mount("", root, "", unix.MS_REMOUNT|flags, "") }
+	if err := remount(unix.MS_RDONLY); err != nil {
+		t.Fatal(err)
+	}
+	return func() error { return remount(0) }
 }

@@ -48,9 +48,7 @@ func Serve(ctx context.Context, config *configuration.Configuration, log io.Writ
 		}
 	}
 
-	if err := repairState(config, time.Now()); err != nil {
-		return &StartError{err}
-	}
+	repairState(ctx, config, time.Now())
 	if err := useSoundStore(config); err != nil {
 		return &StartError{err}
 	}

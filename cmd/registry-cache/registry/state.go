@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,8 +17,14 @@ import (
 const (
 	// stateFile is where distribution keeps when the time of what is stored is up, below the root of the store.
 	stateFile = "scheduler-state.json"
-	// defaultTTL is distribution's, for a configuration without proxy.ttl.
-	defaultTTL = 7 * 24 * time.Hour
+	// leftTemp and leftTempOfOurs match what a kill leaves of the file in which a state is written before it is renamed.
+	leftTemp       = stateFile + ".*.tmp"
+	leftTempOfOurs = "." + stateFile + "-*"
+	// defaultTTL and defaultRoot are distribution's, for a configuration without proxy.ttl and rootdirectory.
+	defaultTTL  = 7 * 24 * time.Hour
+	defaultRoot = "/var/lib/registry"
+	// repairLimit is how long a start waits for the links of a store to be read; the startup probe of a cache gives it 2 minutes.
+	repairLimit = 20 * time.Second
 )
 
 // expiry is an entry of the state, as distribution writes it.
@@ -33,95 +40,113 @@ const (
 	expiryOfManifest
 )
 
-// repairState replaces a state that a crash has left empty or half written by one that has all that is stored, as if it had been
-// fetched now. Distribution would not start with the one (distribution#4478), and never collect what is stored without the other.
-// It does nothing where the state is sound or missing, nothing expires, or the store is no folder.
-func repairState(config *configuration.Configuration, now time.Time) error {
+// repairState gives everything that is stored its entry in the state, before distribution reads it. Distribution saves the state every
+// five seconds: what was stored after the last save before a crash would never be collected. And it does not start with a state that
+// is empty or cut (distribution#4478); such a one is made anew.
+//
+// It keeps a cache from starting in no case: what goes wrong is logged. Where a state can neither be used nor removed, nothing expires
+// until the next start. It does nothing where nothing expires, or the store is no folder.
+func repairState(ctx context.Context, config *configuration.Configuration, now time.Time) {
 	ttl := defaultTTL
 	if config.Proxy.TTL != nil {
 		ttl = *config.Proxy.TTL
 	}
-	root, _ := config.Storage.Parameters()["rootdirectory"].(string)
-	if config.Storage.Type() != "filesystem" || root == "" || ttl <= 0 {
-		return nil
+	if config.Proxy.RemoteURL == "" || config.Storage.Type() != "filesystem" || ttl <= 0 {
+		return
 	}
-	content, err := os.ReadFile(filepath.Join(root, stateFile))
+	root := defaultRoot
+	if configured, set := config.Storage.Parameters()["rootdirectory"]; set {
+		root = fmt.Sprint(configured)
+	}
+	if !(repair{root: root, ttl: ttl, now: now, limit: repairLimit}).run(ctx) {
+		config.Proxy.TTL = new(time.Duration(0)) // distribution does not read the state then
+	}
+}
+
+// repair is the repair of the state of one store.
+type repair struct {
+	root       string
+	ttl, limit time.Duration
+	now        time.Time
+}
+
+// run returns whether distribution can start with the state.
+func (r repair) run(ctx context.Context) bool {
+	for _, pattern := range []string{leftTemp, leftTempOfOurs} {
+		left, _ := filepath.Glob(filepath.Join(r.root, pattern)) // the error is about the pattern
+		for _, file := range left {
+			_ = os.Remove(file) // it costs a bit of space, nothing else
+		}
+	}
+	file := filepath.Join(r.root, stateFile)
+	entries, broken := readState(file)
+	if broken != nil {
+		// First, for a full volume has no room for another one; without any, the next start finds the same entries as this one.
+		if err := os.RemoveAll(file); err != nil {
+			logrus.Errorf("%s is of no use (%v) and cannot be removed (%v): the cache serves, and collects nothing until it is started "+
+				"with a volume that can be written", stateFile, broken, err)
+			return false
+		}
+		logrus.Warnf("%s was of no use, as after a crash (%v): it is made anew of what is stored, nothing is to be done", stateFile, broken)
+	}
+	added := r.addMissing(ctx, entries)
+	if added == 0 && broken == nil {
+		return true
+	}
+	if err := replaceState(file, entries); err != nil {
+		logrus.Warnf("%s cannot be written: %v. The cache serves all the same; %d stored objects are collected only after a start with room "+
+			"on the volume", stateFile, err, added)
+		return true
+	}
+	logrus.Infof("%d stored objects were not in %s, as after a crash: they expire within %s, nothing is to be done", added, stateFile, r.ttl)
+	return true
+}
+
+// readState returns the entries of the state; none if it is missing. With the error, which says why distribution would not start
+// with it, there are none either.
+func readState(file string) (map[string]*expiry, error) {
+	entries := map[string]*expiry{}
+	content, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return entries, nil
 	}
-	if err != nil {
-		return fmt.Errorf("read the times of what is stored: %w", err)
+	if err == nil {
+		err = json.Unmarshal(content, &entries)
 	}
-	broken := json.Unmarshal(content, &map[string]expiry{})
-	if broken == nil {
-		return nil
+	if err == nil && entries == nil {
+		err = errors.New("null has no entries") // distribution panics when it adds one
 	}
-	stored, err := storedObjects(root, now.Add(ttl))
-	if err != nil {
-		return fmt.Errorf("make the times of what is stored anew: %w", err)
-	}
-	logrus.Warnf("the times of what is stored were lost in a crash (%s: %v): %d manifests and blobs have all of theirs again", stateFile, broken, len(stored))
-	return replaceState(filepath.Join(root, stateFile), stored)
-}
-
-// storedObjects finds the links of repositories to manifests and blobs.
-func storedObjects(root string, until time.Time) (map[string]expiry, error) {
-	stored := map[string]expiry{}
-	repositories := filepath.Join(root, "docker/registry/v2/repositories")
-	for kind, folders := range map[int]string{expiryOfBlob: "_layers", expiryOfManifest: "_manifests/revisions"} {
-		err := filepath.WalkDir(repositories, func(path string, entry fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) && path == repositories {
-				return nil // nothing was stored yet
-			}
-			if err != nil || entry.Name() != "link" {
-				return err
-			}
-			digest := filepath.Dir(path)
-			links := filepath.Dir(filepath.Dir(digest)) // .../<repository>/<folders>/<algorithm>/<hex>/link
-			repository, found := cutSuffix(repositories, links, folders)
-			if !found {
-				return nil
-			}
-			key := repository + "@" + filepath.Base(filepath.Dir(digest)) + ":" + filepath.Base(digest)
-			stored[key] = expiry{Key: key, Expiry: until, EntryType: kind}
-			return nil
-		})
-		if err != nil {
-			return nil, err
+	for key, entry := range entries {
+		if err == nil && entry == nil {
+			err = fmt.Errorf("the entry %q is null", key) // distribution panics at its start
 		}
 	}
-	return stored, nil
+	if err != nil {
+		return map[string]*expiry{}, err
+	}
+	return entries, nil
 }
 
-// cutSuffix returns the repository whose folder of links this is.
-func cutSuffix(repositories, links, folders string) (string, bool) {
-	relative, err := filepath.Rel(repositories, links)
+// replaceState writes the state so that it is the old one or the new one after a crash, and nothing lies beside it after an error.
+func replaceState(path string, entries map[string]*expiry) (err error) {
+	content, err := json.Marshal(entries)
 	if err != nil {
-		return "", false
-	}
-	repository, matched := relative[:max(0, len(relative)-len(folders)-1)], len(relative) > len(folders)
-	return repository, matched && relative == filepath.Join(repository, folders)
-}
-
-// replaceState writes the state so that it is the old one or the new one after a crash.
-func replaceState(path string, stored map[string]expiry) (err error) {
-	content, err := json.Marshal(stored)
-	if err != nil {
-		return fmt.Errorf("encode the times of what is stored: %w", err)
-	}
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+stateFile+"-*")
-	if err != nil {
-		return fmt.Errorf("write the times of what is stored: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(temp.Name())
-			err = fmt.Errorf("write the times of what is stored: %w", err)
-		}
-	}()
-	_, written := temp.Write(content)
-	if err := errors.Join(written, temp.Chmod(0o644), temp.Sync(), temp.Close()); err != nil {
 		return err
 	}
-	return os.Rename(temp.Name(), path)
+	temp, err := os.CreateTemp(filepath.Dir(path), leftTempOfOurs)
+	if err != nil {
+		return err
+	}
+	_, written := temp.Write(content)
+	if err := errors.Join(written, temp.Chmod(0o644), temp.Sync(), temp.Close()); err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	if err := os.Rename(temp.Name(), path); err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }
