@@ -18,9 +18,9 @@
 // the Shoot that somebody has in a file, distribution describes the stock image that can stand in for ours, diagnostics
 // collects what an engineer needs after a failure and says what is wrong, doctor does so for a machine, logs merges logs,
 // trace shows who asked whom during a pull, logline and hostsfile read a line of a log and a hosts.toml, fault says what can
-// be broken on purpose, mutant plants bugs that the scenarios have to notice, pull tells
-// who served what a node pulled, progress prints and records the steps, command runs programs, file replaces files, lock
-// keeps processes apart.
+// be broken on purpose, mutant plants bugs that the scenarios have to notice, pull tells who served what a node pulled,
+// readiness tells whether nodes and pods are ready, progress prints and records the steps, command runs programs, file
+// replaces files, lock keeps processes apart.
 //
 // Nothing that ships imports this package or one below it.
 package kind
