@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	nodeagentconfigv1alpha1 "github.com/gardener/gardener/pkg/apis/config/nodeagent/v1alpha1"
+
+	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
 // join is a machine that is lost and comes back as a fresh one.
@@ -164,7 +165,8 @@ func (r *Rig) awaitConfigured(ctx context.Context, name string) error {
 	return r.Await(ctx, name+" is Ready and has its configuration", bound, func(ctx context.Context) (bool, string, error) {
 		node, there := r.node(ctx, name)
 		applied := node.Annotations[nodeagentconfigv1alpha1.AnnotationKeyChecksumAppliedOperatingSystemConfig]
-		return nodeReady(node) && applied != "", fmt.Sprintf("there: %t, Ready: %t, configuration: %q", there, nodeReady(node), applied), nil
+		ready, why := readiness.Node(&node)
+		return ready && applied != "", fmt.Sprintf("there: %t, ready: %t %s, configuration: %q", there, ready, why, applied), nil
 	})
 }
 
@@ -180,10 +182,4 @@ func (r *Rig) node(ctx context.Context, name string) (node corev1.Node, there bo
 		}
 	}
 	return node, false
-}
-
-func nodeReady(node corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
 }
