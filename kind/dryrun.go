@@ -80,8 +80,12 @@ func (t *Testbed) PlanPush(options pull.PushOptions) ([]string, error) {
 	if options.Name == "" {
 		repository = "testbed/<random>"
 	}
-	return []string{fmt.Sprintf("push an image of %d random layers of %d bytes as %s/%s:%s",
-		target.Layers, target.LayerBytes, target.Host, repository, target.Tag)}, nil
+	line := fmt.Sprintf("push an image of %d random layers of %d bytes as %s/%s:%s",
+		target.Layers, target.LayerBytes, target.Host, repository, target.Tag)
+	if options.Base != "" {
+		line += ", on the layers of " + options.Base
+	}
+	return []string{line}, nil
 }
 
 // PlanPull is for Pull.
@@ -102,7 +106,7 @@ func (t *Testbed) PlanPull(options pull.Options) ([]string, error) {
 	return lines, nil
 }
 
-// PlanFault is for AddFault.
+// PlanFault is for AddFault and HoldFault.
 func (t *Testbed) PlanFault(ctx context.Context, wanted fault.Fault) ([]string, error) {
 	var err error
 	if wanted.Target, err = t.faultTarget(ctx, wanted.Target); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/pull"
@@ -51,10 +52,14 @@ func (t *Testbed) cacheAddresses(ctx context.Context, host string) []string {
 	if err != nil {
 		return nil
 	}
+	return addressesFor(services, host)
+}
+
+func addressesFor(services []corev1.Service, host string) []string {
 	addresses := []string{}
 	for _, service := range services {
-		if service.Annotations["upstream"] != host {
-			continue
+		if service.Annotations["upstream"] != host || len(service.Spec.Ports) == 0 {
+			continue // a foreign one may lead nowhere
 		}
 		for _, ip := range service.Spec.ClusterIPs {
 			addresses = append(addresses, net.JoinHostPort(ip, strconv.Itoa(int(service.Spec.Ports[0].Port))))

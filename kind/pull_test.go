@@ -1,9 +1,12 @@
 package kind
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/v1/random"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
@@ -43,5 +46,21 @@ func TestDescribePushed(t *testing.T) {
 	digest, _ := img.Digest()
 	if pushed.Digest != digest.String() || len(pushed.Objects) != 5 || pushed.Bytes < 3<<10 {
 		t.Errorf("%+v", pushed)
+	}
+}
+
+// TestAddressesFor: a foreign Service that has the label and the annotation of ours may have no ports, as one of type ExternalName.
+func TestAddressesFor(t *testing.T) {
+	const host = "alpha.upstream.test"
+	service := func(upstream string, ports ...corev1.ServicePort) corev1.Service {
+		return corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"upstream": upstream}},
+			Spec:       corev1.ServiceSpec{ClusterIPs: []string{"10.96.0.7", "fd00::7"}, Ports: ports},
+		}
+	}
+	port := corev1.ServicePort{Port: 5000}
+	got := addressesFor([]corev1.Service{service(host), service("beta.upstream.test", port), service(host, port)}, host)
+	if want := []string{"10.96.0.7:5000", "[fd00::7]:5000"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

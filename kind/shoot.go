@@ -1,9 +1,9 @@
 package kind
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 
@@ -98,11 +98,15 @@ func (t *Testbed) reconcileManifest(ctx context.Context) error {
 }
 
 func readManifest(path string) (*manifest.Manifest, error) {
-	content, err := os.ReadFile(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("shoot.manifest: %w", err)
 	}
-	return manifest.Read(path, bytes.NewReader(content))
+	wanted, err := manifest.Read(path, file)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	return wanted, nil
 }
 
 // applyManifest puts the Secrets of a manifest into the garden, in the place of those of the same name, and reconciles the shoot.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/mod/modfile"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
@@ -28,7 +29,7 @@ type Options struct {
 	// prefixes live side by side on one engine. The default is DefaultPrefix.
 	Prefix string
 	// Root is the root of the repository, from which the extension is built and installed. The default is the closest
-	// folder above the working directory that holds a go.mod.
+	// folder above the working directory that holds the go.mod of this module.
 	Root string
 	// Directory holds the state of testbeds, one folder per prefix. The default is DefaultDirectory below Root.
 	Directory string
@@ -100,18 +101,20 @@ func validatePrefix(prefix string) error {
 	return nil
 }
 
-// repositoryRoot is the closest folder at or above the working directory that holds a go.mod.
+// repositoryRoot is the closest folder at or above the working directory that holds the go.mod of the repository; there are others
+// below it, of tools.
 func repositoryRoot() (string, error) {
 	directory, err := os.Getwd()
 	if err != nil {
 		return "", fmt.Errorf("find the repository: %w", err)
 	}
 	for start := directory; ; directory = filepath.Dir(directory) {
-		if _, err := os.Stat(filepath.Join(directory, "go.mod")); err == nil {
+		content, err := os.ReadFile(filepath.Join(directory, "go.mod"))
+		if err == nil && modfile.ModulePath(content) == modulePath {
 			return directory, nil
 		}
 		if directory == filepath.Dir(directory) {
-			return "", fmt.Errorf("no go.mod in %s or above it: run this inside of the repository", start)
+			return "", fmt.Errorf("no go.mod of %s in %s or above it: run this inside of the repository", modulePath, start)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -22,5 +23,25 @@ func TestNewValidatesPrefix(t *testing.T) {
 				t.Errorf("error %v, want one with %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestRepositoryRoot passes the modules by that lie in the repository.
+func TestRepositoryRoot(t *testing.T) {
+	want, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{".", "..", "../tools/skaffold", "nodeimage/modules/kubernetes"} {
+		t.Run(folder, func(t *testing.T) {
+			t.Chdir(folder)
+			if root, err := repositoryRoot(); root != want || err != nil {
+				t.Errorf("%s, error %v; want %s", root, err, want)
+			}
+		})
+	}
+	t.Chdir(t.TempDir())
+	if root, err := repositoryRoot(); err == nil {
+		t.Errorf("outside of a repository: %s", root)
 	}
 }

@@ -22,11 +22,15 @@ const maxBytes = 1 << 20
 
 // Load reads a file strictly, sets defaults and validates it. The path of a manifest in it becomes an absolute one.
 func Load(path string) (*Testbed, error) {
-	content, err := os.ReadFile(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
 	}
-	return Read(path, filepath.Dir(path), bytes.NewReader(content))
+	read, err := Read(path, filepath.Dir(path), file)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	return read, nil
 }
 
 // Read is Load for what somebody else reads. name says in errors what was read, folder is where the path of a manifest starts.

@@ -1,9 +1,12 @@
 package configuration
 
 import (
+	"bytes"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -101,5 +104,37 @@ func TestLoadNamesTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "missing.yaml")
 	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("error %v, want one that names the file", err)
+	}
+}
+
+// TestLoadIsBounded: of what never ends no more is read than a configuration may hold.
+func TestLoadIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "endless")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const most = 16 << 20
+	written := make(chan int, 1)
+	go func() {
+		sum := 0
+		defer func() { written <- sum }()
+		pipe, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return
+		}
+		defer pipe.Close()
+		for sum < most {
+			n, err := pipe.Write(bytes.Repeat([]byte("#"), 1<<16))
+			sum += n
+			if err != nil {
+				return
+			}
+		}
+	}()
+	if _, err := Load(path); err == nil {
+		t.Error("no error")
+	}
+	if sum := <-written; sum >= most {
+		t.Errorf("%d bytes were read", sum)
 	}
 }

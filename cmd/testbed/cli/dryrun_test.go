@@ -73,6 +73,7 @@ func TestDryRuns(t *testing.T) {
 		{"a snapshot", []string{"snapshot", "delete", "x", "--dry-run", "--prefix", nobodys}, "delete snapshot x", 0},
 		{"a push with a mistake", []string{"push", "--layers", "0", "--dry-run"}, "", program.ExitUsage},
 		{"a fault with a mistake", []string{"fault", "add", "cache/alpha", "rust", "--dry-run"}, "", program.ExitUsage},
+		{"a loss that nobody ends", []string{"fault", "add", "node/worker2", "loss", "--for", "1m", "--dry-run", "--prefix", nobodys}, "", program.ExitUsage},
 		{"a field bug", []string{"reproduce", "s22", "--dry-run", "--prefix", nobodys}, "# s22: ", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
