@@ -46,7 +46,7 @@ func caches(b *bundle.Bundle) []Finding {
 				Problem: fmt.Sprintf("The Service of the cache of %s has the address %s, but the Extension says %s: "+
 					"it was created anew, and the Extension has not been reconciled since.", cached.Upstream, address, hostOf(cached.Endpoint)),
 				Details: []string{"the Service " + created(services[i])},
-				Fix:     "reconcile the Shoot (testbed shoot apply -f with its manifest, or testbed up), so that the nodes get the new address",
+				Fix:     "reconcile the Shoot (testbed shoot reconcile), so that the nodes get the new address",
 			})
 		}
 	}

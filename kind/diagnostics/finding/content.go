@@ -48,7 +48,7 @@ func outdated(b *bundle.Bundle, node bundle.Node, registry nodeconfig.Registry) 
 		Certain: true, File: node.File(bundle.ScriptUnit),
 		Problem: fmt.Sprintf("%s of %s leads to %s for %s, but the Extension says %s: the OperatingSystemConfig has not reached the node.",
 			bundle.ScriptUnit, node.Name, registry.Endpoint, registry.Upstream, cached[i].Endpoint),
-		Fix: "reconcile the Shoot (testbed shoot apply -f with its manifest, or testbed up); what keeps a node from it is in the journal of gardener-node-agent",
+		Fix: "reconcile the Shoot (testbed shoot reconcile); what keeps a node from it is in the journal of gardener-node-agent",
 	}}
 }
 

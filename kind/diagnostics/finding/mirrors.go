@@ -112,7 +112,7 @@ func stale(b *bundle.Bundle, mirror hostsfile.Mirror, found Finding, name string
 				found.Details = []string{"the Service " + created(service)}
 			}
 		}
-		found.Fix = "reconcile the Shoot (testbed shoot apply -f with its manifest, or testbed up); what keeps a node from it is in the journal of gardener-node-agent"
+		found.Fix = "reconcile the Shoot (testbed shoot reconcile); what keeps a node from it is in the journal of gardener-node-agent"
 		return []Finding{found}
 	}
 	return nil
