@@ -153,13 +153,32 @@ func TestTheWalkIsBounded(t *testing.T) {
 	}
 }
 
-// A folder that cannot be read keeps nothing else from getting its entry.
+// A folder that cannot be read keeps nothing else from getting its entry; some need not be read.
 func TestFolderThatCannotBeRead(t *testing.T) {
-	root := t.TempDir()
-	storeOf(t, root, 3, midnight)
-	name := strings.Repeat("n", 200)
-	deep, err := os.OpenRoot(repositoriesOf(root))
-	for range 25 { // a path that is too long cannot be read by anybody
+	known := "app/_layers/sha256/" + blob
+	for folder, read := range map[string]bool{"": true, "app/_uploads": false, "app/_manifests/tags": false, known: false} {
+		t.Run(strings.ReplaceAll(folder, "/", " "), func(t *testing.T) {
+			root := t.TempDir()
+			storeOf(t, root, 3, midnight)
+			makeUnreadable(t, filepath.Join(repositoriesOf(root), folder))
+			log := logrustest.NewLocal(logrus.StandardLogger())
+			entries := map[string]*expiry{"app@sha256:" + blob: {}}
+			if added := hour(root).addMissing(t.Context(), entries); added != 3 || warned(log, "cannot read a folder of the store") != read {
+				t.Errorf("added %d, warned %v", added, log.AllEntries())
+			}
+		})
+	}
+}
+
+// makeUnreadable makes a folder in this one whose path is too long for anybody to read it.
+func makeUnreadable(t *testing.T, folder string) {
+	t.Helper()
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	name := strings.Repeat("a", 200)
+	deep, err := os.OpenRoot(folder)
+	for range 25 {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,10 +193,6 @@ func TestFolderThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = deep.Close()
-	log := logrustest.NewLocal(logrus.StandardLogger())
-	if added := hour(root).addMissing(t.Context(), map[string]*expiry{}); added != 3 || !warned(log, "cannot read a folder of the store") {
-		t.Errorf("added %d, warned %v", added, log.AllEntries())
-	}
 }
 
 // Each start of a cache does this before it serves: with 10,000 links that all have their entry, and with none of them.
@@ -219,6 +234,6 @@ func storeOf(t testing.TB, root string, blobs int, modified time.Time) {
 	for i := range blobs {
 		encoded := digest.FromString(fmt.Sprint(i)).Encoded()
 		write(t, dataOf(root, encoded), "", modified)
-		write(t, filepath.Join(repositoriesOf(root), fmt.Sprintf("library/app-%d/_layers/sha256/%s/link", i%10, encoded)), "", modified)
+		write(t, filepath.Join(repositoriesOf(root), fmt.Sprintf("tags/app-%d/_layers/sha256/%s/link", i%10, encoded)), "", modified)
 	}
 }
