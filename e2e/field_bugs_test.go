@@ -55,9 +55,13 @@ func reproduce(ctx context.Context, p *proof, bug fieldbugs.Bug) {
 // keepTranscript puts what was typed and answered beside the artifacts.
 func keepTranscript(p *proof, from, id string) {
 	p.Helper()
+	folder := filepath.Join(artifacts, id)
 	content, err := os.ReadFile(from)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(artifacts, id, "transcript.txt"), content, 0o600)
+		err = os.MkdirAll(folder, 0o750)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "transcript.txt"), content, 0o600)
 	}
 	if err != nil {
 		p.Logf("the transcript is lost: %v", err)

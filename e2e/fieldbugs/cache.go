@@ -60,37 +60,26 @@ func isReady(pod corev1.Pod) bool {
 	})
 }
 
-// volume is the folder of a cache's volume, and the node that has it ("worker2").
+// volume is the folder of a cache's volume, and the node that has it.
 type volume struct {
 	node, folder string
 }
 
 // volumeOf finds the volume of a cache. The testbed's volumes are folders of nodes.
-func (r *Rig) volumeOf(ctx context.Context, upstream string) (volume, error) {
-	pod, err := r.cachePod(ctx, upstream)
+func (r *Rig) volumeOf(ctx context.Context, upstream string) (v volume, err error) {
+	get := func(name, path string, what ...string) (answer string) {
+		if err == nil {
+			answer, err = r.Ask(ctx, name, slices.Concat([]string{"kubectl", "shoot", "get", "--namespace=kube-system"}, what, []string{"--output=jsonpath=" + path})...)
+		}
+		return answer
+	}
+	v.node = get("node", "{.items[*].spec.nodeName}", "pods", selector(upstream))
+	disk := get("disk", "{.items[*].spec.volumeName}", "persistentvolumeclaims", selector(upstream))
+	v.folder = get("folder", "{.spec.hostPath.path}{.spec.local.path}", "persistentvolume", disk)
 	if err != nil {
-		return volume{}, err
+		return volume{}, fmt.Errorf("the volume of the cache of %s: %w", upstream, err)
 	}
-	for _, v := range pod.Spec.Volumes {
-		if v.PersistentVolumeClaim == nil {
-			continue
-		}
-		var claim corev1.PersistentVolumeClaim
-		if err := r.get(ctx, &claim, "persistentvolumeclaim", v.PersistentVolumeClaim.ClaimName); err != nil {
-			return volume{}, err
-		}
-		var persistent corev1.PersistentVolume
-		if err := r.get(ctx, &persistent, "persistentvolume", claim.Spec.VolumeName); err != nil {
-			return volume{}, err
-		}
-		switch source := persistent.Spec.PersistentVolumeSource; {
-		case source.HostPath != nil:
-			return volume{shortNode(pod.Spec.NodeName), source.HostPath.Path}, nil
-		case source.Local != nil:
-			return volume{shortNode(pod.Spec.NodeName), source.Local.Path}, nil
-		}
-	}
-	return volume{}, fmt.Errorf("the cache of %s has no volume that is a folder of a node", upstream)
+	return v, nil
 }
 
 // shortNode is what a node of the shoot is called on a command line.
@@ -103,7 +92,10 @@ const settled = 40 * time.Second
 // newImage pushes an image and lets one worker pull it through the cache: it is stored there then. That is a precondition, no claim:
 // while the cache is not there yet, it is tried with another image.
 func (r *Rig) newImage(ctx context.Context, upstream string) (img pull.Pushed, err error) {
+	vain := func() {}
 	err = r.Await(ctx, "an image comes through the cache of "+upstream, settled, func(ctx context.Context) (bool, string, error) {
+		vain()
+		vain = r.script.mark()
 		if img, err = r.Push(ctx, upstream); err != nil {
 			return false, "", err
 		}

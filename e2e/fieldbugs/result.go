@@ -61,15 +61,30 @@ func (r *Result) String() string {
 // cleanUpTimeout bounds what comes after a bug: a machine that was lost needs minutes to come back on a busy host.
 const cleanUpTimeout = 7 * time.Minute
 
-// begunTimeout is what nodes may need to hear of the caches that a bug begins with.
-const begunTimeout = time.Minute
-
 // Options are for who reproduces a bug.
 type Options struct {
 	// Transcript takes what was run and answered.
 	Transcript io.Writer
-	// OnBroken is called when the verdict is Broken or Mended, while the faults still hold; nil if nobody wants to look.
+	// Progress is told each command line of the page when it begins; nil if nobody wants to know.
+	Progress func(command string)
+	// OnBroken is called once when the verdict is Broken or Mended, while the faults still hold, or after a clean-up that failed;
+	// nil if nobody wants to look. Its context has not ended with the bound of the bug, but it has with a signal.
 	OnBroken func(ctx context.Context, reason string)
+}
+
+// onBrokenTimeout bounds what is looked at.
+const onBrokenTimeout = 3 * time.Minute
+
+func (o Options) onBroken(ctx context.Context, reason string) {
+	if o.OnBroken == nil {
+		return
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		ctx = context.WithoutCancel(ctx)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, onBrokenTimeout, fmt.Errorf("not looked at within %s", onBrokenTimeout))
+	defer cancel()
+	o.OnBroken(ctx, reason)
 }
 
 // Reproduce brings the Shoot of the bug about, reproduces it, and clears the faults. It returns what came of it; an error of the
@@ -77,50 +92,45 @@ type Options struct {
 func Reproduce(ctx context.Context, bug Bug, execute Execute, options Options) *Result {
 	start := time.Now()
 	result := &Result{ID: bug.ID, Day: start.UTC().Format(time.DateOnly)}
-	rig := &Rig{execute: execute, transcript: options.Transcript, result: result}
-	bounded, cancel := context.WithTimeoutCause(ctx, bug.bound(), fmt.Errorf("%s took longer than %s", bug.ID, bug.bound()))
-	defer cancel()
-	err := rig.begin(bounded, bug)
-	if err == nil {
-		err = bug.Reproduce(bounded, rig)
-	}
-	commands := len(result.Commands)
+	rig := &Rig{execute: execute, transcript: options.Transcript, progress: options.Progress, result: result}
+	err := rig.reproduce(ctx, bug)
+	result.Commands = rig.script.commands()
 	result.Verdict, result.Reason = judge(bug.Known, err)
-	if options.OnBroken != nil && !result.Good() {
-		options.OnBroken(ctx, result.Reason)
+	looked := !result.Good()
+	if looked {
+		options.onBroken(ctx, result.Reason)
 	}
 	// What stays broken is no success, whatever the mark says.
 	if left := rig.cleanUp(ctx); left != nil {
 		err = errors.Join(err, fmt.Errorf("afterwards: %w", left))
 		result.Verdict, result.Reason = Broken, err.Error()
+		if !looked {
+			options.onBroken(ctx, result.Reason)
+		}
 	}
 	result.Err = err
-	result.Commands = result.Commands[:commands]
 	result.Seconds = time.Since(start).Seconds()
 	return result
+}
+
+func (r *Rig) reproduce(ctx context.Context, bug Bug) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, bug.bound(), fmt.Errorf("%s took longer than %s", bug.ID, bug.bound()))
+	defer cancel()
+	if err := r.begin(ctx, bug); err != nil {
+		return err
+	}
+	return bug.Reproduce(ctx, r)
 }
 
 // cleanUp clears all faults and undoes what the bug has changed beside them, the last first. Also after a signal.
 func (r *Rig) cleanUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), cleanUpTimeout, fmt.Errorf("not cleaned up in %s", cleanUpTimeout))
 	defer cancel()
-	err := r.Mend(ctx)
+	_, err := r.run(ctx, []string{"fault", "clear"})
 	for _, undo := range slices.Backward(r.undo) {
 		err = errors.Join(err, undo(ctx))
 	}
 	return err
-}
-
-// begin makes the state that a bug starts from.
-func (r *Rig) begin(ctx context.Context, bug Bug) error {
-	if err := r.Mend(ctx); err != nil {
-		return err
-	}
-	r.result.Commands = nil // on a testbed that has just come up there is nothing to clear
-	if err := r.Apply(ctx, bug.shoot()); err != nil {
-		return err
-	}
-	return r.awaitMirrors(ctx, "alpha", begunTimeout, func(address string) bool { return address != "" })
 }
 
 // judge weighs what came of a bug against its mark.

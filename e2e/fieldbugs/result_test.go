@@ -26,11 +26,21 @@ func (c *console) execute(_ context.Context, args []string, out, err io.Writer) 
 	}
 	answer := "{}"
 	if line == "shoot get --json" {
-		answer = `{"nodes": [{"name": "shoot-worker", "mirrors": [{"upstream": "alpha.upstream.test", "hosts": ["http://10.96.0.5:5000"]}]}]}`
+		answer = begun
 	}
 	fmt.Fprintln(out, answer)
 	return 0
 }
+
+// begun is the answer of `shoot get` when all workers know the one cache.
+const begun = `{
+  "extensions": [{"type": "registry-cache", "providerStatus": {
+    "apiVersion": "registry.extensions.gardener.cloud/v1alpha3", "kind": "RegistryStatus",
+    "caches": [{"upstream": "alpha.upstream.test", "endpoint": "http://10.96.0.5:5000", "remoteURL": "http://alpha.upstream.test"}]}}],
+  "nodes": [
+    {"name": "shoot-control-plane", "ready": true},
+    {"name": "shoot-worker", "ready": true, "mirrors": [{"upstream": "alpha.upstream.test", "hosts": ["http://10.96.0.5:5000"]}]},
+    {"name": "shoot-worker2", "ready": true, "mirrors": [{"upstream": "alpha.upstream.test", "hosts": ["http://10.96.0.5:5000"]}]}]}`
 
 func TestVerdicts(t *testing.T) {
 	const claim = "a pull is quick"
@@ -61,6 +71,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+const untilBegun = "# until all workers have the mirrors of all caches:"
+
 // TestFaultsAreCleared: at the start, and at the end whatever happens, also after a signal.
 func TestFaultsAreCleared(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -81,7 +93,7 @@ func TestFaultsAreCleared(t *testing.T) {
 	if result.Verdict != Broken || !strings.Contains(transcript.String(), "$ testbed fault add cache/alpha stop") {
 		t.Errorf("%s\n%s", result, transcript.String())
 	}
-	if want := []string{"testbed shoot apply -f " + TwoCaches, "testbed shoot get --json", "testbed fault add cache/alpha stop"}; !slices.Equal(result.Commands, want) {
+	if want := []string{"testbed shoot apply -f " + TwoCaches, untilBegun, "testbed shoot get", "testbed fault add cache/alpha stop"}; !slices.Equal(result.Commands, want) {
 		t.Errorf("commands of the page: %q, want %q", result.Commands, want)
 	}
 }
@@ -123,14 +135,54 @@ func TestAfterwards(t *testing.T) {
 	}
 }
 
-func TestQuoting(t *testing.T) {
-	for want, args := range map[string][]string{
-		"testbed exec worker -- cat /etc/hosts":   {"exec", "worker", "--", "cat", "/etc/hosts"},
-		`testbed exec worker -- sh -c 'a "b" $c'`: {"exec", "worker", "--", "sh", "-c", `a "b" $c`},
-		`testbed push --name 'it'\''s' ''`:        {"push", "--name", "it's", ""},
+// TestFailedUndoing: what could not be undone is no success either, and does not keep the others from being undone.
+func TestFailedUndoing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	first := false
+	result := Reproduce(ctx, Bug{ID: "s0", Reproduce: func(_ context.Context, r *Rig) error {
+		r.Afterwards(func(ctx context.Context) error {
+			first = ctx.Err() == nil
+			return nil
+		})
+		r.Afterwards(func(context.Context) error { return errors.New("the unit does not start") })
+		cancel()
+		return nil
+	}}, (&console{}).execute, Options{Transcript: io.Discard})
+	if result.Verdict != Broken || !strings.Contains(result.Reason, "afterwards: the unit does not start") || !first {
+		t.Errorf("%s; the other one was undone after a signal: %t", result, first)
+	}
+}
+
+// TestOnBroken: what is broken is looked at once, with a context that the bound of the bug has not ended.
+func TestOnBroken(t *testing.T) {
+	late, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	for name, test := range map[string]struct {
+		ctx    context.Context
+		refuse string
+		err    error
+		want   int
+	}{
+		"it held":                         {t.Context(), "", nil, 0},
+		"a claim does not hold":           {t.Context(), "", &Unmet{}, 1},
+		"the clean-up fails":              {t.Context(), "fault clear", nil, 1},
+		"both":                            {t.Context(), "fault clear", &Unmet{}, 1},
+		"the bound of the scenario is up": {late, "", nil, 1},
 	} {
-		if got := commandLine(args); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			shell, looked := &console{}, 0
+			Reproduce(test.ctx, Bug{ID: "s0", Reproduce: func(context.Context, *Rig) error {
+				shell.refuse = test.refuse
+				return test.err
+			}}, shell.execute, Options{Transcript: io.Discard, OnBroken: func(ctx context.Context, reason string) {
+				looked++
+				if ctx.Err() != nil || reason == "" {
+					t.Errorf("context: %v, reason %q", ctx.Err(), reason)
+				}
+			}})
+			if looked != test.want {
+				t.Errorf("looked at %d times, want %d", looked, test.want)
+			}
+		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,9 @@ type Execute func(ctx context.Context, args []string, out, err io.Writer) int
 type Rig struct {
 	execute    Execute
 	transcript io.Writer
+	progress   func(command string)
 	result     *Result
+	script     script
 	// undo is run when the bug has ended.
 	undo []func(context.Context) error
 }
@@ -28,9 +31,24 @@ type Rig struct {
 // Afterwards undoes something when the bug has ended, however it has.
 func (r *Rig) Afterwards(undo func(ctx context.Context) error) { r.undo = append(r.undo, undo) }
 
-// beside is a rig for what is done at the same time as something else: the page shows its commands once, when it ends.
+// beside is a rig for what is done at the same time as something else: the page has a note of it, and not its commands.
 func (r *Rig) beside() *Rig {
 	return &Rig{execute: r.execute, transcript: io.Discard, result: &Result{ID: r.result.ID}}
+}
+
+// Note tells the page what is no command line of `testbed`: a time that has to pass, or what goes on beside.
+func (r *Rig) Note(text string) { r.show(func() { r.script.note(text) }) }
+
+// show hands the lines over that are new in the script.
+func (r *Rig) show(write func()) {
+	before := len(r.script.lines)
+	write()
+	if r.progress == nil {
+		return
+	}
+	for _, l := range r.script.lines[before:] {
+		r.progress(strings.Join(l.commands(), "\n"))
+	}
 }
 
 // CommandError is a command line that failed.
@@ -53,8 +71,28 @@ func lastLine(output string) string {
 
 // Testbed runs a command line and returns its answer. The error is a *CommandError, and the answer what it wrote all the same.
 func (r *Rig) Testbed(ctx context.Context, args ...string) (string, error) {
+	r.show(func() { r.script.run(args) })
+	return r.run(ctx, args)
+}
+
+// Ask is Testbed for an answer of one word that later command lines need: the page has it as the variable of that name.
+func (r *Rig) Ask(ctx context.Context, name string, args ...string) (string, error) {
+	var variable string
+	r.show(func() { variable = r.script.ask(name, args) })
+	out, err := r.run(ctx, args)
+	if err != nil {
+		return "", err
+	}
+	words := strings.Fields(out)
+	if len(words) != 1 {
+		return "", fmt.Errorf("%s: answered %q, want one word: the %s", commandLine(args), out, name)
+	}
+	r.script.bind(words[0], "${"+variable+"}", nil)
+	return words[0], nil
+}
+
+func (r *Rig) run(ctx context.Context, args []string) (string, error) {
 	line := commandLine(args)
-	r.record(line)
 	var out, prose bytes.Buffer
 	fmt.Fprintf(r.transcript, "$ %s\n", line)
 	code := r.execute(ctx, args, io.MultiWriter(&out, r.transcript), io.MultiWriter(&prose, r.transcript))
@@ -67,16 +105,14 @@ func (r *Rig) Testbed(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// record keeps the line for the page, but not again and again while something is waited for.
-func (r *Rig) record(line string) {
-	if n := len(r.result.Commands); n == 0 || r.result.Commands[n-1] != line {
-		r.result.Commands = append(r.result.Commands, line)
-	}
-}
-
 // answer runs a command line with --json and decodes what it answers, also when it failed.
 func (r *Rig) answer(ctx context.Context, into any, args ...string) error {
-	out, err := r.Testbed(ctx, append(args, "--json")...)
+	r.show(func() { r.script.run(args) })
+	return r.decode(ctx, into, args)
+}
+
+func (r *Rig) decode(ctx context.Context, into any, args []string) error {
+	out, err := r.run(ctx, append(slices.Clone(args), "--json"))
 	if out == "" {
 		return err
 	}
@@ -88,6 +124,9 @@ func (r *Rig) answer(ctx context.Context, into any, args ...string) error {
 
 // Await looks until done says so, for at most the bound. The error names what was awaited and the state that was seen last.
 func (r *Rig) Await(ctx context.Context, what string, bound time.Duration, done func(ctx context.Context) (ok bool, state string, err error)) error {
+	var end func()
+	r.show(func() { end = r.script.again(what) })
+	defer end()
 	last := "not looked at"
 	err := wait.PollUntilContextTimeout(ctx, time.Second, bound, true, func(ctx context.Context) (bool, error) {
 		ok, state, err := done(ctx)
@@ -102,7 +141,7 @@ func (r *Rig) Await(ctx context.Context, what string, bound time.Duration, done 
 	return nil
 }
 
-// commandLine is what to type.
+// commandLine is what was typed in this run.
 func commandLine(args []string) string {
 	words := []string{"testbed"}
 	for _, arg := range args {

@@ -31,6 +31,7 @@ func drain() Bug {
 			if _, err := r.Exec(ctx, "worker2", "systemctl", "stop", "gardener-node-agent.service"); err != nil {
 				return err
 			}
+			r.Note("meanwhile, again and again: testbed pull \"$(testbed push --upstream alpha)\" --node worker2")
 			slowest, err := r.pullWhile(ctx, func(ctx context.Context) error {
 				_, err := r.Testbed(ctx, "shoot", "disable")
 				return err

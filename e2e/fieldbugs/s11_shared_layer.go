@@ -29,6 +29,7 @@ func sharedLayer() Bug {
 				return err
 			}
 			start := time.Now()
+			r.Note("20 s after the pull:")
 			if err := r.until(ctx, start.Add(ttl*2/3)); err != nil {
 				return err
 			}
@@ -43,6 +44,7 @@ func sharedLayer() Bug {
 				return errors.Join(err, fmt.Errorf("the second image did not come through the cache: %s", report.Verdict))
 			}
 			// From here the shared layer's time is up for the first image and not for the second.
+			r.Note("35 s after the first pull:")
 			if err := r.until(ctx, start.Add(ttl+5*time.Second)); err != nil {
 				return err
 			}

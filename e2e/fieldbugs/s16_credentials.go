@@ -122,11 +122,10 @@ func blobsGiven(log string, img pull.Pushed) (given, shown int, err error) {
 // foreignRealm lets alpha name first itself and then gamma's address as where to get a token, while its cache starts: only then it
 // looks. The first shows that credentials would be seen.
 func (r *Rig) foreignRealm(ctx context.Context) error {
-	address, err := r.Exec(ctx, "worker", "getent", "ahostsv4", host("gamma"))
+	ip, err := r.Ask(ctx, "address", "exec", "worker", "--", "curl", "--silent", "--output", "/dev/null", "--write-out", "%{remote_ip}", "http://"+host("gamma")+"/v2/")
 	if err != nil {
 		return err
 	}
-	ip, _, _ := strings.Cut(address, " ")
 	sent, err := r.credentialsSent(ctx, host("alpha"), "alpha")
 	if err != nil {
 		return err

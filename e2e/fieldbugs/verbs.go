@@ -11,8 +11,12 @@ import (
 
 // Push puts a new image into an upstream ("alpha").
 func (r *Rig) Push(ctx context.Context, upstream string, flags ...string) (pull.Pushed, error) {
+	args := append([]string{"push", "--upstream", upstream}, flags...)
+	var line *line
+	r.show(func() { line = r.script.push(args) })
 	var pushed pull.Pushed
-	err := r.answer(ctx, &pushed, append([]string{"push", "--upstream", upstream}, flags...)...)
+	err := r.decode(ctx, &pushed, args)
+	r.script.pushed(line, pushed)
 	return pushed, err
 }
 

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	documented   = regexp.MustCompile(`(?m)^\$ bin/testbed +(.*)$|^(?:\$ )?testbed +(.*)$`)
-	substitution = regexp.MustCompile(`"?\$\([^)]*\)"?|'[^']*'`)
+	documented   = regexp.MustCompile(`(?m)^\$ bin/testbed +(.*)$|^(?:\$ )?testbed +(.*)$|^[a-z]+[0-9]*=\$\(testbed +(.*)\)$`)
+	substitution = regexp.MustCompile(`"?\$\([^)]*\)"?|'[^']*'|"(?:[^"\\]|\\.)*"`)
 )
 
 // TestDocumentedCommands: every command line of the testbed that a document shows exists, with its flags and arguments.
@@ -32,7 +32,7 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 		for _, match := range documented.FindAllStringSubmatch(string(content), -1) {
 			found++
-			if err := parse(match[1] + match[2]); err != nil {
+			if err := parse(match[1] + match[2] + match[3]); err != nil {
 				t.Errorf("%s: %s: %v", filepath.Base(document), match[0], err)
 			}
 		}
@@ -48,7 +48,7 @@ func TestParseFindsMistakes(t *testing.T) {
 			t.Errorf("%q is taken for a command line", line)
 		}
 	}
-	for _, line := range []string{"pull $(bin/testbed push --upstream beta) --all", "status | head -3", "exec worker -- bash -c 'ls /'", "shoot apply -f - <shoot.yaml"} {
+	for _, line := range []string{"pull $(bin/testbed push --upstream beta) --all", "status | head -3", "exec worker -- bash -c 'ls /'", "shoot apply -f - <shoot.yaml", `pull "$image" --all`, `exec worker -- bash -c "a \"b c\" $d"`} {
 		if err := parse(line); err != nil {
 			t.Errorf("%q: %v", line, err)
 		}

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,14 +20,19 @@ import (
 
 func newReproduceCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	var (
-		asJSON bool
-		record string
+		asJSON, verbose bool
+		record          string
 	)
 	cmd := &cobra.Command{
 		Use:   "reproduce BUG...",
 		Short: "Reproduce bugs of the field on the testbed that is up, and say what came of each",
-		Long: "Reproduce bugs of the field (docs/field-bugs.md) on the testbed that is up. What is run, and what it answers, goes to standard\n" +
-			"error; the verdict to standard output. Faults are cleared, before and after. Exits with 1 if a verdict is not the expected one.\n\n" +
+		Long: "Reproduce bugs of the field (docs/field-bugs.md) on the testbed that is up. Command lines go to standard error while they\n" +
+			"are run, what they answer into a file below " + transcripts + ", which is named first; the verdict to standard output.\n" +
+			"known is the verdict on what is not reached yet, for the reason that is known: that is no failure.\n\n" +
+			"A bug replaces the Shoot of the testbed by its own, and clears all faults, before and after. Afterwards the Shoot that was\n" +
+			"there is applied again; what its caches have stored may be gone. Without a Shoot, or in a Shoot that sleeps, that of the\n" +
+			"last bug stays. Bugs need the default testbed: another prefix is refused; another number of workers or other upstreams are\n" +
+			"not what they are about. Exits with 1 if a verdict is not the expected one.\n\n" +
 			listBugs(),
 		Example: "  testbed reproduce s22",
 		Args:    program.Args(cobra.MinimumNArgs(1)),
@@ -37,11 +44,20 @@ func newReproduceCommand(options *kind.Options, std program.Streams) *cobra.Comm
 			if err != nil {
 				return program.Usage(err)
 			}
+			restore, err := fieldbugs.KeepShoot(cmd.Context(), executeBeside(options), std.Err)
+			if err != nil {
+				return program.Environment(err)
+			}
 			var failed []error
 			for _, bug := range bugs {
-				result := fieldbugs.Reproduce(cmd.Context(), bug, executeBeside(options), fieldbugs.Options{Transcript: std.Err})
+				result, err := reproduceBug(cmd.Context(), bug, options, std, verbose)
+				if err != nil {
+					failed = append(failed, err)
+					break
+				}
 				if err := printResult(std.Out, bug, result, asJSON); err != nil {
-					return err
+					failed = append(failed, err)
+					break
 				}
 				if record != "" {
 					failed = append(failed, fieldbugs.Record(record, result))
@@ -53,13 +69,46 @@ func newReproduceCommand(options *kind.Options, std program.Streams) *cobra.Comm
 					break
 				}
 			}
-			return errors.Join(failed...)
+			return errors.Join(append(failed, restore(cmd.Context()))...)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, one object for each bug")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print what the command lines answer, too")
 	cmd = withDryRun(cmd, std, func(_ *cobra.Command, args []string) ([]string, error) { return planBugs(args) })
 	cmd.Flags().StringVar(&record, "record", "", "put the results into this `file`, for the page")
 	return cmd
+}
+
+// transcripts is where what was run and answered is kept, below the root of the repository.
+const transcripts = "_artifacts/reproduce"
+
+// reproduceBug shows which command lines are run, with the seconds since it began, and keeps what they answer.
+func reproduceBug(ctx context.Context, bug fieldbugs.Bug, options *kind.Options, std program.Streams, verbose bool) (*fieldbugs.Result, error) {
+	transcript, err := createTranscript(bug.ID)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(std.Err, "%s, %s; answers: %s\n", bug.ID, bug.Title, transcript.Name())
+	start := time.Now()
+	reproduction := fieldbugs.Options{Transcript: transcript, Progress: func(command string) {
+		fmt.Fprintf(std.Err, "%5.0fs  %s\n", time.Since(start).Seconds(), command)
+	}}
+	if verbose {
+		reproduction.Transcript = io.MultiWriter(transcript, std.Err)
+	}
+	result := fieldbugs.Reproduce(ctx, bug, executeBeside(options), reproduction)
+	return result, transcript.Close()
+}
+
+func createTranscript(id string) (*os.File, error) {
+	if err := os.MkdirAll(transcripts, 0o750); err != nil {
+		return nil, fmt.Errorf("keep the answers: %w", err)
+	}
+	transcript, err := os.Create(filepath.Join(transcripts, id+".txt"))
+	if err != nil {
+		return nil, fmt.Errorf("keep the answers: %w", err)
+	}
+	return transcript, nil
 }
 
 // checkReproducible refuses, before anything is changed, what no bug can be reproduced with: its command lines name files of the

@@ -1,0 +1,96 @@
+package fieldbugs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+)
+
+// begunTimeout is what nodes may need to hear of the caches that a bug begins with.
+const begunTimeout = time.Minute
+
+// workers are the nodes that bugs name: those of a testbed without a configuration of its own.
+var workers = []string{"worker", "worker2"}
+
+// begin makes the state that a bug starts from: no fault, its Shoot, and workers that know the caches as they are now.
+func (r *Rig) begin(ctx context.Context, bug Bug) error {
+	if _, err := r.run(ctx, []string{"fault", "clear"}); err != nil { // on a testbed that has just come up there is none
+		return err
+	}
+	if err := r.Apply(ctx, bug.shoot()); err != nil {
+		return err
+	}
+	return r.Await(ctx, "all workers have the mirrors of all caches", begunTimeout, func(ctx context.Context) (bool, string, error) {
+		status, err := r.Shoot(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		missing, err := missingMirrors(status)
+		return len(missing) == 0, strings.Join(missing, "; "), err
+	})
+}
+
+// missingMirrors says which worker does not ask which cache first, at the address that the Extension names now.
+func missingMirrors(status kind.ShootStatus) ([]string, error) {
+	caches, err := caches(status)
+	if err != nil {
+		return nil, err
+	}
+	var missing []string
+	if len(caches) == 0 {
+		missing = append(missing, "the Extension names no cache")
+	}
+	for _, worker := range workers {
+		i := slices.IndexFunc(status.Nodes, func(n kind.ShootNodeStatus) bool { return shortNode(n.Name) == worker })
+		if i < 0 {
+			missing = append(missing, "the testbed has no node "+worker)
+			continue
+		}
+		if !status.Nodes[i].Ready {
+			missing = append(missing, worker+" is not ready")
+		}
+		for _, cache := range caches {
+			if address := firstHost(status.Nodes[i], cache.Upstream); address != cache.Endpoint {
+				missing = append(missing, fmt.Sprintf("%s asks %q for %s, the cache is %s", worker, address, cache.Upstream, cache.Endpoint))
+			}
+		}
+	}
+	return missing, nil
+}
+
+// firstHost is the address that a node asks first for the upstream of that whole name.
+func firstHost(node kind.ShootNodeStatus, upstream string) string {
+	for _, mirror := range node.Mirrors {
+		if mirror.Upstream == upstream && len(mirror.Hosts) > 0 {
+			return mirror.Hosts[0]
+		}
+	}
+	return ""
+}
+
+// cache is what the status of the Extension tells of a cache.
+type cache struct {
+	Upstream string `json:"upstream"`
+	Endpoint string `json:"endpoint"`
+}
+
+// caches are those of the status of the Shoot's Extension.
+func caches(status kind.ShootStatus) ([]cache, error) {
+	var registries struct {
+		Caches []cache `json:"caches"`
+	}
+	for _, extension := range status.Extensions {
+		if extension.Type != "registry-cache" || len(extension.ProviderStatus) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(extension.ProviderStatus, &registries); err != nil {
+			return nil, fmt.Errorf("status of the Extension: %w", err)
+		}
+	}
+	return registries.Caches, nil
+}

@@ -1,0 +1,80 @@
+package fieldbugs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// restoreTimeout bounds the reconciliation of the Shoot that was there before.
+const restoreTimeout = 3 * time.Minute
+
+// KeepShoot remembers the Shoot of the testbed, as gardenlet has written it into the seed, and returns what applies it again, also
+// after a signal. The Secrets that it refers to are still in the garden. Of a testbed without a Shoot, and of one that sleeps, it
+// says on prose that the Shoot of the last bug will stay. An error is that of a testbed which cannot be asked.
+func KeepShoot(ctx context.Context, execute Execute, prose io.Writer) (restore func(context.Context) error, err error) {
+	rig := &Rig{execute: execute, transcript: io.Discard, result: &Result{}}
+	text, err := rig.run(ctx, []string{"kubectl", "seed", "get", "cluster", "shoot--local--local", "--ignore-not-found", "--output=jsonpath={.spec.shoot}"})
+	if err != nil {
+		return nil, fmt.Errorf("read the Shoot, to apply it again afterwards: %w", err)
+	}
+	shoot, sleeps, err := withoutStatus(text)
+	if err != nil {
+		return nil, err
+	}
+	if shoot == nil || sleeps {
+		fmt.Fprintln(prose, "There is no Shoot that is awake: that of the last bug will stay.")
+		return func(context.Context) error { return nil }, nil
+	}
+	return func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), restoreTimeout, fmt.Errorf("not applied in %s", restoreTimeout))
+		defer cancel()
+		fmt.Fprintln(prose, "The Shoot that was there before is applied again.")
+		if err := rig.applyText(ctx, shoot); err != nil {
+			return fmt.Errorf("the Shoot that was there before could not be applied again: %w", err)
+		}
+		return nil
+	}, nil
+}
+
+// withoutStatus is the Shoot as somebody wrote it; nil if there is none.
+func withoutStatus(text string) (shoot []byte, sleeps bool, err error) {
+	if text == "" {
+		return nil, false, nil
+	}
+	var object struct {
+		APIVersion string         `json:"apiVersion"`
+		Kind       string         `json:"kind"`
+		Metadata   map[string]any `json:"metadata"`
+		Spec       map[string]any `json:"spec"`
+	}
+	if err := json.Unmarshal([]byte(text), &object); err != nil {
+		return nil, false, fmt.Errorf("the Shoot in the seed: %w", err)
+	}
+	if hibernation, ok := object.Spec["hibernation"].(map[string]any); ok {
+		sleeps, _ = hibernation["enabled"].(bool)
+	}
+	object.Metadata = map[string]any{"name": object.Metadata["name"], "namespace": object.Metadata["namespace"]}
+	shoot, err = json.Marshal(object)
+	return shoot, sleeps, err
+}
+
+// applyText is Apply for a manifest that is no file yet.
+func (r *Rig) applyText(ctx context.Context, manifest []byte) (err error) {
+	folder, err := os.MkdirTemp("", "shoot-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	file := filepath.Join(folder, "shoot.json")
+	if err := os.WriteFile(file, manifest, 0o600); err != nil {
+		return err
+	}
+	_, err = r.run(ctx, []string{"shoot", "apply", "-f", file})
+	return err
+}
