@@ -2,6 +2,7 @@ package fieldbugs
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -32,6 +33,9 @@ func stuckCache() Bug {
 			status, err := r.Shoot(ctx)
 			if err != nil {
 				return err
+			}
+			if len(status.Nodes) == 0 {
+				return errors.New("the shoot tells of no node")
 			}
 			for _, node := range status.Nodes {
 				if err := r.Require("nodes stay ready", node.Ready, "%s ready: %t", node.Name, node.Ready); err != nil {
