@@ -22,11 +22,9 @@ func (t *Testbed) awaitMirrors(ctx context.Context) error {
 		var missing []string
 		err := wait.PollUntilContextTimeout(ctx, time.Second, mirrorsTimeout, true, func(ctx context.Context) (bool, error) {
 			status, err := t.ShootStatus(ctx)
-			if err != nil {
+			if missing = missingMirrors(status); err != nil { // a cluster that does not answer now may do so in time
 				missing = []string{err.Error()}
-				return false, nil
 			}
-			missing = missingMirrors(status)
 			return len(missing) == 0, nil
 		})
 		if ctx.Err() != nil {
@@ -42,6 +40,9 @@ func (t *Testbed) awaitMirrors(ctx context.Context) error {
 // missingMirrors names the workers that do not ask a cache of which their configuration tells.
 func missingMirrors(status *ShootStatus) []string {
 	var missing []string
+	if status == nil {
+		return nil
+	}
 	for _, config := range status.OperatingSystemConfigs {
 		for _, registry := range config.Registries {
 			for _, node := range status.Nodes {
@@ -55,6 +56,6 @@ func missingMirrors(status *ShootStatus) []string {
 	return slices.Compact(missing)
 }
 
-func (n ShootNodeStatus) asks(endpoint string) bool {
-	return slices.ContainsFunc(n.Mirrors, func(mirror MirrorStatus) bool { return slices.Contains(mirror.Hosts, endpoint) })
+func (s ShootNodeStatus) asks(endpoint string) bool {
+	return slices.ContainsFunc(s.Mirrors, func(mirror MirrorStatus) bool { return slices.Contains(mirror.Hosts, endpoint) })
 }

@@ -140,7 +140,7 @@ func TestBytesDoNotWait(t *testing.T) {
 			defer release()
 			came := make(chan error, 1)
 			go func() {
-				response, err := cache.Client().Get(cache.URL + blobPath("library/app", blob)) //nolint:noctx // the cache ends with the test
+				response, err := cache.Client().Get(cache.URL + blobPath("library/app", blob))
 				if err == nil {
 					defer func() { _ = response.Body.Close() }()
 					_, err = io.ReadFull(response.Body, make([]byte, half))

@@ -155,7 +155,8 @@ func (m manifests) Get(ctx context.Context, manifest digest.Digest, options ...d
 		if !first {
 			coalesced.WithLabelValues("manifest").Inc()
 		}
-		return result.Val.(distribution.Manifest), nil
+		got, _ := result.Val.(distribution.Manifest) // the function above has no other values
+		return got, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
