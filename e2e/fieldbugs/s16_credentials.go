@@ -122,7 +122,8 @@ func blobsGiven(log string, img pull.Pushed) (given, shown int, err error) {
 // foreignRealm lets alpha name first itself and then gamma's address as where to get a token, while its cache starts: only then it
 // looks. The first shows that credentials would be seen.
 func (r *Rig) foreignRealm(ctx context.Context) error {
-	ip, err := r.Ask(ctx, "address", "exec", "worker", "--", "curl", "--silent", "--output", "/dev/null", "--write-out", "%{remote_ip}", "http://"+host("gamma")+"/v2/")
+	ip, err := r.Ask(ctx, "address", "exec", "worker", "--",
+		"curl", "--silent", "--output", "/dev/null", "--write-out", "%{remote_ip}", "http://"+host("gamma")+"/v2/")
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func registry(run string) Execute {
 	c := &console{}
 	hex := strings.Repeat(run, 64)
 	return func(ctx context.Context, args []string, out, err io.Writer) int {
-		answer := ""
+		var answer string
 		switch {
 		case args[0] == "push":
 			answer = `{"reference": "alpha.upstream.test/testbed/` + run + `:latest", "digest": "sha256:0` + hex[1:] + `",

@@ -12,8 +12,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/manifest"
 )
 
-// TestCatalogue: each bug says all that its page needs, and what it names exists.
-func TestCatalogue(t *testing.T) {
+// TestCatalog: each bug says all that its page needs, and what it names exists.
+func TestCatalog(t *testing.T) {
 	id := regexp.MustCompile(`^s([1-9]|1[0-9]|2[0-5])$`)
 	report := regexp.MustCompile(`^[a-z0-9-]+#[0-9]+$`)
 	seen := map[string]bool{}
