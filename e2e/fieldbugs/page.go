@@ -13,8 +13,8 @@ Generated from e2e/fieldbugs by ` + "`make field-bugs`" + `: do not edit.
 What breaks image-pull caches in the field, as something that can be reproduced here. ` + "`make e2e-all`" + ` runs all of them,
 ` + "`make e2e RUN='^s22$' KEEP=1`" + ` one, and on a testbed that is up ` + "`bin/testbed reproduce s22`" + ` does. The commands below are those
 that the last run was made of, as lines for bash: ` + "`testbed`" + ` is ` + "`bin/testbed`" + `, typed in the root of the repository, and what
-only one run has, names of images, volumes and nodes, are variables. Begin without a fault (` + "`testbed fault clear`" + `), and end so. After ` + "`# until`" + ` the program
-looks again and again, and goes on when it is so; who types waits. A few lines read an image's digests by ` + "`jq`" + `.
+only one run has, names of images, volumes and nodes, are variables. Begin without a fault (` + "`testbed fault clear`" + `), and end so.
+After ` + "`# until`" + ` the program looks again and again, and goes on when it is so; who types waits. A few lines read an image's digests by ` + "`jq`" + `.
 
 - **held**: a user sees what must be seen. **known**: not yet; it runs all the same, and the run fails on the day it holds.
 - Figures are of the day named, on two cores with everything on one machine: their bounds are what is promised.
