@@ -8,6 +8,7 @@ import (
 
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -43,6 +44,7 @@ type Cluster struct {
 	Extensions             []extensionsv1alpha1.Extension
 	OperatingSystemConfigs []extensionsv1alpha1.OperatingSystemConfig
 	ManagedResources       []resourcesv1alpha1.ManagedResource
+	MutatingWebhooks       []admissionregistrationv1.MutatingWebhookConfiguration
 	Clusters               []extensionsv1alpha1.Cluster
 }
 
@@ -63,6 +65,7 @@ func readCluster(files fs.FS, folder string) Cluster {
 	c.Extensions = objects[extensionsv1alpha1.Extension](files, c.ObjectsFile("extensions"))
 	c.OperatingSystemConfigs = objects[extensionsv1alpha1.OperatingSystemConfig](files, c.ObjectsFile("operatingsystemconfigs"))
 	c.ManagedResources = objects[resourcesv1alpha1.ManagedResource](files, c.ObjectsFile("managedresources"))
+	c.MutatingWebhooks = objects[admissionregistrationv1.MutatingWebhookConfiguration](files, c.ObjectsFile("mutatingwebhookconfigurations"))
 	c.Clusters = objects[extensionsv1alpha1.Cluster](files, c.ObjectsFile("clusters"))
 	c.Known = len(c.Nodes)+len(c.Services) > 0
 	return c

@@ -38,6 +38,8 @@ type objects struct {
 	set        appsv1.StatefulSet
 	pod        corev1.Pod
 	slice      discoveryv1.EndpointSlice
+	dns        discoveryv1.EndpointSlice
+	config     extensionsv1alpha1.OperatingSystemConfig
 	claim      corev1.PersistentVolumeClaim
 	extension  extensionsv1alpha1.Extension
 	cluster    *extensionsv1alpha1.Cluster
@@ -57,6 +59,8 @@ func sound() *objects {
 	slice := discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "kube-system", Name: "registry-alpha-x", Labels: map[string]string{discoveryv1.LabelServiceName: "registry-alpha"},
 	}, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.244.1.5"}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}}}}
+	dns := *slice.DeepCopy()
+	dns.Name, dns.Labels = "kube-dns-x", map[string]string{discoveryv1.LabelServiceName: "kube-dns"}
 	status := `{"kind":"RegistryStatus","caches":[{"upstream":"` + host + `","endpoint":"` + endpoint + `","remoteURL":"http://` + host + `"}]}`
 	extension := extensionsv1alpha1.Extension{ObjectMeta: metav1.ObjectMeta{Namespace: bundle.ShootNamespace, Name: "registry-cache"}}
 	extension.Spec.Type = "registry-cache"
@@ -66,7 +70,7 @@ func sound() *objects {
 		nodes:   []corev1.Node{node(worker, "172.18.0.3", "10.244.1.0/24"), node(worker+"2", "172.18.0.4", "10.244.2.0/24")},
 		service: &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{ClusterIP: cacheIP, ClusterIPs: []string{cacheIP}}},
 		set:     appsv1.StatefulSet{ObjectMeta: meta},
-		pod:     pod, slice: slice, extension: extension,
+		pod:     pod, slice: slice, dns: dns, extension: extension, config: configOf(),
 		claim: corev1.PersistentVolumeClaim{ObjectMeta: meta, Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}},
 		deployment: appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "extension-registry-cache", Name: "gardener-extension-registry-cache"},
@@ -74,6 +78,23 @@ func sound() *objects {
 		},
 		files: soundFiles(),
 	}
+}
+
+// dnsService is that of CoreDNS.
+func dnsService() corev1.Service {
+	return corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns", Labels: map[string]string{"k8s-app": "kube-dns"}},
+		Spec:       corev1.ServiceSpec{ClusterIP: "10.96.0.10", ClusterIPs: []string{"10.96.0.10"}},
+	}
+}
+
+// configOf is what gardenlet wrote for the nodes, and the webhook changed.
+func configOf() extensionsv1alpha1.OperatingSystemConfig {
+	config := extensionsv1alpha1.OperatingSystemConfig{ObjectMeta: metav1.ObjectMeta{Namespace: bundle.ShootNamespace, Name: "original"}}
+	config.Spec.Purpose = extensionsv1alpha1.OperatingSystemConfigPurposeReconcile
+	config.Spec.Units = []extensionsv1alpha1.Unit{{Name: "containerd.service"}, {Name: bundle.ScriptUnit}}
+	config.Status.LastOperation = &gardencorev1beta1.LastOperation{State: gardencorev1beta1.LastOperationStateSucceeded}
+	return config
 }
 
 func node(name, address, podCIDR string) corev1.Node {
@@ -121,11 +142,12 @@ func (o *objects) write(t *testing.T) *bundle.Bundle {
 	}
 	put("shoot/objects/nodes.yaml", o.nodes[0], o.nodes[1])
 	if o.service != nil {
-		put("shoot/objects/services.yaml", o.service)
+		put("shoot/objects/services.yaml", o.service, dnsService())
 	}
 	put("shoot/objects/statefulsets.yaml", o.set)
 	put("shoot/objects/pods.yaml", o.pod)
-	put("shoot/objects/endpointslices.yaml", o.slice)
+	put("shoot/objects/endpointslices.yaml", o.slice, o.dns)
+	put("seed/objects/operatingsystemconfigs.yaml", o.config)
 	put("shoot/objects/persistentvolumeclaims.yaml", o.claim)
 	put("seed/objects/nodes.yaml", node("registry-cache-seed-control-plane", "172.18.0.2", "10.244.0.0/24"))
 	put("seed/objects/extensions.yaml", o.extension)

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -54,6 +55,11 @@ func TestFind(t *testing.T) {
 			"! The Service of the cache of alpha.upstream.test has the address 10.96.9.9, but the Extension says 10.96.0.7",
 			"! The hosts.toml of " + worker + " for alpha.upstream.test leads to 10.96.0.7, which no Service has",
 			"the Service registry-alpha has 10.96.9.9, and was created at 2026-01-02T03:03:05Z",
+		}},
+		{"no DNS", func(o *objects) { o.dns.Endpoints = nil }, []string{"! Nobody answers DNS in the shoot: the Service kube-dns has no ready endpoint."}},
+		{"a webhook that is not registered", func(o *objects) { o.config.Spec.Units = o.config.Spec.Units[:1] }, []string{
+			"! OperatingSystemConfig " + bundle.ShootNamespace + "/original has no unit configure-containerd-registries.service, although the Extension has caches",
+			"the seed has no MutatingWebhookConfiguration gardener-extension-registry-cache",
 		}},
 		{"a Service that is gone", func(o *objects) { o.service = nil }, []string{"! The cache of alpha.upstream.test has no Service"}},
 		{"no hosts.toml", func(o *objects) {
