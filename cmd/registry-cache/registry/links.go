@@ -38,7 +38,11 @@ func (r repair) addMissing(ctx context.Context, entries map[string]*expiry) int 
 			return nil
 		}
 		parent := filepath.Base(filepath.Dir(path))
-		if !entry.IsDir() || entry.Name() == "_uploads" || entry.Name() == "tags" && parent == "_manifests" {
+		if entry.IsDir() && entry.Name() == uploads {
+			removeUploads(path)
+			return fs.SkipDir
+		}
+		if !entry.IsDir() || entry.Name() == "tags" && parent == "_manifests" {
 			return skip(entry)
 		}
 		link, isLink := linkOf(strings.TrimPrefix(path, repositories+string(filepath.Separator)))
@@ -137,5 +141,16 @@ func (r repair) spreadOverdue(found map[string]*expiry) {
 	slices.SortFunc(overdue, func(a, b *expiry) int { return a.Expiry.Compare(b.Expiry) })
 	for i, entry := range overdue {
 		entry.Expiry = r.now.Add(time.Duration(i) * overdueSpacing)
+	}
+}
+
+// uploads is the folder of a repository in which distribution stores what it fetches, until it has all of it.
+const uploads = "_uploads"
+
+// removeUploads removes what a cache that was killed has not got to the end. distribution keeps it for a week, in which it takes room
+// that fetches would need, and nothing goes on with it.
+func removeUploads(folder string) {
+	if err := os.RemoveAll(folder); err != nil {
+		logrus.Warnf("cannot remove what a killed cache has fetched in part; it takes room until it is a week old: %v", err)
 	}
 }

@@ -2,7 +2,9 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -65,6 +67,9 @@ func TestNoEntry(t *testing.T) {
 	entries := map[string]*expiry{}
 	if added := hour(root).addMissing(t.Context(), entries); added != 0 || len(entries) != 0 {
 		t.Errorf("entries: %q", slices.Collect(maps.Keys(entries)))
+	}
+	if _, err := os.Stat(filepath.Join(repositoriesOf(root), "app/_uploads")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what was fetched in part is kept: %v", err)
 	}
 }
 

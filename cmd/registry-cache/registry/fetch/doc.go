@@ -4,8 +4,8 @@
 //
 // A Group is a middleware of distribution's repositories and of its storage. The first client for a blob that is not stored starts
 // a flight, in which distribution fetches and stores it; every client, the first one among them, is sent the file that grows in the
-// store, at its own speed. So a client that is slow, frozen or gone keeps nobody from anything. A flight ends with its last client,
-// and whoever comes to one that has not got a byte for a while asks the upstream by himself.
+// store, at its own speed, from where it wants to go on. So a client that is slow, frozen or gone keeps nobody from anything. A flight
+// ends with its last client, and whoever comes to one that has not got a byte for a while asks the upstream by himself.
 //
 // The package knows distribution's interfaces, its configuration and the layout of its store, and nothing of processes or Kubernetes.
 package fetch

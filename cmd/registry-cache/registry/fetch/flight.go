@@ -11,14 +11,16 @@ import (
 
 // flight is one fetch of a blob from the upstream, and what its clients may know of it.
 type flight struct {
-	cancel   context.CancelFunc
-	expected int64         // the size as the upstream has told it before
-	clients  int           // those who have not left; guarded by the group, as users
-	users    int           // those who may read the file: clients, those who wait for the end, and the fetch
-	over     chan struct{} // closed when the fetch has ended
+	cancel     context.CancelFunc
+	repository string        // that of the first client, into which distribution stores the blob
+	expected   int64         // the size as the upstream has told it before
+	clients    int           // those who have not left; guarded by the group, as users
+	users      int           // those who may read the file: clients, those who wait for the end, and the fetch
+	over       chan struct{} // closed when the fetch has ended
 
 	mu       sync.Mutex
-	file     file // the growing file in the store; nil before the fetch has created it
+	file     file   // the growing file in the store; nil before the fetch has created it
+	upload   string // the folder of the file
 	written  int64
 	tail     []byte      // the last of what was written, which may not be in the file yet
 	header   http.Header // of the answer; nil before the upstream has told the size
@@ -35,8 +37,8 @@ type file interface {
 	io.Closer
 }
 
-func newFlight(cancel context.CancelFunc, expected int64) *flight {
-	return &flight{cancel: cancel, expected: expected, over: make(chan struct{}), changed: make(chan struct{}), progress: time.Now()}
+func newFlight(cancel context.CancelFunc, repository string, expected int64) *flight {
+	return &flight{cancel: cancel, repository: repository, expected: expected, over: make(chan struct{}), changed: make(chan struct{}), progress: time.Now()}
 }
 
 // update changes the flight, and wakes all who wait for a change.
@@ -74,12 +76,8 @@ func (f *flight) fetched() bool {
 	return f.done || f.header != nil && f.written >= f.size
 }
 
-// silence is how long nothing has changed.
-func (f *flight) silence() time.Duration {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return time.Since(f.progress)
-}
+// stalled says whether the upstream has not sent a byte for a while.
+func (f *flight) stalled() bool { return !f.fetched() && time.Since(f.look().progress) > patience }
 
 // close closes the file. Nobody may use the flight afterwards.
 func (f *flight) close() {
@@ -92,20 +90,22 @@ func (f *flight) close() {
 
 // view is the flight at one moment.
 type view struct {
-	file    file
-	written int64
-	tail    []byte
-	header  http.Header
-	size    int64
-	done    bool
-	err     error
-	changed <-chan struct{}
+	file     file
+	upload   string
+	progress time.Time
+	written  int64
+	tail     []byte
+	header   http.Header
+	size     int64
+	done     bool
+	err      error
+	changed  <-chan struct{}
 }
 
 func (f *flight) look() view {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return view{f.file, f.written, f.tail, f.header, f.size, f.done, f.err, f.changed}
+	return view{f.file, f.upload, f.progress, f.written, f.tail, f.header, f.size, f.done, f.err, f.changed}
 }
 
 // read reads what there is at the offset; nothing is no error.
@@ -141,10 +141,10 @@ func (f *flight) answer(ctx context.Context) (view, error) {
 // errCut says that a fetch ended before the blob did.
 var errCut = errors.New("the fetch from the upstream ended too early")
 
-// send writes the blob, as it comes.
-func (f *flight) send(ctx context.Context, w http.ResponseWriter) error {
+// send writes the blob from the offset on, as it comes.
+func (f *flight) send(ctx context.Context, w http.ResponseWriter, offset int64) error {
 	buffer := make([]byte, 64<<10)
-	for offset := int64(0); ; {
+	for {
 		now := f.look() // before the file is read: what is written after it changes the flight again
 		if offset >= now.size {
 			return nil

@@ -28,11 +28,19 @@ type answer struct {
 }
 
 func get(ctx context.Context, cache *httptest.Server, path string) answer {
+	return getRange(ctx, cache, path, "")
+}
+
+// getRange asks for a part, unless it is "".
+func getRange(ctx context.Context, cache *httptest.Server, path, part string) answer {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, cache.URL+path, nil)
 	if err != nil {
 		return answer{err: err}
 	}
 	request.Header.Set("Accept", v1.MediaTypeImageManifest)
+	if part != "" {
+		request.Header.Set("Range", part)
+	}
 	response, err := cache.Client().Do(request)
 	if err != nil {
 		return answer{err: err}
@@ -152,7 +160,7 @@ func TestBytesDoNotWait(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-			case <-time.After(patience):
+			case <-time.After(limit):
 				t.Errorf("%d bytes that the cache has did not come", half)
 			}
 		})
@@ -195,7 +203,7 @@ func TestTheLastClientLeaves(t *testing.T) {
 	<-only
 	select {
 	case <-left:
-	case <-time.After(patience):
+	case <-time.After(limit):
 		t.Error("the fetch goes on for nobody")
 	}
 	release()
@@ -225,7 +233,7 @@ func TestAFrozenClient(t *testing.T) {
 	select {
 	case got := <-second:
 		got.require(t, blob)
-	case <-time.After(patience):
+	case <-time.After(limit):
 		t.Error("it waits for the frozen one")
 	}
 }
@@ -293,7 +301,7 @@ func TestAStalledFetch(t *testing.T) {
 	group.mu.Unlock()
 	eventually(t, "half of the blob has come", func() bool { return f.look().written >= 1<<19 })
 	f.mu.Lock()
-	f.progress = f.progress.Add(-2 * stalled)
+	f.progress = f.progress.Add(-2 * patience)
 	f.mu.Unlock()
 	u.mu.Lock()
 	u.middle = func(context.Context) bool { return true }
@@ -353,25 +361,3 @@ func TestManyClientsCostOneManifest(t *testing.T) {
 	}
 }
 
-// What it costs one client that nobody joins.
-func BenchmarkColdBlob(b *testing.B) {
-	for name, cacheOf := range map[string]func(testing.TB, *upstream) *httptest.Server{
-		"plain":     plainCache,
-		"coalesced": func(t testing.TB, u *upstream) *httptest.Server { cache, _ := newCache(t, u); return cache },
-	} {
-		b.Run(name, func(b *testing.B) {
-			const size = 64 << 20
-			u := newUpstream(b)
-			cache := cacheOf(b, u)
-			b.SetBytes(size)
-			for b.Loop() {
-				b.StopTimer()
-				blob := u.add(b, size)
-				b.StartTimer()
-				if got := get(b.Context(), cache, blobPath("library/app", blob)); len(got.body) != size {
-					b.Fatalf("%d bytes, error %v", len(got.body), got.err)
-				}
-			}
-		})
-	}
-}

@@ -3,8 +3,11 @@ package fetch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/distribution/distribution/v3"
@@ -55,8 +58,8 @@ type tags struct {
 
 // Get implements distribution.TagService. distribution stores each tag that it gets.
 func (t tags) Get(ctx context.Context, tag string) (v1.Descriptor, error) {
-	if !t.group.hasRoom(0) {
-		ctx = pastStore(ctx, "tag", tag)
+	if t.group.isFull() {
+		ctx = t.group.pastStore(ctx, "tag", tag, errNoRoom)
 	}
 	return t.TagService.Get(ctx, tag)
 }
@@ -71,53 +74,97 @@ type blobs struct {
 
 // Stat implements distribution.BlobStatter. distribution calls it before ServeBlob.
 func (b *blobs) Stat(ctx context.Context, blob digest.Digest) (v1.Descriptor, error) {
+	if size, known := b.group.sizeOf(b.repository, blob); known {
+		b.size = size
+		return v1.Descriptor{MediaType: octets, Size: size, Digest: blob}, nil
+	}
 	found, err := b.BlobStore.Stat(ctx, blob)
 	b.size = found.Size
 	return found, err
 }
 
-// ServeBlob implements distribution.BlobServer. What is stored, and a request for a part, is distribution's alone.
+// octets is the type of all blobs, as distribution tells it.
+const octets = "application/octet-stream"
+
+// ServeBlob implements distribution.BlobServer. What is stored is distribution's alone.
 func (b *blobs) ServeBlob(ctx context.Context, w http.ResponseWriter, r *http.Request, blob digest.Digest) error {
 	if b.group.stored(ctx, b.repository, layers, blob) {
 		return b.BlobStore.ServeBlob(ctx, w, r, blob)
 	}
-	if !b.group.underWay(blob) && !b.group.hasRoom(b.size) {
-		err := b.BlobStore.ServeBlob(pastStore(ctx, "blob", blob.String()), w, r, blob)
-		if errors.Is(err, errPast) {
-			return nil
-		}
-		return err
-	}
-	if r.Method != http.MethodGet || r.Header.Get("Range") != "" {
-		return b.BlobStore.ServeBlob(ctx, w, r, blob)
+	if r.Method == http.MethodHead { // distribution would fetch it
+		describe(w.Header(), b.size, blob)
+		return nil
 	}
 	request := r.Clone(context.WithoutCancel(ctx))
-	f := b.group.join(ctx, blob, b.size, func(ctx context.Context, w http.ResponseWriter) error {
+	f, why := b.group.join(ctx, b.repository, blob, b.size, func(ctx context.Context, w http.ResponseWriter) error {
 		return b.BlobStore.ServeBlob(ctx, w, request, blob)
 	})
 	if f == nil {
-		return b.BlobStore.ServeBlob(ctx, w, r, blob)
+		return b.servePast(ctx, w, r, blob, why)
 	}
-	defer b.group.leave(blob, f)
+	defer b.group.leave(f)
 	now, err := f.answer(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case now.done && now.err != nil && !errors.Is(now.err, errNotStored):
+		return now.err
+	case now.header == nil: // it was stored meanwhile, is empty, or distribution does not store it
+		return b.servePast(ctx, w, r, blob, errNotStored)
 	}
-	if now.header == nil {
-		if now.err != nil && !errors.Is(now.err, errNotStored) {
-			return now.err
-		}
-		return b.BlobStore.ServeBlob(ctx, w, r, blob) // it was stored meanwhile, is empty, or goes past the store
-	}
-	maps.Copy(w.Header(), now.header.Clone())
-	w.WriteHeader(http.StatusOK)
-	if err := f.send(ctx, w); err != nil {
+	offset := begin(w, r, now)
+	if err := f.send(ctx, w, offset); err != nil {
 		// distribution would write an error behind what the client has got. An answer that is too short says it as well, and ends
 		// the connection.
 		logrus.Warnf("a client did not get all of %s: %v", blob, err)
 	}
 	_ = http.NewResponseController(w).Flush() // whoever leaves last waits for the disk, but its client need not
 	return nil
+}
+
+// servePast answers one client by a fetch of its own, unless the blob is stored by now.
+func (b *blobs) servePast(ctx context.Context, w http.ResponseWriter, r *http.Request, blob digest.Digest, why error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if !b.group.stored(ctx, b.repository, layers, blob) {
+		ctx = b.group.pastStore(ctx, "blob", blob.String(), why)
+	}
+	if err := b.BlobStore.ServeBlob(ctx, w, r, blob); !errors.Is(err, errPast) {
+		return err
+	}
+	return nil
+}
+
+// describe writes the header of a blob, as distribution does.
+func describe(header http.Header, size int64, blob digest.Digest) {
+	header.Set("Content-Length", strconv.FormatInt(size, 10))
+	header.Set("Content-Type", octets)
+	header.Set("Docker-Content-Digest", blob.String())
+	header.Set("Etag", blob.String())
+}
+
+// begin writes the header of an answer, and returns where its body begins: at an offset for a client that goes on with what it has
+// (bytes=N-), as containerd does, otherwise at the start. An answer to another range is the whole blob, as distribution's is.
+func begin(w http.ResponseWriter, r *http.Request, now view) int64 {
+	maps.Copy(w.Header(), now.header.Clone())
+	offset, ok := offsetOf(r.Header.Get("Range"))
+	if !ok || offset >= now.size {
+		w.WriteHeader(http.StatusOK)
+		return 0
+	}
+	w.Header().Set("Content-Length", strconv.FormatInt(now.size-offset, 10))
+	w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", offset, now.size-1, now.size))
+	w.WriteHeader(http.StatusPartialContent)
+	return offset
+}
+
+// offsetOf returns the N of a range bytes=N-.
+func offsetOf(header string) (int64, bool) {
+	number, isBytes := strings.CutPrefix(header, "bytes=")
+	number, isOpen := strings.CutSuffix(number, "-")
+	offset, err := strconv.ParseInt(number, 10, 64)
+	return offset, isBytes && isOpen && err == nil && offset >= 0
 }
 
 type manifests struct {
@@ -134,11 +181,11 @@ func (m manifests) Get(ctx context.Context, manifest digest.Digest, options ...d
 	key, first := m.repository+"@"+manifest.String()+tagOf(options), false
 	result := m.group.manifests.DoChan(key, func() (any, error) {
 		first = true
-		defer time.AfterFunc(stalled, func() { m.group.manifests.Forget(key) }).Stop()
+		defer time.AfterFunc(patience, func() { m.group.manifests.Forget(key) }).Stop()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), manifestPatience)
 		defer cancel()
-		if !m.group.hasRoom(0) {
-			ctx = pastStore(ctx, "manifest", key)
+		if m.group.isFull() {
+			ctx = m.group.pastStore(ctx, "manifest", key, errNoRoom)
 		}
 		var got distribution.Manifest
 		err := protect(func() (err error) {

@@ -24,7 +24,7 @@ func fits(size int64, free, files, promised uint64) bool {
 	return files > 16 && free >= promised+uint64(max(0, size))+spare
 }
 
-// hasRoom says whether size bytes fit onto the volume. Where nobody knows, they do.
+// hasRoom says whether size bytes fit onto the volume. Where nobody knows, they do. The caller has the lock.
 func (g *Group) hasRoom(size int64) bool {
 	var volume unix.Statfs_t
 	if err := unix.Statfs(g.root, &volume); err != nil {
@@ -37,10 +37,15 @@ func (g *Group) hasRoom(size int64) bool {
 	return fits(size, free, files, g.promised())
 }
 
-// promised is what flights are still going to write.
-func (g *Group) promised() (bytes uint64) {
+// isFull says whether there is room for nothing but what is on its way.
+func (g *Group) isFull() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return !g.hasRoom(0)
+}
+
+// promised is what flights are still going to write. The caller has the lock.
+func (g *Group) promised() (bytes uint64) {
 	for _, f := range g.flights {
 		bytes += uint64(max(0, f.expected-f.look().written))
 	}
@@ -48,9 +53,9 @@ func (g *Group) promised() (bytes uint64) {
 }
 
 // pastStore makes distribution send without storing, for which it has no way of its own: writes of this context go nowhere.
-func pastStore(ctx context.Context, kind, what string) context.Context {
+func (g *Group) pastStore(ctx context.Context, kind, what string, why error) context.Context {
 	unstored.WithLabelValues(kind).Inc()
-	logrus.Warnf("the volume of the store is full: %s goes past it", what)
+	g.warning.Do(func() { logrus.Warnf("%s %s goes past the store: %v (said once a minute)", kind, what, why) })
 	return context.WithValue(ctx, pastKey{}, true)
 }
 
@@ -59,7 +64,7 @@ type pastKey struct{}
 func isPast(ctx context.Context) bool { return ctx.Value(pastKey{}) != nil }
 
 // errPast is how a blob that goes past the store ends, when its client has got all of it.
-var errPast = errors.New("sent, and not stored: the volume is full")
+var errPast = errors.New("sent, and not stored")
 
 // nowhere is a file that is not kept.
 type nowhere struct{ size int64 }

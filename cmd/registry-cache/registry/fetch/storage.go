@@ -41,7 +41,7 @@ func (s storage) Writer(ctx context.Context, name string, appending bool) (drive
 		_ = writer.Cancel(ctx)
 		return nil, fmt.Errorf("the storage driver %s has no files: what is being stored cannot be read", s.Name())
 	}
-	f.update(func() { f.file = readable })
+	f.update(func() { f.file, f.upload = readable, path.Dir(name) })
 	return growing{writer, f}, nil
 }
 

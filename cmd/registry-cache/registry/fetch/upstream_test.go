@@ -21,7 +21,7 @@ import (
 	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem"
 )
 
-const patience = 20 * time.Second
+const limit = 20 * time.Second
 
 // upstream is a registry with blobs and manifests, whose answers wait where a test wants it.
 type upstream struct {
@@ -29,15 +29,18 @@ type upstream struct {
 	mu       sync.Mutex
 	contents map[string][]byte // by digest
 	gets     map[string]int    // by digest
+	heads    map[string]int
 	// middle is called in the middle of each answer to a GET of a blob; false cuts the answer.
 	middle func(ctx context.Context) bool
+	// wrong changes what is sent, if it is set.
+	wrong func([]byte) []byte
 	// status is answered instead of a blob, if it is set.
 	status int
 }
 
 func newUpstream(t testing.TB) *upstream {
 	t.Helper()
-	u := &upstream{contents: map[string][]byte{}, gets: map[string]int{}, middle: func(context.Context) bool { return true }}
+	u := &upstream{contents: map[string][]byte{}, gets: map[string]int{}, heads: map[string]int{}, middle: func(context.Context) bool { return true }}
 	u.Server = httptest.NewServer(u)
 	t.Cleanup(u.Close)
 	return u
@@ -74,14 +77,22 @@ func (u *upstream) asked(content digest.Digest) int {
 	return u.gets[content.String()]
 }
 
+func (u *upstream) looked(content digest.Digest) int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.heads[content.String()]
+}
+
 // ServeHTTP implements http.Handler.
 func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	key := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 	u.mu.Lock()
 	content, found := u.contents[key]
-	status, middle := u.status, u.middle
+	status, middle, wrong := u.status, u.middle, u.wrong
 	if r.Method == http.MethodGet {
 		u.gets[key]++
+	} else {
+		u.heads[key]++
 	}
 	u.mu.Unlock()
 	switch {
@@ -95,6 +106,9 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Docker-Content-Digest", digest.FromBytes(content).String())
+	if wrong != nil && r.Method == http.MethodGet {
+		content = wrong(content)
+	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(content)))
 	w.Header().Set("Content-Type", "application/octet-stream")
 	if strings.Contains(r.URL.Path, "/manifests/") {
@@ -163,10 +177,10 @@ func serve(t testing.TB, config *configuration.Configuration) *httptest.Server {
 
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, limit, true, func(context.Context) (bool, error) {
 		return condition(), nil
 	})
 	if err != nil {
-		t.Fatalf("not within %s: %s", patience, what)
+		t.Fatalf("not within %s: %s", limit, what)
 	}
 }

@@ -108,8 +108,14 @@ func TestPromises(t *testing.T) {
 	release, _ := u.hold()
 	only := pull(t.Context(), cache, blobPath("library/app", blob))
 	joined(t, group, blob, 1)
-	eventually(t, "half of the blob has come", func() bool { return group.promised() == 1<<19 })
+	eventually(t, "half of the blob has come", func() bool { return promised(group) == 1<<19 })
 	release()
 	(<-only).require(t, blob)
-	eventually(t, "nothing is promised", func() bool { return group.promised() == 0 })
+	eventually(t, "nothing is promised", func() bool { return promised(group) == 0 })
+}
+
+func promised(g *Group) uint64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.promised()
 }
