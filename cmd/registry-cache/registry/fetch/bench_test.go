@@ -27,4 +27,3 @@ func BenchmarkColdBlob(b *testing.B) {
 		})
 	}
 }
-

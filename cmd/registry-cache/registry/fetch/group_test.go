@@ -360,4 +360,3 @@ func TestManyClientsCostOneManifest(t *testing.T) {
 		t.Errorf("the upstream was asked %d times", asked)
 	}
 }
-
