@@ -32,14 +32,19 @@ const (
 
 // debugServer runs Delve with its arguments until it ends by itself, or until nothing comes from standard input any more: a program
 // that `docker exec` has started is told of no signal and of no end. With SIGTERM Delve takes its breakpoints out of the process and lets go of it.
+// It waits for Delve by its process, as `wait -n` of bash 5.2 misses a job that had ended before another was started.
 const debugServer = `
 "$@" &
 server=$!
-cat <&0 >/dev/null &
+{
+  while read -r; do :; done
+  kill "$server" 2>/dev/null
+} <&0 >/dev/null &
 reader=$!
-wait -n || true
-kill "$server" "$reader" 2>/dev/null || true
-wait "$server"
+code=0
+wait "$server" || code=$?
+kill "$reader" 2>/dev/null || true
+exit "$code"
 `
 
 // containerProcess prints the process of the one container that runs of a pod, $1 is its UID.

@@ -2,12 +2,16 @@ package kind
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,9 +19,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault"
 )
 
-// TestDebugServer runs what runs on a node, with a shell in Delve's place: it must be told when nobody listens any more.
+// TestDebugServer runs what runs on a node, with a shell in Delve's place: it must be told when nobody listens any more. In the second
+// case the server has ended before the shell starts anything else, the way in which a `wait -n` in this script once hung.
 func TestDebugServer(t *testing.T) {
-	const delve = `trap 'echo let go; kill $!; exit 5' TERM; echo "$@"; sleep 60 & wait`
+	const gone = `trap 'while [ -n "${server:-}" ] && kill -0 "$server" 2>/dev/null; do :; done' DEBUG`
+	slow := filepath.Join(t.TempDir(), "slow")
+	if err := os.WriteFile(slow, []byte(gone), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const delve = `sleep 60 >/dev/null & trap 'echo let go; kill $!; exit 5' TERM; echo "$@"; wait`
 	for _, tc := range []struct {
 		name, delve string
 		ends        bool // standard input does
@@ -31,7 +41,10 @@ func TestDebugServer(t *testing.T) {
 			in, end := io.Pipe()
 			defer end.Close()
 			var out bytes.Buffer
-			cmd := exec.CommandContext(t.Context(), "bash", "-uc", debugServer, "bash", "bash", "-c", tc.delve, "bash", "a", "'b")
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, "bash", "-uc", debugServer, "bash", "bash", "-c", tc.delve, "bash", "a", "'b")
+			cmd.WaitDelay = time.Second
 			cmd.Stdout = &listener{log: &out, ready: func() { t.Error("ready before it listens") }}
 			if err := feed(cmd, in); err != nil {
 				t.Fatal(err)
@@ -42,6 +55,8 @@ func TestDebugServer(t *testing.T) {
 					_ = end.Close()
 					return listening.Write(text)
 				})
+			} else {
+				cmd.Env = append(os.Environ(), "BASH_ENV="+slow)
 			}
 			err := cmd.Run()
 			var failed *exec.ExitError
