@@ -62,7 +62,7 @@ func (t *Testbed) PlanShoot(ctx context.Context, name string) ([]string, error) 
 		if err != nil {
 			return nil, err
 		}
-		if err := verb.check(status.Stage); err != nil {
+		if err := verb.possible(status); err != nil {
 			return nil, err
 		}
 		return []string{fmt.Sprintf("run gardenlet's flow for %s, which is %s, until: %s", status.Namespace, status.Stage, verb.step)}, nil

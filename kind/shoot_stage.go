@@ -28,7 +28,15 @@ var (
 	verbRestore = shootVerb{"restore", "shoot restored", []gardenlet.Stage{gardenlet.StageMigrated, gardenlet.StageRestoring}}
 )
 
-// check says whether the verb is possible.
+// possible says whether the verb is possible for a shoot with this status.
+func (v shootVerb) possible(s *ShootStatus) error {
+	if err := v.check(s.Stage); err != nil {
+		return err
+	}
+	return v.checkRotation(s.Rotation, s.LastOperation)
+}
+
+// check says whether the verb is possible where the shoot stands.
 func (v shootVerb) check(stage gardenlet.Stage) error {
 	if slices.Contains(v.from, stage) {
 		return nil

@@ -19,7 +19,8 @@ const operationTimeout = 20 * time.Minute
 
 // The methods below are operations on the testbed's shoot for processes that have not called Up. Each takes the testbed's lock,
 // connects by AttachGardenlet and runs one of gardenlet's flows, for the shoot that the last operation left. One for which the
-// shoot does not stand right is a *WrongStage and changes nothing. Retries and errors are those of the flow, see gardenlet.
+// shoot does not stand right is a *WrongStage or a *WrongRotation and changes nothing. Retries and errors are those of the flow, see
+// gardenlet.
 
 // ApplyShoot creates or reconciles the shoot that the manifest describes, see manifest.Overlay. Its Secrets are put into the
 // garden first, in the place of those of the same name.
@@ -103,7 +104,8 @@ func (t *Testbed) RestoreShoot(ctx context.Context) error {
 	})
 }
 
-// StartRotation lets the certificate authorities of the shoot rotate, up to where nodes trust the old and the new one.
+// StartRotation lets the certificate authorities of the shoot rotate, up to where nodes trust the old and the new one. One that was
+// interrupted is gone on with by ReconcileShoot, as in Gardener.
 func (t *Testbed) StartRotation(ctx context.Context) error {
 	return t.rotate(ctx, verbRotateStart, gardencorev1beta1.RotationPreparing)
 }
@@ -136,7 +138,9 @@ func (t *Testbed) operate(ctx context.Context, verb shootVerb, do func(context.C
 	if err != nil {
 		return err
 	}
-	if err := verb.check(stage); err != nil {
+	status := newShootStatus()
+	status.setShoot(shoot, stage)
+	if err := verb.possible(status); err != nil {
 		return err
 	}
 	return t.recorder.Step(ctx, verb.step, func(ctx context.Context) error { return do(ctx, shoot) })

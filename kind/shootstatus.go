@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
@@ -16,7 +18,9 @@ type ShootStatus struct {
 	Stage     gardenlet.Stage `json:"stage"`
 	// LastOperation is gardenlet's; nil for a shoot that is absent.
 	LastOperation *OperationStatus `json:"lastOperation,omitempty"`
-	Purpose       string           `json:"purpose,omitempty"`
+	// Rotation is the phase of the rotation of the certificate authorities; empty if there never was one.
+	Rotation gardencorev1beta1.CredentialsRotationPhase `json:"rotation,omitempty"`
+	Purpose  string                                     `json:"purpose,omitempty"`
 	// Hibernation is what the spec asks for, Hibernated what the status says.
 	Hibernation            bool                          `json:"hibernation"`
 	Hibernated             bool                          `json:"hibernated"`

@@ -3,6 +3,7 @@ package kind
 import (
 	"strings"
 
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"k8s.io/utils/ptr"
@@ -21,6 +22,7 @@ func (s *ShootStatus) setShoot(shoot *gardencorev1beta1.Shoot, stage gardenlet.S
 	s.Hibernation = shoot.Spec.Hibernation != nil && ptr.Deref(shoot.Spec.Hibernation.Enabled, false)
 	s.Hibernated = shoot.Status.IsHibernated
 	s.LastOperation = operationOf(shoot.Status.LastOperation)
+	s.Rotation = v1beta1helper.GetShootCARotationPhase(shoot.Status.Credentials)
 }
 
 func extensionStatusOf(extension *extensionsv1alpha1.Extension) ExtensionStatus {

@@ -28,6 +28,9 @@ func (s *ShootStatus) writeShoot(w io.Writer) {
 	if s.LastOperation != nil {
 		fmt.Fprintf(w, "  last operation\t%s\n", s.LastOperation.line())
 	}
+	if s.Rotation != "" {
+		fmt.Fprintf(w, "  CA rotation\t%s\n", s.Rotation)
+	}
 	if s.Purpose != "" {
 		fmt.Fprintf(w, "  purpose\t%s\n", s.Purpose)
 	}

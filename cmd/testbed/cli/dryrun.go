@@ -41,16 +41,14 @@ func withDryRun(cmd *cobra.Command, std program.Streams, would plan) *cobra.Comm
 func explain(err error) error {
 	var (
 		unknown *kind.UnknownNode
-		stage   *kind.WrongStage
 		invalid *pull.InvalidError
 		mistake *fault.UseError
 		foreign *kind.NotOursError
 	)
-	if errors.As(err, &unknown) || errors.As(err, &stage) || errors.As(err, &invalid) || errors.As(err, &mistake) ||
-		errors.As(err, &foreign) {
+	if errors.As(err, &unknown) || errors.As(err, &invalid) || errors.As(err, &mistake) || errors.As(err, &foreign) {
 		return program.Usage(err)
 	}
-	return err
+	return explainStage(err)
 }
 
 // commandLine renders a command line as somebody would type it.

@@ -15,7 +15,7 @@ func newShootCommand(options *kind.Options, std program.Streams) *cobra.Command 
 		Use:   "shoot",
 		Short: "Lead the testbed's Shoot through its life, by gardenlet's flows",
 		Long: "Lead the testbed's Shoot through its life, by gardenlet's flows. Each command but get runs alone on the testbed and\n" +
-			"returns when the flow has succeeded; one that was interrupted is gone on with by the same command.",
+			"returns when the flow has succeeded; one that was interrupted is gone on with by the same command, a rotation by reconcile.",
 		Args: cobra.ArbitraryArgs,
 		RunE: program.Verbs,
 	}
@@ -58,7 +58,11 @@ func newShootCommand(options *kind.Options, std program.Streams) *cobra.Command 
 
 // explainStage maps an operation that is not possible for the Shoot as it stands to wrong use.
 func explainStage(err error) error {
-	if wrong := (*kind.WrongStage)(nil); errors.As(err, &wrong) {
+	var (
+		stage    *kind.WrongStage
+		rotation *kind.WrongRotation
+	)
+	if errors.As(err, &stage) || errors.As(err, &rotation) {
 		return program.Usage(err)
 	}
 	return err
