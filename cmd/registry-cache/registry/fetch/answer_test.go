@@ -88,7 +88,7 @@ func TestWrongBytesLeaveNothing(t *testing.T) {
 	cache, group := newCache(t, u)
 	blob := u.add(t, 1<<20)
 	u.mu.Lock()
-	u.wrong = func(content []byte) []byte { return append([]byte("?"), content[1:]...) }
+	u.wrong = func(content []byte) []byte { return append([]byte{^content[0]}, content[1:]...) }
 	u.mu.Unlock()
 	if got := get(t.Context(), cache, blobPath("library/app", blob)); digest.FromBytes(got.body) == blob {
 		t.Error("the bytes are not wrong")
