@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -28,7 +29,7 @@ import (
 const (
 	repository = "library/app"
 	layers     = 3
-	patience   = 20 * time.Second
+	patience   = time.Minute // bounds waits; it is met only by what hangs
 )
 
 // upstream is a real registry that logs its requests.
@@ -156,7 +157,7 @@ func (s *served) config(remoteURL string) string {
 log: {fields: {service: registry}}
 storage:
   delete: {enabled: true}
-  filesystem: {rootdirectory: %s}
+  filesystem: {rootdirectory: %q}
   tag: {concurrencylimit: 5}
 http:
   addr: %s
@@ -264,9 +265,12 @@ func get(ctx context.Context, t *testing.T, url string) (body string, status int
 	return string(content), response.StatusCode
 }
 
+// freeAddress returns an address for a cache that is started later, and maybe again. The kernel may give its port to anybody in
+// between, but hardly on the same one of all addresses of the loopback network.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	host := fmt.Sprintf("127.%d.%d.%d", 1+rand.N(254), rand.N(256), 1+rand.N(254))
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,8 +30,10 @@ func TestServeDamagedBlobs(t *testing.T) {
 		}
 		cache.pull(t, image)
 		cache.awaitSound(t, objects)
-		if counted, want := cache.metric(t, "registry_storage_damaged_blobs_total"), strconv.Itoa((i+1)*objects); counted != want {
-			t.Errorf("%s damaged blobs are counted, want %s", counted, want)
+		// More where a check of the round before, for which nobody waits any more on a busy machine, meets the damage of this one.
+		counted, err := strconv.Atoi(cache.metric(t, "registry_storage_damaged_blobs_total"))
+		if want := (i + 1) * objects; err != nil || counted < want {
+			t.Errorf("%d damaged blobs are counted, want %d; error %v", counted, want, err)
 		}
 	}
 

@@ -85,10 +85,9 @@ func TestServeWithPrivateAuthorityCredentialsAndTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	address := freeAddress(t)
 	config := filepath.Join(t.TempDir(), "config.yml")
-	content := "version: 0.1\nstorage: {filesystem: {rootdirectory: " + t.TempDir() + "}}\n" +
-		"http: {addr: " + address + ", tls: {certificate: " + certificate + ", key: " + key + "}}\n" +
+	content := "version: 0.1\nstorage: {filesystem: {rootdirectory: '" + t.TempDir() + "'}}\n" +
+		"http: {addr: 127.0.0.1:0, tls: {certificate: " + certificate + ", key: " + key + "}}\n" +
 		"proxy: {remoteurl: " + server.URL + ", username: '" + username + "', password: !!binary " + encodedPassword + "}\n"
 	if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
@@ -97,7 +96,7 @@ func TestServeWithPrivateAuthorityCredentialsAndTLS(t *testing.T) {
 	t.Run("an authority that is not known", func(t *testing.T) {
 		child := startChild(t, "serve", config)
 		child.expect(t, "x509")
-		child.expect(t, "listening on")
+		address := child.listens(t)
 		before := asked.Load()
 		if _, err := remote.Image(secure(t, reference(address)), remote.WithTransport(transport)); err == nil {
 			t.Error("an image was pulled from an upstream that nobody trusts")
@@ -110,7 +109,7 @@ func TestServeWithPrivateAuthorityCredentialsAndTLS(t *testing.T) {
 	t.Run("its authority in SSL_CERT_DIR", func(t *testing.T) {
 		t.Setenv("SSL_CERT_DIR", filepath.Dir(certificate))
 		child := startChild(t, "serve", config)
-		child.expect(t, "listening on")
+		address := child.listens(t)
 		pulled, err := remote.Image(secure(t, reference(address)), remote.WithTransport(&http.Transport{
 			TLSClientConfig: &tls.Config{RootCAs: transport.(*http.Transport).TLSClientConfig.RootCAs, MinVersion: tls.VersionTLS12},
 		}))
@@ -128,6 +127,14 @@ func TestServeWithPrivateAuthorityCredentialsAndTLS(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// listens waits until the command does, and returns the address.
+func (c *child) listens(t *testing.T) string {
+	t.Helper()
+	_, after, _ := strings.Cut(c.expect(t, "listening on "), "listening on ")
+	address, _, _ := strings.Cut(after, ",")
+	return address
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)

@@ -36,7 +36,7 @@ func Run(ctx context.Context, root *cobra.Command, streams Streams, args []strin
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // for nil cobra takes the arguments of this process
 	err := root.ExecuteContext(ctx)
 	if silent := exited(0); err != nil && !errors.As(err, &silent) {
 		fmt.Fprintf(streams.Err, "%s: %v\n", root.Name(), err)
