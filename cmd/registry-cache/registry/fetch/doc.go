@@ -5,7 +5,8 @@
 // A Group is a middleware of distribution's repositories and of its storage. The first client for a blob that is not stored starts
 // a flight, in which distribution fetches and stores it; every client, the first one among them, is sent the file that grows in the
 // store, at its own speed, from where it wants to go on. So a client that is slow, frozen or gone keeps nobody from anything. A flight
-// ends with its last client, and whoever comes to one that has not got a byte for a while asks the upstream by himself.
+// ends with its last client. Whoever comes to one that gets next to nothing for a while asks the upstream by himself; who is in it
+// already stays, as with any slow connection. If the store fails, each client gets the rest from the upstream past it.
 //
 // The package knows distribution's interfaces, its configuration and the layout of its store, and nothing of processes or Kubernetes.
 package fetch

@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -14,6 +15,7 @@ type flight struct {
 	cancel     context.CancelFunc
 	repository string        // that of the first client, into which distribution stores the blob
 	expected   int64         // the size as the upstream has told it before
+	buffers    *sync.Pool    // of *buffer
 	clients    int           // those who have not left; guarded by the group, as users
 	users      int           // those who may read the file: clients, those who wait for the end, and the fetch
 	over       chan struct{} // closed when the fetch has ended
@@ -28,7 +30,9 @@ type flight struct {
 	done     bool
 	err      error         // why the fetch failed, with done
 	changed  chan struct{} // closed and replaced with every change
-	progress time.Time
+	paced    int64         // how much was written when it last had got on by a pace
+	progress time.Time     // when that was
+	slow     bool          // that pace took longer than patience
 }
 
 // file is what a storage driver's reader of a file of the operating system can do besides.
@@ -37,8 +41,11 @@ type file interface {
 	io.Closer
 }
 
-func newFlight(cancel context.CancelFunc, repository string, expected int64) *flight {
-	return &flight{cancel: cancel, repository: repository, expected: expected, over: make(chan struct{}), changed: make(chan struct{}), progress: time.Now()}
+func newFlight(cancel context.CancelFunc, repository string, expected int64, buffers *sync.Pool) *flight {
+	return &flight{
+		cancel: cancel, repository: repository, expected: expected, buffers: buffers,
+		over: make(chan struct{}), changed: make(chan struct{}), progress: time.Now(),
+	}
 }
 
 // update changes the flight, and wakes all who wait for a change.
@@ -46,7 +53,6 @@ func (f *flight) update(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change()
-	f.progress = time.Now()
 	close(f.changed)
 	f.changed = make(chan struct{})
 }
@@ -59,8 +65,14 @@ const buffered = 4096
 func (f *flight) grow(p []byte) {
 	f.update(func() {
 		f.written += int64(len(p))
-		keep := append(append(make([]byte, 0, 2*buffered), f.tail...), p[max(0, len(p)-buffered):]...)
-		f.tail = keep[max(0, len(keep)-buffered):]
+		last := p[max(0, len(p)-buffered):]
+		before := f.tail[max(0, len(f.tail)+len(last)-buffered):]
+		f.tail = append(append(make([]byte, 0, buffered), before...), last...)
+		if f.written-f.paced >= pace {
+			now := time.Now()
+			f.slow = now.Sub(f.progress) > patience
+			f.paced, f.progress = f.written, now
+		}
 	})
 }
 
@@ -76,8 +88,11 @@ func (f *flight) fetched() bool {
 	return f.done || f.header != nil && f.written >= f.size
 }
 
-// stalled says whether the upstream has not sent a byte for a while.
-func (f *flight) stalled() bool { return !f.fetched() && time.Since(f.look().progress) > patience }
+// stalled says whether the upstream sends nothing, or next to nothing.
+func (f *flight) stalled() bool {
+	now := f.look()
+	return !f.fetched() && (now.slow || time.Since(now.progress) > patience)
+}
 
 // close closes the file. Nobody may use the flight afterwards.
 func (f *flight) close() {
@@ -93,6 +108,7 @@ type view struct {
 	file     file
 	upload   string
 	progress time.Time
+	slow     bool
 	written  int64
 	tail     []byte
 	header   http.Header
@@ -105,7 +121,7 @@ type view struct {
 func (f *flight) look() view {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return view{f.file, f.upload, f.progress, f.written, f.tail, f.header, f.size, f.done, f.err, f.changed}
+	return view{f.file, f.upload, f.progress, f.slow, f.written, f.tail, f.header, f.size, f.done, f.err, f.changed}
 }
 
 // read reads what there is at the offset; nothing is no error.
@@ -141,33 +157,51 @@ func (f *flight) answer(ctx context.Context) (view, error) {
 // errCut says that a fetch ended before the blob did.
 var errCut = errors.New("the fetch from the upstream ended too early")
 
-// send writes the blob from the offset on, as it comes.
-func (f *flight) send(ctx context.Context, w http.ResponseWriter, offset int64) error {
-	buffer := make([]byte, 64<<10)
+// errStore says that it is the store which has failed, not the upstream.
+var errStore = errors.New("what is fetched cannot be stored")
+
+// send writes the blob from the offset on, as it comes, and returns how far it has got. The error is errStore where the upstream may
+// still have the rest.
+func (f *flight) send(ctx context.Context, w http.ResponseWriter, offset int64) (int64, error) {
 	for {
 		now := f.look() // before the file is read: what is written after it changes the flight again
 		if offset >= now.size {
-			return nil
+			return offset, nil
 		}
-		n, err := now.read(buffer[:min(int64(len(buffer)), now.size-offset)], offset)
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			if _, err := w.Write(buffer[:n]); err != nil {
-				return err
-			}
-			offset += int64(n)
+		n, err := f.pass(w, now, offset)
+		offset += int64(n)
+		switch {
+		case err != nil:
+			return offset, err
+		case n > 0:
 			continue
-		}
-		if now.done {
-			return errors.Join(errCut, now.err)
+		case now.done && now.err != nil:
+			return offset, fmt.Errorf("%w: %w", errCut, now.err)
+		case now.done:
+			return offset, errCut
 		}
 		_ = http.NewResponseController(w).Flush() // the upstream is slower than the client, which shall see that it goes on
 		select {
 		case <-now.changed:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return offset, context.Cause(ctx)
 		}
 	}
+}
+
+// buffer is what one client is sent at once.
+type buffer [64 << 10]byte
+
+// pass writes a part of what there is at the offset. Who waits has no buffer.
+func (f *flight) pass(w io.Writer, now view, offset int64) (int, error) {
+	part, _ := f.buffers.Get().(*buffer) // the pool has nothing else
+	defer f.buffers.Put(part)
+	n, err := now.read(part[:min(int64(len(part)), now.size-offset)], offset)
+	switch {
+	case err != nil:
+		return 0, ofStore(err)
+	case n == 0:
+		return 0, nil
+	}
+	return w.Write(part[:n])
 }

@@ -18,9 +18,13 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// patience is how long a fetch may be without a byte before others ask for themselves: what hangs must not take along who comes
-// later, when the upstream works again. containerd turns away from a mirror after 30 s without an answer.
-const patience = 10 * time.Second
+// A fetch that needs more than patience for pace bytes does not get on, and who comes to it asks the upstream by himself: what hangs,
+// or drips, must not take along who comes later. It is far below what a narrow line has for one blob of many. containerd turns away
+// from a mirror after 30 s without an answer.
+const (
+	patience = 10 * time.Second
+	pace     = 64 << 10
+)
 
 var coalesced = promauto.NewCounterVec(prometheus.CounterOpts{
 	Name: "registry_proxy_coalesced_requests_total",
@@ -36,11 +40,15 @@ type Group struct {
 	// manifests are small, and fetched as values.
 	manifests singleflight.Group
 	store     driver.StorageDriver // set by Storage, before the first request
+	buffers   sync.Pool            // of *buffer
 }
 
 // NewGroup returns a Group for a registry whose store is in a folder.
 func NewGroup(root string) *Group {
-	return &Group{root: root, warning: rate.Sometimes{Interval: time.Minute}, flights: map[digest.Digest]*flight{}}
+	return &Group{
+		root: root, warning: rate.Sometimes{Interval: time.Minute}, flights: map[digest.Digest]*flight{},
+		buffers: sync.Pool{New: func() any { return new(buffer) }},
+	}
 }
 
 // fetchFunc asks distribution to fetch a blob, store it and write it to w.
@@ -75,9 +83,10 @@ func (g *Group) tryJoin(
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch f = g.flights[blob]; {
-	case f == nil && !g.hasRoom(size):
-		return nil, nil, errNoRoom
 	case f == nil:
+		if err := g.room(size); err != nil {
+			return nil, nil, err
+		}
 		return g.start(ctx, repository, blob, size, fetch), nil, nil
 	case f.clients == 0 && !f.fetched():
 		return nil, f.over, nil
@@ -94,7 +103,7 @@ func (g *Group) tryJoin(
 func (g *Group) start(ctx context.Context, repository string, blob digest.Digest, size int64, fetch fetchFunc) *flight {
 	// The flight belongs to all of its clients, so it does not end with the request that has started it.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f := newFlight(cancel, repository, size)
+	f := newFlight(cancel, repository, size, &g.buffers)
 	f.clients, f.users = 1, 2
 	g.flights[blob] = f
 	go func() {

@@ -58,8 +58,8 @@ type tags struct {
 
 // Get implements distribution.TagService. distribution stores each tag that it gets.
 func (t tags) Get(ctx context.Context, tag string) (v1.Descriptor, error) {
-	if t.group.isFull() {
-		ctx = t.group.pastStore(ctx, "tag", tag, errNoRoom)
+	if full := t.group.full(); full != nil {
+		ctx = t.group.pastStore(ctx, "tag", tag, full)
 	}
 	return t.TagService.Get(ctx, tag)
 }
@@ -107,13 +107,18 @@ func (b *blobs) ServeBlob(ctx context.Context, w http.ResponseWriter, r *http.Re
 	switch {
 	case err != nil:
 		return err
+	case errors.Is(now.err, errStore):
+		return b.servePast(ctx, w, r, blob, now.err)
 	case now.done && now.err != nil && !errors.Is(now.err, errNotStored):
 		return now.err
 	case now.header == nil: // it was stored meanwhile, is empty, or distribution does not store it
 		return b.servePast(ctx, w, r, blob, errNotStored)
 	}
-	offset := begin(w, r, now)
-	if err := f.send(ctx, w, offset); err != nil {
+	offset, err := f.send(ctx, w, begin(w, r, now))
+	if errors.Is(err, errStore) {
+		err = b.servePast(ctx, &rest{w, http.Header{}, offset}, whole(ctx, r), blob, err)
+	}
+	if err != nil {
 		// distribution would write an error behind what the client has got. An answer that is too short says it as well, and ends
 		// the connection.
 		logrus.Warnf("a client did not get all of %s: %v", blob, err)
@@ -184,8 +189,8 @@ func (m manifests) Get(ctx context.Context, manifest digest.Digest, options ...d
 		defer time.AfterFunc(patience, func() { m.group.manifests.Forget(key) }).Stop()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), manifestPatience)
 		defer cancel()
-		if m.group.isFull() {
-			ctx = m.group.pastStore(ctx, "manifest", key, errNoRoom)
+		if full := m.group.full(); full != nil {
+			ctx = m.group.pastStore(ctx, "manifest", key, full)
 		}
 		var got distribution.Manifest
 		err := protect(func() (err error) {

@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/distribution/distribution/v3/registry/storage/driver"
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,7 +17,7 @@ const spare = 8 << 20
 
 var unstored = promauto.NewCounterVec(prometheus.CounterOpts{
 	Name: "registry_proxy_unstored_requests_total",
-	Help: "The number of requests that were answered by the upstream past the store, because it has no room, by type",
+	Help: "The number of requests that were answered by the upstream past the store, because it has no room or fails, or another fetch does not get on, by type",
 }, []string{"type"})
 
 // fits says whether a volume with so many free bytes and files takes size more bytes, if what is under way needs the promised ones.
@@ -24,30 +25,37 @@ func fits(size int64, free, files, promised uint64) bool {
 	return files > 16 && free >= promised+uint64(max(0, size))+spare
 }
 
-// hasRoom says whether size bytes fit onto the volume. Where nobody knows, they do. The caller has the lock.
-func (g *Group) hasRoom(size int64) bool {
+// room returns errNoRoom if size bytes do not fit onto the volume. Where nobody knows, they do. The caller has the lock.
+func (g *Group) room(size int64) error {
 	var volume unix.Statfs_t
 	if err := unix.Statfs(g.root, &volume); err != nil {
-		return true
+		return nil
 	}
 	free, files := volume.Bavail*uint64(volume.Bsize), volume.Ffree
 	if volume.Files == 0 { // the file system does not count them
 		files = 1 << 20
 	}
-	return fits(size, free, files, g.promised())
+	promised := g.promised()
+	if fits(size, free, files, promised) {
+		return nil
+	}
+	return fmt.Errorf("%w: %d MiB and %d files are free, fetches under way will take %d MiB", errNoRoom, free>>20, files, promised>>20)
 }
 
-// isFull says whether there is room for nothing but what is on its way.
-func (g *Group) isFull() bool {
+// full returns errNoRoom if there is room for nothing but what is on its way.
+func (g *Group) full() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return !g.hasRoom(0)
+	return g.room(0)
 }
 
-// promised is what flights are still going to write. The caller has the lock.
+// promised is what flights are still going to write. One that does not get on has nothing promised: if it gets on after all, and
+// the volume is full then, its clients get the rest past the store. The caller has the lock.
 func (g *Group) promised() (bytes uint64) {
 	for _, f := range g.flights {
-		bytes += uint64(max(0, f.expected-f.look().written))
+		if !f.stalled() {
+			bytes += uint64(max(0, f.expected-f.look().written))
+		}
 	}
 	return bytes
 }

@@ -1,10 +1,13 @@
 package fetch
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/opencontainers/go-digest"
@@ -75,14 +78,7 @@ func TestAFullVolume(t *testing.T) {
 	pullTwice("it does not fit", u.add(t, 20<<20), 2)
 	pullTwice("it fits, after one that did not", u.add(t, 1<<20), 1)
 
-	filler, err := os.Create(filepath.Join(root, "filler"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = filler.Close() }()
-	for err == nil {
-		_, err = filler.Write(make([]byte, 64<<10))
-	}
+	fill(t, root)
 	pullTwice("nothing fits", u.add(t, 100), 2)
 	content, err := json.Marshal(v1.Manifest{
 		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest,
@@ -100,6 +96,80 @@ func TestAFullVolume(t *testing.T) {
 	}
 }
 
+// fill leaves nothing of a volume.
+func fill(t *testing.T, root string) {
+	t.Helper()
+	filler, err := os.Create(filepath.Join(root, "filler"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = filler.Close() }()
+	for err == nil {
+		_, err = filler.Write(make([]byte, 64<<10))
+	}
+}
+
+// A store that fails while a blob is fetched must not break a pull either: somebody else may write to its volume.
+func TestTheStoreFails(t *testing.T) {
+	for name, test := range map[string]struct {
+		fail func(t *testing.T, root string)
+		held bool // it fails while the blob is fetched
+	}{
+		"in the middle": {fill, true},
+		"at once": {func(t *testing.T, root string) {
+			t.Helper()
+			if err := unix.Mount("", root, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUpstream(t)
+			config := configOf(t, u)
+			root := smallVolume(t, "size=24m")
+			config.Storage["filesystem"]["rootdirectory"] = root
+			if err := Use(config); err != nil {
+				t.Fatal(err)
+			}
+			group, _ := config.Middleware["storage"][0].Options[groupOption].(*Group)
+			cache := serve(t, config)
+			blob := u.add(t, 8<<20)
+			release, _ := u.hold()
+			if !test.held {
+				release()
+				test.fail(t, root)
+			}
+			clients := []<-chan answer{pull(t.Context(), cache, blobPath("library/app", blob)), pull(t.Context(), cache, blobPath("library/app", blob))}
+			part := make(chan answer, 1)
+			go func() { part <- getRange(t.Context(), cache, blobPath("library/app", blob), "bytes=6000000-") }()
+			if test.held {
+				joined(t, group, blob, 3)
+				eventually(t, "half of the blob has come", func() bool { return promised(group) == 4<<20 })
+				test.fail(t, root)
+			}
+			release()
+			for _, client := range clients {
+				(<-client).require(t, blob)
+			}
+			if got := <-part; got.err != nil || !bytes.HasSuffix(u.contents[blob.String()], got.body) || len(got.body) < 8<<20-6_000_000 {
+				t.Errorf("the part: status %d, %d bytes, error %v", got.status, len(got.body), got.err)
+			}
+		})
+	}
+}
+
+// A message must not say that a volume is full when it is promised.
+func TestRoomSaysWhatIsPromised(t *testing.T) {
+	group := NewGroup(t.TempDir())
+	if err := group.room(1); err != nil {
+		t.Skipf("the volume of the test is full: %v", err)
+	}
+	group.flights[digest.FromString("x")] = newFlight(func() {}, "library/app", 1<<50, &group.buffers)
+	if err := group.room(1); !errors.Is(err, errNoRoom) || !strings.Contains(err.Error(), "fetches under way will take 1073741824 MiB") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // What is on its way has its room already.
 func TestPromises(t *testing.T) {
 	u := newUpstream(t)
@@ -109,6 +179,15 @@ func TestPromises(t *testing.T) {
 	only := pull(t.Context(), cache, blobPath("library/app", blob))
 	joined(t, group, blob, 1)
 	eventually(t, "half of the blob has come", func() bool { return promised(group) == 1<<19 })
+	group.mu.Lock()
+	f := group.flights[blob]
+	group.mu.Unlock()
+	f.mu.Lock()
+	f.progress = f.progress.Add(-2 * patience)
+	f.mu.Unlock()
+	if got := promised(group); got != 0 {
+		t.Errorf("a fetch that does not get on has %d bytes promised", got)
+	}
 	release()
 	(<-only).require(t, blob)
 	eventually(t, "nothing is promised", func() bool { return promised(group) == 0 })

@@ -28,12 +28,12 @@ func (s storage) Writer(ctx context.Context, name string, appending bool) (drive
 	writer, err := s.StorageDriver.Writer(ctx, name, appending)
 	f, inFlight := ctx.Value(flightKey{}).(*flight)
 	if err != nil || !inFlight {
-		return writer, err
+		return writer, ofStore(err)
 	}
 	content, err := s.Reader(ctx, name, 0)
 	if err != nil {
 		_ = writer.Cancel(ctx)
-		return nil, fmt.Errorf("read what is being stored: %w", err)
+		return nil, ofStore(err)
 	}
 	readable, isFile := content.(file)
 	if !isFile {
@@ -50,7 +50,15 @@ func (s storage) PutContent(ctx context.Context, name string, content []byte) er
 	if isPast(ctx) {
 		return nil
 	}
-	return s.StorageDriver.PutContent(ctx, name, content)
+	return ofStore(s.StorageDriver.PutContent(ctx, name, content))
+}
+
+// ofStore marks an error of the store.
+func ofStore(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errStore, err)
 }
 
 // growing is a file of which the clients of a flight hear.
@@ -62,8 +70,10 @@ type growing struct {
 func (g growing) Write(p []byte) (int, error) {
 	n, err := g.FileWriter.Write(p)
 	g.flight.grow(p[:n])
-	return n, err
+	return n, ofStore(err)
 }
+
+func (g growing) Commit(ctx context.Context) error { return ofStore(g.FileWriter.Commit(ctx)) }
 
 type flightKey struct{}
 
