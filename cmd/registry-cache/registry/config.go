@@ -16,6 +16,20 @@ import (
 // is less than the 30 s after which Kubernetes kills a container.
 const defaultDrainTimeout = 25 * time.Second
 
+// defaultRoot is distribution's, for a configuration without rootdirectory.
+const defaultRoot = "/var/lib/registry"
+
+// storeFolder returns the folder in which the registry stores, as distribution reads the setting; "" if it does not store in a folder.
+func storeFolder(config *configuration.Configuration) string {
+	if config.Storage.Type() != "filesystem" {
+		return ""
+	}
+	if root, set := config.Storage.Parameters()["rootdirectory"]; set {
+		return fmt.Sprint(root)
+	}
+	return defaultRoot
+}
+
 // Load reads a configuration file of distribution v3; environment variables of the form REGISTRY_PROXY_REMOTEURL
 // override it.
 func Load(file string) (*configuration.Configuration, error) {

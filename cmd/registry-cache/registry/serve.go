@@ -52,7 +52,7 @@ func Serve(ctx context.Context, config *configuration.Configuration, log io.Writ
 	if err := useSoundStore(config); err != nil {
 		return &StartError{err}
 	}
-	if err := fetch.Use(config); err != nil { // after the sound store: what is damaged has to be fetched
+	if err := fetch.Use(config, storeFolder(config)); err != nil { // after the sound store: what is damaged has to be fetched
 		return &StartError{err}
 	}
 	if err := useUpstreamTransport(); err != nil {

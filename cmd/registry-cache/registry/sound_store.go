@@ -20,7 +20,9 @@ const (
 	blobsFolder = "/docker/registry/v2/blobs/"
 )
 
-// soundStore is a storage driver that has no blobs whose content is not that of their digest.
+// soundStore is a storage driver that shows clients no blob which it knows to be damaged: whose content is not that of its digest.
+// It learns that by reading the file, for which a client waits checkPatience at most: a damaged blob that takes longer, which are
+// those of more than about 1 GiB or behind such, is still sent to whoever asks before the end of the check, and not after it.
 //
 // distribution serves what lies at the path of a digest, whatever it is: its comment in moveBlob leaves the detection of damage to
 // others. containerd asks a mirror that has answered 200 again and nobody else (containerd#9552), so an image of which one

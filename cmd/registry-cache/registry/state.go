@@ -20,9 +20,8 @@ const (
 	// leftTemp and leftTempOfOurs match what a kill leaves of the file in which a state is written before it is renamed.
 	leftTemp       = stateFile + ".*.tmp"
 	leftTempOfOurs = "." + stateFile + "-*"
-	// defaultTTL and defaultRoot are distribution's, for a configuration without proxy.ttl and rootdirectory.
-	defaultTTL  = 7 * 24 * time.Hour
-	defaultRoot = "/var/lib/registry"
+	// defaultTTL is distribution's, for a configuration without proxy.ttl.
+	defaultTTL = 7 * 24 * time.Hour
 	// repairLimit is how long a start waits for the links of a store to be read; the startup probe of a cache gives it 2 minutes.
 	repairLimit = 20 * time.Second
 )
@@ -45,18 +44,16 @@ const (
 // is empty or cut (distribution#4478); such a one is made anew.
 //
 // It keeps a cache from starting in no case: what goes wrong is logged. Where a state can neither be used nor removed, nothing expires
-// until the next start. It does nothing where nothing expires, or the store is no folder.
+// until the next start; one that cannot even be read may be right, and stays. It does nothing where nothing expires, or the store is no
+// folder.
 func repairState(ctx context.Context, config *configuration.Configuration, now time.Time) {
 	ttl := defaultTTL
 	if config.Proxy.TTL != nil {
 		ttl = *config.Proxy.TTL
 	}
-	if config.Proxy.RemoteURL == "" || config.Storage.Type() != "filesystem" || ttl <= 0 {
+	root := storeFolder(config)
+	if config.Proxy.RemoteURL == "" || root == "" || ttl <= 0 {
 		return
-	}
-	root := defaultRoot
-	if configured, set := config.Storage.Parameters()["rootdirectory"]; set {
-		root = fmt.Sprint(configured)
 	}
 	if !(repair{root: root, ttl: ttl, now: now, limit: repairLimit}).run(ctx) {
 		config.Proxy.TTL = new(time.Duration(0)) // distribution does not read the state then
@@ -79,10 +76,20 @@ func (r repair) run(ctx context.Context) bool {
 		}
 	}
 	file := filepath.Join(r.root, stateFile)
-	entries, broken := readState(file)
+	content, err := os.ReadFile(file)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !missing {
+		logrus.Errorf("%s cannot be read (%v), but what it says may be right, so it stays: the cache serves, and collects nothing until it "+
+			"is started when it can be read. Remove it if it never can", stateFile, err)
+		return false
+	}
+	entries, broken := map[string]*expiry{}, error(nil)
+	if !missing {
+		entries, broken = parseState(content)
+	}
 	if broken != nil {
 		// First, for a full volume has no room for another one; without any, the next start finds the same entries as this one.
-		if err := os.RemoveAll(file); err != nil {
+		if err := os.Remove(file); err != nil {
 			logrus.Errorf("%s is of no use (%v) and cannot be removed (%v): the cache serves, and collects nothing until it is started "+
 				"with a volume that can be written", stateFile, broken, err)
 			return false
@@ -102,17 +109,10 @@ func (r repair) run(ctx context.Context) bool {
 	return true
 }
 
-// readState returns the entries of the state; none if it is missing. With the error, which says why distribution would not start
-// with it, there are none either.
-func readState(file string) (map[string]*expiry, error) {
+// parseState returns the entries of a state; none with the error, which says why distribution would not start with it.
+func parseState(content []byte) (map[string]*expiry, error) {
 	entries := map[string]*expiry{}
-	content, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return entries, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(content, &entries)
-	}
+	err := json.Unmarshal(content, &entries)
 	if err == nil && entries == nil {
 		err = errors.New("null has no entries") // distribution panics when it adds one
 	}

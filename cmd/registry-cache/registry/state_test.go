@@ -159,7 +159,7 @@ func TestStateThatCannotBeRepaired(t *testing.T) {
 		ttl     time.Duration
 		left    string
 	}{
-		"a folder":                     {state: "folder", ttl: time.Hour, left: "all"},
+		"what cannot be read":          {state: "folder", ttl: 0, left: "folder"},
 		"empty, full volume":           {full: true, ttl: time.Hour, left: "none"},
 		"half written, full volume":    {state: `{"`, full: true, ttl: time.Hour, left: "all"},
 		"sound and short, full volume": {state: `{}`, full: true, ttl: time.Hour, left: `{}`},
@@ -174,7 +174,9 @@ func TestStateThatCannotBeRepaired(t *testing.T) {
 			want := stored(t, root)
 			file := filepath.Join(root, stateFile)
 			if test.state == "folder" {
-				write(t, filepath.Join(file, "file"), "", midnight)
+				if err := os.Mkdir(file, 0o755); err != nil {
+					t.Fatal(err)
+				}
 			} else {
 				write(t, file, test.state, midnight)
 			}
@@ -195,6 +197,10 @@ func TestStateThatCannotBeRepaired(t *testing.T) {
 			case "none":
 				if content, err := os.ReadFile(file); !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("the state is %q, %v", content, err)
+				}
+			case "folder":
+				if info, err := os.Stat(file); err != nil || !info.IsDir() {
+					t.Errorf("the folder is gone: %v", err)
 				}
 			default:
 				if content, err := os.ReadFile(file); err != nil || string(content) != test.left {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/distribution/distribution/v3/registry/storage/driver"
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,8 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spare is what is left free on a volume: for links, the times of what is stored, and manifests, of which distribution takes 4 MiB.
-const spare = 8 << 20
+// What is left free on a volume: for links, the times of what is stored, and manifests, of which distribution takes 4 MiB.
+const (
+	spare      = 8 << 20 // bytes
+	spareFiles = 16
+)
 
 var unstored = promauto.NewCounterVec(prometheus.CounterOpts{
 	Name: "registry_proxy_unstored_requests_total",
@@ -22,24 +26,32 @@ var unstored = promauto.NewCounterVec(prometheus.CounterOpts{
 
 // fits says whether a volume with so many free bytes and files takes size more bytes, if what is under way needs the promised ones.
 func fits(size int64, free, files, promised uint64) bool {
-	return files > 16 && free >= promised+uint64(max(0, size))+spare
+	return files > spareFiles && free >= promised+uint64(max(0, size))+spare
 }
 
-// room returns errNoRoom if size bytes do not fit onto the volume. Where nobody knows, they do. The caller has the lock.
+// room returns errNoRoom if size bytes do not fit onto the volume. The caller has the lock.
 func (g *Group) room(size int64) error {
-	var volume unix.Statfs_t
-	if err := unix.Statfs(g.root, &volume); err != nil {
-		return nil
-	}
-	free, files := volume.Bavail*uint64(volume.Bsize), volume.Ffree
-	if volume.Files == 0 { // the file system does not count them
-		files = 1 << 20
-	}
+	free, files := left(g.root)
 	promised := g.promised()
 	if fits(size, free, files, promised) {
 		return nil
 	}
-	return fmt.Errorf("%w: %d MiB and %d files are free, fetches under way will take %d MiB", errNoRoom, free>>20, files, promised>>20)
+	if files <= spareFiles {
+		return fmt.Errorf("%w: %d files are free", errNoRoom, files)
+	}
+	return fmt.Errorf("%w: %d MiB are free, fetches under way will take %d MiB", errNoRoom, free>>20, promised>>20)
+}
+
+// left returns how many bytes and files the volume takes; where nobody knows, as many as there can be.
+func left(root string) (bytes, files uint64) {
+	var volume unix.Statfs_t
+	if unix.Statfs(root, &volume) != nil {
+		return math.MaxInt64, math.MaxInt64
+	}
+	if volume.Files == 0 { // the file system does not count them
+		return volume.Bavail * uint64(volume.Bsize), math.MaxInt64
+	}
+	return volume.Bavail * uint64(volume.Bsize), volume.Ffree
 }
 
 // full returns errNoRoom if there is room for nothing but what is on its way.

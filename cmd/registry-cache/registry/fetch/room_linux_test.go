@@ -61,9 +61,7 @@ func TestAFullVolume(t *testing.T) {
 	config := configOf(t, u)
 	root := smallVolume(t, "size=24m")
 	config.Storage["filesystem"]["rootdirectory"] = root
-	if err := Use(config); err != nil {
-		t.Fatal(err)
-	}
+	use(t, config)
 	cache := serve(t, config)
 	pullTwice := func(what string, blob digest.Digest, asked int) {
 		t.Helper()
@@ -128,9 +126,7 @@ func TestTheStoreFails(t *testing.T) {
 			config := configOf(t, u)
 			root := smallVolume(t, "size=24m")
 			config.Storage["filesystem"]["rootdirectory"] = root
-			if err := Use(config); err != nil {
-				t.Fatal(err)
-			}
+			use(t, config)
 			group, _ := config.Middleware["storage"][0].Options[groupOption].(*Group)
 			cache := serve(t, config)
 			blob := u.add(t, 8<<20)

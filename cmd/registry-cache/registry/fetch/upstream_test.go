@@ -146,9 +146,7 @@ func (u *upstream) hold() (release func(), left <-chan struct{}) {
 func newCache(t testing.TB, u *upstream) (*httptest.Server, *Group) {
 	t.Helper()
 	config := configOf(t, u)
-	if err := Use(config); err != nil {
-		t.Fatal(err)
-	}
+	use(t, config)
 	return serve(t, config), config.Middleware["storage"][0].Options[groupOption].(*Group)
 }
 
@@ -163,6 +161,14 @@ func configOf(t testing.TB, u *upstream) *configuration.Configuration {
 	return &configuration.Configuration{
 		Storage: configuration.Storage{"filesystem": configuration.Parameters{"rootdirectory": t.TempDir()}},
 		Proxy:   configuration.Proxy{RemoteURL: u.URL},
+	}
+}
+
+func use(t testing.TB, config *configuration.Configuration) {
+	t.Helper()
+	root, _ := config.Storage["filesystem"]["rootdirectory"].(string)
+	if err := Use(config, root); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -17,12 +17,11 @@ const (
 	groupOption    = "group"
 )
 
-// Use puts a Group of its own in front of the configured repositories and storage. It does nothing for a registry that is no cache,
-// and for one whose storage is no folder: only files can be read while they are written. What is stored has to be asked by way of
-// all other middlewares, so call it after whatever else changes the configured storage.
-func Use(config *configuration.Configuration) error {
-	root, _ := config.Storage.Parameters()["rootdirectory"].(string)
-	if config.Proxy.RemoteURL == "" || config.Storage.Type() != "filesystem" || root == "" {
+// Use puts a Group of its own in front of the configured repositories and storage, of which root is the folder. It does nothing for a
+// registry that is no cache, and for one whose storage is no folder, with the root "": only files can be read while they are written.
+// What is stored has to be asked by way of all other middlewares, so call it after whatever else changes the configured storage.
+func Use(config *configuration.Configuration, root string) error {
+	if config.Proxy.RemoteURL == "" || root == "" {
 		return nil
 	}
 	if err := register(); err != nil {
