@@ -11,7 +11,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,7 +21,7 @@ import (
 )
 
 // patience bounds every wait for the script. It is met only by a script that hangs.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // node is a directory that stands for the certs.d of a node; the script that runs on it is the real one, in real bash.
 type node struct {
@@ -36,7 +38,9 @@ func newNode(t *testing.T) *node {
 		}
 	}
 	n := &node{certs: filepath.Join(t.TempDir(), "certs.d"), tools: t.TempDir()}
-	n.env = []string{"CERTS_DIR=" + n.certs, "PATH=" + n.tools + ":" + os.Getenv("PATH"), "PROBE_INTERVAL=0.02", "PROBE_TIMEOUT=2", "WATCH_INTERVAL=0"}
+	n.env = []string{"CERTS_DIR=" + n.certs, "PATH=" + n.tools + ":" + os.Getenv("PATH"), "PROBE_INTERVAL=0.02", "WATCH_INTERVAL=0"}
+	// A busy machine must not look like a cache that does not answer.
+	n.env = append(n.env, "PROBE_CONNECT_TIMEOUT=60", "PROBE_TIMEOUT=60")
 	return n
 }
 
@@ -47,6 +51,7 @@ type process struct {
 	writer *io.PipeWriter
 	lines  chan string
 	log    []string
+	ended  func() error // waits for the end of the script and its children
 }
 
 func (n *node) start(t *testing.T, arguments ...string) *process {
@@ -60,8 +65,10 @@ func (n *node) start(t *testing.T, arguments ...string) *process {
 	reader, writer := io.Pipe()
 	p := &process{t: t, writer: writer, cmd: exec.CommandContext(ctx, "bash", append([]string{script}, arguments...)...), lines: make(chan string, 1000)}
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = n.env, writer, writer
-	p.cmd.WaitDelay = time.Second                                             // a child that outlives the script holds its output
-	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(os.Interrupt) } // the script takes its children along
+	p.cmd.WaitDelay = patience // a child that outlives the script holds its output
+	// The script takes its children along. SIGINT would be ignored in the background of another script.
+	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
+	p.ended = sync.OnceValue(p.cmd.Wait)
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +78,14 @@ func (n *node) start(t *testing.T, arguments ...string) *process {
 			p.lines <- scanner.Text()
 		}
 	}()
-	t.Cleanup(func() {
-		_ = p.cmd.Process.Signal(os.Interrupt)
+	t.Cleanup(func() { // before the folder goes, in which it may write
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
+		go func() {
+			for range p.lines {
+				continue
+			}
+		}()
+		_ = p.ended()
 		_ = writer.Close()
 	})
 	return p
@@ -100,7 +113,7 @@ func (p *process) expect(text string) {
 // wait waits until the script and every child of it have ended (they hold its output), and returns the log.
 func (p *process) wait() string {
 	p.t.Helper()
-	err := p.cmd.Wait()
+	err := p.ended()
 	_ = p.writer.Close()
 	for line := range p.lines {
 		p.log = append(p.log, line)

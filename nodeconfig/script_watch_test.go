@@ -42,8 +42,8 @@ func TestScriptRestoresItsFiles(t *testing.T) {
 	ca := newAuthority(t, "cache")
 	for name, damage := range map[string]func(n *node, file, content string) error{
 		"lost":                    func(_ *node, file, _ string) error { return os.Remove(file) },
-		"directory lost":          func(_ *node, file, _ string) error { return os.RemoveAll(filepath.Dir(file)) },
-		"all directories lost":    func(n *node, _, _ string) error { return os.RemoveAll(n.certs) },
+		"directory lost":          func(n *node, file, _ string) error { return n.lose(filepath.Dir(file)) },
+		"all directories lost":    func(n *node, _, _ string) error { return n.lose(n.certs) },
 		"empty":                   func(_ *node, file, _ string) error { return os.Truncate(file, 0) },
 		"cut off":                 func(_ *node, file, content string) error { return os.Truncate(file, int64(len(content)/2)) },
 		"one byte short":          func(_ *node, file, content string) error { return os.Truncate(file, int64(len(content)-1)) },
@@ -77,6 +77,15 @@ func TestScriptRestoresItsFiles(t *testing.T) {
 			n.expectEntries(t, "alpha.test", "beta.test")
 		})
 	}
+}
+
+// lose takes a folder away at once: while it was emptied, the script could write into it.
+func (n *node) lose(folder string) error {
+	lost, err := os.MkdirTemp(n.tools, "lost")
+	if err != nil {
+		return err
+	}
+	return os.Rename(folder, filepath.Join(lost, "folder"))
 }
 
 func replacing(old, by string) func(n *node, file, content string) error {
