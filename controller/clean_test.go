@@ -200,7 +200,7 @@ func TestCleaningReadsLittle(t *testing.T) {
 	}
 	w := l.tap()
 	l.noCleaner = "ContainerCreating"
-	l.actuator.waits.cleaned = time.Second
+	l.actuator.waits.cleaned = 2 * time.Second
 	l.actuator.waits.reported = l.actuator.waits.cleaned / 5
 	if err := l.reconcile(t); err == nil {
 		t.Fatal("no error although nothing was cleaned")

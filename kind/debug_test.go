@@ -41,7 +41,7 @@ func TestDebugServer(t *testing.T) {
 			in, end := io.Pipe()
 			defer end.Close()
 			var out bytes.Buffer
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, "bash", "-uc", debugServer, "bash", "bash", "-c", tc.delve, "bash", "a", "'b")
 			cmd.WaitDelay = time.Second

@@ -2,6 +2,8 @@ package kind
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"os/exec"
 	"testing"
 )
@@ -25,10 +27,11 @@ func TestCarriesMark(t *testing.T) {
 }
 
 func TestEndLeftoversEndsOnlyMarkedProcesses(t *testing.T) {
-	ours := startSleep(t, "leftover-test")
-	foreign := startSleep(t, "leftover-test-foreign")
+	mark := fmt.Sprintf("leftover-test-%d", os.Getpid()) // the same test may run in another process
+	ours := startSleep(t, mark)
+	foreign := startSleep(t, mark+"-foreign")
 
-	count, err := endLeftovers(t.Context(), "/proc", "leftover-test")
+	count, err := endLeftovers(t.Context(), "/proc", mark)
 	if err != nil || count != 1 {
 		t.Fatalf("endLeftovers = %d, %v; want 1 process", count, err)
 	}

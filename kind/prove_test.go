@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,6 +17,11 @@ import (
 // TestScenariosAreInterruptedOnce: Ctrl-C at a terminal signals the group of the testbed's own process, and the scenarios must hear of
 // it once: a second signal would end them in the middle of their clean-up.
 func TestScenariosAreInterruptedOnce(t *testing.T) {
+	// A shell cannot trap what it was started to ignore, which is SIGINT where the tests run in the background of a script. What this
+	// process waits for, its children do not ignore.
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, os.Interrupt)
+	defer signal.Stop(heard)
 	program := filepath.Join(t.TempDir(), "scenarios")
 	script := "#!/bin/sh\ntrap 'echo interrupted; kill $!' INT\nsleep 60 &\necho \"$$\"\nwait\necho cleaned up\nexit 1\n"
 	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {

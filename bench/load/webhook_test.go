@@ -1,6 +1,7 @@
 package load_test
 
 import (
+	"context"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -15,6 +16,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/gardener-extensions/registry-cache/bench/load"
 )
@@ -118,8 +120,11 @@ func TestUnreachable(t *testing.T) {
 	if _, err := connection.Read(make([]byte, 1)); !errors.As(err, &timeout) || !timeout.Timeout() {
 		t.Errorf("reading from one that hangs: %v", err)
 	}
-	if n := hanging.Accepted(); n != 1 {
-		t.Errorf("%d connections", n)
+	err = wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return hanging.Accepted() > 0, nil // the kernel has connected before it is told
+	})
+	if n := hanging.Accepted(); err != nil || n != 1 {
+		t.Errorf("%d connections, error %v", n, err)
 	}
 	if err := hanging.Close(); err != nil {
 		t.Error(err)

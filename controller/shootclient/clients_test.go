@@ -192,14 +192,15 @@ func TestNoAnswer(t *testing.T) {
 	gone.Close()
 	for name, test := range map[string]struct {
 		server   string
+		timeout  time.Duration
 		noAnswer bool
 	}{
-		"hangs": {"http://" + listener.Addr().String(), true},
-		"gone":  {gone.URL, false},
+		"hangs": {"http://" + listener.Addr().String(), 50 * time.Millisecond, true},
+		"gone":  {gone.URL, time.Minute, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := New(fake.NewFakeClient(access("one", "gardener", test.server)))
-			c.timeout = 50 * time.Millisecond
+			c.timeout = test.timeout
 			err := mustGet(t, c, "one").List(t.Context(), &corev1.NodeList{})
 			if err == nil || NoAnswer(fmt.Errorf("listing: %w", err)) != test.noAnswer {
 				t.Errorf("error = %v, no answer: %t", err, NoAnswer(err))

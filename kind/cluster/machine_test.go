@@ -74,7 +74,7 @@ type startedNode struct {
 
 func newStartedNode(t *testing.T, images []string) *startedNode {
 	t.Helper()
-	n := &startedNode{state: t.TempDir(), tools: t.TempDir(), dirs: [2]string{t.TempDir(), t.TempDir()}, seconds: "10"}
+	n := &startedNode{state: t.TempDir(), tools: t.TempDir(), dirs: [2]string{t.TempDir(), t.TempDir()}, seconds: "60"}
 	n.write(t, "images", strings.Join(images, "\n")+"\n")
 	n.write(t, "calls", "")
 	for name, body := range map[string]string{"systemctl": fakeSystemctl, "ctr": fakeCtr, "crictl": fakeCrictl} {
@@ -124,13 +124,13 @@ func (n *startedNode) calls(t *testing.T, command string) int {
 // start runs the script as Node.Script does and returns its output and exit code.
 func (n *startedNode) start(t *testing.T, units ...string) (string, int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // met only by a script that hangs
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // met only by a script that hangs
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", startMachine, "bash",
 		strings.Join(units, " "), lines(n.paths), n.dirs[0], n.dirs[1], n.seconds)
 	// bash counts on from SECONDS: what the script did before it waits must not shorten the wait.
 	cmd.Dir, cmd.Env = n.state, append(os.Environ(), "PATH="+n.tools+":"+os.Getenv("PATH"), "SECONDS=100")
-	cmd.WaitDelay = time.Second // a child that outlives the script holds its output
+	cmd.WaitDelay = time.Minute // a child that outlives the script holds its output
 	output, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {

@@ -234,7 +234,7 @@ func TestStopped(t *testing.T) {
 func awaitState(t *testing.T, pid int, stopped bool) {
 	t.Helper()
 	var status []byte
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 5*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		var err error
 		status, err = os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 		return strings.Contains(string(status), "State:\tT") == stopped, err

@@ -185,15 +185,15 @@ func TestLeftManagedResourceFailsTheDeletion(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wait := prepared(t, g, Shoot()).tasks().waitUntilShootManagedResourcesDeleted.Timeout(10 * time.Millisecond)
-	err := wait(t.Context())
+	wait := prepared(t, g, Shoot()).tasks().waitUntilShootManagedResourcesDeleted
+	err := wait.Timeout(10 * time.Millisecond)(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "left-behind") || strings.Contains(err.Error(), "of-the-seed") {
 		t.Errorf("error %v does not name the one ManagedResource that is left", err)
 	}
 	if err := g.Seed.Client().Delete(t.Context(), mine); err != nil {
 		t.Fatal(err)
 	}
-	if err := wait(t.Context()); err != nil {
+	if err := wait.Timeout(time.Minute)(t.Context()); err != nil {
 		t.Errorf("with nothing left: %v", err)
 	}
 }

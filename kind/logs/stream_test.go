@@ -49,7 +49,7 @@ func TestCollect(t *testing.T) {
 
 // TestFollow ends with its context, after it has handed on what there was.
 func TestFollow(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	count := 0
 	err := Follow(ctx, []Stream{printing("a", nil, at(1)+" one"), printing("b", nil, at(2)+" two")}, time.Time{}, func(Line) {

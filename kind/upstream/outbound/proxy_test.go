@@ -68,7 +68,7 @@ func client(t *testing.T, proxy *url.URL, trusted *x509.Certificate) *http.Clien
 		transport.TLSClientConfig.RootCAs.AddCert(trusted)
 	}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Timeout: 10 * time.Second}
+	return &http.Client{Transport: transport, Timeout: time.Minute}
 }
 
 func get(t *testing.T, c *http.Client, url string) (int, string) {
@@ -147,7 +147,7 @@ func TestTunnelEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	// The client sends its first bytes without waiting for the answer.
 	if _, err := io.WriteString(conn, "CONNECT "+target.Addr().String()+" HTTP/1.1\r\nHost: x\r\n\r\nearly"); err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestTunnelEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reached.Close()
-	_ = reached.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = reached.SetDeadline(time.Now().Add(time.Minute))
 	early := make([]byte, len("early"))
 	if _, err := io.ReadFull(reached, early); err != nil || string(early) != "early" {
 		t.Errorf("the target read %q, %v", early, err)
