@@ -59,6 +59,7 @@ var rules = []struct {
 	{"package comments", packageComments},
 	{"file sizes", fileSizes},
 	{"no sleeping", noSleeping},
+	{"no next job", noNextJob},
 	{"no leftovers", noLeftovers},
 	{"links", deadLinks},
 	{"make targets", unknownTargets},
@@ -200,6 +201,25 @@ func selected(s *ast.SelectorExpr, ok bool) (string, bool) {
 		return "", false
 	}
 	return x.Name, true
+}
+
+// nextJob is a shell's wait for the job that ends next: bash 5.2 forgets one that had ended before another was started, and waits for
+// ever. Comments may name it.
+var nextJob = regexp.MustCompile(`^[^/#]*\bwait +-[a-z]*n`)
+
+func noNextJob(t tree) []string {
+	var problems []string
+	for _, f := range t {
+		if path.Ext(f.path) == ".md" {
+			continue
+		}
+		for i, line := range strings.Split(f.text, "\n") {
+			if nextJob.MatchString(line) {
+				problems = append(problems, fmt.Sprintf("%s:%d: wait for a process by its ID", f.path, i+1))
+			}
+		}
+	}
+	return problems
 }
 
 // leftovers: marks of unfinished work, and paths of the machine somebody worked on.

@@ -62,6 +62,8 @@ func TestRulesFindViolations(t *testing.T) {
 		{rule: "file sizes", name: "few small files", files: plant{"a.go": long, "b.go": long, "c.go": doc}, want: "half of all files"},
 		{rule: "no sleeping", name: "sound", files: plant{"kind/x/a.go": "package x\n// time." + "Sleep is not used.\nvar _ = time.After\n"}},
 		{rule: "no sleeping", name: "in a test", files: plant{"kind/x/a_test.go": "package x\nfunc f() { time.Sleep(1) }\n"}, want: "a_test.go:2"},
+		{rule: "no next job", name: "sound", files: plant{"kind/x/a.go": "package x\n// Not wait" + " -n.\n", "a.md": "wait" + " -n"}},
+		{rule: "no next job", name: "in a script", files: plant{"kind/x/a.sh": "sleep 1 &\nwait" + " -n || true\n"}, want: "a.sh:2"},
 		{rule: "no leftovers", name: "sound", files: plant{"docs/a.md": "the workflow of a framework is in ./network\n"}},
 		{rule: "no leftovers", name: "mark", files: plant{"docs/a.md": "fine\nTO" + "DO: write this\n"}, want: "docs/a.md:2"},
 		{rule: "links", name: "sound", files: plant{"docs/a.md": "# A b, c\n[x](../d/e.go) [y](#a-b-c) [z](https://x.test/y)", "d/e.go": doc}},

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -65,7 +66,7 @@ func TestExitCodeOfEverything(t *testing.T) {
 			for path, code := range map[string]string{"bin/e2e.test": tc.lane, "e2e/matrix/run": tc.matrix} {
 				path = filepath.Join(folder, path)
 				script := "#!/bin/sh\ntouch " + path + ".began\nexit " + code + "\n"
-				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(script), 0o755)); err != nil {
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), writeProgram(path, script)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -78,6 +79,14 @@ func TestExitCodeOfEverything(t *testing.T) {
 			}
 		})
 	}
+}
+
+// writeProgram writes a script that can be run: a process that another test starts meanwhile would hold the file open for writing, until
+// it is a program of its own, and the kernel runs no such file (go.dev/issue/22315).
+func writeProgram(path, script string) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, []byte(script), 0o755)
 }
 
 // settingsSeen returns the variables of a run that are set in a recipe, and what make says about them.
