@@ -52,6 +52,8 @@ type session struct {
 	further chan struct{}
 	// skipped says why this machine cannot carry the testbed; empty if it can.
 	skipped string
+	// release gives up the testbed, which the session has for itself until this process ends.
+	release func()
 	// disturbed says that a scenario failed since the shoot was reconciled last.
 	disturbed atomic.Bool
 }
@@ -68,6 +70,7 @@ func newSession(ctx context.Context) (*session, error) {
 	}
 	testbed, err := kind.New(kind.Options{
 		Configuration: config, NodeImage: os.Getenv("NODE_IMAGE"), Out: &resultsRemover{Writer: os.Stdout},
+		Replace: true, // a run begins from nothing: what another checkout has left, in CI for example, must not end it
 	})
 	if err != nil {
 		return nil, err
@@ -109,7 +112,10 @@ func (w *resultsRemover) Write(line []byte) (int, error) {
 
 // up brings the testbed up and makes what the scenarios need.
 func (s *session) up(ctx context.Context, _ *envconf.Config) (context.Context, error) {
-	err := s.testbed.Up(ctx)
+	var err error
+	if s.release, err = s.testbed.Reserve(); err == nil {
+		err = s.testbed.Up(ctx)
+	}
 	if err == nil {
 		err = s.prepare(ctx)
 	}
@@ -219,6 +225,9 @@ func (s *session) write() {
 
 // finish records the scenarios that did not run, writes the results, prints the closing line and returns the exit code.
 func (s *session) finish(ctx context.Context, code int) int {
+	if s.release != nil {
+		defer s.release()
+	}
 	s.skipTheRest(ctx)
 	s.memory.Stop()
 	s.write()

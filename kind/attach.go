@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
@@ -23,7 +24,7 @@ func (*downError) EnvironmentError() {}
 
 // Attach connects to a testbed that Up has brought up, in this process or another one: Seed, Shoot, Upstream and Authority can
 // be used afterwards, Gardenlet cannot. Nothing is verified, changed or built, but for starting an engine of ours that has
-// died. Without a testbed, or with a part of one, the error is an ErrDown.
+// died. Without a testbed, or with a part of one, the error is an ErrDown; one of another directory is a *ForeignError.
 func (t *Testbed) Attach(ctx context.Context) error {
 	found, err := engine.Attach(ctx)
 	if err != nil {
@@ -33,6 +34,9 @@ func (t *Testbed) Attach(ctx context.Context) error {
 		return ErrDown
 	}
 	t.engine = found
+	if err := t.checkOwner(ctx); err != nil {
+		return err
+	}
 	if t.seed, err = load(ctx, t.seedName(), t.state.seedKubeconfig()); err != nil {
 		return err
 	}
@@ -54,6 +58,9 @@ func load(ctx context.Context, name, kubeconfig string) (*cluster.Cluster, error
 	loaded, err := cluster.Load(ctx, name, kubeconfig)
 	if errors.Is(err, cluster.ErrAbsent) {
 		return nil, fmt.Errorf("cluster %s is not there: %w", name, ErrDown)
+	}
+	if errors.Is(err, fs.ErrNotExist) { // left by another directory, or the state was removed by hand
+		return nil, fmt.Errorf("%w: %w", err, ErrDown)
 	}
 	return loaded, err
 }

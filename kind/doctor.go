@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,6 +69,11 @@ func (t *Testbed) doctorTestbed(ctx context.Context) ([]doctor.Item, error) {
 	if errors.Is(err, ErrDown) {
 		return append(items, doctor.Item{Mark: doctor.Notice, Text: "it is not up", Fix: "testbed up"}), nil
 	}
+	if foreign := (*ForeignError)(nil); errors.As(err, &foreign) {
+		return append(items, doctor.Item{
+			Mark: doctor.Notice, Text: "it belongs to " + foreign.Directory, Fix: "look at it there, or have another one by --prefix NAME",
+		}), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +89,7 @@ func (t *Testbed) doctorTestbed(ctx context.Context) ([]doctor.Item, error) {
 
 // doctorProcesses tells who works on the testbed now, and of processes that an interrupted command has left.
 func (t *Testbed) doctorProcesses() []doctor.Item {
-	if holder := t.state.holder(); holder != "" {
+	if holder := cmp.Or(t.turn.holder(t.turn.path), t.turn.holder(t.turn.run)); holder != "" {
 		return []doctor.Item{{Mark: doctor.Notice, Text: "a command is, or was last, at work on it" + holder}}
 	}
 	left, err := markedProcesses("/proc", t.prefix)

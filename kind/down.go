@@ -21,9 +21,11 @@ const downTimeout = 3 * time.Minute
 // state folder, and the engine if Up started it and nobody else uses it. The node image and what it is built from
 // stay, for the next Up. Where nothing is left, Down does nothing and succeeds.
 //
+// A testbed that runs and belongs to another directory is a *ForeignError and stays; what one has left that is gone is removed.
+//
 // One part that cannot be removed does not keep the others; the error names each.
 func (t *Testbed) Down(ctx context.Context) error {
-	unlock, err := t.state.lock()
+	unlock, err := t.turn.take()
 	if err != nil {
 		return err
 	}
@@ -41,6 +43,9 @@ func (t *Testbed) removeAll(ctx context.Context) error {
 	found, err := engine.Attach(ctx)
 	failed = errors.Join(failed, debian.Restore(), explained(err, defaultDataRoot))
 	if found != nil {
+		if err := t.checkOwner(ctx); err != nil {
+			return errors.Join(failed, err)
+		}
 		failed = errors.Join(failed,
 			cluster.Delete(ctx, t.seedName()),
 			cluster.Delete(ctx, t.shootName()),

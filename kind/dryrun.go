@@ -31,6 +31,9 @@ func (t *Testbed) PlanDown(ctx context.Context) ([]string, error) {
 	if found, err := engine.Attach(ctx); err != nil {
 		return nil, err
 	} else if found != nil {
+		if err := t.checkOwner(ctx); err != nil {
+			return nil, err
+		}
 		for _, label := range []string{
 			"io.x-k8s.kind.cluster=" + t.seedName(), "io.x-k8s.kind.cluster=" + t.shootName(), upstream.Label + "=" + t.prefix,
 		} {

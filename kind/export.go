@@ -42,7 +42,7 @@ type Bundle struct {
 // Export connects to what there is of the testbed, also to a part of one, and writes all that can be had into the folder, see
 // Diagnose. The folder may be absent, empty, or have an earlier bundle, which is replaced; anything else is an *OccupiedError. It
 // changes nothing on the testbed and takes no lock; it only keeps the metrics, for the next bundle to compare with. Without any part of
-// a testbed the error is an ErrDown; parts that could not be had are no error.
+// a testbed the error is an ErrDown, for one of another directory a *ForeignError; parts that could not be had are no error.
 func (t *Testbed) Export(ctx context.Context, folder string) (*Bundle, error) {
 	return t.export(ctx, folder, t.Diagnose)
 }
@@ -109,6 +109,9 @@ func (t *Testbed) attachParts(ctx context.Context) error {
 		return ErrDown
 	}
 	t.engine = found
+	if err := t.checkOwner(ctx); err != nil {
+		return err
+	}
 	var failed error
 	load := func(name, kubeconfig string) *cluster.Cluster {
 		loaded, err := load(ctx, name, kubeconfig)

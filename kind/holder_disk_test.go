@@ -2,7 +2,6 @@ package kind
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 )
 
@@ -14,11 +13,11 @@ const fillUp = `mount -t tmpfs -o size=8k testbed-test "$1"; dd if=/dev/zero of=
 // TestLockOnFullDisk: Down takes the lock, and needs no room for it. It runs itself where it has a disk of its own.
 func TestLockOnFullDisk(t *testing.T) {
 	if folder := os.Getenv(fullDiskFolder); folder != "" {
-		unlock, err := state(filepath.Join(folder, "one")).lock()
+		release, err := newTurn(folder, "one", "/here").take()
 		if err != nil {
 			t.Fatal(err)
 		}
-		unlock()
+		release()
 		return
 	}
 	onFullDisk(t)

@@ -11,14 +11,14 @@ import (
 )
 
 func TestBusyTestbedNamesItsHolder(t *testing.T) {
-	s := state(filepath.Join(t.TempDir(), "one"))
-	unlock, err := s.lock()
+	one := newTurn(t.TempDir(), "one", "/here")
+	release, err := one.take()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unlock()
+	defer release()
 	want := fmt.Sprintf("testbed one: another testbed command is working on it: %s", filepath.Base(os.Args[0]))
-	_, err = s.lock()
+	_, err = one.take()
 	if !errors.Is(err, ErrBusy) || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), fmt.Sprintf("(process %d, for ", os.Getpid())) {
 		t.Errorf("error %v, want ErrBusy with %q and this process", err, want)
 	}
@@ -29,12 +29,18 @@ func TestDescribeHolder(t *testing.T) {
 	alive := func(pid int) bool { return pid == 7 }
 	for _, tc := range []struct{ name, data, want string }{
 		{"alive", `{"pid":7,"command":"testbed up","since":"2026-11-21T12:00:00Z"}`, ": testbed up (process 7, for 42s)"},
+		{"in another directory", `{"pid":7,"command":"testbed up","directory":"/there","since":"2026-11-21T12:00:00Z"}`, ": testbed up (process 7 in /there, for 42s)"},
+		{"in this directory", `{"pid":7,"command":"testbed up","directory":"/here","since":"2026-11-21T12:00:00Z"}`, ": testbed up (process 7, for 42s)"},
 		{"of a process that has ended", `{"pid":8,"command":"testbed up","since":"2026-11-21T12:00:00Z"}`, ""},
 		{"not written yet", "", ""},
 		{"no number of a process", `{"pid":-1}`, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := describeHolder([]byte(tc.data), now, alive); got != tc.want {
+			lock := filepath.Join(t.TempDir(), "lock")
+			if err := os.WriteFile(lock, []byte(tc.data), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := readHolder(lock).describe("/here", now, alive); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

@@ -123,7 +123,7 @@ func (t *Testbed) rotate(ctx context.Context, verb shootVerb, phase gardencorev1
 
 // operate runs an operation as a step, as the only command that works on the testbed.
 func (t *Testbed) operate(ctx context.Context, verb shootVerb, do func(context.Context, *gardencorev1beta1.Shoot) error) error {
-	unlock, err := t.state.lock()
+	unlock, err := t.turn.take()
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func (t *Testbed) DeleteSnapshot(name string) error {
 	if _, err := t.state.snapshots().Get(name); err != nil {
 		return err
 	}
-	unlock, err := t.state.lock()
+	unlock, err := t.turn.take()
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (t *Testbed) restore(ctx context.Context, name string, saved snapshot.Volum
 
 // withVolumes runs a step on the volumes of the caches, as the only command that works on the testbed.
 func (t *Testbed) withVolumes(ctx context.Context, step string, do func(context.Context, []cacheVolume) error) error {
-	unlock, err := t.state.lock()
+	unlock, err := t.turn.take()
 	if err != nil {
 		return err
 	}

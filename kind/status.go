@@ -4,6 +4,8 @@ package kind
 // Problem instead of a value, so that a half-dead testbed still gives a picture.
 type Status struct {
 	Prefix string `json:"prefix"`
+	// Owner is the directory to which it belongs, if that is another one than ours.
+	Owner string `json:"owner,omitempty"`
 	// PlantedBug names the bug that what runs was built with, see Testbed.Plant.
 	PlantedBug string          `json:"plantedBug,omitempty"`
 	Clusters   []ClusterStatus `json:"clusters"`

@@ -42,8 +42,14 @@ func (t *Testbed) Status(ctx context.Context) (*Status, error) {
 		return status, err
 	}
 
-	status.addCluster(ctx, "seed", t.seedName(), t.state.seedKubeconfig())
-	if shoot := status.addCluster(ctx, "shoot", t.shootName(), t.state.shootKubeconfig()); shoot != nil {
+	seen := t.state
+	if made, whose, err := t.owner(ctx); err != nil {
+		return status, err
+	} else if whose == foreign {
+		seen, status.Owner = made, made.directory()
+	}
+	status.addCluster(ctx, "seed", t.seedName(), seen.seedKubeconfig())
+	if shoot := status.addCluster(ctx, "shoot", t.shootName(), seen.shootKubeconfig()); shoot != nil {
 		status.addCaches(ctx, shoot)
 	}
 	return status, status.addUpstreams(ctx, t.prefix)

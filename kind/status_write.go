@@ -15,6 +15,9 @@ func (s *Status) Write(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "testbed %s: nothing is there; bring it up with: make up\n", s.Prefix)
 		return err
 	}
+	if s.Owner != "" {
+		fmt.Fprintf(w, "It belongs to %s: commands that use or change it are run there, or on another one by --prefix NAME\n", s.Owner)
+	}
 	if s.PlantedBug != "" {
 		fmt.Fprintf(w, "A BUG IS PLANTED: %s; back to the sources: testbed mutate clear\n", s.PlantedBug)
 	}

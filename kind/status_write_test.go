@@ -13,6 +13,9 @@ func TestStatusWrite(t *testing.T) {
 		status Status
 	}{
 		{"nothing", Status{Prefix: "registry-cache"}},
+		{"foreign", Status{Prefix: "registry-cache", Owner: "/there", Clusters: []ClusterStatus{
+			{Name: "registry-cache-seed", Role: "seed", Kubeconfig: "/there/.testbed/registry-cache/seed.kubeconfig"},
+		}}},
 		{"running", Status{
 			Prefix: "registry-cache", PlantedBug: "volume-lost",
 			Clusters: []ClusterStatus{

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
+	"github.com/gardener-extensions/registry-cache/kind/lock"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -39,6 +40,9 @@ type Options struct {
 	// Configuration says what Up makes; its defaults have to be set, see package configuration. Nil is that of the Up before, and
 	// where there was none the default.
 	Configuration *configuration.Testbed
+	// Replace lets Up replace a testbed of the same prefix that runs and belongs to another directory, as long as no other process
+	// works on it. Otherwise it is a *ForeignError.
+	Replace bool
 	// Out takes one line per finished step. The default is os.Stderr.
 	Out io.Writer
 }
@@ -53,6 +57,8 @@ type Testbed struct {
 	config     *configuration.Testbed
 	unreadable error
 	state      state
+	turn       turn
+	replace    bool
 	out        io.Writer
 	recorder   *progress.Recorder
 	running
@@ -84,6 +90,8 @@ func New(options Options) (*Testbed, error) {
 		prefix:   options.Prefix,
 		root:     options.Root,
 		state:    state(filepath.Join(options.Directory, options.Prefix)),
+		turn:     newTurn(lock.Directory(), options.Prefix, options.Root),
+		replace:  options.Replace,
 		out:      options.Out,
 		recorder: progress.New(options.Out),
 	}

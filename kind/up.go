@@ -25,10 +25,15 @@ const upTimeout = 45 * time.Minute
 // configuration says. It is idempotent: what is there and healthy is kept, what is dead is rebuilt, what is outdated is replaced, and
 // what another configuration asks for is changed in what runs where that is possible, see configuration.Diff.
 //
+// A testbed that another directory has left is replaced; one that runs there is a *ForeignError, see Options.Replace.
+//
 // A machine that lacks something gives an *engine.Missing, a *preflight.Failures or an *Unavailable, a disk without room a
 // *preflight.Full. After any failure, and after cancellation of ctx, a second Up goes on and Down removes what there is.
 func (t *Testbed) Up(ctx context.Context) error {
-	unlock, err := t.state.lock()
+	if t.unreadable != nil {
+		return t.unreadableError()
+	}
+	unlock, err := t.turn.take()
 	if err != nil {
 		return err
 	}
@@ -39,14 +44,11 @@ func (t *Testbed) Up(ctx context.Context) error {
 	if t.log, err = t.state.openLog(); err != nil {
 		return err
 	}
-	if t.unreadable != nil {
-		return t.unreadableError()
-	}
 	ctx, cancel := context.WithTimeoutCause(ctx, upTimeout, fmt.Errorf("the testbed was not up after %s", upTimeout))
 	defer cancel()
 
-	return inOrder(ctx, t.prepareEngine, t.withRoom(t.prepareImages, t.startClusters, t.installGardener, t.reconcileShoot, t.awaitMirrors,
-		t.dropUpstreams, t.recordConfiguration, t.forgetPlanted))
+	return inOrder(ctx, t.prepareEngine, t.mayReplace, t.withRoom(t.prepareImages, t.replaceOthers, t.startClusters, t.installGardener,
+		t.reconcileShoot, t.awaitMirrors, t.dropUpstreams, t.recordConfiguration, t.forgetPlanted))
 }
 
 // inOrder runs the parts one after another, until one fails.

@@ -28,7 +28,6 @@ type inventory map[string]bool
 var allowed = []*regexp.Regexp{
 	regexp.MustCompile(`^image registry-cache[-.]testbed/`),
 	regexp.MustCompile(`^file /run/registry-cache-testbed/[a-z-]+\.lock$`),
-	regexp.MustCompile(`^file \.testbed/` + prefix + `\.lock$`),
 }
 
 // take lists the machine. The engine is started for that, if it does not run, and stopped if nobody else uses it.

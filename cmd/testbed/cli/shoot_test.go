@@ -81,6 +81,7 @@ func TestErrorsOfTheShoot(t *testing.T) {
 	}{
 		"no testbed":          {fmt.Errorf("x: %w", kind.ErrDown), program.ExitEnvironment},
 		"a busy testbed":      {fmt.Errorf("x: %w", kind.ErrBusy), program.ExitEnvironment},
+		"a foreign testbed":   {fmt.Errorf("x: %w", &kind.ForeignError{Prefix: "one", Directory: "/there"}), program.ExitEnvironment},
 		"wrong stage":         {fmt.Errorf("x: %w", &kind.WrongStage{Verb: "restore", Stage: gardenlet.StagePresent}), program.ExitUsage},
 		"wrong rotation":      {fmt.Errorf("x: %w", &kind.WrongRotation{Verb: "rotate-ca-start", Phase: "Prepared"}), program.ExitUsage},
 		"a flow that failed":  {fmt.Errorf("x"), program.ExitFailed},
