@@ -183,7 +183,11 @@ func startUpload(t *testing.T, socket string) {
 			_ = response.Body.Close()
 		}
 	}()
-	<-reading
+	select {
+	case <-reading:
+	case <-time.After(patience):
+		t.Fatal("the registry does not read the upload")
+	}
 }
 
 func TestSIGTERMEndsPause(t *testing.T) {

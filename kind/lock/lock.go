@@ -61,7 +61,11 @@ func try(path string, how int) (unlock func(), err error) {
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	return func() { _ = file.Close() }, nil
+	return func() {
+		// Closing is not enough while another goroutine starts a program: until that is one of its own, it has the file, too.
+		_ = unix.Flock(int(file.Fd()), unix.LOCK_UN)
+		_ = file.Close()
+	}, nil
 }
 
 func poll(ctx context.Context, path string, timeout time.Duration, how int) (unlock func(), err error) {
