@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -106,6 +107,10 @@ func TestCollectIntoUnusableFolder(t *testing.T) {
 
 // TestStuckSourceIsGivenUp: one that ignores its context neither blocks nor writes later.
 func TestStuckSourceIsGivenUp(t *testing.T) {
+	synctest.Test(t, givenUp) // the time is up when the source is stuck, however busy the machine is
+}
+
+func givenUp(t *testing.T) {
 	release, wrote := make(chan struct{}), make(chan struct{})
 	stuck := source{"stuck", func(_ context.Context, into *Folder) {
 		into.Write("early", []byte("x"))
