@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
 	"github.com/gardener-extensions/registry-cache/kind/image"
+	"github.com/gardener-extensions/registry-cache/kind/lock"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -68,13 +70,28 @@ func engine(t *testing.T) (client.APIClient, func(host string) Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The containers have fixed names: another run of this test, by somebody else on this machine, has to end first.
+	unlock, err := lock.Wait(t.Context(), filepath.Join(lock.Directory(), testPrefix+".lock"), 5*time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(unlock)
 	cleanUp := func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
 		if err := Remove(ctx, testPrefix); err != nil {
 			t.Error(err)
 		}
-		_, _ = docker.NetworkRemove(ctx, testPrefix, client.NetworkRemoveOptions{})
+		// By ID: runs that were killed may have left several of the name, which no name tells apart then.
+		left, err := docker.NetworkList(ctx, client.NetworkListOptions{Filters: make(client.Filters).Add("label", Label+"="+testPrefix)})
+		if err != nil {
+			t.Error(err)
+		}
+		for _, network := range left.Items {
+			if _, err := docker.NetworkRemove(ctx, network.ID, client.NetworkRemoveOptions{}); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 	cleanUp()
 	t.Cleanup(cleanUp)
