@@ -51,17 +51,20 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
+// argument is one of a command line: in single quotes, or without a space.
+var argument = regexp.MustCompile(`'[^']*'|\S+`)
+
 // TestFaultsExist: a fault that a page names can be asked for.
 func TestFaultsExist(t *testing.T) {
 	for _, bug := range All() {
 		for text := range strings.SplitSeq(bug.Fault, "; ") {
-			words := strings.Fields(text)
+			words := argument.FindAllString(text, -1)
 			if len(words) < 2 || !strings.Contains(words[0], "/") || strings.HasSuffix(words[0], ",") {
 				continue // prose: something that no fault is needed for
 			}
 			options := map[string][]string{}
 			for i := 2; i+1 < len(words); i += 2 {
-				options[strings.TrimPrefix(words[i], "--")] = append(options[strings.TrimPrefix(words[i], "--")], words[i+1])
+				options[strings.TrimPrefix(words[i], "--")] = append(options[strings.TrimPrefix(words[i], "--")], strings.Trim(words[i+1], "'"))
 			}
 			if _, err := fault.New(words[0], words[1], options); err != nil {
 				t.Errorf("%s: %v", bug.ID, err)

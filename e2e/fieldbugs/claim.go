@@ -1,8 +1,11 @@
 package fieldbugs
 
 import (
+	"context"
 	"fmt"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
@@ -29,6 +32,24 @@ func (r *Rig) Require(claim string, holds bool, seen string, args ...any) error 
 func (r *Rig) Within(claim string, took, bound time.Duration) error {
 	r.result.Figures = append(r.result.Figures, Figure{Name: claim, Seconds: took.Seconds(), Bound: bound.Seconds()})
 	return r.Require(claim, took <= bound, "%.1f s, at most %.1f s wanted", took.Seconds(), bound.Seconds())
+}
+
+// Soon awaits what a claim says, and is Within for the time that it took.
+func (r *Rig) Soon(ctx context.Context, claim string, bound time.Duration, done func(ctx context.Context) (ok bool, state string, err error)) error {
+	start := time.Now()
+	if err := r.Await(ctx, claim, bound, done); err != nil {
+		return r.awaited(ctx, claim, err)
+	}
+	return r.Within(claim, time.Since(start), bound)
+}
+
+// awaited makes an *Unmet of an Await whose own bound was up. An error of the way there, and the end of the bug's bound, stay what
+// they are.
+func (r *Rig) awaited(ctx context.Context, claim string, err error) error {
+	if ctx.Err() != nil || !wait.Interrupted(err) {
+		return err
+	}
+	return r.Require(claim, false, "%v", err)
 }
 
 // Succeeded requires that every pull of the report came to its end.

@@ -11,13 +11,13 @@ import (
 
 // outageRestart is a cache that starts anew while its upstream is out of reach.
 func outageRestart() Bug {
-	const ready, pulled = time.Minute, 15 * time.Second
+	const ready, pulled = 30 * time.Second, 15 * time.Second
 	return Bug{
 		ID: "s7", Title: "the upstream is out of reach, and the cache starts anew",
 		Reports:     []string{"distribution#4038", "distribution#1435", "distribution#4490"},
 		Symptom:     "The cache crashes again and again, exactly while it is needed: it asks the upstream before it serves.",
 		Fault:       "upstream/alpha blackhole; cache/alpha kill",
-		Expectation: "The cache is ready within a minute and serves what it has stored, by tag.",
+		Expectation: "The cache is ready within 30 s and serves what it has stored, by tag.",
 		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.newImage(ctx, "alpha")

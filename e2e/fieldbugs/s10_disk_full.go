@@ -7,13 +7,13 @@ import (
 
 // diskFull is a volume without a free byte.
 func diskFull() Bug {
-	const bound = 30 * time.Second
+	const bound = 10 * time.Second
 	return Bug{
 		ID: "s10", Title: "the cache's volume is full",
 		Reports:     []string{"distribution#1140", "distribution#4381", "distribution#3539"},
 		Symptom:     "Pulls fail in the middle of a layer, again and again.",
 		Fault:       "cache/alpha disk-full",
-		Expectation: "A pull succeeds all the same, through the cache, in 30 s at most; the cache stays ready; when there is space again, it stores again.",
+		Expectation: "A pull succeeds all the same, through the cache, in 10 s at most; the cache stays ready; when there is space again, it stores again.",
 		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			if err := r.Break(ctx, "cache/alpha", "disk-full"); err != nil {

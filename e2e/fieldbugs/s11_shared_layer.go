@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/pull"
@@ -15,14 +16,15 @@ const ShortTTL = "e2e/fieldbugs/shoots/short-ttl.yaml"
 
 // sharedLayer is a layer of two images whose time is up for the first of them.
 func sharedLayer() Bug {
-	const ttl, bound = 30 * time.Second, time.Minute
+	const ttl, bound = 30 * time.Second, 10 * time.Second
 	return Bug{
 		ID: "s11", Title: "a layer of two images, whose time is up for one of them",
-		Reports:     []string{"distribution#2367", "distribution#4191", "distribution#4872"},
-		Symptom:     "Pulls fail with unexpected EOF a TTL after the first pull: the cache says 200 and sends nothing.",
-		Fault:       "none: the TTL is 30 s, and the second image is pulled 20 s after the first",
-		Expectation: "A node that has nothing gets the second image, complete, while its layer is collected for the first.",
-		Lane:        Full, Shoot: ShortTTL,
+		Reports: []string{"distribution#2367", "distribution#4191", "distribution#4872"},
+		Symptom: "Pulls fail with unexpected EOF a TTL after the first pull: the cache says 200 and sends nothing.",
+		Fault:   "none: the TTL is 30 s, and the second image is pulled 20 s after the first",
+		Expectation: "When its layers are collected for the first image, a node that has nothing gets all of the second one by the cache: " +
+			"their first answer is complete already.",
+		Lane: Full, Shoot: ShortTTL,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			first, err := r.newImage(ctx, "alpha")
 			if err != nil {
@@ -37,22 +39,28 @@ func sharedLayer() Bug {
 			if err != nil {
 				return err
 			}
-			if shared := sharedObjects(first, second); shared == 0 {
-				return fmt.Errorf("%s and %s share no layer: this would prove nothing", first.Reference, second.Reference)
+			shared, own := split(second, first)
+			if len(shared) == 0 || len(own) == 0 {
+				return fmt.Errorf("of %s %d objects are those of %s, and %d are not: this would prove nothing", second.Reference, len(shared), first.Reference, len(own))
 			}
 			if report, err := r.Pull(ctx, second.Reference, "--node", "worker2"); err != nil || report.Total.Fallbacks+report.Total.Failed > 0 {
 				return errors.Join(err, fmt.Errorf("the second image did not come through the cache: %s", report.Verdict))
 			}
-			// From here the shared layer's time is up for the first image and not for the second.
-			r.Note("35 s after the first pull:")
-			if err := r.until(ctx, start.Add(ttl+5*time.Second)); err != nil {
+			if err := r.awaitCollected(ctx, shared, own, ttl); err != nil {
+				return err
+			}
+			if err := r.requireAnswer(ctx, second, shared[0]); err != nil {
 				return err
 			}
 			report, err := r.Pull(ctx, second.Reference, "--node", "worker2", "--fresh")
 			if err != nil {
 				return err
 			}
-			if err := r.Succeeded("the second image is pulled, complete", report); err != nil {
+			by := BlobsBy(report, pull.CacheHit) + BlobsBy(report, pull.CacheMiss)
+			if err := r.Require("all of the second image comes through the cache",
+				report.Total.Failed == 0 && report.Total.Fallbacks == 0 && report.Digest == second.Digest && by == len(second.Objects)-1,
+				"%d of %d blobs, %d of them fetched anew, %d fallbacks, %d failed, digest %s of %s", by, len(second.Objects)-1,
+				BlobsBy(report, pull.CacheMiss), report.Total.Fallbacks, report.Total.Failed, report.Digest, second.Digest); err != nil {
 				return err
 			}
 			return r.Within("the pull of the second image", Slowest(report), bound)
@@ -60,15 +68,60 @@ func sharedLayer() Bug {
 	}
 }
 
-// sharedObjects counts what two images have in common.
-func sharedObjects(a, b pull.Pushed) int {
-	count := 0
-	for _, object := range a.Objects {
-		if slices.ContainsFunc(b.Objects, func(o pull.Object) bool { return o.Digest == object.Digest }) {
-			count++
+// split tells which objects of an image are those of another one, too.
+func split(image, other pull.Pushed) (shared, own []pull.Object) {
+	for _, object := range image.Objects {
+		if slices.ContainsFunc(other.Objects, func(o pull.Object) bool { return o.Digest == object.Digest }) {
+			shared = append(shared, object)
+		} else {
+			own = append(own, object)
 		}
 	}
-	return count
+	return shared, own
+}
+
+// awaitCollected waits until the files of shared objects are gone, which they must not be before, while those of the second image's
+// own are still there: without either the pull that follows would be that of any image.
+func (r *Rig) awaitCollected(ctx context.Context, shared, own []pull.Object, bound time.Duration) error {
+	volume, err := r.volumeOf(ctx, "alpha")
+	if err != nil {
+		return err
+	}
+	if found, err := r.files(ctx, volume, shared); err != nil || found != len(shared) {
+		return errors.Join(err, fmt.Errorf("%d files of shared layers in the store, want %d", found, len(shared)))
+	}
+	err = r.Soon(ctx, "the shared layers are collected for the first image", bound, func(ctx context.Context) (bool, string, error) {
+		left, err := r.files(ctx, volume, shared)
+		return left == 0, fmt.Sprintf("%d left", left), err
+	})
+	if err != nil {
+		return err
+	}
+	if found, err := r.files(ctx, volume, own); err != nil || found != len(own) {
+		return errors.Join(err, fmt.Errorf("%d files of the second image's own in the store, want %d: its time is up, too, and this would prove nothing",
+			found, len(own)))
+	}
+	return nil
+}
+
+// blobSum prints the SHA-256 of what a cache at the address sends for a blob (its hexadecimal digits) of the image, in one answer.
+const blobSum = `path=${1#*/}; curl --silent --show-error --fail "http://$0:5000/v2/${path%:*}/blobs/sha256:$2?ns=${1%%/*}" | sha256sum`
+
+// requireAnswer requires that the cache of alpha sends all bytes of a blob by its first answer: containerd asks again after one that
+// was cut off, and a pull does not tell.
+func (r *Rig) requireAnswer(ctx context.Context, img pull.Pushed, blob pull.Object) error {
+	address, err := r.Ask(ctx, "address", "kubectl", "shoot", "get", "--namespace=kube-system", "services", selector("alpha"),
+		"--output=jsonpath={.items[*].spec.clusterIP}")
+	if err != nil {
+		return err
+	}
+	want := strings.TrimPrefix(blob.Digest, "sha256:")
+	out, err := r.Exec(ctx, "worker2", "bash", "-c", blobSum, address, img.Reference, want)
+	if err != nil {
+		return err
+	}
+	got, _, _ := strings.Cut(out, " ")
+	return r.Require("the cache's first answer for a shared layer is complete", got == want, "sha256:%s, want sha256:%s", got, want)
 }
 
 // until waits for a moment: the time itself is what is awaited here, that of a TTL.

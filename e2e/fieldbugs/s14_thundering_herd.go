@@ -9,7 +9,7 @@ import (
 
 // thunderingHerd is many cold nodes at once.
 func thunderingHerd() Bug {
-	const bound = 2 * time.Minute
+	const bound = 15 * time.Second
 	const once = "the upstream sends each blob once"
 	return Bug{
 		ID: "s14", Title: "all nodes pull an image at once that the cache does not have",

@@ -3,6 +3,7 @@ package fieldbugs
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +29,64 @@ func TestAccepted(t *testing.T) {
 	sum := sha256.Sum256([]byte(secret.StringData["username"] + ":" + secret.StringData["password"]))
 	if hex.EncodeToString(sum[:]) != accepted || len(secret.StringData) != 2 {
 		t.Errorf("the upstream asks for %s, the Shoot has %x", accepted, sum)
+	}
+}
+
+// TestTokenRequests: only requests with credentials, and only those for a token.
+func TestTokenRequests(t *testing.T) {
+	r := rigOf(func(string) string {
+		return `{"path":"/token","authorization":true}` + "\n" + `{"path":"/token","authorization":false}` + "\n" +
+			`{"path":"/v2/","authorization":true}` + "\n" + `{"path":"/token","authorization":true}` + "\n"
+	})
+	if count, err := r.tokenRequests(t.Context(), "alpha"); count != 2 || err != nil {
+		t.Errorf("%d, %v", count, err)
+	}
+}
+
+// TestForeignRealm: requests of before do not count, and without any at the own realm nothing is proved.
+func TestForeignRealm(t *testing.T) {
+	const claim = "no credentials reach the host of a foreign realm"
+	const request = `{"path":"/token","authorization":true}` + "\n"
+	for name, test := range map[string]struct {
+		own, foreign  int // requests that the fault brings
+		proves, holds bool
+	}{
+		"to its own realm only": {1, 0, true, true},
+		"to both":               {1, 2, true, false},
+		"to none":               {0, 0, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := map[string]int{"alpha": 3, "gamma": 4}
+			uid, realm := 0, ""
+			r := rigOf(func(line string) string {
+				switch {
+				case strings.HasPrefix(line, "exec worker -- curl"):
+					return "172.18.0.4"
+				case strings.HasPrefix(line, "push"):
+					return `{"reference": "alpha.upstream.test/testbed/a:latest"}`
+				case strings.HasPrefix(line, "logs upstream "):
+					return strings.Repeat(request, seen[strings.TrimPrefix(line, "logs upstream ")])
+				case strings.HasPrefix(line, "fault add upstream/alpha"):
+					_, realm, _ = strings.Cut(line, `realm="http://`)
+				case strings.HasPrefix(line, "fault add cache/alpha kill"):
+					uid++
+					if strings.HasPrefix(realm, host("alpha")+"/token") {
+						seen["alpha"] += test.own
+					} else if strings.HasPrefix(realm, "172.18.0.4/token") {
+						seen["gamma"] += test.foreign
+					}
+				case strings.HasPrefix(line, "kubectl shoot get"):
+					return fmt.Sprintf(`{"items": [{"metadata": {"uid": "%d"}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}]}`, uid)
+				}
+				return "{}"
+			})
+			err := r.foreignRealm(t.Context())
+			if test.proves {
+				wantClaim(t, r, err, claim, test.holds)
+			} else if err == nil || !strings.Contains(err.Error(), "would prove nothing") {
+				t.Errorf("%v, want that it proves nothing", err)
+			}
+		})
 	}
 }
 

@@ -14,11 +14,20 @@ func authorityRotated() Bug {
 		Expectation: "In each phase all nodes pull through the cache.",
 		Lane:        Full, Shoot: HTTPS,
 		Reproduce: func(ctx context.Context, r *Rig) error {
+			begun := true
+			r.Afterwards(func(ctx context.Context) error {
+				if !begun {
+					return nil
+				}
+				_, err := r.run(ctx, []string{"shoot", "rotate-ca-complete"})
+				return err
+			})
 			for _, phase := range []string{"rotate-ca-start", "rotate-ca-complete"} {
 				if _, err := r.Testbed(ctx, "shoot", phase); err != nil {
 					return err
 				}
-				img, err := r.newImage(ctx, "alpha")
+				begun = phase == "rotate-ca-start"
+				img, err := r.requireCached(ctx, "after "+phase+" new images come through the cache")
 				if err != nil {
 					return err
 				}

@@ -50,7 +50,7 @@ func join() Bug {
 			if err := r.Within("the fresh machine is ready, 20 s later than without caches at most", with.ready, without.ready+slower); err != nil {
 				return err
 			}
-			if err := r.Within("it has its mirrors", with.mirrors, time.Minute); err != nil {
+			if err := r.Within("it has its mirrors, since it was ready", with.mirrors-with.ready, soon); err != nil {
 				return err
 			}
 			if err := r.noPullFails(with.series, longest); err != nil {

@@ -53,7 +53,7 @@ func serviceRecreated() Bug {
 			if err := r.awaitMirrors(ctx, "alpha", maxHeal, func(address string) bool { return address != before }); err != nil {
 				return err
 			}
-			if err := r.requireCached(ctx, "after the next reconciliation nodes pull through the cache"); err != nil {
+			if _, err := r.requireCached(ctx, "after the next reconciliation nodes pull through the cache"); err != nil {
 				return err
 			}
 			return r.Within(quick, Slowest(report), maxStall)
@@ -82,18 +82,24 @@ func (r *Rig) awaitMirrors(ctx context.Context, upstream string, bound time.Dura
 		if err != nil {
 			return false, "", err
 		}
-		var state []string
-		ok := false
-		for _, node := range status.Nodes {
-			if strings.HasSuffix(node.Name, "control-plane") {
-				continue
-			}
-			address := mirrorOf(node, upstream)
-			ok = fits(address) && (ok || len(state) == 0)
-			state = append(state, node.Name+": "+address)
-		}
-		return ok, strings.Join(state, ", "), nil
+		ok, state := mirrorsFit(status.Nodes, upstream, fits)
+		return ok, state, nil
 	})
+}
+
+// mirrorsFit says whether there are workers, and the first mirror of an upstream is one that fits on all of them.
+func mirrorsFit(nodes []kind.ShootNodeStatus, upstream string, fits func(address string) bool) (ok bool, state string) {
+	var seen []string
+	ok = true
+	for _, node := range nodes {
+		if strings.HasSuffix(node.Name, "control-plane") {
+			continue
+		}
+		address := mirrorOf(node, upstream)
+		ok = ok && fits(address)
+		seen = append(seen, node.Name+": "+address)
+	}
+	return ok && len(seen) > 0, strings.Join(seen, ", ")
 }
 
 func mirrorOf(node kind.ShootNodeStatus, upstream string) string {

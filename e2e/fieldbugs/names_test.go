@@ -1,0 +1,208 @@
+package fieldbugs
+
+import (
+	"encoding/json"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/manifest"
+)
+
+// configuredCache is a cache of a manifest.
+type configuredCache struct {
+	Upstream string `json:"upstream"`
+	HTTP     struct {
+		TLS bool `json:"tls"`
+	} `json:"http"`
+}
+
+func configured(t *testing.T, name string) []configuredCache {
+	t.Helper()
+	file, err := os.Open(filepath.Join("../..", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	wanted, err := manifest.Read(name, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct{ Caches []configuredCache }
+	if err := json.Unmarshal(wanted.Shoot.Spec.Extensions[0].ProviderConfig.Raw, &config); err != nil {
+		t.Fatal(err)
+	}
+	return config.Caches
+}
+
+// TestHardNames: what s23 pulls by is what its Shoot names, and is as hard as its page says.
+func TestHardNames(t *testing.T) {
+	var upstreams []string
+	for _, cache := range configured(t, Names) {
+		upstreams = append(upstreams, cache.Upstream)
+	}
+	if want := append([]string{host("alpha"), host("beta")}, hardNames...); !slices.Equal(upstreams, want) {
+		t.Errorf("the Shoot has %q, s23 wants %q", upstreams, want)
+	}
+	alike, long, withPort, addresses := map[string]int{}, 0, 0, 0
+	for _, name := range hardNames {
+		alike[strings.NewReplacer(".", "-", ":", "-").Replace(name)]++
+		if len(name) == 60 {
+			long++
+		}
+		if address, err := netip.ParseAddrPort(name); err == nil && address.Addr().Is6() {
+			addresses++
+		} else if strings.Contains(name, ":") {
+			withPort++
+		}
+	}
+	if alike["a-b-c-upstream-test"] != 2 || long != 1 || withPort != 1 || addresses != 1 || !slices.Contains(hardNames, "port-5000.upstream.test") {
+		t.Errorf("%v alike, %d of 60 characters, %d with a port, %d addresses", alike, long, withPort, addresses)
+	}
+}
+
+// TestSchemes: the Shoots between which s17 goes differ by http.tls of alpha, and by nothing else of it.
+func TestSchemes(t *testing.T) {
+	for shoot, want := range map[string]bool{HTTPS: true, TwoCaches: false} {
+		for _, cache := range configured(t, shoot) {
+			if got := cache.HTTP.TLS; got != want {
+				t.Errorf("%s: tls of %s is %t, want %t", shoot, cache.Upstream, got, want)
+			}
+		}
+	}
+}
+
+// TestMissingNames: an address that two caches have is none of its own.
+func TestMissingNames(t *testing.T) {
+	const two = `{"upstream": "beta.upstream.test", "endpoint": "http://10.96.0.5:5000"}, {"upstream": "alpha.upstream.test"`
+	for name, test := range map[string]struct {
+		status, upstream, want string
+	}{
+		"it has one":              {begun, "alpha.upstream.test", ""},
+		"it has none":             {begun, "[2001:db8::7]:5000", "[2001:db8::7]:5000 has no cache"},
+		"another has the same":    {strings.Replace(begun, `{"upstream": "alpha.upstream.test"`, two, 1), "alpha.upstream.test", "are both at http://10.96.0.5:5000"},
+		"its address is not said": {strings.Replace(begun, `"endpoint": "http://10.96.0.5:5000"`, `"endpoint": ""`, 1), "alpha.upstream.test", "alpha.upstream.test has no cache"},
+		"a worker asks another":   {strings.Replace(begun, `0.5:5000"]}]}]}`, `0.4:5000"]}]}]}`, 1), "alpha.upstream.test", "worker2 asks"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			missing, err := missingNames(statusOf(t, test.status), []string{test.upstream})
+			if err != nil || (len(missing) > 0) != (test.want != "") || !strings.Contains(strings.Join(missing, "; "), test.want) {
+				t.Errorf("%q, %v; want %q", missing, err, test.want)
+			}
+		})
+	}
+	if _, err := missingNames(kind.ShootStatus{Extensions: []kind.ExtensionStatus{{Type: "registry-cache", ProviderStatus: json.RawMessage(`{`)}}}, nil); err == nil {
+		t.Error("a status that cannot be read is no status in which nothing is missing")
+	}
+}
+
+func statusOf(t *testing.T, text string) kind.ShootStatus {
+	t.Helper()
+	var status kind.ShootStatus
+	if err := json.Unmarshal([]byte(text), &status); err != nil {
+		t.Fatal(err)
+	}
+	return status
+}
+
+// TestRequireRest: one more reconciliation, one that failed, and one more generation are all seen.
+func TestRequireRest(t *testing.T) {
+	first := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	sets := strings.Repeat("registry-x 1\n", len(hardNames)+2)
+	for name, test := range map[string]struct {
+		state string
+		at    time.Time
+		sets  string
+		holds bool
+	}{
+		"as before":                    {"Succeeded", first, sets, true},
+		"reconciled again":             {"Succeeded", first.Add(time.Second), sets, false},
+		"it is being reconciled":       {"Processing", first, sets, false},
+		"a StatefulSet was changed":    {"Succeeded", first, strings.Replace(sets, "1", "2", 1), false},
+		"a StatefulSet is gone":        {"Succeeded", first, strings.Replace(sets, "registry-x 1\n", "", 1), false},
+		"there was none to begin with": {"Succeeded", first, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := kind.ShootStatus{Extensions: []kind.ExtensionStatus{
+				{Type: "other", LastOperation: &kind.OperationStatus{State: "Error"}},
+				{Type: "registry-cache", LastOperation: &kind.OperationStatus{Type: "Reconcile", State: test.state, Time: test.at}},
+			}}
+			r := rigOf(func(line string) string {
+				if strings.HasPrefix(line, "kubectl") {
+					return test.sets
+				}
+				answer, _ := json.Marshal(status)
+				return string(answer)
+			})
+			before := sets
+			if test.sets == "" {
+				before = ""
+			}
+			err := r.requireRest(t.Context(), "Reconcile Succeeded at 03:04:05", before)
+			wantClaim(t, r, err, "then nothing is written any more", test.holds)
+		})
+	}
+	if got := lastOperation(kind.ShootStatus{}); got != "none" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestOtherSchemes: the status must name the scheme, and the workers must ask that address.
+func TestOtherSchemes(t *testing.T) {
+	secure := strings.ReplaceAll(begun, `"http://10`, `"https://10`)
+	for name, test := range map[string]struct{ status, scheme, want string }{
+		"HTTP":                    {begun, byHTTP, ""},
+		"HTTPS":                   {secure, byHTTPS, ""},
+		"the old one":             {begun, byHTTPS, "want https://"},
+		"the new one":             {secure, byHTTP, "want http://"},
+		"a worker still by HTTP":  {strings.Replace(secure, `"hosts": ["https:`, `"hosts": ["http:`, 1), byHTTPS, `worker asks "http://10.96.0.5:5000"`},
+		"the status is not there": {`{}`, byHTTPS, "the Extension names no cache"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wrong, err := otherSchemes(statusOf(t, test.status), test.scheme)
+			if err != nil || (len(wrong) > 0) != (test.want != "") || !strings.Contains(strings.Join(wrong, "; "), test.want) {
+				t.Errorf("%q, %v; want %q", wrong, err, test.want)
+			}
+		})
+	}
+}
+
+// TestRequireNoX509: a journal that tells of no pull proves nothing.
+func TestRequireNoX509(t *testing.T) {
+	const pulled = `time="2026-01-02T03:04:05Z" level=info msg="Pulled image \"alpha.upstream.test/a:latest\" with image id"` + "\n"
+	const said = `level=info msg="trying next host" error="tls: failed to verify certificate: x509: certificate signed by unknown authority"` + "\n"
+	const claim = "containerd of worker complains of no certificate"
+	for name, test := range map[string]struct {
+		journal string
+		proves  bool
+		holds   bool
+	}{
+		"two pulls":        {pulled + pulled, true, true},
+		"an error beside":  {pulled + said + pulled, true, false},
+		"somebody else":    {pulled + strings.Replace(said, "certificate signed by unknown authority", "cannot validate certificate for 10.96.0.5 because it "+noCache, 1), true, true},
+		"no pull":          {`level=info msg="PullImage \"alpha\""` + "\n", false, false},
+		"nothing was said": {"", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var line string
+			r := rigOf(func(typed string) string {
+				line = typed
+				return test.journal
+			})
+			err := r.requireNoX509(t.Context(), "worker", "@7")
+			if test.proves {
+				wantClaim(t, r, err, claim, test.holds)
+			} else if err == nil || !strings.Contains(err.Error(), "would prove nothing") {
+				t.Errorf("%v, want that it proves nothing", err)
+			}
+			if line != "exec worker -- journalctl --unit=containerd.service --since=@7 --output=cat" {
+				t.Error(line)
+			}
+		})
+	}
+}

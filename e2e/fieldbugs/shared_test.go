@@ -1,0 +1,100 @@
+package fieldbugs
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/pull"
+)
+
+func TestSplit(t *testing.T) {
+	image := func(digests ...string) (img pull.Pushed) {
+		for _, digest := range digests {
+			img.Objects = append(img.Objects, pull.Object{Digest: digest})
+		}
+		return img
+	}
+	shared, own := split(image("m2", "c2", "base", "top"), image("m1", "c1", "base"))
+	if len(shared) != 1 || shared[0].Digest != "base" || len(own) != 3 || own[0].Digest != "m2" || own[2].Digest != "top" {
+		t.Errorf("shared %v, own %v", shared, own)
+	}
+}
+
+// TestAwaitCollected: what was collected must have been there, and what is not to be collected must be there still.
+func TestAwaitCollected(t *testing.T) {
+	const claim = "the shared layers are collected for the first image"
+	shared, own := []pull.Object{{Digest: "sha256:5555"}}, []pull.Object{{Digest: "sha256:0000"}}
+	for name, test := range map[string]struct {
+		before, after, own string // what find prints
+		bound              time.Duration
+		claim, holds       bool
+	}{
+		"it is":                     {"5\n", "", "0\n", time.Hour, true, true},
+		"it is not":                 {"5\n", "5\n", "0\n", time.Second / 4, true, false},
+		"it was never there":        {"", "", "0\n", time.Hour, false, false},
+		"the other's time is up":    {"5\n", "", "", time.Hour, false, false},
+		"there were more than that": {"5\n6\n", "", "0\n", time.Hour, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			looks := 0
+			r := rigOf(func(line string) string {
+				switch {
+				case strings.HasPrefix(line, "kubectl"):
+					return "one"
+				case strings.Contains(line, "0000"):
+					return test.own
+				}
+				looks++
+				if looks == 1 {
+					return test.before
+				}
+				return test.after
+			})
+			err := r.awaitCollected(t.Context(), shared, own, test.bound)
+			if test.claim {
+				wantClaim(t, r, err, claim, test.holds)
+			} else if err == nil || !strings.Contains(err.Error(), "want 1") {
+				t.Errorf("%v, want that this proves nothing", err)
+			}
+		})
+	}
+}
+
+// TestRequireAnswer: a blob of which a part came is not complete, and is asked for where the image has it.
+func TestRequireAnswer(t *testing.T) {
+	blob := pull.Object{Digest: "sha256:" + strings.Repeat("5", 64)}
+	for sum, holds := range map[string]bool{strings.Repeat("5", 64): true, strings.Repeat("6", 64): false, "": false} {
+		r := rigOf(func(line string) string {
+			if strings.HasPrefix(line, "kubectl") {
+				return "10.96.0.5"
+			}
+			return sum + "  -\n"
+		})
+		err := r.requireAnswer(t.Context(), pull.Pushed{Reference: "alpha.upstream.test/testbed/a:latest"}, blob)
+		wantClaim(t, r, err, "the cache's first answer for a shared layer is complete", holds)
+	}
+}
+
+// TestBlobSum runs the line with a curl that prints what it was asked for.
+func TestBlobSum(t *testing.T) {
+	folder := t.TempDir()
+	script := "#!/bin/sh\nprintf %s \"$*\" >\"" + folder + "/asked\"\nprintf blob\n"
+	if err := os.WriteFile(filepath.Join(folder, "curl"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", blobSum, "10.96.0.5", "alpha.upstream.test/testbed/a:latest", "77")
+	cmd.Env = append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	asked, missing := os.ReadFile(filepath.Join(folder, "asked"))
+	const sum = "fa2c8cc4f28176bbeed4b736df569a34c79cd3723e9ec42f9674b4d46ac6b8b8  -\n" // of "blob"
+	if err != nil || missing != nil || string(out) != sum {
+		t.Errorf("%q, %v, %v", out, err, missing)
+	}
+	if want := "http://10.96.0.5:5000/v2/testbed/a/blobs/sha256:77?ns=alpha.upstream.test"; !strings.HasSuffix(string(asked), want) {
+		t.Errorf("%s, want %s", asked, want)
+	}
+}
