@@ -14,7 +14,7 @@ export GOFLAGS := -trimpath -buildvcs=false
 # Variables of `make e2e` and `make up`. All but NODE_IMAGE are read from make's command line alone: their names are general, and
 # what a shell has set for another program must not change a run. What is left out so is said, see `note-ignored`.
 export NODE_IMAGE
-SETTINGS := RUN KEEP LANE CONFIG MATRIX MUTANT
+SETTINGS := RUN KEEP LANE CONFIG MATRIX MUTANT REPLACE
 IGNORED := $(strip $(foreach name,$(SETTINGS),$(if $(filter environment%,$(origin $(name))),$(name))))
 export $(filter-out $(IGNORED),$(SETTINGS))
 unexport $(IGNORED)
@@ -88,7 +88,7 @@ bench-controller: bin/bench-controller ## What the extension costs on a seed wit
 ##@ The testbed
 
 .PHONY: e2e
-e2e: bin/e2e.test $(if $(findstring inner-loop,$(RUN)),$(INNER_LOOP)) ## Every scenario from nothing, then clean up (RUN=regexp, KEEP=1, NODE_IMAGE=kindest/node:...)
+e2e: bin/e2e.test $(if $(findstring inner-loop,$(RUN)),$(INNER_LOOP)) ## Every scenario from nothing, then clean up (RUN=regexp, KEEP=1, REPLACE=1, NODE_IMAGE=kindest/node:...)
 	$(note-ignored)
 	@exec ./bin/e2e.test -test.timeout=60m
 

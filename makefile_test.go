@@ -13,7 +13,7 @@ import (
 )
 
 // settings are the variables of a run that have general names.
-var settings = []string{"CONFIG", "KEEP", "LANE", "MATRIX", "MUTANT", "RUN"}
+var settings = []string{"CONFIG", "KEEP", "LANE", "MATRIX", "MUTANT", "REPLACE", "RUN"}
 
 // TestSettingsOfARun: what a shell has set for another program neither plants a bug in `make e2e` nor chooses another testbed.
 func TestSettingsOfARun(t *testing.T) {

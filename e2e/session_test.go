@@ -58,9 +58,13 @@ type session struct {
 	disturbed atomic.Bool
 }
 
-// newSession reads CONFIG, KEEP, NODE_IMAGE and MUTANT, the name of a planted bug (kind/mutant).
+// newSession reads CONFIG, KEEP, REPLACE, NODE_IMAGE and MUTANT, the name of a planted bug (kind/mutant).
 func newSession(ctx context.Context) (*session, error) {
-	keep, err := keepTestbed(os.Getenv("KEEP"))
+	keep, err := yesOrNo("KEEP")
+	if err != nil {
+		return nil, err
+	}
+	replace, err := yesOrNo("REPLACE")
 	if err != nil {
 		return nil, err
 	}
@@ -69,8 +73,7 @@ func newSession(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	testbed, err := kind.New(kind.Options{
-		Configuration: config, NodeImage: os.Getenv("NODE_IMAGE"), Out: &resultsRemover{Writer: os.Stdout},
-		Replace: true, // a run begins from nothing: what another checkout has left, in CI for example, must not end it
+		Configuration: config, NodeImage: os.Getenv("NODE_IMAGE"), Out: &resultsRemover{Writer: os.Stdout}, Replace: replace,
 	})
 	if err != nil {
 		return nil, err
@@ -87,15 +90,17 @@ func newSession(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-func keepTestbed(value string) (bool, error) {
+// yesOrNo reads a setting of the environment, which is no unless it is set.
+func yesOrNo(name string) (bool, error) {
+	value := os.Getenv(name)
 	if value == "" {
 		return false, nil
 	}
-	keep, err := strconv.ParseBool(value)
+	yes, err := strconv.ParseBool(value)
 	if err != nil {
-		return false, fmt.Errorf("KEEP is %q, want 1 or 0", value)
+		return false, fmt.Errorf("%s is %q, want 1 or 0", name, value)
 	}
-	return keep, nil
+	return yes, nil
 }
 
 // resultsRemover removes the results of the last run before the first line is written. That line comes when the testbed
@@ -127,9 +132,9 @@ func (s *session) up(ctx context.Context, _ *envconf.Config) (context.Context, e
 	return ctx, err
 }
 
-// isOthers tells whether another process works on the testbed: then testbed and results are not ours to touch.
+// isOthers tells whether another process works on the testbed, or it belongs to another directory: then it is not ours to touch.
 func (s *session) isOthers() bool {
-	return errors.Is(s.report.SetupError, kind.ErrBusy)
+	return errors.Is(s.report.SetupError, kind.ErrBusy) || errors.As(s.report.SetupError, new(*kind.ForeignError))
 }
 
 // prepare makes what the scenarios need: clients, and the program of the images that they pull.

@@ -36,6 +36,11 @@ func (t *Testbed) Down(ctx context.Context) error {
 }
 
 func (t *Testbed) removeAll(ctx context.Context) error {
+	if engine.Running(ctx) != nil { // before anything is ended: processes that are marked with the prefix are its owner's, too
+		if err := t.checkOwner(ctx); errors.As(err, new(*ForeignError)) {
+			return err
+		}
+	}
 	count, failed := endLeftovers(ctx, "/proc", t.prefix)
 	if count > 0 {
 		progress.Note(ctx, "%d processes of an interrupted run", count)
@@ -60,7 +65,7 @@ func (t *Testbed) removeAll(ctx context.Context) error {
 	return failed
 }
 
-// removeState removes the folder. The empty lock file beside it stays: whoever waits to open it must find the same one.
+// removeState removes the folder. Locks are elsewhere, see turn, and stay.
 func (t *Testbed) removeState() error {
 	if err := os.RemoveAll(string(t.state)); err != nil {
 		return fmt.Errorf("remove the state of the testbed: %w", err)

@@ -16,7 +16,7 @@ import (
 const maxCommand = 120
 
 // holder is what a process writes into the lock of a testbed that it holds, for the message of the next one. The lock itself is
-// the kernel's: nothing is decided by this text.
+// the kernel's: this text decides nothing but whether it is this very process that keeps a testbed for a run (turn.checkRun).
 type holder struct {
 	PID       int       `json:"pid"`
 	Command   string    `json:"command"`

@@ -22,7 +22,8 @@ type ForeignError struct {
 
 // Error says how to go on.
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("testbed %s belongs to %s: use it there, remove it there by `testbed down`, or have another one by --prefix NAME",
+	return fmt.Sprintf("testbed %s belongs to %s: use it there, remove it there by `testbed down` or here by `make e2e REPLACE=1`, "+
+		"or have another one by --prefix NAME",
 		e.Prefix, e.Directory)
 }
 
@@ -83,7 +84,7 @@ func (t *Testbed) checkOwner(ctx context.Context) error {
 	return err
 }
 
-// mayReplace is checkOwner for Up, before it has done anything.
+// mayReplace is checkOwner for Up, before anything is built.
 func (t *Testbed) mayReplace(ctx context.Context) error {
 	if t.replace {
 		return nil

@@ -38,8 +38,9 @@ func (*busyError) Error() string { return "another testbed command is working on
 // EnvironmentError marks the error for internal/program.
 func (*busyError) EnvironmentError() {}
 
-// Reserve keeps other processes from changing the testbed until the returned function is called or this process ends, however it
-// ends: they get ErrBusy, from whatever directory. What this process does is not hindered. Who reserves it second gets ErrBusy too.
+// Reserve keeps other processes from Up, Down, verbs of the Shoot and snapshots until the returned function is called or this process
+// ends, however it ends: they get ErrBusy, from whatever directory. Faults, roll-outs and images are not kept out: a run starts
+// processes of its own that need them. What this process does is not hindered. Who reserves it second gets ErrBusy too.
 func (t *Testbed) Reserve() (release func(), err error) { return t.turn.reserve() }
 
 func (t turn) reserve() (release func(), err error) {
