@@ -110,8 +110,8 @@ func TestWrongBytesLeaveNothing(t *testing.T) {
 
 // A disk that is slow to store a blob for good does not look like an upstream that hangs.
 func TestStoringIsNotStalling(t *testing.T) {
-	f := newFlight(func() {}, "library/app", 10, nil)
-	f.progress = f.progress.Add(-2 * patience)
+	f := patientGroup(t).newFlight(func() {}, "library/app", 10)
+	f.progress = f.progress.Add(-2 * patient)
 	if !f.stalled() {
 		t.Error("it does not get on")
 	}

@@ -16,6 +16,7 @@ type flight struct {
 	repository string        // that of the first client, into which distribution stores the blob
 	expected   int64         // the size as the upstream has told it before
 	buffers    *sync.Pool    // of *buffer
+	patience   time.Duration // the group's
 	clients    int           // those who have not left; guarded by the group, as users
 	users      int           // those who may read the file: clients, those who wait for the end, and the fetch
 	over       chan struct{} // closed when the fetch has ended
@@ -41,9 +42,9 @@ type file interface {
 	io.Closer
 }
 
-func newFlight(cancel context.CancelFunc, repository string, expected int64, buffers *sync.Pool) *flight {
+func (g *Group) newFlight(cancel context.CancelFunc, repository string, expected int64) *flight {
 	return &flight{
-		cancel: cancel, repository: repository, expected: expected, buffers: buffers,
+		cancel: cancel, repository: repository, expected: expected, buffers: &g.buffers, patience: g.patience,
 		over: make(chan struct{}), changed: make(chan struct{}), progress: time.Now(),
 	}
 }
@@ -70,7 +71,7 @@ func (f *flight) grow(p []byte) {
 		f.tail = append(append(make([]byte, 0, buffered), before...), last...)
 		if f.written-f.paced >= pace {
 			now := time.Now()
-			f.slow = now.Sub(f.progress) > patience
+			f.slow = now.Sub(f.progress) > f.patience
 			f.paced, f.progress = f.written, now
 		}
 	})
@@ -91,7 +92,7 @@ func (f *flight) fetched() bool {
 // stalled says whether the upstream sends nothing, or next to nothing.
 func (f *flight) stalled() bool {
 	now := f.look()
-	return !f.fetched() && (now.slow || time.Since(now.progress) > patience)
+	return !f.fetched() && (now.slow || time.Since(now.progress) > f.patience)
 }
 
 // close closes the file. Nobody may use the flight afterwards.

@@ -41,13 +41,14 @@ type Group struct {
 	manifests singleflight.Group
 	store     driver.StorageDriver // set by Storage, before the first request
 	buffers   sync.Pool            // of *buffer
+	patience  time.Duration
 }
 
 // NewGroup returns a Group for a registry whose store is in a folder.
 func NewGroup(root string) *Group {
 	return &Group{
 		root: root, warning: rate.Sometimes{Interval: time.Minute}, flights: map[digest.Digest]*flight{},
-		buffers: sync.Pool{New: func() any { return new(buffer) }},
+		buffers: sync.Pool{New: func() any { return new(buffer) }}, patience: patience,
 	}
 }
 
@@ -103,7 +104,7 @@ func (g *Group) tryJoin(
 func (g *Group) start(ctx context.Context, repository string, blob digest.Digest, size int64, fetch fetchFunc) *flight {
 	// The flight belongs to all of its clients, so it does not end with the request that has started it.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f := newFlight(cancel, repository, size, &g.buffers)
+	f := g.newFlight(cancel, repository, size)
 	f.clients, f.users = 1, 2
 	g.flights[blob] = f
 	go func() {

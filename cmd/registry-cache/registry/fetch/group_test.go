@@ -301,7 +301,7 @@ func TestAStalledFetch(t *testing.T) {
 	group.mu.Unlock()
 	eventually(t, "half of the blob has come", func() bool { return f.look().written >= 1<<19 })
 	f.mu.Lock()
-	f.progress = f.progress.Add(-2 * patience)
+	f.progress = f.progress.Add(-2 * patient)
 	f.mu.Unlock()
 	u.mu.Lock()
 	u.middle = func(context.Context) bool { return true }

@@ -186,7 +186,7 @@ func (m manifests) Get(ctx context.Context, manifest digest.Digest, options ...d
 	key, first := m.repository+"@"+manifest.String()+tagOf(options), false
 	result := m.group.manifests.DoChan(key, func() (any, error) {
 		first = true
-		defer time.AfterFunc(patience, func() { m.group.manifests.Forget(key) }).Stop()
+		defer time.AfterFunc(m.group.patience, func() { m.group.manifests.Forget(key) }).Stop()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), manifestPatience)
 		defer cancel()
 		if full := m.group.full(); full != nil {

@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -46,8 +45,7 @@ func (spoilt) ReadAt([]byte, int64) (int, error) { return 0, os.ErrInvalid }
 
 // The upstream has what the disk cannot give back.
 func TestASpoiltFileIsTheStores(t *testing.T) {
-	group := NewGroup(t.TempDir())
-	f := newFlight(func() {}, "library/app", 10, &group.buffers)
+	f := patientGroup(t).newFlight(func() {}, "library/app", 10)
 	f.file, f.size, f.written = spoilt{}, 10, 10
 	reached, err := f.send(t.Context(), httptest.NewRecorder(), 3)
 	if reached != 3 || !errors.Is(err, errStore) || !errors.Is(err, os.ErrInvalid) {
@@ -57,7 +55,7 @@ func TestASpoiltFileIsTheStores(t *testing.T) {
 
 // An upstream that drips is as one that hangs, and one that gets on again is as any other.
 func TestADrippingFetch(t *testing.T) {
-	f := newFlight(func() {}, "library/app", 10*pace, new(sync.Pool))
+	f := patientGroup(t).newFlight(func() {}, "library/app", 10*pace)
 	f.header, f.size = http.Header{}, 10*pace
 	for _, step := range []struct {
 		bytes int
@@ -65,7 +63,7 @@ func TestADrippingFetch(t *testing.T) {
 		want  bool
 	}{{bytes: 1}, {bytes: 1, late: true, want: true}, {bytes: pace, want: true}, {bytes: pace - 1, want: true}, {bytes: 1}, {bytes: pace}} {
 		if step.late {
-			f.progress = f.progress.Add(-2 * patience)
+			f.progress = f.progress.Add(-2 * patient)
 		}
 		f.grow(make([]byte, step.bytes))
 		if got := f.stalled(); got != step.want {

@@ -127,8 +127,7 @@ func TestTheStoreFails(t *testing.T) {
 			root := smallVolume(t, "size=24m")
 			config.Storage["filesystem"]["rootdirectory"] = root
 			use(t, config)
-			group, _ := config.Middleware["storage"][0].Options[groupOption].(*Group)
-			cache := serve(t, config)
+			group, cache := groupOf(config), serve(t, config)
 			blob := u.add(t, 8<<20)
 			release, _ := u.hold()
 			if !test.held {
@@ -156,11 +155,11 @@ func TestTheStoreFails(t *testing.T) {
 
 // A message must not say that a volume is full when it is promised.
 func TestRoomSaysWhatIsPromised(t *testing.T) {
-	group := NewGroup(t.TempDir())
+	group := patientGroup(t)
 	if err := group.room(1); err != nil {
 		t.Skipf("the volume of the test is full: %v", err)
 	}
-	group.flights[digest.FromString("x")] = newFlight(func() {}, "library/app", 1<<50, &group.buffers)
+	group.flights[digest.FromString("x")] = group.newFlight(func() {}, "library/app", 1<<50)
 	if err := group.room(1); !errors.Is(err, errNoRoom) || !strings.Contains(err.Error(), "fetches under way will take 1073741824 MiB") {
 		t.Errorf("error %v", err)
 	}
@@ -179,7 +178,7 @@ func TestPromises(t *testing.T) {
 	f := group.flights[blob]
 	group.mu.Unlock()
 	f.mu.Lock()
-	f.progress = f.progress.Add(-2 * patience)
+	f.progress = f.progress.Add(-2 * patient)
 	f.mu.Unlock()
 	if got := promised(group); got != 0 {
 		t.Errorf("a fetch that does not get on has %d bytes promised", got)
