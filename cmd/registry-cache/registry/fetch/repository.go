@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/distribution/distribution/v3"
@@ -102,21 +103,26 @@ func (b *blobs) ServeBlob(ctx context.Context, w http.ResponseWriter, r *http.Re
 	if f == nil {
 		return b.servePast(ctx, w, r, blob, why)
 	}
-	defer b.group.leave(f)
+	leave := sync.OnceFunc(func() { b.group.leave(f) })
+	defer leave()
+	past := func(w http.ResponseWriter, r *http.Request, why error) error {
+		leave() // a file that is open keeps its part of the volume, which may be full because of it
+		return b.servePast(ctx, w, r, blob, why)
+	}
 	now, err := f.answer(ctx)
 	switch {
 	case err != nil:
 		return err
 	case errors.Is(now.err, errStore):
-		return b.servePast(ctx, w, r, blob, now.err)
+		return past(w, r, now.err)
 	case now.done && now.err != nil && !errors.Is(now.err, errNotStored):
 		return now.err
 	case now.header == nil: // it was stored meanwhile, is empty, or distribution does not store it
-		return b.servePast(ctx, w, r, blob, errNotStored)
+		return past(w, r, errNotStored)
 	}
 	offset, err := f.send(ctx, w, begin(w, r, now))
 	if errors.Is(err, errStore) {
-		err = b.servePast(ctx, &rest{w, http.Header{}, offset}, whole(ctx, r), blob, err)
+		err = past(&rest{w, http.Header{}, offset}, whole(ctx, r), err)
 	}
 	if err != nil {
 		// distribution would write an error behind what the client has got. An answer that is too short says it as well, and ends

@@ -53,6 +53,11 @@ func (s storage) PutContent(ctx context.Context, name string, content []byte) er
 	return ofStore(s.StorageDriver.PutContent(ctx, name, content))
 }
 
+// Move implements storagedriver.StorageDriver. It is how distribution puts a blob that it has got into its place.
+func (s storage) Move(ctx context.Context, source, target string) error {
+	return ofStore(s.StorageDriver.Move(ctx, source, target))
+}
+
 // ofStore marks an error of the store.
 func ofStore(err error) error {
 	if err == nil {
