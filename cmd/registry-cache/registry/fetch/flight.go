@@ -196,13 +196,15 @@ type buffer [64 << 10]byte
 // pass writes a part of what there is at the offset. Who waits has no buffer.
 func (f *flight) pass(w io.Writer, now view, offset int64) (int, error) {
 	part, _ := f.buffers.Get().(*buffer) // the pool has nothing else
-	defer f.buffers.Put(part)
 	n, err := now.read(part[:min(int64(len(part)), now.size-offset)], offset)
 	switch {
 	case err != nil:
-		return 0, ofStore(err)
-	case n == 0:
-		return 0, nil
+		err = ofStore(err)
+	case n > 0:
+		if n, err = w.Write(part[:n]); err != nil {
+			return n, err // HTTP/2 may still read the part of a stream that was reset, so nobody else gets it
+		}
 	}
-	return w.Write(part[:n])
+	f.buffers.Put(part)
+	return n, err
 }

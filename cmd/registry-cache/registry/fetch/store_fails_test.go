@@ -81,3 +81,25 @@ func TestThePartIsGoneWhileTheRestGoesPastTheStore(t *testing.T) {
 		})
 	}
 }
+
+// reset is a client whose stream was reset while a part is being sent.
+type reset struct{ sending []byte }
+
+func (r *reset) Write(p []byte) (int, error) {
+	r.sending = p
+	return 0, os.ErrClosed
+}
+
+// What HTTP/2 may still be sending must not be filled with another blob.
+func TestAResetClientKeepsItsBuffer(t *testing.T) {
+	group := patientGroup(t)
+	f := group.newFlight(func() {}, "library/app", 10)
+	f.file, f.size, f.written = opened{Reader: bytes.NewReader(make([]byte, 10))}, 10, 10
+	var client reset
+	if _, err := f.pass(&client, f.look(), 0); !errors.Is(err, os.ErrClosed) {
+		t.Fatalf("error %v", err)
+	}
+	if next, _ := group.buffers.Get().(*buffer); &next[0] == &client.sending[0] {
+		t.Error("the next client gets the buffer")
+	}
+}
