@@ -203,9 +203,13 @@ func selected(s *ast.SelectorExpr, ok bool) (string, bool) {
 	return x.Name, true
 }
 
-// nextJob is a shell's wait for the job that ends next: bash 5.2 forgets one that had ended before another was started, and waits for
-// ever. Comments may name it.
-var nextJob = regexp.MustCompile(`^[^/#]*\bwait +-[a-z]*n`)
+// nextJob is a shell's wait for the job that ends next, where a command may begin: bash 5.2 forgets one that had ended before another was
+// started, and waits for ever. A word after it is a namespace of another program's wait, on a line of its own.
+var nextJob = regexp.MustCompile(
+	`(^|[;&|({!@"']|\\n|\b(if|elif|while|until|then|do|else)\s)\s*wait(\s+-[fp](\s+\w+)?)*\s+-[a-z]*n\s*([^\sa-z=-]|-p|$)`)
+
+// comment is a line that may name what code may not have.
+var comment = regexp.MustCompile(`^\s*(#|//)`)
 
 func noNextJob(t tree) []string {
 	var problems []string
@@ -214,7 +218,7 @@ func noNextJob(t tree) []string {
 			continue
 		}
 		for i, line := range strings.Split(f.text, "\n") {
-			if nextJob.MatchString(line) {
+			if nextJob.MatchString(line) && !comment.MatchString(line) {
 				problems = append(problems, fmt.Sprintf("%s:%d: wait for a process by its ID", f.path, i+1))
 			}
 		}
