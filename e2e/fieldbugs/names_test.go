@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/manifest"
@@ -110,45 +109,67 @@ func statusOf(t *testing.T, text string) kind.ShootStatus {
 	return status
 }
 
-// TestRequireRest: one more reconciliation, one that failed, and one more generation are all seen.
+// TestRequireRest: each write is seen, and so is what is missing.
 func TestRequireRest(t *testing.T) {
-	first := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	sets := strings.Repeat("registry-x 1\n", len(hardNames)+2)
+	const service, set, policy = "Service registry-x 101\n", "StatefulSet registry-x 1\n", "NetworkPolicy registry-x 1\n"
+	count := len(hardNames) + 2
+	services, others := strings.Repeat(service, count), strings.Repeat(set, count)+strings.Repeat(policy, count)
+	once := func(text, from, to string) string { return strings.Replace(text, from, to, 1) }
 	for name, test := range map[string]struct {
-		state string
-		at    time.Time
-		sets  string
-		holds bool
+		services, others string
+		holds            bool
 	}{
-		"as before":                    {"Succeeded", first, sets, true},
-		"reconciled again":             {"Succeeded", first.Add(time.Second), sets, false},
-		"it is being reconciled":       {"Processing", first, sets, false},
-		"a StatefulSet was changed":    {"Succeeded", first, strings.Replace(sets, "1", "2", 1), false},
-		"a StatefulSet is gone":        {"Succeeded", first, strings.Replace(sets, "registry-x 1\n", "", 1), false},
-		"there was none to begin with": {"Succeeded", first, "", false},
+		"as before":                   {services, others, true},
+		"a Service was written":       {once(services, "101", "102"), others, false},
+		"a Service is gone":           {once(services, service, ""), others, false},
+		"a StatefulSet was changed":   {services, once(others, set, "StatefulSet registry-x 2\n"), false},
+		"a StatefulSet came":          {services, others + "StatefulSet registry-y 1\n", false},
+		"a NetworkPolicy was changed": {services, once(others, policy, "NetworkPolicy registry-x 2\n"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status := kind.ShootStatus{Extensions: []kind.ExtensionStatus{
-				{Type: "other", LastOperation: &kind.OperationStatus{State: "Error"}},
-				{Type: "registry-cache", LastOperation: &kind.OperationStatus{Type: "Reconcile", State: test.state, Time: test.at}},
-			}}
 			r := rigOf(func(line string) string {
-				if strings.HasPrefix(line, "kubectl") {
-					return test.sets
+				if strings.Contains(line, " services ") && strings.Contains(line, ".resourceVersion}") {
+					return test.services
 				}
-				answer, _ := json.Marshal(status)
-				return string(answer)
+				return test.others
 			})
-			before := sets
-			if test.sets == "" {
-				before = ""
-			}
-			err := r.requireRest(t.Context(), "Reconcile Succeeded at 03:04:05", before)
-			wantClaim(t, r, err, "then nothing is written any more", test.holds)
+			err := r.requireRest(t.Context(), services+others)
+			wantClaim(t, r, err, "then no Service, StatefulSet or NetworkPolicy is written any more", test.holds)
 		})
 	}
-	if got := lastOperation(kind.ShootStatus{}); got != "none" {
-		t.Errorf("%q", got)
+}
+
+// TestRequireRestOfNothing: what was not there to begin with, or only in part, is no rest.
+func TestRequireRestOfNothing(t *testing.T) {
+	const service, set = "Service registry-x 101\n", "StatefulSet registry-x 1\n"
+	for _, answer := range []struct{ services, others string }{
+		{"", ""},
+		{strings.Repeat(service, len(hardNames)+2), ""},
+		{"", strings.Repeat(set, len(hardNames)+2)},
+		{service, set},
+	} {
+		r := rigOf(func(line string) string {
+			if strings.Contains(line, " services ") {
+				return answer.services
+			}
+			return answer.others
+		})
+		err := r.requireRest(t.Context(), answer.services+answer.others)
+		wantClaim(t, r, err, "then no Service, StatefulSet or NetworkPolicy is written any more", false)
+	}
+}
+
+// TestDifference names what was written.
+func TestDifference(t *testing.T) {
+	for _, test := range []struct{ before, now, want string }{
+		{"a 1\nb 1\n", "a 1\nb 1\n", ""},
+		{"a 1\nb 1\n", "a 1\nb 2\n", "; before b 1; now b 2"},
+		{"a 11\n", "", "; before a 11"},
+		{"ba 1\n", "ba 1\na 1\n", "; now a 1"},
+	} {
+		if got := difference(test.before, test.now); got != test.want {
+			t.Errorf("%q to %q: %q, want %q", test.before, test.now, got, test.want)
+		}
 	}
 }
 
