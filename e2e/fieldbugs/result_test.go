@@ -2,6 +2,7 @@ package fieldbugs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 type console struct {
 	lines  []string
 	refuse string // a part of the line that fails
+	shoot  string // what `shoot get` answers; begun if it is empty
 }
 
 func (c *console) execute(_ context.Context, args []string, out, err io.Writer) int {
@@ -26,7 +28,7 @@ func (c *console) execute(_ context.Context, args []string, out, err io.Writer) 
 	}
 	answer := "{}"
 	if line == "shoot get --json" {
-		answer = begun
+		answer = cmp.Or(c.shoot, begun)
 	}
 	fmt.Fprintln(out, answer)
 	return 0

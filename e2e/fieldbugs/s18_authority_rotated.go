@@ -2,6 +2,11 @@ package fieldbugs
 
 import (
 	"context"
+	"fmt"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+
+	"github.com/gardener-extensions/registry-cache/kind"
 )
 
 // authorityRotated is a rotation of the certificate authorities.
@@ -14,20 +19,12 @@ func authorityRotated() Bug {
 		Expectation: "In each phase all nodes pull through the cache.",
 		Lane:        Full, Shoot: HTTPS,
 		Reproduce: func(ctx context.Context, r *Rig) error {
-			begun := true
-			r.Afterwards(func(ctx context.Context) error {
-				if !begun {
-					return nil
-				}
-				_, err := r.run(ctx, []string{"shoot", "rotate-ca-complete"})
-				return err
-			})
+			r.Afterwards(r.endRotation)
 			for _, phase := range []string{"rotate-ca-start", "rotate-ca-complete"} {
 				if _, err := r.Testbed(ctx, "shoot", phase); err != nil {
 					return err
 				}
-				begun = phase == "rotate-ca-start"
-				img, err := r.requireCached(ctx, "after "+phase+" new images come through the cache")
+				img, err := r.requireCachedWithin(ctx, "after "+phase+" new images come through the cache", settled)
 				if err != nil {
 					return err
 				}
@@ -38,4 +35,39 @@ func authorityRotated() Bug {
 			return nil
 		},
 	}
+}
+
+// endRotation brings a rotation to its end from wherever it stands, for the bugs that follow. Of one that is over, or that never began,
+// it does nothing.
+func (r *Rig) endRotation(ctx context.Context) error {
+	const phases = 2 // from Preparing on, two commands are between here and the end
+	for range phases {
+		phase, verb, err := r.rotation(ctx)
+		if err != nil || verb == "" {
+			return err
+		}
+		if _, err := r.run(ctx, []string{"shoot", verb}); err != nil {
+			return fmt.Errorf("end the rotation in phase %s: %w", phase, err)
+		}
+	}
+	phase, verb, err := r.rotation(ctx)
+	if err == nil && verb != "" {
+		err = fmt.Errorf("the rotation is still in phase %s", phase)
+	}
+	return err
+}
+
+// rotation is where the rotation stands, and the verb of `testbed shoot` that goes on with it; empty where nothing is to be done.
+func (r *Rig) rotation(ctx context.Context) (phase gardencorev1beta1.CredentialsRotationPhase, verb string, err error) {
+	var status kind.ShootStatus
+	if err := r.decode(ctx, &status, []string{"shoot", "get"}); err != nil {
+		return "", "", err
+	}
+	switch status.Rotation {
+	case gardencorev1beta1.RotationPreparing, gardencorev1beta1.RotationCompleting:
+		verb = "reconcile"
+	case gardencorev1beta1.RotationPrepared:
+		verb = "rotate-ca-complete"
+	}
+	return status.Rotation, verb, nil
 }

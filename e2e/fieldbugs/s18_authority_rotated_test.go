@@ -1,0 +1,55 @@
+package fieldbugs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestEndRotation: whatever phase a rotation was left in, the bugs that follow find none.
+func TestEndRotation(t *testing.T) {
+	for name, test := range map[string]struct {
+		phases []string // one for each look; the last one stays
+		verbs  []string
+		err    string
+	}{
+		"it never began":            {phases: []string{""}},
+		"it is over":                {phases: []string{"Completed"}},
+		"the start was interrupted": {[]string{"Preparing", "Prepared", "Completed"}, []string{"shoot reconcile", "shoot rotate-ca-complete"}, ""},
+		"the start was all":         {[]string{"Prepared", "Completed"}, []string{"shoot rotate-ca-complete"}, ""},
+		"the end was interrupted":   {[]string{"Completing", "Completed"}, []string{"shoot reconcile"}, ""},
+		"it does not end":           {[]string{"Completing"}, []string{"shoot reconcile", "shoot reconcile"}, "still in phase Completing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var verbs []string
+			looks := 0
+			r := rigOf(func(line string) string {
+				if line != "shoot get --json" {
+					verbs = append(verbs, line)
+					return ""
+				}
+				looks++
+				return fmt.Sprintf(`{"rotation": %q}`, test.phases[min(looks, len(test.phases))-1])
+			})
+			err := r.endRotation(t.Context())
+			if !slices.Equal(verbs, test.verbs) {
+				t.Errorf("%q, want %q", verbs, test.verbs)
+			}
+			if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Errorf("%v, want %q", err, test.err)
+			}
+		})
+	}
+}
+
+// TestEndRotationFails: what could not be ended, or not be looked at, is told.
+func TestEndRotationFails(t *testing.T) {
+	for _, refuse := range []string{"get", "reconcile"} {
+		c := &console{refuse: refuse, shoot: `{"rotation": "Completing"}`}
+		r := &Rig{execute: c.execute, transcript: &strings.Builder{}, result: &Result{}}
+		if err := r.endRotation(t.Context()); err == nil || !strings.Contains(err.Error(), "testbed shoot "+refuse) {
+			t.Errorf("%v, want that shoot %s failed", err, refuse)
+		}
+	}
+}
