@@ -42,10 +42,7 @@ func TestAwaitCollected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			looks := 0
 			r := rigOf(func(line string) string {
-				switch {
-				case strings.HasPrefix(line, "kubectl"):
-					return "one"
-				case strings.Contains(line, "0000"):
+				if strings.Contains(line, "0000") {
 					return test.own
 				}
 				looks++
@@ -54,7 +51,7 @@ func TestAwaitCollected(t *testing.T) {
 				}
 				return test.after
 			})
-			err := r.awaitCollected(t.Context(), shared, own, test.bound)
+			err := r.awaitCollected(t.Context(), volume{"worker", "/var/cache"}, shared, own, test.bound)
 			if test.claim {
 				wantClaim(t, r, err, claim, test.holds)
 			} else if err == nil || !strings.Contains(err.Error(), "want 1") {
@@ -79,15 +76,12 @@ func TestRequireAnswer(t *testing.T) {
 	}
 }
 
-// TestBlobSum runs the line with a curl that prints what it was asked for.
+// TestBlobSum runs the line with a curl that keeps what it was asked for.
 func TestBlobSum(t *testing.T) {
 	folder := t.TempDir()
-	script := "#!/bin/sh\nprintf %s \"$*\" >\"" + folder + "/asked\"\nprintf blob\n"
-	if err := os.WriteFile(filepath.Join(folder, "curl"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "bash", "-c", blobSum, "10.96.0.5", "alpha.upstream.test/testbed/a:latest", "77")
-	cmd.Env = append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"))
+	const curl = `curl() { printf %s "$*" >"$FOLDER/asked"; printf blob; }; `
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", curl+blobSum, "10.96.0.5", "alpha.upstream.test/testbed/a:latest", "77")
+	cmd.Env = append(os.Environ(), "FOLDER="+folder)
 	out, err := cmd.CombinedOutput()
 	asked, missing := os.ReadFile(filepath.Join(folder, "asked"))
 	const sum = "fa2c8cc4f28176bbeed4b736df569a34c79cd3723e9ec42f9674b4d46ac6b8b8  -\n" // of "blob"
