@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -35,13 +36,18 @@ type child struct {
 	cmd *exec.Cmd
 	log *bufio.Scanner
 	// rest is closed when drain has read all of the log.
-	rest  chan struct{}
-	lines []string
+	rest    chan struct{}
+	lines   []string
+	started time.Time
 }
+
+// lifetime is after which time a child is killed: what it does not log is not waited for without an end.
+const lifetime = 3 * patience
 
 func startChild(t *testing.T, args ...string) *child {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*patience) // what it does not log is not waited for without an end
+	started := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), lifetime)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Env = append(os.Environ(), asCommand+"=1")
@@ -53,7 +59,7 @@ func startChild(t *testing.T, args ...string) *child {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	return &child{cmd: cmd, log: bufio.NewScanner(log)}
+	return &child{cmd: cmd, log: bufio.NewScanner(log), started: started}
 }
 
 // expect returns the line of the log with the text.
@@ -65,7 +71,11 @@ func (c *child) expect(t *testing.T, text string) string {
 			return c.log.Text()
 		}
 	}
-	t.Fatalf("it never logs %q:\n%s", text, strings.Join(log, "\n"))
+	end := "its log ended"
+	if time.Since(c.started) >= lifetime {
+		end = fmt.Sprintf("it was killed %s after its start", lifetime)
+	}
+	t.Fatalf("it never logs %q, %s:\n%s", text, end, strings.Join(log, "\n"))
 	return ""
 }
 
@@ -122,6 +132,18 @@ func writeConfig(t *testing.T, content string) string {
 }
 
 func TestSIGTERMEndsServeWhileTheUpstreamHangsAtTheStart(t *testing.T) {
+	// The question is over after 5 s. A machine that lets nobody run for so long does not do so each time.
+	for range 5 {
+		if endsWhileAsking(t) {
+			return
+		}
+	}
+	t.Error("it waits for its upstream before it ends")
+}
+
+// endsWhileAsking says whether the command ended without the answer of its upstream.
+func endsWhileAsking(t *testing.T) bool {
+	t.Helper()
 	asked := make(chan struct{}, 10)
 	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}
@@ -136,10 +158,12 @@ func TestSIGTERMEndsServeWhileTheUpstreamHangsAtTheStart(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("the upstream is not asked")
 	}
-	// When the question is over, it serves before it stops: it has waited.
-	if code, took, log := c.terminate(t); code != program.ExitFine || strings.Contains(log, "stopping") {
+	code, took, log := c.terminate(t)
+	if code != program.ExitFine {
 		t.Errorf("exit code %d after %s:\n%s", code, took, log)
 	}
+	// When the question is over, it serves before it stops: it has waited, or the machine has not let it run.
+	return !strings.Contains(log, "stopping")
 }
 
 func TestSIGTERMCutsRequestsThatDoNotEnd(t *testing.T) {
