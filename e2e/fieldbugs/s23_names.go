@@ -34,7 +34,7 @@ func names() Bug {
 		Fault:   "none: the Shoot names a.b-c and a-b.c, x:5000 and x-5000, a name of 60 characters, an IPv6 address with a port",
 		Expectation: "All of them have a cache of their own, with an address of its own, and an image that nobody had comes by each name. Then nothing " +
 			"is written any more.",
-		Lane: Full, Bound: 6 * time.Minute, // measured are three
+		Lane: Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			start := time.Now()
 			if err := r.Apply(ctx, Names); err != nil {
