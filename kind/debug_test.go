@@ -44,7 +44,7 @@ func TestDebugServer(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, "bash", "-uc", debugServer, "bash", "bash", "-c", tc.delve, "bash", "a", "'b")
-			cmd.WaitDelay = time.Second
+			cmd.WaitDelay = time.Minute
 			cmd.Stdout = &listener{log: &out, ready: func() { t.Error("ready before it listens") }}
 			if err := feed(cmd, in); err != nil {
 				t.Fatal(err)
