@@ -1,5 +1,5 @@
 #!/bin/bash
-# Tells containerd to pull through the registry caches of this cluster. Needs bash, curl and coreutils.
+# Tells containerd to pull through the registry caches of this cluster. Needs bash, curl, grep and coreutils.
 #
 # Each argument is <upstream_host>,<endpoint>,<upstream_url>[,<endpoint_ca>[,<upstream_ca>]]; together they are the full
 # set. The last two are certificates: each one DER in base64, with dots between them.
