@@ -1,3 +1,3 @@
-// Package charts holds the Helm chart that installs the extension on a seed, and the image vector of the images that the
+// Package charts holds the Helm charts of the extension and of its admission, and the image vector of the images that the
 // extension deploys into shoots. It must not know what is done with either.
 package charts

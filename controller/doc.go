@@ -1,7 +1,8 @@
 // Package controller reconciles Extension resources of type registry-cache: it deploys the caches into the shoot, cleans
 // the nodes when caches go, and reports the endpoints in the providerStatus, from which the webhook tells the nodes.
 //
-// It acts by ManagedResources only, reads Services, nodes and the cleaner's pods of the shoot, and writes nothing there
-// itself. What the objects look like is known to the packages cache and cleaner below it, what lies on the nodes to package
+// It acts by ManagedResources, and reads Services, nodes and the cleaner's pods of the shoot. What no ManagedResource can do
+// there is left to package volume: it grows claims, releases their StatefulSets, and deletes claims and pods that cannot be used.
+// What the objects look like is known to the packages cache and cleaner below it, what lies on the nodes to package
 // nodeconfig.
 package controller

@@ -34,7 +34,7 @@ func (t *Testbed) ApplyShoot(ctx context.Context, wanted *manifest.Manifest) err
 	})
 }
 
-// ReconcileShoot reconciles the shoot as it is, as gardenlet does once a day.
+// ReconcileShoot reconciles the shoot as it is, as gardenlet does every hour by default.
 func (t *Testbed) ReconcileShoot(ctx context.Context) error {
 	return t.operate(ctx, verbReconcile, func(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 		return t.gardenlet.Reconcile(ctx, shoot)
@@ -105,7 +105,7 @@ func (t *Testbed) RestoreShoot(ctx context.Context) error {
 }
 
 // StartRotation lets the certificate authorities of the shoot rotate, up to where nodes trust the old and the new one. One that was
-// interrupted is gone on with by ReconcileShoot, as in Gardener.
+// interrupted is continued by ReconcileShoot, as in Gardener.
 func (t *Testbed) StartRotation(ctx context.Context) error {
 	return t.rotate(ctx, verbRotateStart, gardencorev1beta1.RotationPreparing)
 }

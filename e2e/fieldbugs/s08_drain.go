@@ -16,7 +16,7 @@ func drain() Bug {
 		Reports:     []string{"spegel#67", "spegel#767", "spegel#413"},
 		Symptom:     "Nodes go on asking a cache that is gone, each pull takes minutes; or the hosts.toml of somebody else is deleted.",
 		Fault:       "none: gardener-node-agent of one node is stopped",
-		Expectation: "No pull takes longer than 5 s at any time, no hosts.toml of ours is left on any node, and somebody else's is.",
+		Expectation: "No pull takes longer than 5 s at any time, no hosts.toml of ours is left on any node, and somebody else's file is still there.",
 		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			r.Afterwards(func(ctx context.Context) error {
@@ -55,7 +55,7 @@ func drain() Bug {
 			if err != nil {
 				return err
 			}
-			return r.Require("somebody else's is", strings.Contains(out, "foreign.example"), "%s", strings.TrimSpace(out))
+			return r.Require("somebody else's file is still there", strings.Contains(out, "foreign.example"), "%s", strings.TrimSpace(out))
 		},
 	}
 }

@@ -1,4 +1,5 @@
-// Package cli is the command line of the testbed. Each command is a method of kind.Testbed; this package maps flags to options,
+// Package cli is the command line of the testbed. Each command that acts on a testbed is a method of kind.Testbed (reproduce: of
+// e2e/fieldbugs); this package maps flags to options,
 // results to output and errors to exit codes, and knows nothing else. It is a package, and not a part of command testbed, so
 // that the field bugs of e2e/fieldbugs can be reproduced by the very commands that their page lists.
 //

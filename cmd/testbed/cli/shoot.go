@@ -15,7 +15,7 @@ func newShootCommand(options *kind.Options, std program.Streams) *cobra.Command 
 		Use:   "shoot",
 		Short: "Lead the testbed's Shoot through its life, by gardenlet's flows",
 		Long: "Lead the testbed's Shoot through its life, by gardenlet's flows. Each command but get runs alone on the testbed and\n" +
-			"returns when the flow has succeeded; one that was interrupted is gone on with by the same command, a rotation by reconcile.",
+			"returns when the flow has succeeded; one that was interrupted is continued by the same command, a rotation by reconcile.",
 		Args: cobra.ArbitraryArgs,
 		RunE: program.Verbs,
 	}
