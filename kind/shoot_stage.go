@@ -28,8 +28,12 @@ var (
 	verbRestore = shootVerb{"restore", "shoot restored", []gardenlet.Stage{gardenlet.StageMigrated, gardenlet.StageRestoring}}
 )
 
-// possible says whether the verb is possible for a shoot with this status.
+// possible says whether the verb is possible for a shoot with this status. Where the stage could not be read, that is an
+// *UnknownStage.
 func (v shootVerb) possible(s *ShootStatus) error {
+	if err := s.CheckStage(); err != nil {
+		return fmt.Errorf("shoot %s: %w", v.name, err)
+	}
 	if err := v.check(s.Stage); err != nil {
 		return err
 	}

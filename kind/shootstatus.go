@@ -14,8 +14,9 @@ import (
 type ShootStatus struct {
 	Name string `json:"name"`
 	// Namespace is the shoot's namespace of the seed.
-	Namespace string          `json:"namespace"`
-	Stage     gardenlet.Stage `json:"stage"`
+	Namespace string `json:"namespace"`
+	// Stage is empty where it could not be read, see CheckStage.
+	Stage gardenlet.Stage `json:"stage"`
 	// LastOperation is gardenlet's; nil for a shoot that is absent.
 	LastOperation *OperationStatus `json:"lastOperation,omitempty"`
 	// Rotation is the phase of the rotation of the certificate authorities; empty if there never was one.

@@ -31,7 +31,7 @@ func (t *Testbed) ShootStatus(ctx context.Context) (*ShootStatus, error) {
 	}
 	status := newShootStatus()
 	if err := status.addSeed(ctx, t.seed, t.state.garden()); err != nil {
-		status.Problems = append(status.Problems, "seed: "+firstLine(err))
+		status.Problems = append(status.Problems, seedProblem+firstLine(err))
 	}
 	if err := status.addNodes(ctx, t.shoot); err != nil {
 		status.Problems = append(status.Problems, "shoot: "+firstLine(err))

@@ -19,30 +19,42 @@ const mirrorsTimeout = time.Minute
 // not there by then is no failure of Up: a Shoot may be configured so.
 func (t *Testbed) awaitMirrors(ctx context.Context) error {
 	return t.recorder.Step(ctx, "nodes pull through the caches", func(ctx context.Context) error {
-		var missing []string
-		err := wait.PollUntilContextTimeout(ctx, time.Second, mirrorsTimeout, true, func(ctx context.Context) (bool, error) {
-			status, err := t.ShootStatus(ctx)
-			if missing = missingMirrors(status); err != nil { // a cluster that does not answer now may do so in time
-				missing = []string{err.Error()}
-			}
-			return len(missing) == 0, nil
-		})
+		left := awaitNothingLeft(ctx, func(ctx context.Context) []string { return leftToAwait(t.ShootStatus(ctx)) })
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err != nil {
-			progress.Note(ctx, "not after %s: %s", mirrorsTimeout, strings.Join(missing, ", "))
+		if len(left) > 0 {
+			progress.Note(ctx, "not after %s: %s", mirrorsTimeout, strings.Join(left, ", "))
 		}
 		return nil
 	})
 }
 
+// awaitNothingLeft looks until nothing is left, within mirrorsTimeout, and returns what was left at last. A look that was cut short
+// by the end of that time tells nothing of the nodes: what the one before it found stands.
+func awaitNothingLeft(ctx context.Context, look func(context.Context) []string) (left []string) {
+	_ = wait.PollUntilContextTimeout(ctx, time.Second, mirrorsTimeout, true, func(ctx context.Context) (bool, error) {
+		found := look(ctx)
+		if ctx.Err() == nil || len(found) == 0 || len(left) == 0 {
+			left = found
+		}
+		return len(found) == 0, nil
+	})
+	return left
+}
+
+// leftToAwait says what a look at the shoot leaves to wait for. A cluster that does not answer now may do so in time: what of the
+// seed could not be read is left, too, since without its operating system configs no cache would be missing.
+func leftToAwait(status *ShootStatus, err error) []string {
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return append(status.seedProblems(), missingMirrors(status)...)
+}
+
 // missingMirrors names the workers that do not ask a cache of which their configuration tells.
 func missingMirrors(status *ShootStatus) []string {
 	var missing []string
-	if status == nil {
-		return nil
-	}
 	for _, config := range status.OperatingSystemConfigs {
 		for _, registry := range config.Registries {
 			for _, node := range status.Nodes {

@@ -1,8 +1,12 @@
 package kind
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestMissingMirrors(t *testing.T) {
@@ -33,6 +37,62 @@ func TestMissingMirrors(t *testing.T) {
 			if !slices.Equal(got, test.want) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
+		})
+	}
+}
+
+// TestLeftToAwait: without an answer of the seed no cache is known, and none is missing.
+func TestLeftToAwait(t *testing.T) {
+	const refused = "seed: connection refused"
+	for name, test := range map[string]struct {
+		status *ShootStatus
+		err    error
+		want   []string
+	}{
+		"all was read":           {status: &ShootStatus{Stage: "present"}},
+		"the seed is silent":     {status: &ShootStatus{Problems: []string{refused, "shoot: EOF"}}, want: []string{refused}},
+		"the configs are unread": {status: &ShootStatus{Stage: "present", Problems: []string{refused}}, want: []string{refused}},
+		"the shoot is silent":    {status: &ShootStatus{Stage: "present", Problems: []string{"shoot: EOF"}}}, // nodes are asked without it
+		"no status":              {err: errors.New("the testbed is down"), want: []string{"the testbed is down"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := leftToAwait(test.status, test.err); !slices.Equal(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAwaitNothingLeft(t *testing.T) {
+	hang := func(ctx context.Context) []string {
+		<-ctx.Done()
+		return []string{ctx.Err().Error()}
+	}
+	found := func(left ...string) func(context.Context) []string {
+		return func(context.Context) []string { return left }
+	}
+	for name, test := range map[string]struct {
+		looks []func(context.Context) []string // the last one stays
+		want  []string
+		took  time.Duration
+	}{
+		"at once":              {looks: []func(context.Context) []string{found()}},
+		"it answers in time":   {looks: []func(context.Context) []string{found("seed: refused"), found()}, took: time.Second},
+		"it never answers":     {looks: []func(context.Context) []string{found("seed: EOF"), found("seed: refused")}, want: []string{"seed: refused"}, took: mirrorsTimeout},
+		"the last look hangs":  {looks: []func(context.Context) []string{found("seed: refused"), hang}, want: []string{"seed: refused"}, took: mirrorsTimeout},
+		"the first look hangs": {looks: []func(context.Context) []string{hang}, want: []string{"context deadline exceeded"}, took: mirrorsTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start, looks := time.Now(), 0
+				left := awaitNothingLeft(t.Context(), func(ctx context.Context) []string {
+					looks++
+					return test.looks[min(looks, len(test.looks))-1](ctx)
+				})
+				if took := time.Since(start); !slices.Equal(left, test.want) || took != test.took {
+					t.Errorf("left %q after %s, want %q after %s", left, took, test.want, test.took)
+				}
+			})
 		})
 	}
 }

@@ -57,11 +57,15 @@ func (r *Rig) endRotation(ctx context.Context) error {
 	return err
 }
 
-// rotation is where the rotation stands, and the verb of `testbed shoot` that goes on with it; empty where nothing is to be done.
+// rotation is where the rotation stands, and the verb of `testbed shoot` that goes on with it; empty where nothing is to be done. A shoot
+// of which that could not be read is an error: it looks like one that never rotated.
 func (r *Rig) rotation(ctx context.Context) (phase gardencorev1beta1.CredentialsRotationPhase, verb string, err error) {
 	var status kind.ShootStatus
 	if err := r.decode(ctx, &status, []string{"shoot", "get"}); err != nil {
 		return "", "", err
+	}
+	if err := status.CheckStage(); err != nil {
+		return "", "", fmt.Errorf("phase of the rotation: %w", err)
 	}
 	switch status.Rotation {
 	case gardencorev1beta1.RotationPreparing, gardencorev1beta1.RotationCompleting:

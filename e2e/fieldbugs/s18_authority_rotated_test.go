@@ -30,7 +30,7 @@ func TestEndRotation(t *testing.T) {
 					return ""
 				}
 				looks++
-				return fmt.Sprintf(`{"rotation": %q}`, test.phases[min(looks, len(test.phases))-1])
+				return fmt.Sprintf(`{"stage": "present", "rotation": %q}`, test.phases[min(looks, len(test.phases))-1])
 			})
 			err := r.endRotation(t.Context())
 			if !slices.Equal(verbs, test.verbs) {
@@ -46,10 +46,22 @@ func TestEndRotation(t *testing.T) {
 // TestEndRotationFails: what could not be ended, or not be looked at, is told.
 func TestEndRotationFails(t *testing.T) {
 	for _, refuse := range []string{"get", "reconcile"} {
-		c := &console{refuse: refuse, shoot: `{"rotation": "Completing"}`}
+		c := &console{refuse: refuse, shoot: `{"stage": "present", "rotation": "Completing"}`}
 		r := &Rig{execute: c.execute, transcript: &strings.Builder{}, result: &Result{}}
 		if err := r.endRotation(t.Context()); err == nil || !strings.Contains(err.Error(), "testbed shoot "+refuse) {
 			t.Errorf("%v, want that shoot %s failed", err, refuse)
 		}
+	}
+}
+
+// TestEndRotationUnread: a shoot whose status could not be read has no phase, as one that never rotated; it is not passed over.
+func TestEndRotationUnread(t *testing.T) {
+	c := &console{shoot: `{"stage": "", "problems": ["seed: connection refused"]}`}
+	r := &Rig{execute: c.execute, transcript: &strings.Builder{}, result: &Result{}}
+	if err := r.endRotation(t.Context()); err == nil || !strings.Contains(err.Error(), "seed: connection refused") {
+		t.Errorf("%v, want the problem of the status", err)
+	}
+	if len(c.lines) != 1 {
+		t.Errorf("ran %q, want one look", c.lines)
 	}
 }
