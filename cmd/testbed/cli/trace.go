@@ -49,8 +49,8 @@ upstreams, and starts no pull. A cache is asked for a repository: whose request 
 			if err != nil {
 				return err
 			}
-			if events == 0 {
-				return fmt.Errorf("nobody has asked for %s in the last %s: -f waits for who does", wanted.Image, wanted.Since)
+			if err := nobodyAsked(wanted, events); err != nil {
+				return err
 			}
 			return summary.Write(std.Err)
 		},
@@ -59,6 +59,19 @@ upstreams, and starts no pull. A cache is asked for a repository: whose request 
 	cmd.Flags().DurationVar(&wanted.Since, "since", 10*time.Minute, "how far back pulls are shown that have ended")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	return cmd
+}
+
+// nobodyAsked says how there would be something to show, if there was nothing. Who followed has waited for as long as was wanted: that
+// nobody came is no failure.
+func nobodyAsked(wanted kind.TraceOptions, events int) error {
+	switch {
+	case events > 0 || wanted.Follow:
+		return nil
+	case wanted.Since == 0:
+		return fmt.Errorf("--since 0 shows nothing that was: -f waits for who asks for %s, --since 10m shows who has", wanted.Image)
+	default:
+		return fmt.Errorf("nobody has asked for %s in the last %s: -f waits for who does", wanted.Image, wanted.Since)
+	}
 }
 
 func printEvent(std program.Streams, asJSON bool) func(trace.Event) {
