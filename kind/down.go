@@ -22,6 +22,7 @@ const downTimeout = 3 * time.Minute
 // stay, for the next Up. Where nothing is left, Down does nothing and succeeds.
 //
 // A testbed that runs and belongs to another directory is a *ForeignError and stays; what one has left that is gone is removed.
+// While there is an engine that does not answer, the error is an *engine.Missing, and containers and state folder stay: the clusters may run.
 //
 // One part that cannot be removed does not keep the others; the error names each.
 func (t *Testbed) Down(ctx context.Context) error {

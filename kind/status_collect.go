@@ -28,7 +28,8 @@ import (
 const statusTimeout = 30 * time.Second
 
 // Status looks at the testbed and changes nothing, but for starting an engine of ours that has died. Where nothing is
-// there it returns an empty status. It fails only if the engine cannot be asked.
+// there it returns an empty status. It fails only if the engine cannot be asked: with an *engine.Missing if one is there and does not
+// answer.
 func (t *Testbed) Status(ctx context.Context) (*Status, error) {
 	status := &Status{Prefix: t.prefix, Versions: map[string]string{"gardener": gardener.Version}}
 	found, err := engine.Attach(ctx)

@@ -72,14 +72,20 @@ func Running(ctx context.Context) *Engine {
 }
 
 // Attach returns the reachable engine; an engine that Ensure had started and that has died is started again. It
-// returns nil where there is neither, and installs nothing: it is for looking at, or taking down, what is there.
+// returns nil where none runs, and installs nothing: it is for looking at, or taking down, what is there. One that may run
+// and that cannot be asked, as it hangs, is not ours to use or was chosen and is out of reach, is a *Missing: nobody knows
+// then what it has.
 func Attach(ctx context.Context) (*Engine, error) {
-	found, client, err := lookAround(ctx)
+	found, seen, err := lookAround(ctx)
 	if err != nil || found != nil {
 		return found, err
 	}
-	if plan, missing := decide(client); missing == nil && len(plan.install) == 0 && startedBefore() {
+	start, missing := revive(seen, startedBefore())
+	switch {
+	case start:
 		return Ensure(ctx)
+	case missing != nil:
+		return nil, missing
 	}
 	return nil, nil
 }

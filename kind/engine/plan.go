@@ -51,25 +51,14 @@ const installByHand = "install Docker Engine 20.10 or newer (https://docs.docker
 
 // decide returns how to get an engine on this host, or what is missing.
 func decide(h host) (plan, *Missing) {
-	unreachable := fmt.Sprintf("no docker engine answers at %s", h.endpoint)
+	if missing := withheld(h); missing != nil {
+		return plan{}, missing
+	}
 	switch {
-	case h.endpoint != defaultEndpoint:
-		// Somebody chose this endpoint: an engine elsewhere is not what they asked for.
-		return plan{}, &Missing{unreachable + reason(h),
-			"start that engine, or unset DOCKER_HOST and select the default context (docker context use default)"}
-	case h.listening && strings.Contains(h.answer, "permission denied"):
-		return plan{}, &Missing{"permission to use the docker engine at " + h.endpoint + " is missing",
-			"run as root, or join the group: usermod -aG docker $USER, then log in again"}
-	case h.listening && !h.client:
-		return plan{}, &Missing{"the docker command is missing, though something listens at " + h.endpoint,
-			"install the client: apt-get install docker-cli, or docker.io where that package does not exist"}
-	case h.foreign != 0:
-		return plan{}, &Missing{fmt.Sprintf("dockerd (process %d) runs but does not answer, and it was not started by a testbed", h.foreign) + reason(h),
-			"look into its log and restart it"}
 	case !h.debian:
-		return plan{}, &Missing{unreachable + ", and it can be installed on Debian and Ubuntu only, not on " + h.distribution, installByHand}
+		return plan{}, &Missing{unreachable(h) + ", and it can be installed on Debian and Ubuntu only, not on " + h.distribution, installByHand}
 	case !h.root:
-		return plan{}, &Missing{unreachable + ", and only root can install and start it", "run as root, or " + installByHand}
+		return plan{}, &Missing{unreachable(h) + ", and only root can install and start it", "run as root, or " + installByHand}
 	}
 
 	p := plan{systemd: h.systemd, shim: len(h.lacking) > 0, lacking: h.lacking}
@@ -78,6 +67,28 @@ func decide(h host) (plan, *Missing) {
 	}
 	return p, nil
 }
+
+// withheld returns why an engine that is there, or that somebody chose, cannot be used; nil where neither is so.
+func withheld(h host) *Missing {
+	switch {
+	case h.endpoint != defaultEndpoint:
+		// Somebody chose this endpoint: an engine elsewhere is not what they asked for.
+		return &Missing{unreachable(h) + reason(h),
+			"start that engine, or unset DOCKER_HOST and select the default context (docker context use default)"}
+	case h.listening && strings.Contains(h.answer, "permission denied"):
+		return &Missing{"permission to use the docker engine at " + h.endpoint + " is missing",
+			"run as root, or join the group: usermod -aG docker $USER, then log in again"}
+	case h.listening && !h.client:
+		return &Missing{"the docker command is missing, though something listens at " + h.endpoint,
+			"install the client: apt-get install docker-cli, or docker.io where that package does not exist"}
+	case h.foreign != 0:
+		return &Missing{fmt.Sprintf("dockerd (process %d) runs but does not answer, and it was not started by a testbed", h.foreign) + reason(h),
+			"look into its log and restart it"}
+	}
+	return nil
+}
+
+func unreachable(h host) string { return "no docker engine answers at " + h.endpoint }
 
 func reason(h host) string {
 	if !h.client {

@@ -1,0 +1,49 @@
+package kind
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/kind/engine"
+)
+
+// stored returns a testbed with a state folder, on an engine that does not answer.
+func stored(t *testing.T) *Testbed {
+	t.Helper()
+	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "docker.sock"))
+	bed, err := New(Options{Prefix: "no-answer-to-a-test", Directory: t.TempDir(), Out: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bed.turn = newTurn(t.TempDir(), bed.prefix, bed.root)
+	if err := os.MkdirAll(string(bed.state), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(bed.state.garden(), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return bed
+}
+
+// TestAnEngineThatDoesNotAnswer is about clusters that may run, and that nobody can reach any more without the state.
+func TestAnEngineThatDoesNotAnswer(t *testing.T) {
+	bed := stored(t)
+	for name, verb := range map[string]func() error{
+		"Down":     func() error { return bed.Down(t.Context()) },
+		"PlanDown": func() error { _, err := bed.PlanDown(t.Context()); return err },
+		"Attach":   func() error { return bed.Attach(t.Context()) },
+		"Status":   func() error { _, err := bed.Status(t.Context()); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := verb(); !errors.As(err, new(*engine.Missing)) {
+				t.Errorf("error is %v, want an *engine.Missing", err)
+			}
+			if _, err := os.Stat(bed.state.garden()); err != nil {
+				t.Errorf("the state: %v", err)
+			}
+		})
+	}
+}
