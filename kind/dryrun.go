@@ -141,6 +141,9 @@ func (t *Testbed) PlanClearFaults(ctx context.Context, ids ...string) ([]string,
 
 // PlanImage is for BuildImage.
 func (t *Testbed) PlanImage(wanted ImageBuild) ([]string, error) {
+	if err := wanted.Validate(); err != nil {
+		return nil, fmt.Errorf("reference of image %s: %w", wanted.Name, err)
+	}
 	binary, err := developed(wanted.Name)
 	if err != nil {
 		return nil, err
@@ -153,6 +156,14 @@ func (t *Testbed) PlanImage(wanted ImageBuild) ([]string, error) {
 		fmt.Sprintf("build %s%s into an image, and give it to the Docker Engine as %s", binary.Package, way, wanted.Reference),
 		"put it on " + strings.Join(nodeNames(t.nodesOf(wanted.Name)), ", "),
 	}, nil
+}
+
+// PlanDeleteSnapshot is for DeleteSnapshot.
+func (t *Testbed) PlanDeleteSnapshot(name string) ([]string, error) {
+	if _, err := t.state.snapshots().Get(name); err != nil {
+		return nil, err
+	}
+	return []string{"delete snapshot " + name}, nil
 }
 
 // PlanMutant is for Up after Plant, and PlanProof for ProveScenarios.

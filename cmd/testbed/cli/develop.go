@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -33,8 +32,8 @@ func newImageBuildCommand(options *kind.Options, std program.Streams) *cobra.Com
 		Args:      program.Args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
 		ValidArgs: kind.DevelopedImages(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if build.Reference == "" {
-				return program.Usage(errors.New("--tag: required, it is what the Docker Engine calls the image"))
+			if err := build.Validate(); err != nil {
+				return program.Usage(fmt.Errorf("--tag: %w", err))
 			}
 			testbed, err := attach(cmd, *options)
 			if err != nil {
@@ -55,10 +54,15 @@ func newImageBuildCommand(options *kind.Options, std program.Streams) *cobra.Com
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&build.Debug, "debug", false, "with symbols and without optimizations of our own code, for testbed debug")
 	cmd.Flags().StringVar(&build.Reference, "tag", "", "what the Docker Engine calls the image: a repository and a tag")
-	return withDryRun(cmd, std, onTestbed(options, func(_ *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error) {
+	return withDryRun(cmd, std, func(cmd *cobra.Command, args []string) ([]string, error) {
+		if err := build.Validate(); err != nil {
+			return nil, program.Usage(fmt.Errorf("--tag: %w", err))
+		}
 		build.Name = args[0]
-		return testbed.PlanImage(build)
-	}))
+		return onTestbed(options, func(_ *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
+			return testbed.PlanImage(build)
+		})(cmd, args)
+	})
 }
 
 func newExtensionCommand(options *kind.Options, std program.Streams) *cobra.Command {

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,8 @@ import (
 // plan says what a command line would do, one line for each thing.
 type plan func(cmd *cobra.Command, args []string) ([]string, error)
 
-// withDryRun gives a command the flag --dry-run: what would be done is printed then, and nothing is changed.
+// withDryRun gives a command the flag --dry-run: what would be done is printed then, and nothing is changed. With the flag --json of
+// the command the lines are an array.
 func withDryRun(cmd *cobra.Command, std program.Streams, would plan) *cobra.Command {
 	var dryRun bool
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be done, and change nothing")
@@ -29,12 +31,22 @@ func withDryRun(cmd *cobra.Command, std program.Streams, would plan) *cobra.Comm
 		if err != nil {
 			return explain(err)
 		}
-		for _, line := range lines {
-			fmt.Fprintln(std.Out, line)
-		}
-		return nil
+		asJSON := cmd.Flags().Lookup("json")
+		return writePlan(std.Out, lines, asJSON != nil && asJSON.Value.String() == "true")
 	}
 	return cmd
+}
+
+func writePlan(out io.Writer, lines []string, asJSON bool) error {
+	if asJSON {
+		return writeJSON(out, append([]string{}, lines...)) // [], not null
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(out, line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // explain maps the mistakes that the library finds to wrong use.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -70,7 +72,9 @@ func TestDryRuns(t *testing.T) {
 		{"no bug", []string{"mutate", "clear", "--dry-run", "--prefix", nobodys}, "from the sources as they are", 0},
 		{"an unknown bug", []string{"mutate", "plant", "rust", "--dry-run"}, "", program.ExitUsage},
 		{"a proof", []string{"mutate", "prove", "--dry-run", "--prefix", nobodys, "volume-lost"}, "make e2e KEEP=1 RUN='^(grow-volume)$' MUTANT=volume-lost", 0},
-		{"a snapshot", []string{"snapshot", "delete", "x", "--dry-run", "--prefix", nobodys}, "delete snapshot x", 0},
+		{"a snapshot that is not there", []string{"snapshot", "delete", "x", "--dry-run", "--prefix", nobodys}, "", program.ExitUsage},
+		{"an image without a name", []string{"image", "build", "registry-cache", "--dry-run", "--prefix", nobodys}, "", program.ExitUsage},
+		{"an image with half a name", []string{"image", "build", "registry-cache", "--tag", "cache", "--dry-run", "--prefix", nobodys}, "", program.ExitUsage},
 		{"a push with a mistake", []string{"push", "--layers", "0", "--dry-run"}, "", program.ExitUsage},
 		{"a fault with a mistake", []string{"fault", "add", "cache/alpha", "rust", "--dry-run"}, "", program.ExitUsage},
 		{"a loss that nobody ends", []string{"fault", "add", "node/worker2", "loss", "--for", "1m", "--dry-run", "--prefix", nobodys}, "", program.ExitUsage},
@@ -82,6 +86,30 @@ func TestDryRuns(t *testing.T) {
 				t.Errorf("exit code %d, output %q, standard error %q", code, out, stderr)
 			}
 		})
+	}
+}
+
+// TestDryRunsForPrograms: what would be done is one JSON array where the command knows --json.
+func TestDryRunsForPrograms(t *testing.T) {
+	for _, args := range [][]string{
+		{"mutate", "prove", "--dry-run", "--json", "--prefix", nobodys, "volume-lost"},
+		{"reproduce", "s22", "--json", "--dry-run", "--prefix", nobodys},
+	} {
+		t.Run(args[0], func(t *testing.T) {
+			code, out, stderr := run(t, "", args...)
+			var lines []string
+			if err := json.Unmarshal([]byte(out), &lines); code != program.ExitFine || err != nil || len(lines) < 2 {
+				t.Errorf("exit code %d, %v: %q, standard error %q", code, err, out, stderr)
+			}
+			withProse, prose, _ := run(t, "", append(args, "--json=false")...)
+			if want := strings.Join(lines, "\n") + "\n"; withProse != program.ExitFine || prose != want {
+				t.Errorf("for people: exit code %d, %q, want %q", withProse, prose, want)
+			}
+		})
+	}
+	var out bytes.Buffer
+	if err := writePlan(&out, nil, true); err != nil || out.String() != "[]\n" {
+		t.Errorf("nothing to do: %q, %v", &out, err)
 	}
 }
 

@@ -117,7 +117,12 @@ func newSnapshotDeleteCommand(options *kind.Options, std program.Streams) *cobra
 			return err
 		},
 	}, std, func(_ *cobra.Command, args []string) ([]string, error) {
-		return []string{"delete snapshot " + args[0] + ", if it is there"}, nil
+		testbed, err := newTestbed(*options)
+		if err != nil {
+			return nil, err
+		}
+		lines, err := testbed.PlanDeleteSnapshot(args[0])
+		return lines, explainSnapshot(err)
 	})
 }
 

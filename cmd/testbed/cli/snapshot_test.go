@@ -2,11 +2,13 @@ package cli
 
 import (
 	"bytes"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/snapshot"
 )
 
@@ -32,6 +34,35 @@ func TestWrongUseOfSnapshot(t *testing.T) {
 	}
 	if code, out, _ := run(t, "", "--prefix", nobodys, "snapshot", "list", "--json"); code != program.ExitFine || out != "[]\n" {
 		t.Errorf("none: exit code %d, standard output %q", code, out)
+	}
+}
+
+// TestPlanDeletion: the dry run names a snapshot that is there, and leaves it.
+func TestPlanDeletion(t *testing.T) {
+	options := kind.Options{Directory: t.TempDir(), Prefix: "one"}
+	saveEmpty(t, &options, "warm")
+	var out, stderr bytes.Buffer
+	std := program.Streams{Out: &out, Err: &stderr}
+	for range 2 { // the second one finds it again
+		code := program.Run(t.Context(), newSnapshotCommand(&options, std), std, []string{"delete", "warm", "--dry-run"})
+		if code != program.ExitFine {
+			t.Fatalf("exit code %d, %s", code, &stderr)
+		}
+	}
+	if want := strings.Repeat("delete snapshot warm\n", 2); out.String() != want {
+		t.Errorf("got %q, want %q", &out, want)
+	}
+}
+
+// saveEmpty saves a snapshot of a testbed without caches, where `testbed snapshot` looks for it.
+func saveEmpty(t *testing.T, options *kind.Options, name string) {
+	t.Helper()
+	draft, err := snapshot.Store(filepath.Join(options.Directory, options.Prefix) + ".snapshots").Begin(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := draft.Commit(); err != nil {
+		t.Fatal(err)
 	}
 }
 

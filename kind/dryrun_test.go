@@ -1,0 +1,24 @@
+package kind
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestPlanImageRefuses: a plan refuses what BuildImage refuses.
+func TestPlanImageRefuses(t *testing.T) {
+	testbed, err := New(Options{Directory: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ name, reference, want string }{
+		{imageResourceManager, "registry-cache.testbed/x:1", "there are registry-cache-extension, registry-cache"},
+		{imageCache, "registry-cache.testbed/Upper:1", "reference of image registry-cache"},
+		{imageCache, "", "reference of image registry-cache"},
+	} {
+		lines, err := testbed.PlanImage(ImageBuild{Name: tc.name, Reference: tc.reference})
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("image %q as %q: %q, error %v, want it to contain %q", tc.name, tc.reference, lines, err, tc.want)
+		}
+	}
+}
