@@ -26,10 +26,14 @@ const revisionTimeout = 5 * time.Second
 // Diagnose writes what an engineer needs after a failure below dir, and a reader who has nothing else: dir/index.md says what is
 // wrong and what happened, by the journals, hosts.toml and unit states of the nodes, what they get from caches and upstreams,
 // objects, events, metrics and pod logs of both clusters, the logs of the upstreams and of gardenlet, and the faults that are
-// active. What the testbed does not have yet is left out. The caller may have more to add. The error only says which parts are
-// missing.
+// active. What the testbed does not have yet is left out, an earlier bundle in dir is replaced. The caller may have more to add. The
+// error only says which parts are missing.
 func (t *Testbed) Diagnose(ctx context.Context, dir string, more ...diagnostics.Source) error {
-	return errors.Join(t.collect(ctx, dir, more...), diagnostics.KeepMetrics(dir, t.state.metrics()))
+	err := t.collect(ctx, dir, more...)
+	if ctx.Err() != nil {
+		return err // the folder may have the metrics of an earlier bundle
+	}
+	return errors.Join(err, diagnostics.KeepMetrics(dir, t.state.metrics()))
 }
 
 // collect is Diagnose without being what the next bundle is compared with.

@@ -41,20 +41,22 @@ type Source interface {
 
 // Collect writes the evidence of all sources below dir, each into the folder of its name; dir/timeline.txt, one list of what
 // happened by all of them; and dir/index.md: what is wrong, the newest part of that list, the files, and everything that could
-// not be had. Sources run concurrently; one that takes over a minute is given up. What earlier runs left in the sources' folders
-// is removed first, other files in dir stay.
+// not be had. Sources run concurrently; one that takes over a minute is given up. What an earlier bundle left is removed first,
+// also of sources that are not there any more; other files in dir stay. The index is replaced last: a folder that was left half
+// done is still known for a bundle. If ctx has ended before, nothing is touched.
 //
 // The error only says that parts are missing; it is for a message, not for a decision. It joins what is in the index,
 // and the failure to write the index itself.
 func Collect(ctx context.Context, dir string, sources ...Source) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("collect evidence: %w", context.Cause(ctx))
+	}
 	began := time.Now()
+	own := &Folder{dir: dir}
+	removeEarlier(dir, sources, own)
 	folders := []*Folder{}
 	for _, source := range sources {
-		folder := &Folder{dir: dir, name: source.Name()}
-		if first, _, _ := strings.Cut(folder.name, "/"); first != "" {
-			folder.Fail("", os.RemoveAll(filepath.Join(dir, first)))
-		}
-		folders = append(folders, folder)
+		folders = append(folders, &Folder{dir: dir, name: source.Name()})
 	}
 	slots := make(chan struct{}, concurrency)
 	var running sync.WaitGroup
@@ -66,12 +68,24 @@ func Collect(ctx context.Context, dir string, sources ...Source) error {
 		})
 	}
 	running.Wait()
-	own := &Folder{dir: dir}
 	result := conclude(dir, began, own)
 	own.close(0)
 	folders = append(folders, own)
 	slices.SortStableFunc(folders, func(a, b *Folder) int { return strings.Compare(a.name, b.name) })
 	return writeIndex(dir, &index{title: filepath.Base(dir), began: began, folders: folders, conclusions: result})
+}
+
+// removeEarlier removes what an earlier bundle left.
+func removeEarlier(dir string, sources []Source, own *Folder) {
+	names := append(bundle.Evidence(), timelineFile)
+	for _, source := range sources {
+		if first, _, _ := strings.Cut(source.Name(), "/"); first != "" {
+			names = append(names, first)
+		}
+	}
+	for _, name := range names {
+		own.Fail(name, os.RemoveAll(filepath.Join(dir, name)))
+	}
 }
 
 // conclusions are what is computed from the files.

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 )
 
 // source is a Source made of a function.
@@ -83,6 +87,74 @@ func TestCollect(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "kept")); err != nil {
 		t.Errorf("a foreign file was removed: %v", err)
 	}
+}
+
+// TestCollectReplaces: nothing of an earlier bundle is left to draw conclusions from, not even of what is not collected any more, or
+// not now.
+func TestCollectReplaces(t *testing.T) {
+	dir := t.TempDir()
+	sources := []Source{Text("letter.txt", "not of a bundle"), source{"own", func(_ context.Context, into *Folder) { into.Write("a", nil) }}}
+	for _, name := range bundle.Evidence() {
+		if filepath.Ext(name) != "" {
+			sources = append(sources, Text(name, "old"))
+			continue
+		}
+		sources = append(sources, source{name + "/old", func(_ context.Context, into *Folder) { into.Write("file", []byte("old")) }})
+	}
+	if err := Collect(t.Context(), dir, sources...); err != nil {
+		t.Fatal(err)
+	}
+	before := files(t, dir)
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Collect(ended, dir, Text(bundle.ReasonFile, "new")); !errors.Is(err, context.Canceled) {
+		t.Errorf("after Ctrl-C: error %v", err)
+	}
+	if after := files(t, dir); !slices.Equal(after, before) || read(t, dir, bundle.ReasonFile) != "old" {
+		t.Errorf("after Ctrl-C there are %q, want %q", after, before)
+	}
+
+	failing := Computed(bundle.FaultsFile, func(context.Context) ([]byte, error) { return nil, errors.New("no answer") })
+	if err := Collect(t.Context(), dir, Text(bundle.ReasonFile, "new"), failing); err == nil || err.Error() != "faults.json: no answer" {
+		t.Errorf("error %v", err)
+	}
+	want := []string{"index.md", "letter.txt", "own/a", "reason.txt", "timeline.txt"}
+	if after := files(t, dir); !slices.Equal(after, want) || read(t, dir, bundle.ReasonFile) != "new" {
+		t.Errorf("there are %q, want %q", after, want)
+	}
+}
+
+// TestCollectKeepsAnIndex: while it collects, and so if it is killed, the folder of an earlier bundle is known for one.
+func TestCollectKeepsAnIndex(t *testing.T) {
+	dir := t.TempDir()
+	if err := Collect(t.Context(), dir, Text("a", "b")); err != nil {
+		t.Fatal(err)
+	}
+	look := source{"own", func(context.Context, *Folder) {
+		if content, err := os.ReadFile(filepath.Join(dir, IndexFile)); err != nil || !strings.HasPrefix(string(content), IndexTitle) {
+			t.Errorf("meanwhile the index is %q, error %v", content, err)
+		}
+	}}
+	if err := Collect(t.Context(), dir, look); err != nil {
+		t.Error(err)
+	}
+}
+
+// files are all files below a folder, in order.
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	var names []string
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			names = append(names, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }
 
 func TestCollectWithoutFailures(t *testing.T) {

@@ -30,6 +30,15 @@ const (
 	MetricsSummary = "summary.txt"
 )
 
+// Evidence are the names, in the folder of a bundle, of all that Read and its callers draw conclusions from: a new bundle must not keep
+// any of an earlier one.
+func Evidence() []string {
+	return []string{
+		ReasonFile, SinceFile, VersionsFile, FaultsFile, GardenletFile,
+		SeedFolder, ShootFolder, NodeFolder, UpstreamFolder, MetricsFolder,
+	}
+}
+
 // lookBack is how long before a bundle what it is about began, if nobody says.
 const lookBack = 15 * time.Minute
 

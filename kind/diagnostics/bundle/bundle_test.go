@@ -1,7 +1,9 @@
 package bundle
 
 import (
+	"io/fs"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -105,5 +107,31 @@ func TestObjects(t *testing.T) {
 		if got := b.NodeAt(address); got != want {
 			t.Errorf("%s is %q, want %q", address, got, want)
 		}
+	}
+}
+
+// opened remembers what was opened, by the first part of the path.
+type opened struct {
+	fs.FS
+	names map[string]bool
+}
+
+func (o opened) Open(name string) (fs.File, error) {
+	first, _, _ := strings.Cut(name, "/")
+	o.names[first] = true
+	return o.FS.Open(name)
+}
+
+// TestEvidence: who replaces a bundle knows all that is read from one.
+func TestEvidence(t *testing.T) {
+	files := opened{fstest.MapFS{}, map[string]bool{}}
+	Read(files, at)
+	for name := range files.names {
+		if !slices.Contains(Evidence(), name) {
+			t.Errorf("%s is read, and would stay from an earlier bundle", name)
+		}
+	}
+	if len(files.names) < 5 {
+		t.Errorf("only %d files and folders were opened", len(files.names))
 	}
 }
