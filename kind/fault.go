@@ -151,9 +151,17 @@ func (t *Testbed) lockFaults(ctx context.Context) (unlock func(), err error) {
 	}
 	unlock, err = lock.Wait(ctx, filepath.Join(string(t.state), "faults.lock"), faultLockTimeout)
 	if err != nil {
-		return nil, fmt.Errorf("another command works on the faults of testbed %s: %w", t.prefix, err)
+		return nil, lockFailure(ctx, t.prefix, err)
 	}
 	return unlock, nil
+}
+
+// lockFailure says who is in the way only if that is the reason, and not the end of the caller's time.
+func lockFailure(ctx context.Context, prefix string, err error) error {
+	if ctx.Err() == nil && errors.Is(err, lock.ErrBusy) {
+		return fmt.Errorf("another command works on the faults of testbed %s: %w", prefix, err)
+	}
+	return fmt.Errorf("lock the faults of testbed %s: %w", prefix, err)
 }
 
 // activeFaults returns those that hold, and ends what is left of others. The caller holds the lock.

@@ -2,15 +2,20 @@ package kind
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"time"
 
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault"
 )
 
 // HoldFault is AddFault for as long as ctx lasts and the fault's own time: then it mends the fault, and returns when that is done.
-// begun is told the fault as soon as it holds. What a process that was killed leaves broken ends as after AddFault.
+// begun is told the fault as soon as it holds. What a process that was killed leaves broken ends as after AddFault. One that
+// has ended before its time, as Down ends all, is no error.
 func (t *Testbed) HoldFault(ctx context.Context, wanted fault.Fault, begun func(fault.Fault) error) error {
 	lasts := time.Duration(wanted.For)
 	if wanted.Tended() {
@@ -39,6 +44,9 @@ func (t *Testbed) HoldFault(ctx context.Context, wanted fault.Fault, begun func(
 
 // release mends the fault unless it has ended. Another one may have its ID by now.
 func (t *Testbed) release(ctx context.Context, held fault.Fault) error {
+	if removed, err := t.removed(ctx); removed || err != nil {
+		return err
+	}
 	unlock, err := t.lockFaults(ctx)
 	if err != nil {
 		return err
@@ -51,6 +59,27 @@ func (t *Testbed) release(ctx context.Context, held fault.Fault) error {
 		return nil
 	}
 	return t.clear(ctx, held)
+}
+
+// removed tells whether Down has taken the testbed away meanwhile, and with it all faults. Clusters whose state is gone are an ErrDown:
+// to lock their faults would make the folder anew.
+func (t *Testbed) removed(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, faultTimeout, fmt.Errorf("no list of the nodes after %s", faultTimeout))
+	defer cancel()
+	_, err := os.Stat(string(t.state))
+	stateless := errors.Is(err, fs.ErrNotExist)
+	for _, name := range []string{t.seedName(), t.shootName()} {
+		there, err := cluster.Exists(ctx, name)
+		switch {
+		case err != nil:
+			return stateless, nil // Down stops an engine of ours, too; any other that does not answer is told by what comes next
+		case there && stateless:
+			return false, fmt.Errorf("cluster %s is there and %s is not: %w", name, t.state, ErrDown)
+		case there:
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // awaitEnd returns after the time, if there is one, or when ctx ends.
