@@ -48,6 +48,8 @@ func (t *Testbed) Pull(ctx context.Context, options pull.Options) (*pull.Report,
 
 // cacheAddresses are those of the caches of an upstream now; nil if the API server does not tell.
 func (t *Testbed) cacheAddresses(ctx context.Context, host string) []string {
+	ctx, cancel := pull.Bound(ctx)
+	defer cancel()
 	services, _, err := listCaches(ctx, t.shoot)
 	if err != nil {
 		return nil
@@ -203,6 +205,8 @@ func (p *pulling) pullOnce(ctx context.Context, node *cluster.Node, attempt *pul
 
 // mirrorsOf returns what the node asks before an upstream, in containerd's order: the file of the host, or that of all hosts.
 func mirrorsOf(ctx context.Context, node *cluster.Node, host string) ([]string, error) {
+	ctx, cancel := pull.Bound(ctx)
+	defer cancel()
 	for _, folder := range []string{host, "_default"} {
 		content, err := node.ReadFile(ctx, path.Join(nodeconfig.CertsDir, folder, nodeconfig.HostsFile))
 		if errors.Is(err, fs.ErrNotExist) {
