@@ -27,13 +27,13 @@ type LogOptions struct {
 	Name string
 	// Since is how far back; 0 is from the beginning.
 	Since time.Duration
-	// Follow goes on with what is new until the context ends.
+	// Follow goes on with what is new until the context ends, also of containers that are restarted, and of pods that come.
 	Follow bool
 }
 
 // Logs hands on the lines of a component's logs: in the order of time, or, when it follows, as they come. It connects to the testbed
 // unless that is done. A component or name that is not there is a *logs.UseError. Lines are handed on also when a part of the logs
-// cannot be read, which is the error then.
+// cannot be read, which is the error then; who follows waits for that part, and it is an error if there is no other, see logs.Follow.
 func (t *Testbed) Logs(ctx context.Context, options LogOptions, take func(logs.Line)) error {
 	if err := t.attachOnce(ctx); err != nil {
 		return err
@@ -54,13 +54,22 @@ func (t *Testbed) Logs(ctx context.Context, options LogOptions, take func(logs.L
 		since = time.Now().Add(-options.Since)
 	}
 	if options.Follow {
-		return logs.Follow(ctx, streams, since, take)
+		return logs.Follow(ctx, t.logFinder(options), since, take)
 	}
 	lines, err := logs.Collect(ctx, streams, since)
 	for _, line := range lines {
 		take(line)
 	}
 	return err
+}
+
+// logFinder finds the logs that are wanted anew: pods come and go.
+func (t *Testbed) logFinder(options LogOptions) func(context.Context) ([]logs.Stream, error) {
+	return func(ctx context.Context) ([]logs.Stream, error) {
+		all, err := t.logStreams(ctx, options.Component)
+		streams, _ := logs.Choose(all, options.Name) // that there is none of that name may pass
+		return streams, err
+	}
 }
 
 // logStreams are the logs of a component that there are now.

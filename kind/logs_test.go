@@ -86,3 +86,14 @@ func TestCheckFolder(t *testing.T) {
 		}
 	}
 }
+
+// TestLogFinder: whoever follows waits for a log that is gone; only who asks for one that never was is told so.
+func TestLogFinder(t *testing.T) {
+	streams, err := (&Testbed{}).logFinder(LogOptions{Component: logs.Upstream, Name: "alpha"})(t.Context())
+	if len(streams) != 0 || err != nil {
+		t.Errorf("%d streams, error %v", len(streams), err)
+	}
+	if _, err := (&Testbed{}).logFinder(LogOptions{Component: "etcd"})(t.Context()); err == nil {
+		t.Error("an unknown component is no error")
+	}
+}

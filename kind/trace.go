@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/logs"
@@ -30,14 +31,15 @@ type TraceOptions struct {
 	Image string
 	// Since is how far back pulls are shown that have ended.
 	Since time.Duration
-	// Follow waits for further pulls, until the context ends. Without it Trace ends when no pull is under way, or, with an error, when
-	// nothing was heard of those that are for six minutes.
+	// Follow waits for further pulls, until the context ends, or, with an error, no log could be read for two minutes. Without it Trace
+	// ends when no pull is under way, or, with an error, when nothing was heard of those that are for six minutes.
 	Follow bool
 }
 
 // Trace shows who asked whom for an image: nodes their caches and the upstream, caches the upstream; first of pulls that have
 // ended, then, as it happens, of those that are under way. It only reads logs: it starts no pull. take gets the events in the order
-// of time. All of them are returned summed up, also with an error. A mistake in the image is a *logs.UseError.
+// of time, save that the first ones of a container that was restarted meanwhile may come late: its log has to be found again. All of
+// them are returned summed up, also with an error. A mistake in the image is a *logs.UseError.
 func (t *Testbed) Trace(ctx context.Context, options TraceOptions, take func(trace.Event)) (trace.Summary, error) {
 	image, err := trace.ParseImage(options.Image)
 	if err != nil {
@@ -50,37 +52,44 @@ func (t *Testbed) Trace(ctx context.Context, options TraceOptions, take func(tra
 		hosts := strings.Join(t.upstreamHosts(), ", ")
 		return trace.Summary{}, logs.Misuse("image: %s is no upstream of this testbed; there are %s", image.Host, hosts)
 	}
-	work := &tracing{take: take, events: map[string]func(string) []trace.Event{}}
-	services, _, err := listCaches(ctx, t.shoot)
-	if err != nil {
-		return trace.Summary{}, err
-	}
-	if work.reader, err = t.traceReader(ctx, image, services); err != nil {
-		return trace.Summary{}, err
-	}
-	if err := t.traceStreams(ctx, work, services); err != nil {
-		return trace.Summary{}, err
-	}
+	work := newTracing(image, take)
+	work.find = func(ctx context.Context) ([]logs.Stream, error) { return t.traceStreams(ctx, work) }
 	err = work.run(ctx, options)
 	return trace.Sum(work.all), err
 }
 
 // tracing is one call of Trace.
 type tracing struct {
-	reader  *trace.Reader
-	streams []logs.Stream
+	// find returns the logs that there are now, of which add was told.
+	find func(context.Context) ([]logs.Stream, error)
+	take func(trace.Event)
+
+	mu     sync.Mutex
+	reader *trace.Reader
 	// events make events of a line, by the name of its stream.
 	events map[string]func(text string) []trace.Event
-	take   func(trace.Event)
-
-	mu    sync.Mutex
-	order trace.Order
-	all   []trace.Event
+	// caches and askers are the names of Services and nodes, by their addresses. One that is gone keeps its name: logs still tell of it.
+	caches, askers map[string]string
+	order          trace.Order
+	all            []trace.Event
 }
 
+func newTracing(image trace.Image, take func(trace.Event)) *tracing {
+	w := &tracing{
+		take: take, events: map[string]func(string) []trace.Event{}, caches: map[string]string{}, askers: map[string]string{},
+	}
+	w.reader = &trace.Reader{
+		Image: image, Cache: func(host string) string { return w.caches[host] },
+		Asker: func(address string) string { return w.askers[bundle.WithoutPort(address)] },
+	}
+	return w
+}
+
+// add takes what events are made by of the lines of streams.
 func (w *tracing) add(streams []logs.Stream, events func(source, text string) []trace.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, stream := range streams {
-		w.streams = append(w.streams, stream)
 		w.events[stream.Name] = func(text string) []trace.Event { return events(stream.Name, text) }
 	}
 }
@@ -93,22 +102,36 @@ func one(event trace.Event, ok bool) []trace.Event {
 	return []trace.Event{event}
 }
 
-// traceStreams adds the logs of all that takes part in a pull.
-func (t *Testbed) traceStreams(ctx context.Context, work *tracing, services []corev1.Service) error {
+// traceStreams are the logs of all that takes part in a pull now. It adds them, and the addresses that they name.
+func (t *Testbed) traceStreams(ctx context.Context, work *tracing) ([]logs.Stream, error) {
+	client, err := kubernetes.NewForConfig(t.shoot.RESTConfig())
+	if err != nil {
+		return nil, err
+	}
+	services, err := client.CoreV1().Services(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "upstream-host"})
+	if err != nil {
+		return nil, fmt.Errorf("list the services of the caches: %w", err)
+	}
+	machines, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list the nodes: %w", err)
+	}
 	caches, err := t.podLogs(ctx, t.shoot, metav1.NamespaceSystem, isCache, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	work.add(nodeLogs(t.shootName(), t.shoot.Nodes(), containerdUnit), func(source, text string) []trace.Event {
+	work.know(services.Items, machines.Items, t.shootName())
+	nodes, upstreams := nodeLogs(t.shootName(), t.shoot.Nodes(), containerdUnit), t.upstreamLogs()
+	work.add(nodes, func(source, text string) []trace.Event {
 		node, _, _ := strings.Cut(source, "/")
 		_, payload, _ := strings.Cut(text, ": ") // behind the program
 		return work.reader.Containerd(node, payload)
 	})
 	work.add(caches, func(source, text string) []trace.Event {
-		return one(work.reader.CacheLog(cacheOf(services, source), text))
+		return one(work.reader.CacheLog(cacheOf(services.Items, source), text))
 	})
-	work.add(t.upstreamLogs(), func(source, text string) []trace.Event { return one(work.reader.AccessLog(source, text)) })
-	return nil
+	work.add(upstreams, func(source, text string) []trace.Event { return one(work.reader.AccessLog(source, text)) })
+	return slices.Concat(nodes, caches, upstreams), nil
 }
 
 // cacheOf is what a pod of a cache is called: by the upstream, and by its number if it is not the first one.
@@ -121,36 +144,28 @@ func cacheOf(services []corev1.Service, pod string) string {
 	return pod
 }
 
-// traceReader knows the addresses of Services and nodes.
-func (t *Testbed) traceReader(ctx context.Context, image trace.Image, services []corev1.Service) (*trace.Reader, error) {
-	api, err := client.New(t.shoot.RESTConfig(), client.Options{})
-	if err != nil {
-		return nil, err
-	}
-	nodes := &corev1.NodeList{}
-	if err := api.List(ctx, nodes); err != nil {
-		return nil, fmt.Errorf("list the nodes: %w", err)
-	}
-	names := map[string]string{}
+// know takes the addresses of Services and nodes.
+func (w *tracing) know(services []corev1.Service, nodes []corev1.Node, shoot string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, service := range services {
-		names[service.Spec.ClusterIP] = "cache " + firstLabel(service.Annotations["upstream"])
+		w.caches[service.Spec.ClusterIP] = "cache " + firstLabel(service.Annotations["upstream"])
 	}
-	askers := map[string]string{}
-	for _, node := range nodes.Items {
+	for _, node := range nodes {
 		for _, address := range bundle.Addresses(node) {
-			askers[address] = strings.TrimPrefix(node.Name, t.shootName()+"-")
+			w.askers[address] = strings.TrimPrefix(node.Name, shoot+"-")
 		}
 	}
-	return &trace.Reader{
-		Image: image, Cache: func(host string) string { return names[host] },
-		Asker: func(address string) string { return askers[bundle.WithoutPort(address)] },
-	}, nil
 }
 
 // run shows what has been, and goes on from there while pulls are under way.
 func (w *tracing) run(ctx context.Context, options TraceOptions) error {
 	cut := time.Now()
-	lines, err := logs.Collect(ctx, w.streams, cut.Add(-options.Since))
+	streams, err := w.find(ctx)
+	if err != nil {
+		return err
+	}
+	lines, err := logs.Collect(ctx, streams, cut.Add(-options.Since))
 	for _, line := range lines {
 		if line.Time.Before(cut) {
 			w.read(line)
@@ -168,7 +183,7 @@ func (w *tracing) follow(ctx context.Context, since time.Time, on bool) error {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- logs.Follow(following, w.streams, since, w.read) }()
+	go func() { ended <- logs.Follow(following, w.find, since, w.read) }()
 	ticker := time.NewTicker(traceInterval)
 	defer ticker.Stop()
 	w.order.Delay = traceDelay
@@ -178,7 +193,7 @@ func (w *tracing) follow(ctx context.Context, since time.Time, on bool) error {
 		case err := <-ended:
 			w.flush()
 			if on {
-				return err // until the context ends, which it has
+				return err // none if the context has ended: until then it was to go on
 			}
 			return errors.Join(err, context.Cause(ctx))
 		case now := <-ticker.C:

@@ -55,21 +55,6 @@ func Collect(ctx context.Context, streams []Stream, since time.Time) ([]Line, er
 	return all, err
 }
 
-// Follow hands the lines of all streams on as they come, until ctx ends, which is no error, or until no stream has more. take is
-// called for one line at a time.
-func Follow(ctx context.Context, streams []Stream, since time.Time, take func(Line)) error {
-	var mu sync.Mutex
-	err := read(ctx, streams, Window{Since: since, Follow: true}, func(line Line) {
-		mu.Lock()
-		defer mu.Unlock()
-		take(line)
-	})
-	if ctx.Err() == nil {
-		return err
-	}
-	return nil // it was to go on until now, and what ended with ctx failed for that
-}
-
 // maxLine bounds a line, in bytes: of a longer one the rest is left out, and cutMark says so.
 const (
 	maxLine = 256 << 10

@@ -47,29 +47,6 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestFollow ends with its context, after it has handed on what there was.
-func TestFollow(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	count := 0
-	err := Follow(ctx, []Stream{printing("a", nil, at(1)+" one"), printing("b", nil, at(2)+" two")}, time.Time{}, func(Line) {
-		if count++; count == 2 {
-			cancel()
-		}
-	})
-	if err != nil || count != 2 {
-		t.Errorf("%d lines, error %v", count, err)
-	}
-}
-
-// TestFollowEnds where all logs do, with what was wrong.
-func TestFollowEnds(t *testing.T) {
-	broken := Stream{Name: "a", Parse: Container, Open: func(context.Context, Window, io.Writer) error { return errors.New("no such pod") }}
-	if err := Follow(t.Context(), []Stream{broken}, time.Time{}, nil); err == nil || err.Error() != "log of a: no such pod" {
-		t.Errorf("error %v", err)
-	}
-}
-
 // TestLongLine is cut, and the lines after it are read.
 func TestLongLine(t *testing.T) {
 	long := printing("a", nil, at(1)+" "+strings.Repeat("x", 3*maxLine), at(2)+" two", at(3)+" "+strings.Repeat("y", 2*maxLine))
