@@ -25,5 +25,5 @@ func newExecCommand(options *kind.Options, std program.Streams) *cobra.Command {
 			return nil
 		}),
 	}
-	return passedOn(cmd, options, std, (*kind.Testbed).Exec, (*kind.Testbed).ExecArgv)
+	return passedOn(completed(cmd, options, only(nameNodes)), options, std, (*kind.Testbed).Exec, (*kind.Testbed).ExecArgv)
 }

@@ -64,7 +64,7 @@ func newFaultAddCommand(options *kind.Options, std program.Streams) *cobra.Comma
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait for the end of its time, or Ctrl-C, then clear it")
-	return withDryRun(cmd, std, func(cmd *cobra.Command, args []string) ([]string, error) {
+	return withDryRun(completed(cmd, options, nameFaults), std, func(cmd *cobra.Command, args []string) ([]string, error) {
 		wanted, err := fault.New(args[0], args[1], flags.given(cmd))
 		if err == nil && !wait {
 			err = wanted.CheckTime()

@@ -58,6 +58,7 @@ It rests on the upstream's access log and on what the node has stored, before an
 	flags.BoolVar(&pulls.Fresh, "fresh", false, "remove the image from the node before each pull")
 	flags.DurationVar(&pulls.Timeout, "timeout", pull.DefaultTimeout, "how long one pull may take")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
+	completeFlag(cmd, "node", options, nameWorkers)
 	return withDryRun(cmd, std, func(cmd *cobra.Command, args []string) ([]string, error) {
 		pulls.Image = args[0]
 		if err := pulls.Validate(); err != nil {

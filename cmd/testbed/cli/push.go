@@ -49,6 +49,7 @@ func newPushCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	flags.IntVar(&push.Layers, "layers", 2, "how many layers of random content, beside that with the program")
 	flags.StringVar(&push.Size, "size", "2Mi", "how large each of them is")
 	flags.BoolVar(&asJSON, "json", false, "print JSON, with digest and parts")
+	completeFlag(cmd, "upstream", options, nameUpstreams)
 	return withDryRun(cmd, std, func(cmd *cobra.Command, args []string) ([]string, error) {
 		if err := push.Validate(); err != nil {
 			return nil, err

@@ -14,7 +14,7 @@ import (
 )
 
 func newShellCommand(options *kind.Options, std program.Streams) *cobra.Command {
-	return withDryRun(&cobra.Command{
+	return withDryRun(completed(&cobra.Command{
 		Use:   "shell NODE",
 		Short: "Open a shell on a node; without a terminal bash reads standard input",
 		Long: "Open a shell on a node of either cluster, as root. The node may be named without what all names begin with: worker2\n" +
@@ -31,7 +31,7 @@ func newShellCommand(options *kind.Options, std program.Streams) *cobra.Command 
 			}
 			return become(argv)
 		},
-	}, std, func(cmd *cobra.Command, args []string) ([]string, error) {
+	}, options, only(nameNodes)), std, func(cmd *cobra.Command, args []string) ([]string, error) {
 		testbed, err := newTestbed(*options)
 		if err != nil {
 			return nil, err

@@ -72,7 +72,7 @@ func newSnapshotRestoreCommand(options *kind.Options, std program.Streams) *cobr
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "look whether it can be restored, and change nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	return completed(cmd, options, only(nameSnapshots))
 }
 
 func newSnapshotListCommand(options *kind.Options, std program.Streams) *cobra.Command {
@@ -101,7 +101,7 @@ func newSnapshotListCommand(options *kind.Options, std program.Streams) *cobra.C
 }
 
 func newSnapshotDeleteCommand(options *kind.Options, std program.Streams) *cobra.Command {
-	return withDryRun(&cobra.Command{
+	return withDryRun(completed(&cobra.Command{
 		Use:   "delete NAME",
 		Short: "Delete a snapshot",
 		Args:  program.Args(cobra.ExactArgs(1)),
@@ -116,7 +116,7 @@ func newSnapshotDeleteCommand(options *kind.Options, std program.Streams) *cobra
 			_, err = fmt.Fprintf(std.Err, "snapshot %s deleted\n", args[0])
 			return err
 		},
-	}, std, func(_ *cobra.Command, args []string) ([]string, error) {
+	}, options, only(nameSnapshots)), std, func(_ *cobra.Command, args []string) ([]string, error) {
 		testbed, err := newTestbed(*options)
 		if err != nil {
 			return nil, err

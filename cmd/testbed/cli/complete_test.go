@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
+)
+
+// TestCompletedNames: what is completed, of a testbed that is not there, whole and in this order.
+func TestCompletedNames(t *testing.T) {
+	for line, want := range map[string]string{
+		"fault add up":                      "upstream/alpha upstream/beta upstream/gamma",
+		"fault add node/w":                  "node/worker node/worker2",
+		"fault add s":                       "seed/api shoot/api",
+		"fault add e":                       "extension",
+		"fault add cache/alpha r":           "refuse recreate-service",
+		"fault add extension ":              "stop kill",
+		"fault add rust ":                   "",
+		"fault add cache/alpha stop ":       "",
+		"reproduce s1":                      "s1 s10 s11 s12 s13 s14 s15 s16 s17 s18 s19",
+		"reproduce s22 s2":                  "s2 s20 s21 s23 s24 s25",
+		"exec se":                           "seed-control-plane",
+		"exec worker w":                     "",
+		"shell ":                            "worker worker2 control-plane seed-control-plane",
+		"debug ":                            "cache/alpha cache/beta cache/gamma extension",
+		"pull --node ":                      "worker worker2",
+		"push --upstream g":                 "gamma",
+		"snapshot restore ":                 "",
+		"--prefix no_testbed fault add ups": "", // a prefix that cannot be is not completed for
+	} {
+		t.Run(line, func(t *testing.T) {
+			args := strings.Split("--prefix "+nobodys+" __complete "+line, " ")
+			if _, out, stderr := run(t, "", args...); suggested(out) != want {
+				t.Errorf("completed with %q, want %q; standard error %q", suggested(out), want, stderr)
+			}
+		})
+	}
+}
+
+// TestCompletedSnapshots are those that are there.
+func TestCompletedSnapshots(t *testing.T) {
+	options := kind.Options{Directory: t.TempDir(), Prefix: "one"}
+	saveEmpty(t, &options, "warm")
+	saveEmpty(t, &options, "cold")
+	for line, want := range map[string]string{"restore w": "warm", "delete c": "cold", "delete cold w": "", "save ": ""} {
+		var out, stderr bytes.Buffer
+		std := program.Streams{Out: &out, Err: &stderr}
+		args := append([]string{"__complete"}, strings.Split(line, " ")...)
+		if program.Run(t.Context(), newSnapshotCommand(&options, std), std, args); suggested(out.String()) != want {
+			t.Errorf("%q is completed with %q, want %q; standard error %q", line, &out, want, &stderr)
+		}
+	}
+}
+
+// suggested are the names in the answer of __complete, without the directive that ends it.
+func suggested(answer string) string {
+	answer, _, _ = strings.Cut(answer, ":")
+	return strings.Join(strings.Fields(answer), " ")
+}
