@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	kindexec "sigs.k8s.io/kind/pkg/exec"
@@ -20,16 +17,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-const (
-	// proofTimeout bounds one run of scenarios, with what it builds and rolls out; stopTimeout is what an interrupted one gets to
-	// clean up.
-	proofTimeout = 15 * time.Minute
-	stopTimeout  = 4 * time.Minute
-
-	// scenariosPackage are the scenarios, a test with the build tag e2e, which writes what it found to scenariosResults.
-	scenariosPackage = "./e2e"
-	scenariosResults = "_artifacts"
-)
+// scenariosPackage are the scenarios, a test with the build tag e2e.
+const scenariosPackage = "./e2e"
 
 // ProveScenarios proves that scenarios notice bugs: for each planted bug it runs those that must turn red, on this testbed, which
 // it brings up and keeps. First all of them run without a bug, and must be green; after each bug the sound build is brought back.
@@ -37,6 +26,9 @@ const (
 // Report's Err. What a run printed and collected is in a folder of the testbed's state, see ProofFolder.
 //
 // The scenarios are processes of their own, built from the sources as they are. They run on the testbed of the DefaultPrefix.
+//
+// While another process works on that testbed, or proves scenarios on it, this is ErrBusy, and where it belongs to another directory a
+// *ForeignError: then nothing was touched. A run that the surroundings keep from starting is an error of the environment too.
 func (t *Testbed) ProveScenarios(ctx context.Context, bugs []mutant.Mutant) (*mutant.Report, error) {
 	if t.prefix != DefaultPrefix {
 		return nil, fmt.Errorf("the scenarios run on the testbed %s, and not on %s", DefaultPrefix, t.prefix)
@@ -44,6 +36,11 @@ func (t *Testbed) ProveScenarios(ctx context.Context, bugs []mutant.Mutant) (*mu
 	begun := time.Now()
 	report := &mutant.Report{Findings: []mutant.Finding{}}
 	defer func() { report.Seconds = time.Since(begun).Seconds() }()
+	release, err := t.beginProof(ctx)
+	if err != nil {
+		return report, err
+	}
+	defer release()
 	if err := os.RemoveAll(t.state.mutants()); err != nil {
 		return report, fmt.Errorf("remove what earlier proofs left: %w", err)
 	}
@@ -127,51 +124,6 @@ func (t *Testbed) restoreSound(ctx context.Context) error {
 		err = sound.Up(ctx)
 	}
 	return errors.Join(err, log.Close())
-}
-
-// runScenarios runs those that the bug names on the testbed, which is kept, and returns how they ended. planted is the bug that what
-// ships is built with. What the run leaves is moved to a folder of the bug's name.
-func (t *Testbed) runScenarios(ctx context.Context, program string, bug mutant.Mutant, planted string) ([]mutant.Outcome, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, proofTimeout, fmt.Errorf("the scenarios did not end within %s", proofTimeout))
-	defer cancel()
-	output, err := os.Create(filepath.Join(t.state.mutants(), bug.Name+".log"))
-	if err != nil {
-		return nil, fmt.Errorf("open a log: %w", err)
-	}
-	results := filepath.Join(t.root, scenariosResults)
-	if err := os.RemoveAll(results); err != nil { // so that those of before are not taken for new ones
-		return nil, errors.Join(err, output.Close())
-	}
-	cmd := scenariosCommand(ctx, program, output)
-	cmd.Dir = t.root
-	cmd.Env = append(os.Environ(), "KEEP=1", "RUN=^("+strings.Join(bug.Scenarios, "|")+")$", "MUTANT="+planted, "CONFIG=", "LANE=")
-	err = errors.Join(cmd.Run(), output.Close())
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	// Scenarios that failed are exit code 1; they are what was asked for.
-	if failed := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &failed) || failed.ExitCode() != 1) {
-		return nil, fmt.Errorf("run the scenarios (%s): %w", t.relative(output.Name()), err)
-	}
-	summary, err := os.ReadFile(filepath.Join(results, "summary.json"))
-	if err != nil {
-		return nil, fmt.Errorf("read what the scenarios found: %w", err)
-	}
-	if err := os.Rename(results, filepath.Join(t.state.mutants(), bug.Name)); err != nil {
-		return nil, fmt.Errorf("keep what the scenarios found: %w", err)
-	}
-	return mutant.ParseOutcomes(summary)
-}
-
-// scenariosCommand runs the scenarios in a process group of their own: Ctrl-C at a terminal reaches all of the group in front, and a
-// second signal ends them at once, without the clean-up. They get one, when ctx ends.
-func scenariosCommand(ctx context.Context, program string, output io.Writer) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, program)
-	cmd.Stdout, cmd.Stderr = output, output
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
-	cmd.WaitDelay = stopTimeout
-	return cmd
 }
 
 // buildScenarios returns the program that runs the scenarios, built with the bug in it, or with none.

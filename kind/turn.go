@@ -15,15 +15,16 @@ type turn struct {
 	prefix string
 	// directory is from where the testbed is changed, for the message of the next one.
 	directory string
-	// path is the file with the lock of whoever changes the testbed, run that of whoever keeps it for a whole run. They are never
-	// removed: who waits to open one must find the same file.
-	path, run string
+	// path is the file with the lock of whoever changes the testbed, run that of whoever keeps it for a whole run, proof that of
+	// ProveScenarios, whose runs take the other two. They are never removed: who waits to open one must find the same file.
+	path, run, proof string
 }
 
 func newTurn(locks, prefix, directory string) turn {
 	return turn{
 		prefix: prefix, directory: directory,
 		path: filepath.Join(locks, "testbed-"+prefix+".lock"), run: filepath.Join(locks, "run-"+prefix+".lock"),
+		proof: filepath.Join(locks, "prove-"+prefix+".lock"),
 	}
 }
 

@@ -75,8 +75,8 @@ func TestCheckoutsShareTheirTurn(t *testing.T) {
 		t.Errorf("locks %+v and %+v, want the same", a, b)
 	}
 	seen := map[string]string{"engine.lock": "the engine"}
-	for _, prefix := range []string{"one", "engine", "run", "one-run", "testbed-one"} {
-		for _, path := range []string{turnOf(prefix).path, turnOf(prefix).run} {
+	for _, prefix := range []string{"one", "engine", "run", "prove", "one-run", "testbed-one", "prove-one"} {
+		for _, path := range []string{turnOf(prefix).path, turnOf(prefix).run, turnOf(prefix).proof} {
 			if other, taken := seen[filepath.Base(path)]; taken {
 				t.Errorf("lock %s of %s and of %s", path, prefix, other)
 			}

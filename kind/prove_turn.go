@@ -1,0 +1,35 @@
+package kind
+
+import (
+	"context"
+
+	"github.com/gardener-extensions/registry-cache/kind/engine"
+)
+
+// beginProof keeps a second proof out until the returned function is called or this process ends. It is refused, with who or whose it
+// is, while another process works on the testbed and where that belongs to another directory. Of the testbed's own locks it holds none:
+// each run of scenarios takes them for itself.
+func (t *Testbed) beginProof(ctx context.Context) (release func(), err error) {
+	release, err = t.turn.hold(t.turn.proof)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.checkFree(ctx); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}
+
+// checkFree returns ErrBusy while another process works on the testbed, and a *ForeignError for one that is not ours.
+func (t *Testbed) checkFree(ctx context.Context) error {
+	done, err := t.turn.take()
+	if err != nil {
+		return err
+	}
+	defer done()
+	if engine.Running(ctx) == nil { // nor does a testbed, whosever it was
+		return nil
+	}
+	return t.checkOwner(ctx)
+}
