@@ -73,7 +73,7 @@ func (t *Testbed) ProofFolder() string { return t.relative(t.state.mutants()) }
 // proveSound runs the scenarios without any planted bug.
 func (t *Testbed) proveSound(ctx context.Context, program string, scenarios []string) error {
 	return t.recorder.Step(ctx, "no planted bug", func(ctx context.Context) error {
-		outcomes, err := t.runScenarios(ctx, program, mutant.Mutant{Name: "none", Scenarios: scenarios}, "")
+		outcomes, err := t.runScenarios(ctx, firstProofTimeout, program, mutant.Mutant{Name: "none", Scenarios: scenarios}, "")
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (t *Testbed) proveOne(ctx context.Context, program string, bug mutant.Mutan
 					return err
 				}
 			}
-			if outcomes, err = t.runScenarios(ctx, program, bug, planted); err != nil {
+			if outcomes, err = t.runScenarios(ctx, proofTimeout, program, bug, planted); err != nil {
 				return err
 			}
 			if finding := mutant.Judge(bug, outcomes); finding.Caught {

@@ -16,10 +16,11 @@ import (
 )
 
 const (
-	// proofTimeout bounds one run of scenarios, with what it builds and rolls out; stopTimeout is what an interrupted one gets to
-	// clean up.
-	proofTimeout = 15 * time.Minute
-	stopTimeout  = 4 * time.Minute
+	// proofTimeout bounds one run of scenarios, with what it builds and rolls out, firstProofTimeout the first one, which may have to
+	// bring the testbed up from nothing; stopTimeout is what an interrupted one gets to clean up.
+	proofTimeout      = 15 * time.Minute
+	firstProofTimeout = upTimeout + proofTimeout
+	stopTimeout       = 4 * time.Minute
 
 	// scenariosResults is where a run of scenarios writes what it found, scenariosSummary the file in it with how each of them ended.
 	scenariosResults = "_artifacts"
@@ -29,8 +30,10 @@ const (
 // runScenarios runs those that the bug names on the testbed, which is kept, and returns how they ended. planted is the bug that what
 // ships is built with. What the run leaves is moved to a folder of the bug's name. What an earlier one has left is removed by this one,
 // once the testbed is its own: before, it may be that of another run that is still at work.
-func (t *Testbed) runScenarios(ctx context.Context, program string, bug mutant.Mutant, planted string) ([]mutant.Outcome, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, proofTimeout, fmt.Errorf("the scenarios did not end within %s", proofTimeout))
+func (t *Testbed) runScenarios(
+	ctx context.Context, timeout time.Duration, program string, bug mutant.Mutant, planted string,
+) ([]mutant.Outcome, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the scenarios did not end within %s", timeout))
 	defer cancel()
 	output, err := os.Create(filepath.Join(t.state.mutants(), bug.Name+".log"))
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/mutant"
 )
@@ -44,7 +45,7 @@ func TestRunOfScenarios(t *testing.T) {
 				summary: earlier, filepath.Join(testbed.state.mutants(), "there"): "",
 				filepath.Join(testbed.root, "run"): "#!/bin/sh\n" + tc.script + "\n",
 			})
-			outcomes, err := testbed.runScenarios(t.Context(), filepath.Join(testbed.root, "run"), mutant.Mutant{Name: "bug"}, "")
+			outcomes, err := testbed.runScenarios(t.Context(), time.Minute, filepath.Join(testbed.root, "run"), mutant.Mutant{Name: "bug"}, "")
 			var marked interface{ EnvironmentError() }
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) ||
 				errors.As(err, &marked) != tc.environment {
@@ -57,6 +58,23 @@ func TestRunOfScenarios(t *testing.T) {
 				t.Errorf("results of the earlier run: %q, %v", kept, err)
 			}
 		})
+	}
+}
+
+// TestRunOfScenariosIsBounded: the first one has the time that Up may take from nothing, and the scenarios theirs after it.
+func TestRunOfScenariosIsBounded(t *testing.T) {
+	if left := firstProofTimeout - upTimeout; left < proofTimeout {
+		t.Errorf("scenarios have %s after an Up from nothing, want %s", left, proofTimeout)
+	}
+	testbed, err := New(Options{Root: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(testbed.root, "run")
+	writeAll(t, map[string]string{program: "#!/bin/sh\nexit 0\n", filepath.Join(testbed.state.mutants(), "there"): ""})
+	_, err = testbed.runScenarios(t.Context(), time.Nanosecond, program, mutant.Mutant{Name: "bug"}, "")
+	if err == nil || err.Error() != "the scenarios did not end within 1ns" {
+		t.Errorf("error %v", err)
 	}
 }
 
