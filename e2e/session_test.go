@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -56,6 +55,9 @@ type session struct {
 	release func()
 	// disturbed says that a scenario failed since the shoot was reconciled last.
 	disturbed atomic.Bool
+	// forget removes the results of the last run, once. That is done when the testbed is ours, or could not be had by anybody: until
+	// then they may be those of another run that is still at work.
+	forget func()
 }
 
 // newSession reads CONFIG, KEEP, REPLACE, NODE_IMAGE and MUTANT, the name of a planted bug (kind/mutant).
@@ -72,8 +74,9 @@ func newSession(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	forget := sync.OnceFunc(func() { _ = os.RemoveAll(artifacts) })
 	testbed, err := kind.New(kind.Options{
-		Configuration: config, NodeImage: os.Getenv("NODE_IMAGE"), Out: &resultsRemover{Writer: os.Stdout}, Replace: replace,
+		Configuration: config, NodeImage: os.Getenv("NODE_IMAGE"), Out: os.Stdout, Replace: replace, Claimed: forget,
 	})
 	if err != nil {
 		return nil, err
@@ -82,7 +85,9 @@ func newSession(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	now := time.Now()
-	s := &session{testbed: testbed, keep: keep, start: now, since: now, memory: report.SampleMemory(), further: make(chan struct{}, 1)}
+	s := &session{
+		testbed: testbed, keep: keep, start: now, since: now, memory: report.SampleMemory(), further: make(chan struct{}, 1), forget: forget,
+	}
 	s.report.Versions = sourceVersions(ctx)
 	if planted := os.Getenv("MUTANT"); planted != "" {
 		s.report.Versions["plantedBug"] = planted
@@ -101,18 +106,6 @@ func yesOrNo(name string) (bool, error) {
 		return false, fmt.Errorf("%s is %q, want 1 or 0", name, value)
 	}
 	return yes, nil
-}
-
-// resultsRemover removes the results of the last run before the first line is written. That line comes when the testbed
-// is ours: until then they may be those of another run that is still at work.
-type resultsRemover struct {
-	io.Writer
-	once sync.Once
-}
-
-func (w *resultsRemover) Write(line []byte) (int, error) {
-	w.once.Do(func() { _ = os.RemoveAll(artifacts) })
-	return w.Writer.Write(line)
 }
 
 // up brings the testbed up and makes what the scenarios need.
@@ -211,11 +204,12 @@ func reportMissing(scenario string, err error) {
 	}
 }
 
-// write replaces the results on disk by what is known now.
+// write replaces the results on disk by what is known now. Those of an earlier run stay when this one was refused.
 func (s *session) write() {
 	if s.isOthers() {
 		return
 	}
+	s.forget()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.report.Phases = s.testbed.Recorder().Phases()

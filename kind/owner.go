@@ -84,12 +84,17 @@ func (t *Testbed) checkOwner(ctx context.Context) error {
 	return err
 }
 
-// mayReplace is checkOwner for Up, before anything is built.
-func (t *Testbed) mayReplace(ctx context.Context) error {
-	if t.replace {
-		return nil
+// claim is checkOwner for Up, before anything is built: one that may be replaced is ours, too.
+func (t *Testbed) claim(ctx context.Context) error {
+	if !t.replace {
+		if err := t.checkOwner(ctx); err != nil {
+			return err
+		}
 	}
-	return t.checkOwner(ctx)
+	if t.claimed != nil {
+		t.claimed()
+	}
+	return nil
 }
 
 // replaceOthers removes a testbed that was made for another state and may be replaced. Its clusters would be kept otherwise, with

@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,6 +42,27 @@ func TestPossessionOfATestbed(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := possessionOf(tc.made, tc.own, tc.running); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestClaim: who has something to remove for a testbed that is his learns of it, and not of one that is refused.
+func TestClaim(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		replace bool
+		claimed int
+	}{{"another directory's", false, 0}, {"another directory's, to be replaced", true, 1}} {
+		t.Run(tc.name, func(t *testing.T) {
+			claimed := 0
+			testbed, err := New(Options{Root: t.TempDir(), Replace: tc.replace, Claimed: func() { claimed++ }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			foreignTestbed(t, testbed)
+			if err := testbed.claim(t.Context()); errors.As(err, new(*ForeignError)) == tc.replace || claimed != tc.claimed {
+				t.Errorf("claimed %d times, error %v", claimed, err)
 			}
 		})
 	}

@@ -43,6 +43,9 @@ type Options struct {
 	// Replace lets Up replace a testbed of the same prefix that runs and belongs to another directory, as long as no other process
 	// works on it. Otherwise it is a *ForeignError.
 	Replace bool
+	// Claimed is called by Up once it knows that the testbed is ours: no other process works on it, and it belongs to no other
+	// directory, or may be replaced. What somebody still needs who uses it there is not to be removed before. Nil is nothing.
+	Claimed func()
 	// Out takes one line per finished step. The default is os.Stderr.
 	Out io.Writer
 }
@@ -59,6 +62,7 @@ type Testbed struct {
 	state      state
 	turn       turn
 	replace    bool
+	claimed    func()
 	out        io.Writer
 	recorder   *progress.Recorder
 	running
@@ -92,6 +96,7 @@ func New(options Options) (*Testbed, error) {
 		state:    state(filepath.Join(options.Directory, options.Prefix)),
 		turn:     newTurn(lock.Directory(), options.Prefix, options.Root),
 		replace:  options.Replace,
+		claimed:  options.Claimed,
 		out:      options.Out,
 		recorder: progress.New(options.Out),
 	}

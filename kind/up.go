@@ -47,7 +47,7 @@ func (t *Testbed) Up(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, upTimeout, fmt.Errorf("the testbed was not up after %s", upTimeout))
 	defer cancel()
 
-	return inOrder(ctx, t.prepareEngine, t.mayReplace, t.withRoom(t.prepareImages, t.replaceOthers, t.startClusters, t.installGardener,
+	return inOrder(ctx, t.prepareEngine, t.claim, t.withRoom(t.prepareImages, t.replaceOthers, t.startClusters, t.installGardener,
 		t.reconcileShoot, t.awaitMirrors, t.dropUpstreams, t.recordConfiguration, t.forgetPlanted))
 }
 
