@@ -88,21 +88,23 @@ bench-controller: bin/bench-controller ## What the extension costs on a seed wit
 ##@ The testbed
 
 .PHONY: e2e
-e2e: bin/e2e.test $(if $(findstring inner-loop,$(RUN)),$(INNER_LOOP)) ## Every scenario from nothing, then clean up (RUN=regexp, KEEP=1, REPLACE=1, NODE_IMAGE=kindest/node:...)
+e2e: bin/e2e.test $(if $(findstring inner-loop,$(RUN)),$(INNER_LOOP)) ## The scenarios of the fast lane from nothing, then clean up (RUN=regexp, KEEP=1, REPLACE=1, NODE_IMAGE=kindest/node:...)
 	$(note-ignored)
 	@exec ./bin/e2e.test -test.timeout=60m
 
+# The matrix cleans up, unless it does not begin or ends early. After wrong use nothing is there that was not before.
 .PHONY: e2e-all
 e2e-all: bin/e2e.test $(INNER_LOOP) ## Every scenario, every bug of the field (docs/field-bugs.md) and the matrix, from nothing, then clean up
 	$(note-ignored)
-	@trap 'exit 130' INT TERM; code=0; \
+	@cleanup() { [ "$${KEEP:-0}" != 0 ] || ./bin/testbed down || true; }; code=0; \
+	trap 'trap "exit 130" INT TERM; cleanup; exit 130' INT TERM; \
 	LANE=full KEEP=1 ./bin/e2e.test -test.timeout=80m || code=$$?; \
-	case $$code in 2|3) exit "$$code" ;; esac; \
-	e2e/matrix/run || { matrix=$$?; [ "$$code" != 0 ] || code=$$matrix; }; \
+	case $$code in 2) exit 2 ;; 3) cleanup; exit 3 ;; esac; \
+	e2e/matrix/run || { matrix=$$?; [ "$$code" != 0 ] || code=$$matrix; [ "$$matrix" != 2 ] || cleanup; }; \
 	exit "$$code"
 
 .PHONY: e2e-matrix
-e2e-matrix: bin/e2e.test ## Some scenarios on other testbeds: IP families, kube-proxy, containerd, workers (MATRIX=regexp, KEEP=1)
+e2e-matrix: bin/e2e.test bin/testbed ## Some scenarios on other testbeds: IP families, kube-proxy, containerd, workers (MATRIX=regexp, KEEP=1)
 	$(note-ignored)
 	@exec e2e/matrix/run
 

@@ -44,41 +44,65 @@ func TestSettingsOfARun(t *testing.T) {
 	})
 }
 
-// TestExitCodeOfEverything: what is red stays red, whatever the matrix cannot have, and the matrix does not begin where nothing can.
-func TestExitCodeOfEverything(t *testing.T) {
+// TestEverything: what is red stays red, whatever the matrix cannot have, the matrix does not begin where nothing can, and
+// no testbed is left but one that is to be kept, or that was there before.
+func TestEverything(t *testing.T) {
 	t.Parallel()
+	const interrupted = "kill -TERM $PPID; exit 1"
 	for _, tc := range []struct {
 		lane, matrix string
+		settings     []string
 		want         string // what make says of the exit code
 		began        bool   // the matrix
+		removed      bool   // the testbed, by e2e-all itself
 	}{
-		{"0", "0", "", true},
-		{"0", "1", "Error 1", true},
-		{"0", "3", "Error 3", true},
-		{"1", "0", "Error 1", true},
-		{"1", "3", "Error 1", true},
-		{"2", "0", "Error 2", false},
-		{"3", "0", "Error 3", false},
+		{"exit 0", "exit 0", nil, "", true, false},
+		{"exit 0", "exit 1", nil, "Error 1", true, false},
+		{"exit 0", "exit 2", nil, "Error 2", true, true},
+		{"exit 0", "exit 3", nil, "Error 3", true, false},
+		{"exit 0", interrupted, nil, "Error 130", true, true},
+		{"exit 1", "exit 0", nil, "Error 1", true, false},
+		{"exit 1", "exit 3", nil, "Error 1", true, false},
+		{"exit 2", "exit 0", nil, "Error 2", false, false},
+		{"exit 3", "exit 0", nil, "Error 3", false, true},
+		{"exit 3", "exit 0", []string{"KEEP=1"}, "Error 3", false, false},
+		{interrupted, "exit 0", nil, "Error 130", false, true},
+		{interrupted, "exit 0", []string{"KEEP=1"}, "Error 130", false, false},
 	} {
-		t.Run("lane "+tc.lane+", matrix "+tc.matrix, func(t *testing.T) {
+		t.Run(strings.Join(append([]string{"lane " + tc.lane, "matrix " + tc.matrix}, tc.settings...), ", "), func(t *testing.T) {
 			t.Parallel()
-			folder := t.TempDir()
-			for path, code := range map[string]string{"bin/e2e.test": tc.lane, "e2e/matrix/run": tc.matrix} {
-				path = filepath.Join(folder, path)
-				script := "#!/bin/sh\ntouch " + path + ".began\nexit " + code + "\n"
-				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), writeProgram(path, script)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			_, said, err := runMake(t, folder, nil, "bin/e2e.test: ;\n", "INNER_LOOP=", "e2e-all")
+			folder := programs(t, map[string]string{"bin/e2e.test": tc.lane, "e2e/matrix/run": tc.matrix, "bin/testbed": "exit 3"})
+			_, said, err := runMake(t, folder, nil, "bin/e2e.test: ;\n", append(tc.settings, "INNER_LOOP=", "e2e-all")...)
 			if (err == nil) != (tc.want == "") || !strings.Contains(said, tc.want) {
 				t.Errorf("%v: %s", err, said)
 			}
-			if _, err := os.Stat(filepath.Join(folder, "e2e/matrix/run.began")); (err == nil) != tc.began {
-				t.Errorf("the matrix: %v", err)
+			for path, want := range map[string]bool{"e2e/matrix/run": tc.began, "bin/testbed": tc.removed} {
+				if began(folder, path) != want {
+					t.Errorf("%s has run: %t, want %t", path, !want, want)
+				}
 			}
 		})
 	}
+}
+
+// programs makes a folder with these scripts, by their paths in it.
+func programs(t *testing.T, scripts map[string]string) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	for path, script := range scripts {
+		path = filepath.Join(folder, path)
+		script = "#!/bin/sh\ntouch \"$0.began\"\n" + script + "\n"
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), writeProgram(path, script)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// began tells whether one of the programs has run.
+func began(folder, path string) bool {
+	_, err := os.Stat(filepath.Join(folder, path+".began"))
+	return err == nil
 }
 
 // writeProgram writes a script that can be run: a process that another test starts meanwhile would hold the file open for writing, until

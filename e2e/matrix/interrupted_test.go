@@ -1,0 +1,43 @@
+package matrix
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestInterrupted: after Ctrl-C no other testbed begins, and the one that is there is removed unless it is to be kept.
+func TestInterrupted(t *testing.T) {
+	for keep, want := range map[string][]string{"": {"scenarios", "testbed down"}, "1": {"scenarios"}} {
+		t.Run("KEEP="+keep, func(t *testing.T) {
+			folder := t.TempDir()
+			log := filepath.Join(folder, "log")
+			writeProgram(t, filepath.Join(folder, "e2e/matrix/run"), readFile(t, "run"))
+			writeProgram(t, filepath.Join(folder, "bin/e2e.test"), "#!/bin/sh\necho scenarios >>"+log+"\nkill -TERM $PPID\nexit 1\n")
+			writeProgram(t, filepath.Join(folder, "bin/testbed"), "#!/bin/sh\necho \"testbed $*\" >>"+log+"\n")
+			for _, name := range []string{"iptables", "ipv6"} {
+				writeProgram(t, filepath.Join(folder, "e2e/matrix", name+".yaml"), "# scenarios: ^(join)$\n")
+			}
+			cmd := exec.CommandContext(t.Context(), filepath.Join(folder, "e2e/matrix/run"))
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "KEEP=" + keep, "MATRIX=^(iptables|ipv6)$"}
+			output, err := cmd.CombinedOutput()
+			if failed := (*exec.ExitError)(nil); !errors.As(err, &failed) || failed.ExitCode() != 130 {
+				t.Errorf("error %v, want exit code 130: %s", err, output)
+			}
+			if ran := strings.Split(strings.TrimSpace(readFile(t, log)), "\n"); !slices.Equal(ran, want) {
+				t.Errorf("what ran: %q, want %q", ran, want)
+			}
+		})
+	}
+}
+
+func writeProgram(t *testing.T, path, script string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(script), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+}
