@@ -88,7 +88,7 @@ bench-controller: bin/bench-controller ## What the extension costs on a seed wit
 ##@ The testbed
 
 .PHONY: e2e
-e2e: bin/e2e.test $(if $(findstring inner-loop,$(RUN)),$(INNER_LOOP)) ## The scenarios of the fast lane from nothing, then clean up (RUN=regexp, KEEP=1, REPLACE=1, NODE_IMAGE=kindest/node:...)
+e2e: bin/e2e.test $(if $(if $(RUN),$(findstring inner,$(RUN)),$(filter full,$(LANE))),$(INNER_LOOP)) ## The scenarios of the fast lane from nothing, then clean up (RUN=regexp, KEEP=1, REPLACE=1, NODE_IMAGE=kindest/node:...)
 	$(note-ignored)
 	@exec ./bin/e2e.test -test.timeout=60m
 

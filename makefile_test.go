@@ -85,6 +85,23 @@ func TestEverything(t *testing.T) {
 	}
 }
 
+// TestInnerLoopIsBuilt: the scenario inner-loop finds what it runs wherever it may be among those that are asked for.
+func TestInnerLoopIsBuilt(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string]bool{
+		"LANE=fast": false, "LANE=full": true, "RUN=^inner-loop$": true, "RUN=^inner": true, "RUN=^(join|inner.*)$": true, "RUN=^join$": false,
+	} {
+		t.Run(setting, func(t *testing.T) {
+			t.Parallel()
+			folder := programs(t, map[string]string{"bin/e2e.test": "exit 0"})
+			output, said, err := runMake(t, folder, nil, "bin/e2e.test: ;\nneeded: ; @echo $@\n", setting, "INNER_LOOP=needed", "e2e")
+			if err != nil || strings.Contains(output, "needed") != want {
+				t.Errorf("make says %q and %q, error %v; want it built: %t", output, said, err, want)
+			}
+		})
+	}
+}
+
 // programs makes a folder with these scripts, by their paths in it.
 func programs(t *testing.T, scripts map[string]string) (folder string) {
 	t.Helper()
