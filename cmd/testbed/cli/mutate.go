@@ -114,6 +114,9 @@ func newMutateProveCommand(options *kind.Options, std program.Streams) *cobra.Co
 			if report == nil {
 				return program.Usage(err)
 			}
+			if refused(err) {
+				return err
+			}
 			if err != nil {
 				fmt.Fprintln(std.Err, "A planted bug may still be there: `testbed mutate clear` brings the sound build back.")
 			}
@@ -137,6 +140,11 @@ func newMutateProveCommand(options *kind.Options, std program.Streams) *cobra.Co
 		}
 		return testbed.PlanProof(bugs), nil
 	})
+}
+
+// refused says whether the testbed is somebody else's for now: then no bug was planted, and nothing was run.
+func refused(err error) bool {
+	return errors.Is(err, kind.ErrBusy) || errors.As(err, new(*kind.ForeignError))
 }
 
 func mutantNames() []string {
