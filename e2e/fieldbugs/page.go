@@ -14,7 +14,8 @@ What breaks image-pull caches in the field, as something that can be reproduced 
 ` + "`make e2e RUN='^s22$' KEEP=1`" + ` one, and on a testbed that is up ` + "`bin/testbed reproduce s22`" + ` does. The commands below are those
 that the last run was made of, as lines for bash: ` + "`testbed`" + ` is ` + "`bin/testbed`" + `, typed in the root of the repository, and what
 only one run has, names of images, volumes and nodes, are variables. Begin without a fault (` + "`testbed fault clear`" + `), and end so.
-After ` + "`# until`" + ` the program looks again and again, until it is so; by hand, repeat the commands below it. A few lines read an image's digests by ` + "`jq`" + `.
+After ` + "`# until`" + ` the program looks again and again, until it is so; by hand, repeat the commands below it.
+A few lines read an image's digests by ` + "`jq`" + `.
 
 - **held**: a user sees what must be seen. **known**: not yet; it runs all the same, and the run fails on the day it holds.
   **broken**: a claim did not hold, or the bug could not be reproduced. **mended**: a known one holds, its mark has to go. Both fail the run.

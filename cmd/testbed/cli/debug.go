@@ -62,7 +62,8 @@ func newDebugCommand(options *kind.Options, std program.Streams) *cobra.Command 
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: node, pod, process and address")
 	cmd.Flags().Uint16Var(&port, "port", kind.DefaultDebugPort, "where Delve listens on the node")
-	return withDryRun(completed(cmd, options, only(nameDebuggees)), std, onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error) {
+	withNames := completed(cmd, options, only(nameDebuggees))
+	return withDryRun(withNames, std, onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error) {
 		found, err := find(cmd, testbed, args)
 		if err != nil {
 			return nil, err
