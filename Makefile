@@ -18,6 +18,8 @@ SETTINGS := RUN KEEP LANE CONFIG MATRIX MUTANT REPLACE
 IGNORED := $(strip $(foreach name,$(SETTINGS),$(if $(filter environment%,$(origin $(name))),$(name))))
 export $(filter-out $(IGNORED),$(SETTINGS))
 unexport $(IGNORED)
+# One of them, as it counts.
+given = $(if $(filter $(1),$(IGNORED)),,$($(1)))
 # How long `make fuzz` spends on each fuzz test.
 FUZZTIME ?= 1m
 # Flags of `make bench-controller`, such as ARGS=--quick, and of `make dev`, what `make debug` attaches to, and names of planted
@@ -88,18 +90,19 @@ bench-controller: bin/bench-controller ## What the extension costs on a seed wit
 ##@ The testbed
 
 .PHONY: e2e
-e2e: bin/e2e.test $(if $(if $(RUN),$(findstring inner,$(RUN)),$(filter full,$(LANE))),$(INNER_LOOP)) ## The scenarios of the fast lane from nothing, then clean up (RUN=regexp, KEEP=1, REPLACE=1, NODE_IMAGE=kindest/node:...)
+e2e: bin/e2e.test $(if $(if $(call given,RUN),$(findstring inner,$(call given,RUN)),$(filter full,$(call given,LANE))),$(INNER_LOOP)) ## The scenarios of the fast lane from nothing, then clean up (RUN=regexp, KEEP=1, REPLACE=1, NODE_IMAGE=kindest/node:...)
 	$(note-ignored)
 	@exec ./bin/e2e.test -test.timeout=60m
 
-# The matrix cleans up, unless it does not begin or ends early. After wrong use nothing is there that was not before.
+# The matrix cleans up. Where it does not begin, since the lane was refused, had no testbed or broke off, what there is stays: it may be
+# somebody's.
 .PHONY: e2e-all
 e2e-all: bin/e2e.test $(INNER_LOOP) ## Every scenario, every bug of the field (docs/field-bugs.md) and the matrix, from nothing, then clean up
 	$(note-ignored)
 	@cleanup() { [ "$${KEEP:-0}" != 0 ] || ./bin/testbed down || true; }; code=0; \
 	trap 'trap "exit 130" INT TERM; cleanup; exit 130' INT TERM; \
 	LANE=full KEEP=1 ./bin/e2e.test -test.timeout=80m || code=$$?; \
-	case $$code in 2) exit 2 ;; 3) cleanup; exit 3 ;; esac; \
+	case $$code in 2|3) echo 'the matrix does not begin; a testbed that is there stays: `make status` shows it, `make down` removes it' >&2; exit $$code ;; esac; \
 	e2e/matrix/run || { matrix=$$?; [ "$$code" != 0 ] || code=$$matrix; [ "$$matrix" != 2 ] || cleanup; }; \
 	exit "$$code"
 

@@ -23,7 +23,11 @@ func (t *Testbed) Doctor(ctx context.Context) (*doctor.Report, error) {
 	}
 	report.Add("this machine", machine...)
 	found, err := engine.Attach(ctx)
+	missing := (*engine.Missing)(nil)
 	switch {
+	case errors.As(err, &missing):
+		report.Add("Docker Engine", doctor.Item{Mark: doctor.Problem, Text: missing.What, Fix: missing.Fix})
+		return report, nil
 	case err != nil:
 		report.Add("Docker Engine", doctor.Item{
 			Mark: doctor.Problem, Text: firstLine(err), Fix: "see the log of dockerd; `testbed up` starts one of ours anew",

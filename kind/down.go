@@ -22,7 +22,8 @@ const downTimeout = 3 * time.Minute
 // stay, for the next Up. Where nothing is left, Down does nothing and succeeds.
 //
 // A testbed that runs and belongs to another directory is a *ForeignError and stays; what one has left that is gone is removed.
-// While there is an engine that does not answer, the error is an *engine.Missing, and containers and state folder stay: the clusters may run.
+// While there is an engine that does not answer, and a state folder, the error is an *engine.Missing, and containers and folder stay: the
+// clusters may run.
 //
 // One part that cannot be removed does not keep the others; the error names each.
 func (t *Testbed) Down(ctx context.Context) error {
@@ -47,6 +48,9 @@ func (t *Testbed) removeAll(ctx context.Context) error {
 		progress.Note(ctx, "%d processes of an interrupted run", count)
 	}
 	found, err := engine.Attach(ctx)
+	if errors.As(err, new(*engine.Missing)) && !t.state.exists() {
+		err = nil // there is nothing of this checkout that could run on it
+	}
 	failed = errors.Join(failed, debian.Restore(), explained(err, defaultDataRoot))
 	if found != nil {
 		if err := t.checkOwner(ctx); err != nil {

@@ -28,6 +28,17 @@ func stored(t *testing.T) *Testbed {
 	return bed
 }
 
+// TestDownWithoutState: where nothing is left, it does not matter which engine does not answer.
+func TestDownWithoutState(t *testing.T) {
+	bed := stored(t)
+	if err := os.RemoveAll(string(bed.state)); err != nil {
+		t.Fatal(err)
+	}
+	if err := bed.Down(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAnEngineThatDoesNotAnswer is about clusters that may run, and that nobody can reach any more without the state.
 func TestAnEngineThatDoesNotAnswer(t *testing.T) {
 	bed := stored(t)

@@ -27,8 +27,9 @@ const scenariosPackage = "./e2e"
 //
 // The scenarios are processes of their own, built from the sources as they are. They run on the testbed of the DefaultPrefix.
 //
-// While another process works on that testbed, or proves scenarios on it, this is ErrBusy, and where it belongs to another directory a
-// *ForeignError: then nothing was touched. A run that the surroundings keep from starting is an error of the environment too.
+// While another process works on that testbed, or proves scenarios on it, or where it belongs to another directory, the error is a
+// *ProofRefused at the beginning: then nothing was touched. ErrBusy or a *ForeignError without it comes later, after a planted bug.
+// A run that the surroundings keep from starting is an error of the environment too.
 func (t *Testbed) ProveScenarios(ctx context.Context, bugs []mutant.Mutant) (*mutant.Report, error) {
 	if t.prefix != DefaultPrefix {
 		return nil, fmt.Errorf("the scenarios run on the testbed %s, and not on %s", DefaultPrefix, t.prefix)
@@ -38,7 +39,7 @@ func (t *Testbed) ProveScenarios(ctx context.Context, bugs []mutant.Mutant) (*mu
 	defer func() { report.Seconds = time.Since(begun).Seconds() }()
 	release, err := t.beginProof(ctx)
 	if err != nil {
-		return report, err
+		return report, &ProofRefused{err}
 	}
 	defer release()
 	if err := os.RemoveAll(t.state.mutants()); err != nil {

@@ -33,3 +33,11 @@ func (t *Testbed) checkFree(ctx context.Context) error {
 	}
 	return t.checkOwner(ctx)
 }
+
+// ProofRefused says why a proof did not begin: the cause is ErrBusy or a *ForeignError, or the owner could not be had. Nothing was touched.
+type ProofRefused struct{ cause error }
+
+func (e *ProofRefused) Error() string { return e.cause.Error() }
+
+// Unwrap returns the cause.
+func (e *ProofRefused) Unwrap() error { return e.cause }

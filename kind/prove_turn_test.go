@@ -30,7 +30,7 @@ func TestProofBesideOthers(t *testing.T) {
 			writeAll(t, map[string]string{found: "", results: ""})
 			tc.other(t, testbed)
 			_, err := testbed.ProveScenarios(t.Context(), mutant.All())
-			if !errors.Is(err, ErrBusy) && !errors.As(err, new(*ForeignError)) || !strings.Contains(err.Error(), tc.want) {
+			if !errors.As(err, new(*ProofRefused)) || !errors.Is(err, ErrBusy) && !errors.As(err, new(*ForeignError)) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 			for _, path := range []string{found, results} {

@@ -1,6 +1,9 @@
 package kind
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -10,6 +13,12 @@ import (
 // state is the folder of one testbed: kubeconfigs, certificates, and what the shoot commands have put into the garden. But for the
 // latter it holds nothing that Up could not make again. Down removes it.
 type state string
+
+// exists tells whether there is the folder; one that cannot be looked at counts as there.
+func (s state) exists() bool {
+	_, err := os.Stat(string(s))
+	return !errors.Is(err, fs.ErrNotExist)
+}
 
 func (s state) seedKubeconfig() string  { return filepath.Join(string(s), "seed.kubeconfig") }
 func (s state) shootKubeconfig() string { return filepath.Join(string(s), "shoot.kubeconfig") }

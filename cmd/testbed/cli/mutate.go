@@ -114,7 +114,7 @@ func newMutateProveCommand(options *kind.Options, std program.Streams) *cobra.Co
 			if report == nil {
 				return program.Usage(err)
 			}
-			if refused(err) {
+			if errors.As(err, new(*kind.ProofRefused)) {
 				return err
 			}
 			if err != nil {
@@ -140,11 +140,6 @@ func newMutateProveCommand(options *kind.Options, std program.Streams) *cobra.Co
 		}
 		return testbed.PlanProof(bugs), nil
 	})
-}
-
-// refused says whether the testbed is somebody else's for now: then no bug was planted, and nothing was run.
-func refused(err error) bool {
-	return errors.Is(err, kind.ErrBusy) || errors.As(err, new(*kind.ForeignError))
 }
 
 func mutantNames() []string {

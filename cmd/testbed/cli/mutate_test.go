@@ -2,13 +2,10 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
-	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/mutant"
 )
 
@@ -43,24 +40,5 @@ func TestMutateList(t *testing.T) {
 	}
 	if code, out, _ = run(t, "", "mutate", "list"); code != program.ExitFine || !strings.Contains(out, "volume-lost") {
 		t.Errorf("exit code %d, output %q", code, out)
-	}
-}
-
-// TestRefused: who was kept out has planted nothing, and is not told to bring the sound build back.
-func TestRefused(t *testing.T) {
-	for name, test := range map[string]struct {
-		err  error
-		want bool
-	}{
-		"no error":        {nil, false},
-		"busy":            {fmt.Errorf("another command: %w", kind.ErrBusy), true},
-		"of another":      {fmt.Errorf("prove: %w", &kind.ForeignError{}), true},
-		"a run that fell": {errors.New("exit status 2"), false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := refused(test.err); got != test.want {
-				t.Errorf("refused is %t", got)
-			}
-		})
 	}
 }
