@@ -102,8 +102,22 @@ func one(event trace.Event, ok bool) []trace.Event {
 	return []trace.Event{event}
 }
 
-// traceStreams are the logs of all that takes part in a pull now. It adds them, and the addresses that they name.
+// traceStreams are the logs of all that takes part in a pull now. It adds them, and the addresses that they name. Nodes and upstreams
+// need no API server: their logs are returned with an error too.
 func (t *Testbed) traceStreams(ctx context.Context, work *tracing) ([]logs.Stream, error) {
+	nodes, upstreams := nodeLogs(t.shootName(), t.shoot.Nodes(), containerdUnit), t.upstreamLogs()
+	work.add(nodes, func(source, text string) []trace.Event {
+		node, _, _ := strings.Cut(source, "/")
+		_, payload, _ := strings.Cut(text, ": ") // behind the program
+		return work.reader.Containerd(node, payload)
+	})
+	work.add(upstreams, func(source, text string) []trace.Event { return one(work.reader.AccessLog(source, text)) })
+	caches, err := t.traceCaches(ctx, work)
+	return slices.Concat(nodes, caches, upstreams), err
+}
+
+// traceCaches are the logs of the caches that there are now. It adds them, and the addresses of Services and nodes.
+func (t *Testbed) traceCaches(ctx context.Context, work *tracing) ([]logs.Stream, error) {
 	client, err := kubernetes.NewForConfig(t.shoot.RESTConfig())
 	if err != nil {
 		return nil, err
@@ -121,17 +135,10 @@ func (t *Testbed) traceStreams(ctx context.Context, work *tracing) ([]logs.Strea
 		return nil, err
 	}
 	work.know(services.Items, machines.Items, t.shootName())
-	nodes, upstreams := nodeLogs(t.shootName(), t.shoot.Nodes(), containerdUnit), t.upstreamLogs()
-	work.add(nodes, func(source, text string) []trace.Event {
-		node, _, _ := strings.Cut(source, "/")
-		_, payload, _ := strings.Cut(text, ": ") // behind the program
-		return work.reader.Containerd(node, payload)
-	})
 	work.add(caches, func(source, text string) []trace.Event {
 		return one(work.reader.CacheLog(cacheOf(services.Items, source), text))
 	})
-	work.add(upstreams, func(source, text string) []trace.Event { return one(work.reader.AccessLog(source, text)) })
-	return slices.Concat(nodes, caches, upstreams), nil
+	return caches, nil
 }
 
 // cacheOf is what a pod of a cache is called: by the upstream, and by its number if it is not the first one.
