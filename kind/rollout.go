@@ -94,7 +94,7 @@ func waitForCaches(ctx context.Context, seed client.Client, namespace string, sh
 		if err := shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{"upstream-host"}); err != nil {
 			return retry.MinorError(fmt.Errorf("list the caches: %w", err))
 		}
-		if err := rolledOut(sets.Items); err != nil {
+		if err := CachesRolledOut(sets.Items); err != nil {
 			return retry.MinorError(err)
 		}
 		progress.Note(ctx, "%d caches", len(sets.Items))
@@ -115,8 +115,8 @@ func countWorkers(ctx context.Context, shoot client.Client) (int, error) {
 	return len(nodes.Items), nil
 }
 
-// rolledOut returns an error that names each cache with a pod that is old or not ready.
-func rolledOut(caches []appsv1.StatefulSet) error {
+// CachesRolledOut returns an error that names each cache with a pod that is old or not ready.
+func CachesRolledOut(caches []appsv1.StatefulSet) error {
 	var errs []error
 	for i := range caches {
 		cache := &caches[i]

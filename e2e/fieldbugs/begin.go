@@ -8,6 +8,10 @@ import (
 	"strings"
 	"time"
 
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
+	appsv1 "k8s.io/api/apps/v1"
+
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
@@ -17,7 +21,8 @@ const begunTimeout = time.Minute
 // workers are the nodes that bugs name: those of a testbed without a configuration of its own.
 var workers = []string{"worker", "worker2"}
 
-// begin makes the state that a bug starts from: no fault, its Shoot, and workers that know the caches as they are now.
+// begin makes the state that a bug starts from: no fault, its Shoot, workers that know the caches as they are now, and caches that run
+// as that Shoot wants them.
 func (r *Rig) begin(ctx context.Context, bug Bug) error {
 	if _, err := r.run(ctx, []string{"fault", "clear"}); err != nil { // on a testbed that has just come up there is none
 		return err
@@ -25,14 +30,44 @@ func (r *Rig) begin(ctx context.Context, bug Bug) error {
 	if err := r.Apply(ctx, bug.shoot()); err != nil {
 		return err
 	}
-	return r.Await(ctx, "all workers have the mirrors of all caches", begunTimeout, func(ctx context.Context) (bool, string, error) {
-		status, err := r.Shoot(ctx)
-		if err != nil {
+	var status kind.ShootStatus
+	err := r.Await(ctx, "all workers have the mirrors of all caches", begunTimeout, func(ctx context.Context) (_ bool, _ string, err error) {
+		if status, err = r.Shoot(ctx); err != nil {
 			return false, "", err
 		}
 		missing, err := missingMirrors(status)
 		return len(missing) == 0, strings.Join(missing, "; "), err
 	})
+	if err != nil {
+		return err
+	}
+	return r.Await(ctx, "the caches run as they are configured now", begunTimeout, func(ctx context.Context) (bool, string, error) {
+		pending, err := r.pendingCaches(ctx, status.Namespace)
+		return pending == "", pending, err
+	})
+}
+
+// pendingCaches says why not all caches run as the Shoot of that namespace wants them; it is empty when they do. Where addresses stay
+// what they were, the Extension is reconciled, and nodes have their mirrors, while the pods are still those of the Shoot before.
+func (r *Rig) pendingCaches(ctx context.Context, namespace string) (string, error) {
+	var resource resourcesv1alpha1.ManagedResource
+	if err := r.getOf(ctx, "seed", namespace, &resource, "managedresource", "extension-registry-cache"); err != nil {
+		return "", err
+	}
+	if pending := health.CheckManagedResourceApplied(&resource); pending != nil {
+		return fmt.Sprintf("not applied: %v", pending), nil
+	}
+	var caches appsv1.StatefulSetList
+	if err := r.get(ctx, &caches, "statefulsets", "--selector=upstream-host"); err != nil {
+		return "", err
+	}
+	if len(caches.Items) == 0 {
+		return "the shoot has no cache", nil
+	}
+	if pending := kind.CachesRolledOut(caches.Items); pending != nil {
+		return pending.Error(), nil
+	}
+	return "", nil
 }
 
 // missingMirrors says which worker does not ask which cache first, at the address that the Extension names now.

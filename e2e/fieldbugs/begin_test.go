@@ -34,3 +34,28 @@ func TestMissingMirrors(t *testing.T) {
 		t.Error("a status that cannot be read is no status without caches")
 	}
 }
+
+// TestPendingCaches: what was applied before the Shoot was changed, and pods of before, are not what is configured now.
+func TestPendingCaches(t *testing.T) {
+	for name, test := range map[string]struct{ resource, caches, want string }{
+		"all run": {applied, rolledOut, ""},
+		"not applied yet": {
+			strings.Replace(applied, `"generation": 2`, `"generation": 3`, 1), rolledOut, "not applied: observed generation of managed resource",
+		},
+		"cannot be applied": {strings.Replace(applied, "True", "False", 1), rolledOut, "not applied: condition"},
+		"a pod of before":   {applied, strings.Replace(rolledOut, `"updatedReplicas": 1`, `"updatedReplicas": 0`, 1), "cache registry-alpha: "},
+		"a pod that starts": {applied, strings.Replace(rolledOut, `"readyReplicas": 1`, `"readyReplicas": 0`, 1), "cache registry-alpha: "},
+		"no cache":          {applied, `{"items": []}`, "the shoot has no cache"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answers := map[string]string{getResource: test.resource, getCaches: test.caches}
+			pending, err := rigOf(func(line string) string { return answers[line] }).pendingCaches(t.Context(), "shoot--local--local")
+			if err != nil || (pending == "") != (test.want == "") || !strings.HasPrefix(pending, test.want) {
+				t.Errorf("%q, %v; want %q", pending, err, test.want)
+			}
+		})
+	}
+	if _, err := rigOf(func(string) string { return "no JSON" }).pendingCaches(t.Context(), "shoot--local--local"); err == nil {
+		t.Error("an answer that cannot be read is no cache that runs")
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
@@ -21,7 +22,12 @@ func selector(upstream string) string { return "--selector=upstream-host=" + hos
 
 // get decodes objects of the shoot's kube-system, or one without a namespace.
 func (r *Rig) get(ctx context.Context, into any, what ...string) error {
-	out, err := r.Kubectl(ctx, "shoot", append([]string{"get", "--namespace=kube-system", "--output=json"}, what...)...)
+	return r.getOf(ctx, "shoot", metav1.NamespaceSystem, into, what...)
+}
+
+// getOf decodes objects of a namespace of a cluster ("shoot", "seed").
+func (r *Rig) getOf(ctx context.Context, cluster, namespace string, into any, what ...string) error {
+	out, err := r.Kubectl(ctx, cluster, append([]string{"get", "--namespace=" + namespace, "--output=json"}, what...)...)
 	if err != nil {
 		return err
 	}

@@ -27,15 +27,30 @@ func (c *console) execute(_ context.Context, args []string, out, err io.Writer) 
 		return 3
 	}
 	answer := "{}"
-	if line == "shoot get --json" {
+	switch line {
+	case "shoot get --json":
 		answer = cmp.Or(c.shoot, begun)
+	case getResource:
+		answer = applied
+	case getCaches:
+		answer = rolledOut
 	}
 	fmt.Fprintln(out, answer)
 	return 0
 }
 
+// What is asked when nodes know the caches, and the answers when these run as they are configured.
+const (
+	getResource = "kubectl seed get --namespace=shoot--local--local --output=json managedresource extension-registry-cache"
+	getCaches   = "kubectl shoot get --namespace=kube-system --output=json statefulsets --selector=upstream-host"
+	applied     = `{"metadata": {"generation": 2}, "status": {"observedGeneration": 2, "conditions": [{"type": "ResourcesApplied", "status": "True"}]}}`
+	rolledOut   = `{"items": [{"metadata": {"name": "registry-alpha", "generation": 2},
+		"status": {"observedGeneration": 2, "updatedReplicas": 1, "readyReplicas": 1}}]}`
+)
+
 // begun is the answer of `shoot get` when all workers know the one cache.
 const begun = `{
+  "namespace": "shoot--local--local",
   "extensions": [{"type": "registry-cache", "providerStatus": {
     "apiVersion": "registry.extensions.gardener.cloud/v1alpha3", "kind": "RegistryStatus",
     "caches": [{"upstream": "alpha.upstream.test", "endpoint": "http://10.96.0.5:5000", "remoteURL": "http://alpha.upstream.test"}]}}],
@@ -73,7 +88,12 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-const untilBegun = "# until all workers have the mirrors of all caches:"
+// untilBegun are the lines of the page behind those that apply the Shoot.
+var untilBegun = []string{
+	"# until all workers have the mirrors of all caches:", "testbed shoot get",
+	"# until the caches run as they are configured now:",
+	"testbed " + strings.Replace(getResource, " --output=json", "", 1), "testbed " + strings.Replace(getCaches, " --output=json", "", 1),
+}
 
 // TestFaultsAreCleared: at the start, and at the end whatever happens, also after a signal.
 func TestFaultsAreCleared(t *testing.T) {
@@ -85,7 +105,7 @@ func TestFaultsAreCleared(t *testing.T) {
 		cancel()
 		return r.Break(ctx, "cache/alpha", "stop")
 	}}, shell.execute, Options{Transcript: &transcript, OnBroken: func(context.Context, string) { broken = len(shell.lines) }})
-	want := []string{"fault clear", "shoot apply -f " + TwoCaches, "shoot get --json", "fault add cache/alpha stop", "fault clear"}
+	want := []string{"fault clear", "shoot apply -f " + TwoCaches, "shoot get --json", getResource, getCaches, "fault add cache/alpha stop", "fault clear"}
 	if !slices.Equal(shell.lines, want) {
 		t.Errorf("%q, want %q", shell.lines, want)
 	}
@@ -95,8 +115,9 @@ func TestFaultsAreCleared(t *testing.T) {
 	if result.Verdict != Broken || !strings.Contains(transcript.String(), "$ testbed fault add cache/alpha stop") {
 		t.Errorf("%s\n%s", result, transcript.String())
 	}
-	if want := []string{"testbed shoot apply -f " + TwoCaches, untilBegun, "testbed shoot get", "testbed fault add cache/alpha stop"}; !slices.Equal(result.Commands, want) {
-		t.Errorf("commands of the page: %q, want %q", result.Commands, want)
+	page := slices.Concat([]string{"testbed shoot apply -f " + TwoCaches}, untilBegun, []string{"testbed fault add cache/alpha stop"})
+	if !slices.Equal(result.Commands, page) {
+		t.Errorf("commands of the page: %q, want %q", result.Commands, page)
 	}
 }
 
