@@ -40,10 +40,11 @@ func (r *Report) past(p Pull, caches []string) string {
 	if r.Total.Slowest > stalled {
 		word = "pulls stall"
 	}
-	asked := strings.Join(p.Mirrors, ", ")
-	why := fmt.Sprintf("%s asked %s in vain, and then the upstream", p.Node, asked)
+	mirrors := strings.Join(p.Mirrors, ", ")
+	// The report has only what hosts.toml says: a containerd that does not read it asks no mirror.
+	why := fmt.Sprintf("%s went to the upstream: its mirror %s did not serve all of it, or was not asked", p.Node, mirrors)
 	if caches != nil && !slices.ContainsFunc(p.Mirrors, func(mirror string) bool { return slices.Contains(caches, address(mirror)) }) {
-		why = fmt.Sprintf("%s asks %s first, an address that no cache has: %s; then the upstream", p.Node, asked, whereabouts(caches))
+		why = fmt.Sprintf("%s asks %s first, an address that no cache has: %s; then the upstream", p.Node, mirrors, whereabouts(caches))
 	}
 	return fmt.Sprintf("%s: %s; slowest pull %.1fs, %s of %s", word, why, r.Total.Slowest, count(r.Total.Fallbacks, "fallback"), count(r.Total.Pulls, "pull"))
 }
