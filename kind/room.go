@@ -30,13 +30,17 @@ func disks(engine *engine.Engine, state state) []string {
 	return directories
 }
 
-// explained adds to an error that a disk is full, if one is: it may well be the reason. Nil stays nil.
+// explained adds to an error that a disk is full, if one is: it may well be the reason. It also adds that one was full if the error
+// says so: a container that could not be made gives its room back faster than anybody looks. Nil stays nil.
 func explained(err error, directories ...string) error {
 	var full *preflight.Full
 	if err == nil || errors.As(err, &full) {
 		return err
 	}
-	if full = preflight.FindFull(directories...); full != nil {
+	if full = preflight.FindFull(directories...); full == nil {
+		full = preflight.WasFull(err, directories...)
+	}
+	if full != nil {
 		return errors.Join(full, err)
 	}
 	return err

@@ -3,6 +3,7 @@ package kind
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -78,6 +79,10 @@ func TestExplained(t *testing.T) {
 	}
 	if err := explained(failed, room); err != failed { //nolint:errorlint // it stays as it is
 		t.Errorf("with room: %v", err)
+	}
+	noSpace := fmt.Errorf("docker run: %w", syscall.ENOSPC)
+	if full := new(preflight.Full); !errors.As(explained(noSpace, room), &full) || !full.Past || !errors.Is(explained(noSpace, room), noSpace) {
+		t.Errorf("room was given back: %v", explained(noSpace, room))
 	}
 }
 

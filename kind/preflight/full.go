@@ -3,6 +3,8 @@ package preflight
 import (
 	"context"
 	"fmt"
+	"strings"
+	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -17,13 +19,21 @@ const (
 )
 
 // Full is a file system that has no room any more. It is an error of the environment (exit code 3).
-type Full struct{ Space }
+type Full struct {
+	Space
+	// Past says that there was none when something was to be written: who failed for that may have given room back since.
+	Past bool
+}
 
 // EnvironmentError marks the error for internal/program.
 func (f *Full) EnvironmentError() {}
 
 // Error is one line: what is full; what a person can do about it.
 func (f *Full) Error() string {
+	if f.Past {
+		return fmt.Sprintf("the disk was full: there was no space to write to, %.1f MiB are left at %s now; free some space and run it again",
+			float64(f.Bytes)/(1<<20), f.Directory)
+	}
 	return fmt.Sprintf("the disk is full: %.1f MiB are left at %s; free some space and run it again",
 		float64(f.Bytes)/(1<<20), f.Directory)
 }
@@ -43,8 +53,23 @@ func AwaitFull(ctx context.Context, directories ...string) *Full {
 func FindFull(directories ...string) *Full {
 	for _, directory := range directories {
 		if path, free, err := diskFree(directory); err == nil && free < leastFree {
-			return &Full{Space{path, free}}
+			return &Full{Space: Space{path, free}}
 		}
 	}
 	return nil
+}
+
+// WasFull returns, for an error that tells of no space left on a device, the file system of the directories that has the least;
+// otherwise nil. The text counts: most of what writes is another program, and the error is what it has printed.
+func WasFull(err error, directories ...string) *Full {
+	if err == nil || !strings.Contains(err.Error(), syscall.ENOSPC.Error()) {
+		return nil
+	}
+	var least *Full
+	for _, directory := range directories {
+		if path, free, err := diskFree(directory); err == nil && (least == nil || free < least.Bytes) {
+			least = &Full{Space{path, free}, true}
+		}
+	}
+	return least
 }

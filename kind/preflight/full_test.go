@@ -2,6 +2,9 @@ package preflight
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -14,9 +17,38 @@ func TestFindFull(t *testing.T) {
 }
 
 func TestFullTellsWhatHelps(t *testing.T) {
-	want := "the disk is full: 3.5 MiB are left at /var/lib/docker; free some space and run it again"
-	if got := (&Full{Space{"/var/lib/docker", 7 << 19}}).Error(); got != want {
-		t.Errorf("got %q, want %q", got, want)
+	for past, want := range map[bool]string{
+		false: "the disk is full: 3.5 MiB are left at /var/lib/docker; free some space and run it again",
+		true: "the disk was full: there was no space to write to, 3.5 MiB are left at /var/lib/docker now; " +
+			"free some space and run it again",
+	} {
+		if got := (&Full{Space{"/var/lib/docker", 7 << 19}, past}).Error(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestWasFull: only an error that tells of no space is explained by what is left, and by the disk that has the least.
+func TestWasFull(t *testing.T) {
+	folder := t.TempDir()
+	noSpace := errors.New("docker run: exit status 125: write /var/lib/docker/x: no space left on device")
+	for name, tc := range map[string]struct {
+		err         error
+		directories []string
+		want        bool
+	}{
+		"no space":                 {noSpace, []string{folder, folder + "/not/there"}, true},
+		"a call that had no space": {fmt.Errorf("write: %w", syscall.ENOSPC), []string{folder}, true},
+		"something else":           {errors.New("no such image"), []string{folder}, false},
+		"an engine elsewhere":      {noSpace, nil, false},
+		"no error":                 {nil, []string{folder}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			full := WasFull(tc.err, tc.directories...)
+			if (full != nil) != tc.want || full != nil && (full.Directory != folder || full.Bytes == 0 || !full.Past) {
+				t.Errorf("%+v, want one: %t", full, tc.want)
+			}
+		})
 	}
 }
 
