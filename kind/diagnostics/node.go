@@ -59,7 +59,7 @@ func nodeCommands() []nodeCommand {
 		{"failed-units.txt", []string{"systemctl", "list-units", "--no-pager", "--all", "--state=failed"}},
 		{bundle.ScriptUnit, []string{"sh", "-c", cat}},
 		{bundle.CertsFile, []string{"sh", "-c", certsd}},
-		{"containerd-config.toml", []string{"containerd", "config", "dump"}},
+		{bundle.ConfigFile, []string{"containerd", "config", "dump"}},
 		{"containers.txt", []string{"crictl", "ps", "--all"}},
 		{"images.txt", []string{"crictl", "images", "--digests"}},
 		{bundle.DiskFile, []string{"df", "-h"}},

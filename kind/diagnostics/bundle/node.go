@@ -23,6 +23,8 @@ const (
 	// FirewallFile is what nft lists, ProcessFile what ps does.
 	FirewallFile = "firewall.txt"
 	ProcessFile  = "processes.txt"
+	// ConfigFile is what `containerd config dump` prints.
+	ConfigFile = "containerd-config.toml"
 )
 
 // Node is one machine.
@@ -35,6 +37,8 @@ type Node struct {
 	Mirrors      []hostsfile.Mirror
 	HostsFiles   map[string]string
 	MirrorsKnown bool
+	// Config is where containerd looks for hosts.toml files; nil if that is not known.
+	Config *Config
 	// Registries are what the arguments of the script's unit name; nil without the unit.
 	Registries []nodeconfig.Registry
 	// Probes are what the node got when it asked the hosts of its hosts.toml files.
@@ -105,6 +109,7 @@ func readNode(files fs.FS, name string) Node {
 		n.Mirrors = append(n.Mirrors, hostsfile.Parse(found.upstream, []byte(found.content)))
 		n.HostsFiles[found.upstream] = found.content
 	}
+	n.Config = parseConfig(text(files, n.File(ConfigFile)))
 	if registries, err := nodeconfig.ParseUnit(text(files, n.File(ScriptUnit))); err == nil {
 		n.Registries = registries
 	}

@@ -34,6 +34,7 @@ func Checks() []Check {
 		{"DNS of the shoot", dns},
 		{"caches: pods, Services, endpoints, volumes", caches},
 		{"nodes, and the units between API server and a pull", nodes},
+		{"the folders in which containerd looks for hosts.toml files", folders},
 		{"hosts.toml files against the Extension, the Services and the unit that writes them", mirrors},
 		{"answers of caches and upstreams to the nodes", probes},
 		{"full disks", disks},

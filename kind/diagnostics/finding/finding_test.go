@@ -41,6 +41,33 @@ func TestSound(t *testing.T) {
 	}
 }
 
+// configOfContainerd is the part of `containerd config dump` that tells of registries.
+func configOfContainerd(path string, localPull bool) string {
+	return fmt.Sprintf("version = 3\n[plugins]\n  [plugins.'io.containerd.cri.v1.images']\n    use_local_image_pull = %t\n"+
+		"    [plugins.'io.containerd.cri.v1.images'.registry]\n      config_path = '%s'\n", localPull, path)
+}
+
+// TestSoundFolders: what containerd looks into has our files, and what is said nothing of is not wrong.
+func TestSoundFolders(t *testing.T) {
+	const old = "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".registry]\nconfig_path = \"/etc/containerd/certs.d:/etc/docker/certs.d\"\n"
+	for name, config := range map[string]string{
+		"ours":                    configOfContainerd("/etc/containerd/certs.d", false),
+		"ours with a slash":       configOfContainerd("/etc/containerd/certs.d/", false),
+		"two, pulled by the CRI":  configOfContainerd("/etc/docker/certs.d:/etc/containerd/certs.d", true),
+		"two of containerd 1.7":   old,
+		"no plugin":               "version = 3\n",
+		"not the file's language": "containerd: command not found",
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := sound()
+			o.files["node/"+worker+"/"+bundle.ConfigFile] = config
+			if got := text(Find(o.write(t))); got != "" {
+				t.Errorf("findings:\n%s", got)
+			}
+		})
+	}
+}
+
 // TestFind breaks one thing at a time.
 func TestFind(t *testing.T) {
 	const in = "node/" + worker + "/"
@@ -139,6 +166,20 @@ func TestFind(t *testing.T) {
 		{"an upstream that was replaced", func(o *objects) { o.files["upstream/"+host+"/state.txt"] = "it cannot be read: No such container" }, []string{
 			"! The upstream alpha.upstream.test does not run: it cannot be read: No such container.",
 		}},
+		{"containerd looks elsewhere", func(o *objects) { o.files[in+bundle.ConfigFile] = configOfContainerd("/etc/containerd/cert.d", false) }, []string{
+			"! containerd of " + worker + " asks no cache: its config_path is not /etc/containerd/certs.d, where the hosts.toml files are.",
+			`config_path is "/etc/containerd/cert.d"; containerd has what it was when it was started`,
+		}},
+		{"containerd looks nowhere", func(o *objects) { o.files[in+bundle.ConfigFile] = configOfContainerd("", false) }, []string{
+			"! containerd of " + worker + " asks no cache: it has no config_path.",
+		}},
+		{"a transfer service with two folders", func(o *objects) {
+			o.files[in+bundle.ConfigFile] = configOfContainerd("/etc/containerd/certs.d:/etc/docker/certs.d", false)
+		}, []string{"! containerd of " + worker + " asks no cache: its transfer service takes several folders for the name of one (containerd#12415)."}},
+		{"a volume of somebody else", func(o *objects) {
+			o.files["shoot/logs/kube-system/registry-alpha-0/registry.log"] = "2026-01-02T03:04:00.0Z level=error msg=\"putting into main store\" " +
+				"error=\"filesystem: mkdir /var/lib/registry/docker/registry/v2/blobs/sha256/7d: permission denied\"\n"
+		}, []string{"! The volume of registry-alpha-0 does not let it write: it cannot store anything, last at 03:04:00."}},
 		{"a full disk", func(o *objects) { o.files[in+"disk.txt"] = "overlay 10G 10G 1M 99% /\n" }, []string{"! File systems of " + worker + " are full.", "/ (99%)"}},
 		{"a cache without a ready pod", func(o *objects) {
 			o.slice.Endpoints[0].Conditions.Ready = new(false)
@@ -224,7 +265,7 @@ func TestRequests(t *testing.T) {
 	for _, want := range []string{
 		"? The upstream alpha.upstream.test answered requests with errors since 02:49:05.\n2 times, last at 03:03:05: status 503 for a blob to the cache on worker2\n",
 		"? The upstream alpha.upstream.test took more than 5 s to answer requests since 02:49:05.\nat 03:03:05: GET of a blob to the cache on worker2\n",
-		"? Nodes asked alpha.upstream.test themselves since 02:49:05, although they have a mirror for it: the cache did not serve them.\nat 03:03:05: worker",
+		"? Nodes asked alpha.upstream.test themselves since 02:49:05, although they have a mirror for it: the cache did not serve them, or was not asked.\nat 03:03:05: worker",
 		"? On " + worker + " pulls failed since 02:49:05.\nat 03:03:12: a/b:c: EOF\n",
 		"at 03:03:30: a/open:c began, and had not ended after 35.0s\nat 03:03:29: a/slow:c had taken 16.0s\n",
 		"10.96.0.7:5000: i/o timeout",

@@ -82,7 +82,7 @@ func past(b *bundle.Bundle, upstream bundle.Upstream) []Finding {
 		return nil
 	}
 	return []Finding{{
-		Problem: fmt.Sprintf("Nodes asked %s themselves since %s, although they have a mirror for it: the cache did not serve them.",
+		Problem: fmt.Sprintf("Nodes asked %s themselves since %s, although they have a mirror for it: the cache did not serve them, or was not asked.",
 			upstream.Host, clock(b.Since)),
 		Details: direct.lines(), File: upstream.File(bundle.AccessFile),
 	}}

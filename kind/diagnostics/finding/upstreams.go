@@ -2,6 +2,7 @@ package finding
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -73,28 +74,42 @@ func outcome(r accesslog.Record) string {
 	return text
 }
 
-// noSpace is how the system says that a volume is full.
-const noSpace = "no space left on device"
+// refusals are what a cache logs of a volume that takes nothing, as the system says it.
+var refusals = []struct {
+	says         *regexp.Regexp
+	problem, fix string
+}{
+	{regexp.MustCompile("no space left on device"), "is full", "let spec.caches[].volume.size grow, or lower garbageCollection.ttl"},
+	{regexp.MustCompile("read-only file system"), "is read-only", "the kernel's log of its node says why"},
+	{
+		regexp.MustCompile(`/var/lib/registry\S*: permission denied`), "does not let it write",
+		"see owner and mode of the volume's folder; the pod's fsGroup sets them when it starts, where the volume can",
+	},
+}
 
 // cacheLogs sums up the errors that caches logged lately.
 func cacheLogs(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, file := range timeline.CacheLogs(b) {
-		said, full := count{}, time.Time{}
+		said, refused := count{}, make([]time.Time, len(refusals))
 		for _, line := range b.ContainerLog(file) {
 			text := line.Text("err.code", "err.detail", "error", "http.response.status")
 			if line.Level == logline.Error && recent(b, line.Time) {
 				said.add(text, line.Time)
 			}
-			if strings.Contains(text, noSpace) && b.Collected.Sub(line.Time) < fullFor {
-				full = line.Time
+			for i, refusal := range refusals {
+				if refusal.says.MatchString(text) && b.Collected.Sub(line.Time) < refusedFor {
+					refused[i] = line.Time
+				}
 			}
 		}
-		if !full.IsZero() {
-			all = append(all, Finding{
-				Certain: true, Problem: fmt.Sprintf("The volume of %s is full: it cannot store anything, last at %s.", podOf(file), clock(full)),
-				Fix: "let spec.caches[].volume.size grow, or lower garbageCollection.ttl", File: file,
-			})
+		for i, at := range refused {
+			if !at.IsZero() {
+				all = append(all, Finding{
+					Certain: true, Fix: refusals[i].fix, File: file,
+					Problem: fmt.Sprintf("The volume of %s %s: it cannot store anything, last at %s.", podOf(file), refusals[i].problem, clock(at)),
+				})
+			}
 		}
 		if len(said) > 0 {
 			all = append(all, Finding{
@@ -105,8 +120,8 @@ func cacheLogs(b *bundle.Bundle) []Finding {
 	return all
 }
 
-// fullFor is how long ago a cache may have said that its volume is full: it tries to write its state every five seconds.
-const fullFor = 30 * time.Second
+// refusedFor is how long ago a cache may have said that its volume takes nothing: it tries to write its state every five seconds.
+const refusedFor = 30 * time.Second
 
 // podOf is the pod of shoot/logs/<namespace>/<pod>/<container>.log.
 func podOf(file string) string {
