@@ -65,7 +65,7 @@ func (r *Rig) pendingCaches(ctx context.Context, namespace string) (string, erro
 		return "the shoot has no cache", nil
 	}
 	if pending := kind.CachesRolledOut(caches.Items); pending != nil {
-		return pending.Error(), nil
+		return fmt.Sprintf("not rolled out: %v", pending), nil
 	}
 	return "", nil
 }
