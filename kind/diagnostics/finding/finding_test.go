@@ -41,28 +41,65 @@ func TestSound(t *testing.T) {
 	}
 }
 
-// configOfContainerd is the part of `containerd config dump` that tells of registries.
-func configOfContainerd(path string, localPull bool) string {
-	return fmt.Sprintf("version = 3\n[plugins]\n  [plugins.'io.containerd.cri.v1.images']\n    use_local_image_pull = %t\n"+
-		"    [plugins.'io.containerd.cri.v1.images'.registry]\n      config_path = '%s'\n", localPull, path)
+// configOfContainerd is the part of `containerd config dump` that tells of registries, with the transfer service; change replaces
+// settings of it.
+func configOfContainerd(path string, change ...string) string {
+	const dump = "version = 4\n[plugins]\n  [plugins.'io.containerd.cri.v1.images']\n    disable_snapshot_annotations = true\n" +
+		"    discard_unpacked_layers = false\n    max_concurrent_downloads = 3\n    image_pull_with_sync_fs = false\n    use_local_image_pull = false\n" +
+		"    [plugins.'io.containerd.cri.v1.images'.registry]\n      config_path = 'PATH'\n"
+	return strings.NewReplacer(append(change, "PATH", path)...).Replace(dump)
 }
 
 // TestSoundFolders: what containerd looks into has our files, and what is said nothing of is not wrong.
 func TestSoundFolders(t *testing.T) {
-	const old = "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".registry]\nconfig_path = \"/etc/containerd/certs.d:/etc/docker/certs.d\"\n"
+	const both = "/etc/containerd/certs.d:/etc/docker/certs.d"
+	const old = "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".registry]\nconfig_path = \"" + both + "\"\n"
 	for name, config := range map[string]string{
-		"ours":                    configOfContainerd("/etc/containerd/certs.d", false),
-		"ours with a slash":       configOfContainerd("/etc/containerd/certs.d/", false),
-		"two, pulled by the CRI":  configOfContainerd("/etc/docker/certs.d:/etc/containerd/certs.d", true),
-		"two of containerd 1.7":   old,
-		"no plugin":               "version = 3\n",
-		"not the file's language": "containerd: command not found",
+		"ours":                         configOfContainerd("/etc/containerd/certs.d"),
+		"ours with a slash":            configOfContainerd("/etc/containerd/certs.d/"),
+		"two, pulled by the CRI":       configOfContainerd(both, "pull = false", "pull = true"),
+		"two, on a node of kind":       configOfContainerd(both, "layers = false", "layers = true"),
+		"two, annotations":             configOfContainerd(both, "annotations = true", "annotations = false"),
+		"two, five downloads":          configOfContainerd(both, "downloads = 3", "downloads = 5"),
+		"two, sync":                    configOfContainerd(both, "fs = false", "fs = true"),
+		"two, with auths":              configOfContainerd(both) + "    [plugins.'io.containerd.cri.v1.images'.registry.auths.x]\n",
+		"two, of containerd 2.0":       configOfContainerd(both, "    use_local_image_pull = false\n", ""),
+		"two, of containerd 1.7":       old,
+		"none, which stands for these": configOfContainerd("", "pull = false", "pull = true"),
+		"no plugin":                    "version = 3\n",
+		"not the file's language":      "containerd: command not found",
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := sound()
 			o.files["node/"+worker+"/"+bundle.ConfigFile] = config
 			if got := text(Find(o.write(t))); got != "" {
 				t.Errorf("findings:\n%s", got)
+			}
+		})
+	}
+}
+
+// TestVolumeTakesNothing: what cannot be read, what is not of the volume, and what was long ago do not count.
+func TestVolumeTakesNothing(t *testing.T) {
+	const folder = "/var/lib/registry/docker/registry/v2/blobs/sha256/7d"
+	for says, want := range map[string]string{
+		"03:04:00 filesystem: mkdir " + folder + ": permission denied":                 "did not let it write: it could not store anything, last at 03:04:00.",
+		"03:02:10 filesystem: mkdir " + folder + ": permission denied":                 "did not let it write",
+		"03:04:00 filesystem: rename " + folder + " " + folder + ": permission denied": "did not let it write",
+		"03:04:00 filesystem: mkdir " + folder + ": read-only file system":             "was read-only: it could not store anything",
+		"03:04:00 write data.1: no space left on device":                               "was full: it could not store anything",
+		"03:02:04 filesystem: mkdir " + folder + ": permission denied":                 "",
+		"03:04:00 filesystem: open " + folder + "/data: permission denied":             "",
+		"03:04:00 mkdir /var/lib/registrar: permission denied":                         "",
+		"03:04:00 mkdir /tmp/x: read-only file system":                                 "",
+	} {
+		t.Run(says, func(t *testing.T) {
+			at, message, _ := strings.Cut(says, " ")
+			o := sound()
+			o.files["shoot/logs/kube-system/registry-alpha-0/registry.log"] = "2026-01-02T" + at + ".0Z level=error msg=x error=\"" + message + "\"\n"
+			got := text(Find(o.write(t)))
+			if certain := strings.Contains(got, "! The volume of registry-alpha-0 "); certain != (want != "") || !strings.Contains(got, want) {
+				t.Errorf("want %q in:\n%s", want, got)
 			}
 		})
 	}
@@ -166,20 +203,19 @@ func TestFind(t *testing.T) {
 		{"an upstream that was replaced", func(o *objects) { o.files["upstream/"+host+"/state.txt"] = "it cannot be read: No such container" }, []string{
 			"! The upstream alpha.upstream.test does not run: it cannot be read: No such container.",
 		}},
-		{"containerd looks elsewhere", func(o *objects) { o.files[in+bundle.ConfigFile] = configOfContainerd("/etc/containerd/cert.d", false) }, []string{
-			"! containerd of " + worker + " asks no cache: its config_path is not /etc/containerd/certs.d, where the hosts.toml files are.",
-			`config_path is "/etc/containerd/cert.d"; containerd has what it was when it was started`,
+		{"containerd looks elsewhere", func(o *objects) { o.files[in+bundle.ConfigFile] = configOfContainerd("/etc/containerd/cert.d") }, []string{
+			"! containerd's configuration on " + worker + " has a config_path that is not /etc/containerd/certs.d, where the hosts.toml files are",
+			`config_path is "/etc/containerd/cert.d"; containerd runs with what it was at its start`,
 		}},
-		{"containerd looks nowhere", func(o *objects) { o.files[in+bundle.ConfigFile] = configOfContainerd("", false) }, []string{
-			"! containerd of " + worker + " asks no cache: it has no config_path.",
+		{"containerd looks nowhere", func(o *objects) {
+			o.files[in+bundle.ConfigFile] = configOfContainerd("") + "    [plugins.'io.containerd.cri.v1.images'.registry.mirrors.x]\n"
+		}, []string{"! containerd's configuration on " + worker + " has no config_path: it asks no cache."}},
+		{"a transfer service with the default", func(o *objects) { o.files[in+bundle.ConfigFile] = configOfContainerd("") }, []string{
+			"! containerd's configuration on " + worker + " has several folders as config_path, which the transfer service takes for one",
 		}},
-		{"a transfer service with two folders", func(o *objects) {
-			o.files[in+bundle.ConfigFile] = configOfContainerd("/etc/containerd/certs.d:/etc/docker/certs.d", false)
-		}, []string{"! containerd of " + worker + " asks no cache: its transfer service takes several folders for the name of one (containerd#12415)."}},
-		{"a volume of somebody else", func(o *objects) {
-			o.files["shoot/logs/kube-system/registry-alpha-0/registry.log"] = "2026-01-02T03:04:00.0Z level=error msg=\"putting into main store\" " +
-				"error=\"filesystem: mkdir /var/lib/registry/docker/registry/v2/blobs/sha256/7d: permission denied\"\n"
-		}, []string{"! The volume of registry-alpha-0 does not let it write: it cannot store anything, last at 03:04:00."}},
+		{"a folder before ours", func(o *objects) {
+			o.files[in+bundle.ConfigFile] = configOfContainerd("/etc/docker/certs.d:/etc/containerd/certs.d", "pull = false", "pull = true")
+		}, []string{"? containerd's configuration on " + worker + " has a folder before /etc/containerd/certs.d"}},
 		{"a full disk", func(o *objects) { o.files[in+"disk.txt"] = "overlay 10G 10G 1M 99% /\n" }, []string{"! File systems of " + worker + " are full.", "/ (99%)"}},
 		{"a cache without a ready pod", func(o *objects) {
 			o.slice.Endpoints[0].Conditions.Ready = new(false)
@@ -269,7 +305,7 @@ func TestRequests(t *testing.T) {
 		"? On " + worker + " pulls failed since 02:49:05.\nat 03:03:12: a/b:c: EOF\n",
 		"at 03:03:30: a/open:c began, and had not ended after 35.0s\nat 03:03:29: a/slow:c had taken 16.0s\n",
 		"10.96.0.7:5000: i/o timeout",
-		"! The volume of registry-alpha-0 is full: it cannot store anything, last at 03:03:50.",
+		"! The volume of registry-alpha-0 was full: it could not store anything, last at 03:03:50.",
 		"? registry-alpha-0 has logged errors since 02:49:05.\nat 03:03:50: write data.1: no space left on device",
 	} {
 		if !strings.Contains(got, want) {

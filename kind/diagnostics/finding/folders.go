@@ -19,10 +19,10 @@ func folders(b *bundle.Bundle) []Finding {
 		if node.Config == nil {
 			continue
 		}
-		if problem := folderProblem(*node.Config); problem != "" {
+		if problem, certain := folderProblem(*node.Config); problem != "" {
 			all = append(all, Finding{
-				Certain: true, Problem: fmt.Sprintf("containerd of %s asks no cache: %s.", node.Name, problem), File: node.File(bundle.ConfigFile),
-				Details: []string{fmt.Sprintf("config_path is %q; containerd has what it was when it was started", node.Config.Path)},
+				Certain: certain, Problem: fmt.Sprintf("containerd's configuration on %s %s.", node.Name, problem), File: node.File(bundle.ConfigFile),
+				Details: []string{fmt.Sprintf("config_path is %q; containerd runs with what it was at its start", node.Config.Path)},
 				Fix:     "config_path has to be " + nodeconfig.CertsDir + " alone, and containerd to be restarted after a change",
 			})
 		}
@@ -31,15 +31,18 @@ func folders(b *bundle.Bundle) []Finding {
 }
 
 // folderProblem says why containerd does not read the hosts.toml files; it is empty when it does.
-func folderProblem(config bundle.Config) string {
-	switch all := filepath.SplitList(config.Path); {
+func folderProblem(config bundle.Config) (problem string, certain bool) {
+	all := filepath.SplitList(config.Path)
+	switch ours := slices.IndexFunc(all, func(folder string) bool { return filepath.Clean(folder) == nodeconfig.CertsDir }); {
 	case len(all) == 0:
-		return "it has no config_path"
-	case !slices.ContainsFunc(all, func(folder string) bool { return filepath.Clean(folder) == nodeconfig.CertsDir }):
-		return "its config_path is not " + nodeconfig.CertsDir + ", where the hosts.toml files are"
+		return "has no config_path: it asks no cache", true
+	case ours < 0:
+		return "has a config_path that is not " + nodeconfig.CertsDir + ", where the hosts.toml files are: it asks no cache", true
 	case len(all) > 1 && config.Transfer:
-		return "its transfer service takes several folders for the name of one (containerd#12415)"
+		return "has several folders as config_path, which the transfer service takes for one (containerd#12415): it asks no cache", true
+	case ours > 0:
+		return "has a folder before " + nodeconfig.CertsDir + ": what is there for an upstream hides our hosts.toml", false
 	default:
-		return ""
+		return "", false
 	}
 }

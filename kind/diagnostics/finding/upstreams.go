@@ -74,17 +74,22 @@ func outcome(r accesslog.Record) string {
 	return text
 }
 
-// refusals are what a cache logs of a volume that takes nothing, as the system says it.
+// refusals are what a cache logs when it cannot write to its volume, as the system says it. That a file cannot be read is no refusal.
 var refusals = []struct {
 	says         *regexp.Regexp
 	problem, fix string
 }{
-	{regexp.MustCompile("no space left on device"), "is full", "let spec.caches[].volume.size grow, or lower garbageCollection.ttl"},
-	{regexp.MustCompile("read-only file system"), "is read-only", "the kernel's log of its node says why"},
+	{regexp.MustCompile("no space left on device"), "was full", "let spec.caches[].volume.size grow, or lower garbageCollection.ttl"},
+	{refusal("read-only file system"), "was read-only", "the kernel's log of its node says why"},
 	{
-		regexp.MustCompile(`/var/lib/registry\S*: permission denied`), "does not let it write",
+		refusal("permission denied"), "did not let it write",
 		"see owner and mode of the volume's folder; the pod's fsGroup sets them when it starts, where the volume can",
 	},
+}
+
+// refusal is how Go says why a call that writes below the volume's folder failed.
+func refusal(why string) *regexp.Regexp {
+	return regexp.MustCompile(`\b(mkdir|rename|write|unlinkat) /var/lib/registry\b[^:]*: ` + why)
 }
 
 // cacheLogs sums up the errors that caches logged lately.
@@ -97,8 +102,8 @@ func cacheLogs(b *bundle.Bundle) []Finding {
 			if line.Level == logline.Error && recent(b, line.Time) {
 				said.add(text, line.Time)
 			}
-			for i, refusal := range refusals {
-				if refusal.says.MatchString(text) && b.Collected.Sub(line.Time) < refusedFor {
+			for i, r := range refusals {
+				if r.says.MatchString(text) && b.Collected.Sub(line.Time) < refusedFor {
 					refused[i] = line.Time
 				}
 			}
@@ -107,7 +112,7 @@ func cacheLogs(b *bundle.Bundle) []Finding {
 			if !at.IsZero() {
 				all = append(all, Finding{
 					Certain: true, Fix: refusals[i].fix, File: file,
-					Problem: fmt.Sprintf("The volume of %s %s: it cannot store anything, last at %s.", podOf(file), refusals[i].problem, clock(at)),
+					Problem: fmt.Sprintf("The volume of %s %s: it could not store anything, last at %s.", podOf(file), refusals[i].problem, clock(at)),
 				})
 			}
 		}
@@ -120,8 +125,8 @@ func cacheLogs(b *bundle.Bundle) []Finding {
 	return all
 }
 
-// refusedFor is how long ago a cache may have said that its volume takes nothing: it tries to write its state every five seconds.
-const refusedFor = 30 * time.Second
+// refusedFor is how long ago a cache may have said so: it says it with the next pull only, and a bundle is made minutes after that.
+const refusedFor = 2 * time.Minute
 
 // podOf is the pod of shoot/logs/<namespace>/<pod>/<container>.log.
 func podOf(file string) string {
