@@ -51,7 +51,7 @@ func (t *Testbed) removeAll(ctx context.Context) error {
 	if errors.As(err, new(*engine.Missing)) && !t.state.exists() {
 		err = nil // there is nothing of this checkout that could run on it
 	}
-	failed = errors.Join(failed, debian.Restore(), explained(err, defaultDataRoot))
+	failed = errors.Join(failed, debian.Restore(), explained(err, disks{directories: []string{defaultDataRoot}}))
 	if found != nil {
 		if err := t.checkOwner(ctx); err != nil {
 			return errors.Join(failed, err)

@@ -14,31 +14,39 @@ import (
 // itself a part would fail later, or wait for a cluster that cannot become ready, and say that instead.
 func (t *Testbed) withRoom(parts ...func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		return watched(ctx, disks(t.engine, t.state), parts...)
+		return watched(ctx, disksOf(t.engine, t.state), parts...)
 	}
 }
 
-// disks are the directories on whose file systems the testbed writes while it comes up.
-func disks(engine *engine.Engine, state state) []string {
+// disks are directories on whose file systems the testbed writes. elsewhere says that most of it is written on another machine, whose
+// disk nobody here can look at.
+type disks struct {
+	directories []string
+	elsewhere   bool
+}
+
+// disksOf are the directories to which the testbed writes while it comes up.
+func disksOf(engine *engine.Engine, state state) disks {
 	directories := []string{filepath.Dir(string(state))}
 	if cache, err := os.UserCacheDir(); err == nil {
 		directories = append(directories, cache)
 	}
-	if engine != nil && engine.Local && engine.DataRoot != "" {
+	local := engine == nil || engine.Local
+	if engine != nil && local && engine.DataRoot != "" {
 		directories = append(directories, engine.DataRoot)
 	}
-	return directories
+	return disks{directories, !local}
 }
 
 // explained adds to an error that a disk is full, if one is: it may well be the reason. It also adds that one was full if the error
 // says so: a container that could not be made gives its room back faster than anybody looks. Nil stays nil.
-func explained(err error, directories ...string) error {
+func explained(err error, disks disks) error {
 	var full *preflight.Full
 	if err == nil || errors.As(err, &full) {
 		return err
 	}
-	if full = preflight.FindFull(directories...); full == nil {
-		full = preflight.WasFull(err, directories...)
+	if full = preflight.FindFull(disks.directories...); full == nil && !disks.elsewhere {
+		full = preflight.WasFull(err, disks.directories...)
 	}
 	if full != nil {
 		return errors.Join(full, err)
@@ -47,14 +55,14 @@ func explained(err error, directories ...string) error {
 }
 
 // watched runs the parts one after another, until one fails or a disk is full.
-func watched(ctx context.Context, directories []string, parts ...func(context.Context) error) error {
+func watched(ctx context.Context, disks disks, parts ...func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watching, stop := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if full := preflight.AwaitFull(watching, directories...); full != nil {
+		if full := preflight.AwaitFull(watching, disks.directories...); full != nil {
 			cancel(full)
 		}
 	}()
@@ -64,5 +72,5 @@ func watched(ctx context.Context, directories []string, parts ...func(context.Co
 	if seen := new(preflight.Full); err != nil && errors.As(context.Cause(ctx), &seen) {
 		return errors.Join(seen, err) // what has failed may have given its room back since
 	}
-	return explained(err, directories...) // the part was faster than the watch
+	return explained(err, disks) // the part was faster than the watch
 }

@@ -41,7 +41,7 @@ func TestWatchedOnFullDisk(t *testing.T) {
 		{"succeeds", func(context.Context) error { return nil }, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			err := watched(t.Context(), []string{folder}, tc.part)
+			err := watched(t.Context(), disks{directories: []string{folder}}, tc.part)
 			var full *preflight.Full
 			if said := errors.As(err, &full); said != (tc.want != nil) || !errors.Is(err, tc.want) {
 				t.Fatalf("got %v, want that of %v, and that the disk is full", err, tc.want)
@@ -49,7 +49,7 @@ func TestWatchedOnFullDisk(t *testing.T) {
 			if full != nil && (full.Directory != folder || !strings.Contains(err.Error(), "the disk is full: 0.0 MiB are left at "+folder)) {
 				t.Errorf("the error is %q", err)
 			}
-			if err := explained(failed, folder); !errors.As(err, &full) || !errors.Is(err, failed) {
+			if err := explained(failed, disks{directories: []string{folder}}); !errors.As(err, &full) || !errors.Is(err, failed) {
 				t.Errorf("explained: %v", err)
 			}
 		})
@@ -73,7 +73,7 @@ func onFullDisk(t *testing.T) {
 }
 
 func TestExplained(t *testing.T) {
-	room, failed := t.TempDir(), errors.New("dockerd exited")
+	room, failed := disks{directories: []string{t.TempDir()}}, errors.New("dockerd exited")
 	if err := explained(nil, room); err != nil {
 		t.Errorf("no error became %v", err)
 	}
@@ -84,11 +84,15 @@ func TestExplained(t *testing.T) {
 	if full := new(preflight.Full); !errors.As(explained(noSpace, room), &full) || !full.Past || !errors.Is(explained(noSpace, room), noSpace) {
 		t.Errorf("room was given back: %v", explained(noSpace, room))
 	}
+	room.elsewhere = true
+	if err := explained(noSpace, room); err != noSpace { //nolint:errorlint // it stays as it is
+		t.Errorf("a disk here is blamed for one elsewhere: %v", err)
+	}
 }
 
 func TestWatchedWithRoom(t *testing.T) {
 	failed := errors.New("something else")
-	err := watched(t.Context(), []string{t.TempDir()}, func(context.Context) error { return failed })
+	err := watched(t.Context(), disks{directories: []string{t.TempDir()}}, func(context.Context) error { return failed })
 	if full := new(preflight.Full); errors.As(err, &full) || !errors.Is(err, failed) {
 		t.Errorf("got %v", err)
 	}
@@ -106,8 +110,9 @@ func TestDisks(t *testing.T) {
 		{"no engine", nil, []string{"/repository", "/cache"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := disks(tc.engine, state(filepath.Join("/repository", "prefix"))); !slices.Equal(got, tc.want) {
-				t.Errorf("got %v, want %v", got, tc.want)
+			got := disksOf(tc.engine, state(filepath.Join("/repository", "prefix")))
+			if !slices.Equal(got.directories, tc.want) || got.elsewhere != (tc.engine != nil && !tc.engine.Local) {
+				t.Errorf("got %+v, want %v", got, tc.want)
 			}
 		})
 	}

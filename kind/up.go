@@ -82,7 +82,7 @@ func (t *Testbed) prepareEngine(ctx context.Context) error {
 		t.step("preflight", t.preflight),
 		t.step("docker engine", func(ctx context.Context) (err error) {
 			if t.engine, err = engine.Ensure(ctx); err != nil {
-				return explained(err, defaultDataRoot)
+				return explained(err, disks{directories: []string{defaultDataRoot}})
 			}
 			return t.checkDisk(ctx)
 		}),

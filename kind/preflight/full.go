@@ -31,8 +31,8 @@ func (f *Full) EnvironmentError() {}
 // Error is one line: what is full; what a person can do about it.
 func (f *Full) Error() string {
 	if f.Past {
-		return fmt.Sprintf("the disk was full: there was no space to write to, %.1f MiB are left at %s now; free some space and run it again",
-			float64(f.Bytes)/(1<<20), f.Directory)
+		return fmt.Sprintf("the disk was full: no space was left on a device, and %.1f MiB are left at %s now; "+
+			"free some space (df, df -i) and run it again", float64(f.Bytes)/(1<<20), f.Directory)
 	}
 	return fmt.Sprintf("the disk is full: %.1f MiB are left at %s; free some space and run it again",
 		float64(f.Bytes)/(1<<20), f.Directory)
@@ -60,9 +60,14 @@ func FindFull(directories ...string) *Full {
 }
 
 // WasFull returns, for an error that tells of no space left on a device, the file system of the directories that has the least;
-// otherwise nil. The text counts: most of what writes is another program, and the error is what it has printed.
+// otherwise nil. The text counts: most of what writes is another program, and the error is what it has printed. Limits of the kernel
+// that are told in the same words, on inotify and cgroups, are none of a disk.
 func WasFull(err error, directories ...string) *Full {
-	if err == nil || !strings.Contains(err.Error(), syscall.ENOSPC.Error()) {
+	if err == nil {
+		return nil
+	}
+	text := strings.ToLower(err.Error())
+	if !strings.Contains(text, syscall.ENOSPC.Error()) || strings.Contains(text, "inotify") || strings.Contains(text, "cgroup") {
 		return nil
 	}
 	var least *Full

@@ -19,8 +19,8 @@ func TestFindFull(t *testing.T) {
 func TestFullTellsWhatHelps(t *testing.T) {
 	for past, want := range map[bool]string{
 		false: "the disk is full: 3.5 MiB are left at /var/lib/docker; free some space and run it again",
-		true: "the disk was full: there was no space to write to, 3.5 MiB are left at /var/lib/docker now; " +
-			"free some space and run it again",
+		true: "the disk was full: no space was left on a device, and 3.5 MiB are left at /var/lib/docker now; " +
+			"free some space (df, df -i) and run it again",
 	} {
 		if got := (&Full{Space{"/var/lib/docker", 7 << 19}, past}).Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -40,7 +40,10 @@ func TestWasFull(t *testing.T) {
 		"no space":                 {noSpace, []string{folder, folder + "/not/there"}, true},
 		"a call that had no space": {fmt.Errorf("write: %w", syscall.ENOSPC), []string{folder}, true},
 		"something else":           {errors.New("no such image"), []string{folder}, false},
-		"an engine elsewhere":      {noSpace, nil, false},
+		"a program of the shell":   {errors.New("cp: error writing 'x': No space left on device"), []string{folder}, true},
+		"no inotify watch":         {errors.New("inotify_add_watch: no space left on device"), []string{folder}, false},
+		"no cgroup":                {errors.New("mkdir /sys/fs/cgroup/x: no space left on device"), []string{folder}, false},
+		"nowhere to look":          {noSpace, nil, false},
 		"no error":                 {nil, []string{folder}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
