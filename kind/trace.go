@@ -39,7 +39,8 @@ type TraceOptions struct {
 // Trace shows who asked whom for an image: nodes their caches and the upstream, caches the upstream; first of pulls that have
 // ended, then, as it happens, of those that are under way. It only reads logs: it starts no pull. take gets the events in the order
 // of time, save that the first ones of a container that was restarted meanwhile may come late: its log has to be found again. All of
-// them are returned summed up, also with an error. A mistake in the image is a *logs.UseError.
+// them are returned summed up, also with an error. While the shoot's API server does not answer, caches are left out: without Follow
+// that is an error, behind what nodes and upstreams tell. A mistake in the image is a *logs.UseError.
 func (t *Testbed) Trace(ctx context.Context, options TraceOptions, take func(trace.Event)) (trace.Summary, error) {
 	image, err := trace.ParseImage(options.Image)
 	if err != nil {
@@ -168,9 +169,9 @@ func (w *tracing) know(services []corev1.Service, nodes []corev1.Node, shoot str
 // run shows what has been, and goes on from there while pulls are under way.
 func (w *tracing) run(ctx context.Context, options TraceOptions) error {
 	cut := time.Now()
-	streams, err := w.find(ctx)
-	if err != nil {
-		return err
+	streams, missing := w.find(ctx)
+	if missing != nil && len(streams) == 0 {
+		return missing
 	}
 	lines, err := logs.Collect(ctx, streams, cut.Add(-options.Since))
 	for _, line := range lines {
@@ -179,6 +180,9 @@ func (w *tracing) run(ctx context.Context, options TraceOptions) error {
 		}
 	}
 	w.hand(w.order.All())
+	if !options.Follow && missing != nil {
+		return errors.Join(missing, err) // what could be read was shown, and who knows what is under way
+	}
 	if err != nil || !options.Follow && len(w.reader.UnderWay()) == 0 {
 		return err
 	}

@@ -2,6 +2,7 @@ package kind
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -59,6 +60,45 @@ func traceGoesOn(t *testing.T) {
 	}
 }
 
+// TestTraceWithoutCaches: while nobody tells which caches there are, what nodes say is shown all the same. Who follows goes on, who
+// does not hears what was wrong.
+func TestTraceWithoutCaches(t *testing.T) {
+	for name, follow := range map[string]bool{"followed": true, "looked at": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { traceWithoutCaches(t, follow) })
+		})
+	}
+}
+
+func traceWithoutCaches(t *testing.T, follow bool) {
+	image, err := trace.ParseImage("alpha.upstream.test/shop/web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, refused := 0, errors.New("list the services of the caches: connection refused")
+	work := newTracing(image, func(trace.Event) { events++ })
+	work.find = func(context.Context) ([]logs.Stream, error) {
+		url := "http://10.96.0.1:5000/v2/shop/web/manifests/v1"
+		journal := said("worker", fmt.Sprintf("msg=\"trying next host\" method=HEAD error=\"x\" url=%q", url), time.Second)
+		open := journal.Open
+		journal.Open = func(ctx context.Context, window logs.Window, out io.Writer) error {
+			if err := open(ctx, window, out); err != nil || !window.Follow {
+				return err
+			}
+			<-ctx.Done() // it goes on
+			return ctx.Err()
+		}
+		work.add([]logs.Stream{journal}, work.reader.Containerd)
+		return []logs.Stream{journal}, refused
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
+	defer cancel()
+	err = work.run(ctx, TraceOptions{Follow: follow, Since: time.Minute})
+	if follow && err != nil || !follow && !errors.Is(err, refused) || events == 0 {
+		t.Errorf("%d events, error %v", events, err)
+	}
+}
+
 // cacheRun is the log of a run of a cache, which ends after a request.
 func cacheRun(run int) logs.Stream {
 	return saying("registry-alpha-0", fmt.Sprintf(`msg="response completed" http.request.uri="/v2/shop/web/manifests/run%d" `+
@@ -72,9 +112,12 @@ func journalOf(run int) logs.Stream {
 }
 
 // saying is a stream of one line, of now.
-func saying(name, text string) logs.Stream {
+func saying(name, text string) logs.Stream { return said(name, text, 0) }
+
+// said is a stream of one line, which is so old.
+func said(name, text string, age time.Duration) logs.Stream {
 	return logs.Stream{Name: name, Parse: logs.Container, Open: func(_ context.Context, _ logs.Window, out io.Writer) error {
-		now := time.Now().UTC().Format(time.RFC3339Nano)
+		now := time.Now().UTC().Add(-age).Format(time.RFC3339Nano)
 		_, err := fmt.Fprintf(out, "%s time=%q level=info %s\n", now, now, text)
 		return err
 	}}
