@@ -3,6 +3,7 @@ package fieldbugs
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,9 @@ import (
 
 // begunTimeout is what nodes may need to hear of the caches that a bug begins with.
 const begunTimeout = time.Minute
+
+// rolledOutTimeout is what caches may need until they run as they are configured; a pull holds the pod of before up for 25 seconds.
+const rolledOutTimeout = 2 * time.Minute
 
 // workers are the nodes that bugs name: those of a testbed without a configuration of its own.
 var workers = []string{"worker", "worker2"}
@@ -41,9 +45,12 @@ func (r *Rig) begin(ctx context.Context, bug Bug) error {
 	if err != nil {
 		return err
 	}
-	return r.Await(ctx, "the caches run as they are configured now", begunTimeout, func(ctx context.Context) (bool, string, error) {
+	return r.Await(ctx, "the caches run as they are configured now", rolledOutTimeout, func(ctx context.Context) (bool, string, error) {
 		pending, err := r.pendingCaches(ctx, status.Namespace)
-		return pending == "", pending, err
+		if failed := new(CommandError); errors.As(err, &failed) {
+			return false, failed.Error(), nil // an API server that is busy answers the next time
+		}
+		return err == nil && pending == "", pending, err
 	})
 }
 

@@ -1,9 +1,13 @@
 package fieldbugs
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/gardener-extensions/registry-cache/kind"
 )
@@ -58,4 +62,32 @@ func TestPendingCaches(t *testing.T) {
 	if _, err := rigOf(func(string) string { return "no JSON" }).pendingCaches(t.Context(), "shoot--local--local"); err == nil {
 		t.Error("an answer that cannot be read is no cache that runs")
 	}
+}
+
+// TestBeginAwaitsCaches: pods of before, and an API server that does not answer once, are waited for.
+func TestBeginAwaitsCaches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		looks := 0
+		c := &console{}
+		execute := func(ctx context.Context, args []string, out, prose io.Writer) int {
+			if strings.Join(args, " ") != getCaches {
+				return c.execute(ctx, args, out, prose)
+			}
+			looks++
+			switch looks {
+			case 1:
+				fmt.Fprintln(prose, "the server is currently unable to handle the request")
+				return 1
+			case 2:
+				fmt.Fprintln(out, strings.Replace(rolledOut, `"updatedReplicas": 1`, `"updatedReplicas": 0`, 1))
+			default:
+				fmt.Fprintln(out, rolledOut)
+			}
+			return 0
+		}
+		r := &Rig{execute: execute, transcript: io.Discard, result: &Result{}}
+		if err := r.begin(t.Context(), Bug{ID: "s0"}); err != nil || looks != 3 {
+			t.Errorf("%d looks, %v; want 3", looks, err)
+		}
+	})
 }
