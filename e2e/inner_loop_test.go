@@ -59,6 +59,8 @@ func innerLoop() features.Feature {
 			p.awaitRound(ctx, loop)
 		}},
 		step{"nodes pull through the changed caches", func(ctx context.Context, p *proof) {
+			p.AwaitMirrors(ctx, alpha, beta)
+			p.AwaitUpstreams(ctx, alpha)
 			img := p.Push(ctx, alpha)
 			p.TimedPull(ctx, p.Worker(0), img)
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
