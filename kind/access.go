@@ -65,7 +65,7 @@ func (t *Testbed) nodeName(ctx context.Context, wanted string) (string, error) {
 		return "", err
 	}
 	var names []string
-	for _, n := range slices.Concat(t.seed.Nodes(), t.shoot.Nodes()) {
+	for _, n := range t.Nodes() {
 		names = append(names, n.Name())
 	}
 	return matchNode(wanted, names, t.prefix+"-", t.shootName()+"-")

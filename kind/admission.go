@@ -10,15 +10,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
-const (
-	// AdmissionNamespace is the namespace of the seed in which InstallAdmission lets the admission run. What its service
-	// account asks the seed's API server is in the audit log of the cluster.
-	AdmissionNamespace = imageAdmission
-
-	imageAdmission = "registry-cache-admission"
-	// admissionCharts is the folder of its charts below the root of the repository.
-	admissionCharts = "charts/" + imageAdmission
-)
+// admissionCharts is the folder of its charts below the root of the repository.
+const admissionCharts = "charts/" + ImageAdmission
 
 // InstallAdmission makes the seed cluster stand in for the garden, see gardener.InstallShootDefinition, and installs the
 // admission there: its own image and charts, as a user does without gardener-operator. It returns when the pods are ready
@@ -29,7 +22,7 @@ func (t *Testbed) InstallAdmission(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect to the seed as the garden: %w", err)
 	}
-	built, err := t.build(ctx, image.Binary{Name: imageAdmission, Package: modulePath + "/cmd/registry-cache-admission"})
+	built, err := t.build(ctx, image.Binary{Name: ImageAdmission, Package: ModulePath + "/cmd/registry-cache-admission"})
 	if err != nil {
 		return err
 	}
@@ -51,14 +44,14 @@ func (t *Testbed) RemoveAdmission(ctx context.Context) error {
 	}
 	return inOrder(ctx,
 		// The charts do not render without an image; which one it is does not matter to what is deleted.
-		func(ctx context.Context) error { return t.admission(imageAdmission).Remove(ctx, garden) },
+		func(ctx context.Context) error { return t.admission(ImageAdmission).Remove(ctx, garden) },
 		func(ctx context.Context) error { return gardener.RemoveShootDefinition(ctx, garden.Client()) },
 	)
 }
 
 func (t *Testbed) admission(ref string) gardener.Admission {
 	return gardener.Admission{
-		Name:        "gardener-extension-" + imageAdmission,
+		Name:        "gardener-extension-" + ImageAdmission,
 		Namespace:   AdmissionNamespace,
 		Application: os.DirFS(filepath.Join(t.root, admissionCharts, "application")),
 		Runtime:     os.DirFS(filepath.Join(t.root, admissionCharts, "runtime")),

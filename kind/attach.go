@@ -44,7 +44,7 @@ func (t *Testbed) Attach(ctx context.Context) error {
 	if t.shoot, err = load(ctx, t.shootName(), t.state.shootKubeconfig()); err != nil {
 		return err
 	}
-	if t.authority, err = certificate.Load(t.state.certificates()); err != nil {
+	if t.ca, err = certificate.Load(t.state.certificates()); err != nil {
 		return fmt.Errorf("%w (`testbed up` repairs that)", err)
 	}
 	registries, err := upstream.List(ctx, t.prefix)

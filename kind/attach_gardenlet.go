@@ -48,7 +48,7 @@ func (t *Testbed) AttachGardenlet(ctx context.Context) error {
 // buildForGardenlet builds what gardenlet brings into a shoot.
 func (t *Testbed) buildForGardenlet(ctx context.Context) error {
 	needed := slices.DeleteFunc(binaries(), func(b image.Binary) bool {
-		return b.Name != imageResourceManager && b.Name != imageNodeAgent
+		return b.Name != ImageResourceManager && b.Name != ImageNodeAgent
 	})
 	built, err := t.build(ctx, needed...)
 	if err != nil {
@@ -58,7 +58,7 @@ func (t *Testbed) buildForGardenlet(ctx context.Context) error {
 	for _, b := range built {
 		t.images[b.Name] = b
 	}
-	return loadImages(ctx, t.seed.Nodes(), t.images.pick(imageResourceManager))
+	return loadImages(ctx, t.seed.Nodes(), t.images.pick(ImageResourceManager))
 }
 
 // clients connects to both clusters.

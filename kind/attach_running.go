@@ -34,7 +34,7 @@ func (t *Testbed) AttachRunning(ctx context.Context) error {
 		}
 		stopped = append(stopped, found...)
 	}
-	for _, registry := range t.registries() {
+	for _, registry := range t.upstreams.all() {
 		if !registry.Running() {
 			stopped = append(stopped, fmt.Sprintf("%s (%s)", registry.Container(), registry.Status()))
 		}

@@ -75,8 +75,8 @@ func (t *Testbed) Configuration() *configuration.Testbed { return t.config }
 // Plan returns what Up would change in a testbed that is there, and changes nothing. It goes by what Up has recorded; parts that are
 // dead are repaired besides. Up says whether there is a testbed.
 func (t *Testbed) Plan() (changes []configuration.Change, up bool, err error) {
-	if t.unreadable != nil {
-		return nil, false, t.unreadableError()
+	if err := t.ConfigurationError(); err != nil {
+		return nil, false, err
 	}
 	applied, err := readConfiguration(t.state.appliedConfiguration())
 	if err != nil {
@@ -88,7 +88,11 @@ func (t *Testbed) Plan() (changes []configuration.Change, up bool, err error) {
 	return configuration.Diff(applied, t.config), true, nil
 }
 
-func (t *Testbed) unreadableError() error {
+// ConfigurationError says why the configuration of the testbed cannot be read; nil if it can.
+func (t *Testbed) ConfigurationError() error {
+	if t.unreadable == nil {
+		return nil
+	}
 	return fmt.Errorf("the configuration of the testbed that is there cannot be read: name one by `testbed up -f FILE`: %w", t.unreadable)
 }
 

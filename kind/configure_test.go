@@ -41,7 +41,7 @@ func TestDefaultRendersWhatItAlwaysDid(t *testing.T) {
 	testbed := configured(t, t.TempDir(), nil)
 	testbed.engine = &engine.Engine{CgroupVersion: 1}
 	testbed.nodeImage = "node:1"
-	testbed.authority = someAuthority(t)
+	testbed.ca = someAuthority(t)
 	got, err := yaml.Marshal(cluster.KindConfig(testbed.shootConfig()))
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestShootConfig(t *testing.T) {
 	config.Shoot.KubeProxyMode, config.Shoot.FeatureGates = configuration.IPTables, map[string]bool{"A": true}
 	config.Shoot.Containerd = configuration.Containerd{Pull: configuration.PullTransfer, ConfigPath: "/a"}
 	testbed := configured(t, t.TempDir(), config)
-	testbed.authority = someAuthority(t)
+	testbed.ca = someAuthority(t)
 	got := testbed.shootConfig()
 	if got.Workers != 3 || got.IPFamily != cluster.DualStack || got.KubeProxyMode != "iptables" || !got.FeatureGates["A"] ||
 		got.Runtime != (cluster.Runtime{TransferService: true, ConfigPath: "/a"}) {

@@ -17,7 +17,7 @@ import (
 )
 
 // DevelopedImages are the names of the images that BuildImage builds: what ships and runs in the testbed.
-func DevelopedImages() []string { return []string{imageExtension, imageCache} }
+func DevelopedImages() []string { return []string{ImageExtension, ImageCache} }
 
 // ImageBuild says what BuildImage builds.
 type ImageBuild struct {
@@ -80,8 +80,8 @@ func developed(imageName string) (image.Binary, error) {
 
 // nodesOf are the nodes that may run the image. Caches run in the shoot, and those of GardenletOf in the seed.
 func (t *Testbed) nodesOf(imageName string) []*cluster.Node {
-	if imageName == imageCache {
-		return slices.Concat(t.seed.Nodes(), t.shoot.Nodes())
+	if imageName == ImageCache {
+		return t.Nodes()
 	}
 	return t.seed.Nodes()
 }

@@ -45,7 +45,7 @@ func (t *Testbed) render(ctx context.Context, renderer chartrenderer.Interface, 
 		return err
 	}
 	chart := os.DirFS(filepath.Join(t.root, filepath.FromSlash(extensionChart)))
-	extension := gardener.Extension{Name: extensionName, Registration: registration, Chart: chart, Values: values}
+	extension := gardener.Extension{Name: ExtensionName, Registration: registration, Chart: chart, Values: values}
 	objects, err := extension.Objects(ctx, renderer)
 	if err != nil {
 		return err
@@ -78,8 +78,8 @@ func valuesOf(in io.Reader) (map[string]any, error) {
 		return nil, fmt.Errorf("want a ControllerDeployment of %s, got kind %q of %q",
 			gardencorev1.SchemeGroupVersion, deployment.Kind, deployment.APIVersion)
 	}
-	if deployment.Name != extensionName {
-		return nil, fmt.Errorf("metadata.name: want %q, got %q", extensionName, deployment.Name)
+	if deployment.Name != ExtensionName {
+		return nil, fmt.Errorf("metadata.name: want %q, got %q", ExtensionName, deployment.Name)
 	}
 	if deployment.Helm == nil || deployment.Helm.Values == nil {
 		return nil, errors.New("helm.values: required, they say which images run")

@@ -28,9 +28,9 @@ func TestBuildImageRefusesBeforeItBuilds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct{ name, reference, want string }{
-		{imageResourceManager, "registry-cache.testbed/x:1", "there are registry-cache-extension, registry-cache"},
-		{imageCache, "registry-cache.testbed/Upper:1", "reference of image registry-cache"},
-		{imageCache, "", "reference of image registry-cache"},
+		{ImageResourceManager, "registry-cache.testbed/x:1", "there are registry-cache-extension, registry-cache"},
+		{ImageCache, "registry-cache.testbed/Upper:1", "reference of image registry-cache"},
+		{ImageCache, "", "reference of image registry-cache"},
 	} {
 		build := ImageBuild{Name: tc.name, Reference: tc.reference}
 		if _, err := testbed.BuildImage(t.Context(), build); err == nil || !strings.Contains(err.Error(), tc.want) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -107,9 +106,3 @@ func (t *Testbed) revision(ctx context.Context) string {
 	}
 	return strings.TrimSpace(out)
 }
-
-// metrics is where the metrics of the last bundle are kept, for the next one to compare with.
-func (s state) metrics() string { return filepath.Join(string(s), "metrics.json") }
-
-// gardenletLog is what gardenlet's components log in the processes that use the testbed.
-func (s state) gardenletLog() string { return filepath.Join(string(s), "gardenlet.log") }

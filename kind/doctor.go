@@ -1,7 +1,6 @@
 package kind
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,7 +92,7 @@ func (t *Testbed) doctorTestbed(ctx context.Context) ([]doctor.Item, error) {
 
 // doctorProcesses tells who works on the testbed now, and of processes that an interrupted command has left.
 func (t *Testbed) doctorProcesses() []doctor.Item {
-	if holder := cmp.Or(t.turn.holder(t.turn.path), t.turn.holder(t.turn.run)); holder != "" {
+	if holder := t.LockHolder(); holder != "" {
 		return []doctor.Item{{Mark: doctor.Notice, Text: "a command is, or was last, at work on it" + holder}}
 	}
 	left, err := markedProcesses("/proc", t.prefix)

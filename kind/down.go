@@ -27,7 +27,7 @@ const downTimeout = 3 * time.Minute
 //
 // One part that cannot be removed does not keep the others; the error names each.
 func (t *Testbed) Down(ctx context.Context) error {
-	unlock, err := t.turn.take()
+	unlock, err := t.Lock()
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (t *Testbed) removeAll(ctx context.Context) error {
 	if failed == nil {
 		failed = t.removeState()
 	}
-	t.running = running{}
+	t.Parts = Parts{}
 	return failed
 }
 

@@ -18,7 +18,7 @@ func stored(t *testing.T) *Testbed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bed.turn = newTurn(t.TempDir(), bed.prefix, bed.root)
+	bed.locks = newLocks(t.TempDir(), bed.prefix, bed.root)
 	if err := os.MkdirAll(string(bed.state), 0o700); err != nil {
 		t.Fatal(err)
 	}

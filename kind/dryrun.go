@@ -160,21 +160,25 @@ func (t *Testbed) PlanImage(wanted ImageBuild) ([]string, error) {
 
 // PlanDeleteSnapshot is for DeleteSnapshot.
 func (t *Testbed) PlanDeleteSnapshot(name string) ([]string, error) {
-	if _, err := t.state.snapshots().Get(name); err != nil {
+	if _, err := t.snapshotStore().Get(name); err != nil {
 		return nil, err
 	}
 	return []string{"delete snapshot " + name}, nil
 }
 
 // PlanMutant is for Up after Plant, and PlanProof for ProveScenarios.
-func (t *Testbed) PlanMutant() []string {
-	if t.mutant == nil {
-		return []string{"build what ships from the sources as they are", "bring the testbed to its first state"}
+func PlanMutant(name string) ([]string, error) {
+	if name == "" {
+		return []string{"build what ships from the sources as they are", "bring the testbed to its first state"}, nil
+	}
+	bug, err := plantable(name)
+	if err != nil {
+		return nil, err
 	}
 	return []string{
-		"build what ships with one line of " + t.mutant.File + " replaced:", "- " + t.mutant.Line, "+ " + t.mutant.Replacement,
+		"build what ships with one line of " + bug.File + " replaced:", "- " + bug.Line, "+ " + bug.Replacement,
 		"bring the testbed to its first state with that",
-	}
+	}, nil
 }
 
 // PlanProof is for ProveScenarios: the runs, as somebody would type them.

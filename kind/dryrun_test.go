@@ -12,9 +12,9 @@ func TestPlanImageRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct{ name, reference, want string }{
-		{imageResourceManager, "registry-cache.testbed/x:1", "there are registry-cache-extension, registry-cache"},
-		{imageCache, "registry-cache.testbed/Upper:1", "reference of image registry-cache"},
-		{imageCache, "", "reference of image registry-cache"},
+		{ImageResourceManager, "registry-cache.testbed/x:1", "there are registry-cache-extension, registry-cache"},
+		{ImageCache, "registry-cache.testbed/Upper:1", "reference of image registry-cache"},
+		{ImageCache, "", "reference of image registry-cache"},
 	} {
 		lines, err := testbed.PlanImage(ImageBuild{Name: tc.name, Reference: tc.reference})
 		if err == nil || !strings.Contains(err.Error(), tc.want) {

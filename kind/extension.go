@@ -14,15 +14,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
-// extensionName is the name of the extension's ControllerInstallation and chart.
-const extensionName = "registry-cache"
-
-// ExtensionNamespace is the namespace of the seed in which the extension runs. What its service accounts ask the seed's
-// API server is in the audit log of the cluster.
-const ExtensionNamespace = "extension-" + extensionName
-
 // CacheImage is our own image, the one that Up installs the extension with.
-func (t *Testbed) CacheImage() image.Built { return t.images[imageCache] }
+func (t *Testbed) CacheImage() image.Built { return t.images[ImageCache] }
 
 // UseCacheImage installs the extension so that caches run from the image, which the nodes of the shoot must have: what an
 // operator does by the image vector overwrite. The clean-up of nodes stays with our own image. Caches that run change at
@@ -56,7 +49,7 @@ func (t *Testbed) reinstall(ctx context.Context, chart fs.FS, values map[string]
 // installExtension installs the extension and returns when it can be used.
 func (t *Testbed) installExtension(ctx context.Context, seed kubernetes.Interface, registration *gardencorev1beta1.ControllerRegistration,
 	chart fs.FS, values map[string]any) error {
-	extension := gardener.Extension{Name: extensionName, Registration: registration, Chart: chart, Values: values}
+	extension := gardener.Extension{Name: ExtensionName, Registration: registration, Chart: chart, Values: values}
 	if err := extension.Deploy(ctx, seed); err != nil {
 		return err
 	}
@@ -66,7 +59,7 @@ func (t *Testbed) installExtension(ctx context.Context, seed kubernetes.Interfac
 // chartValues are what an operator writes into the ControllerDeployment to run images of his own.
 func (t *Testbed) chartValues(cache image.Built) map[string]any {
 	return map[string]any{
-		"image": map[string]any{"ref": t.images[imageExtension].Ref},
+		"image": map[string]any{"ref": t.images[ImageExtension].Ref},
 		"imageVectorOverwrite": map[string]any{"images": []any{
 			map[string]any{"name": charts.ImageRegistryCache, "ref": cache.Ref},
 			map[string]any{"name": charts.ImageRegistryCleaner, "ref": t.CacheImage().Ref},

@@ -13,7 +13,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault"
 	"github.com/gardener-extensions/registry-cache/kind/lock"
-	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
 const (
@@ -185,10 +184,10 @@ func (t *Testbed) faults(ctx context.Context, asked []string) ([]fault.Fault, er
 			all, failed = append(all, found...), errors.Join(failed, err)
 		})
 	}
-	for _, registry := range t.registries() {
+	for _, registry := range t.upstreams.all() {
 		ask(registry.Faults)
 	}
-	for _, node := range t.allNodes() {
+	for _, node := range t.Nodes() {
 		ask(func(ctx context.Context) ([]fault.Fault, error) { return faultsOf(ctx, node, asked) })
 	}
 	asking.Wait()
@@ -209,5 +208,3 @@ func faultsOf(ctx context.Context, node *cluster.Node, asked []string) ([]fault.
 	}
 	return found, nil
 }
-
-func (t *Testbed) registries() []*upstream.Registry { return t.upstreams.all() }

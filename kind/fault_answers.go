@@ -50,7 +50,7 @@ func (t *Testbed) expired(ctx context.Context, f fault.Fault) (injection, error)
 	if err != nil {
 		return nil, err
 	}
-	over, err := t.authority.Expired(good)
+	over, err := t.ca.Expired(good)
 	if err != nil {
 		return nil, fmt.Errorf("certificate of %s: %w", f.Target, err)
 	}

@@ -3,16 +3,9 @@ package kind
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault"
-)
-
-// kubeletUnit and containerdUnit are units of systemd on every node.
-const (
-	kubeletUnit    = "kubelet.service"
-	containerdUnit = "containerd.service"
 )
 
 // injection returns how the fault is brought about, by its kind and its target.
@@ -103,10 +96,10 @@ func (t *Testbed) nodeInjection(f fault.Fault) (injection, error) {
 	}
 	switch f.Kind {
 	case fault.KubeletStop:
-		return onNodes{f, fault.StopUnit, map[*cluster.Node]string{node: kubeletUnit}}, nil
+		return onNodes{f, fault.StopUnit, map[*cluster.Node]string{node: KubeletUnit}}, nil
 	case fault.ContainerdRestart:
 		return moment{func(ctx context.Context) error {
-			_, err := node.Exec(ctx, "systemctl", "restart", containerdUnit)
+			_, err := node.Exec(ctx, "systemctl", "restart", ContainerdUnit)
 			return err
 		}}, nil
 	case fault.Loss:
@@ -127,14 +120,11 @@ func (t *Testbed) clearing(f fault.Fault) (injection, error) {
 		return t.nodeInjection(f)
 	}
 	everywhere := onNodes{fault: f, arguments: map[*cluster.Node]string{}}
-	for _, node := range t.allNodes() {
+	for _, node := range t.Nodes() {
 		everywhere.arguments[node] = ""
 	}
 	return everywhere, nil
 }
-
-// allNodes are those of both clusters.
-func (t *Testbed) allNodes() []*cluster.Node { return slices.Concat(t.seed.Nodes(), t.shoot.Nodes()) }
 
 // moment is a fault without an end of its own: there is nothing to clear.
 type moment struct {

@@ -17,7 +17,7 @@ import (
 )
 
 // delayProgram is what a node runs while its API server is late.
-var delayProgram = image.Binary{Name: "testbed-delay", Package: modulePath + "/kind/fault/delay/testbed-delay"}
+var delayProgram = image.Binary{Name: "testbed-delay", Package: ModulePath + "/kind/fault/delay/testbed-delay"}
 
 // late is an API server whose answers come late: a proxy on its node holds them back. The kernel could do that without one, but tc netem
 // is not in every kernel.

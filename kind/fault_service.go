@@ -107,7 +107,7 @@ func (r *recreation) awaitAnother(ctx context.Context) error {
 
 // ask lets gardener-resource-manager compare the caches with what is there.
 func (r *recreation) ask(ctx context.Context) error {
-	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: cachesResource}}
+	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: CachesResource}}
 	patch := client.MergeFrom(resource.DeepCopy())
 	metav1.SetMetaDataAnnotation(&resource.ObjectMeta, v1beta1constants.GardenerOperation, v1beta1constants.GardenerOperationReconcile)
 	if err := r.seed.Patch(ctx, resource, patch); err != nil {

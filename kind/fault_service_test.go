@@ -42,7 +42,7 @@ func healing(t *testing.T, addresses ...string) *recreation {
 		addresses = addresses[1:]
 		return shoot.Create(ctx, cacheService("uid of "+ip+strings.Repeat("'", len(addresses)), ip))
 	}
-	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot", Name: cachesResource}}
+	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot", Name: CachesResource}}
 	seed := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).WithObjects(resource).
 		WithInterceptorFuncs(interceptor.Funcs{Patch: heal}).Build()
 	return &recreation{namespace: "shoot", seed: seed, shoot: shoot, service: former}

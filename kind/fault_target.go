@@ -16,7 +16,7 @@ func (t *Testbed) faultTarget(ctx context.Context, target fault.Target) (fault.T
 	short := firstLabel
 	switch target.Role {
 	case fault.Upstream:
-		for _, registry := range t.registries() {
+		for _, registry := range t.upstreams.all() {
 			names = append(names, registry.Host())
 		}
 	case fault.Cache:

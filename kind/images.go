@@ -21,27 +21,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// modulePath is the import path of the repository's root.
-const modulePath = "github.com/gardener-extensions/registry-cache"
-
-// Names of the images that are built for every testbed.
-const (
-	imageCache           = "registry-cache"
-	imageExtension       = "registry-cache-extension"
-	imageOSExtension     = "gardener-extension-os-kind"
-	imageResourceManager = "gardener-resource-manager"
-	imageNodeAgent       = "gardener-node-agent"
-)
-
 // binaries lists everything that is built from the main module: what ships, and the parts of Gardener that run for
 // real. One call of image.Build makes them all, so that what they share is compiled once.
 func binaries() []image.Binary {
 	return []image.Binary{
-		{Name: imageCache, Package: modulePath + "/cmd/registry-cache"},
-		{Name: imageExtension, Package: modulePath + "/cmd/registry-cache-extension"},
-		{Name: imageOSExtension, Package: gardener.OSExtensionPackage},
-		{Name: imageResourceManager, Package: gardener.ResourceManagerPackage, Ldflags: gardener.Ldflags},
-		{Name: imageNodeAgent, Package: gardener.NodeAgentPackage, Ldflags: gardener.Ldflags},
+		{Name: ImageCache, Package: ModulePath + "/cmd/registry-cache"},
+		{Name: ImageExtension, Package: ModulePath + "/cmd/registry-cache-extension"},
+		{Name: ImageOSExtension, Package: gardener.OSExtensionPackage},
+		{Name: ImageResourceManager, Package: gardener.ResourceManagerPackage, Ldflags: gardener.Ldflags},
+		{Name: ImageNodeAgent, Package: gardener.NodeAgentPackage, Ldflags: gardener.Ldflags},
 		upstream.Binary(),
 		image.Pause(),
 	}

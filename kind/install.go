@@ -44,18 +44,18 @@ func (t *Testbed) installGardener(ctx context.Context) error {
 func (t *Testbed) distributeImages(ctx context.Context) error {
 	return atOnce(ctx,
 		func(ctx context.Context) error {
-			return loadImages(ctx, t.seed.Nodes(), t.images.pick(imageExtension, imageOSExtension, imageResourceManager, imageCache))
+			return loadImages(ctx, t.seed.Nodes(), t.images.pick(ImageExtension, ImageOSExtension, ImageResourceManager, ImageCache))
 		},
 		func(ctx context.Context) error {
-			return loadImages(ctx, t.shoot.Nodes(), t.images.pick(imageCache))
+			return loadImages(ctx, t.shoot.Nodes(), t.images.pick(ImageCache))
 		},
 	)
 }
 
 // installSeed installs the resource definitions, the seed's own gardener-resource-manager and the OS extension.
 func (t *Testbed) installSeed(ctx context.Context, seed kubernetes.Interface) error {
-	manager := gardener.SeedResourceManager(t.images[imageResourceManager].Ref)
-	operatingSystem := gardener.OSExtension{Image: t.images[imageOSExtension].Ref}
+	manager := gardener.SeedResourceManager(t.images[ImageResourceManager].Ref)
+	operatingSystem := gardener.OSExtension{Image: t.images[ImageOSExtension].Ref}
 	return inOrder(ctx,
 		func(ctx context.Context) error { return gardener.InstallCRDs(ctx, seed.Client()) },
 		func(ctx context.Context) error { return gardener.InstallSeedPriorityClasses(ctx, seed.Client()) },
@@ -69,7 +69,7 @@ func (t *Testbed) installSeed(ctx context.Context, seed kubernetes.Interface) er
 
 func (t *Testbed) newGardenlet(seed, shoot kubernetes.Interface,
 	registration *gardencorev1beta1.ControllerRegistration) (*gardenlet.Gardenlet, error) {
-	binary, err := os.ReadFile(t.images[imageNodeAgent].Executable)
+	binary, err := os.ReadFile(t.images[ImageNodeAgent].Executable)
 	if err != nil {
 		return nil, fmt.Errorf("read gardener-node-agent: %w", err)
 	}
@@ -79,7 +79,7 @@ func (t *Testbed) newGardenlet(seed, shoot kubernetes.Interface,
 		Shoot:                shoot,
 		ShootKubeconfig:      t.shoot.InternalKubeconfig(),
 		Garden:               gardener.NewGarden(registration),
-		ResourceManagerImage: t.images[imageResourceManager].Ref,
+		ResourceManagerImage: t.images[ImageResourceManager].Ref,
 		NodeAgentBinary:      binary,
 		Machines:             machines(t.shoot.Workers()),
 		IPFamilies:           t.ipFamilies(),

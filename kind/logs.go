@@ -79,9 +79,9 @@ func (t *Testbed) logStreams(ctx context.Context, component logs.Component) ([]l
 	case logs.Cache:
 		return t.podLogs(ctx, t.shoot, metav1.NamespaceSystem, isCache, nil)
 	case logs.Node:
-		return nodeLogs(t.shootName(), t.shoot.Nodes(), "containerd.service", "kubelet.service", gardenerNodeAgentUnit, nodeconfig.UnitName), nil
+		return nodeLogs(t.shootName(), t.shoot.Nodes(), ContainerdUnit, KubeletUnit, GardenerNodeAgentUnit, nodeconfig.UnitName), nil
 	case logs.GNA:
-		return nodeLogs(t.shootName(), t.shoot.Workers(), gardenerNodeAgentUnit), nil
+		return nodeLogs(t.shootName(), t.shoot.Workers(), GardenerNodeAgentUnit), nil
 	case logs.Upstream:
 		return t.upstreamLogs(), nil
 	case logs.Extension:
@@ -99,8 +99,6 @@ func (t *Testbed) logStreams(ctx context.Context, component logs.Component) ([]l
 		return nil, err
 	}
 }
-
-const gardenerNodeAgentUnit = "gardener-node-agent.service"
 
 func anyPod(corev1.Pod) bool { return true }
 

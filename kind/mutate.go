@@ -15,38 +15,38 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/mutant"
 )
 
-// plantedBug names the bug that the extension of the testbed was built with; it is not there if there is none.
-func (s state) plantedBug() string { return filepath.Join(string(s), "planted-bug") }
-
-// mutants has what the scenarios showed for each planted bug.
-func (s state) mutants() string { return filepath.Join(string(s), "mutants") }
-
 // Plant makes Up build what ships with the planted bug of that name (kind/mutant), until a Testbed without one is brought up. The
 // empty name is none. One of the testbed's own gets into no image, and is an error, as an unknown one is.
 func (t *Testbed) Plant(name string) error {
 	if name == "" {
-		t.mutant = nil
+		t.Planted = nil
 		return nil
 	}
-	found, err := mutant.Find(name)
+	found, err := plantable(name)
 	if err != nil {
 		return err
 	}
-	if found.OfTestbed() {
-		return fmt.Errorf("planted bug %s is one of the testbed's own (%s), and none of what ships: only ProveScenarios builds with it",
+	t.Planted = &PlantedBug{found.Name, found.Overlay}
+	return nil
+}
+
+// plantable returns the planted bug of that name, unless it is one of the testbed's own.
+func plantable(name string) (mutant.Mutant, error) {
+	found, err := mutant.Find(name)
+	if err == nil && found.OfTestbed() {
+		err = fmt.Errorf("planted bug %s is one of the testbed's own (%s), and none of what ships: only ProveScenarios builds with it",
 			name, found.File)
 	}
-	t.mutant = &found
-	return nil
+	return found, err
 }
 
 // planted returns the binaries as they are to be built: those that ship with the planted bug, if there is one. The caller holds the
 // lock of the folder.
 func (t *Testbed) planted(directory string, binaries []image.Binary) ([]image.Binary, error) {
-	if t.mutant == nil {
+	if t.Planted == nil {
 		return binaries, nil
 	}
-	overlay, err := t.mutant.Overlay(t.root, filepath.Join(directory, "mutant"))
+	overlay, err := t.Planted.Overlay(t.root, filepath.Join(directory, "mutant"))
 	if err != nil {
 		return nil, err
 	}
@@ -62,15 +62,15 @@ func (t *Testbed) planted(directory string, binaries []image.Binary) ([]image.Bi
 // notePlanted writes down which bug Up is about to install. Without one nothing changes: what is there stays until all of it is
 // replaced.
 func (t *Testbed) notePlanted() error {
-	if t.mutant == nil {
+	if t.Planted == nil {
 		return nil
 	}
-	return file.Replace(t.state.plantedBug(), []byte(t.mutant.Name+"\n"), 0o644)
+	return file.Replace(t.state.plantedBug(), []byte(t.Planted.Name+"\n"), 0o644)
 }
 
 // forgetPlanted says that no part of the testbed has a planted bug any more, unless one was just installed.
 func (t *Testbed) forgetPlanted(context.Context) error {
-	if t.mutant != nil {
+	if t.Planted != nil {
 		return nil
 	}
 	if err := os.Remove(t.state.plantedBug()); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -53,7 +53,7 @@ func TestPlanted(t *testing.T) {
 			t.Error("the list of binaries itself was changed")
 		}
 	}
-	if !with[imageExtension] || !with[imageCache] || with[imageNodeAgent] || with[imageResourceManager] {
+	if !with[ImageExtension] || !with[ImageCache] || with[ImageNodeAgent] || with[ImageResourceManager] {
 		t.Errorf("built with the bug: %v", with)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // is, while another process works on the testbed and where that belongs to another directory. Of the testbed's own locks it holds none:
 // each run of scenarios takes them for itself.
 func (t *Testbed) beginProof(ctx context.Context) (release func(), err error) {
-	release, err = t.turn.hold(t.turn.proof)
+	release, err = t.LockProof()
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +23,7 @@ func (t *Testbed) beginProof(ctx context.Context) (release func(), err error) {
 
 // checkFree returns ErrBusy while another process works on the testbed, and a *ForeignError for one that is not ours.
 func (t *Testbed) checkFree(ctx context.Context) error {
-	done, err := t.turn.take()
+	done, err := t.Lock()
 	if err != nil {
 		return err
 	}

@@ -18,9 +18,9 @@ func TestProofBesideOthers(t *testing.T) {
 		other func(t *testing.T, testbed *Testbed)
 		want  string
 	}{
-		{"a command", func(t *testing.T, testbed *Testbed) { holdFor(t, testbed.turn.path) }, "e2e.test (process 1 in /there"},
-		{"a run of scenarios", func(t *testing.T, testbed *Testbed) { holdFor(t, testbed.turn.run) }, "e2e.test (process 1 in /there"},
-		{"a proof", func(t *testing.T, testbed *Testbed) { holdFor(t, testbed.turn.proof) }, "e2e.test (process 1 in /there"},
+		{"a command", func(t *testing.T, testbed *Testbed) { holdFor(t, testbed.locks.path) }, "e2e.test (process 1 in /there"},
+		{"a run of scenarios", func(t *testing.T, testbed *Testbed) { holdFor(t, testbed.locks.run) }, "e2e.test (process 1 in /there"},
+		{"a proof", func(t *testing.T, testbed *Testbed) { holdFor(t, testbed.locks.proof) }, "e2e.test (process 1 in /there"},
 		{"a testbed of another directory", foreignTestbed, "belongs to /"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestProofLeavesTheTurnToItsRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release()
-	done, err := testbed.turn.reserve()
+	done, err := testbed.locks.reserve()
 	if err != nil {
 		t.Fatalf("a run of scenarios: %v", err)
 	}
@@ -68,7 +68,7 @@ func testbedAside(t *testing.T) *Testbed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testbed.turn = newTurn(t.TempDir(), testbed.prefix, testbed.root)
+	testbed.locks = newLocks(t.TempDir(), testbed.prefix, testbed.root)
 	return testbed
 }
 

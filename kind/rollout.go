@@ -21,8 +21,6 @@ import (
 )
 
 const (
-	// cachesResource is the ManagedResource with the caches of a Shoot.
-	cachesResource = "extension-" + extensionName
 	// cachesTimeout bounds how long the pods of caches may take to be replaced; a pull holds one up for 25 seconds.
 	cachesTimeout = 2 * time.Minute
 	// cachesInterval is short: what is asked is on this machine.
@@ -43,7 +41,7 @@ func (t *Testbed) RollOut(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect to the shoot: %w", err)
 	}
-	extension := gardener.Extension{Name: extensionName}
+	extension := gardener.Extension{Name: ExtensionName}
 	namespace := gardenlet.Namespace(gardenlet.FirstShoot)
 	caches := false
 	return inOrder(ctx,
@@ -78,7 +76,7 @@ func waitForCaches(ctx context.Context, seed client.Client, namespace string, sh
 	}
 	err := retry.Until(ctx, cachesInterval, func(ctx context.Context) (bool, error) {
 		resource := &resourcesv1alpha1.ManagedResource{}
-		if err := seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: cachesResource}, resource); err != nil {
+		if err := seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: CachesResource}, resource); err != nil {
 			return retry.MinorError(err)
 		}
 		if err := health.CheckManagedResource(resource); err != nil {
@@ -87,7 +85,7 @@ func waitForCaches(ctx context.Context, seed client.Client, namespace string, sh
 		return retry.Ok()
 	})
 	if err != nil {
-		return fmt.Errorf("managed resource %s/%s: %w", namespace, cachesResource, err)
+		return fmt.Errorf("managed resource %s/%s: %w", namespace, CachesResource, err)
 	}
 	return retry.Until(ctx, cachesInterval, func(ctx context.Context) (bool, error) {
 		sets := &appsv1.StatefulSetList{}

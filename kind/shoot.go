@@ -51,7 +51,7 @@ func ShootWithConfig(config v1alpha3.RegistryConfig) (*gardencorev1beta1.Shoot, 
 	if err != nil {
 		return nil, fmt.Errorf("encode the providerConfig: %w", err)
 	}
-	return gardenlet.Shoot(gardenlet.Extension(extensionName, encoded)), nil
+	return gardenlet.Shoot(gardenlet.Extension(ExtensionName, encoded)), nil
 }
 
 // reconcileShoot lets gardenlet bring the shoot to its first state. What the shoot commands have put into the garden belongs to

@@ -77,7 +77,7 @@ func TestVerbsWithoutStage(t *testing.T) {
 }
 
 func TestWithoutExtension(t *testing.T) {
-	shoot := gardenlet.Shoot(gardenlet.Extension("other", nil), gardenlet.Extension(extensionName, nil))
+	shoot := gardenlet.Shoot(gardenlet.Extension("other", nil), gardenlet.Extension(ExtensionName, nil))
 	shoot.Spec.Resources = []gardencorev1beta1.NamedResourceReference{{Name: "a"}}
 	got := withoutExtension(shoot)
 	if len(got.Spec.Extensions) != 1 || got.Spec.Extensions[0].Type != "other" || len(got.Spec.Resources) != 1 {

@@ -52,7 +52,7 @@ func (t *Testbed) DisableExtension(ctx context.Context) error {
 func withoutExtension(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 	shoot = shoot.DeepCopy()
 	shoot.Spec.Extensions = slices.DeleteFunc(shoot.Spec.Extensions, func(extension gardencorev1beta1.Extension) bool {
-		return extension.Type == extensionName
+		return extension.Type == ExtensionName
 	})
 	return shoot
 }
@@ -123,7 +123,7 @@ func (t *Testbed) rotate(ctx context.Context, verb shootVerb, phase gardencorev1
 
 // operate runs an operation as a step, as the only command that works on the testbed.
 func (t *Testbed) operate(ctx context.Context, verb shootVerb, do func(context.Context, *gardencorev1beta1.Shoot) error) error {
-	unlock, err := t.turn.take()
+	unlock, err := t.Lock()
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (t *Testbed) operate(ctx context.Context, verb shootVerb, do func(context.C
 func OtherExtensions(shoot *gardencorev1beta1.Shoot) []string {
 	var others []string
 	for _, extension := range shoot.Spec.Extensions {
-		if extension.Type != extensionName {
+		if extension.Type != ExtensionName {
 			others = append(others, extension.Type)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // shootUnits are the systemd units between the API server and a pull.
-var shootUnits = []string{nodeconfig.UnitName, "gardener-node-agent.service", "containerd.service", "kubelet.service"}
+var shootUnits = []string{nodeconfig.UnitName, GardenerNodeAgentUnit, ContainerdUnit, KubeletUnit}
 
 // ShootStatus connects to the testbed, unless that is done, and looks at its shoot; it changes nothing and takes no lock. It fails
 // without a testbed; what does not answer is named in the status.

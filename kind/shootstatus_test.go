@@ -51,7 +51,7 @@ func runningShootStatus() *ShootStatus {
 	status.setShoot(shoot, gardenlet.StagePresent)
 
 	extension := &extensionsv1alpha1.Extension{}
-	extension.Spec.Type = extensionName
+	extension.Spec.Type = ExtensionName
 	extension.Status.LastOperation = lastOperation("Reconcile", "Error", "Error reconciling")
 	extension.Status.LastError = &gardencorev1beta1.LastError{
 		Description: "spec.providerConfig.caches[0].upstream: Required value", Codes: []gardencorev1beta1.ErrorCode{"ERR_CONFIGURATION_PROBLEM"},

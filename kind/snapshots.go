@@ -19,27 +19,32 @@ import (
 // snapshotTimeout bounds saving and restoring: volumes may hold gigabytes.
 const snapshotTimeout = 15 * time.Minute
 
+// snapshotStore stands beside the state of the testbed, so that snapshots outlive Down.
+func (t *Testbed) snapshotStore() snapshot.Store {
+	return snapshot.Store(string(t.state) + ".snapshots")
+}
+
 // Snapshots returns the snapshots of this testbed, oldest first. They outlive Down: who saved them deletes them.
-func (t *Testbed) Snapshots() ([]snapshot.Snapshot, error) { return t.state.snapshots().List() }
+func (t *Testbed) Snapshots() ([]snapshot.Snapshot, error) { return t.snapshotStore().List() }
 
 // DeleteSnapshot deletes one. A name that there is not is a *snapshot.UnknownError.
 func (t *Testbed) DeleteSnapshot(name string) error {
-	if _, err := t.state.snapshots().Get(name); err != nil {
+	if _, err := t.snapshotStore().Get(name); err != nil {
 		return err
 	}
-	unlock, err := t.turn.take()
+	unlock, err := t.Lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return t.state.snapshots().Delete(name)
+	return t.snapshotStore().Delete(name)
 }
 
 // SaveSnapshot stores the content of the volumes of all caches in the shoot under a name. Each cache is stopped for as long as hard
 // links take; pulls wait for that. A name that is taken is a *snapshot.ExistsError. With dryRun nothing is stored: the sizes are what
 // the volumes hold then.
 func (t *Testbed) SaveSnapshot(ctx context.Context, name string, dryRun bool) (saved *snapshot.Snapshot, err error) {
-	if err := t.state.snapshots().CheckNew(name); err != nil {
+	if err := t.snapshotStore().CheckNew(name); err != nil {
 		return nil, err
 	}
 	err = t.withVolumes(ctx, "snapshot "+name, func(ctx context.Context, volumes []cacheVolume) error {
@@ -52,7 +57,7 @@ func (t *Testbed) SaveSnapshot(ctx context.Context, name string, dryRun bool) (s
 			saved = planned
 			return nil
 		}
-		if err := preflight.CheckDisk([]preflight.Space{{Directory: string(t.state.snapshots()), Bytes: uint64(planned.Bytes())}}); err != nil {
+		if err := preflight.CheckDisk([]preflight.Space{{Directory: string(t.snapshotStore()), Bytes: uint64(planned.Bytes())}}); err != nil {
 			return err
 		}
 		saved, err = t.save(ctx, name, volumes)
@@ -79,7 +84,7 @@ func (t *Testbed) weigh(ctx context.Context, name string, volumes []cacheVolume)
 }
 
 func (t *Testbed) save(ctx context.Context, name string, volumes []cacheVolume) (*snapshot.Snapshot, error) {
-	draft, err := t.state.snapshots().Begin(name)
+	draft, err := t.snapshotStore().Begin(name)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +105,7 @@ func (t *Testbed) save(ctx context.Context, name string, volumes []cacheVolume) 
 // are ready again. Other caches are left alone. A name that there is not is a *snapshot.UnknownError; a cache that is not in the shoot,
 // or an archive that was changed, is an error, and nothing was changed. With dryRun only that is looked at.
 func (t *Testbed) RestoreSnapshot(ctx context.Context, name string, dryRun bool) (*snapshot.Snapshot, error) {
-	wanted, err := t.state.snapshots().Get(name)
+	wanted, err := t.snapshotStore().Get(name)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +118,7 @@ func (t *Testbed) RestoreSnapshot(ctx context.Context, name string, dryRun bool)
 			return fmt.Errorf("the shoot has no volume %s: `testbed shoot apply` a Shoot with the caches of the snapshot first",
 				strings.Join(missing, ", "))
 		}
-		if err := t.state.snapshots().Verify(wanted); err != nil {
+		if err := t.snapshotStore().Verify(wanted); err != nil {
 			return err
 		}
 		if dryRun {
@@ -132,7 +137,7 @@ func (t *Testbed) RestoreSnapshot(ctx context.Context, name string, dryRun bool)
 }
 
 func (t *Testbed) restore(ctx context.Context, name string, saved snapshot.Volume, volume cacheVolume) error {
-	archive, err := t.state.snapshots().Open(name, saved)
+	archive, err := t.snapshotStore().Open(name, saved)
 	if err != nil {
 		return err
 	}
@@ -145,7 +150,7 @@ func (t *Testbed) restore(ctx context.Context, name string, saved snapshot.Volum
 
 // withVolumes runs a step on the volumes of the caches, as the only command that works on the testbed.
 func (t *Testbed) withVolumes(ctx context.Context, step string, do func(context.Context, []cacheVolume) error) error {
-	unlock, err := t.turn.take()
+	unlock, err := t.Lock()
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/gardener-extensions/registry-cache/kind/snapshot"
 )
 
 // state is the folder of one testbed: kubeconfigs, certificates, and what the shoot commands have put into the garden. But for the
@@ -29,8 +27,17 @@ func (s state) garden() string          { return filepath.Join(string(s), "garde
 func (s state) wantedConfiguration() string  { return filepath.Join(string(s), "testbed.yaml") }
 func (s state) appliedConfiguration() string { return filepath.Join(string(s), "testbed-applied.yaml") }
 
-// snapshots stands beside the folder too: what somebody has saved outlives Down.
-func (s state) snapshots() snapshot.Store { return snapshot.Store(string(s) + ".snapshots") }
+// metrics is where the metrics of the last bundle are kept, for the next one to compare with.
+func (s state) metrics() string { return filepath.Join(string(s), "metrics.json") }
+
+// gardenletLog is what gardenlet's components log in the processes that use the testbed.
+func (s state) gardenletLog() string { return filepath.Join(string(s), "gardenlet.log") }
+
+// plantedBug names the bug that the extension of the testbed was built with; it is not there if there is none.
+func (s state) plantedBug() string { return filepath.Join(string(s), "planted-bug") }
+
+// mutants has what the scenarios showed for each planted bug.
+func (s state) mutants() string { return filepath.Join(string(s), "mutants") }
 
 // buildLockTimeout is how long one testbed waits for another one that builds the same binaries.
 const buildLockTimeout = 15 * time.Minute

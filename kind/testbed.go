@@ -60,12 +60,12 @@ type Testbed struct {
 	config     *configuration.Testbed
 	unreadable error
 	state      state
-	turn       turn
+	locks      lockFiles
 	replace    bool
 	claimed    func()
 	out        io.Writer
 	recorder   *progress.Recorder
-	running
+	Parts
 }
 
 // New returns the testbed that the options describe; it does not look whether it exists. It fails for a prefix that
@@ -94,7 +94,7 @@ func New(options Options) (*Testbed, error) {
 		prefix:   options.Prefix,
 		root:     options.Root,
 		state:    state(filepath.Join(options.Directory, options.Prefix)),
-		turn:     newTurn(lock.Directory(), options.Prefix, options.Root),
+		locks:    newLocks(lock.Directory(), options.Prefix, options.Root),
 		replace:  options.Replace,
 		claimed:  options.Claimed,
 		out:      options.Out,
@@ -123,11 +123,11 @@ func repositoryRoot() (string, error) {
 	}
 	for start := directory; ; directory = filepath.Dir(directory) {
 		content, err := os.ReadFile(filepath.Join(directory, "go.mod"))
-		if err == nil && modfile.ModulePath(content) == modulePath {
+		if err == nil && modfile.ModulePath(content) == ModulePath {
 			return directory, nil
 		}
 		if directory == filepath.Dir(directory) {
-			return "", fmt.Errorf("no go.mod of %s in %s or above it: run this inside of the repository", modulePath, start)
+			return "", fmt.Errorf("no go.mod of %s in %s or above it: run this inside of the repository", ModulePath, start)
 		}
 	}
 }

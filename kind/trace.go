@@ -106,7 +106,7 @@ func one(event trace.Event, ok bool) []trace.Event {
 // traceStreams are the logs of all that takes part in a pull now. It adds them, and the addresses that they name. Nodes and upstreams
 // need no API server: their logs are returned with an error too.
 func (t *Testbed) traceStreams(ctx context.Context, work *tracing) ([]logs.Stream, error) {
-	nodes, upstreams := nodeLogs(t.shootName(), t.shoot.Nodes(), containerdUnit), t.upstreamLogs()
+	nodes, upstreams := nodeLogs(t.shootName(), t.shoot.Nodes(), ContainerdUnit), t.upstreamLogs()
 	work.add(nodes, func(source, text string) []trace.Event {
 		node, _, _ := strings.Cut(source, "/")
 		_, payload, _ := strings.Cut(text, ": ") // behind the program

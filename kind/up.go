@@ -30,10 +30,10 @@ const upTimeout = 45 * time.Minute
 // A machine that lacks something gives an *engine.Missing, a *preflight.Failures or an *Unavailable, a disk without room a
 // *preflight.Full. After any failure, and after cancellation of ctx, a second Up goes on and Down removes what there is.
 func (t *Testbed) Up(ctx context.Context) error {
-	if t.unreadable != nil {
-		return t.unreadableError()
+	if err := t.ConfigurationError(); err != nil {
+		return err
 	}
-	unlock, err := t.turn.take()
+	unlock, err := t.Lock()
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (t *Testbed) prepareImages(ctx context.Context) error {
 
 // startClusters creates both clusters and the upstream registries at once.
 func (t *Testbed) startClusters(ctx context.Context) (err error) {
-	if t.authority, err = certificate.Ensure(t.state.certificates()); err != nil {
+	if t.ca, err = certificate.Ensure(t.state.certificates()); err != nil {
 		return err
 	}
 	release, err := cluster.HoldNetwork(ctx) // until each part has its first container
@@ -145,7 +145,7 @@ func (t *Testbed) clusterConfig(name string, workers int, kubeconfig string) clu
 		Workers:    workers,
 		Kubeconfig: kubeconfig,
 		Engine:     t.engine,
-		CA:         t.authority.PEM(),
+		CA:         t.ca.PEM(),
 	}
 }
 

@@ -16,13 +16,13 @@ func (t *Testbed) UpstreamOptions(host string) upstream.Options {
 		Prefix:    t.prefix,
 		Host:      host,
 		Network:   cluster.NetworkName,
-		Authority: t.authority,
+		Authority: t.ca,
 		Image:     t.images[upstream.Binary().Name],
 	}
 }
 
 // Authority issues the certificates that the nodes trust; nil before Up.
-func (t *Testbed) Authority() *certificate.Authority { return t.authority }
+func (t *Testbed) Authority() *certificate.Authority { return t.ca }
 
 // StartUpstream starts a further upstream, see upstream.Start. From then on Upstream and Diagnose know it. It lives until
 // StopUpstream or Down.

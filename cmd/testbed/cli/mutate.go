@@ -52,7 +52,7 @@ func newMutatePlantCommand(options *kind.Options, std program.Streams) *cobra.Co
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return mutate(cmd, *options, args[0])
 		},
-	}, std, planMutant(options))
+	}, std, planMutant)
 }
 
 func newMutateClearCommand(options *kind.Options, std program.Streams) *cobra.Command {
@@ -61,21 +61,16 @@ func newMutateClearCommand(options *kind.Options, std program.Streams) *cobra.Co
 		Short: "Bring the testbed back to what the sources say, as `up` does",
 		Args:  program.Args(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return mutate(cmd, *options, "") },
-	}, std, planMutant(options))
+	}, std, planMutant)
 }
 
 // planMutant is for the bug of that name, and for none.
-func planMutant(options *kind.Options) plan {
-	return func(_ *cobra.Command, args []string) ([]string, error) {
-		testbed, err := newTestbed(*options)
-		if err != nil {
-			return nil, err
-		}
-		if err := testbed.Plant(strings.Join(args, "")); err != nil {
-			return nil, program.Usage(err)
-		}
-		return testbed.PlanMutant(), nil
+func planMutant(_ *cobra.Command, args []string) ([]string, error) {
+	lines, err := kind.PlanMutant(strings.Join(args, ""))
+	if err != nil {
+		return nil, program.Usage(err)
 	}
+	return lines, nil
 }
 
 // mutate brings a testbed that is up to its first state, with this bug or with none.

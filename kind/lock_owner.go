@@ -26,7 +26,7 @@ type holder struct {
 
 // sign writes who this process is into a lock that it holds. The file stays the same one. Where there is no room for it the lock
 // holds all the same: Down has to work on a full disk.
-func (t turn) sign(path string) error {
+func (t lockFiles) sign(path string) error {
 	command := strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " ")
 	data, err := json.Marshal(holder{
 		PID: os.Getpid(), Command: shorten(command, maxCommand), Directory: t.directory, Since: time.Now().UTC(),
@@ -41,7 +41,7 @@ func (t turn) sign(path string) error {
 }
 
 // holder says who holds the lock, after a colon; it is empty if that is not known.
-func (t turn) holder(path string) string {
+func (t lockFiles) holder(path string) string {
 	return readHolder(path).describe(t.directory, time.Now(), func(pid int) bool { return unix.Kill(pid, 0) == nil })
 }
 

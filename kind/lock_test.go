@@ -10,7 +10,7 @@ import (
 )
 
 func TestLockKeepsASecondCommandOut(t *testing.T) {
-	one := newTurn(t.TempDir(), "one", "/here")
+	one := newLocks(t.TempDir(), "one", "/here")
 	release, err := one.take()
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestLockKeepsASecondCommandOut(t *testing.T) {
 
 func TestReservedTestbed(t *testing.T) {
 	locks := t.TempDir()
-	here, there := newTurn(locks, "one", "/here"), newTurn(locks, "one", "/there")
+	here, there := newLocks(locks, "one", "/here"), newLocks(locks, "one", "/there")
 	done, err := here.reserve()
 	if err != nil {
 		t.Fatal(err)
@@ -64,12 +64,12 @@ func TestReservedTestbed(t *testing.T) {
 
 // TestCheckoutsShareTheirTurn: names of clusters are the machine's, so two states of one prefix have one lock.
 func TestCheckoutsShareTheirTurn(t *testing.T) {
-	turnOf := func(prefix string) turn {
+	turnOf := func(prefix string) lockFiles {
 		testbed, err := New(Options{Directory: t.TempDir(), Prefix: prefix})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return testbed.turn
+		return testbed.locks
 	}
 	if a, b := turnOf("one"), turnOf("one"); a != b {
 		t.Errorf("locks %+v and %+v, want the same", a, b)

@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -9,9 +10,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/lock"
 )
 
-// turn is the right to change the testbed of a prefix. It is one of the machine, as are the names of clusters, containers and
+// lockFiles are the right to change the testbed of a prefix. It is one of the machine, as are the names of clusters, containers and
 // processes: checkouts of the repository share it.
-type turn struct {
+type lockFiles struct {
 	prefix string
 	// directory is from where the testbed is changed, for the message of the next one.
 	directory string
@@ -20,8 +21,8 @@ type turn struct {
 	path, run, proof string
 }
 
-func newTurn(locks, prefix, directory string) turn {
-	return turn{
+func newLocks(locks, prefix, directory string) lockFiles {
+	return lockFiles{
 		prefix: prefix, directory: directory,
 		path: filepath.Join(locks, "testbed-"+prefix+".lock"), run: filepath.Join(locks, "run-"+prefix+".lock"),
 		proof: filepath.Join(locks, "prove-"+prefix+".lock"),
@@ -42,9 +43,23 @@ func (*busyError) EnvironmentError() {}
 // Reserve keeps other processes from Up, Down, verbs of the Shoot and snapshots until the returned function is called or this process
 // ends, however it ends: they get ErrBusy, from whatever directory. Faults, roll-outs and images are not kept out: a run starts
 // processes of its own that need them. What this process does is not hindered. Who reserves it second gets ErrBusy too.
-func (t *Testbed) Reserve() (release func(), err error) { return t.turn.reserve() }
+func (t *Testbed) Reserve() (release func(), err error) { return t.locks.reserve() }
 
-func (t turn) reserve() (release func(), err error) {
+// Lock makes this process the only one that changes the testbed, until unlock is called or the
+// process ends. It does not wait: while another process holds it, the error is an ErrBusy that
+// names that process.
+func (t *Testbed) Lock() (unlock func(), err error) { return t.locks.take() }
+
+// LockProof keeps other proofs of the scenarios away, see package proof. It does not wait, and it
+// leaves Lock and Reserve to the runs of the proof.
+func (t *Testbed) LockProof() (unlock func(), err error) { return t.locks.hold(t.locks.proof) }
+
+// LockHolder describes the process that works on the testbed, after a colon; empty if none does.
+func (t *Testbed) LockHolder() string {
+	return cmp.Or(t.locks.holder(t.locks.path), t.locks.holder(t.locks.run))
+}
+
+func (t lockFiles) reserve() (release func(), err error) {
 	done, err := t.hold(t.path)
 	if err != nil {
 		return nil, err
@@ -55,7 +70,7 @@ func (t turn) reserve() (release func(), err error) {
 
 // take makes this process the only one that changes the testbed, until the returned function is called or the process
 // ends, however it ends. It does not wait: a second command gets ErrBusy, which says who holds it.
-func (t turn) take() (release func(), err error) {
+func (t lockFiles) take() (release func(), err error) {
 	release, err = t.hold(t.path)
 	if err != nil {
 		return nil, err
@@ -68,7 +83,7 @@ func (t turn) take() (release func(), err error) {
 }
 
 // checkRun says whether another process has reserved the testbed.
-func (t turn) checkRun() error {
+func (t lockFiles) checkRun() error {
 	free, err := lock.Try(t.run)
 	if err == nil {
 		free()
@@ -81,7 +96,7 @@ func (t turn) checkRun() error {
 }
 
 // hold takes one of the locks and signs it.
-func (t turn) hold(path string) (release func(), err error) {
+func (t lockFiles) hold(path string) (release func(), err error) {
 	release, err = lock.Try(path)
 	if err != nil {
 		return nil, t.explain(err, path)
@@ -94,7 +109,7 @@ func (t turn) hold(path string) (release func(), err error) {
 }
 
 // explain makes of a lock that is held an ErrBusy that says by whom.
-func (t turn) explain(err error, path string) error {
+func (t lockFiles) explain(err error, path string) error {
 	if !errors.Is(err, lock.ErrBusy) {
 		return err
 	}

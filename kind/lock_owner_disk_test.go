@@ -13,7 +13,7 @@ const fillUp = `mount -t tmpfs -o size=8k testbed-test "$1"; dd if=/dev/zero of=
 // TestLockOnFullDisk: Down takes the lock, and needs no room for it. It runs itself where it has a disk of its own.
 func TestLockOnFullDisk(t *testing.T) {
 	if folder := os.Getenv(fullDiskFolder); folder != "" {
-		release, err := newTurn(folder, "one", "/here").take()
+		release, err := newLocks(folder, "one", "/here").take()
 		if err != nil {
 			t.Fatal(err)
 		}
