@@ -39,10 +39,10 @@ func connect(config *rest.Config, scheme *runtime.Scheme) (access, error) {
 
 // connect makes the clients of both clusters.
 func (s *session) connect() (err error) {
-	if s.seed, err = connect(s.testbed.Seed().RESTConfig(), kubernetes.SeedScheme); err != nil {
+	if s.seed, err = connect(s.testbed.Seed.RESTConfig(), kubernetes.SeedScheme); err != nil {
 		return err
 	}
-	s.shoot, err = connect(s.testbed.Shoot().RESTConfig(), kubernetes.ShootScheme)
+	s.shoot, err = connect(s.testbed.Shoot.RESTConfig(), kubernetes.ShootScheme)
 	return err
 }
 

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/bringup"
 )
 
 // admissionName is the name of the registration, the Deployment and the service account.
@@ -40,9 +41,9 @@ type gardenStandIn struct {
 
 // install returns when the API server asks the admission.
 func (g *gardenStandIn) install(ctx context.Context, p *proof) {
-	p.Check(suite.testbed.RemoveAdmission(ctx)) // of a run that was killed
-	p.Afterwards(ctx, suite.testbed.RemoveAdmission)
-	p.Check(suite.testbed.InstallAdmission(ctx))
+	p.Check(bringup.RemoveAdmission(ctx, suite.testbed)) // of a run that was killed
+	p.Afterwards(ctx, func(ctx context.Context) error { return bringup.RemoveAdmission(ctx, suite.testbed) })
+	p.Check(bringup.InstallAdmission(ctx, suite.testbed))
 	config := rest.CopyConfig(suite.seed.config)
 	// controller-runtime would send types of Gardener as protobuf. For resources of a definition there is none, and the API
 	// server (1.36, crdHandler) panics instead of saying so.

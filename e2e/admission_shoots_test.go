@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // credentialsReference is the name in spec.resources that caches refer to.
@@ -66,9 +66,9 @@ func configuredAs(caches string) change {
 // withCache gives a Shoot one cache with these fields.
 func withCache(fields func(*v1alpha3.RegistryCache)) change {
 	return func(p *proof, shoot *gardencorev1beta1.Shoot) {
-		cache := kind.CacheOf(alpha)
+		cache := operate.CacheOf(alpha)
 		fields(&cache)
-		configured, err := kind.ShootWithConfig(v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{cache}})
+		configured, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{cache}})
 		p.Check(err)
 		shoot.Spec.Extensions = configured.Spec.Extensions
 	}

@@ -112,7 +112,7 @@ func refused(ctx context.Context, p *proof, config []byte) (message string) {
 func refusedShoot(ctx context.Context, p *proof, shoot *gardencorev1beta1.Shoot, words ...string) (message string) {
 	p.Helper()
 	config := shoot.Spec.Extensions[0].ProviderConfig.Raw
-	flow := p.Background(ctx, func(ctx context.Context) error { return suite.testbed.Gardenlet().Reconcile(ctx, shoot) })
+	flow := p.Background(ctx, func(ctx context.Context) error { return suite.testbed.Gardenlet.Reconcile(ctx, shoot) })
 	defer flow.end() // that it fails is what is wanted; how, the Extension tells
 	p.Await(ctx, "the Extension is in Error for the bad config", 30*time.Second, func(ctx context.Context) (bool, string, error) {
 		extension, err := extension(ctx)

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -21,14 +21,14 @@ const beginCertificate = "-----BEGIN CERTIFICATE-----"
 // by the cache in each of them.
 func caRotation() features.Feature {
 	var pulls *stream
-	caches := []v1alpha3.RegistryCache{tlsCache(alpha), kind.CacheOf(beta)}
+	caches := []v1alpha3.RegistryCache{tlsCache(alpha), operate.CacheOf(beta)}
 	bundles := map[gardencorev1beta1.CredentialsRotationPhase]string{}
 	rotate := func(phase gardencorev1beta1.CredentialsRotationPhase, authorities int) func(context.Context, *proof) {
 		return func(ctx context.Context, p *proof) {
 			start := time.Now()
-			shoot, err := kind.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
+			shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
 			p.Check(err)
-			p.Check(suite.testbed.Gardenlet().RotateCA(ctx, shoot, phase))
+			p.Check(suite.testbed.Gardenlet.RotateCA(ctx, shoot, phase))
 			bundles[phase] = p.AwaitAuthorities(ctx, authorities)
 			img := p.Push(ctx, alpha)
 			for _, worker := range p.Workers() {

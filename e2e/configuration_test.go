@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	testbedconfig "github.com/gardener-extensions/registry-cache/kind/configuration"
 )
 
@@ -33,7 +33,7 @@ func testbedConfiguration(path string) (*testbedconfig.Testbed, error) {
 
 // unavailable takes over that this machine cannot carry the testbed: then the scenarios are skipped, and nothing has failed.
 func (s *session) unavailable(err error) error {
-	var missing *kind.Unavailable
+	var missing *bringup.Unavailable
 	if !errors.As(err, &missing) {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -60,7 +60,7 @@ func noShoot(ctx context.Context, p *proof) {
 	if err := suite.seed.Get(ctx, client.ObjectKey{Name: shootNamespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
 		return
 	}
-	shoot, err := kind.ShootWithCaches(alpha, beta)
+	shoot, err := operate.ShootWithCaches(alpha, beta)
 	p.Check(err)
-	p.Check(suite.testbed.Gardenlet().Delete(ctx, shoot))
+	p.Check(suite.testbed.Gardenlet.Delete(ctx, shoot))
 }

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
@@ -22,9 +22,9 @@ func credentials() features.Feature {
 	var registry *upstream.Registry
 	var img pushed
 	refer, old, current := references{}, newCredentials(), newCredentials()
-	cache := kind.CacheOf(private)
+	cache := operate.CacheOf(private)
 	cache.SecretReferenceName = ptr.To("first")
-	caches := []v1alpha3.RegistryCache{kind.CacheOf(alpha), kind.CacheOf(beta), cache}
+	caches := []v1alpha3.RegistryCache{operate.CacheOf(alpha), operate.CacheOf(beta), cache}
 	return scenario("credentials",
 		step{"an upstream asks for credentials", func(ctx context.Context, p *proof) {
 			options := suite.testbed.UpstreamOptions(private)

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // deleteShoot proves that deleting a shoot starts no clean-up of nodes: there are none left to be cleaned.
@@ -25,9 +25,9 @@ func deleteShoot() features.Feature {
 		step{"alpha and beta are cached", cached(alpha, beta)},
 		step{"gardenlet deletes the shoot", func(ctx context.Context, p *proof) {
 			watched = watchDeletion(ctx, p)
-			shoot, err := kind.ShootWithCaches(alpha, beta)
+			shoot, err := operate.ShootWithCaches(alpha, beta)
 			p.Check(err)
-			p.Check(suite.testbed.Gardenlet().Delete(ctx, shoot))
+			p.Check(suite.testbed.Gardenlet.Delete(ctx, shoot))
 		}},
 		step{"no cleaner ever existed", func(ctx context.Context, p *proof) { watched.proveNoCleaner(ctx, p) }},
 		step{"the order was gardenlet's", func(ctx context.Context, p *proof) { watched.proveOrder(p) }},

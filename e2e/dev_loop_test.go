@@ -17,8 +17,9 @@ import (
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/command"
-	"github.com/gardener-extensions/registry-cache/kind/mutant"
+	"github.com/gardener-extensions/registry-cache/kind/proof"
 )
 
 const (
@@ -65,7 +66,7 @@ func (p *proof) StartLoop(ctx context.Context) *devLoop {
 			return nil
 		}
 		keepLog(p, loop.log)
-		return suite.testbed.UseCacheImage(ctx, suite.testbed.CacheImage())
+		return bringup.UseCacheImage(ctx, suite.testbed, bringup.CacheImage(suite.testbed))
 	})
 	log, err := os.Create(loop.log)
 	p.Check(err)
@@ -145,7 +146,7 @@ func (p *proof) awaitRound(ctx context.Context, loop *devLoop) {
 }
 
 // Save makes the change in the copy, and returns when it was saved.
-func (p *proof) Save(loop *devLoop, change mutant.Mutant) time.Time {
+func (p *proof) Save(loop *devLoop, change proof.Mutant) time.Time {
 	p.Helper()
 	path := filepath.Join(loop.sources, filepath.FromSlash(change.File))
 	source, err := os.ReadFile(path)

@@ -27,6 +27,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
 	"github.com/gardener-extensions/registry-cache/controller/monitoring"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // rendered is an object, and what it was rendered from.
@@ -108,7 +109,7 @@ func plantedObjects(restricted string) []rendered {
 // shootObjects are those that the extension brings into a shoot.
 func shootObjects(p *proof) (objects []rendered) {
 	p.Helper()
-	shoot, err := kind.ShootWithCaches(alpha)
+	shoot, err := operate.ShootWithCaches(alpha)
 	p.Check(err)
 	environment := cache.Shoot{
 		Image: "registry.example/registry-cache:v1", KubernetesVersion: shoot.Spec.Kubernetes.Version,

@@ -73,5 +73,5 @@ func execute(ctx context.Context, args []string, out, err io.Writer) int {
 	std := program.Streams{Out: out, Err: err}
 	root := cli.New(std)              //nolint:contextcheck // its commands get ctx from program.Run
 	root.SetIn(strings.NewReader("")) // a run in the background must not read from the terminal
-	return program.Run(ctx, root, std, append([]string{fmt.Sprintf("--prefix=%s", suite.testbed.Prefix())}, args...))
+	return program.Run(ctx, root, std, append([]string{fmt.Sprintf("--prefix=%s", suite.testbed.Prefix)}, args...))
 }

@@ -40,13 +40,13 @@ func forbidden() features.Feature {
 				accounts = append(accounts, serviceaccount.MakeUsername(kind.AdmissionNamespace, admissionName))
 			}
 			p.Await(ctx, "the planted request is in the audit log", 15*time.Second, func(ctx context.Context) (bool, string, error) {
-				events, err := suite.testbed.Seed().AuditLog(ctx)
+				events, err := suite.testbed.Seed.AuditLog(ctx)
 				planted := slices.ContainsFunc(events, func(e auditv1.Event) bool { return isForbidden(e) && e.UserAgent == plantedAgent })
 				return planted, fmt.Sprintf("%d events", len(events)), err
 			})
 		}},
 		step{"nothing else was forbidden since the testbed came up", func(ctx context.Context, p *proof) {
-			events, err := suite.testbed.Seed().AuditLog(ctx)
+			events, err := suite.testbed.Seed.AuditLog(ctx)
 			p.Check(err)
 			allowed, forbidden := map[string]int{}, map[string]int{}
 			for _, event := range events {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // maxForceDeletion is far below what waiting for a shoot that does not answer would take.
@@ -31,10 +31,10 @@ func forceDelete() features.Feature {
 			p.Check(suite.seed.Patch(ctx, access, client.RawPatch(client.Merge.Type(), []byte(`{"data":{"kubeconfig":"bm9uc2Vuc2U="}}`))))
 		}},
 		step{"gardenlet force-deletes the shoot", func(ctx context.Context, p *proof) {
-			shoot, err := kind.ShootWithCaches(alpha, beta)
+			shoot, err := operate.ShootWithCaches(alpha, beta)
 			p.Check(err)
 			start := time.Now()
-			p.Check(suite.testbed.Gardenlet().ForceDelete(ctx, shoot))
+			p.Check(suite.testbed.Gardenlet.ForceDelete(ctx, shoot))
 			if took := time.Since(start); took > maxForceDeletion {
 				p.Errorf("that took %s, want at most %s", seconds(took), maxForceDeletion)
 			}

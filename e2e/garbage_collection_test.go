@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -29,7 +29,7 @@ const (
 // does not, and that such a cache cannot be told to collect again.
 func garbageCollection() features.Feature {
 	var collected, kept pushed
-	short, never := kind.CacheOf(alpha), kind.CacheOf(gamma)
+	short, never := operate.CacheOf(alpha), operate.CacheOf(gamma)
 	short.GarbageCollection = &v1alpha3.GarbageCollection{TTL: metav1.Duration{Duration: shortLife}}
 	never.GarbageCollection = &v1alpha3.GarbageCollection{}
 	return scenario("garbage-collection",
@@ -40,7 +40,7 @@ func garbageCollection() features.Feature {
 			if _, there := p.Services(ctx)[gamma]; there { // its volume may have grown
 				never.Volume = &v1alpha3.Volume{Size: ptr.To(resource.MustParse(sizesOf(ctx, p, gamma).applied))}
 			}
-			p.Configure(ctx, nil, short, kind.CacheOf(beta), never)
+			p.Configure(ctx, nil, short, operate.CacheOf(beta), never)
 			collected, kept = p.Push(ctx, alpha), p.Push(ctx, gamma)
 			for _, img := range []pushed{kept, collected} {
 				p.TimedPull(ctx, p.Worker(0), img)
@@ -71,7 +71,7 @@ func garbageCollection() features.Feature {
 		step{"gamma cannot be told to collect again", func(ctx context.Context, p *proof) {
 			again := never
 			again.GarbageCollection = nil
-			shoot, err := kind.ShootWithConfig(v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{short, kind.CacheOf(beta), again}})
+			shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{short, operate.CacheOf(beta), again}})
 			p.Check(err)
 			refusedShoot(ctx, p, shoot, "caches[2].garbageCollection.ttl", "distribution#4249")
 			p.Evidence("0s to 168h: Error with field path")

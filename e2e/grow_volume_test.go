@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -51,7 +51,7 @@ func growVolume() features.Feature {
 		}},
 		step{"a StorageClass that does not allow it refuses it", func(ctx context.Context, p *proof) {
 			claim := claimOf(ctx, p, gamma)
-			shoot, err := kind.ShootWithConfig(v1alpha3.RegistryConfig{Caches: bigger})
+			shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: bigger})
 			p.Check(err)
 			refusedShoot(ctx, p, shoot, "caches[2].volume.size: Forbidden", "cannot grow from "+ungrown+" to "+grown,
 				fmt.Sprintf("StorageClass %q", *claim.Spec.StorageClassName), claim.Namespace+"/"+claim.Name, "allowVolumeExpansion")

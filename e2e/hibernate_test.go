@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -79,17 +79,17 @@ func hibernate() features.Feature {
 // Hibernate brings the shoot with these caches to sleep.
 func (p *proof) Hibernate(ctx context.Context, hosts ...string) {
 	p.Helper()
-	shoot, err := kind.ShootWithCaches(hosts...)
+	shoot, err := operate.ShootWithCaches(hosts...)
 	p.Check(err)
-	p.Check(suite.testbed.Gardenlet().Hibernate(ctx, shoot))
+	p.Check(suite.testbed.Gardenlet.Hibernate(ctx, shoot))
 }
 
 // WakeUp wakes the shoot with these caches up.
 func (p *proof) WakeUp(ctx context.Context, hosts ...string) {
 	p.Helper()
-	shoot, err := kind.ShootWithCaches(hosts...)
+	shoot, err := operate.ShootWithCaches(hosts...)
 	p.Check(err)
-	p.Check(suite.testbed.Gardenlet().WakeUp(ctx, shoot))
+	p.Check(suite.testbed.Gardenlet.WakeUp(ctx, shoot))
 }
 
 // proveAsleep proves that the shoot has no workers, and that the extension is content with that.

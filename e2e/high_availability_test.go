@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -26,12 +26,12 @@ import (
 // it is no longer wanted.
 func highAvailability() features.Feature {
 	var pods []corev1.Pod
-	cache := kind.CacheOf(alpha)
+	cache := operate.CacheOf(alpha)
 	cache.HighAvailability = &v1alpha3.HighAvailability{Enabled: true}
 	return scenario("high-availability",
 		step{"alpha has two instances, on two nodes", func(ctx context.Context, p *proof) {
 			p.AwaitWorkers(ctx) // a scenario before may have had one of them down
-			configured(cache, kind.CacheOf(beta))(ctx, p)
+			configured(cache, operate.CacheOf(beta))(ctx, p)
 			pods = p.CachePods(ctx, alpha)
 			if len(pods) != 2 || pods[0].Spec.NodeName == pods[1].Spec.NodeName {
 				p.Fatalf("want two pods on two nodes, there are:%s", placement(pods))

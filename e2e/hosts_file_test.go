@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -41,7 +41,7 @@ func hostsFile() features.Feature {
 			p.Evidence("restored as a whole after %s", seconds(time.Since(start)))
 		}},
 		step{"past the cache a node asks the upstream where hosts.toml says it is", func(ctx context.Context, p *proof) {
-			p.Break(ctx, "cache/"+alpha, fault.Refuse)
+			p.Break(ctx, "cache/"+alpha, spec.Refuse)
 			img := p.Push(ctx, alpha)
 			p.TimedPull(ctx, p.Worker(0), img)
 			evidence := p.FetchedOnce(ctx, img, accesslog.AskerNode)

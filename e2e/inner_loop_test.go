@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
+	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -69,7 +70,7 @@ func innerLoop() features.Feature {
 			p.Check(loop.interrupt(ctx))
 		}},
 		step{"the images that are named by their content run again", func(ctx context.Context, p *proof) {
-			useCacheImage(ctx, p, suite.testbed.CacheImage())
+			useCacheImage(ctx, p, bringup.CacheImage(suite.testbed))
 			state, err := unannotated(ctx, mark)
 			p.Check(err)
 			if state == "" {

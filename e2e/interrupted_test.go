@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // interruptedTimeout is what an operation of the extension may take that is killed once on its way.
@@ -32,7 +32,7 @@ func interrupted() features.Feature {
 		step{"alpha and beta are cached", cached(alpha, beta)},
 		step{"its process is killed while the nodes are cleaned of beta", func(ctx context.Context, p *proof) {
 			release = p.HoldNodeAgents(ctx)
-			flow = p.Background(ctx, func(ctx context.Context) error { return reconcileConfig(ctx, kind.CacheOf(alpha), tlsCache(gamma)) })
+			flow = p.Background(ctx, func(ctx context.Context) error { return reconcileConfig(ctx, operate.CacheOf(alpha), tlsCache(gamma)) })
 			p.awaitCleaner(ctx, flow)
 			p.interrupt(ctx, killProcess)
 		}},

@@ -112,7 +112,7 @@ func installNodeAgent(ctx context.Context, p *proof, worker *cluster.Node, label
 		metav1.SetMetaDataLabel(&node.ObjectMeta, key, value)
 	}
 	p.Check(suite.shoot.Patch(ctx, node, patch))
-	gardenlet := suite.testbed.Gardenlet()
+	gardenlet := suite.testbed.Gardenlet
 	p.Check(gardener.NodeAgent{
 		Binary: gardenlet.NodeAgentBinary, Kubeconfig: gardenlet.ShootKubeconfig, SecretName: labels[secretNameLabel],
 		KubernetesVersion: strings.TrimPrefix(node.Status.NodeInfo.KubeletVersion, "v"),

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,8 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 
 	"github.com/gardener-extensions/registry-cache/kind"
 )
@@ -67,7 +66,7 @@ func killProcess(ctx context.Context, pod *corev1.Pod) error {
 	const script = `
 container=$(crictl ps --quiet --name '^extension$' --label "io.kubernetes.pod.name=$1")
 kill -KILL "$(crictl inspect --output go-template --template '{{.info.pid}}' "$container")"`
-	_, err := suite.testbed.Seed().ControlPlane().Script(ctx, script, pod.Name)
+	_, err := suite.testbed.Seed.ControlPlane().Script(ctx, script, pod.Name)
 	if err != nil {
 		return fmt.Errorf("kill the process of %s: %w", pod.Name, err)
 	}

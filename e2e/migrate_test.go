@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -32,14 +32,14 @@ func migrate() features.Feature {
 		}},
 		step{"its control plane leaves the seed", func(ctx context.Context, p *proof) {
 			saved := p.Extension(ctx).Status.State
-			shoot, err := kind.ShootWithCaches(alpha, beta)
+			shoot, err := operate.ShootWithCaches(alpha, beta)
 			p.Check(err)
-			p.Check(suite.testbed.Gardenlet().Migrate(ctx, shoot))
+			p.Check(suite.testbed.Gardenlet.Migrate(ctx, shoot))
 			p.Gone(ctx, suite.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shootNamespace}})
 			p.Unchanged(ctx, suite.shoot, before)
 			p.Evidence("migrated: namespace gone, every object still in the shoot")
 
-			p.Check(suite.testbed.Gardenlet().Restore(ctx, shoot))
+			p.Check(suite.testbed.Gardenlet.Restore(ctx, shoot))
 			if namespaceUID(ctx, p) == oldNamespace {
 				p.Fatalf("the namespace is the old one: nothing has moved")
 			}
@@ -63,7 +63,7 @@ func migrate() features.Feature {
 			p.Evidence("all of them by the cache")
 		}},
 		step{"caches change again at the next reconciliation", func(ctx context.Context, p *proof) {
-			p.Configure(ctx, nil, kind.CacheOf(alpha), kind.CacheOf(beta))
+			p.Configure(ctx, nil, operate.CacheOf(alpha), operate.CacheOf(beta))
 			p.Unchanged(ctx, suite.shoot, before)
 		}},
 	)

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -23,7 +23,7 @@ func privateCA() features.Feature {
 	cache := v1alpha3.RegistryCache{
 		Upstream: private, RemoteURL: ptr.To("https://" + private), CABundleSecretReferenceName: ptr.To("ca"),
 	}
-	caches := []v1alpha3.RegistryCache{kind.CacheOf(alpha), kind.CacheOf(beta), cache}
+	caches := []v1alpha3.RegistryCache{operate.CacheOf(alpha), operate.CacheOf(beta), cache}
 	return scenario("private-ca",
 		step{"no node trusts the upstream", func(ctx context.Context, p *proof) {
 			authority, err := certificate.New("e2e private authority")

@@ -33,7 +33,7 @@ func proxied() features.Feature {
 		step{"caches have a proxy", func(ctx context.Context, p *proof) {
 			p.Check(undoLeftovers(ctx))
 			proxy = startProxy(ctx, p)
-			refer["ca"] = p.Secret(ctx, map[string][]byte{"bundle.crt": suite.testbed.Authority().PEM()}, nil)
+			refer["ca"] = p.Secret(ctx, map[string][]byte{"bundle.crt": suite.testbed.CA.PEM()}, nil)
 			address := exposeInCluster(ctx, p, gamma)
 			p.Configure(ctx, refer, proxiedCaches(proxy.URL(), address)...)
 		}},

@@ -7,7 +7,8 @@ import (
 
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/pull"
 	kindpull "github.com/gardener-extensions/registry-cache/kind/pull"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
@@ -34,7 +35,7 @@ func pullReport() features.Feature {
 			p.reported(ctx, img, kindpull.Options{Node: p.Worker(1).Name()}, kindpull.FromNode)
 		}},
 		step{"what it fetched past the cache is the upstream's", func(ctx context.Context, p *proof) {
-			p.Break(ctx, "cache/"+alpha, fault.Refuse)
+			p.Break(ctx, "cache/"+alpha, spec.Refuse)
 			other := p.Push(ctx, alpha)
 			report := p.reported(ctx, other, kindpull.Options{Node: p.Worker(0).Name()}, kindpull.FromUpstream)
 			p.FetchedOnce(ctx, other, accesslog.AskerNode)
@@ -51,7 +52,7 @@ func pullReport() features.Feature {
 func (p *proof) reported(ctx context.Context, img pushed, options kindpull.Options, want kindpull.Source) *kindpull.Report {
 	p.Helper()
 	options.Image, options.Times, options.Parallel, options.Timeout = img.reference(), 1, 1, pullTimeout
-	report, err := suite.testbed.Pull(ctx, options)
+	report, err := pull.Run(ctx, suite.testbed, options)
 	p.Check(err)
 	p.Check(report.Err())
 	blobs := 0

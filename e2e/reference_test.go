@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
@@ -22,7 +22,7 @@ type references map[string]string
 
 // shoot returns the shoot with these caches and references.
 func (r references) shoot(caches ...v1alpha3.RegistryCache) (*gardencorev1beta1.Shoot, error) {
-	shoot, err := kind.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
+	shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (p *proof) Secret(ctx context.Context, data map[string][]byte, change func(
 	if change != nil {
 		change(secret)
 	}
-	garden := suite.testbed.Gardenlet()
+	garden := suite.testbed.Gardenlet
 	p.Check(garden.Garden.Create(ctx, secret))
 	p.Afterwards(ctx, func(ctx context.Context) error { return garden.RemoveSecret(ctx, secret.Name) })
 	return secret.Name

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // another is a further shoot on the same seed; its cluster is the seed cluster itself, and it has no machines.
@@ -37,7 +37,7 @@ func (p *proof) Another(ctx context.Context, name string) another {
 	case <-ctx.Done():
 		p.Fatalf("another scenario has a further shoot all the time: %v", context.Cause(ctx))
 	}
-	driver, err := suite.testbed.GardenletOf(ctx, name)
+	driver, err := operate.GardenletOf(ctx, suite.testbed, name)
 	p.Check(err)
 	a := another{driver, gardenlet.Namespace(name)}
 	p.Afterwards(ctx, func(ctx context.Context) error {
@@ -56,7 +56,7 @@ func (a another) withCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: "RegistryConfig"},
 	}
 	for _, host := range hosts {
-		config.Caches = append(config.Caches, kind.CacheOf(host))
+		config.Caches = append(config.Caches, operate.CacheOf(host))
 	}
 	encoded, err := json.Marshal(config)
 	if err != nil {

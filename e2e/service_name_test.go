@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // serviceName proves that serviceNameSuffix names the Service of a cache, and that with another name all nodes move to the
@@ -22,12 +22,12 @@ func serviceName() features.Feature {
 	var pulls *stream
 	var endpoint string
 	const derived, given = "registry-alpha-upstream-test", "registry-e2e"
-	named := kind.CacheOf(alpha)
+	named := operate.CacheOf(alpha)
 	named.ServiceNameSuffix = ptr.To("e2e")
 	moved := func(from, name string, to v1alpha3.RegistryCache) step {
 		return step{"alpha's Service becomes " + name + ", and the nodes follow", func(ctx context.Context, p *proof) {
 			before := endpoint
-			p.Configure(ctx, nil, to, kind.CacheOf(beta))
+			p.Configure(ctx, nil, to, operate.CacheOf(beta))
 			if endpoint = p.EndpointOfService(ctx, alpha, name); endpoint == before {
 				p.Fatalf("the endpoint was %s before: this would prove nothing", endpoint)
 			}
@@ -40,7 +40,7 @@ func serviceName() features.Feature {
 					p.Errorf("hosts.toml on %s still names %s:\n%s", worker.Name(), before, hosts)
 				}
 			}
-			p.Configure(ctx, nil, to, kind.CacheOf(beta))
+			p.Configure(ctx, nil, to, operate.CacheOf(beta))
 			p.Gone(ctx, suite.shoot, former)
 			p.EndpointOfService(ctx, alpha, name)
 			p.Evidence("%s, beside %s for one reconciliation: %s", name, from, p.CachedEverywhere(ctx, alpha))
@@ -53,7 +53,7 @@ func serviceName() features.Feature {
 			pulls = pullContinuously(ctx, p, alpha)
 		}},
 		moved(derived, given, named),
-		moved(given, derived, kind.CacheOf(alpha)),
+		moved(given, derived, operate.CacheOf(alpha)),
 		step{"no pull failed or took long", func(_ context.Context, p *proof) {
 			pulls.end(p, alpha, maxPull)
 		}},

@@ -19,9 +19,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/report"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
+	"github.com/gardener-extensions/registry-cache/kind/fault"
 	"github.com/gardener-extensions/registry-cache/kind/image"
+	"github.com/gardener-extensions/registry-cache/kind/proof"
 )
 
 const (
@@ -81,7 +84,7 @@ func newSession(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := testbed.Plant(os.Getenv("MUTANT")); err != nil {
+	if err := proof.Plant(testbed, os.Getenv("MUTANT")); err != nil {
 		return nil, err
 	}
 	now := time.Now()
@@ -112,7 +115,7 @@ func yesOrNo(name string) (bool, error) {
 func (s *session) up(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	var err error
 	if s.release, err = s.testbed.Reserve(); err == nil {
-		err = s.testbed.Up(ctx)
+		err = bringup.Up(ctx, s.testbed)
 	}
 	if err == nil {
 		err = s.prepare(ctx)
@@ -135,11 +138,11 @@ func (s *session) prepare(ctx context.Context) (err error) {
 	if err := s.connect(); err != nil {
 		return err
 	}
-	if _, err := s.testbed.ClearFaults(ctx); err != nil { // those of a run that was killed
+	if _, err := fault.Clear(ctx, s.testbed); err != nil { // those of a run that was killed
 		return err
 	}
 	// Down removes the folder, also after a run that was killed.
-	folder := filepath.Join(kind.DefaultDirectory, s.testbed.Prefix())
+	folder := filepath.Join(kind.DefaultDirectory, s.testbed.Prefix)
 	if s.scratch, err = os.MkdirTemp(folder, "e2e-"); err != nil {
 		return fmt.Errorf("make a folder for the test images: %w", err)
 	}
@@ -162,7 +165,7 @@ func (s *session) down(ctx context.Context, _ *envconf.Config) (context.Context,
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), downTimeout)
 	defer cancel()
-	err := s.testbed.Down(ctx)
+	err := bringup.Down(ctx, s.testbed)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: the testbed was not removed, run `make down`: %v\n", err)
 	}
@@ -193,7 +196,7 @@ func (s *session) diagnose(ctx context.Context, scenario, reason string) error {
 	s.mu.Lock()
 	since := s.since
 	s.mu.Unlock()
-	return s.testbed.Diagnose(ctx, filepath.Join(artifacts, scenario), diagnostics.Text(bundle.ReasonFile, reason+"\n"),
+	return diagnostics.Diagnose(ctx, s.testbed, filepath.Join(artifacts, scenario), diagnostics.Text(bundle.ReasonFile, reason+"\n"),
 		diagnostics.Text(bundle.SinceFile, since.UTC().Format(time.RFC3339)+"\n"))
 }
 
@@ -212,7 +215,7 @@ func (s *session) write() {
 	s.forget()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.report.Phases = s.testbed.Recorder().Phases()
+	s.report.Phases = s.testbed.Recorder.Phases()
 	var err error
 	if s.report.StartMemoryBytes, s.report.PeakMemoryBytes, err = s.memory.Used(); err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // appliedTimeout bounds the time from a finished reconciliation until the script on every worker has done its part.
@@ -44,7 +44,7 @@ func reconcileReferring(ctx context.Context, refer references, caches ...v1alpha
 	if err != nil {
 		return err
 	}
-	if err := suite.testbed.Gardenlet().Reconcile(ctx, shoot); err != nil {
+	if err := suite.testbed.Gardenlet.Reconcile(ctx, shoot); err != nil {
 		return fmt.Errorf("reconcile the shoot with caches for %v: %w", upstreams(caches), err)
 	}
 	return nil
@@ -53,7 +53,7 @@ func reconcileReferring(ctx context.Context, refer references, caches ...v1alpha
 func plainCaches(hosts []string) []v1alpha3.RegistryCache {
 	caches := make([]v1alpha3.RegistryCache, 0, len(hosts))
 	for _, host := range hosts {
-		caches = append(caches, kind.CacheOf(host))
+		caches = append(caches, operate.CacheOf(host))
 	}
 	return caches
 }
@@ -95,7 +95,7 @@ func (p *proof) settled(ctx context.Context, caches ...v1alpha3.RegistryCache) b
 	}
 	shoot, err := references(nil).shoot(caches...)
 	p.Check(err)
-	settled, err := suite.testbed.Gardenlet().Settled(ctx, shoot)
+	settled, err := suite.testbed.Gardenlet.Settled(ctx, shoot)
 	p.Check(err)
 	if !settled {
 		return false

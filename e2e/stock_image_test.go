@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
+	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/image"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
@@ -29,12 +30,12 @@ func stockImage() features.Feature {
 		}},
 		step{"the stock image is built", func(ctx context.Context, p *proof) {
 			var err error
-			stock, err = suite.testbed.StockCacheImage(ctx)
+			stock, err = bringup.StockCacheImage(ctx, suite.testbed)
 			p.Check(err)
 		}},
 		step{"caches run from the stock image, and pulls go through them", func(ctx context.Context, p *proof) {
 			p.Afterwards(ctx, func(ctx context.Context) error {
-				return suite.testbed.UseCacheImage(ctx, suite.testbed.CacheImage())
+				return bringup.UseCacheImage(ctx, suite.testbed, bringup.CacheImage(suite.testbed))
 			})
 			useCacheImage(ctx, p, stock)
 			theirs = p.Push(ctx, alpha)
@@ -45,7 +46,7 @@ func stockImage() features.Feature {
 			p.Evidence("stock image: serves what ours has stored")
 		}},
 		step{"caches run from our image again, and have what the stock image stored", func(ctx context.Context, p *proof) {
-			useCacheImage(ctx, p, suite.testbed.CacheImage())
+			useCacheImage(ctx, p, bringup.CacheImage(suite.testbed))
 			p.Pull(ctx, p.Worker(1), theirs)
 			p.FetchedOnce(ctx, theirs, accesslog.AskerCache)
 			p.Evidence("back to ours: serves what the stock image has stored")
@@ -56,7 +57,7 @@ func stockImage() features.Feature {
 // useCacheImage makes the caches of alpha and beta run from the image.
 func useCacheImage(ctx context.Context, p *proof, cache image.Built) {
 	p.Helper()
-	p.Check(suite.testbed.UseCacheImage(ctx, cache))
+	p.Check(bringup.UseCacheImage(ctx, suite.testbed, cache))
 	p.Reconcile(ctx, alpha, beta)
 	p.Await(ctx, "the caches run from "+cache.Ref, time.Minute, func(ctx context.Context) (bool, string, error) {
 		pods := &corev1.PodList{}

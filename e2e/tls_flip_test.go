@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -36,7 +36,7 @@ func tlsFlip() features.Feature {
 		}},
 		step{"HTTPS goes on, and machines are about to hear of it", func(ctx context.Context, p *proof) {
 			start = time.Now()
-			on := p.Background(ctx, func(ctx context.Context) error { return reconcileConfig(ctx, tlsCache(alpha), kind.CacheOf(beta)) })
+			on := p.Background(ctx, func(ctx context.Context) error { return reconcileConfig(ctx, tlsCache(alpha), operate.CacheOf(beta)) })
 			p.awaitTold(ctx, start, on, strings.Replace(before, "http://", "https://", 1))
 			on.end() // gardenlet would wait for the nodes
 		}},

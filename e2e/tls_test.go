@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -49,7 +49,7 @@ func pullAgain(ctx context.Context, worker *cluster.Node, img pushed) error {
 
 // tlsCache is kind.CacheOf with HTTPS.
 func tlsCache(host string) v1alpha3.RegistryCache {
-	cache := kind.CacheOf(host)
+	cache := operate.CacheOf(host)
 	cache.HTTP = &v1alpha3.HTTP{TLS: true}
 	return cache
 }
@@ -58,7 +58,7 @@ func tlsCache(host string) v1alpha3.RegistryCache {
 // pull for good.
 func tlsOn() features.Feature {
 	steps := []step{
-		{"alpha is cached by HTTPS, beta is not", configured(tlsCache(alpha), kind.CacheOf(beta))},
+		{"alpha is cached by HTTPS, beta is not", configured(tlsCache(alpha), operate.CacheOf(beta))},
 		{"only who has the authority from hosts.toml trusts the cache", func(ctx context.Context, p *proof) {
 			endpoint := p.Endpoints(ctx)[alpha]
 			if !strings.HasPrefix(endpoint, "https://") {

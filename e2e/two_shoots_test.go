@@ -51,8 +51,8 @@ func twoShoots() features.Feature {
 				if cache.Upstream != beta {
 					continue // it would fetch the image
 				}
-				proveAnswers(ctx, p, suite.testbed.Seed().ControlPlane(), cache.Endpoint)
-				if got := p.BlobStatus(ctx, suite.testbed.Seed().ControlPlane(), cache.Endpoint, img); got != http.StatusNotFound {
+				proveAnswers(ctx, p, suite.testbed.Seed.ControlPlane(), cache.Endpoint)
+				if got := p.BlobStatus(ctx, suite.testbed.Seed.ControlPlane(), cache.Endpoint, img); got != http.StatusNotFound {
 					p.Fatalf("the second shoot's cache of beta answers %d for an image of alpha", got)
 				}
 			}

@@ -20,8 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -62,7 +63,7 @@ func upgrade() features.Feature {
 				if installed {
 					return nil
 				}
-				return suite.testbed.UseCacheImage(ctx, suite.testbed.CacheImage())
+				return bringup.UseCacheImage(ctx, suite.testbed, bringup.CacheImage(suite.testbed))
 			})
 			p.InstallPrevious(ctx, current)
 			p.DeployPrevious(ctx)
@@ -84,7 +85,7 @@ func upgrade() features.Feature {
 		}},
 		step{"the chart of this version is installed, and pulls go on through the cache", func(ctx context.Context, p *proof) {
 			untouched, pulls := p.Identities(ctx, suite.shoot), pullContinuously(ctx, p, alpha)
-			p.Check(suite.testbed.UseCacheImage(ctx, suite.testbed.CacheImage()))
+			p.Check(bringup.UseCacheImage(ctx, suite.testbed, bringup.CacheImage(suite.testbed)))
 			installed = true
 			if now := deploymentOfExtension(ctx, p); now.UID != current.UID || !sameProgram(now, current) {
 				p.Fatalf("the Deployment of the extension was created anew, or is not that of this version: %v", now.Spec.Template.Spec.Containers[0].Args)
@@ -121,7 +122,7 @@ func (p *proof) InstallPrevious(ctx context.Context, current *appsv1.Deployment)
 	p.Helper()
 	chart, err := fs.Sub(previous, previousChart)
 	p.Check(err)
-	p.Check(suite.testbed.InstallStopped(ctx, chart))
+	p.Check(bringup.InstallStopped(ctx, suite.testbed, chart))
 	old := deploymentOfExtension(ctx, p)
 	if *old.Spec.Replicas != 0 {
 		p.Fatalf("the Deployment of the version before has %d replicas, want none", *old.Spec.Replicas)
@@ -143,7 +144,7 @@ func (p *proof) DeployPrevious(ctx context.Context) {
 	if !strings.Contains(text, previousImage) {
 		p.Fatalf("%s does not name the image %s", previousFile, previousImage)
 	}
-	text = strings.ReplaceAll(text, previousImage, suite.testbed.CacheImage().Ref)
+	text = strings.ReplaceAll(text, previousImage, bringup.CacheImage(suite.testbed).Ref)
 	name, secret := managedresources.NewSecret(suite.seed, shootNamespace, cachesManagedResource, map[string][]byte{"alpha.yaml": []byte(text)}, true)
 	p.Check(secret.Reconcile(ctx))
 	p.Check(managedresources.NewForShoot(suite.seed, shootNamespace, cachesManagedResource, "registry-cache", false).
@@ -153,7 +154,7 @@ func (p *proof) DeployPrevious(ctx context.Context) {
 // putPreviousExtension writes the Extension as the version before has left it.
 func putPreviousExtension(ctx context.Context, p *proof, endpoint string) {
 	p.Helper()
-	shoot, err := kind.ShootWithCaches(alpha)
+	shoot, err := operate.ShootWithCaches(alpha)
 	p.Check(err)
 	extension := &extensionsv1alpha1.Extension{
 		ObjectMeta: metav1.ObjectMeta{

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -38,7 +39,7 @@ func upstreamDown() features.Feature {
 			p.FetchedOnce(ctx, stored, accesslog.AskerCache)
 		}},
 		step{"alpha hangs, and its cache starts anew", func(ctx context.Context, p *proof) {
-			p.Break(ctx, "upstream/"+alpha, fault.Hang)
+			p.Break(ctx, "upstream/"+alpha, spec.Hang)
 			pod := podOf(ctx, p, alpha)
 			start := time.Now()
 			p.Check(suite.shoot.Delete(ctx, pod, client.GracePeriodSeconds(0)))
@@ -73,12 +74,12 @@ func upstreamDown() features.Feature {
 }
 
 // Break brings a fault about, see kind/fault, until the scenario ends or Mend.
-func (p *proof) Break(ctx context.Context, target string, kind fault.Kind) {
+func (p *proof) Break(ctx context.Context, target string, kind spec.Kind) {
 	p.Helper()
-	wanted, err := fault.New(target, string(kind), nil)
+	wanted, err := spec.New(target, string(kind), nil)
 	p.Check(err)
 	p.Afterwards(ctx, clearFaults)
-	_, err = suite.testbed.AddFault(ctx, wanted)
+	_, err = fault.Add(ctx, suite.testbed, wanted)
 	p.Check(err)
 }
 
@@ -89,6 +90,6 @@ func (p *proof) Mend(ctx context.Context) {
 }
 
 func clearFaults(ctx context.Context) error {
-	_, err := suite.testbed.ClearFaults(ctx)
+	_, err := fault.Clear(ctx, suite.testbed)
 	return err
 }

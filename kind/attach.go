@@ -34,24 +34,24 @@ func (t *Testbed) Attach(ctx context.Context) error {
 	if found == nil {
 		return ErrDown
 	}
-	t.engine = found
-	if err := t.checkOwner(ctx); err != nil {
+	t.Engine = found
+	if err := t.CheckOwner(ctx); err != nil {
 		return err
 	}
-	if t.seed, err = load(ctx, t.seedName(), t.state.seedKubeconfig()); err != nil {
+	if t.Seed, err = load(ctx, t.SeedName(), t.State.SeedKubeconfig()); err != nil {
 		return err
 	}
-	if t.shoot, err = load(ctx, t.shootName(), t.state.shootKubeconfig()); err != nil {
+	if t.Shoot, err = load(ctx, t.ShootName(), t.State.ShootKubeconfig()); err != nil {
 		return err
 	}
-	if t.ca, err = certificate.Load(t.state.certificates()); err != nil {
+	if t.CA, err = certificate.Load(t.State.Certificates()); err != nil {
 		return fmt.Errorf("%w (`testbed up` repairs that)", err)
 	}
-	registries, err := upstream.List(ctx, t.prefix)
+	registries, err := upstream.List(ctx, t.Prefix)
 	if err != nil {
-		return fmt.Errorf("list the upstreams of testbed %s: %w", t.prefix, err)
+		return fmt.Errorf("list the upstreams of testbed %s: %w", t.Prefix, err)
 	}
-	t.upstreams.set(registries)
+	t.Upstreams.Set(registries)
 	return nil
 }
 
@@ -64,4 +64,45 @@ func load(ctx context.Context, name, kubeconfig string) (*cluster.Cluster, error
 		return nil, fmt.Errorf("%w: %w", err, ErrDown)
 	}
 	return loaded, err
+}
+
+// attachOnce attaches unless Up or Attach was called before.
+func (t *Testbed) AttachOnce(ctx context.Context) error {
+	if t.Seed != nil && t.Shoot != nil {
+		return nil
+	}
+	return t.Attach(ctx)
+}
+
+// attachParts is Attach for a testbed of which only a part may be there, without its Authority. The error names the parts that are
+// not there.
+func (t *Testbed) AttachParts(ctx context.Context) error {
+	found, err := engine.Attach(ctx)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		return ErrDown
+	}
+	t.Engine = found
+	if err := t.CheckOwner(ctx); err != nil {
+		return err
+	}
+	var failed error
+	load := func(name, kubeconfig string) *cluster.Cluster {
+		loaded, err := load(ctx, name, kubeconfig)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			return nil
+		}
+		return loaded
+	}
+	t.Seed = load(t.SeedName(), t.State.SeedKubeconfig())
+	t.Shoot = load(t.ShootName(), t.State.ShootKubeconfig())
+	registries, err := upstream.List(ctx, t.Prefix)
+	if err != nil {
+		return errors.Join(failed, fmt.Errorf("list the upstreams of testbed %s: %w", t.Prefix, err))
+	}
+	t.Upstreams.Set(registries)
+	return failed
 }

@@ -27,14 +27,14 @@ func (t *Testbed) AttachRunning(ctx context.Context) error {
 		return err
 	}
 	var stopped []string
-	for _, name := range []string{t.seedName(), t.shootName()} {
+	for _, name := range []string{t.SeedName(), t.ShootName()} {
 		found, err := cluster.Stopped(ctx, name)
 		if err != nil {
 			return err
 		}
 		stopped = append(stopped, found...)
 	}
-	for _, registry := range t.upstreams.all() {
+	for _, registry := range t.Upstreams.All() {
 		if !registry.Running() {
 			stopped = append(stopped, fmt.Sprintf("%s (%s)", registry.Container(), registry.Status()))
 		}

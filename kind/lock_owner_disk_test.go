@@ -3,6 +3,8 @@ package kind
 import (
 	"os"
 	"testing"
+
+	"github.com/gardener-extensions/registry-cache/kind/bringup"
 )
 
 const fullDiskFolder = "TESTBED_FULL_DISK_FOLDER"
@@ -13,12 +15,12 @@ const fillUp = `mount -t tmpfs -o size=8k testbed-test "$1"; dd if=/dev/zero of=
 // TestLockOnFullDisk: Down takes the lock, and needs no room for it. It runs itself where it has a disk of its own.
 func TestLockOnFullDisk(t *testing.T) {
 	if folder := os.Getenv(fullDiskFolder); folder != "" {
-		release, err := newLocks(folder, "one", "/here").take()
+		release, err := NewLocks(folder, "one", "/here").take()
 		if err != nil {
 			t.Fatal(err)
 		}
 		release()
 		return
 	}
-	onFullDisk(t)
+	bringup.onFullDisk(t)
 }

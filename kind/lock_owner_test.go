@@ -11,7 +11,7 @@ import (
 )
 
 func TestBusyTestbedNamesItsHolder(t *testing.T) {
-	one := newLocks(t.TempDir(), "one", "/here")
+	one := NewLocks(t.TempDir(), "one", "/here")
 	release, err := one.take()
 	if err != nil {
 		t.Fatal(err)

@@ -33,3 +33,6 @@ const (
 	KubeletUnit           = "kubelet.service"
 	GardenerNodeAgentUnit = "gardener-node-agent.service"
 )
+
+// DevelopedImages are the names of the images that BuildImage builds: what ships and runs in the testbed.
+func ShippedImages() []string { return []string{ImageExtension, ImageCache} }

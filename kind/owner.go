@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
-	"github.com/gardener-extensions/registry-cache/kind/progress"
-	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
 // ForeignError says that the testbed of this prefix, which runs, belongs to another directory of this machine: its clusters trust the
@@ -35,23 +33,23 @@ type possession string
 
 const (
 	// ours: it was made for our state, or nothing tells that it was not.
-	ours possession = "ours"
+	Ours possession = "ours"
 	// left: it was made for a state that is gone, or does not run any more. Nobody misses it.
 	left possession = "left"
 	// foreign: it was made for another state, and runs.
-	foreign possession = "foreign"
+	Foreign possession = "foreign"
 )
 
 // possessionOf judges a testbed that was made for one state, seen from another one. No state is one that is not known.
-func possessionOf(made, own state, running bool) possession {
+func possessionOf(made, own State, running bool) possession {
 	if made == "" || filepath.Clean(string(made)) == filepath.Clean(string(own)) || sameFolder(string(made), string(own)) {
-		return ours
+		return Ours
 	}
 	// The folder alone tells nothing: Docker makes the source of a mount anew when it starts a container again.
-	if _, err := os.Stat(made.seedKubeconfig()); errors.Is(err, fs.ErrNotExist) || !running {
+	if _, err := os.Stat(made.SeedKubeconfig()); errors.Is(err, fs.ErrNotExist) || !running {
 		return left
 	}
-	return foreign
+	return Foreign
 }
 
 // sameFolder tells whether two paths lead to one folder, as by a link.
@@ -62,7 +60,7 @@ func sameFolder(a, b string) bool {
 }
 
 // directory is what people know a state by.
-func (s state) directory() string {
+func (s State) Directory() string {
 	if parent := filepath.Dir(string(s)); filepath.Base(parent) == DefaultDirectory {
 		return filepath.Dir(parent)
 	}
@@ -70,46 +68,16 @@ func (s state) directory() string {
 }
 
 // owner says for which state the testbed was made that is there, and what that means to us. The engine has to run.
-func (t *Testbed) owner(ctx context.Context) (state, possession, error) {
-	made, running, err := cluster.Origin(ctx, t.seedName())
-	return state(made), possessionOf(state(made), t.state, running), err
+func (t *Testbed) Owner(ctx context.Context) (State, possession, error) {
+	made, running, err := cluster.Origin(ctx, t.SeedName())
+	return State(made), possessionOf(State(made), t.State, running), err
 }
 
 // checkOwner returns a *ForeignError for a testbed that is not ours.
-func (t *Testbed) checkOwner(ctx context.Context) error {
-	made, whose, err := t.owner(ctx)
-	if err == nil && whose == foreign {
-		err = &ForeignError{Prefix: t.prefix, Directory: made.directory()}
+func (t *Testbed) CheckOwner(ctx context.Context) error {
+	made, whose, err := t.Owner(ctx)
+	if err == nil && whose == Foreign {
+		err = &ForeignError{Prefix: t.Prefix, Directory: made.Directory()}
 	}
 	return err
-}
-
-// claim is checkOwner for Up, before anything is built: one that may be replaced is ours, too.
-func (t *Testbed) claim(ctx context.Context) error {
-	if !t.replace {
-		if err := t.checkOwner(ctx); err != nil {
-			return err
-		}
-	}
-	if t.claimed != nil {
-		t.claimed()
-	}
-	return nil
-}
-
-// replaceOthers removes a testbed that was made for another state and may be replaced. Its clusters would be kept otherwise, with
-// nodes that trust an authority of which nobody has the key, and a control plane that needs a file of a folder that may be gone.
-func (t *Testbed) replaceOthers(ctx context.Context) error {
-	made, whose, err := t.owner(ctx)
-	if err != nil || whose == ours {
-		return err
-	}
-	if whose == foreign && !t.replace {
-		return &ForeignError{Prefix: t.prefix, Directory: made.directory()}
-	}
-	return t.recorder.Step(ctx, "testbed of another directory removed", func(ctx context.Context) error {
-		progress.Note(ctx, "%s", made.directory())
-		return errors.Join(
-			cluster.Delete(ctx, t.seedName()), cluster.Delete(ctx, t.shootName()), upstream.Remove(ctx, t.prefix))
-	})
 }

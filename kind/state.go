@@ -10,34 +10,38 @@ import (
 
 // state is the folder of one testbed: kubeconfigs, certificates, and what the shoot commands have put into the garden. But for the
 // latter it holds nothing that Up could not make again. Down removes it.
-type state string
+type State string
 
 // exists tells whether there is the folder; one that cannot be looked at counts as there.
-func (s state) exists() bool {
+func (s State) Exists() bool {
 	_, err := os.Stat(string(s))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-func (s state) seedKubeconfig() string  { return filepath.Join(string(s), "seed.kubeconfig") }
-func (s state) shootKubeconfig() string { return filepath.Join(string(s), "shoot.kubeconfig") }
-func (s state) certificates() string    { return filepath.Join(string(s), "certificates") }
-func (s state) garden() string          { return filepath.Join(string(s), "garden.json") }
+func (s State) SeedKubeconfig() string { return filepath.Join(string(s), "seed.kubeconfig") }
+
+func (s State) ShootKubeconfig() string { return filepath.Join(string(s), "shoot.kubeconfig") }
+
+func (s State) Certificates() string { return filepath.Join(string(s), "certificates") }
+
+func (s State) Garden() string { return filepath.Join(string(s), "garden.json") }
 
 // wantedConfiguration is what Up was told last, appliedConfiguration what it has brought about: they differ after an interruption.
-func (s state) wantedConfiguration() string  { return filepath.Join(string(s), "testbed.yaml") }
-func (s state) appliedConfiguration() string { return filepath.Join(string(s), "testbed-applied.yaml") }
+func (s State) WantedConfiguration() string { return filepath.Join(string(s), "testbed.yaml") }
+
+func (s State) AppliedConfiguration() string { return filepath.Join(string(s), "testbed-applied.yaml") }
 
 // metrics is where the metrics of the last bundle are kept, for the next one to compare with.
-func (s state) metrics() string { return filepath.Join(string(s), "metrics.json") }
+func (s State) Metrics() string { return filepath.Join(string(s), "metrics.json") }
 
 // gardenletLog is what gardenlet's components log in the processes that use the testbed.
-func (s state) gardenletLog() string { return filepath.Join(string(s), "gardenlet.log") }
+func (s State) GardenletLog() string { return filepath.Join(string(s), "gardenlet.log") }
 
 // plantedBug names the bug that the extension of the testbed was built with; it is not there if there is none.
-func (s state) plantedBug() string { return filepath.Join(string(s), "planted-bug") }
+func (s State) plantedBug() string { return filepath.Join(string(s), "planted-bug") }
 
 // mutants has what the scenarios showed for each planted bug.
-func (s state) mutants() string { return filepath.Join(string(s), "mutants") }
+func (s State) Mutants() string { return filepath.Join(string(s), "mutants") }
 
 // buildLockTimeout is how long one testbed waits for another one that builds the same binaries.
-const buildLockTimeout = 15 * time.Minute
+const BuildLockTimeout = 15 * time.Minute

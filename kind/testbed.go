@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -53,18 +54,18 @@ type Options struct {
 // Testbed is a seed and a shoot cluster with all that belongs to them. Its methods may be used at the same time, but for Up, Attach
 // and Down, which need it for themselves, and what installs the extension, which one caller at a time may do.
 type Testbed struct {
-	prefix   string
-	root     string
-	override string // a stock node image, or empty
+	Prefix   string
+	Root     string
+	Override string // a stock node image, or empty
 	// config is what the testbed is to be; unreadable is why that of the Up before could not be read.
-	config     *configuration.Testbed
-	unreadable error
-	state      state
-	locks      lockFiles
-	replace    bool
-	claimed    func()
+	Config     *configuration.Testbed
+	Unreadable error
+	State      State
+	Locks      lockFiles
+	Replace    bool
+	Claimed    func()
 	out        io.Writer
-	recorder   *progress.Recorder
+	Recorder   *progress.Recorder
 	Parts
 }
 
@@ -91,14 +92,14 @@ func New(options Options) (*Testbed, error) {
 		options.Out = os.Stderr
 	}
 	t := &Testbed{
-		prefix:   options.Prefix,
-		root:     options.Root,
-		state:    state(filepath.Join(options.Directory, options.Prefix)),
-		locks:    newLocks(lock.Directory(), options.Prefix, options.Root),
-		replace:  options.Replace,
-		claimed:  options.Claimed,
+		Prefix:   options.Prefix,
+		Root:     options.Root,
+		State:    State(filepath.Join(options.Directory, options.Prefix)),
+		Locks:    NewLocks(lock.Directory(), options.Prefix, options.Root),
+		Replace:  options.Replace,
+		Claimed:  options.Claimed,
 		out:      options.Out,
-		recorder: progress.New(options.Out),
+		Recorder: progress.New(options.Out),
 	}
 	t.configure(options.Configuration, options.NodeImage)
 	return t, nil
@@ -132,11 +133,19 @@ func repositoryRoot() (string, error) {
 	}
 }
 
-// Recorder holds the phases that ran so far.
-func (t *Testbed) Recorder() *progress.Recorder { return t.recorder }
+func (t *Testbed) SeedName() string { return t.Prefix + "-seed" }
 
-// Prefix begins the names of all that belongs to the testbed.
-func (t *Testbed) Prefix() string { return t.prefix }
+func (t *Testbed) ShootName() string { return t.Prefix + "-shoot" }
 
-func (t *Testbed) seedName() string  { return t.prefix + "-seed" }
-func (t *Testbed) shootName() string { return t.prefix + "-shoot" }
+// relative shortens a path for people who work in the root of the repository.
+func (t *Testbed) Relative(path string) string {
+	if short, err := filepath.Rel(t.Root, path); err == nil {
+		return short
+	}
+	return path
+}
+
+// step makes a named, recorded step of a part.
+func (t *Testbed) Step(name string, part func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error { return t.Recorder.Step(ctx, name, part) }
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gardener-extensions/registry-cache/kind/certificate"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
@@ -13,16 +12,13 @@ import (
 // testbed has. A caller may add to them before it hands them to StartUpstream.
 func (t *Testbed) UpstreamOptions(host string) upstream.Options {
 	return upstream.Options{
-		Prefix:    t.prefix,
+		Prefix:    t.Prefix,
 		Host:      host,
 		Network:   cluster.NetworkName,
-		Authority: t.ca,
-		Image:     t.images[upstream.Binary().Name],
+		Authority: t.CA,
+		Image:     t.Images[upstream.Binary().Name],
 	}
 }
-
-// Authority issues the certificates that the nodes trust; nil before Up.
-func (t *Testbed) Authority() *certificate.Authority { return t.ca }
 
 // StartUpstream starts a further upstream, see upstream.Start. From then on Upstream and Diagnose know it. It lives until
 // StopUpstream or Down.
@@ -31,7 +27,7 @@ func (t *Testbed) StartUpstream(ctx context.Context, o upstream.Options) (*upstr
 	if err != nil {
 		return nil, err
 	}
-	t.upstreams.add(registry)
+	t.Upstreams.Add(registry)
 	return registry, nil
 }
 
@@ -40,12 +36,21 @@ func (t *Testbed) StopUpstream(ctx context.Context, registry *upstream.Registry)
 	if err := registry.Remove(ctx); err != nil {
 		return fmt.Errorf("stop upstream: %w", err)
 	}
-	t.upstreams.remove(registry.Host())
+	t.Upstreams.Remove(registry.Host())
 	return nil
 }
 
 // StartProxy starts an HTTP proxy beside the upstreams, proxy.upstream.test for the default prefix. It lives until its
 // Remove or Down.
 func (t *Testbed) StartProxy(ctx context.Context) (*upstream.Proxy, error) {
-	return upstream.StartProxy(ctx, t.UpstreamOptions(upstream.Host(t.prefix, "proxy")))
+	return upstream.StartProxy(ctx, t.UpstreamOptions(upstream.Host(t.Prefix, "proxy")))
+}
+
+// upstreamHosts are the hosts of all upstreams.
+func (t *Testbed) UpstreamHosts() []string {
+	var hosts []string
+	for _, registry := range t.Upstreams.All() {
+		hosts = append(hosts, registry.Host())
+	}
+	return hosts
 }

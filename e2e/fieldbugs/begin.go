@@ -13,7 +13,8 @@ import (
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/develop"
+	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 // begunTimeout is what nodes may need to hear of the caches that a bug begins with.
@@ -34,7 +35,7 @@ func (r *Rig) begin(ctx context.Context, bug Bug) error {
 	if err := r.Apply(ctx, bug.shoot()); err != nil {
 		return err
 	}
-	var status kind.ShootStatus
+	var status status.Shoot
 	err := r.Await(ctx, "all workers have the mirrors of all caches", begunTimeout, func(ctx context.Context) (_ bool, _ string, err error) {
 		if status, err = r.Shoot(ctx); err != nil {
 			return false, "", err
@@ -71,14 +72,14 @@ func (r *Rig) pendingCaches(ctx context.Context, namespace string) (string, erro
 	if len(caches.Items) == 0 {
 		return "the shoot has no cache", nil
 	}
-	if pending := kind.CachesRolledOut(caches.Items); pending != nil {
+	if pending := develop.CachesRolledOut(caches.Items); pending != nil {
 		return fmt.Sprintf("not rolled out: %v", pending), nil
 	}
 	return "", nil
 }
 
 // missingMirrors says which worker does not ask which cache first, at the address that the Extension names now.
-func missingMirrors(status kind.ShootStatus) ([]string, error) {
+func missingMirrors(status status.Shoot) ([]string, error) {
 	caches, err := caches(status)
 	if err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func missingMirrors(status kind.ShootStatus) ([]string, error) {
 		missing = append(missing, "the Extension names no cache")
 	}
 	for _, worker := range workers {
-		i := slices.IndexFunc(status.Nodes, func(n kind.ShootNodeStatus) bool { return shortNode(n.Name) == worker })
+		i := slices.IndexFunc(status.Nodes, func(n status.ShootNode) bool { return shortNode(n.Name) == worker })
 		if i < 0 {
 			missing = append(missing, "the testbed has no node "+worker)
 			continue
@@ -106,7 +107,7 @@ func missingMirrors(status kind.ShootStatus) ([]string, error) {
 }
 
 // firstHost is the address that a node asks first for the upstream of that whole name.
-func firstHost(node kind.ShootNodeStatus, upstream string) string {
+func firstHost(node status.ShootNode, upstream string) string {
 	for _, mirror := range node.Mirrors {
 		if mirror.Upstream == upstream && len(mirror.Hosts) > 0 {
 			return mirror.Hosts[0]
@@ -122,7 +123,7 @@ type cache struct {
 }
 
 // caches are those of the status of the Shoot's Extension.
-func caches(status kind.ShootStatus) ([]cache, error) {
+func caches(status status.Shoot) ([]cache, error) {
 	var registries struct {
 		Caches []cache `json:"caches"`
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 // TestMissingMirrors: an address of before is not the one of now, and a node that is not there has no mirror.
@@ -24,7 +24,7 @@ func TestMissingMirrors(t *testing.T) {
 		"no extension":                 {`"type": "registry-cache"`, `"type": "other"`, "the Extension names no cache"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var status kind.ShootStatus
+			var status status.Shoot
 			if err := json.Unmarshal([]byte(strings.Replace(begun, test.from, test.to, 1)), &status); err != nil {
 				t.Fatal(err)
 			}
@@ -34,7 +34,7 @@ func TestMissingMirrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := missingMirrors(kind.ShootStatus{Extensions: []kind.ExtensionStatus{{Type: "registry-cache", ProviderStatus: json.RawMessage(`{`)}}}); err == nil {
+	if _, err := missingMirrors(status.Shoot{Extensions: []status.Extension{{Type: "registry-cache", ProviderStatus: json.RawMessage(`{`)}}}); err == nil {
 		t.Error("a status that cannot be read is no status without caches")
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/pull"
+	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 // TestRequireHit: every blob is of the cache's store, and there is one.
@@ -77,7 +77,7 @@ func TestEndpoint(t *testing.T) {
 }
 
 func TestFirstHost(t *testing.T) {
-	node := kind.ShootNodeStatus{Mirrors: []kind.MirrorStatus{
+	node := status.ShootNode{Mirrors: []status.Mirror{
 		{Upstream: "beta.upstream.test", Hosts: []string{"http://b", "http://beta.upstream.test"}}, {Upstream: "gamma.upstream.test"},
 	}}
 	for upstream, want := range map[string]string{"beta": "http://b", "gamma": "", "alpha": ""} {

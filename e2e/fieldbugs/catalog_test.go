@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/manifest"
 )
 
@@ -66,7 +66,7 @@ func TestFaultsExist(t *testing.T) {
 			for i := 2; i+1 < len(words); i += 2 {
 				options[strings.TrimPrefix(words[i], "--")] = append(options[strings.TrimPrefix(words[i], "--")], strings.Trim(words[i+1], "'"))
 			}
-			if _, err := fault.New(words[0], words[1], options); err != nil {
+			if _, err := spec.New(words[0], words[1], options); err != nil {
 				t.Errorf("%s: %v", bug.ID, err)
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/manifest"
+	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 // configuredCache is a cache of a manifest.
@@ -95,14 +95,14 @@ func TestMissingNames(t *testing.T) {
 			}
 		})
 	}
-	if _, err := missingNames(kind.ShootStatus{Extensions: []kind.ExtensionStatus{{Type: "registry-cache", ProviderStatus: json.RawMessage(`{`)}}}, nil); err == nil {
+	if _, err := missingNames(status.Shoot{Extensions: []status.Extension{{Type: "registry-cache", ProviderStatus: json.RawMessage(`{`)}}}, nil); err == nil {
 		t.Error("a status that cannot be read is no status in which nothing is missing")
 	}
 }
 
-func statusOf(t *testing.T, text string) kind.ShootStatus {
+func statusOf(t *testing.T, text string) status.Shoot {
 	t.Helper()
-	var status kind.ShootStatus
+	var status status.Shoot
 	if err := json.Unmarshal([]byte(text), &status); err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 // refused is a cache that is down.
@@ -22,7 +22,7 @@ func refused() Bug {
 			if err != nil {
 				return err
 			}
-			if err := r.Break(ctx, "cache/alpha", fault.Refuse); err != nil {
+			if err := r.Break(ctx, "cache/alpha", spec.Refuse); err != nil {
 				return err
 			}
 			return r.pullPast(ctx, direct+more)

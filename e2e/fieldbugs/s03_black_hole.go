@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 // blackHole is a cache whose packets vanish.
@@ -23,7 +23,7 @@ func blackHole() Bug {
 		Expectation: "The pull succeeds, within a second for each part of the image and 5 s.",
 		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
-			if err := r.Break(ctx, "cache/alpha", fault.Blackhole); err != nil {
+			if err := r.Break(ctx, "cache/alpha", spec.Blackhole); err != nil {
 				return err
 			}
 			return r.pullPast(ctx, objects*dialTimeout+more, "--layers", "5")

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 // hang is a cache that accepts connections and answers nothing.
@@ -18,7 +18,7 @@ func hang() Bug {
 		Expectation: "The pull succeeds within 45 s: containerd waits 30 s for the cache, once. When it answers again, pulls go through it.",
 		Lane:        Full, Bound: 5 * time.Minute,
 		Reproduce: func(ctx context.Context, r *Rig) error {
-			if err := r.Break(ctx, "cache/alpha", fault.Stop); err != nil {
+			if err := r.Break(ctx, "cache/alpha", spec.Stop); err != nil {
 				return err
 			}
 			img, err := r.Push(ctx, "alpha")

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 // outage is an upstream out of reach while its cache is warm.
@@ -26,7 +26,7 @@ func outage() Bug {
 			if err != nil {
 				return err
 			}
-			if err := r.Break(ctx, "upstream/alpha", fault.Blackhole); err != nil {
+			if err := r.Break(ctx, "upstream/alpha", spec.Blackhole); err != nil {
 				return err
 			}
 			repository, _, _ := strings.Cut(img.Reference, ":")

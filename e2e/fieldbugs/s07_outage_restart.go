@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 // outageRestart is a cache that starts anew while its upstream is out of reach.
@@ -28,11 +28,11 @@ func outageRestart() Bug {
 			if err != nil {
 				return err
 			}
-			if err := r.Break(ctx, "upstream/alpha", fault.Blackhole); err != nil {
+			if err := r.Break(ctx, "upstream/alpha", spec.Blackhole); err != nil {
 				return err
 			}
 			start := time.Now()
-			if err := r.Break(ctx, "cache/alpha", fault.Kill); err != nil {
+			if err := r.Break(ctx, "cache/alpha", spec.Kill); err != nil {
 				return err
 			}
 			if err := r.awaitCache(ctx, "alpha", ready, func(pod corev1.Pod) bool { return pod.UID != before.UID }); err != nil {

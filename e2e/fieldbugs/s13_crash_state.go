@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 // crashState is what a node that lost power leaves of the registry's state.
@@ -38,7 +38,7 @@ func crashState() Bug {
 				return err
 			}
 			// Stopped, it cannot write its state when it ends, as in a crash.
-			if err := r.Break(ctx, "cache/alpha", fault.Stop); err != nil {
+			if err := r.Break(ctx, "cache/alpha", spec.Stop); err != nil {
 				return err
 			}
 			state := path.Join(volume.folder, "scheduler-state.json")
@@ -46,7 +46,7 @@ func crashState() Bug {
 				return err
 			}
 			start := time.Now()
-			if err := r.Break(ctx, "cache/alpha", fault.Kill); err != nil {
+			if err := r.Break(ctx, "cache/alpha", spec.Kill); err != nil {
 				return err
 			}
 			if out, err := r.Exec(ctx, volume.node, "stat", "--format=%s", state); err != nil || strings.TrimSpace(out) != "0" {

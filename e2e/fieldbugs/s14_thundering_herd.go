@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 // thunderingHerd is many cold nodes at once.
@@ -23,7 +23,7 @@ func thunderingHerd() Bug {
 			if err != nil {
 				return err
 			}
-			if err := r.Break(ctx, "upstream/alpha", fault.Slow, "--rate", "4Mi"); err != nil {
+			if err := r.Break(ctx, "upstream/alpha", spec.Slow, "--rate", "4Mi"); err != nil {
 				return err
 			}
 			report, err := r.Pull(ctx, img.Reference, "--all", "--parallel", "2")

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 // rateLimit is an upstream that refuses more requests.
@@ -26,7 +26,7 @@ func rateLimit() Bug {
 			if err != nil {
 				return err
 			}
-			if err := r.Break(ctx, "upstream/alpha", fault.Status, "--status", "429", "--header", "Retry-After=30", "--body", "slow down"); err != nil {
+			if err := r.Break(ctx, "upstream/alpha", spec.Status, "--status", "429", "--header", "Retry-After=30", "--body", "slow down"); err != nil {
 				return err
 			}
 			repository, _, _ := strings.Cut(img.Reference, ":")

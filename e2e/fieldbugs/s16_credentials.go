@@ -11,7 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
@@ -39,7 +39,7 @@ func credentials() Bug {
 			"and the cache goes on. No credentials reach the host of a foreign realm.",
 		Lane: Full, Shoot: Credentials,
 		Reproduce: func(ctx context.Context, r *Rig) error {
-			if err := r.Break(ctx, "upstream/alpha", fault.Credentials, "--accept", accepted); err != nil {
+			if err := r.Break(ctx, "upstream/alpha", spec.Credentials, "--accept", accepted); err != nil {
 				return err
 			}
 			if err := r.requireAuthorized(ctx, "the cache serves with the credentials"); err != nil {
@@ -151,14 +151,14 @@ func (r *Rig) credentialsSent(ctx context.Context, realm, seenBy string) (int, e
 		return 0, err
 	}
 	header := `Www-Authenticate=Bearer realm="http://` + realm + `/token",service="alpha"`
-	if err := r.Break(ctx, "upstream/alpha", fault.Status, "--status", "401", "--header", header); err != nil {
+	if err := r.Break(ctx, "upstream/alpha", spec.Status, "--status", "401", "--header", header); err != nil {
 		return 0, err
 	}
 	before, err := r.cachePod(ctx, "alpha")
 	if err != nil {
 		return 0, err
 	}
-	if err := r.Break(ctx, "cache/alpha", fault.Kill); err != nil {
+	if err := r.Break(ctx, "cache/alpha", spec.Kill); err != nil {
 		return 0, err
 	}
 	if err := r.awaitCache(ctx, "alpha", time.Minute, func(pod corev1.Pod) bool { return pod.UID != before.UID }); err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 // HTTPS has caches that nodes ask by HTTPS.
@@ -91,7 +91,7 @@ func (r *Rig) requireScheme(ctx context.Context, when, scheme string) error {
 }
 
 // otherSchemes says which cache is not asked by the scheme: the status names another one, or a worker another address than that.
-func otherSchemes(status kind.ShootStatus, scheme string) ([]string, error) {
+func otherSchemes(status status.Shoot, scheme string) ([]string, error) {
 	wrong, err := missingMirrors(status)
 	if err != nil {
 		return nil, err

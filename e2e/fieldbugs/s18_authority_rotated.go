@@ -6,7 +6,7 @@ import (
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 // authorityRotated is a rotation of the certificate authorities.
@@ -60,7 +60,7 @@ func (r *Rig) endRotation(ctx context.Context) error {
 // rotation is where the rotation stands, and the verb of `testbed shoot` that goes on with it; empty where nothing is to be done. A shoot
 // of which that could not be read is an error: it looks like one that never rotated.
 func (r *Rig) rotation(ctx context.Context) (phase gardencorev1beta1.CredentialsRotationPhase, verb string, err error) {
-	var status kind.ShootStatus
+	var status status.Shoot
 	if err := r.decode(ctx, &status, []string{"shoot", "get"}); err != nil {
 		return "", "", err
 	}

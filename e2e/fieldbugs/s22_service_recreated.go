@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 // serviceRecreated is an endpoint that changes under the nodes' feet.
@@ -88,7 +88,7 @@ func (r *Rig) awaitMirrors(ctx context.Context, upstream string, bound time.Dura
 }
 
 // mirrorsFit says whether there are workers, and the first mirror of an upstream is one that fits on all of them.
-func mirrorsFit(nodes []kind.ShootNodeStatus, upstream string, fits func(address string) bool) (ok bool, state string) {
+func mirrorsFit(nodes []status.ShootNode, upstream string, fits func(address string) bool) (ok bool, state string) {
 	var seen []string
 	ok = true
 	for _, node := range nodes {
@@ -102,7 +102,7 @@ func mirrorsFit(nodes []kind.ShootNodeStatus, upstream string, fits func(address
 	return ok && len(seen) > 0, strings.Join(seen, ", ")
 }
 
-func mirrorOf(node kind.ShootNodeStatus, upstream string) string {
+func mirrorOf(node status.ShootNode, upstream string) string {
 	for _, mirror := range node.Mirrors {
 		if strings.HasPrefix(mirror.Upstream, upstream+".") && len(mirror.Hosts) > 0 {
 			return mirror.Hosts[0]

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 // Names has upstreams whose names are hard.
@@ -90,7 +90,7 @@ func (r *Rig) pullByName(ctx context.Context) error {
 }
 
 // missingNames says which upstream has no cache, or one whose address another one has, and which worker does not ask one.
-func missingNames(status kind.ShootStatus, upstreams []string) ([]string, error) {
+func missingNames(status status.Shoot, upstreams []string) ([]string, error) {
 	missing, err := missingMirrors(status)
 	if err != nil {
 		return nil, err

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/pull"
+	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 // Push puts a new image into an upstream ("alpha").
@@ -32,7 +32,7 @@ func (r *Rig) Pull(ctx context.Context, reference string, flags ...string) (*pul
 }
 
 // Break brings a fault about.
-func (r *Rig) Break(ctx context.Context, target string, kind fault.Kind, flags ...string) error {
+func (r *Rig) Break(ctx context.Context, target string, kind spec.Kind, flags ...string) error {
 	_, err := r.Testbed(ctx, append([]string{"fault", "add", target, string(kind)}, flags...)...)
 	return err
 }
@@ -50,8 +50,8 @@ func (r *Rig) Apply(ctx context.Context, manifest string) error {
 }
 
 // Shoot returns what is known of the Shoot and its nodes.
-func (r *Rig) Shoot(ctx context.Context) (kind.ShootStatus, error) {
-	var status kind.ShootStatus
+func (r *Rig) Shoot(ctx context.Context) (status.Shoot, error) {
+	var status status.Shoot
 	err := r.answer(ctx, &status, "shoot", "get")
 	return status, err
 }

@@ -12,10 +12,10 @@ import (
 // Cluster returns the evidence in one cluster: the objects that Gardener and the extension deal with, events, and the
 // logs of all pods. Secrets are listed without their data.
 func Cluster(name string, config *rest.Config) Source {
-	return cluster{name: name, connect: func() (clients, error) { return connect(config) }}
+	return clusterSource{name: name, connect: func() (clients, error) { return connect(config) }}
 }
 
-type cluster struct {
+type clusterSource struct {
 	name    string
 	connect func() (clients, error)
 }
@@ -39,9 +39,9 @@ func connect(config *rest.Config) (clients, error) {
 	return clients{objects, typed}, err
 }
 
-func (c cluster) Name() string { return c.name }
+func (c clusterSource) Name() string { return c.name }
 
-func (c cluster) Collect(ctx context.Context, into *Folder) {
+func (c clusterSource) Collect(ctx context.Context, into *Folder) {
 	to, err := c.connect()
 	if err != nil {
 		into.Fail("", err)

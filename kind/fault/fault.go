@@ -1,123 +1,189 @@
 package fault
 
 import (
-	"encoding/json"
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
-	"net/http"
 	"slices"
-	"strconv"
-	"strings"
+	"sync"
 	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// Fault is one thing that is broken on purpose. New makes it.
-type Fault struct {
-	// ID names it among those that hold; it is given when it begins.
-	ID     string `json:"id,omitempty"`
-	Target Target `json:"target"`
-	Kind   Kind   `json:"kind"`
-	// On are the requests that it hits.
-	On Scope `json:"on,omitempty"`
-	// Status, Header and Body are the answer of a Status.
-	Status int         `json:"status,omitempty"`
-	Header http.Header `json:"header,omitempty"`
-	Body   string      `json:"body,omitempty"`
-	// Delay is the time until the first byte of an answer, with Latency.
-	Delay Duration `json:"delay,omitempty"`
-	// Rate is how many bytes of an answer pass in a second, with Slow.
-	Rate int64 `json:"rate,omitempty"`
-	// After is how many bytes of a body pass before a Reset or Truncate; nil is half of them.
-	After *int64 `json:"after,omitempty"`
-	// Accept is the SHA-256, in hexadecimal, of the user:password that Credentials asks for.
-	Accept string `json:"accept,omitempty"`
-	// Certificate is the one, in PEM, that an ExpiredTLS shows; the key is the upstream's own.
-	Certificate string `json:"certificate,omitempty"`
-	// For is how long it lasts; 0 is until it is cleared.
-	For Duration `json:"for,omitempty"`
-	// Began and Ends are set when it begins. Ends is zero for one that has no end of its own.
-	Began time.Time `json:"began,omitzero"`
-	Ends  time.Time `json:"ends,omitzero"`
-	// Outcome is what came of an instant one, where there is something to say: the new address of a Service, for example.
-	Outcome string `json:"outcome,omitempty"`
+const (
+	// faultTimeout bounds what is done to one fault, machineFaultTimeout if that is to start a machine.
+	faultTimeout        = time.Minute
+	machineFaultTimeout = 6 * time.Minute
+	// faultLockTimeout is how long one command waits for another that adds or clears faults.
+	faultLockTimeout = 30 * time.Second
+)
+
+// injection brings a fault about.
+type injection interface {
+	// Available says why the fault cannot be brought about now; nil if it can.
+	Available(ctx context.Context) error
+	// Inject brings it about. It mends itself when its time is over, without this process, unless it is tended.
+	Inject(ctx context.Context) error
+	// Clear mends it, also when Inject failed, was interrupted or never ran, and when its time is over.
+	Clear(ctx context.Context) error
 }
 
-// Begin returns the fault with this name, beginning now.
-func (f Fault) Begin(id string, now time.Time) Fault {
-	f.ID, f.Began = id, now
-	if f.For > 0 {
-		f.Ends = now.Add(time.Duration(f.For))
+// outcomes are told by an injection that changes something for good.
+type outcomes interface{ outcome() string }
+
+// AddFault breaks what the fault names, and returns the fault with its ID and the times of its beginning and end. It lasts for
+// its time, or until it is cleared, also when this process ends; the restart of a node ends those on it, Down ends all. The error
+// for a target that is not there is a *fault.UseError, and so it is for a time of a fault that only a command can end
+// (fault.Fault.Tended): HoldFault is for that. When it cannot be brought about as a whole, nothing stays broken.
+//
+// Where a fault is, what there is to know about it is stored too: in the upstream's container, on the nodes. So the testbed of
+// another process knows it, and none that the end of a container has mended.
+func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, error) {
+	if err := wanted.CheckTime(); err != nil {
+		return wanted, err
 	}
-	return f
-}
-
-// Same says that both are one fault: IDs are given again.
-func (f Fault) Same(other Fault) bool { return f.ID == other.ID && f.Began.Equal(other.Began) }
-
-// CheckTime returns a *UseError for a time of a fault that has to be held for it, see Tended.
-func (f Fault) CheckTime() error {
-	if f.Tended() && f.For > 0 {
-		return misuse("%s of %s ends only by a command: --for needs --wait", f.Kind, f.Target)
+	bound := timeoutOf(wanted)
+	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("no fault after %s", bound))
+	defer cancel()
+	unlock, err := lockFaults(ctx, t)
+	if err != nil {
+		return wanted, err
 	}
-	return nil
+	defer unlock()
+	active, err := activeFaults(ctx, t)
+	if err != nil {
+		return wanted, err
+	}
+	if wanted.Target, err = Resolve(ctx, t, wanted.Target); err != nil {
+		return wanted, err
+	}
+	begun := wanted.Begin(spec.NextID(active), time.Now())
+	injection, err := injectionOf(ctx, t, begun)
+	if err != nil {
+		return wanted, err
+	}
+	if err := injection.Available(ctx); err != nil {
+		return wanted, fmt.Errorf("%s: %w", begun.Target, err)
+	}
+	if err := injection.Inject(ctx); err != nil {
+		return wanted, errors.Join(fmt.Errorf("%s of %s: %w", begun.Kind, begun.Target, err), clearAfterwards(ctx, begun, injection))
+	}
+	if told, ok := injection.(outcomes); ok {
+		begun.Outcome = told.outcome()
+	}
+	return begun, nil
 }
 
-// Ended says whether its time is over.
-func (f Fault) Ended(now time.Time) bool { return !f.Ends.IsZero() && !now.Before(f.Ends) }
-
-// Active returns those whose time is not over.
-func Active(all []Fault, now time.Time) []Fault {
-	return slices.DeleteFunc(slices.Clone(all), func(f Fault) bool { return f.Ended(now) })
+// clearAfterwards mends a fault also when ctx has ended.
+func clearAfterwards(ctx context.Context, f spec.Fault, injection injection) error {
+	bound := timeoutOf(f)
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), bound, fmt.Errorf("not cleared after %s", bound))
+	defer cancel()
+	return injection.Clear(ctx)
 }
 
-// NextID returns a name that none of these has: f1, f2 and so on, above all of them.
-func NextID(all []Fault) string {
-	highest := 0
-	for _, f := range all {
-		if n, err := strconv.Atoi(strings.TrimPrefix(f.ID, "f")); err == nil {
-			highest = max(highest, n)
+func timeoutOf(f spec.Fault) time.Duration {
+	if f.Tended() {
+		return machineFaultTimeout
+	}
+	return faultTimeout
+}
+
+// Faults returns what is broken now, in the order of its beginning. What could be read is returned also with an error. Nothing is
+// changed, and nobody is waited for: one that another command is about to add or to clear may or may not be among them.
+func List(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
+	if t.Seed == nil || t.Shoot == nil {
+		return nil, kind.ErrDown
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, faultTimeout, fmt.Errorf("no list of faults after %s", faultTimeout))
+	defer cancel()
+	return faults(ctx, t, LookArguments())
+}
+
+// ClearFaults mends the faults with these IDs, all without any, and returns them. An ID that is not active is a
+// *fault.UseError, and then none is cleared. One that cannot be cleared does not keep the others.
+func Clear(ctx context.Context, t *kind.Testbed, ids ...string) ([]spec.Fault, error) {
+	unlock, err := lockFaults(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	listing, cancel := context.WithTimeoutCause(ctx, faultTimeout, fmt.Errorf("no list of faults after %s", faultTimeout))
+	defer cancel()
+	active, failed := activeFaults(listing, t)
+	chosen, err := spec.Select(active, ids)
+	if err != nil {
+		return nil, errors.Join(err, failed)
+	}
+	var cleared []spec.Fault
+	for _, f := range chosen {
+		if err := clear(ctx, t, f); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("clear fault %s: %w", f.ID, err))
+			continue
 		}
+		cleared = append(cleared, f)
 	}
-	return "f" + strconv.Itoa(highest+1)
+	return cleared, failed
 }
 
-// Encode returns faults as they are stored and handed on.
-func Encode(all []Fault) ([]byte, error) {
-	if all == nil {
-		all = []Fault{}
+// clear mends an active fault, within its time.
+func clear(ctx context.Context, t *kind.Testbed, f spec.Fault) error {
+	bound := timeoutOf(f)
+	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("not cleared after %s", bound))
+	defer cancel()
+	injection, err := clearing(t, f)
+	if err != nil {
+		return err
 	}
-	return json.Marshal(all)
+	return injection.Clear(ctx)
 }
 
-// Decode reads what Encode wrote. A fault that could not have been made by New is an error.
-func Decode(content []byte) ([]Fault, error) {
-	var all []Fault
-	if err := json.Unmarshal(content, &all); err != nil {
-		return nil, fmt.Errorf("faults: %w", err)
-	}
-	for _, f := range all {
-		if _, err := shapeOf(f.Target.Role, f.Kind); err != nil {
-			return nil, fmt.Errorf("fault %s: %w", f.ID, err)
-		}
-	}
-	return all, nil
+// activeFaults returns those that hold, and ends what is left of others. The caller holds the lock.
+func activeFaults(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
+	return faults(ctx, t, ListArguments())
 }
 
-// Duration is a time.Duration that is written as people do, for example "30s".
-type Duration time.Duration
-
-// MarshalText implements encoding.TextMarshaler.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (d *Duration) UnmarshalText(text []byte) error {
-	parsed, err := time.ParseDuration(string(text))
-	*d = Duration(parsed)
-	return err
+// faults asks everything that may have one, at once: nodes with these arguments of their script.
+func faults(ctx context.Context, t *kind.Testbed, asked []string) ([]spec.Fault, error) {
+	var (
+		asking sync.WaitGroup
+		mu     sync.Mutex
+		all    []spec.Fault
+		failed error
+	)
+	ask := func(read func(context.Context) ([]spec.Fault, error)) {
+		asking.Go(func() {
+			found, err := read(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			all, failed = append(all, found...), errors.Join(failed, err)
+		})
+	}
+	for _, registry := range t.Upstreams.All() {
+		ask(registry.Faults)
+	}
+	for _, node := range t.Nodes() {
+		ask(func(ctx context.Context) ([]spec.Fault, error) { return faultsOf(ctx, node, asked) })
+	}
+	asking.Wait()
+	slices.SortFunc(all, func(a, b spec.Fault) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
+	// One that several nodes have is one.
+	return slices.CompactFunc(all, func(a, b spec.Fault) bool { return a.ID == b.ID }), failed
 }
 
-// UseError is a mistake in what somebody asked for. It says what there is.
-type UseError struct{ text string }
-
-func (e *UseError) Error() string { return e.text }
-
-func misuse(format string, args ...any) error { return &UseError{fmt.Sprintf(format, args...)} }
+// faultsOf returns the faults that hold on a node, by what its script answers.
+func faultsOf(ctx context.Context, node *cluster.Node, asked []string) ([]spec.Fault, error) {
+	output, err := faultScript(ctx, node, asked...)
+	if err != nil {
+		return nil, fmt.Errorf("list faults: %w", err)
+	}
+	found, err := ParseList(output)
+	if err != nil {
+		return nil, fmt.Errorf("on %s: %w", node.Name(), err)
+	}
+	return found, nil
+}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 // NodeScript begins, ends and lists the faults of a node; see there. It is to be run by bash -c.
@@ -36,7 +38,7 @@ const (
 func ArgumentFile(id string) string { return path.Join("/run/testbed-faults", id, "argument") }
 
 // BeginArguments are the arguments of NodeScript that begin the fault. Its time on the node begins anew.
-func (f Fault) BeginArguments(way Way, argument string) ([]string, error) {
+func BeginArguments(f spec.Fault, way Way, argument string) ([]string, error) {
 	description, err := json.Marshal(f)
 	if err != nil {
 		return nil, fmt.Errorf("fault %s: %w", f.ID, err)
@@ -70,6 +72,6 @@ func ListArguments() []string { return []string{"list"} }
 func LookArguments() []string { return []string{"look"} }
 
 // ParseList reads what NodeScript lists: one description a line.
-func ParseList(output string) ([]Fault, error) {
-	return Decode([]byte("[" + strings.ReplaceAll(strings.TrimSpace(output), "\n", ",") + "]"))
+func ParseList(output string) ([]spec.Fault, error) {
+	return spec.Decode([]byte("[" + strings.ReplaceAll(strings.TrimSpace(output), "\n", ",") + "]"))
 }

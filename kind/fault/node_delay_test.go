@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 // TestDelay leads connections to the proxy once it runs, and takes all of it away again.
@@ -16,7 +18,7 @@ func TestDelay(t *testing.T) {
 	n := newNode(t)
 	program := filepath.Join(n.directory, "testbed-delay-f1")
 	n.write(t, "testbed-delay-f1", "", 0o755)
-	f := must(t, "shoot/api", "latency", given{"delay": {"1.5s"}, "for": {"1m"}}).Begin("f1", noon)
+	f := spec.must(t, "shoot/api", "latency", spec.given{"delay": {"1.5s"}, "for": {"1m"}}).Begin("f1", spec.noon)
 	argument := DelayArgument(program, time.Duration(f.Delay), "6443", []string{"10.96.0.1", "fd00::1"})
 	if _, err := n.run(t, CheckArguments(DelayAnswers, argument)...); err != nil {
 		t.Fatal(err)
@@ -53,7 +55,7 @@ func TestDelay(t *testing.T) {
 // TestDelayThatEnded: without the proxy nobody gets through, and what is left of it is ended by who lists.
 func TestDelayThatEnded(t *testing.T) {
 	n := newNode(t)
-	f := must(t, "seed/api", "latency", given{"delay": {"1s"}}).Begin("f1", noon)
+	f := spec.must(t, "seed/api", "latency", spec.given{"delay": {"1s"}}).Begin("f1", spec.noon)
 	if err := n.begin(t, f, DelayAnswers, DelayArgument("/nowhere", time.Second, "6443", nil)); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 // node is a folder that acts as a node: NodeScript runs for real, with programs beside it that note how they were called.
@@ -80,9 +82,9 @@ func (n node) bash(t *testing.T, args ...string) (string, error) {
 	return string(out), err
 }
 
-func (n node) begin(t *testing.T, f Fault, way Way, argument string) error {
+func (n node) begin(t *testing.T, f spec.Fault, way Way, argument string) error {
 	t.Helper()
-	args, err := f.BeginArguments(way, argument)
+	args, err := BeginArguments(f, way, argument)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +137,7 @@ func TestUnreachable(t *testing.T) {
 		"10.96.0.7 fd00::7": "-300; ip daddr 10.96.0.7 drop; ip6 daddr fd00::7 drop; }",
 	} {
 		n := newNode(t)
-		f := must(t, "cache/alpha", "blackhole", map[string][]string{"for": {"1m30s"}}).Begin("f1", noon)
+		f := spec.must(t, "cache/alpha", "blackhole", map[string][]string{"for": {"1m30s"}}).Begin("f1", spec.noon)
 		if err := n.begin(t, f, Drop, address); err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +167,7 @@ func TestUnreachable(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	n := newNode(t)
-	if err := n.begin(t, must(t, "upstream/alpha", "refuse", nil).Begin("f2", noon), Reject, "172.18.0.3"); err != nil {
+	if err := n.begin(t, spec.must(t, "upstream/alpha", "refuse", nil).Begin("f2", spec.noon), Reject, "172.18.0.3"); err != nil {
 		t.Fatal(err)
 	}
 	table, _ := os.ReadFile(filepath.Join(n.directory, "table"))
@@ -180,9 +182,9 @@ func TestRefused(t *testing.T) {
 
 func TestUnit(t *testing.T) {
 	n := newNode(t)
-	f := must(t, "node/worker", "kubelet-stop", nil)
+	f := spec.must(t, "node/worker", "kubelet-stop", nil)
 	for _, id := range []string{"f1", "f2"} {
-		if err := n.begin(t, f.Begin(id, noon), StopUnit, "kubelet.service"); err != nil {
+		if err := n.begin(t, f.Begin(id, spec.noon), StopUnit, "kubelet.service"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -202,7 +204,7 @@ func TestUnit(t *testing.T) {
 // TestStopped stops a real process.
 func TestStopped(t *testing.T) {
 	n := newNode(t)
-	f := must(t, "cache/alpha", "stop", nil).Begin("f1", noon)
+	f := spec.must(t, "cache/alpha", "stop", nil).Begin("f1", spec.noon)
 	if err := n.begin(t, f, StopPods, "kube-system/registry-alpha-0"); err == nil {
 		t.Error("nothing was there to stop")
 	}

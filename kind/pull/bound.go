@@ -11,7 +11,7 @@ const answerTimeout = time.Minute
 
 // Bound bounds a question to a node, or about one, beside the pull itself: a machine whose containerd hangs never answers. The cause of
 // the context that it returns says what to look at.
-func Bound(ctx context.Context) (context.Context, context.CancelFunc) {
+func bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	return boundBy(ctx, answerTimeout)
 }
 

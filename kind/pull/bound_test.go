@@ -24,14 +24,14 @@ func TestSilentNode(t *testing.T) {
 		took time.Duration
 	}{
 		"look": {func(ctx context.Context) error {
-			_, err := Look(ctx, silent{})
+			_, err := contentOf(ctx, silent{})
 			return err
 		}, "look at what the node has: no answer within 1m0s (", time.Minute},
 		"forget": {func(ctx context.Context) error {
-			return Forget(ctx, silent{}, testImage)
+			return forget(ctx, silent{}, testImage)
 		}, "remove alpha.upstream.test/shop/web:v1 from the node: no answer within 1m0s (", time.Minute},
 		"a pull that its timeout does not end": {func(ctx context.Context) error {
-			_, _, err := Run(ctx, silent{}, testImage, 5*time.Minute)
+			_, _, err := runOn(ctx, silent{}, testImage, 5*time.Minute)
 			return err
 		}, "pull alpha.upstream.test/shop/web:v1: no answer within 6m0s (", 6 * time.Minute},
 	} {

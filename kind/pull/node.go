@@ -26,8 +26,8 @@ done
 `
 
 // Look reads what a node has, within the time of Bound.
-func Look(ctx context.Context, node Node) (State, error) {
-	ctx, cancel := Bound(ctx)
+func contentOf(ctx context.Context, node Node) (State, error) {
+	ctx, cancel := bound(ctx)
 	defer cancel()
 	out, err := node.Script(ctx, lookScript)
 	if err != nil {
@@ -51,8 +51,8 @@ names=$(ctr --namespace=k8s.io images list | awk -v name="$1" -v digest="$2" '
 
 // Forget removes an image from a node, with all content and snapshots that nothing else there needs: what another image shares
 // with it stays, and so do the layers of a container that runs. It takes no longer than Bound allows.
-func Forget(ctx context.Context, node Node, image Image) error {
-	ctx, cancel := Bound(ctx)
+func forget(ctx context.Context, node Node, image Image) error {
+	ctx, cancel := bound(ctx)
 	defer cancel()
 	if _, err := node.Script(ctx, forgetScript, image.Reference, image.Digest()); err != nil {
 		return fmt.Errorf("remove %s from the node: %w", image.Reference, reason(ctx, err))
@@ -76,7 +76,7 @@ const timeoutCode = 124
 // took on the node's clock, the pull and nothing else, and why it failed in the words of the runtime; empty if it did not. The
 // error says that it is not known what happened, as when the node does not end the pull at the timeout. When ctx ends, the pull goes on
 // on the node until the timeout.
-func Run(ctx context.Context, node Node, image Image, timeout time.Duration) (took time.Duration, failure string, err error) {
+func runOn(ctx context.Context, node Node, image Image, timeout time.Duration) (took time.Duration, failure string, err error) {
 	ctx, cancel := boundBy(ctx, timeout+answerTimeout)
 	defer cancel()
 	out, err := node.Script(ctx, pullScript, image.Reference, fmt.Sprintf("%.3fs", timeout.Seconds()))

@@ -77,7 +77,7 @@ esac
 
 func TestLook(t *testing.T) {
 	node := newShell(t, map[string]string{"ctr": ctr, "hostname": "echo '172.18.0.4 fc00::4 '"})
-	got, err := Look(t.Context(), node)
+	got, err := contentOf(t.Context(), node)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestLookFails(t *testing.T) {
 		"strange address": {"ctr": ctr, "hostname": "echo eth0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if state, err := Look(t.Context(), newShell(t, programs)); err == nil {
+			if state, err := contentOf(t.Context(), newShell(t, programs)); err == nil {
 				t.Errorf("no error, but %+v", state)
 			}
 		})
@@ -130,7 +130,7 @@ func TestForget(t *testing.T) {
 			if tc.digest != "" {
 				image.Objects = []Object{{Digest: tc.digest}}
 			}
-			if err := Forget(t.Context(), node, image); err != nil {
+			if err := forget(t.Context(), node, image); err != nil {
 				t.Fatal(err)
 			}
 			removed := strings.Fields(node.calls(t))
@@ -156,7 +156,7 @@ func TestForgetFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := newShell(t, map[string]string{"ctr": program})
-			if err := Forget(t.Context(), node, Image{Reference: "alpha.upstream.test/shop/web:v1"}); err == nil {
+			if err := forget(t.Context(), node, Image{Reference: "alpha.upstream.test/shop/web:v1"}); err == nil {
 				t.Error("no error")
 			}
 		})
@@ -181,7 +181,7 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			node := newShell(t, map[string]string{"crictl": tc.crictl})
-			took, failure, err := Run(t.Context(), node, testImage, tc.timeout)
+			took, failure, err := runOn(t.Context(), node, testImage, tc.timeout)
 			if err != nil || failure != tc.failure {
 				t.Errorf("failure %q, error %v; want %q", failure, err, tc.failure)
 			}
@@ -204,7 +204,7 @@ func (b broken) Script(context.Context, string, ...string) (string, error) {
 
 func TestRunOnABrokenNode(t *testing.T) {
 	for _, said := range []broken{"", "\n", "soon 0\n", "12 x\n", "12\n"} {
-		if _, failure, err := Run(t.Context(), said, testImage, time.Minute); err == nil {
+		if _, failure, err := runOn(t.Context(), said, testImage, time.Minute); err == nil {
 			t.Errorf("%q: no error, failure %q", said, failure)
 		}
 	}
@@ -214,11 +214,11 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("interrupt signal received"))
 	node := newShell(t, nil)
-	_, looked := Look(ctx, node)
-	_, _, pulled := Run(ctx, node, testImage, time.Minute)
+	_, looked := contentOf(ctx, node)
+	_, _, pulled := runOn(ctx, node, testImage, time.Minute)
 	for want, err := range map[string]error{
 		"look at what the node has: interrupt signal received":                            looked,
-		"remove alpha.upstream.test/shop/web:v1 from the node: interrupt signal received": Forget(ctx, node, testImage),
+		"remove alpha.upstream.test/shop/web:v1 from the node: interrupt signal received": forget(ctx, node, testImage),
 		"pull alpha.upstream.test/shop/web:v1: interrupt signal received":                 pulled,
 	} {
 		if err == nil || err.Error() != want {

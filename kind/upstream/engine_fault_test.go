@@ -8,7 +8,7 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
@@ -19,7 +19,7 @@ func brokenOnPurpose(t *testing.T, _ client.APIClient, options func(host string)
 	if all, err := registry.Faults(t.Context()); err != nil || len(all) != 0 {
 		t.Errorf("faults of a new upstream: %v, %v", all, err)
 	}
-	f, err := fault.New("upstream/alpha", "status", map[string][]string{"status": {"503"}, "for": {"5m"}})
+	f, err := spec.New("upstream/alpha", "status", map[string][]string{"status": {"503"}, "for": {"5m"}})
 	if err != nil {
 		t.Fatal(err)
 	}

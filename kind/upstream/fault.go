@@ -10,7 +10,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/server"
 )
 
@@ -19,8 +19,8 @@ const faultsTimeout = 20 * time.Second
 
 // SetFaults makes the upstream break its answers in these ways and no others, from the next request on. Requests that a fault
 // holds up go on when it is not among them.
-func (r *Registry) SetFaults(ctx context.Context, all ...fault.Fault) error {
-	content, err := fault.Encode(all)
+func (r *Registry) SetFaults(ctx context.Context, all ...spec.Fault) error {
+	content, err := spec.Encode(all)
 	if err != nil {
 		return fmt.Errorf("faults of upstream %s: %w", r.host, err)
 	}
@@ -33,7 +33,7 @@ func (r *Registry) SetFaults(ctx context.Context, all ...fault.Fault) error {
 }
 
 // Faults returns those that SetFaults, of this process or another, set and whose time is not over.
-func (r *Registry) Faults(ctx context.Context) ([]fault.Fault, error) {
+func (r *Registry) Faults(ctx context.Context) ([]spec.Fault, error) {
 	ctx, cancel := context.WithTimeout(ctx, faultsTimeout)
 	defer cancel()
 	content, err := r.readFile(ctx, server.FaultsFile)
@@ -43,11 +43,11 @@ func (r *Registry) Faults(ctx context.Context) ([]fault.Fault, error) {
 	if err != nil {
 		return nil, fmt.Errorf("faults of upstream %s: %w", r.host, err)
 	}
-	all, err := fault.Decode(content)
+	all, err := spec.Decode(content)
 	if err != nil {
 		return nil, fmt.Errorf("upstream %s: %w", r.host, err)
 	}
-	return fault.Active(all, time.Now()), nil
+	return spec.Active(all, time.Now()), nil
 }
 
 // Certificate returns the one that the upstream shows to HTTPS clients when nothing is broken, in PEM.

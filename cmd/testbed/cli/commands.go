@@ -7,6 +7,8 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/bringup"
+	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 func newDownCommand(options *kind.Options, std program.Streams) *cobra.Command {
@@ -19,14 +21,14 @@ func newDownCommand(options *kind.Options, std program.Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return testbed.Down(cmd.Context())
+			return bringup.Down(cmd.Context(), testbed)
 		},
 	}, std, func(cmd *cobra.Command, _ []string) ([]string, error) {
 		testbed, err := newTestbed(*options)
 		if err != nil {
 			return nil, err
 		}
-		return testbed.PlanDown(cmd.Context())
+		return bringup.PlanDown(cmd.Context(), testbed)
 	})
 }
 
@@ -41,7 +43,7 @@ func newStatusCommand(options *kind.Options, std program.Streams) *cobra.Command
 			if err != nil {
 				return err
 			}
-			status, err := testbed.Status(cmd.Context())
+			status, err := status.OfTestbed(cmd.Context(), testbed)
 			if err != nil {
 				return err
 			}

@@ -9,7 +9,8 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/e2e/fieldbugs"
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/snapshot"
 )
 
 // names returns what an argument may be, by the arguments before it. It must not ask an engine or a cluster, since somebody waits for
@@ -60,7 +61,7 @@ func nameBugs(*kind.Testbed, []string) []string {
 }
 
 func nameSnapshots(testbed *kind.Testbed, _ []string) []string {
-	all, _ := testbed.Snapshots() // the command itself says what is wrong with them
+	all, _ := snapshot.List(testbed) // the command itself says what is wrong with them
 	var known []string
 	for _, one := range all {
 		known = append(known, one.Name)
@@ -70,7 +71,7 @@ func nameSnapshots(testbed *kind.Testbed, _ []string) []string {
 
 func nameUpstreams(testbed *kind.Testbed, _ []string) []string {
 	var known []string
-	for _, upstream := range testbed.Configuration().Upstreams {
+	for _, upstream := range testbed.Config.Upstreams {
 		known = append(known, upstream.Name)
 	}
 	return known
@@ -78,7 +79,7 @@ func nameUpstreams(testbed *kind.Testbed, _ []string) []string {
 
 func nameWorkers(testbed *kind.Testbed, _ []string) []string {
 	workers := []string{"worker"}
-	for i := 2; i <= *testbed.Configuration().Shoot.Workers; i++ {
+	for i := 2; i <= *testbed.Config.Shoot.Workers; i++ {
 		workers = append(workers, fmt.Sprintf("worker%d", i))
 	}
 	return workers
@@ -94,16 +95,16 @@ func nameFaults(testbed *kind.Testbed, before []string) []string {
 	var known []string
 	switch len(before) {
 	case 0:
-		for _, role := range []fault.Role{fault.Upstream, fault.Cache} {
+		for _, role := range []spec.Role{spec.Upstream, spec.Cache} {
 			known = append(known, targets(role, nameUpstreams(testbed, nil))...)
 		}
-		known = append(known, targets(fault.Node, append(nameWorkers(testbed, nil), "control-plane"))...)
-		known = append(known, targets(fault.Seed, []string{fault.API})...)
-		known = append(known, targets(fault.Shoot, []string{fault.API})...)
-		known = append(known, string(fault.Extension))
+		known = append(known, targets(spec.Node, append(nameWorkers(testbed, nil), "control-plane"))...)
+		known = append(known, targets(spec.Seed, []string{spec.API})...)
+		known = append(known, targets(spec.Shoot, []string{spec.API})...)
+		known = append(known, string(spec.Extension))
 	case 1:
 		role, _, _ := strings.Cut(before[0], "/")
-		for _, kind := range fault.Kinds(fault.Role(role)) {
+		for _, kind := range spec.Kinds(spec.Role(role)) {
 			known = append(known, string(kind))
 		}
 	}
@@ -112,13 +113,13 @@ func nameFaults(testbed *kind.Testbed, before []string) []string {
 
 // nameDebuggees are what runs a program of ours.
 func nameDebuggees(testbed *kind.Testbed, _ []string) []string {
-	return append(targets(fault.Cache, nameUpstreams(testbed, nil)), string(fault.Extension))
+	return append(targets(spec.Cache, nameUpstreams(testbed, nil)), string(spec.Extension))
 }
 
-func targets(role fault.Role, parts []string) []string {
+func targets(role spec.Role, parts []string) []string {
 	var all []string
 	for _, part := range parts {
-		all = append(all, fault.Target{Role: role, Name: part}.String())
+		all = append(all, spec.Target{Role: role, Name: part}.String())
 	}
 	return all
 }

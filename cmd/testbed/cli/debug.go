@@ -10,7 +10,8 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/develop"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 // debugger is Delve, below the root of the repository. `make debug` builds it.
@@ -21,12 +22,12 @@ func newDebugCommand(options *kind.Options, std program.Streams) *cobra.Command 
 		port   uint16
 		asJSON bool
 	)
-	find := func(cmd *cobra.Command, testbed *kind.Testbed, args []string) (*kind.DebugTarget, error) {
-		target, err := fault.ParseTarget(args[0])
+	find := func(cmd *cobra.Command, testbed *kind.Testbed, args []string) (*develop.DebugTarget, error) {
+		target, err := spec.ParseTarget(args[0])
 		if err != nil {
 			return nil, explain(err)
 		}
-		found, err := testbed.DebugTarget(cmd.Context(), target, int(port))
+		found, err := develop.FindTarget(cmd.Context(), testbed, target, int(port))
 		return found, explain(err)
 	}
 	cmd := &cobra.Command{
@@ -47,7 +48,7 @@ func newDebugCommand(options *kind.Options, std program.Streams) *cobra.Command 
 				return err
 			}
 			var failed error
-			err = testbed.Debug(cmd.Context(), found, debugger, std.Err, func() {
+			err = develop.Debug(cmd.Context(), testbed, found, debugger, std.Err, func() {
 				if asJSON {
 					failed = writeJSON(std.Out, found)
 				} else {
@@ -61,7 +62,7 @@ func newDebugCommand(options *kind.Options, std program.Streams) *cobra.Command 
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: node, pod, process and address")
-	cmd.Flags().Uint16Var(&port, "port", kind.DefaultDebugPort, "where Delve listens on the node")
+	cmd.Flags().Uint16Var(&port, "port", develop.DefaultDebugPort, "where Delve listens on the node")
 	withNames := completed(cmd, options, only(nameDebuggees))
 	return withDryRun(withNames, std, onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error) {
 		found, err := find(cmd, testbed, args)

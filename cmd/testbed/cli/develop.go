@@ -8,6 +8,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/develop"
 )
 
 func newImageCommand(options *kind.Options, std program.Streams) *cobra.Command {
@@ -23,14 +24,14 @@ func newImageCommand(options *kind.Options, std program.Streams) *cobra.Command 
 
 func newImageBuildCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	var (
-		build  kind.ImageBuild
+		build  develop.ImageBuild
 		asJSON bool
 	)
 	cmd := &cobra.Command{
 		Use:       "build NAME --tag REFERENCE",
-		Short:     "Build " + strings.Join(kind.DevelopedImages(), " or ") + " from the sources, and put it on the nodes that run it",
+		Short:     "Build " + strings.Join(kind.ShippedImages(), " or ") + " from the sources, and put it on the nodes that run it",
 		Args:      program.Args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
-		ValidArgs: kind.DevelopedImages(),
+		ValidArgs: kind.ShippedImages(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := build.Validate(); err != nil {
 				return program.Usage(fmt.Errorf("--tag: %w", err))
@@ -40,7 +41,7 @@ func newImageBuildCommand(options *kind.Options, std program.Streams) *cobra.Com
 				return err
 			}
 			build.Name = args[0]
-			built, err := testbed.BuildImage(cmd.Context(), build)
+			built, err := develop.BuildImage(cmd.Context(), testbed, build)
 			if err != nil {
 				return err
 			}
@@ -60,7 +61,7 @@ func newImageBuildCommand(options *kind.Options, std program.Streams) *cobra.Com
 		}
 		build.Name = args[0]
 		return onTestbed(options, func(_ *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
-			return testbed.PlanImage(build)
+			return develop.PlanImage(testbed, build)
 		})(cmd, args)
 	})
 }
@@ -82,7 +83,7 @@ func newExtensionCommand(options *kind.Options, std program.Streams) *cobra.Comm
 				if err != nil {
 					return err
 				}
-				return testbed.RenderExtension(cmd.Context(), cmd.InOrStdin(), std.Out)
+				return develop.RenderExtension(cmd.Context(), testbed, cmd.InOrStdin(), std.Out)
 			},
 		},
 		withDryRun(&cobra.Command{
@@ -94,7 +95,7 @@ func newExtensionCommand(options *kind.Options, std program.Streams) *cobra.Comm
 				if err != nil {
 					return err
 				}
-				return testbed.RollOut(cmd.Context())
+				return develop.RollOut(cmd.Context(), testbed)
 			},
 		}, std, onTestbed(options, func(*cobra.Command, *kind.Testbed, []string) ([]string, error) {
 			return []string{

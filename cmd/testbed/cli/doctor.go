@@ -7,6 +7,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/doctor"
 )
 
 func newDoctorCommand(options *kind.Options, std program.Streams) *cobra.Command {
@@ -20,7 +21,7 @@ func newDoctorCommand(options *kind.Options, std program.Streams) *cobra.Command
 			if err != nil {
 				return err
 			}
-			report, err := testbed.Doctor(cmd.Context())
+			report, err := doctor.Examine(cmd.Context(), testbed)
 			if err != nil {
 				return err
 			}

@@ -10,8 +10,10 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/develop"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/pull"
+	"github.com/gardener-extensions/registry-cache/kind/shell"
 )
 
 // plan says what a command line would do, one line for each thing.
@@ -52,10 +54,10 @@ func writePlan(out io.Writer, lines []string, asJSON bool) error {
 // explain maps the mistakes that the library finds to wrong use.
 func explain(err error) error {
 	var (
-		unknown *kind.UnknownNode
+		unknown *shell.UnknownNode
 		invalid *pull.InvalidError
-		mistake *fault.UseError
-		foreign *kind.NotOursError
+		mistake *spec.UseError
+		foreign *develop.NotOursError
 	)
 	if errors.As(err, &unknown) || errors.As(err, &invalid) || errors.As(err, &mistake) || errors.As(err, &foreign) {
 		return program.Usage(err)

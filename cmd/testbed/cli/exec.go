@@ -7,6 +7,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/shell"
 )
 
 func newExecCommand(options *kind.Options, std program.Streams) *cobra.Command {
@@ -25,5 +26,9 @@ func newExecCommand(options *kind.Options, std program.Streams) *cobra.Command {
 			return nil
 		}),
 	}
-	return passedOn(completed(cmd, options, only(nameNodes)), options, std, (*kind.Testbed).Exec, (*kind.Testbed).ExecArgv)
+	return passedOn(completed(cmd, options, only(nameNodes)), options, std, func(ctx context.Context, node string, argv []string, streams kind.Streams) (int, error) {
+		return shell.Exec(ctx, (*kind.Testbed), node, argv, streams)
+	}, func(ctx context.Context, node string, argv []string) ([]string, error) {
+		return shell.ExecArgv(ctx, (*kind.Testbed), node, argv)
+	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/diagnostics"
 )
 
 func newExportCommand(options *kind.Options, std program.Streams) *cobra.Command {
@@ -26,8 +27,8 @@ func newExportCommand(options *kind.Options, std program.Streams) *cobra.Command
 			if err != nil {
 				return err
 			}
-			bundle, err := testbed.Export(cmd.Context(), args[0])
-			if occupied := (*kind.OccupiedError)(nil); errors.As(err, &occupied) {
+			bundle, err := diagnostics.Export(cmd.Context(), testbed, args[0])
+			if occupied := (*diagnostics.OccupiedError)(nil); errors.As(err, &occupied) {
 				return program.Usage(err)
 			}
 			if err != nil {

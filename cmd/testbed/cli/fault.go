@@ -10,6 +10,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 func newFaultCommand(options *kind.Options, std program.Streams) *cobra.Command {
@@ -28,19 +29,19 @@ func newFaultAddCommand(options *kind.Options, std program.Streams) *cobra.Comma
 	cmd := &cobra.Command{
 		Use:   "add TARGET KIND",
 		Short: "Break a part of the testbed, for a time or until it is cleared",
-		Long:  "Break a part of the testbed, for a time (--for) or until it is cleared.\n\n" + fault.Catalog(),
+		Long:  "Break a part of the testbed, for a time (--for) or until it is cleared.\n\n" + spec.Catalog(),
 		Example: "  testbed fault add upstream/alpha status --status 429 --header Retry-After=30 --for 2m\n  testbed fault add cache/alpha blackhole\n" +
 			"  testbed fault add node/worker2 loss --wait --for 2m",
 		Args: program.Args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			wanted, err := fault.New(args[0], args[1], flags.given(cmd))
+			wanted, err := spec.New(args[0], args[1], flags.given(cmd))
 			if err != nil {
 				return program.Usage(err)
 			}
 			if err := wanted.CheckTime(); err != nil && !wait {
 				return program.Usage(err)
 			}
-			tell := func(begun fault.Fault) error {
+			tell := func(begun spec.Fault) error {
 				if asJSON {
 					return writeJSON(std.Out, begun)
 				}
@@ -49,9 +50,9 @@ func newFaultAddCommand(options *kind.Options, std program.Streams) *cobra.Comma
 			}
 			return withFaults(cmd, *options, func(ctx context.Context, testbed *kind.Testbed) error {
 				if wait {
-					return testbed.HoldFault(ctx, wanted, tell)
+					return fault.Hold(ctx, testbed, wanted, tell)
 				}
-				begun, err := testbed.AddFault(ctx, wanted)
+				begun, err := fault.Add(ctx, testbed, wanted)
 				if err != nil {
 					return err
 				}
@@ -59,13 +60,13 @@ func newFaultAddCommand(options *kind.Options, std program.Streams) *cobra.Comma
 			})
 		},
 	}
-	for _, option := range fault.Options() {
+	for _, option := range spec.Options() {
 		flags[option.Name] = cmd.Flags().StringArray(option.Name, nil, option.Usage)
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait for the end of its time, or Ctrl-C, then clear it")
 	return withDryRun(completed(cmd, options, nameFaults), std, func(cmd *cobra.Command, args []string) ([]string, error) {
-		wanted, err := fault.New(args[0], args[1], flags.given(cmd))
+		wanted, err := spec.New(args[0], args[1], flags.given(cmd))
 		if err == nil && !wait {
 			err = wanted.CheckTime()
 		}
@@ -73,7 +74,7 @@ func newFaultAddCommand(options *kind.Options, std program.Streams) *cobra.Comma
 			return nil, err
 		}
 		return onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
-			return testbed.PlanFault(cmd.Context(), wanted)
+			return fault.PlanAdd(cmd.Context(), testbed, wanted)
 		})(cmd, args)
 	})
 }
@@ -100,7 +101,7 @@ func newFaultListCommand(options *kind.Options, std program.Streams) *cobra.Comm
 		Args:  program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withFaults(cmd, *options, func(ctx context.Context, testbed *kind.Testbed) error {
-				all, err := testbed.Faults(ctx)
+				all, err := fault.List(ctx, testbed)
 				return errors.Join(err, printFaults(std, asJSON, all))
 			})
 		},
@@ -117,7 +118,7 @@ func newFaultClearCommand(options *kind.Options, std program.Streams) *cobra.Com
 		Args:  program.Args(cobra.ArbitraryArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withFaults(cmd, *options, func(ctx context.Context, testbed *kind.Testbed) error {
-				cleared, err := testbed.ClearFaults(ctx, args...)
+				cleared, err := fault.Clear(ctx, testbed, args...)
 				if err != nil && len(cleared) == 0 {
 					return err
 				}
@@ -133,16 +134,16 @@ func newFaultClearCommand(options *kind.Options, std program.Streams) *cobra.Com
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return withDryRun(cmd, std, onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error) {
-		return testbed.PlanClearFaults(cmd.Context(), args...)
+		return fault.PlanClear(cmd.Context(), testbed, args...)
 	}))
 }
 
-func printFaults(std program.Streams, asJSON bool, all []fault.Fault) error {
+func printFaults(std program.Streams, asJSON bool, all []spec.Fault) error {
 	if !asJSON {
-		return fault.Write(std.Out, all)
+		return spec.Write(std.Out, all)
 	}
 	if all == nil {
-		all = []fault.Fault{} // [], not null
+		all = []spec.Fault{} // [], not null
 	}
 	return writeJSON(std.Out, all)
 }
@@ -154,7 +155,7 @@ func withFaults(cmd *cobra.Command, options kind.Options, verb func(context.Cont
 		return err
 	}
 	err = verb(cmd.Context(), testbed)
-	var mistake *fault.UseError
+	var mistake *spec.UseError
 	if errors.As(err, &mistake) {
 		return program.Usage(err)
 	}

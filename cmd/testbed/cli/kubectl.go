@@ -8,6 +8,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/shell"
 )
 
 func newKubectlCommand(options *kind.Options, std program.Streams) *cobra.Command {
@@ -27,5 +28,9 @@ func newKubectlCommand(options *kind.Options, std program.Streams) *cobra.Comman
 			return nil
 		}),
 	}
-	return passedOn(cmd, options, std, (*kind.Testbed).Kubectl, (*kind.Testbed).KubectlArgv)
+	return passedOn(cmd, options, std, func(ctx context.Context, role string, args []string, streams kind.Streams) (int, error) {
+		return shell.Kubectl(ctx, (*kind.Testbed), role, args, streams)
+	}, func(ctx context.Context, role string, args []string) ([]string, error) {
+		return shell.KubectlArgv(ctx, (*kind.Testbed), role, args)
+	})
 }

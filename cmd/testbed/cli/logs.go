@@ -16,7 +16,7 @@ import (
 
 func newLogsCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	var (
-		wanted kind.LogOptions
+		wanted logs.Options
 		asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -54,7 +54,7 @@ NAME keeps one place of several: an upstream, a node, a unit of a node.`,
 			if err != nil {
 				return err
 			}
-			err = testbed.Logs(cmd.Context(), wanted, printLine(std, asJSON))
+			err = logs.Read(cmd.Context(), testbed, wanted, printLine(std, asJSON))
 			if mistake := (*logs.UseError)(nil); errors.As(err, &mistake) {
 				return program.Usage(err)
 			}

@@ -9,7 +9,8 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/mutant"
+	"github.com/gardener-extensions/registry-cache/kind/bringup"
+	"github.com/gardener-extensions/registry-cache/kind/proof"
 )
 
 func newMutateCommand(options *kind.Options, std program.Streams) *cobra.Command {
@@ -34,9 +35,9 @@ func newMutateListCommand(std program.Streams) *cobra.Command {
 		Args:  program.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
-				return writeJSON(std.Out, mutant.All())
+				return writeJSON(std.Out, proof.All())
 			}
-			return mutant.WriteList(std.Out, mutant.All())
+			return proof.WriteList(std.Out, proof.All())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the line and what it is replaced by")
@@ -66,7 +67,7 @@ func newMutateClearCommand(options *kind.Options, std program.Streams) *cobra.Co
 
 // planMutant is for the bug of that name, and for none.
 func planMutant(_ *cobra.Command, args []string) ([]string, error) {
-	lines, err := kind.PlanMutant(strings.Join(args, ""))
+	lines, err := proof.PlanPlant(strings.Join(args, ""))
 	if err != nil {
 		return nil, program.Usage(err)
 	}
@@ -79,13 +80,13 @@ func mutate(cmd *cobra.Command, options kind.Options, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := testbed.Plant(name); err != nil {
+	if err := proof.Plant(testbed, name); err != nil {
 		return program.Usage(err)
 	}
 	if err := testbed.Attach(cmd.Context()); err != nil {
 		return err
 	}
-	return testbed.Up(cmd.Context())
+	return bringup.Up(cmd.Context(), testbed)
 }
 
 func newMutateProveCommand(options *kind.Options, std program.Streams) *cobra.Command {
@@ -97,7 +98,7 @@ func newMutateProveCommand(options *kind.Options, std program.Streams) *cobra.Co
 			"is brought up if it is not, and kept. Exits with 1 if a bug was not caught.",
 		ValidArgs: mutantNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			bugs, err := mutant.Select(args...)
+			bugs, err := proof.Select(args...)
 			if err != nil {
 				return program.Usage(err)
 			}
@@ -105,17 +106,17 @@ func newMutateProveCommand(options *kind.Options, std program.Streams) *cobra.Co
 			if err != nil {
 				return err
 			}
-			report, err := testbed.ProveScenarios(cmd.Context(), bugs)
+			report, err := proof.Prove(cmd.Context(), testbed, bugs)
 			if report == nil {
 				return program.Usage(err)
 			}
-			if errors.As(err, new(*kind.ProofRefused)) {
+			if errors.As(err, new(*proof.RefusedError)) {
 				return err
 			}
 			if err != nil {
 				fmt.Fprintln(std.Err, "A planted bug may still be there: `testbed mutate clear` brings the sound build back.")
 			}
-			fmt.Fprintf(std.Err, "Output and artifacts of each run: %s\n", testbed.ProofFolder())
+			fmt.Fprintf(std.Err, "Output and artifacts of each run: %s\n", proof.Folder(testbed))
 			show := func() error { return report.Write(std.Out) }
 			if asJSON {
 				show = func() error { return writeJSON(std.Out, report) }
@@ -125,7 +126,7 @@ func newMutateProveCommand(options *kind.Options, std program.Streams) *cobra.Co
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with whole sentences")
 	return withDryRun(cmd, std, func(_ *cobra.Command, args []string) ([]string, error) {
-		bugs, err := mutant.Select(args...)
+		bugs, err := proof.Select(args...)
 		if err != nil {
 			return nil, program.Usage(err)
 		}
@@ -133,13 +134,13 @@ func newMutateProveCommand(options *kind.Options, std program.Streams) *cobra.Co
 		if err != nil {
 			return nil, err
 		}
-		return testbed.PlanProof(bugs), nil
+		return proof.Plan(testbed, bugs), nil
 	})
 }
 
 func mutantNames() []string {
 	var names []string
-	for _, m := range mutant.All() {
+	for _, m := range proof.All() {
 		names = append(names, m.Name)
 	}
 	return names

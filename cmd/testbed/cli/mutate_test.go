@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
-	"github.com/gardener-extensions/registry-cache/kind/mutant"
+	"github.com/gardener-extensions/registry-cache/kind/proof"
 )
 
 func TestWrongUseOfMutate(t *testing.T) {
@@ -34,8 +34,8 @@ func TestWrongUseOfMutate(t *testing.T) {
 
 func TestMutateList(t *testing.T) {
 	code, out, _ := run(t, "", "mutate", "list", "--json")
-	var listed []mutant.Mutant
-	if err := json.Unmarshal([]byte(out), &listed); err != nil || code != program.ExitFine || len(listed) != len(mutant.All()) {
+	var listed []proof.Mutant
+	if err := json.Unmarshal([]byte(out), &listed); err != nil || code != program.ExitFine || len(listed) != len(proof.All()) {
 		t.Errorf("exit code %d, error %v, %d bugs", code, err, len(listed))
 	}
 	if code, out, _ = run(t, "", "mutate", "list"); code != program.ExitFine || !strings.Contains(out, "volume-lost") {

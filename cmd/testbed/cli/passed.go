@@ -8,11 +8,12 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/shell"
 )
 
 type (
 	// runs runs a program on, or for, what the first argument names, and returns its exit code.
-	runs func(testbed *kind.Testbed, ctx context.Context, name string, args []string, streams kind.Streams) (int, error)
+	runs func(testbed *kind.Testbed, ctx context.Context, name string, args []string, streams shell.Streams) (int, error)
 	// argv is the command line by which runs does so.
 	argv func(testbed *kind.Testbed, ctx context.Context, name string, args []string) ([]string, error)
 )
@@ -27,7 +28,7 @@ func passedOn(cmd *cobra.Command, options *kind.Options, std program.Streams, ru
 			return err
 		}
 		args = withoutDashes(args)
-		code, err := run(testbed, cmd.Context(), args[0], args[1:], kind.Streams{In: cmd.InOrStdin(), Out: std.Out, Err: std.Err})
+		code, err := run(testbed, cmd.Context(), args[0], args[1:], shell.Streams{In: cmd.InOrStdin(), Out: std.Out, Err: std.Err})
 		return errors.Join(explain(err), program.Exit(code))
 	}
 	return withDryRun(cmd, std, func(cmd *cobra.Command, args []string) ([]string, error) {

@@ -38,7 +38,7 @@ It rests on the upstream's access log and on what the node has stored, before an
 			if err != nil {
 				return err
 			}
-			report, err := testbed.Pull(cmd.Context(), pulls)
+			report, err := pull.Run(cmd.Context(), testbed, pulls)
 			var invalid *pull.InvalidError
 			if errors.As(err, &invalid) {
 				return program.Usage(err)
@@ -65,7 +65,7 @@ It rests on the upstream's access log and on what the node has stored, before an
 			return nil, err
 		}
 		return onTestbed(options, func(_ *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
-			return testbed.PlanPull(pulls)
+			return pull.PlanPull(testbed, pulls)
 		})(cmd, args)
 	})
 }

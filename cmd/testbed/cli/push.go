@@ -27,7 +27,7 @@ func newPushCommand(options *kind.Options, std program.Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			pushed, err := testbed.Push(cmd.Context(), push)
+			pushed, err := pull.Push(cmd.Context(), testbed, push)
 			var invalid *pull.InvalidError
 			if errors.As(err, &invalid) {
 				return program.Usage(err)
@@ -55,7 +55,7 @@ func newPushCommand(options *kind.Options, std program.Streams) *cobra.Command {
 			return nil, err
 		}
 		return onTestbed(options, func(_ *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
-			return testbed.PlanPush(push)
+			return pull.PlanPush(testbed, push)
 		})(cmd, args)
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/shell"
 )
 
 func newShellCommand(options *kind.Options, std program.Streams) *cobra.Command {
@@ -25,7 +26,7 @@ func newShellCommand(options *kind.Options, std program.Streams) *cobra.Command 
 			if err != nil {
 				return err
 			}
-			argv, err := testbed.ShellArgv(cmd.Context(), args[0], hasTerminal())
+			argv, err := shell.Argv(cmd.Context(), testbed, args[0], hasTerminal())
 			if err != nil {
 				return explain(err)
 			}
@@ -36,7 +37,7 @@ func newShellCommand(options *kind.Options, std program.Streams) *cobra.Command 
 		if err != nil {
 			return nil, err
 		}
-		argv, err := testbed.ShellArgv(cmd.Context(), args[0], hasTerminal())
+		argv, err := shell.Argv(cmd.Context(), testbed, args[0], hasTerminal())
 		return []string{commandLine(argv)}, err
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 func newShootCommand(options *kind.Options, std program.Streams) *cobra.Command {
@@ -24,15 +25,15 @@ func newShootCommand(options *kind.Options, std program.Streams) *cobra.Command 
 		use, short string
 		run        func(*kind.Testbed, context.Context) error
 	}{
-		{"reconcile", "Reconcile the Shoot as it is", (*kind.Testbed).ReconcileShoot},
-		{"disable", "Take the extension out of the Shoot", (*kind.Testbed).DisableExtension},
-		{"hibernate", "Bring the Shoot to sleep: its machines stop", (*kind.Testbed).HibernateShoot},
-		{"wake", "Wake the Shoot up: its machines come back as fresh ones", (*kind.Testbed).WakeShoot},
-		{"migrate", "Let the Shoot leave its seed; its state is kept in the testbed's folder", (*kind.Testbed).MigrateShoot},
-		{"restore", "Bring a migrated Shoot to its new seed, for which a fresh namespace stands", (*kind.Testbed).RestoreShoot},
-		{"rotate-ca-start", "Begin the rotation of the certificate authorities: nodes trust the old and the new one", (*kind.Testbed).StartRotation},
-		{"rotate-ca-complete", "End it: the new authority alone is trusted", (*kind.Testbed).CompleteRotation},
-		{"delete", "Delete the Shoot; the clusters stay", (*kind.Testbed).DeleteShoot},
+		{"reconcile", "Reconcile the Shoot as it is", func(ctx context.Context) error { return operate.Reconcile(ctx, (*kind.Testbed)) }},
+		{"disable", "Take the extension out of the Shoot", func(ctx context.Context) error { return operate.Disable(ctx, (*kind.Testbed)) }},
+		{"hibernate", "Bring the Shoot to sleep: its machines stop", func(ctx context.Context) error { return operate.Hibernate(ctx, (*kind.Testbed)) }},
+		{"wake", "Wake the Shoot up: its machines come back as fresh ones", func(ctx context.Context) error { return operate.WakeUp(ctx, (*kind.Testbed)) }},
+		{"migrate", "Let the Shoot leave its seed; its state is kept in the testbed's folder", func(ctx context.Context) error { return operate.Migrate(ctx, (*kind.Testbed)) }},
+		{"restore", "Bring a migrated Shoot to its new seed, for which a fresh namespace stands", func(ctx context.Context) error { return operate.Restore(ctx, (*kind.Testbed)) }},
+		{"rotate-ca-start", "Begin the rotation of the certificate authorities: nodes trust the old and the new one", func(ctx context.Context) error { return operate.StartRotation(ctx, (*kind.Testbed)) }},
+		{"rotate-ca-complete", "End it: the new authority alone is trusted", func(ctx context.Context) error { return operate.CompleteRotation(ctx, (*kind.Testbed)) }},
+		{"delete", "Delete the Shoot; the clusters stay", func(ctx context.Context) error { return operate.Delete(ctx, (*kind.Testbed)) }},
 	} {
 		shoot.AddCommand(withDryRun(&cobra.Command{
 			Use:   operation.use,
@@ -50,7 +51,7 @@ func newShootCommand(options *kind.Options, std program.Streams) *cobra.Command 
 			if err != nil {
 				return nil, err
 			}
-			return testbed.PlanShoot(cmd.Context(), operation.use)
+			return operate.Plan(cmd.Context(), testbed, operation.use)
 		}))
 	}
 	return shoot
@@ -59,8 +60,8 @@ func newShootCommand(options *kind.Options, std program.Streams) *cobra.Command 
 // explainStage maps an operation that is not possible for the Shoot as it stands to wrong use.
 func explainStage(err error) error {
 	var (
-		stage    *kind.WrongStage
-		rotation *kind.WrongRotation
+		stage    *operate.WrongStage
+		rotation *operate.WrongRotation
 	)
 	if errors.As(err, &stage) || errors.As(err, &rotation) {
 		return program.Usage(err)

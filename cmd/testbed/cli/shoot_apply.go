@@ -13,6 +13,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/manifest"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // standardInput is what standard input is called among names of files.
@@ -42,7 +43,7 @@ func newShootApplyCommand(options *kind.Options, std program.Streams) *cobra.Com
 			if err := showShoot(wanted, dryRun, std); err != nil || dryRun {
 				return err
 			}
-			return explainStage(testbed.ApplyShoot(cmd.Context(), wanted))
+			return explainStage(operate.Apply(cmd.Context(), testbed, wanted))
 		},
 	}
 	cmd.Flags().StringVarP(&name, "filename", "f", "", "the manifest; - is standard input")
@@ -85,7 +86,7 @@ func showShoot(wanted *manifest.Manifest, dryRun bool, std program.Streams) erro
 	for _, replacement := range replaced {
 		fmt.Fprintf(std.Err, "  %s\n", replacement)
 	}
-	for _, ignored := range kind.OtherExtensions(shoot) {
+	for _, ignored := range operate.OtherExtensions(shoot) {
 		fmt.Fprintf(std.Err, "No extension of type %s is installed here: gardenlet passes it over.\n", ignored)
 	}
 	if !dryRun {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 func newShootGetCommand(options *kind.Options, std program.Streams) *cobra.Command {
@@ -18,7 +19,7 @@ func newShootGetCommand(options *kind.Options, std program.Streams) *cobra.Comma
 			if err != nil {
 				return err
 			}
-			status, err := testbed.ShootStatus(cmd.Context())
+			status, err := status.OfShoot(cmd.Context(), testbed)
 			if err != nil {
 				return err
 			}

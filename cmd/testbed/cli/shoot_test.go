@@ -12,6 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // run runs a command line of testbed with this standard input.
@@ -82,8 +83,8 @@ func TestErrorsOfTheShoot(t *testing.T) {
 		"no testbed":          {fmt.Errorf("x: %w", kind.ErrDown), program.ExitEnvironment},
 		"a busy testbed":      {fmt.Errorf("x: %w", kind.ErrBusy), program.ExitEnvironment},
 		"a foreign testbed":   {fmt.Errorf("x: %w", &kind.ForeignError{Prefix: "one", Directory: "/there"}), program.ExitEnvironment},
-		"wrong stage":         {fmt.Errorf("x: %w", &kind.WrongStage{Verb: "restore", Stage: gardenlet.StagePresent}), program.ExitUsage},
-		"wrong rotation":      {fmt.Errorf("x: %w", &kind.WrongRotation{Verb: "rotate-ca-start", Phase: "Prepared"}), program.ExitUsage},
+		"wrong stage":         {fmt.Errorf("x: %w", &operate.WrongStage{Verb: "restore", Stage: gardenlet.StagePresent}), program.ExitUsage},
+		"wrong rotation":      {fmt.Errorf("x: %w", &operate.WrongRotation{Verb: "rotate-ca-start", Phase: "Prepared"}), program.ExitUsage},
 		"a flow that failed":  {fmt.Errorf("x"), program.ExitFailed},
 		"everything was fine": {nil, program.ExitFine},
 	} {

@@ -40,7 +40,7 @@ func newSnapshotSaveCommand(options *kind.Options, std program.Streams) *cobra.C
 			if err != nil {
 				return err
 			}
-			saved, err := testbed.SaveSnapshot(cmd.Context(), args[0], dryRun)
+			saved, err := snapshot.Save(cmd.Context(), testbed, args[0], dryRun)
 			if err != nil {
 				return explainSnapshot(err)
 			}
@@ -63,7 +63,7 @@ func newSnapshotRestoreCommand(options *kind.Options, std program.Streams) *cobr
 			if err != nil {
 				return err
 			}
-			restored, err := testbed.RestoreSnapshot(cmd.Context(), args[0], dryRun)
+			restored, err := snapshot.Restore(cmd.Context(), testbed, args[0], dryRun)
 			if err != nil {
 				return explainSnapshot(err)
 			}
@@ -86,7 +86,7 @@ func newSnapshotListCommand(options *kind.Options, std program.Streams) *cobra.C
 			if err != nil {
 				return err
 			}
-			all, err := testbed.Snapshots()
+			all, err := snapshot.List(testbed)
 			if err != nil {
 				return err
 			}
@@ -110,7 +110,7 @@ func newSnapshotDeleteCommand(options *kind.Options, std program.Streams) *cobra
 			if err != nil {
 				return err
 			}
-			if err := testbed.DeleteSnapshot(args[0]); err != nil {
+			if err := snapshot.Delete(testbed, args[0]); err != nil {
 				return explainSnapshot(err)
 			}
 			_, err = fmt.Fprintf(std.Err, "snapshot %s deleted\n", args[0])
@@ -121,7 +121,7 @@ func newSnapshotDeleteCommand(options *kind.Options, std program.Streams) *cobra
 		if err != nil {
 			return nil, err
 		}
-		lines, err := testbed.PlanDeleteSnapshot(args[0])
+		lines, err := snapshot.PlanDelete(testbed, args[0])
 		return lines, explainSnapshot(err)
 	})
 }

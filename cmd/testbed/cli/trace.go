@@ -16,7 +16,7 @@ import (
 
 func newTraceCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	var (
-		wanted kind.TraceOptions
+		wanted trace.Options
 		asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -39,7 +39,7 @@ upstreams, and starts no pull. A cache is asked for a repository: whose request 
 			}
 			events := 0
 			show := printEvent(std, asJSON)
-			summary, err := testbed.Trace(cmd.Context(), wanted, func(event trace.Event) {
+			summary, err := trace.Run(cmd.Context(), testbed, wanted, func(event trace.Event) {
 				events++
 				show(event)
 			})
@@ -63,7 +63,7 @@ upstreams, and starts no pull. A cache is asked for a repository: whose request 
 
 // nobodyAsked says how there would be something to show, if there was nothing. Who followed has waited for as long as was wanted: that
 // nobody came is no failure.
-func nobodyAsked(wanted kind.TraceOptions, events int) error {
+func nobodyAsked(wanted trace.Options, events int) error {
 	switch {
 	case events > 0 || wanted.Follow:
 		return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
 )
 
@@ -36,18 +37,18 @@ func newUpCommand(options *kind.Options, std program.Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			changes, up, err := testbed.Plan()
+			changes, up, err := bringup.Plan(testbed)
 			if err != nil {
 				return err
 			}
 			writeChanges(std.Err, changes, up)
 			if dryRun {
-				return writeConfiguration(std.Out, testbed.Configuration())
+				return writeConfiguration(std.Out, testbed.Config)
 			}
-			if err := testbed.Up(cmd.Context()); err != nil {
+			if err := bringup.Up(cmd.Context(), testbed); err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(std.Err, testbed.Next())
+			_, err = fmt.Fprint(std.Err, next(testbed))
 			return err
 		},
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 // Files beside the index. What is not there was not collected.
@@ -54,7 +54,7 @@ type Bundle struct {
 	// Reason is why the bundle was made, Versions what the testbed consists of; texts of several lines.
 	Reason, Versions string
 	// Faults are those that held, and FaultsKnown says that somebody looked.
-	Faults      []fault.Fault
+	Faults      []spec.Fault
 	FaultsKnown bool
 	// Metrics is the table of the caches' and the extension's metrics, before and now.
 	Metrics string
@@ -78,7 +78,7 @@ func Read(files fs.FS, collected time.Time) *Bundle {
 		b.Since = collected.Add(-lookBack)
 	}
 	if content, err := fs.ReadFile(files, FaultsFile); err == nil {
-		b.Faults, err = fault.Decode(content)
+		b.Faults, err = spec.Decode(content)
 		b.FaultsKnown = err == nil
 	}
 	for _, name := range folders(files, NodeFolder) {

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/file"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
@@ -22,14 +22,14 @@ func ReplaceFaults(path string, in io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("read faults: %w", err)
 	}
-	if _, err := fault.Decode(content); err != nil {
+	if _, err := spec.Decode(content); err != nil {
 		return err
 	}
 	return file.Replace(path, content, 0o400)
 }
 
 // readFaults returns those that hold now: none without the file.
-func readFaults(path string) ([]fault.Fault, error) {
+func readFaults(path string) ([]spec.Fault, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -37,8 +37,8 @@ func readFaults(path string) ([]fault.Fault, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read faults: %w", err)
 	}
-	all, err := fault.Decode(content)
-	return fault.Active(all, time.Now()), err
+	all, err := spec.Decode(content)
+	return spec.Active(all, time.Now()), err
 }
 
 // Faults returns the Middleware that breaks answers as the file at path says at the time. A fault ends by the time that it
@@ -61,7 +61,7 @@ func Faults(path string) Middleware {
 }
 
 // breaking returns the handler with those faults before it that hit the request, the first one outermost.
-func breaking(next http.Handler, all []fault.Fault, path string, r *http.Request) http.Handler {
+func breaking(next http.Handler, all []spec.Fault, path string, r *http.Request) http.Handler {
 	for _, f := range slices.Backward(all) {
 		if hits(f, r) {
 			next = disturbance{f, path}.before(next)
@@ -70,13 +70,13 @@ func breaking(next http.Handler, all []fault.Fault, path string, r *http.Request
 	return next
 }
 
-func hits(f fault.Fault, r *http.Request) bool {
+func hits(f spec.Fault, r *http.Request) bool {
 	switch f.On {
-	case fault.All:
+	case spec.All:
 		return true
-	case fault.Manifests:
+	case spec.Manifests:
 		return accesslog.KindOf(r) == accesslog.KindManifest
-	case fault.Blobs:
+	case spec.Blobs:
 		return accesslog.KindOf(r) == accesslog.KindBlob
 	default:
 		return false
@@ -85,7 +85,7 @@ func hits(f fault.Fault, r *http.Request) bool {
 
 // disturbance is a fault of a registry whose faults are in the file at path.
 type disturbance struct {
-	fault.Fault
+	spec.Fault
 	path string
 }
 
@@ -98,13 +98,13 @@ func (d disturbance) holds() bool {
 // before returns the handler that brings the fault about. What changes the body of an answer leaves alone those without one.
 func (d disturbance) before(next http.Handler) http.Handler {
 	switch d.Kind {
-	case fault.Status:
+	case spec.Status:
 		return d.noted(http.HandlerFunc(d.answer))
-	case fault.Credentials:
+	case spec.Credentials:
 		return d.guarded(next)
-	case fault.Latency, fault.Hang:
+	case spec.Latency, spec.Hang:
 		return d.noted(d.delayed(next))
-	case fault.Slow, fault.Reset, fault.Truncate, fault.WrongBytes:
+	case spec.Slow, spec.Reset, spec.Truncate, spec.WrongBytes:
 		return d.changed(next)
 	default:
 		return next

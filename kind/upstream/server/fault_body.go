@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -59,11 +59,11 @@ func (b *body) Write(p []byte) (int, error) {
 
 func (b *body) spoiled() io.Writer {
 	switch b.Kind {
-	case fault.Slow:
+	case spec.Slow:
 		return &slow{body: b, began: time.Now()}
-	case fault.WrongBytes:
+	case spec.WrongBytes:
 		return inverted{b.ResponseWriter}
-	case fault.Reset:
+	case spec.Reset:
 		return &cut{w: b.ResponseWriter, left: b.passing(), end: b.reset}
 	default:
 		return &cut{w: b.ResponseWriter, left: b.passing(), end: func() error { return errCut }}

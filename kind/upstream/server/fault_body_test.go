@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 // secure puts the registry behind HTTPS, where clients speak HTTP/2.
@@ -37,7 +37,7 @@ func TestTruncate(t *testing.T) {
 					length, _ = strconv.Atoi(after)
 					options = []string{"after", after}
 				}
-				b.set(t, want(t, fault.Truncate, options...))
+				b.set(t, want(t, spec.Truncate, options...))
 				got := b.ask(t, http.MethodGet, b.blob, containerd)
 				if got.status != http.StatusOK || got.length != int64(len(b.content)) || !errors.Is(got.err, io.ErrUnexpectedEOF) {
 					t.Errorf("status %d, length %d, %v", got.status, got.length, got.err)
@@ -58,7 +58,7 @@ func TestTruncate(t *testing.T) {
 
 func TestWrongBytes(t *testing.T) {
 	b := startBroken(t)
-	b.set(t, want(t, fault.WrongBytes))
+	b.set(t, want(t, spec.WrongBytes))
 	got := b.ask(t, http.MethodGet, b.blob, containerd)
 	if got.status != http.StatusOK || got.err != nil || len(got.body) != len(b.content) || bytes.Equal(got.body, b.content) {
 		t.Errorf("status %d, %d bytes, %v; want %d other bytes", got.status, len(got.body), got.err, len(b.content))
@@ -74,7 +74,7 @@ func TestWrongBytes(t *testing.T) {
 
 func TestSlow(t *testing.T) {
 	b := startBroken(t)
-	b.set(t, want(t, fault.Slow, "rate", strconv.Itoa(2*len(b.content))))
+	b.set(t, want(t, spec.Slow, "rate", strconv.Itoa(2*len(b.content))))
 	got := b.ask(t, http.MethodGet, b.blob, containerd)
 	if !bytes.Equal(got.body, b.content) || got.err != nil || got.seconds < 0.45 || got.seconds > 5 {
 		t.Errorf("%d of %d bytes, %v after %.3f s, want half a second", len(got.body), len(b.content), got.err, got.seconds)
@@ -91,7 +91,7 @@ func TestSlow(t *testing.T) {
 // TestSlowIsCleared proves that the rest comes at once.
 func TestSlowIsCleared(t *testing.T) {
 	b := startBroken(t)
-	b.set(t, want(t, fault.Slow, "rate", "100", "for", "500ms"))
+	b.set(t, want(t, spec.Slow, "rate", "100", "for", "500ms"))
 	if got := b.ask(t, http.MethodGet, b.blob, containerd); !bytes.Equal(got.body, b.content) || got.seconds > 20 {
 		t.Errorf("%d of %d bytes, %v after %.3f s", len(got.body), len(b.content), got.err, got.seconds)
 	}

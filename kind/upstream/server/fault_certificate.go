@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 // expiring returns the settings of a server that shows the certificate of a fault.ExpiredTLS, as long as the file of faults has
@@ -20,7 +20,7 @@ func expiring(faults, key string) *tls.Config {
 				return nil, err
 			}
 			for _, f := range all {
-				if f.Kind == fault.ExpiredTLS {
+				if f.Kind == spec.ExpiredTLS {
 					return withKey(f.Certificate, key)
 				}
 			}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 const expiringHost = "alpha.upstream.test"
@@ -65,7 +65,7 @@ func TestExpiring(t *testing.T) {
 	if err := dial(); err != nil {
 		t.Errorf("without a fault: %v", err)
 	}
-	f := want(t, fault.ExpiredTLS, "for", "1h")
+	f := want(t, spec.ExpiredTLS, "for", "1h")
 	f.Certificate = string(over)
 	store(t, faults, f)
 	var invalid x509.CertificateInvalidError

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 // robot is what the tests ask for: printf %s '@robot:a b:c' | sha256sum.
@@ -14,7 +14,7 @@ const robot = "2fb62f68ce616f2c1708f5e84634a3c64084d3a2c3897ca62c6dd686bb6c0ba2"
 
 func TestCredentialsFault(t *testing.T) {
 	b := startBroken(t)
-	b.set(t, want(t, fault.Credentials, "accept", robot, "on", "blobs"))
+	b.set(t, want(t, spec.Credentials, "accept", robot, "on", "blobs"))
 	for name, test := range map[string]struct {
 		user, password string
 		status         int

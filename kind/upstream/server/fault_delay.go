@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -26,7 +26,7 @@ func (d disturbance) delayed(next http.Handler) http.Handler {
 // for an answer that comes late, but not for one that may never come.
 func (d disturbance) wait(ctx context.Context) bool {
 	var late <-chan time.Time
-	if d.Kind == fault.Latency {
+	if d.Kind == spec.Latency {
 		late = time.After(time.Duration(d.Delay))
 	} else {
 		defer accesslog.Hold(ctx)()

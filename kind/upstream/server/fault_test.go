@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -71,28 +71,28 @@ func (b *broken) awaitReached(t *testing.T) {
 }
 
 // want makes a fault of this kind; options are name and value in turn.
-func want(t *testing.T, kind fault.Kind, options ...string) fault.Fault {
+func want(t *testing.T, kind spec.Kind, options ...string) spec.Fault {
 	t.Helper()
 	given := map[string][]string{}
 	for i := 0; i < len(options); i += 2 {
 		given[options[i]] = append(given[options[i]], options[i+1])
 	}
-	f, err := fault.New("upstream/alpha", string(kind), given)
+	f, err := spec.New("upstream/alpha", string(kind), given)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return f.Begin("f1", time.Now())
 }
 
-func (b *broken) set(t *testing.T, all ...fault.Fault) {
+func (b *broken) set(t *testing.T, all ...spec.Fault) {
 	t.Helper()
 	store(t, b.faults, all...)
 }
 
 // store puts the faults into the file.
-func store(t *testing.T, path string, all ...fault.Fault) {
+func store(t *testing.T, path string, all ...spec.Fault) {
 	t.Helper()
-	content, err := fault.Encode(all)
+	content, err := spec.Encode(all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func (b *broken) hit(t *testing.T) accesslog.Records {
 
 func TestStatusFault(t *testing.T) {
 	b := startBroken(t)
-	b.set(t, want(t, fault.Status, "status", "429", "header", "Retry-After=30", "header", "Content-Type=text/html", "body", "slow down"))
+	b.set(t, want(t, spec.Status, "status", "429", "header", "Retry-After=30", "header", "Content-Type=text/html", "body", "slow down"))
 	got := b.ask(t, http.MethodGet, "/v2/web/manifests/v1", containerd)
 	if got.status != http.StatusTooManyRequests || string(got.body) != "slow down" || got.header.Get("Retry-After") != "30" ||
 		got.header.Get("Content-Type") != "text/html" {
@@ -180,7 +180,7 @@ func TestWhomFaultsHit(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := startBroken(t)
-			b.set(t, want(t, fault.Status, tc.options...))
+			b.set(t, want(t, spec.Status, tc.options...))
 			path := tc.path
 			if path == "" {
 				path = b.blob
@@ -196,10 +196,10 @@ func TestWhomFaultsHit(t *testing.T) {
 
 func TestFaultsEnd(t *testing.T) {
 	b := startBroken(t)
-	over := want(t, fault.Status, "status", "500", "for", "1s")
+	over := want(t, spec.Status, "status", "500", "for", "1s")
 	over.Ends = time.Now().Add(-time.Millisecond)
-	for name, all := range map[string][]fault.Fault{"over": {over}, "cleared": {}} {
-		b.set(t, want(t, fault.Status, "status", "500"))
+	for name, all := range map[string][]spec.Fault{"over": {over}, "cleared": {}} {
+		b.set(t, want(t, spec.Status, "status", "500"))
 		if got := b.ask(t, http.MethodGet, b.blob, containerd); got.status != http.StatusInternalServerError {
 			t.Fatalf("%s: not hit before: %d", name, got.status)
 		}
@@ -224,7 +224,7 @@ func TestReplaceFaultsRefuses(t *testing.T) {
 
 func TestLatency(t *testing.T) {
 	b := startBroken(t)
-	b.set(t, want(t, fault.Latency, "delay", "300ms"))
+	b.set(t, want(t, spec.Latency, "delay", "300ms"))
 	got := b.ask(t, http.MethodGet, b.blob, containerd)
 	if got.status != http.StatusOK || !bytes.Equal(got.body, b.content) || got.seconds < 0.3 {
 		t.Errorf("status %d, %d bytes, %v after %.3f s", got.status, len(got.body), got.err, got.seconds)
@@ -237,7 +237,7 @@ func TestLatency(t *testing.T) {
 // TestHang also proves that nobody who reads the log waits for an answer that may never come.
 func TestHang(t *testing.T) {
 	b := startBroken(t)
-	b.set(t, want(t, fault.Hang))
+	b.set(t, want(t, spec.Hang))
 	settle := func() {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -278,7 +278,7 @@ func TestHang(t *testing.T) {
 // TestFaultsInTurn has two at once.
 func TestFaultsInTurn(t *testing.T) {
 	b := startBroken(t)
-	late, refused := want(t, fault.Latency, "delay", "200ms"), want(t, fault.Status, "status", "502")
+	late, refused := want(t, spec.Latency, "delay", "200ms"), want(t, spec.Status, "status", "502")
 	refused.ID = "f2"
 	b.set(t, late, refused)
 	got := b.ask(t, http.MethodGet, b.blob, containerd)
@@ -296,7 +296,7 @@ func TestReset(t *testing.T) {
 		if secure {
 			b.secure(t)
 		}
-		b.set(t, want(t, fault.Reset, "after", "1000"))
+		b.set(t, want(t, spec.Reset, "after", "1000"))
 		got := b.ask(t, http.MethodGet, b.blob, containerd)
 		if got.err == nil || len(got.body) > 1000 || !secure && !errors.Is(got.err, syscall.ECONNRESET) {
 			t.Errorf("HTTPS %t: %d bytes, %v", secure, len(got.body), got.err)

@@ -1,0 +1,143 @@
+package bringup
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/certificate"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/configuration"
+	"github.com/gardener-extensions/registry-cache/kind/engine"
+)
+
+// configured is a testbed in a folder of its own.
+func configured(t *testing.T, directory string, config *configuration.Testbed) *kind.Testbed {
+	t.Helper()
+	testbed, err := kind.New(kind.Options{Directory: directory, Configuration: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return testbed
+}
+
+func someAuthority(t *testing.T) *certificate.Authority {
+	t.Helper()
+	authority, err := certificate.Ensure(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return authority
+}
+
+// TestDefaultRendersWhatItAlwaysDid: the golden is older than configurations. A cluster of before is kept only while it holds.
+func TestDefaultRendersWhatItAlwaysDid(t *testing.T) {
+	testbed := configured(t, t.TempDir(), nil)
+	testbed.Engine = &engine.Engine{CgroupVersion: 1}
+	testbed.NodeImage = "node:1"
+	testbed.CA = someAuthority(t)
+	got, err := yaml.Marshal(cluster.KindConfig(shootConfig(testbed)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile("cluster/testdata/restricted-host.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestShootConfig(t *testing.T) {
+	config := configuration.Default()
+	config.Shoot.Workers, config.Shoot.IPFamily = ptr.To(3), configuration.DualStack
+	config.Shoot.KubeProxyMode, config.Shoot.FeatureGates = configuration.IPTables, map[string]bool{"A": true}
+	config.Shoot.Containerd = configuration.Containerd{Pull: configuration.PullTransfer, ConfigPath: "/a"}
+	testbed := configured(t, t.TempDir(), config)
+	testbed.CA = someAuthority(t)
+	got := shootConfig(testbed)
+	if got.Workers != 3 || got.IPFamily != cluster.DualStack || got.KubeProxyMode != "iptables" || !got.FeatureGates["A"] ||
+		got.Runtime != (cluster.Runtime{TransferService: true, ConfigPath: "/a"}) {
+		t.Errorf("got %+v", got)
+	}
+	for family, want := range map[configuration.IPFamily][]gardencorev1beta1.IPFamily{
+		configuration.IPv4:      {gardencorev1beta1.IPFamilyIPv4},
+		configuration.IPv6:      {gardencorev1beta1.IPFamilyIPv6},
+		configuration.DualStack: {gardencorev1beta1.IPFamilyIPv4, gardencorev1beta1.IPFamilyIPv6},
+	} {
+		config.Shoot.IPFamily = family
+		if got := testbed.IpFamilies(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v", family, got)
+		}
+	}
+}
+
+// TestWhatIsWanted: what was asked for, else what Up was told before, else the default.
+func TestWhatIsWanted(t *testing.T) {
+	directory := t.TempDir()
+	three := configuration.Default()
+	three.Shoot.Workers = ptr.To(3)
+
+	if got := configured(t, directory, nil).Config; !reflect.DeepEqual(got, configuration.Default()) {
+		t.Errorf("without anything: %+v", got)
+	}
+	first := configured(t, directory, three)
+	if _, up, err := Plan(first); up || err != nil {
+		t.Errorf("nothing is there: up %t, %v", up, err)
+	}
+	if err := rememberConfiguration(first); err != nil {
+		t.Fatal(err)
+	}
+	// It was interrupted then.
+	second := configured(t, directory, nil)
+	if got := second.Config; !reflect.DeepEqual(got, three) {
+		t.Errorf("after an interruption: %+v", got)
+	}
+	if err := recordConfiguration(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	if changes, up, err := Plan(second); len(changes) > 0 || !up || err != nil {
+		t.Errorf("changes %v, up %t, %v", changes, up, err)
+	}
+	changes, up, err := Plan(configured(t, directory, configuration.Default()))
+	if err != nil || !up || len(changes) != 1 || changes[0].Field != "shoot.workers" || changes[0].From != "3" {
+		t.Errorf("changes %v, up %t, %v", changes, up, err)
+	}
+	image, err := kind.New(kind.Options{Directory: directory, NodeImage: "kindest/node:v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := image.Config; got.NodeImage != "kindest/node:v1" || *got.Shoot.Workers != 3 {
+		t.Errorf("with a node image: %+v", got)
+	}
+}
+
+// TestUnreadableConfiguration: a file of another version keeps Up from guessing, and nothing else from working.
+func TestUnreadableConfiguration(t *testing.T) {
+	directory := t.TempDir()
+	path := kind.State(filepath.Join(directory, kind.DefaultPrefix)).WantedConfiguration()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("apiVersion: testbed.registry.extensions.gardener.cloud/v2\nkind: Testbed\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	testbed := configured(t, directory, nil)
+	if err := Up(t.Context(), testbed); err == nil || !strings.Contains(err.Error(), "testbed up -f FILE") {
+		t.Errorf("error %v, want one that says what to do", err)
+	}
+	if _, _, err := Plan(testbed); err == nil {
+		t.Error("a plan from a configuration that cannot be read")
+	}
+	if named := configured(t, directory, configuration.Default()); named.Unreadable != nil {
+		t.Errorf("with a file that was named: %v", named.Unreadable)
+	}
+}

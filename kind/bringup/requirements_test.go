@@ -1,0 +1,72 @@
+package bringup
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/engine"
+	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
+	"github.com/gardener-extensions/registry-cache/kind/preflight"
+)
+
+func TestBegun(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	bed := &kind.Testbed{Root: "/a/checkout"}
+	expect := func(when string, want bool) {
+		t.Helper()
+		if got, err := begun(bed, nodeimage.Options{}); err != nil || got != want {
+			t.Errorf("%s: got %t, %v, want %t", when, got, err, want)
+		}
+	}
+	expect("with an empty cache", false)
+	binaries, err := kind.BinaryDirectory(bed.Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(binaries, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	expect("with binaries", true)
+	if err := os.RemoveAll(binaries); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(cache, "registry-cache-testbed", "nodeimage", "part"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	expect("with a part of the node image", true)
+}
+
+func TestDiskNeeded(t *testing.T) {
+	const cache, moved = "/home/a/.cache", "/data/docker"
+	local := &engine.Engine{Local: true, DataRoot: moved}
+	space := func(images, builds uint64) []preflight.Space {
+		return []preflight.Space{{Directory: moved, Bytes: images * gib}, {Directory: cache, Bytes: builds * gib}}
+	}
+	tests := []struct {
+		name  string
+		found existing
+		want  []preflight.Space
+	}{
+		{"a new machine", existing{}, []preflight.Space{
+			{Directory: "/var/lib/docker", Bytes: 20 * gib}, {Directory: cache, Bytes: 5 * gib}}},
+		{"an engine and nothing of ours", existing{engine: local}, space(20, 5)},
+		{"a build that was cut off", existing{engine: local, begun: true}, space(10, 5)},
+		{"after down, the engine runs", existing{engine: local, begun: true, nodeImage: true}, space(5, 1)},
+		{"after down, the engine is stopped", existing{begun: true}, nil},
+		{"up again", existing{engine: local, begun: true, nodeImage: true, clusters: true}, space(1, 1)},
+		{"up again with another node image", existing{engine: local, begun: true, clusters: true}, space(10, 5)},
+		{"the engine is elsewhere", existing{engine: &engine.Engine{DataRoot: moved}}, space(20, 5)[1:]},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.found.cache = cache
+			if got := DiskNeeded(tc.found); !reflect.DeepEqual(got, tc.want) {
+				t.Errorf("needed is %v, want %v", got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,19 @@
+package cluster
+
+// nodeNamed returns the node of the cluster with the name; nil if there is none.
+func Named(c *Cluster, name string) *Node {
+	for _, node := range c.Nodes() {
+		if node.Name() == name {
+			return node
+		}
+	}
+	return nil
+}
+
+func Names(nodes []*Node) []string {
+	var names []string
+	for _, node := range nodes {
+		names = append(names, node.Name())
+	}
+	return names
+}

@@ -1,0 +1,176 @@
+package develop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/kind/pkg/exec"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/command"
+	"github.com/gardener-extensions/registry-cache/kind/image"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+)
+
+// ImageBuild says what BuildImage builds.
+type ImageBuild struct {
+	// Name is one of DevelopedImages.
+	Name string
+	// Reference is what the Docker Engine calls the image: a repository with a tag.
+	Reference string
+	// Debug builds it for Debug.
+	Debug bool
+}
+
+// BuildImage builds an image from the sources as they are, gives it to the Docker Engine under its reference, and puts it on the
+// nodes that may run it: one after the other, since both at once took no less time on two cores. It returns how the nodes know it:
+// the repository, and the engine's ID of the image as tag, which is what Skaffold calls an image that it does not push. The same
+// content has the same name there. Names of earlier builds that no container of a node runs are removed from it; the content stays,
+// since ctr's import gave it a second name, by digest. Nothing that runs changes.
+//
+// It needs a testbed that is up: Attach or Up comes first.
+func BuildImage(ctx context.Context, t *kind.Testbed, wanted ImageBuild) (string, error) {
+	tag, err := name.NewTag(wanted.Reference, name.StrictValidation)
+	if err != nil {
+		return "", fmt.Errorf("reference of image %s: %w", wanted.Name, err)
+	}
+	binary, err := developed(wanted.Name)
+	if err != nil {
+		return "", err
+	}
+	binary.Debug = wanted.Debug
+	var built image.Built
+	err = progress.InOrder(ctx,
+		t.Step("build "+wanted.Name, func(ctx context.Context) error {
+			all, err := t.Build(ctx, binary)
+			if err != nil {
+				return err
+			}
+			built = all[0]
+			built.Ref = wanted.Reference
+			if built.Ref, err = giveToEngine(ctx, built, tag.Repository.Name()); err != nil {
+				return fmt.Errorf("give image %s to the Docker Engine: %w", wanted.Name, err)
+			}
+			progress.Note(ctx, "%s", built.Ref)
+			return nil
+		}),
+		t.Step("on the nodes", func(ctx context.Context) error { return replaceImage(ctx, nodesOf(t, wanted.Name), built) }),
+	)
+	return built.Ref, err
+}
+
+// developed returns what the image of that name is built from.
+func developed(imageName string) (image.Binary, error) {
+	if slices.Contains(kind.ShippedImages(), imageName) {
+		for _, binary := range kind.Binaries() {
+			if binary.Name == imageName {
+				return binary, nil
+			}
+		}
+	}
+	return image.Binary{}, fmt.Errorf("there is no image %q to build; there are %s", imageName, strings.Join(kind.ShippedImages(), ", "))
+}
+
+// nodesOf are the nodes that may run the image. Caches run in the shoot, and those of GardenletOf in the seed.
+func nodesOf(t *kind.Testbed, imageName string) []*cluster.Node {
+	if imageName == kind.ImageCache {
+		return t.Nodes()
+	}
+	return t.Seed.Nodes()
+}
+
+// giveToEngine loads the image into the Docker Engine under its reference, and returns repository:<ID of the image>.
+func giveToEngine(ctx context.Context, built image.Built, repository string) (string, error) {
+	packed := image.Archive([]image.Built{built})
+	defer packed.Close()
+	if _, err := command.Run(ctx, exec.CommandContext(ctx, "docker", "load", "--quiet").SetStdin(packed)); err != nil {
+		return "", err
+	}
+	id, err := command.Output(ctx, "docker", "image", "inspect", "--format", "{{.Id}}", built.Ref)
+	if err != nil {
+		return "", err
+	}
+	return repository + ":" + strings.TrimPrefix(strings.TrimSpace(id), "sha256:"), nil
+}
+
+// replaceImage puts the image on the nodes, and removes the names of those builds of before that nothing runs.
+func replaceImage(ctx context.Context, nodes []*cluster.Node, built image.Built) error {
+	if err := image.Load(ctx, nodes, []image.Built{built}); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, node := range nodes {
+		group.Go(func() error {
+			if err := removePredecessors(ctx, node, built.Ref); err != nil {
+				return fmt.Errorf("remove earlier builds from %s: %w", node.Name(), err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func removePredecessors(ctx context.Context, node *cluster.Node, reference string) error {
+	present, err := node.Exec(ctx, "ctr", "--namespace", "k8s.io", "images", "ls", "--quiet")
+	if err != nil {
+		return err
+	}
+	containers, err := node.Exec(ctx, "ctr", "--namespace", "k8s.io", "containers", "ls")
+	if err != nil {
+		return err
+	}
+	old := predecessors(strings.Fields(present), strings.Fields(containers), reference)
+	if len(old) == 0 {
+		return nil
+	}
+	_, err = node.Exec(ctx, append([]string{"ctr", "--namespace", "k8s.io", "images", "rm"}, old...)...)
+	return err
+}
+
+// predecessors are those of the present references that name another build of the same image by the ID of its content, and are
+// not among the words that name what runs.
+func predecessors(present, running []string, reference string) []string {
+	repository, id, _ := strings.Cut(reference, ":")
+	return slices.DeleteFunc(slices.Clone(present), func(other string) bool {
+		otherID, same := strings.CutPrefix(other, repository+":")
+		return !same || otherID == id || len(otherID) != len(id) || slices.Contains(running, other)
+	})
+}
+
+// Validate returns an error for a reference under which the Docker Engine cannot know the image: one that is missing, is no reference, or
+// leaves registry or tag open. It asks nothing of a testbed. That there is an image of that name is not looked at.
+func (b ImageBuild) Validate() error {
+	const want = "want what the Docker Engine calls the image: registry, repository and tag, for example registry-cache.testbed/extension:v1"
+	if b.Reference == "" {
+		return errors.New("required; " + want)
+	}
+	if _, err := name.NewTag(b.Reference, name.StrictValidation); err != nil {
+		return fmt.Errorf("%w; %s", err, want)
+	}
+	return nil
+}
+
+// PlanImage is for BuildImage.
+func PlanImage(t *kind.Testbed, wanted ImageBuild) ([]string, error) {
+	if err := wanted.Validate(); err != nil {
+		return nil, fmt.Errorf("reference of image %s: %w", wanted.Name, err)
+	}
+	binary, err := developed(wanted.Name)
+	if err != nil {
+		return nil, err
+	}
+	way := ""
+	if wanted.Debug {
+		way = " for a debugger"
+	}
+	return []string{
+		fmt.Sprintf("build %s%s into an image, and give it to the Docker Engine as %s", binary.Package, way, wanted.Reference),
+		"put it on " + strings.Join(cluster.Names(nodesOf(t, wanted.Name)), ", "),
+	}, nil
+}

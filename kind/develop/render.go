@@ -1,0 +1,96 @@
+package develop
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	gardencorev1 "github.com/gardener/gardener/pkg/apis/core/v1"
+	"github.com/gardener/gardener/pkg/chartrenderer"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/gardener-extensions/registry-cache/examples"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
+)
+
+// extensionChart is the folder of the extension's chart below the root of the repository.
+const extensionChart = "charts/registry-cache-extension"
+
+// RenderExtension turns a ControllerDeployment, which an operator writes into the garden, into what gardenlet makes of it in the
+// seed: see gardener.Extension.Objects. in is one YAML document; of it only the values of the chart count, the chart itself is
+// that of the repository as it is on disk. out takes YAML that kubectl can apply. Nothing is written to the testbed; its seed is
+// asked for its version only. It needs a testbed that is up: Attach or Up comes first.
+func RenderExtension(ctx context.Context, t *kind.Testbed, in io.Reader, out io.Writer) error {
+	values, err := valuesOf(in)
+	if err != nil {
+		return err
+	}
+	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("connect to the seed: %w", err)
+	}
+	return render(ctx, t, seed.ChartRenderer(), values, out)
+}
+
+func render(ctx context.Context, t *kind.Testbed, renderer chartrenderer.Interface, values map[string]any, out io.Writer) error {
+	registration, err := examples.ControllerRegistration()
+	if err != nil {
+		return err
+	}
+	chart := os.DirFS(filepath.Join(t.Root, filepath.FromSlash(extensionChart)))
+	extension := gardener.Extension{Name: kind.ExtensionName, Registration: registration, Chart: chart, Values: values}
+	objects, err := extension.Objects(ctx, renderer)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer // all or nothing
+	for _, object := range objects {
+		document, err := yaml.Marshal(object.Object)
+		if err != nil {
+			return fmt.Errorf("encode %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+		fmt.Fprintf(&text, "---\n%s", document)
+	}
+	_, err = out.Write(text.Bytes())
+	return err
+}
+
+// valuesOf reads the values of the chart from the one ControllerDeployment of the stream. Fields that it does not have are an
+// error: a value that is ignored looks like one that does not work.
+func valuesOf(in io.Reader) (map[string]any, error) {
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(in))
+	text, err := documents.Read()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read the ControllerDeployment: %w", err)
+	}
+	deployment := &gardencorev1.ControllerDeployment{}
+	if err := yaml.UnmarshalStrict(text, deployment); err != nil {
+		return nil, fmt.Errorf("read the ControllerDeployment: %w", err)
+	}
+	if deployment.Kind != "ControllerDeployment" || deployment.APIVersion != gardencorev1.SchemeGroupVersion.String() {
+		return nil, fmt.Errorf("want a ControllerDeployment of %s, got kind %q of %q",
+			gardencorev1.SchemeGroupVersion, deployment.Kind, deployment.APIVersion)
+	}
+	if deployment.Name != kind.ExtensionName {
+		return nil, fmt.Errorf("metadata.name: want %q, got %q", kind.ExtensionName, deployment.Name)
+	}
+	if deployment.Helm == nil || deployment.Helm.Values == nil {
+		return nil, errors.New("helm.values: required, they say which images run")
+	}
+	if rest, err := documents.Read(); err == nil && len(bytes.TrimSpace(rest)) > 0 {
+		return nil, errors.New("want one ControllerDeployment, got several documents")
+	}
+	values := map[string]any{}
+	if err := json.Unmarshal(deployment.Helm.Values.Raw, &values); err != nil {
+		return nil, fmt.Errorf("helm.values: %w", err)
+	}
+	return values, nil
+}

@@ -1,0 +1,129 @@
+package develop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
+	"github.com/gardener/gardener/pkg/utils/retry"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+)
+
+const (
+	// cachesTimeout bounds how long the pods of caches may take to be replaced; a pull holds one up for 25 seconds.
+	cachesTimeout = 2 * time.Minute
+	// cachesInterval is short: what is asked is on this machine.
+	cachesInterval = 200 * time.Millisecond
+)
+
+// RollOut returns when what was installed of the extension is what runs: its pods in the seed are those of now, the Shoots with
+// caches were reconciled by them, and the caches in the shoot have the image and configuration that came out of it. gardenlet
+// takes no part: what nodes get from their OperatingSystemConfig (script and unit) stays as it is until the next flow.
+//
+// It needs a testbed that is up: Attach or Up comes first.
+func RollOut(ctx context.Context, t *kind.Testbed) error {
+	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("connect to the seed: %w", err)
+	}
+	shoot, err := gardener.NewShootClient(t.Shoot.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("connect to the shoot: %w", err)
+	}
+	extension := gardener.Extension{Name: kind.ExtensionName}
+	namespace := gardenlet.Namespace(gardenlet.FirstShoot)
+	caches := false
+	return progress.InOrder(ctx,
+		t.Step("extension in the seed", func(ctx context.Context) error { return extension.Wait(ctx, seed.Client()) }),
+		t.Step("Shoots reconciled by it", func(ctx context.Context) error {
+			defer gardener.Hurry(ctx, seed.Client(), namespace)()
+			count, err := extension.Reconcile(ctx, seed.Client())
+			if caches = count > 0; !caches && err == nil {
+				progress.Skip(ctx, "no Shoot has caches")
+			}
+			return err
+		}),
+		t.Step("caches in the shoot", func(ctx context.Context) error {
+			if !caches {
+				progress.Skip(ctx, "there are none")
+				return nil
+			}
+			defer gardener.Hurry(ctx, seed.Client(), namespace)()
+			return waitForCaches(ctx, seed.Client(), namespace, shoot.Client())
+		}),
+	)
+}
+
+// waitForCaches returns when gardener-resource-manager has applied the caches as they are wanted now, and their pods are new and
+// ready.
+func waitForCaches(ctx context.Context, seed client.Client, namespace string, shoot client.Client) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, cachesTimeout, fmt.Errorf("the caches were not replaced after %s", cachesTimeout))
+	defer cancel()
+	if workers, err := countWorkers(ctx, shoot); err != nil || workers == 0 {
+		progress.Skip(ctx, "no node to run on, the shoot hibernates")
+		return err
+	}
+	err := retry.Until(ctx, cachesInterval, func(ctx context.Context) (bool, error) {
+		resource := &resourcesv1alpha1.ManagedResource{}
+		if err := seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: kind.CachesResource}, resource); err != nil {
+			return retry.MinorError(err)
+		}
+		if err := health.CheckManagedResource(resource); err != nil {
+			return retry.MinorError(err)
+		}
+		return retry.Ok()
+	})
+	if err != nil {
+		return fmt.Errorf("managed resource %s/%s: %w", namespace, kind.CachesResource, err)
+	}
+	return retry.Until(ctx, cachesInterval, func(ctx context.Context) (bool, error) {
+		sets := &appsv1.StatefulSetList{}
+		if err := shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{"upstream-host"}); err != nil {
+			return retry.MinorError(fmt.Errorf("list the caches: %w", err))
+		}
+		if err := CachesRolledOut(sets.Items); err != nil {
+			return retry.MinorError(err)
+		}
+		progress.Note(ctx, "%d caches", len(sets.Items))
+		return retry.Ok()
+	})
+}
+
+// countWorkers returns how many nodes beside the control plane the shoot has.
+func countWorkers(ctx context.Context, shoot client.Client) (int, error) {
+	workers, err := labels.Parse("!node-role.kubernetes.io/control-plane")
+	if err != nil {
+		return 0, err
+	}
+	nodes := &corev1.NodeList{}
+	if err := shoot.List(ctx, nodes, client.MatchingLabelsSelector{Selector: workers}); err != nil {
+		return 0, fmt.Errorf("list the nodes of the shoot: %w", err)
+	}
+	return len(nodes.Items), nil
+}
+
+// CachesRolledOut returns an error that names each cache with a pod that is old or not ready.
+func CachesRolledOut(caches []appsv1.StatefulSet) error {
+	var errs []error
+	for i := range caches {
+		cache := &caches[i]
+		if progressing, reason := health.IsStatefulSetProgressing(cache); progressing {
+			errs = append(errs, fmt.Errorf("cache %s: %s", cache.Name, reason))
+		} else if err := health.CheckStatefulSet(cache); err != nil {
+			errs = append(errs, fmt.Errorf("cache %s: %w", cache.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}

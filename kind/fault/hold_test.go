@@ -1,0 +1,72 @@
+package fault
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/bringup"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+)
+
+// TestReleaseOfAFaultThatWentWithTheTestbed is about what Down leaves to a command that holds a fault.
+func TestReleaseOfAFaultThatWentWithTheTestbed(t *testing.T) {
+	const nodes = `echo "x-control-plane running 1"`
+	for _, tc := range []struct {
+		name, docker string
+		state        bool
+		want         error
+	}{
+		{"down", "exit 0", false, nil},
+		{"down, and the engine is stopped", "exit 1", false, nil},
+		{"down that could not remove all", "exit 0", true, nil},
+		{"state removed by hand", nodes, false, kind.ErrDown},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bed := bringup.stored(t)
+			bed.Seed, bed.Shoot = &cluster.Cluster{}, &cluster.Cluster{}
+			if !tc.state {
+				if err := bringup.RemoveState(bed); err != nil {
+					t.Fatal(err)
+				}
+			}
+			fakeDocker(t, tc.docker)
+			if err := release(t.Context(), bed, spec.Fault{ID: "f1"}); !errors.Is(err, tc.want) {
+				t.Errorf("error is %v, want %v", err, tc.want)
+			}
+			if _, err := os.Stat(filepath.Join(string(bed.State), "faults.lock")); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the lock: %v", err)
+			}
+		})
+	}
+}
+
+func TestRemovedIsNotWhatMayBeThere(t *testing.T) {
+	for name, docker := range map[string]string{
+		"both clusters": `echo "x-control-plane running 1"`, "the shoot": `case "$*" in *-shoot*) echo "x-control-plane exited 1" ;; esac`,
+		"the engine does not answer": "exit 1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			bed := bringup.stored(t)
+			fakeDocker(t, docker)
+			if removed, err := removed(t.Context(), bed); removed || err != nil {
+				t.Errorf("removed is %t, %v", removed, err)
+			}
+		})
+	}
+}
+
+// fakeDocker puts a docker command first on the PATH that answers docker ps by the script.
+func fakeDocker(t *testing.T, ps string) {
+	t.Helper()
+	dir := t.TempDir()
+	script := "#!/bin/sh\n[ \"$1\" = ps ] || exit 9\n" + ps + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+}

@@ -1,0 +1,118 @@
+package fault
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+)
+
+// loss is a machine of the shoot that is gone. The node keeps what a machine is given to join: gardener-node-agent, which comes
+// with the user data, and the labels of its pool, which come with the configuration of the kubelet.
+type loss struct {
+	fault spec.Fault
+	node  *cluster.Node
+	shoot client.Client
+}
+
+func loseMachine(t *kind.Testbed, f spec.Fault, node *cluster.Node) (injection, error) {
+	shoot, err := client.New(t.Shoot.RESTConfig(), client.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("client for the shoot: %w", err)
+	}
+	if node == t.Shoot.ControlPlane() {
+		return impossible{"it is the control plane, the shoot's API server would be gone with it"}, nil
+	}
+	return loss{f, node, shoot}, nil
+}
+
+// Available says whether the machine is there to be lost.
+func (l loss) Available(ctx context.Context) error {
+	if err := l.shoot.Get(ctx, client.ObjectKey{Name: l.node.Name()}, &corev1.Node{}); err != nil {
+		return fmt.Errorf("look at the Node: %w", err)
+	}
+	return nil
+}
+
+// Inject stops the machine and deletes its Node, as machine-controller-manager does. Its pods are left to Kubernetes.
+func (l loss) Inject(ctx context.Context) error {
+	node := &corev1.Node{}
+	if err := l.shoot.Get(ctx, client.ObjectKey{Name: l.node.Name()}, node); err != nil {
+		return fmt.Errorf("look at the Node: %w", err)
+	}
+	labels, err := json.Marshal(node.Labels)
+	if err != nil {
+		return fmt.Errorf("labels of the Node: %w", err)
+	}
+	if err := (onNodes{l.fault, LoseMachine, map[*cluster.Node]string{l.node: string(labels)}}).Inject(ctx); err != nil {
+		return err
+	}
+	if err := l.node.StopMachine(ctx); err != nil {
+		return err
+	}
+	if err := l.shoot.Delete(ctx, node); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete the Node: %w", err)
+	}
+	return nil
+}
+
+// Clear starts a fresh machine under the name of the lost one, and returns when its Node is ready and gardener-node-agent runs.
+func (l loss) Clear(ctx context.Context) error {
+	content, err := l.node.ReadFile(ctx, ArgumentFile(l.fault.ID))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it never began, or the node has been restarted since
+	}
+	if err != nil {
+		return err
+	}
+	labels := map[string]string{}
+	if err := json.Unmarshal(content, &labels); err != nil {
+		return fmt.Errorf("labels of the lost Node %s: %w", l.node.Name(), err)
+	}
+	if err := l.node.StartMachine(ctx); err != nil {
+		return err
+	}
+	if err := l.label(ctx, labels); err != nil {
+		return err
+	}
+	if _, err := faultScript(ctx, l.node, JoinArguments(l.fault.ID)...); err != nil {
+		return fmt.Errorf("start gardener-node-agent: %w", err)
+	}
+	return onNodes{fault: l.fault, arguments: map[*cluster.Node]string{l.node: ""}}.Clear(ctx)
+}
+
+// label gives the Node the labels that its kubelet has not given it.
+func (l loss) label(ctx context.Context, labels map[string]string) error {
+	node := &corev1.Node{}
+	if err := l.shoot.Get(ctx, client.ObjectKey{Name: l.node.Name()}, node); err != nil {
+		return fmt.Errorf("look at the Node: %w", err)
+	}
+	patch := client.MergeFrom(node.DeepCopy())
+	for key, value := range missing(labels, node.Labels) {
+		metav1.SetMetaDataLabel(&node.ObjectMeta, key, value)
+	}
+	if err := l.shoot.Patch(ctx, node, patch); err != nil {
+		return fmt.Errorf("label the Node: %w", err)
+	}
+	return nil
+}
+
+// missing returns the labels whose keys are not present.
+func missing(labels, present map[string]string) map[string]string {
+	all := map[string]string{}
+	for key, value := range labels {
+		if _, found := present[key]; !found {
+			all[key] = value
+		}
+	}
+	return all
+}

@@ -1,0 +1,90 @@
+package fault
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+)
+
+func TestFirstPodThatRuns(t *testing.T) {
+	pod := func(name string, phase corev1.PodPhase, deleted bool) corev1.Pod {
+		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.PodStatus{Phase: phase}}
+		if deleted {
+			p.DeletionTimestamp = &metav1.Time{}
+		}
+		return p
+	}
+	all := Pods{of: spec.Target{Role: spec.Extension}, items: []corev1.Pod{
+		pod("d", corev1.PodRunning, false), pod("c", corev1.PodRunning, false), pod("b", corev1.PodRunning, true), pod("a", corev1.PodPending, false),
+	}}
+	if found, err := all.First(); err != nil || found.Name != "c" {
+		t.Errorf("pod %v, error %v, want c", found, err)
+	}
+	all.items = all.items[2:]
+	if _, err := all.First(); err == nil || err.Error() != "no pod of extension runs" {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestVolumesOf(t *testing.T) {
+	claim := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "cache-registry-alpha-0"}
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "registry-alpha-0"}}
+	pod.Spec.Volumes = []corev1.Volume{
+		{Name: "cache", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: claim}},
+		{Name: "config", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{}}},
+	}
+	pod.Spec.Containers = []corev1.Container{{VolumeMounts: []corev1.VolumeMount{
+		{Name: "config", MountPath: "/etc/registry"}, {Name: "cache", MountPath: "/var/lib/registry"},
+	}}}
+	if got := volumesOf(pod); !slices.Equal(got, []string{"registry-alpha-0=/var/lib/registry"}) {
+		t.Errorf("volumes %q", got)
+	}
+}
+
+func TestMissing(t *testing.T) {
+	got := missing(map[string]string{"kubernetes.io/hostname": "old", "worker.gardener.cloud/pool": "local"}, map[string]string{"kubernetes.io/hostname": "new"})
+	if !maps.Equal(got, map[string]string{"worker.gardener.cloud/pool": "local"}) {
+		t.Errorf("labels %v", got)
+	}
+}
+
+// TestImpossible: what cannot be had says why, as a matter of the environment.
+func TestImpossible(t *testing.T) {
+	why := impossible{"nodes are containers"}
+	var environment interface{ EnvironmentError() }
+	if err := why.Available(t.Context()); !errors.As(err, &environment) || err.Error() != "not to be had here: nodes are containers" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestTimeouts: a machine takes longer to start than anything else takes.
+func TestTimeouts(t *testing.T) {
+	for kind, want := range map[string]bool{"loss": true, "kubelet-stop": false} {
+		f, err := spec.New("node/worker", kind, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if long := timeoutOf(f) > 2*faultTimeout; long != want {
+			t.Errorf("%s: %s", kind, timeoutOf(f))
+		}
+	}
+}
+
+// TestByShortName: a short name that two parts could have is nobody's.
+func TestByShortName(t *testing.T) {
+	got := byShortName([]string{"docker.io", "docker.elastic.co", "alpha.upstream.test"}, FirstLabel)
+	want := map[string]string{"docker.io": "docker.io", "docker.elastic.co": "docker.elastic.co", "alpha": "alpha.upstream.test"}
+	if !maps.Equal(got, want) {
+		t.Errorf("parts %v, want %v", got, want)
+	}
+	var mistake *spec.UseError
+	if _, err := (spec.Target{Role: spec.Cache, Name: "docker"}).Choose(got); !errors.As(err, &mistake) {
+		t.Errorf("either of two is meant: %v", err)
+	}
+}

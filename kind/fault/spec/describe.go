@@ -1,0 +1,127 @@
+package spec
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Effect says what the fault does, for example "answers 429 to all requests".
+func (f Fault) Effect() string {
+	switch f.Kind {
+	case Status:
+		return fmt.Sprintf("answers %d to %s", f.Status, f.requests())
+	case Latency:
+		if f.On == "" {
+			return fmt.Sprintf("answers after %s", time.Duration(f.Delay))
+		}
+		return fmt.Sprintf("answers %s after %s", f.requests(), time.Duration(f.Delay))
+	case Hang:
+		return "accepts and never answers " + f.requests()
+	case Slow:
+		return fmt.Sprintf("sends answers to %s with %s bytes a second", f.requests(), bytes(f.Rate))
+	case Reset:
+		return fmt.Sprintf("resets the connection after %s of the answer to %s", f.after(), f.requests())
+	case Truncate:
+		return fmt.Sprintf("ends the answer to %s after %s of it", f.requests(), f.after())
+	case WrongBytes:
+		return "answers with other content to " + f.requests()
+	case Credentials:
+		return "asks for credentials for " + f.requests()
+	}
+	if effect, short := effects[f.Kind]; short {
+		return effect
+	}
+	s, err := shapeOf(f.Target.Role, f.Kind)
+	if err != nil {
+		return string(f.Kind)
+	}
+	return s.means
+}
+
+// effects are those that are shorter than what the catalog says.
+var effects = map[Kind]string{
+	DNS:             "has a name that does not resolve in the shoot",
+	ExpiredTLS:      "shows an expired certificate",
+	Stop:            "accepts connections and does not answer",
+	RecreateService: "has a new Service",
+	DiskFull:        "has no byte left in its volume",
+	KubeletStop:     "has no kubelet",
+	Loss:            "is gone, with its Node object",
+}
+
+func (f Fault) requests() string {
+	if f.On == Manifests || f.On == Blobs {
+		return "requests for " + string(f.On)
+	}
+	return "all requests"
+}
+
+func (f Fault) after() string {
+	if f.After == nil {
+		return "half"
+	}
+	return bytes(*f.After) + " bytes"
+}
+
+func bytes(n int64) string { return resource.NewQuantity(n, resource.BinarySI).String() }
+
+// String is one line for who brought it about.
+func (f Fault) String() string {
+	if f.Instant() {
+		text := fmt.Sprintf("%s %s", f.Target, f.Effect())
+		if f.Outcome != "" {
+			text += ": " + f.Outcome
+		}
+		return text
+	}
+	return fmt.Sprintf("fault %s: %s %s, until %s", f.ID, f.Target, f.Effect(), f.end())
+}
+
+func (f Fault) end() string {
+	if f.Ends.IsZero() {
+		return "testbed fault clear " + f.ID
+	}
+	return f.Ends.Local().Format(time.TimeOnly)
+}
+
+// Write prints faults for people.
+func Write(w io.Writer, all []Fault) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(w, "no fault is active")
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tTARGET\tKIND\tEFFECT\tUNTIL")
+	for _, f := range all {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", f.ID, f.Target, f.Kind, f.Effect(), f.end())
+	}
+	return table.Flush()
+}
+
+// Catalog says what can be broken, and how: for a help text.
+func Catalog() string {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	for _, s := range shapes {
+		fmt.Fprintf(table, "  %s\t%s\t%s\n", s.role.targets(), s.kind, s.means)
+	}
+	_ = table.Flush() // to a strings.Builder
+	return text.String()
+}
+
+// targets is how those of the role are written.
+func (r Role) targets() string {
+	switch r {
+	case Seed, Shoot:
+		return Target{r, API}.String()
+	case Extension:
+		return Target{Role: r}.String()
+	default:
+		return Target{r, "…"}.String()
+	}
+}

@@ -1,0 +1,192 @@
+package spec
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func must(t *testing.T, target, kind string, given map[string][]string) Fault {
+	t.Helper()
+	f, err := New(target, kind, given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestTimes(t *testing.T) {
+	forever := must(t, "upstream/a", "hang", nil).Begin("f1", noon)
+	if forever.Ended(noon.Add(1000*time.Hour)) || !forever.Ends.IsZero() {
+		t.Error("a fault without --for has an end")
+	}
+	short := must(t, "upstream/a", "hang", map[string][]string{"for": {"30s"}}).Begin("f2", noon)
+	if short.Ended(noon.Add(29*time.Second)) || !short.Ended(noon.Add(30*time.Second)) {
+		t.Errorf("30 s from %s end at %s", noon, short.Ends)
+	}
+	if left := Active([]Fault{forever, short}, noon.Add(time.Minute)); len(left) != 1 || left[0].ID != "f1" {
+		t.Errorf("active after a minute: %v", left)
+	}
+}
+
+func TestNextID(t *testing.T) {
+	for want, ids := range map[string][]string{"f1": nil, "f3": {"f2"}, "f11": {"f2", "f10", "other"}} {
+		var all []Fault
+		for _, id := range ids {
+			all = append(all, Fault{ID: id})
+		}
+		if got := NextID(all); got != want {
+			t.Errorf("after %v comes %s, want %s", ids, got, want)
+		}
+	}
+}
+
+func TestStored(t *testing.T) {
+	all := []Fault{
+		must(t, "upstream/a", "status", map[string][]string{"status": {"429"}, "header": {"A=b"}, "for": {"90s"}}).Begin("f1", noon),
+		must(t, "upstream/b", "truncate", map[string][]string{"after": {"0"}}).Begin("f2", noon),
+		must(t, "cache/c", "stop", nil).Begin("f3", noon),
+		must(t, "extension", "stop", nil).Begin("f4", noon),
+		must(t, "shoot/api", "refuse", nil).Begin("f5", noon),
+	}
+	content, err := Encode(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(content)
+	if err != nil || !reflect.DeepEqual(got, all) {
+		t.Errorf("%s is read as %+v, %v", content, got, err)
+	}
+	for name, content := range map[string]string{
+		"no JSON": "x", "no list": "{}", "unknown role": `[{"target":"pod/x","kind":"hang"}]`, "unknown kind": `[{"target":"node/x","kind":"hang"}]`,
+	} {
+		if got, err := Decode([]byte(content)); err == nil {
+			t.Errorf("%s is read as %v", name, got)
+		}
+	}
+	if content, err := Encode(nil); err != nil || string(content) != "[]" {
+		t.Errorf("none is stored as %s, %v", content, err)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	parts := map[string]string{"alpha": "alpha.upstream.test", "beta": "beta.upstream.test"}
+	for _, name := range []string{"alpha", "alpha.upstream.test"} {
+		if got, err := (Target{Upstream, name}).Choose(parts); err != nil || got.Name != "alpha.upstream.test" {
+			t.Errorf("%s is %s, %v", name, got, err)
+		}
+	}
+	var mistake *UseError
+	for range 20 { // a map has no order
+		crossed := map[string]string{"a": "b", "b": "c"}
+		if got, err := (Target{Upstream, "b"}).Choose(crossed); err != nil || got.Name != "b" {
+			t.Fatalf("a full name that is another one's short one: %s, %v", got, err)
+		}
+	}
+	_, err := Target{Upstream, "delta"}.Choose(parts)
+	if !errors.As(err, &mistake) || err.Error() != "target upstream/delta: not there; there are upstream/alpha, upstream/beta" {
+		t.Errorf("error %v", err)
+	}
+	if _, err := (Target{Cache, "alpha"}).Choose(nil); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "has no cache") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestTended: nobody ends such a fault after a time by itself.
+func TestTended(t *testing.T) {
+	var mistake *UseError
+	bounded := must(t, "node/worker", "loss", map[string][]string{"for": {"1m"}})
+	if err := bounded.CheckTime(); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "--for needs --wait") {
+		t.Errorf("loss for a minute: %v", err)
+	}
+	for _, f := range []Fault{must(t, "node/worker", "loss", nil), must(t, "cache/a", "stop", map[string][]string{"for": {"1m"}})} {
+		if err := f.CheckTime(); err != nil {
+			t.Errorf("%s of %s: %v", f.Kind, f.Target, err)
+		}
+	}
+}
+
+func TestSame(t *testing.T) {
+	f := must(t, "cache/a", "stop", nil).Begin("f1", noon)
+	if later := f.Begin("f1", noon.Add(time.Second)); f.Same(later) || !f.Same(f) || f.Same(f.Begin("f2", noon)) {
+		t.Error("one that began later is the same, or one is not itself")
+	}
+}
+
+func TestParts(t *testing.T) {
+	for text, parts := range map[string]map[string]string{"seed/api": {API: API}, "extension": {"": ""}} {
+		target, err := ParseTarget(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := target.Choose(parts); err != nil || got.String() != text {
+			t.Errorf("%s is %s, %v", text, got, err)
+		}
+	}
+	_, err := Target{Seed, "etcd"}.Choose(map[string]string{API: API})
+	if err == nil || err.Error() != "target seed/etcd: not there; there are seed/api" {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestSelect(t *testing.T) {
+	active := []Fault{{ID: "f1"}, {ID: "f2"}, {ID: "f3"}}
+	for _, tc := range []struct {
+		name   string
+		active []Fault
+		ids    []string
+		want   []string
+		err    string
+	}{
+		{"all", active, nil, []string{"f1", "f2", "f3"}, ""},
+		{"some", active, []string{"f3", "f1"}, []string{"f1", "f3"}, ""},
+		{"unknown", active, []string{"f1", "f9"}, nil, "fault f9 is not active; active are f1, f2, f3"},
+		{"none there", nil, []string{"f1"}, nil, "fault f1 is not active; none is"},
+		{"all of none", nil, nil, nil, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			chosen, err := Select(tc.active, tc.ids)
+			var got []string
+			for _, f := range chosen {
+				got = append(got, f.ID)
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("chosen %v, want %v", got, tc.want)
+			}
+			if tc.err == "" && err != nil || tc.err != "" && (err == nil || err.Error() != tc.err) {
+				t.Errorf("error %v, want %q", err, tc.err)
+			}
+		})
+	}
+}
+
+func TestWrite(t *testing.T) {
+	var text strings.Builder
+	if err := Write(&text, nil); err != nil || text.String() != "no fault is active\n" {
+		t.Errorf("none: %q, %v", text.String(), err)
+	}
+	text.Reset()
+	first := must(t, "upstream/alpha", "status", map[string][]string{"status": {"429"}}).Begin("f1", noon)
+	second := must(t, "cache/beta", "stop", map[string][]string{"for": {"30s"}}).Begin("f2", noon)
+	if err := Write(&text, []Fault{first, second}); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[1], "answers 429 to all requests") || !strings.HasSuffix(lines[1], "  testbed fault clear f1") ||
+		!strings.HasSuffix(lines[2], second.Ends.Local().Format(time.TimeOnly)) {
+		t.Errorf("table:\n%s", text.String())
+	}
+	changed := must(t, "cache/beta", "recreate-service", nil)
+	changed.Outcome = "10.96.0.7, before that 10.96.0.6"
+	if got := changed.String(); got != "cache/beta has a new Service: 10.96.0.7, before that 10.96.0.6" {
+		t.Errorf("one line: %s", got)
+	}
+	if got := first.String(); got != "fault f1: upstream/alpha answers 429 to all requests, until testbed fault clear f1" {
+		t.Errorf("one line: %s", got)
+	}
+}

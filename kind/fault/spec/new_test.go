@@ -1,0 +1,125 @@
+package spec
+
+import (
+	"errors"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+type given = map[string][]string
+
+var sum = strings.Repeat("0a", 32)
+
+func TestNew(t *testing.T) {
+	for _, tc := range []struct {
+		name, target, kind string
+		given              map[string][]string
+		want               Fault
+	}{
+		{
+			"status", "upstream/alpha", "status", given{"status": {"429"}, "header": {"Retry-After=30", "X-a=b=c"}, "for": {"2m"}},
+			Fault{
+				Kind: Status, On: All, Status: 429, Body: "Too Many Requests\n", For: Duration(2 * time.Minute),
+				Header: http.Header{"Retry-After": {"30"}, "X-A": {"b=c"}},
+			},
+		},
+		{"no body", "upstream/alpha", "status", given{"status": {"403"}, "body": {""}}, Fault{Kind: Status, On: All, Status: 403}},
+		{"latency", "upstream/a", "latency", given{"delay": {"1.5s"}, "on": {"manifests"}}, Fault{Kind: Latency, On: Manifests, Delay: Duration(1500 * time.Millisecond)}},
+		{"slow", "upstream/a", "slow", given{"rate": {"64Ki"}}, Fault{Kind: Slow, On: Blobs, Rate: 65536}},
+		{"reset", "upstream/a", "reset", nil, Fault{Kind: Reset, On: Blobs}},
+		{"truncate at once", "upstream/a", "truncate", given{"after": {"0"}}, Fault{Kind: Truncate, On: Blobs, After: new(int64)}},
+		{"credentials", "upstream/a", "credentials", given{"accept": {sum}}, Fault{Kind: Credentials, On: All, Accept: sum}},
+		{"blackhole", "cache/alpha.upstream.test", "blackhole", nil, Fault{Kind: Blackhole}},
+		{"kubelet", "node/worker2", "kubelet-stop", nil, Fault{Kind: KubeletStop}},
+		{"API server", "seed/api", "refuse", given{"for": {"1m"}}, Fault{Kind: Refuse, For: Duration(time.Minute)}},
+		{"no name", "extension", "stop", nil, Fault{Kind: Stop}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := New(tc.target, tc.kind, tc.given)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Target.String() != tc.target {
+				t.Errorf("target %s, want %s", got.Target, tc.target)
+			}
+			got.Target = Target{}
+			if !reflect.DeepEqual(got, tc.want) {
+				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestWrongUse(t *testing.T) {
+	for _, tc := range []struct {
+		name, target, kind string
+		given              map[string][]string
+		want               string
+	}{
+		{"no role", "alpha", "hang", nil, "want <role>/<name>, for example upstream/alpha; roles are upstream, cache, node"},
+		{"no name", "upstream/", "hang", nil, "want <role>/<name>"},
+		{"unknown role", "pod/x", "hang", nil, `unknown role "pod"; roles are upstream, cache, node`},
+		{"a name too many", "extension/x", "kill", nil, `target "extension/x": there is one extension, without a name`},
+		{"API server alone", "seed", "stop", nil, "want <role>/<name>"},
+		{"unknown kind", "upstream/alpha", "explode", nil, `upstream has no fault "explode"; it has status, latency, hang`},
+		{"kind of another role", "node/worker", "hang", nil, `node has no fault "hang"; it has kubelet-stop, containerd-restart`},
+		{"option of another kind", "upstream/alpha", "status", given{"status": {"429"}, "rate": {"1"}}, "status of upstream takes no --rate; it takes --status, --header, --body, --on, --for"},
+		{"a time for a moment", "cache/alpha", "kill", given{"for": {"1m"}}, "kill of cache takes no --for; it takes no options"},
+		{"nothing said", "upstream/alpha", "status", nil, "needs --status"},
+		{"no delay", "upstream/alpha", "latency", nil, "needs --delay"},
+		{"no rate", "upstream/alpha", "slow", nil, "needs --rate"},
+		{"no credentials", "upstream/alpha", "credentials", nil, "needs --accept"},
+		{"credentials in clear", "upstream/alpha", "credentials", given{"accept": {"user:password"}}, "64 digits"},
+		{"twice", "upstream/alpha", "hang", given{"for": {"1s", "2s"}}, "--for is given 2 times"},
+		{"no time", "upstream/alpha", "hang", given{"for": {"soon"}}, `--for "soon": want a time`},
+		{"negative time", "upstream/alpha", "hang", given{"for": {"-1s"}}, "want a time"},
+		{"too long", "upstream/alpha", "hang", given{"for": {"25h"}}, "to 24h"},
+		{"a success", "upstream/alpha", "status", given{"status": {"200"}}, "want an HTTP status"},
+		{"no body possible", "upstream/alpha", "status", given{"status": {"304"}}, "want an HTTP status"},
+		{"no header", "upstream/alpha", "status", given{"status": {"500"}, "header": {"Retry-After: 3"}}, "want NAME=VALUE"},
+		{"a header more", "upstream/alpha", "status", given{"status": {"500"}, "header": {"A=b\r\nC: d"}}, "line break"},
+		{"length", "upstream/alpha", "status", given{"status": {"500"}, "header": {"content-length=1"}}, "follows from the body"},
+		{"no requests", "upstream/alpha", "hang", given{"on": {"tags"}}, "want one of manifests, blobs, all"},
+		{"no size", "upstream/alpha", "reset", given{"after": {"half"}}, "want a number of bytes"},
+		{"negative size", "upstream/alpha", "reset", given{"after": {"-1"}}, "want a number of bytes"},
+		{"standstill", "upstream/alpha", "slow", given{"rate": {"0"}}, "kind hang sends nothing"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := New(tc.target, tc.kind, tc.given)
+			var mistake *UseError
+			if !errors.As(err, &mistake) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want a mistake that says %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestShapes says that options and kinds fit together, and that each kind can be asked for and told.
+func TestShapes(t *testing.T) {
+	known := map[string]bool{}
+	for _, option := range Options() {
+		known[option.Name] = true
+	}
+	values := given{"status": {"500"}, "delay": {"1s"}, "rate": {"1"}, "accept": {sum}}
+	for _, s := range shapes {
+		for _, name := range s.options() {
+			if !known[name] {
+				t.Errorf("%s of %s takes --%s, which is no option", s.kind, s.role, name)
+			}
+		}
+		needed := given{}
+		if s.needs != "" {
+			needed[s.needs] = values[s.needs]
+		}
+		f, err := New(s.role.targets(), string(s.kind), needed)
+		if err != nil || f.Effect() == "" || f.Instant() != s.instant {
+			t.Errorf("%s of %s: %+v, %v", s.kind, s.role, f, err)
+		}
+		if !strings.Contains(Catalog(), string(s.kind)) {
+			t.Errorf("the catalog leaves %s out", s.kind)
+		}
+	}
+}

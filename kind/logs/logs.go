@@ -1,0 +1,107 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
+)
+
+// LogOptions say which logs are wanted.
+type Options struct {
+	Component Component
+	// Name keeps one cache, node, unit or upstream of several, for example "alpha", "worker2", "worker2/kubelet".
+	Name string
+	// Since is how far back; 0 is from the beginning.
+	Since time.Duration
+	// Follow goes on with what is new until the context ends, also of containers that are restarted, and of pods that come.
+	Follow bool
+}
+
+// Logs hands on the lines of a component's logs: in the order of time, or, when it follows, as they come. It connects to the testbed
+// unless that is done. A component or name that is not there is a *logs.UseError. Lines are handed on also when a part of the logs
+// cannot be read, which is the error then; who follows waits for that part, and it is an error if there is no other, see logs.Follow.
+func Read(ctx context.Context, t *kind.Testbed, options Options, take func(Line)) error {
+	if err := t.AttachOnce(ctx); err != nil {
+		return err
+	}
+	all, err := logStreams(ctx, t, options.Component)
+	if err != nil {
+		return err
+	}
+	streams, err := Choose(all, options.Name)
+	if err != nil {
+		return err
+	}
+	if len(streams) == 0 {
+		return fmt.Errorf("there is no log of %s now", options.Component)
+	}
+	since := time.Time{}
+	if options.Since > 0 {
+		since = time.Now().Add(-options.Since)
+	}
+	if options.Follow {
+		return Follow(ctx, logFinder(t, options), since, take)
+	}
+	lines, err := Collect(ctx, streams, since)
+	for _, line := range lines {
+		take(line)
+	}
+	return err
+}
+
+// logFinder finds the logs that are wanted anew: pods come and go.
+func logFinder(t *kind.Testbed, options Options) func(context.Context) ([]Stream, error) {
+	return func(ctx context.Context) ([]Stream, error) {
+		all, err := logStreams(ctx, t, options.Component)
+		streams, _ := Choose(all, options.Name) // that there is none of that name may pass
+		return streams, err
+	}
+}
+
+// logStreams are the logs of a component that there are now.
+func logStreams(ctx context.Context, t *kind.Testbed, component Component) ([]Stream, error) {
+	shootNamespace := gardenlet.Namespace(gardenlet.FirstShoot)
+	switch component {
+	case Cache:
+		return PodLogs(ctx, t, t.Shoot, metav1.NamespaceSystem, IsCache, nil)
+	case Node:
+		return NodeLogs(t.ShootName(), t.Shoot.Nodes(), kind.ContainerdUnit, kind.KubeletUnit, kind.GardenerNodeAgentUnit, nodeconfig.UnitName), nil
+	case GNA:
+		return NodeLogs(t.ShootName(), t.Shoot.Workers(), kind.GardenerNodeAgentUnit), nil
+	case Upstream:
+		return UpstreamLogs(t), nil
+	case Extension:
+		return PodLogs(ctx, t, t.Seed, kind.ExtensionNamespace, anyPod, nil)
+	case Webhook:
+		own, err := PodLogs(ctx, t, t.Seed, kind.ExtensionNamespace, anyPod, aboutWebhooks)
+		admission, admissionErr := PodLogs(ctx, t, t.Seed, kind.AdmissionNamespace, anyPod, nil)
+		return append(own, admission...), errors.Join(err, admissionErr)
+	case GRM:
+		ofShoot, err := PodLogs(ctx, t, t.Seed, shootNamespace, isResourceManager, nil)
+		ofSeed, seedErr := PodLogs(ctx, t, t.Seed, "garden", isResourceManager, nil)
+		return append(ofShoot, ofSeed...), errors.Join(err, seedErr)
+	default:
+		_, err := ParseComponent(string(component))
+		return nil, err
+	}
+}
+
+func anyPod(corev1.Pod) bool { return true }
+
+func IsCache(pod corev1.Pod) bool { return pod.Labels["upstream-host"] != "" }
+
+func isResourceManager(pod corev1.Pod) bool {
+	return strings.HasPrefix(pod.Name, "gardener-resource-manager-")
+}
+
+// aboutWebhooks keeps what a process with controllers beside its webhooks says of these.
+func aboutWebhooks(line Line) bool { return strings.Contains(line.Text, "webhook") }

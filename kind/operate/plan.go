@@ -1,0 +1,29 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/status"
+)
+
+// PlanShoot is for the operations on the shoot, by the names of their commands.
+func Plan(ctx context.Context, t *kind.Testbed, name string) ([]string, error) {
+	for _, verb := range []shootVerb{
+		verbApply, verbReconcile, verbDisable, verbHibernate, verbWake, verbRotateStart, verbRotateComplete, verbDelete, verbMigrate, verbRestore,
+	} {
+		if verb.name != name {
+			continue
+		}
+		status, err := status.OfShoot(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		if err := verb.possible(status); err != nil {
+			return nil, err
+		}
+		return []string{fmt.Sprintf("run gardenlet's flow for %s, which is %s, until: %s", status.Namespace, status.Stage, verb.step)}, nil
+	}
+	return nil, fmt.Errorf("there is no operation %q on the shoot", name)
+}

@@ -1,0 +1,94 @@
+package operate
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/status"
+)
+
+// allStages are where a shoot can stand, and the command that comes next there.
+var allStages = []struct {
+	stage gardenlet.Stage
+	next  string
+}{
+	{gardenlet.StageAbsent, "shoot apply"},
+	{gardenlet.StagePresent, "shoot migrate"},
+	{gardenlet.StageMigrating, "shoot migrate"},
+	{gardenlet.StageMigrated, "shoot restore"},
+	{gardenlet.StageRestoring, "shoot restore"},
+	{gardenlet.StageDeleting, "shoot delete"},
+}
+
+func TestVerbsAndStages(t *testing.T) {
+	for _, tc := range []struct {
+		verb shootVerb
+		from string // the stages in which it is possible
+	}{
+		{verbApply, "absent present"},
+		{verbDisable, "present"},
+		{verbHibernate, "present"},
+		{verbWake, "present"},
+		{verbDelete, "absent present deleting"},
+		{verbMigrate, "present migrating"},
+		{verbRestore, "migrated restoring"},
+	} {
+		t.Run(tc.verb.name, func(t *testing.T) {
+			for _, at := range allStages {
+				err := tc.verb.check(at.stage)
+				if possible := strings.Contains(" "+tc.from+" ", " "+string(at.stage)+" "); possible != (err == nil) {
+					t.Errorf("%s: error %v, possible is %v", at.stage, err, possible)
+				}
+				if err == nil {
+					continue
+				}
+				var wrong *WrongStage
+				if !errors.As(err, &wrong) || wrong.Stage != at.stage || !strings.Contains(err.Error(), at.next) {
+					t.Errorf("%s: error %v, want a WrongStage that names %q", at.stage, err, at.next)
+				}
+			}
+		})
+	}
+}
+
+// TestVerbsWithoutStage: a seed that does not answer is a matter of the surroundings, and never "it has not been migrated".
+func TestVerbsWithoutStage(t *testing.T) {
+	status := status.NewShootStatus()
+	status.Problems = []string{"seed: connection refused", "shoot: EOF"}
+	for _, verb := range []shootVerb{verbApply, verbHibernate, verbDelete, verbRestore} {
+		err := verb.possible(status)
+		var environment interface{ EnvironmentError() }
+		if !errors.As(err, &environment) {
+			t.Fatalf("%s: %v, want an error of the environment", verb.name, err)
+		}
+		for _, want := range append(status.Problems, "shoot "+verb.name+": ", "testbed up") {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q in it", verb.name, err, want)
+			}
+		}
+	}
+	status.SetShoot(nil, gardenlet.StageAbsent)
+	if err := status.CheckStage(); err != nil {
+		t.Errorf("absent: %v, want none: that there is no shoot was read", err)
+	}
+}
+
+func TestWithoutExtension(t *testing.T) {
+	shoot := gardenlet.Shoot(gardenlet.Extension("other", nil), gardenlet.Extension(kind.ExtensionName, nil))
+	shoot.Spec.Resources = []gardencorev1beta1.NamedResourceReference{{Name: "a"}}
+	got := withoutExtension(shoot)
+	if len(got.Spec.Extensions) != 1 || got.Spec.Extensions[0].Type != "other" || len(got.Spec.Resources) != 1 {
+		t.Errorf("left are %+v", got.Spec)
+	}
+	if len(shoot.Spec.Extensions) != 2 {
+		t.Error("the argument was changed")
+	}
+	if others := OtherExtensions(shoot); len(others) != 1 || others[0] != "other" {
+		t.Errorf("other extensions: %v", others)
+	}
+}

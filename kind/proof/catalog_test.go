@@ -1,0 +1,151 @@
+package proof
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+func TestCatalog(t *testing.T) {
+	all := All()
+	if len(all) < 10 {
+		t.Errorf("%d planted bugs, the issue asks for ten", len(all))
+	}
+	name, seen, known := regexp.MustCompile(`^[a-z][a-z0-9-]*$`), map[string]bool{}, scenarios(t)
+	for _, m := range all {
+		t.Run(m.Name, func(t *testing.T) {
+			if !name.MatchString(m.Name) || seen[m.Name] {
+				t.Errorf("name %q: want a word that no other has", m.Name)
+			}
+			seen[m.Name] = true
+			if m.Line == m.Replacement || m.Line != strings.TrimSpace(m.Line) || m.Replacement != strings.TrimSpace(m.Replacement) {
+				t.Errorf("line %q, replacement %q", m.Line, m.Replacement)
+			}
+			if m.Bug == "" || m.Words == "" || len(m.Scenarios) == 0 {
+				t.Error("it says not what is wrong, or who must notice")
+			}
+			for _, scenario := range m.Scenarios {
+				if !known[scenario] {
+					t.Errorf("there is no scenario %s", scenario)
+				}
+			}
+		})
+	}
+}
+
+// TestApplies: each bug gets into the code as it is now, as one line, and what comes out compiles.
+func TestApplies(t *testing.T) {
+	t.Parallel()
+	for _, m := range All() {
+		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
+			absolute, err := filepath.Abs(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			folder := t.TempDir()
+			overlay, err := m.Overlay(absolute, folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sound, err := os.ReadFile(filepath.Join(root, m.File))
+			if err != nil {
+				t.Fatal(err)
+			}
+			wrong, err := os.ReadFile(filepath.Join(folder, path.Base(m.File)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if different(string(sound), string(wrong)) != 1 {
+				t.Errorf("more than one line is different")
+			}
+			compile(t, m, overlay, wrong)
+		})
+	}
+}
+
+// different counts the lines that are not the same.
+func different(a, b string) int {
+	count, other := 0, strings.Split(b, "\n")
+	for i, line := range strings.Split(a, "\n") {
+		if i >= len(other) || other[i] != line {
+			count++
+		}
+	}
+	return count
+}
+
+func compile(t *testing.T, m Mutant, overlay string, wrong []byte) {
+	t.Helper()
+	cmd := exec.Command("go", "build", "-overlay", overlay, "./"+path.Dir(m.File))
+	cmd.Dir = root
+	if path.Ext(m.File) == ".sh" {
+		cmd = exec.Command("bash", "-n")
+		cmd.Stdin = bytes.NewReader(wrong)
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// scenarios returns the names that the sources of the scenarios give: the first argument of each call of scenario.
+func scenarios(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	files, err := filepath.Glob(filepath.Join(root, "e2e", "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) == 0 {
+				return true
+			}
+			function, isName := call.Fun.(*ast.Ident)
+			literal, isLiteral := call.Args[0].(*ast.BasicLit)
+			if isName && isLiteral && function.Name == "scenario" {
+				text, err := strconv.Unquote(literal.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				names[text] = true
+			}
+			return true
+		})
+	}
+	if len(names) < 20 {
+		t.Fatalf("only %d scenarios found: this would prove nothing", len(names))
+	}
+	return names
+}
+
+// TestDocs compares the table of docs/planted-bugs.md with All.
+func TestDocs(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "planted-bugs.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows strings.Builder
+	for _, m := range All() {
+		rows.WriteString("| `" + m.Name + "` | " + m.Bug + " | `" + strings.Join(m.Scenarios, "`, `") + "` |\n")
+	}
+	if !strings.Contains(string(page), "| --- | --- | --- |\n"+rows.String()+"\n") {
+		t.Errorf("docs/planted-bugs.md wants this table:\n%s", rows.String())
+	}
+}

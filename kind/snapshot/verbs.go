@@ -1,0 +1,192 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/preflight"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+	"github.com/gardener-extensions/registry-cache/kind/shell"
+)
+
+// PlanDeleteSnapshot is for DeleteSnapshot.
+func PlanDelete(t *kind.Testbed, name string) ([]string, error) {
+	if _, err := snapshotStore(t).Get(name); err != nil {
+		return nil, err
+	}
+	return []string{"delete snapshot " + name}, nil
+}
+
+// snapshotTimeout bounds saving and restoring: volumes may hold gigabytes.
+const snapshotTimeout = 15 * time.Minute
+
+// snapshotStore stands beside the state of the testbed, so that snapshots outlive Down.
+func snapshotStore(t *kind.Testbed) Store {
+	return Store(string(t.State) + ".snapshots")
+}
+
+// Snapshots returns the snapshots of this testbed, oldest first. They outlive Down: who saved them deletes them.
+func List(t *kind.Testbed) ([]Snapshot, error) { return snapshotStore(t).List() }
+
+// DeleteSnapshot deletes one. A name that there is not is a *snapshot.UnknownError.
+func Delete(t *kind.Testbed, name string) error {
+	if _, err := snapshotStore(t).Get(name); err != nil {
+		return err
+	}
+	unlock, err := t.Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return snapshotStore(t).Delete(name)
+}
+
+// SaveSnapshot stores the content of the volumes of all caches in the shoot under a name. Each cache is stopped for as long as hard
+// links take; pulls wait for that. A name that is taken is a *snapshot.ExistsError. With dryRun nothing is stored: the sizes are what
+// the volumes hold then.
+func Save(ctx context.Context, t *kind.Testbed, name string, dryRun bool) (saved *Snapshot, err error) {
+	if err := snapshotStore(t).CheckNew(name); err != nil {
+		return nil, err
+	}
+	err = withVolumes(ctx, t, "snapshot "+name, func(ctx context.Context, volumes []cacheVolume) error {
+		planned, err := weigh(ctx, t, name, volumes)
+		if err != nil {
+			return err
+		}
+		if dryRun {
+			progress.Skip(ctx, "dry run")
+			saved = planned
+			return nil
+		}
+		if err := preflight.CheckDisk([]preflight.Space{{Directory: string(snapshotStore(t)), Bytes: uint64(planned.Bytes())}}); err != nil {
+			return err
+		}
+		saved, err = save(ctx, t, name, volumes)
+		return err
+	})
+	return saved, err
+}
+
+// weigh asks how much the volumes hold.
+func weigh(ctx context.Context, t *kind.Testbed, name string, volumes []cacheVolume) (*Snapshot, error) {
+	planned := &Snapshot{Name: name}
+	for _, volume := range volumes {
+		var out bytes.Buffer
+		if err := onNode(ctx, t, volume.node, SizeArgv(volume.folder), nil, &out); err != nil {
+			return nil, fmt.Errorf("size of volume %s: %w", volume.claim, err)
+		}
+		size, err := strconv.ParseInt(strings.TrimSpace(out.String()), 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("size of volume %s: %w", volume.claim, err)
+		}
+		planned.Volumes = append(planned.Volumes, Volume{Claim: volume.claim, Upstream: volume.upstream, Bytes: size})
+	}
+	return planned, nil
+}
+
+func save(ctx context.Context, t *kind.Testbed, name string, volumes []cacheVolume) (*Snapshot, error) {
+	draft, err := snapshotStore(t).Begin(name)
+	if err != nil {
+		return nil, err
+	}
+	defer draft.Discard()
+	for _, volume := range volumes {
+		err := draft.Add(Volume{Claim: volume.claim, Upstream: volume.upstream}, func(archive io.Writer) error {
+			return onNode(ctx, t, volume.node, SaveArgv(volume.pod, volume.folder), nil, archive)
+		})
+		if err != nil {
+			return nil, err
+		}
+		progress.Note(ctx, "%s", volume.upstream)
+	}
+	return draft.Commit()
+}
+
+// RestoreSnapshot puts the content of a snapshot in the place of what the volumes of its caches hold now, and returns when these caches
+// are ready again. Other caches are left alone. A name that there is not is a *snapshot.UnknownError; a cache that is not in the shoot,
+// or an archive that was changed, is an error, and nothing was changed. With dryRun only that is looked at.
+func Restore(ctx context.Context, t *kind.Testbed, name string, dryRun bool) (*Snapshot, error) {
+	wanted, err := snapshotStore(t).Get(name)
+	if err != nil {
+		return nil, err
+	}
+	return wanted, withVolumes(ctx, t, "snapshot "+name+" restored", func(ctx context.Context, volumes []cacheVolume) error {
+		var claims []string
+		for _, volume := range volumes {
+			claims = append(claims, volume.claim)
+		}
+		if missing := wanted.Missing(claims); len(missing) > 0 {
+			return fmt.Errorf("the shoot has no volume %s: `testbed shoot apply` a Shoot with the caches of the snapshot first",
+				strings.Join(missing, ", "))
+		}
+		if err := snapshotStore(t).Verify(wanted); err != nil {
+			return err
+		}
+		if dryRun {
+			progress.Skip(ctx, "dry run")
+			return nil
+		}
+		for _, saved := range wanted.Volumes {
+			i := slices.IndexFunc(volumes, func(v cacheVolume) bool { return v.claim == saved.Claim })
+			if err := restore(ctx, t, name, saved, volumes[i]); err != nil {
+				return err
+			}
+			progress.Note(ctx, "%s", saved.Upstream)
+		}
+		return nil
+	})
+}
+
+func restore(ctx context.Context, t *kind.Testbed, name string, saved Volume, volume cacheVolume) error {
+	archive, err := snapshotStore(t).Open(name, saved)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = archive.Close() }()
+	if err := onNode(ctx, t, volume.node, RestoreArgv(volume.pod, volume.folder), archive, nil); err != nil {
+		return fmt.Errorf("restore volume %s: %w", volume.claim, err)
+	}
+	return replacePod(ctx, t, volume.pod)
+}
+
+// withVolumes runs a step on the volumes of the caches, as the only command that works on the testbed.
+func withVolumes(ctx context.Context, t *kind.Testbed, step string, do func(context.Context, []cacheVolume) error) error {
+	unlock, err := t.Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, snapshotTimeout, fmt.Errorf("%s: not done after %s", step, snapshotTimeout))
+	defer cancel()
+	if err := t.AttachOnce(ctx); err != nil {
+		return err
+	}
+	return t.Recorder.Step(ctx, step, func(ctx context.Context) error {
+		volumes, err := cacheVolumes(ctx, t)
+		if err != nil {
+			return err
+		}
+		if len(volumes) == 0 {
+			return errors.New("no cache in the shoot has a volume")
+		}
+		return do(ctx, volumes)
+	})
+}
+
+// onNode runs a program on a node of the shoot.
+func onNode(ctx context.Context, t *kind.Testbed, node string, argv []string, in io.Reader, out io.Writer) error {
+	var said bytes.Buffer
+	code, err := shell.Exec(ctx, t, node, argv, shell.Streams{In: in, Out: out, Err: &said})
+	if err == nil && code != 0 {
+		err = fmt.Errorf("on %s: exit code %d: %s", node, code, strings.TrimSpace(said.String()))
+	}
+	return err
+}

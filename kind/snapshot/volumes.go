@@ -1,0 +1,138 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/cache"
+	"github.com/gardener-extensions/registry-cache/kind/readiness"
+)
+
+const (
+	// upstreamHostLabel is on the objects of a cache; its value tells caches apart.
+	upstreamHostLabel = "upstream-host"
+	// claimPrefix begins the name of a cache's claim; what follows is the name of the pod (controller/cache, volumeName).
+	claimPrefix = "cache-volume-"
+	// podReadyTimeout is what a cache that is started anew may take.
+	podReadyTimeout = 2 * time.Minute
+)
+
+// cacheVolume is the volume of a pod of a cache: a folder on a node.
+type cacheVolume struct{ claim, upstream, pod, node, folder string }
+
+// cacheVolumes returns the volumes of all caches in the shoot, by claim.
+func cacheVolumes(ctx context.Context, t *kind.Testbed) ([]cacheVolume, error) {
+	api, err := client.New(t.Shoot.RESTConfig(), client.Options{})
+	if err != nil {
+		return nil, err
+	}
+	var (
+		claims  corev1.PersistentVolumeClaimList
+		volumes corev1.PersistentVolumeList
+	)
+	services, _, err := cache.List(ctx, t.Shoot)
+	err = errors.Join(err,
+		api.List(ctx, &claims, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}),
+		api.List(ctx, &volumes))
+	if err != nil {
+		return nil, fmt.Errorf("list the volumes of the caches: %w", err)
+	}
+	return matchVolumes(services, claims.Items, volumes.Items)
+}
+
+// matchVolumes finds upstream, pod, node and folder of each claim. A claim that is not bound yet has no content.
+func matchVolumes(services []corev1.Service, claims []corev1.PersistentVolumeClaim, volumes []corev1.PersistentVolume) ([]cacheVolume, error) {
+	upstreams := map[string]string{}
+	for _, service := range services {
+		upstreams[service.Labels[upstreamHostLabel]] = service.Annotations["upstream"]
+	}
+	var found []cacheVolume
+	for _, claim := range claims {
+		pod, ok := strings.CutPrefix(claim.Name, claimPrefix)
+		i := slices.IndexFunc(volumes, func(v corev1.PersistentVolume) bool { return v.Name == claim.Spec.VolumeName })
+		if !ok || i < 0 {
+			continue
+		}
+		node, folder := nodeOfVolume(volumes[i]), folderOfVolume(volumes[i])
+		if node == "" || folder == "" {
+			return nil, fmt.Errorf("volume %s of claim %s is no folder of a node: only those can be saved and restored", volumes[i].Name, claim.Name)
+		}
+		label := claim.Labels[upstreamHostLabel]
+		found = append(found, cacheVolume{claim.Name, cmp.Or(upstreams[label], label), pod, node, folder})
+	}
+	slices.SortFunc(found, func(a, b cacheVolume) int { return cmp.Compare(a.claim, b.claim) })
+	return found, nil
+}
+
+// folderOfVolume is empty for a volume of another kind.
+func folderOfVolume(volume corev1.PersistentVolume) string {
+	switch {
+	case volume.Spec.HostPath != nil:
+		return volume.Spec.HostPath.Path
+	case volume.Spec.Local != nil:
+		return volume.Spec.Local.Path
+	}
+	return ""
+}
+
+// nodeOfVolume is the one that the volume is bound to; empty if there is none.
+func nodeOfVolume(volume corev1.PersistentVolume) string {
+	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
+		return ""
+	}
+	for _, term := range volume.Spec.NodeAffinity.Required.NodeSelectorTerms {
+		for _, expression := range append(term.MatchExpressions, term.MatchFields...) {
+			isName := expression.Key == corev1.LabelHostname || expression.Key == metav1.ObjectNameField
+			if isName && expression.Operator == corev1.NodeSelectorOpIn && len(expression.Values) == 1 {
+				return expression.Values[0]
+			}
+		}
+	}
+	return ""
+}
+
+// replacePod deletes a pod of a cache and waits until the next one is ready. Its processes were killed; but the kubelet would wait
+// before it starts them, longer each time.
+func replacePod(ctx context.Context, t *kind.Testbed, name string) error {
+	api, err := client.New(t.Shoot.RESTConfig(), client.Options{})
+	if err != nil {
+		return err
+	}
+	key := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: name}
+	pod := &corev1.Pod{}
+	if err := api.Get(ctx, key, pod); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read pod %s: %w", name, err)
+	}
+	before := pod.UID
+	pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	if err := api.Delete(ctx, pod, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("replace pod %s: %w", name, err)
+	}
+	last := "not asked yet"
+	err = wait.PollUntilContextTimeout(ctx, 300*time.Millisecond, podReadyTimeout, true, func(ctx context.Context) (bool, error) {
+		now := &corev1.Pod{}
+		asked := api.Get(ctx, key, now)
+		last = fmt.Sprintf("phase %s (%v)", now.Status.Phase, asked)
+		return asked == nil && isNewAndReady(now, before), nil
+	})
+	if err != nil {
+		return fmt.Errorf("the cache is not ready %s after its volume was restored: pod %s: %s: %w", podReadyTimeout, name, last, err)
+	}
+	return nil
+}
+
+func isNewAndReady(pod *corev1.Pod, before types.UID) bool {
+	return pod.UID != before && readiness.Pod(pod)
+}

@@ -1,0 +1,170 @@
+package status
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+)
+
+// Write prints the status for people, on one screen.
+func (s *Shoot) Write(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, section := range []func(io.Writer){s.writeShoot, s.writeExtensions, s.writeConfigs, s.writeNodes, s.writeProblems} {
+		section(table)
+		if err := table.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Shoot) writeShoot(w io.Writer) {
+	fmt.Fprintf(w, "SHOOT %s\t%s\t%s\n", s.Name, s.state(), s.Namespace)
+	if s.LastOperation != nil {
+		fmt.Fprintf(w, "  last operation\t%s\n", s.LastOperation.line())
+	}
+	if s.Rotation != "" {
+		fmt.Fprintf(w, "  CA rotation\t%s\n", s.Rotation)
+	}
+	if s.Purpose != "" {
+		fmt.Fprintf(w, "  purpose\t%s\n", s.Purpose)
+	}
+}
+
+// state says in a word where the shoot stands.
+func (s *Shoot) state() string {
+	switch {
+	case s.Stage == "":
+		return "not known"
+	case s.Stage != gardenlet.StagePresent:
+		return string(s.Stage)
+	case s.Hibernation && s.Hibernated:
+		return "hibernated"
+	case s.Hibernation:
+		return "to be hibernated"
+	case s.Hibernated:
+		return "to be woken up"
+	}
+	return "awake"
+}
+
+// line describes the operation; a description says more than that it succeeded only where it did not.
+func (o *Operation) line() string {
+	text := fmt.Sprintf("%s %s, %s", o.Type, o.State, o.Time.Format("2006-01-02 15:04:05Z"))
+	if o.State != "Succeeded" && o.Description != "" {
+		text += ": " + onOneLine(o.Description)
+	}
+	return text
+}
+
+func onOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+func (s *Shoot) writeExtensions(w io.Writer) {
+	fmt.Fprintf(w, "EXTENSIONS%s\n", orNone(len(s.Extensions)))
+	for _, extension := range s.Extensions {
+		fmt.Fprintf(w, "  %s\t%s\n", orDeleting(extension.Type, extension.Deleting), operationLine(extension.LastOperation))
+		writeError(w, extension.LastError)
+		for _, condition := range extension.Conditions {
+			fmt.Fprintf(w, "    %s\t%s  %s\n", condition.Type, condition.Status,
+				onOneLine(condition.Reason+" "+condition.Message))
+		}
+		writeProviderStatus(w, extension.ProviderStatus)
+	}
+}
+
+// writeProviderStatus shows the caches of a RegistryStatus, and of any other status that it is there.
+func writeProviderStatus(w io.Writer, raw json.RawMessage) {
+	var status v1alpha3.RegistryStatus
+	switch {
+	case len(raw) == 0:
+		fmt.Fprintf(w, "    no provider status\n")
+	case json.Unmarshal(raw, &status) != nil || status.Kind != "RegistryStatus":
+		fmt.Fprintf(w, "    provider status\t%d bytes of another kind\n", len(raw))
+	case len(status.Caches) == 0:
+		fmt.Fprintf(w, "    provider status\tno cache\n")
+	}
+	for _, cache := range status.Caches {
+		fmt.Fprintf(w, "    %s\t%s, from %s\n", cache.Upstream, cache.Endpoint, cache.RemoteURL)
+	}
+}
+
+func (s *Shoot) writeConfigs(w io.Writer) {
+	fmt.Fprintf(w, "OPERATING SYSTEM CONFIGS%s\n", orNone(len(s.OperatingSystemConfigs)))
+	for _, config := range s.OperatingSystemConfigs {
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", orDeleting(config.Name, config.Deleting), config.Purpose, operationLine(config.LastOperation))
+		writeError(w, config.LastError)
+		if !config.Configured {
+			continue // so are all that only provision a node
+		}
+		fmt.Fprintf(w, "    unit of the extension\t%s\n", orProblem(orText(len(config.Registries) == 0, "no upstream"), config.Problem))
+		for _, registry := range config.Registries {
+			fmt.Fprintf(w, "      %s\t%s\n", registry.Upstream, registry.Endpoint)
+		}
+	}
+}
+
+func (s *Shoot) writeNodes(w io.Writer) {
+	fmt.Fprintf(w, "NODES\n")
+	for _, node := range s.Nodes {
+		fmt.Fprintf(w, "  %s %s\t%s\n", mark(node.Ready), node.Name, orProblem(orText(!node.Registered, "no Node object"), node.Problem))
+		for _, unit := range node.Units {
+			fmt.Fprintf(w, "      %s\t%s\n", strings.TrimSuffix(unit.Name, ".service"), unit.line())
+		}
+		for _, mirror := range node.Mirrors {
+			fmt.Fprintf(w, "      hosts.toml of %s\t%s\n", mirror.Upstream, mirror.route())
+		}
+	}
+}
+
+// line describes the unit as `systemctl status` does: active (running).
+func (u Unit) line() string {
+	if u.Load != "loaded" {
+		return u.Load
+	}
+	text := fmt.Sprintf("%s (%s)", u.Active, u.Sub)
+	if u.Result != "" && u.Result != "success" {
+		text += ", result " + u.Result
+	}
+	if u.Restarts != "" && u.Restarts != "0" {
+		text += ", restarts " + u.Restarts
+	}
+	return text
+}
+
+func (s *Shoot) writeProblems(w io.Writer) {
+	for _, problem := range s.Problems {
+		fmt.Fprintf(w, "NOT READ: %s\n", problem)
+	}
+}
+
+func writeError(w io.Writer, last *Error) {
+	if last != nil {
+		fmt.Fprintf(w, "    last error\t%s\n", onOneLine(strings.Join(last.Codes, " ")+" "+last.Description))
+	}
+}
+
+func operationLine(last *Operation) string {
+	if last == nil {
+		return "not reconciled yet"
+	}
+	return last.line()
+}
+
+func orDeleting(name string, deleting bool) string {
+	return name + orText(deleting, " (being deleted)")
+}
+
+func orNone(count int) string { return orText(count == 0, "  none") }
+
+// orText returns the text if the condition holds.
+func orText(condition bool, text string) string {
+	if condition {
+		return text
+	}
+	return ""
+}

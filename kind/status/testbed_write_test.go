@@ -1,0 +1,44 @@
+package status
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/internal/golden"
+)
+
+func TestStatusWrite(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		status Testbed
+	}{
+		{"nothing", Testbed{Prefix: "registry-cache"}},
+		{"foreign", Testbed{Prefix: "registry-cache", Owner: "/there", Clusters: []Cluster{
+			{Name: "registry-cache-seed", Role: "seed", Kubeconfig: "/there/.testbed/registry-cache/seed.kubeconfig"},
+		}}},
+		{"running", Testbed{
+			Prefix: "registry-cache", PlantedBug: "volume-lost",
+			Clusters: []Cluster{
+				{Name: "registry-cache-seed", Role: "seed", Problem: "the API server does not answer"},
+				{Name: "registry-cache-shoot", Role: "shoot", Kubeconfig: ".testbed/registry-cache/shoot.kubeconfig", Nodes: []Node{
+					{Name: "registry-cache-shoot-worker", Ready: true, Mirrors: []Mirror{
+						{Upstream: "alpha.upstream.test", Hosts: []string{"http://10.96.0.7:5000"}, Server: "http://alpha.upstream.test", Managed: true},
+						{Upstream: "other.test", Hosts: []string{"http://127.0.0.1:1"}, Server: "https://other.test"},
+					}},
+					{Name: "registry-cache-shoot-worker2", Problem: "the node does not run"},
+				}},
+			},
+			Caches:    []Cache{{Upstream: "alpha.upstream.test", Endpoint: "http://10.96.0.7:5000", Ready: true}},
+			Upstreams: []Upstream{{Host: "alpha.upstream.test", Running: true, State: "Up 5 minutes", Requests: map[string]int{"cache": 7, "node": 1}}},
+			Versions:  map[string]string{"docker": "20.10.24", "kubernetes": "v1.36.2"},
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := tc.status.Write(&out); err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, "status-"+tc.name+".txt", out.Bytes())
+		})
+	}
+}

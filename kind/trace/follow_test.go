@@ -1,0 +1,123 @@
+package trace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/gardener-extensions/registry-cache/kind/logs"
+)
+
+// TestTraceGoesOn: who follows hears of a cache that was restarted, and knows the address of a Service that was created anew.
+func TestTraceGoesOn(t *testing.T) { synctest.Test(t, traceGoesOn) }
+
+func traceGoesOn(t *testing.T) {
+	image, err := ParseImage("alpha.upstream.test/shop/web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	work := newTracing(image, func(event Event) { got = append(got, event.From+" -> "+event.To+" "+event.What) })
+	// Each look finds the log of another run of the cache, and the Service with another address.
+	looks := 0
+	work.find = func(context.Context) ([]logs.Stream, error) {
+		looks++
+		service, node := corev1.Service{}, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "tb-shoot-worker"}}
+		service.Spec.ClusterIP, service.Annotations = fmt.Sprintf("10.96.0.%d", looks), map[string]string{"upstream": image.Host}
+		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "172.18.0.3"}}
+		work.know([]corev1.Service{service}, []corev1.Node{node}, "tb-shoot")
+		cache, journal := cacheRun(looks), journalOf(looks)
+		work.add([]logs.Stream{cache}, func(source, text string) []Event { return one(work.reader.CacheLog(source, text)) })
+		work.add([]logs.Stream{journal}, work.reader.Containerd)
+		return []logs.Stream{cache, journal}, nil
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
+	defer cancel()
+	if err := work.run(ctx, Options{Follow: true}); err != nil {
+		t.Error(err)
+	}
+	all := strings.Join(got, "\n")
+	for look := 2; look <= looks; look++ { // the first look is for what has been
+		for _, want := range []string{
+			fmt.Sprintf("worker -> registry-alpha-0 GET manifest run%d", look), fmt.Sprintf("worker -> cache alpha HEAD manifest run%d", look),
+		} {
+			if strings.Count(all, want) != 1 {
+				t.Errorf("%q is not there once", want)
+			}
+		}
+	}
+	if looks < 4 || t.Failed() {
+		t.Errorf("%d looks, events\n%s", looks, all)
+	}
+}
+
+// TestTraceWithoutCaches: while nobody tells which caches there are, what nodes say is shown all the same. Who follows goes on, who
+// does not hears what was wrong.
+func TestTraceWithoutCaches(t *testing.T) {
+	for name, follow := range map[string]bool{"followed": true, "looked at": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { traceWithoutCaches(t, follow) })
+		})
+	}
+}
+
+func traceWithoutCaches(t *testing.T, follow bool) {
+	image, err := ParseImage("alpha.upstream.test/shop/web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, refused := 0, errors.New("list the services of the caches: connection refused")
+	work := newTracing(image, func(Event) { events++ })
+	work.find = func(context.Context) ([]logs.Stream, error) {
+		url := "http://10.96.0.1:5000/v2/shop/web/manifests/v1"
+		journal := said("worker", fmt.Sprintf("msg=\"trying next host\" method=HEAD error=\"x\" url=%q", url), time.Second)
+		open := journal.Open
+		journal.Open = func(ctx context.Context, window logs.Window, out io.Writer) error {
+			if err := open(ctx, window, out); err != nil || !window.Follow {
+				return err
+			}
+			<-ctx.Done() // it goes on
+			return ctx.Err()
+		}
+		work.add([]logs.Stream{journal}, work.reader.Containerd)
+		return []logs.Stream{journal}, refused
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
+	defer cancel()
+	err = work.run(ctx, Options{Follow: follow, Since: time.Minute})
+	if follow && err != nil || !follow && !errors.Is(err, refused) || events == 0 {
+		t.Errorf("%d events, error %v", events, err)
+	}
+}
+
+// cacheRun is the log of a run of a cache, which ends after a request.
+func cacheRun(run int) logs.Stream {
+	return saying("registry-alpha-0", fmt.Sprintf(`msg="response completed" http.request.uri="/v2/shop/web/manifests/run%d" `+
+		`http.request.method=GET http.request.remoteaddr="172.18.0.3:4711" http.response.status=200`, run))
+}
+
+// journalOf is the log of a node that gives the cache up, by its address of that time, and ends.
+func journalOf(run int) logs.Stream {
+	url := fmt.Sprintf("http://10.96.0.%d:5000/v2/shop/web/manifests/run%d", run, run)
+	return saying("worker", fmt.Sprintf(`msg="trying next host" method=HEAD error="x" url=%q`, url))
+}
+
+// saying is a stream of one line, of now.
+func saying(name, text string) logs.Stream { return said(name, text, 0) }
+
+// said is a stream of one line, which is so old.
+func said(name, text string, age time.Duration) logs.Stream {
+	return logs.Stream{Name: name, Parse: logs.Container, Open: func(_ context.Context, _ logs.Window, out io.Writer) error {
+		now := time.Now().UTC().Add(-age).Format(time.RFC3339Nano)
+		_, err := fmt.Fprintf(out, "%s time=%q level=info %s\n", now, now, text)
+		return err
+	}}
+}
