@@ -40,7 +40,7 @@ type gardenStandIn struct {
 }
 
 // install returns when the API server asks the admission.
-func (g *gardenStandIn) install(ctx context.Context, p *proof) {
+func (g *gardenStandIn) install(ctx context.Context, p *scenarioRun) {
 	p.Check(bringup.RemoveAdmission(ctx, suite.testbed)) // of a run that was killed
 	p.Afterwards(ctx, func(ctx context.Context) error { return bringup.RemoveAdmission(ctx, suite.testbed) })
 	p.Check(bringup.InstallAdmission(ctx, suite.testbed))
@@ -67,7 +67,7 @@ func (g *gardenStandIn) install(ctx context.Context, p *proof) {
 
 // awaitAnswer waits until the creation of a Shoot with a bad config ends like that, or succeeds if it is empty: API servers learn
 // of registrations and of endpoints with a delay.
-func (g *gardenStandIn) awaitAnswer(ctx context.Context, p *proof, answer string) {
+func (g *gardenStandIn) awaitAnswer(ctx context.Context, p *scenarioRun, answer string) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("a bad Shoot is answered by %q", answer), 30*time.Second, func(ctx context.Context) (bool, string, error) {
 		err := g.Create(ctx, g.shoot(p, "probe", configuredAs(badConfigs[0].caches)), client.DryRunAll)
@@ -79,7 +79,7 @@ func (g *gardenStandIn) awaitAnswer(ctx context.Context, p *proof, answer string
 }
 
 // failsOpen proves that the webhook has answered all along, and then stops all replicas.
-func (g *gardenStandIn) failsOpen(ctx context.Context, p *proof) {
+func (g *gardenStandIn) failsOpen(ctx context.Context, p *scenarioRun) {
 	if unchecked := g.countUnchecked(ctx, p); unchecked != g.unchecked {
 		p.Fatalf("the API server let %d requests pass without an answer: what was accepted proves nothing", unchecked-g.unchecked)
 	}
@@ -98,7 +98,7 @@ func (g *gardenStandIn) failsOpen(ctx context.Context, p *proof) {
 }
 
 // countUnchecked returns how many requests the API server has let pass because the webhook did not answer.
-func (g *gardenStandIn) countUnchecked(ctx context.Context, p *proof) (requests int) {
+func (g *gardenStandIn) countUnchecked(ctx context.Context, p *scenarioRun) (requests int) {
 	p.Helper()
 	api, err := discovery.NewDiscoveryClientForConfig(g.config)
 	p.Check(err)
@@ -115,7 +115,7 @@ func (g *gardenStandIn) countUnchecked(ctx context.Context, p *proof) (requests 
 }
 
 // goes removes the namespace, as docs/admission.md tells, and nothing else.
-func (g *gardenStandIn) goes(ctx context.Context, p *proof) {
+func (g *gardenStandIn) goes(ctx context.Context, p *scenarioRun) {
 	p.Check(g.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kind.AdmissionNamespace}}))
 	p.Await(ctx, "the registration is gone", time.Minute, func(ctx context.Context) (bool, string, error) {
 		err := g.Get(ctx, client.ObjectKey{Name: admissionName}, &admissionregistrationv1.ValidatingWebhookConfiguration{})

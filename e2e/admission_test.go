@@ -39,7 +39,7 @@ func admission() features.Feature {
 	)
 }
 
-func (g *gardenStandIn) refusesMistakes(ctx context.Context, p *proof) {
+func (g *gardenStandIn) refusesMistakes(ctx context.Context, p *scenarioRun) {
 	for _, bad := range badConfigs {
 		denied(p, bad.name, g.Create(ctx, g.shoot(p, "bad", configuredAs(bad.caches)), client.DryRunAll), admissionConfig+bad.field)
 	}
@@ -49,7 +49,7 @@ func (g *gardenStandIn) refusesMistakes(ctx context.Context, p *proof) {
 	p.Evidence("%d mistakes: refused, with their paths; without the label nobody is asked", len(badConfigs))
 }
 
-func (g *gardenStandIn) acceptsExamples(ctx context.Context, p *proof) {
+func (g *gardenStandIn) acceptsExamples(ctx context.Context, p *scenarioRun) {
 	var examples []rendered
 	for _, file := range files(p, "examples/shoots/*.yaml") {
 		examples = appendDocuments(p, examples, file, content(p, file))
@@ -72,7 +72,7 @@ func (g *gardenStandIn) acceptsExamples(ctx context.Context, p *proof) {
 	p.Evidence("%d examples: accepted", len(shoots))
 }
 
-func (g *gardenStandIn) comparesVolumes(ctx context.Context, p *proof) {
+func (g *gardenStandIn) comparesVolumes(ctx context.Context, p *scenarioRun) {
 	shoot := g.shoot(p, "volume", withVolume("20Gi"))
 	p.Check(g.Create(ctx, shoot))
 	denied(p, "a smaller volume", g.update(ctx, p, shoot, withVolume("10Gi")), admissionConfig+"caches[0].volume.size", "20Gi")
@@ -87,7 +87,7 @@ func (g *gardenStandIn) comparesVolumes(ctx context.Context, p *proof) {
 	p.Evidence("volumes: grow, do not shrink, a refused growth is taken back")
 }
 
-func (g *gardenStandIn) readsSecrets(ctx context.Context, p *proof) {
+func (g *gardenStandIn) readsSecrets(ctx context.Context, p *scenarioRun) {
 	g.makeSecret(ctx, p, "good", true)
 	g.makeSecret(ctx, p, "better", true)
 	g.makeSecret(ctx, p, "mutable", false)
@@ -107,14 +107,14 @@ func (g *gardenStandIn) readsSecrets(ctx context.Context, p *proof) {
 }
 
 // letsUnrelatedPass goes on with the Shoot of readsSecrets.
-func (g *gardenStandIn) letsUnrelatedPass(ctx context.Context, p *proof) {
+func (g *gardenStandIn) letsUnrelatedPass(ctx context.Context, p *scenarioRun) {
 	p.Check(g.Delete(ctx, g.secret("better")))
 	related := withCache(func(cache *v1alpha3.RegistryCache) {
 		cache.SecretReferenceName = ptr.To(credentialsReference)
 		cache.HTTP = &v1alpha3.HTTP{TLS: true}
 	})
 	denied(p, "a change of the caches", g.update(ctx, p, g.private, related), secretField, "does not exist")
-	p.Check(g.update(ctx, p, g.private, func(_ *proof, shoot *gardencorev1beta1.Shoot) {
+	p.Check(g.update(ctx, p, g.private, func(_ *scenarioRun, shoot *gardencorev1beta1.Shoot) {
 		metav1.SetMetaDataLabel(&shoot.ObjectMeta, "unrelated", "true")
 		shoot.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: ptr.To(true)}
 	}))
@@ -123,12 +123,12 @@ func (g *gardenStandIn) letsUnrelatedPass(ctx context.Context, p *proof) {
 
 // letsGo goes on with the same Shoot. What it changes in the deletion, Gardener would not let anybody change: it shows that
 // the admission looks at the deletion, and not only at what is changed.
-func (g *gardenStandIn) letsGo(ctx context.Context, p *proof) {
+func (g *gardenStandIn) letsGo(ctx context.Context, p *scenarioRun) {
 	bad := configuredAs(badConfigs[0].caches)
 	denied(p, "before the deletion", g.update(ctx, p, g.private, bad), admissionConfig+badConfigs[0].field)
 	p.Check(g.Delete(ctx, g.private))
 	p.Check(g.update(ctx, p, g.private, bad))
-	p.Check(g.update(ctx, p, g.private, func(_ *proof, shoot *gardencorev1beta1.Shoot) { shoot.Finalizers = nil }))
+	p.Check(g.update(ctx, p, g.private, func(_ *scenarioRun, shoot *gardencorev1beta1.Shoot) { shoot.Finalizers = nil }))
 	if err := g.Get(ctx, client.ObjectKeyFromObject(g.private), g.private); !apierrors.IsNotFound(err) {
 		p.Fatalf("the Shoot is still there without its finalizer: %v", err)
 	}

@@ -16,7 +16,7 @@ type background struct {
 }
 
 // Background starts the work. If nobody joins it, it is canceled at the end of the scenario, and waited for.
-func (p *proof) Background(ctx context.Context, work func(ctx context.Context) error) *background {
+func (p *scenarioRun) Background(ctx context.Context, work func(ctx context.Context) error) *background {
 	ctx, cancel := context.WithCancel(ctx)
 	b := &background{cancel: cancel, ended: make(chan struct{})}
 	go func() {
@@ -28,7 +28,7 @@ func (p *proof) Background(ctx context.Context, work func(ctx context.Context) e
 }
 
 // Join waits until the work has ended, and fails the scenario if it failed or took longer than the timeout.
-func (p *proof) Join(ctx context.Context, b *background, what string, timeout time.Duration) {
+func (p *scenarioRun) Join(ctx context.Context, b *background, what string, timeout time.Duration) {
 	p.Helper()
 	p.Await(ctx, what, timeout, func(context.Context) (bool, string, error) {
 		select {

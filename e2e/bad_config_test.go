@@ -36,12 +36,12 @@ var badConfigs = []struct{ name, caches, field string }{
 // badConfig proves that a bad configuration is refused as a whole, with a message that says where it is bad.
 func badConfig() features.Feature {
 	var resources *timeline.Recording
-	steps := []step{{"the extension is disabled", func(ctx context.Context, p *proof) {
+	steps := []step{{"the extension is disabled", func(ctx context.Context, p *scenarioRun) {
 		p.Reconcile(ctx)
 		resources = p.Record(ctx, suite.seed, resourcesv1alpha1.SchemeGroupVersion.WithResource("managedresources"), shootNamespace)
 	}}}
 	for _, bad := range badConfigs {
-		steps = append(steps, step{bad.name, func(ctx context.Context, p *proof) {
+		steps = append(steps, step{bad.name, func(ctx context.Context, p *scenarioRun) {
 			message := refused(ctx, p, providerConfig(bad.caches))
 			if !strings.Contains(message, bad.field) {
 				p.Fatalf("lastError does not name the field %s: %s", bad.field, message)
@@ -49,7 +49,7 @@ func badConfig() features.Feature {
 			proveNothingDeployed(ctx, p)
 		}})
 	}
-	steps = append(steps, step{"a good config recovers", func(ctx context.Context, p *proof) {
+	steps = append(steps, step{"a good config recovers", func(ctx context.Context, p *scenarioRun) {
 		proveNeverMade(ctx, p, resources)
 		p.Evidence("%d bad configs: Error with field path, nothing deployed", len(badConfigs))
 		cached(alpha, beta)(ctx, p)
@@ -59,7 +59,7 @@ func badConfig() features.Feature {
 }
 
 // proveKept proves that running caches stay as they are, and in use, when their configuration turns bad.
-func proveKept(ctx context.Context, p *proof) {
+func proveKept(ctx context.Context, p *scenarioRun) {
 	img := p.Push(ctx, alpha)
 	p.Pull(ctx, p.Worker(0), img)
 	before := stateOfCaches(ctx, p, alpha, beta)
@@ -77,7 +77,7 @@ func proveKept(ctx context.Context, p *proof) {
 
 // stateOfCaches describes the caches in the shoot, in the Extension's status and on the workers; it stays the same while
 // nobody touches them.
-func stateOfCaches(ctx context.Context, p *proof, hosts ...string) string {
+func stateOfCaches(ctx context.Context, p *scenarioRun, hosts ...string) string {
 	p.Helper()
 	var state strings.Builder
 	services, endpoints := p.Services(ctx), p.Endpoints(ctx)
@@ -102,14 +102,14 @@ func providerConfig(caches string) []byte {
 
 // refused lets gardenlet reconcile the shoot with the configuration until the Extension is in Error for it, and returns
 // the message of the error.
-func refused(ctx context.Context, p *proof, config []byte) (message string) {
+func refused(ctx context.Context, p *scenarioRun, config []byte) (message string) {
 	p.Helper()
 	return refusedShoot(ctx, p, gardenlet.Shoot(gardenlet.Extension(extensionName, config)))
 }
 
 // refusedShoot is refused for a shoot with one extension, and waits for an error with all of these words: gardenlet copies
 // what a shoot refers to into the seed while the extension looks for it already. gardenlet would wait on: it is stopped then.
-func refusedShoot(ctx context.Context, p *proof, shoot *gardencorev1beta1.Shoot, words ...string) (message string) {
+func refusedShoot(ctx context.Context, p *scenarioRun, shoot *gardencorev1beta1.Shoot, words ...string) (message string) {
 	p.Helper()
 	config := shoot.Spec.Extensions[0].ProviderConfig.Raw
 	flow := p.Background(ctx, func(ctx context.Context) error { return suite.testbed.Gardenlet.Reconcile(ctx, shoot) })
@@ -136,7 +136,7 @@ func refusedShoot(ctx context.Context, p *proof, shoot *gardencorev1beta1.Shoot,
 }
 
 // proveNothingDeployed proves that the shoot has no cache.
-func proveNothingDeployed(ctx context.Context, p *proof) {
+func proveNothingDeployed(ctx context.Context, p *scenarioRun) {
 	p.Helper()
 	if services := p.Services(ctx); len(services) != 0 {
 		p.Fatalf("the shoot has Services of caches: %v", services)
@@ -149,7 +149,7 @@ func proveNothingDeployed(ctx context.Context, p *proof) {
 }
 
 // proveNeverMade proves that since the recording began the extension made no ManagedResource.
-func proveNeverMade(ctx context.Context, p *proof, resources *timeline.Recording) {
+func proveNeverMade(ctx context.Context, p *scenarioRun, resources *timeline.Recording) {
 	p.Helper()
 	events := raiseFence(ctx, p, resources, suite.seed, resourceFence(shootNamespace))
 	for _, name := range []string{cachesManagedResource, cleanerManagedResource} {

@@ -15,7 +15,7 @@ const blackholeTable = "e2e-blackhole"
 
 // blackhole makes a node's packets to an address vanish without an answer, until the scenario ends: that is what a cache
 // on a dead node looks like, in contrast to a Service without endpoints, which kube-proxy refuses at once.
-func blackhole(ctx context.Context, p *proof, node *cluster.Node, ip string) {
+func blackhole(ctx context.Context, p *scenarioRun, node *cluster.Node, ip string) {
 	p.Helper()
 	p.Afterwards(ctx, func(ctx context.Context) error { return endBlackhole(ctx, node) })
 	// The priority is before that of kube-proxy's address translation (dstnat, -100).

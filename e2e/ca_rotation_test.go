@@ -23,8 +23,8 @@ func caRotation() features.Feature {
 	var pulls *stream
 	caches := []v1alpha3.RegistryCache{tlsCache(alpha), operate.CacheOf(beta)}
 	bundles := map[gardencorev1beta1.CredentialsRotationPhase]string{}
-	rotate := func(phase gardencorev1beta1.CredentialsRotationPhase, authorities int) func(context.Context, *proof) {
-		return func(ctx context.Context, p *proof) {
+	rotate := func(phase gardencorev1beta1.CredentialsRotationPhase, authorities int) func(context.Context, *scenarioRun) {
+		return func(ctx context.Context, p *scenarioRun) {
 			start := time.Now()
 			shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
 			p.Check(err)
@@ -39,21 +39,21 @@ func caRotation() features.Feature {
 		}
 	}
 	return scenario("ca-rotation",
-		step{"alpha is cached by HTTPS", func(ctx context.Context, p *proof) {
+		step{"alpha is cached by HTTPS", func(ctx context.Context, p *scenarioRun) {
 			configured(caches...)(ctx, p)
 			bundles[""] = p.AwaitAuthorities(ctx, 1)
 			pulls = pullContinuously(ctx, p, alpha)
 		}},
 		step{"nodes trust the old and the new authority", rotate(gardencorev1beta1.RotationPreparing, 2)},
 		step{"the cache shows a certificate of the new one, which alone is trusted", rotate(gardencorev1beta1.RotationCompleting, 1)},
-		step{"it is another authority than before, and was announced", func(_ context.Context, p *proof) {
+		step{"it is another authority than before, and was announced", func(_ context.Context, p *scenarioRun) {
 			before, prepared, after := bundles[""], bundles[gardencorev1beta1.RotationPreparing], bundles[gardencorev1beta1.RotationCompleting]
 			if before == after || !strings.Contains(prepared, strings.TrimSpace(before)) || !strings.Contains(prepared, strings.TrimSpace(after)) {
 				p.Fatalf("authorities before:\n%s\nmeanwhile:\n%s\nafter:\n%s", before, prepared, after)
 			}
 		}},
 		// While the one pod of the cache is replaced for its new certificate, nodes pull from the upstream.
-		step{"no pull failed or took long", func(_ context.Context, p *proof) {
+		step{"no pull failed or took long", func(_ context.Context, p *scenarioRun) {
 			pulls.end(p, alpha, maxPull)
 		}},
 	)
@@ -61,7 +61,7 @@ func caRotation() features.Feature {
 
 // AwaitAuthorities waits until hosts.toml of alpha on every worker has the authorities of the Extension's status, and
 // proves how many those are. It returns them.
-func (p *proof) AwaitAuthorities(ctx context.Context, count int) string {
+func (p *scenarioRun) AwaitAuthorities(ctx context.Context, count int) string {
 	p.Helper()
 	extension := p.Extension(ctx)
 	if extension.Status.ProviderStatus == nil {

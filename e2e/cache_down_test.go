@@ -26,19 +26,19 @@ func cacheDown() features.Feature {
 	var direct time.Duration
 	return scenario("cache-down",
 		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"a direct pull is measured", func(ctx context.Context, p *proof) {
+		step{"a direct pull is measured", func(ctx context.Context, p *scenarioRun) {
 			img := p.Push(ctx, gamma)
 			direct = p.TimedPull(ctx, p.Worker(0), img)
 			p.FetchedOnce(ctx, img, accesslog.AskerNode)
 			p.Evidence("direct pull %s", seconds(direct))
 		}},
-		step{"a pull past a cache that swallows packets is about as quick", func(ctx context.Context, p *proof) {
+		step{"a pull past a cache that swallows packets is about as quick", func(ctx context.Context, p *scenarioRun) {
 			service := p.Services(ctx)[beta]
 			blackhole(ctx, p, p.Worker(0), service.Spec.ClusterIP)
 			provePastCache(ctx, p, beta, direct, "cache unreachable")
 		}},
 		step{"alpha's cache is scaled to 0", stopCache(alpha)},
-		step{"a pull past a cache that is down is about as quick", func(ctx context.Context, p *proof) {
+		step{"a pull past a cache that is down is about as quick", func(ctx context.Context, p *scenarioRun) {
 			provePastCache(ctx, p, alpha, direct, "cache scaled to 0")
 		}},
 	)
@@ -50,7 +50,7 @@ const pullsPastCache = 3
 
 // provePastCache proves that a pull on a node that is told to use the cache gets everything from the upstream, in the time
 // of a direct pull and maxPull.
-func provePastCache(ctx context.Context, p *proof, host string, direct time.Duration, what string) {
+func provePastCache(ctx context.Context, p *scenarioRun, host string, direct time.Duration, what string) {
 	p.Helper()
 	worker, endpoint := p.Worker(0), p.Endpoints(ctx)[host]
 	var all []string
@@ -73,8 +73,8 @@ func provePastCache(ctx context.Context, p *proof, host string, direct time.Dura
 // stopCache returns the step that scales the cache of an upstream to 0, until the scenario ends. Gardener's
 // resource manager is told to leave the caches alone meanwhile, as an operator does it: by the annotation "ignore" on
 // their ManagedResource.
-func stopCache(host string) func(context.Context, *proof) {
-	return func(ctx context.Context, p *proof) {
+func stopCache(host string) func(context.Context, *scenarioRun) {
+	return func(ctx context.Context, p *scenarioRun) {
 		service, ok := p.Services(ctx)[host]
 		if !ok {
 			p.Fatalf("%s has no Service", host)

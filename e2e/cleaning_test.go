@@ -28,7 +28,7 @@ type cleaning struct {
 }
 
 // watchCleaning starts to record, from the present state on.
-func watchCleaning(ctx context.Context, p *proof, hosts ...string) *cleaning {
+func watchCleaning(ctx context.Context, p *scenarioRun, hosts ...string) *cleaning {
 	p.Helper()
 	c := &cleaning{names: map[string]string{}, claims: map[string][]string{}, vanished: map[string]timeline.Event{}}
 	c.pods = p.Record(ctx, suite.shoot, corev1.SchemeGroupVersion.WithResource("pods"), metav1.NamespaceSystem)
@@ -49,7 +49,7 @@ func watchCleaning(ctx context.Context, p *proof, hosts ...string) *cleaning {
 }
 
 // proveOrder proves that a pod of the cleaner did its work on every worker before the first of the Services vanished.
-func (c *cleaning) proveOrder(ctx context.Context, p *proof) {
+func (c *cleaning) proveOrder(ctx context.Context, p *scenarioRun) {
 	p.Helper()
 	events, err := c.pods.Events()
 	p.Check(err)
@@ -76,7 +76,7 @@ func (c *cleaning) proveOrder(ctx context.Context, p *proof) {
 const vanishTimeout = 2 * time.Minute
 
 // awaitVanished waits until the Services are gone; it fails early when the flow that removes them does.
-func (c *cleaning) awaitVanished(ctx context.Context, p *proof, flow *background) {
+func (c *cleaning) awaitVanished(ctx context.Context, p *scenarioRun, flow *background) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("the Services of %s are gone", labels(slices.Sorted(maps.Keys(c.names)))), vanishTimeout,
 		func(context.Context) (bool, string, error) {
@@ -94,7 +94,7 @@ func (c *cleaning) awaitVanished(ctx context.Context, p *proof, flow *background
 }
 
 // proveClaimsGone proves that the volumes of the upstreams are given back.
-func (c *cleaning) proveClaimsGone(ctx context.Context, p *proof) {
+func (c *cleaning) proveClaimsGone(ctx context.Context, p *scenarioRun) {
 	p.Helper()
 	hosts := slices.Sorted(maps.Keys(c.claims))
 	for _, host := range hosts {
@@ -131,7 +131,7 @@ func ownedBy(object metav1.Object, kind, name string) bool {
 }
 
 // claimsOf returns the names of the volume claims of a StatefulSet: <template>-<set>-<ordinal>.
-func claimsOf(ctx context.Context, p *proof, statefulSet string) []string {
+func claimsOf(ctx context.Context, p *scenarioRun, statefulSet string) []string {
 	p.Helper()
 	claims, err := claimNames(ctx, func(name string) bool { return strings.HasSuffix(name, "-"+statefulSet+"-0") })
 	p.Check(err)

@@ -21,13 +21,13 @@ import (
 func createdHibernated() features.Feature {
 	return scenario("created-hibernated",
 		step{"there is no shoot", noShoot},
-		step{"it is created asleep", func(ctx context.Context, p *proof) {
+		step{"it is created asleep", func(ctx context.Context, p *scenarioRun) {
 			p.Hibernate(ctx, alpha, beta)
 			proveAsleep(ctx, p)
 			proveNothingDeployed(ctx, p)
 			p.Evidence("Extension Succeeded, nothing in the shoot")
 		}},
-		step{"its operating system configs are written without a cache", func(ctx context.Context, p *proof) {
+		step{"its operating system configs are written without a cache", func(ctx context.Context, p *scenarioRun) {
 			configs := &extensionsv1alpha1.OperatingSystemConfigList{}
 			p.Check(suite.seed.List(ctx, configs, client.InNamespace(shootNamespace)))
 			if len(configs.Items) == 0 {
@@ -42,7 +42,7 @@ func createdHibernated() features.Feature {
 			}
 			p.Evidence("%d OSCs accepted", len(configs.Items))
 		}},
-		step{"it wakes up, and pulls go through its caches", func(ctx context.Context, p *proof) {
+		step{"it wakes up, and pulls go through its caches", func(ctx context.Context, p *scenarioRun) {
 			p.WakeUp(ctx, alpha, beta)
 			p.AwaitCaches(ctx, alpha, beta)
 			p.AwaitMirrors(ctx, alpha, beta)
@@ -55,7 +55,7 @@ func createdHibernated() features.Feature {
 }
 
 // noShoot makes the starting state without a shoot. It is quick when that is so already.
-func noShoot(ctx context.Context, p *proof) {
+func noShoot(ctx context.Context, p *scenarioRun) {
 	p.Helper()
 	if err := suite.seed.Get(ctx, client.ObjectKey{Name: shootNamespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
 		return

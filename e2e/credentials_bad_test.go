@@ -32,7 +32,7 @@ var badSecrets = []struct {
 
 // proveBadSecretsRefused proves that each bad Secret puts the Extension in Error, with the field and the cause and no
 // content of the Secret, and that the caches stay as they are. The last cache refers to the Secret.
-func proveBadSecretsRefused(ctx context.Context, p *proof, refer references, caches []v1alpha3.RegistryCache) {
+func proveBadSecretsRefused(ctx context.Context, p *scenarioRun, refer references, caches []v1alpha3.RegistryCache) {
 	p.Helper()
 	before := stateOfCaches(ctx, p, upstreams(caches)...)
 	// The Shoot refers to all of them all the time: gardener-resource-manager waits five seconds after each copy that it deletes.
@@ -56,7 +56,7 @@ func proveBadSecretsRefused(ctx context.Context, p *proof, refer references, cac
 }
 
 // refusedFor proves that the Extension is in Error when the last cache uses the reference.
-func refusedFor(ctx context.Context, p *proof, refer references, caches []v1alpha3.RegistryCache, reference, word string) {
+func refusedFor(ctx context.Context, p *scenarioRun, refer references, caches []v1alpha3.RegistryCache, reference, word string) {
 	p.Helper()
 	caches = slices.Clone(caches)
 	caches[len(caches)-1].SecretReferenceName = ptr.To(reference)

@@ -26,13 +26,13 @@ func credentials() features.Feature {
 	cache.SecretReferenceName = ptr.To("first")
 	caches := []v1alpha3.RegistryCache{operate.CacheOf(alpha), operate.CacheOf(beta), cache}
 	return scenario("credentials",
-		step{"an upstream asks for credentials", func(ctx context.Context, p *proof) {
+		step{"an upstream asks for credentials", func(ctx context.Context, p *scenarioRun) {
 			options := suite.testbed.UpstreamOptions(private)
 			options.Credentials = &old
 			registry = p.Upstream(ctx, options)
 			proveAsksForCredentials(ctx, p)
 		}},
-		step{"its cache has them", func(ctx context.Context, p *proof) {
+		step{"its cache has them", func(ctx context.Context, p *scenarioRun) {
 			p.Check(undoLeftovers(ctx))
 			refer["first"] = p.Secret(ctx, secretOf(old), nil)
 			p.Configure(ctx, refer, caches...)
@@ -40,7 +40,7 @@ func credentials() features.Feature {
 			took := p.Pull(ctx, p.Worker(0), img)
 			p.Evidence("protected upstream: %s, running after %s", proveAuthorized(ctx, p, img), seconds(took))
 		}},
-		step{"a public upstream beside it gets none", func(ctx context.Context, p *proof) {
+		step{"a public upstream beside it gets none", func(ctx context.Context, p *scenarioRun) {
 			public := p.Push(ctx, alpha)
 			p.Pull(ctx, p.Worker(0), public)
 			p.FetchedOnce(ctx, public, accesslog.AskerCache)
@@ -48,10 +48,10 @@ func credentials() features.Feature {
 				p.Fatalf("%s was shown credentials: %+v", alpha, shown[0])
 			}
 		}},
-		step{"bad Secrets are refused, and nothing changes", func(ctx context.Context, p *proof) {
+		step{"bad Secrets are refused, and nothing changes", func(ctx context.Context, p *scenarioRun) {
 			proveBadSecretsRefused(ctx, p, refer, caches)
 		}},
-		step{"rotated by a new reference", func(ctx context.Context, p *proof) {
+		step{"rotated by a new reference", func(ctx context.Context, p *scenarioRun) {
 			p.Check(registry.SetCredentials(ctx, old, current))
 			refer["second"] = p.Secret(ctx, secretOf(current), nil)
 			caches[2].SecretReferenceName = ptr.To("second")
@@ -60,7 +60,7 @@ func credentials() features.Feature {
 			proveStillPulls(ctx, p, img)
 			p.Evidence("new reference: old credentials revoked, pulls on")
 		}},
-		step{"rotated by a new Secret under the same reference", func(ctx context.Context, p *proof) {
+		step{"rotated by a new Secret under the same reference", func(ctx context.Context, p *scenarioRun) {
 			latest := newCredentials()
 			p.Check(registry.SetCredentials(ctx, current, latest))
 			refer["second"] = p.Secret(ctx, secretOf(latest), nil)
@@ -87,7 +87,7 @@ func secretOf(c upstream.Credentials) map[string][]byte {
 func authorized(r accesslog.Record) bool { return r.Authorization }
 
 // proveAsksForCredentials proves that the upstream is closed to a node that shows none.
-func proveAsksForCredentials(ctx context.Context, p *proof) {
+func proveAsksForCredentials(ctx context.Context, p *scenarioRun) {
 	p.Helper()
 	out, err := p.Worker(0).Exec(ctx, "curl", "--silent", "--show-error", "--max-time", "10", "--output", "/dev/null",
 		"--write-out", "%{http_code}", "http://"+private+"/v2/")
@@ -98,7 +98,7 @@ func proveAsksForCredentials(ctx context.Context, p *proof) {
 }
 
 // proveAuthorized proves that the cache fetched each blob of the image once and showed credentials for each.
-func proveAuthorized(ctx context.Context, p *proof, img pushed) accesslog.Evidence {
+func proveAuthorized(ctx context.Context, p *scenarioRun, img pushed) accesslog.Evidence {
 	p.Helper()
 	evidence := p.FetchedOnce(ctx, img, accesslog.AskerCache)
 	served := p.Requests(ctx, img).Blobs().Gets().Filter(authorized).
@@ -110,7 +110,7 @@ func proveAuthorized(ctx context.Context, p *proof, img pushed) accesslog.Eviden
 }
 
 // proveStillPulls proves that the cache fetches new images after a rotation, and has kept what it had.
-func proveStillPulls(ctx context.Context, p *proof, before pushed) {
+func proveStillPulls(ctx context.Context, p *scenarioRun, before pushed) {
 	p.Helper()
 	img := p.Push(ctx, private)
 	p.Pull(ctx, p.Worker(0), img)

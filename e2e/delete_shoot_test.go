@@ -23,15 +23,15 @@ func deleteShoot() features.Feature {
 	var watched *deletion
 	return scenario("delete-shoot",
 		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"gardenlet deletes the shoot", func(ctx context.Context, p *proof) {
+		step{"gardenlet deletes the shoot", func(ctx context.Context, p *scenarioRun) {
 			watched = watchDeletion(ctx, p)
 			shoot, err := operate.ShootWithCaches(alpha, beta)
 			p.Check(err)
 			p.Check(suite.testbed.Gardenlet.Delete(ctx, shoot))
 		}},
-		step{"no cleaner ever existed", func(ctx context.Context, p *proof) { watched.proveNoCleaner(ctx, p) }},
-		step{"the order was gardenlet's", func(ctx context.Context, p *proof) { watched.proveOrder(p) }},
-		step{"the Extension and all ManagedResources for the shoot went in time", func(_ context.Context, p *proof) {
+		step{"no cleaner ever existed", func(ctx context.Context, p *scenarioRun) { watched.proveNoCleaner(ctx, p) }},
+		step{"the order was gardenlet's", func(ctx context.Context, p *scenarioRun) { watched.proveOrder(p) }},
+		step{"the Extension and all ManagedResources for the shoot went in time", func(_ context.Context, p *scenarioRun) {
 			watched.proveAllGone(p)
 		}},
 	)
@@ -42,7 +42,7 @@ type deletion struct {
 	nodes, configs, resources, extensions, daemonSets, namespaces *timeline.Recording
 }
 
-func watchDeletion(ctx context.Context, p *proof) *deletion {
+func watchDeletion(ctx context.Context, p *scenarioRun) *deletion {
 	p.Helper()
 	extensions, resources := extensionsv1alpha1.SchemeGroupVersion, resourcesv1alpha1.SchemeGroupVersion
 	return &deletion{
@@ -56,7 +56,7 @@ func watchDeletion(ctx context.Context, p *proof) *deletion {
 }
 
 // proveNoCleaner closes both records by a fence, an object that comes after everything else, and looks through them.
-func (d *deletion) proveNoCleaner(ctx context.Context, p *proof) {
+func (d *deletion) proveNoCleaner(ctx context.Context, p *scenarioRun) {
 	p.Helper()
 	seen := 0
 	for _, fenced := range []struct {

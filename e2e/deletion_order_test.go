@@ -20,7 +20,7 @@ const extensionFinalizer = "extensions.gardener.cloud/registry-cache"
 
 // proveOrder proves gardenlet's order (reconciler_delete.go of Gardener v1.147.1): machines, then OperatingSystemConfigs
 // and gardener's ManagedResources, then the Extension. Each stage is over before the next one begins.
-func (d *deletion) proveOrder(p *proof) {
+func (d *deletion) proveOrder(p *scenarioRun) {
 	p.Helper()
 	machines := deletions(p, d.nodes, func(e timeline.Event) bool { return isWorker(p, e.Object.GetName()) })
 	configs := deletions(p, d.configs, func(timeline.Event) bool { return true })
@@ -50,7 +50,7 @@ func (d *deletion) proveOrder(p *proof) {
 
 // proveAllGone proves that the extension released its Extension and that no ManagedResource for the shoot was left when
 // gardenlet began to delete the namespace: what is gone later proves nothing, the namespace takes it along.
-func (d *deletion) proveAllGone(p *proof) {
+func (d *deletion) proveAllGone(p *scenarioRun) {
 	p.Helper()
 	namespace := deletions(p, d.namespaces, timeline.Named(shootNamespace))
 	extension := deletions(p, d.extensions, timeline.Named(extensionName))
@@ -82,7 +82,7 @@ type stage struct {
 }
 
 // deletions returns the stage of the objects that match; it is a failure when there is none, or when one is left.
-func deletions(p *proof, recording *timeline.Recording, match func(timeline.Event) bool) stage {
+func deletions(p *scenarioRun, recording *timeline.Recording, match func(timeline.Event) bool) stage {
 	p.Helper()
 	all, err := recording.Events()
 	p.Check(err)
@@ -114,6 +114,6 @@ func deletions(p *proof, recording *timeline.Recording, match func(timeline.Even
 	return s
 }
 
-func isWorker(p *proof, name string) bool {
+func isWorker(p *scenarioRun, name string) bool {
 	return slices.ContainsFunc(p.Workers(), func(worker *cluster.Node) bool { return worker.Name() == name })
 }

@@ -48,7 +48,7 @@ func built() []string { return []string{"bin/skaffold", "bin/kubectl", "bin/test
 
 // StartLoop runs `make dev` in a copy of the sources that have been saved, as the programs in bin/ are now. It ends with the
 // scenario; the extension that it has installed is replaced by that of the testbed then.
-func (p *proof) StartLoop(ctx context.Context) *devLoop {
+func (p *scenarioRun) StartLoop(ctx context.Context) *devLoop {
 	p.Helper()
 	for _, program := range built() {
 		if _, err := os.Stat(program); err != nil {
@@ -133,7 +133,7 @@ func (l *devLoop) interrupt(ctx context.Context) error {
 }
 
 // awaitRound waits until one more round of building and installing has ended.
-func (p *proof) awaitRound(ctx context.Context, loop *devLoop) {
+func (p *scenarioRun) awaitRound(ctx context.Context, loop *devLoop) {
 	p.Helper()
 	loop.rounds++
 	p.Await(ctx, fmt.Sprintf("round %d of make dev has ended", loop.rounds), loopUpWithin, func(context.Context) (bool, string, error) {
@@ -146,7 +146,7 @@ func (p *proof) awaitRound(ctx context.Context, loop *devLoop) {
 }
 
 // Save makes the change in the copy, and returns when it was saved.
-func (p *proof) Save(loop *devLoop, change proof.Mutant) time.Time {
+func (p *scenarioRun) Save(loop *devLoop, change proof.Mutant) time.Time {
 	p.Helper()
 	path := filepath.Join(loop.sources, filepath.FromSlash(change.File))
 	source, err := os.ReadFile(path)
@@ -213,7 +213,7 @@ func lastLine(text []byte) string {
 }
 
 // keepLog puts what make dev has printed beside the artifacts.
-func keepLog(p *proof, log string) {
+func keepLog(p *scenarioRun, log string) {
 	p.Helper()
 	text, err := os.ReadFile(log)
 	if err == nil {

@@ -23,27 +23,27 @@ func disableExtension() features.Feature {
 		late    *latecomer
 	)
 	return scenario("disable-extension",
-		step{"alpha and beta are cached, and nodes have foreign files", func(ctx context.Context, p *proof) {
+		step{"alpha and beta are cached, and nodes have foreign files", func(ctx context.Context, p *scenarioRun) {
 			cached(alpha, beta)(ctx, p)
 			others = putForeignFiles(ctx, p)
 			late = newLatecomer(ctx, p, p.Worker(1), beta)
 		}},
-		step{"the extension is disabled while images of alpha are pulled", func(ctx context.Context, p *proof) {
+		step{"the extension is disabled while images of alpha are pulled", func(ctx context.Context, p *scenarioRun) {
 			removed = remove(ctx, p, []string{alpha, beta}, nil)
 		}},
 		step{"the cleaner alone took hosts.toml off every worker, and left the unit healthy", proveCleanWorkers},
-		step{"it ran on every worker before a Service vanished", func(ctx context.Context, p *proof) {
+		step{"it ran on every worker before a Service vanished", func(ctx context.Context, p *scenarioRun) {
 			removed.order.proveOrder(ctx, p)
 		}},
-		step{"a worker has the configuration of before, like one that joins after the cleaner went", func(ctx context.Context, p *proof) {
+		step{"a worker has the configuration of before, like one that joins after the cleaner went", func(ctx context.Context, p *scenarioRun) {
 			late.configure(ctx, p)
 		}},
-		step{"gardener-node-agent takes the rest, and with the unit that worker's hosts.toml", func(ctx context.Context, p *proof) {
+		step{"gardener-node-agent takes the rest, and with the unit that worker's hosts.toml", func(ctx context.Context, p *scenarioRun) {
 			removed.finish(ctx, p)
 			proveNothingOnWorkers(ctx, p)
 			p.Evidence("hosts.toml, script and unit gone from %d workers", len(p.Workers()))
 		}},
-		step{"nothing of the extension is left in the clusters", func(ctx context.Context, p *proof) {
+		step{"nothing of the extension is left in the clusters", func(ctx context.Context, p *scenarioRun) {
 			p.NoCleanerLeft(ctx)
 			removed.order.proveClaimsGone(ctx, p)
 			meta := metav1.ObjectMeta{Namespace: shootNamespace, Name: extensionName}
@@ -52,8 +52,8 @@ func disableExtension() features.Feature {
 			p.Gone(ctx, suite.seed, &resourcesv1alpha1.ManagedResource{ObjectMeta: meta})
 			p.Evidence("Extension gone")
 		}},
-		step{"foreign files are untouched", func(ctx context.Context, p *proof) { others.proveUntouched(ctx, p) }},
-		step{"pulls go direct, in time", func(ctx context.Context, p *proof) {
+		step{"foreign files are untouched", func(ctx context.Context, p *scenarioRun) { others.proveUntouched(ctx, p) }},
+		step{"pulls go direct, in time", func(ctx context.Context, p *scenarioRun) {
 			p.ProveDirect(ctx, alpha, maxPull)
 			p.ProveDirect(ctx, beta, maxPull)
 		}},
@@ -62,7 +62,7 @@ func disableExtension() features.Feature {
 
 // proveCleanWorkers proves that the cleaner has left nothing for a pull to use on any worker, and the unit as
 // gardener-node-agent wants it while it has not heard of the removal: its check reports one that is not active as unhealthy.
-func proveCleanWorkers(ctx context.Context, p *proof) {
+func proveCleanWorkers(ctx context.Context, p *scenarioRun) {
 	p.Helper()
 	for _, worker := range p.Workers() {
 		provePathsAbsent(ctx, p, worker, hostsPath(alpha), hostsPath(beta))
@@ -84,7 +84,7 @@ func proveCleanWorkers(ctx context.Context, p *proof) {
 }
 
 // proveNothingOnWorkers proves that the extension has left nothing on any worker.
-func proveNothingOnWorkers(ctx context.Context, p *proof) {
+func proveNothingOnWorkers(ctx context.Context, p *scenarioRun) {
 	p.Helper()
 	for _, worker := range p.Workers() {
 		provePathsAbsent(ctx, p, worker, hostsPath(alpha), hostsPath(beta), scriptPath, unitPath)
@@ -97,7 +97,7 @@ func proveNothingOnWorkers(ctx context.Context, p *proof) {
 	}
 }
 
-func provePathsAbsent(ctx context.Context, p *proof, worker *cluster.Node, paths ...string) {
+func provePathsAbsent(ctx context.Context, p *scenarioRun, worker *cluster.Node, paths ...string) {
 	p.Helper()
 	for _, path := range paths {
 		if content := p.File(ctx, worker, path); !isAbsent(content) {

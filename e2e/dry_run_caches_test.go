@@ -22,7 +22,7 @@ type dryRunCache struct {
 }
 
 // dryRunCaches are one for each field, with its defaults set, and one with all fields.
-func dryRunCaches(p *proof) []dryRunCache {
+func dryRunCaches(p *scenarioRun) []dryRunCache {
 	p.Helper()
 	authority, err := certificate.New("e2e")
 	p.Check(err)
@@ -47,7 +47,7 @@ func dryRunCaches(p *proof) []dryRunCache {
 }
 
 // dryRunConfig is a valid config with the caches of the scenario, with defaults.
-func dryRunConfig(p *proof) *v1alpha3.RegistryConfig {
+func dryRunConfig(p *scenarioRun) *v1alpha3.RegistryConfig {
 	p.Helper()
 	volume := &v1alpha3.Volume{Size: ptr.To(resource.MustParse("1500Mi")), StorageClassName: ptr.To("fast")}
 	collection := &v1alpha3.GarbageCollection{TTL: metav1.Duration{Duration: 90 * time.Minute}}

@@ -49,7 +49,7 @@ func byGroup(objects []rendered, groups ...string) (these, others []rendered) {
 }
 
 // appendTyped appends objects in the form in which gardener-resource-manager sends them.
-func appendTyped(p *proof, to []rendered, from string, scheme *runtime.Scheme, objects ...client.Object) []rendered {
+func appendTyped(p *scenarioRun, to []rendered, from string, scheme *runtime.Scheme, objects ...client.Object) []rendered {
 	p.Helper()
 	for _, object := range objects {
 		kind, err := apiutil.GVKForObject(object, scheme)
@@ -64,7 +64,7 @@ func appendTyped(p *proof, to []rendered, from string, scheme *runtime.Scheme, o
 }
 
 // appendDocuments appends the objects of a YAML file. A key that is there twice is a failure.
-func appendDocuments(p *proof, to []rendered, from string, content []byte) []rendered {
+func appendDocuments(p *scenarioRun, to []rendered, from string, content []byte) []rendered {
 	p.Helper()
 	for documents := kubeyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content))); ; {
 		document, err := documents.Read()
@@ -107,7 +107,7 @@ func plantedObjects(restricted string) []rendered {
 }
 
 // shootObjects are those that the extension brings into a shoot.
-func shootObjects(p *proof) (objects []rendered) {
+func shootObjects(p *scenarioRun) (objects []rendered) {
 	p.Helper()
 	shoot, err := operate.ShootWithCaches(alpha)
 	p.Check(err)
@@ -128,7 +128,7 @@ func shootObjects(p *proof) (objects []rendered) {
 	return objects
 }
 
-func monitoringObjects(p *proof) []rendered {
+func monitoringObjects(p *scenarioRun) []rendered {
 	p.Helper()
 	config := dryRunConfig(p)
 	objects, err := monitoring.Objects(shootNamespace, config)
@@ -137,7 +137,7 @@ func monitoringObjects(p *proof) []rendered {
 }
 
 // chartObjects renders each chart with the values of each of its tests.
-func chartObjects(p *proof) (objects []rendered) {
+func chartObjects(p *scenarioRun) (objects []rendered) {
 	p.Helper()
 	renderer, err := chartrenderer.NewForConfig(suite.seed.config)
 	p.Check(err)
@@ -156,7 +156,7 @@ func chartObjects(p *proof) (objects []rendered) {
 }
 
 // exampleObjects are those in examples. The seed has no projects; their Secrets are looked at in another namespace.
-func exampleObjects(p *proof) (objects []rendered) {
+func exampleObjects(p *scenarioRun) (objects []rendered) {
 	p.Helper()
 	for _, file := range append(files(p, "examples/*.yaml"), files(p, "examples/shoots/*.yaml")...) {
 		objects = appendDocuments(p, objects, file, content(p, file))
@@ -170,7 +170,7 @@ func exampleObjects(p *proof) (objects []rendered) {
 }
 
 // files returns those of the repository that match the pattern; none is a failure.
-func files(p *proof, pattern string) []string {
+func files(p *scenarioRun, pattern string) []string {
 	p.Helper()
 	found, err := filepath.Glob(pattern)
 	if err != nil || len(found) == 0 {
@@ -179,7 +179,7 @@ func files(p *proof, pattern string) []string {
 	return found
 }
 
-func content(p *proof, file string) []byte {
+func content(p *scenarioRun, file string) []byte {
 	p.Helper()
 	content, err := os.ReadFile(file)
 	p.Check(err)

@@ -22,7 +22,7 @@ import (
 func dryRun() features.Feature {
 	var shoot, seed *judge
 	return scenario("dry-run",
-		step{"what is wrong is refused, and what is doubtful is warned of", func(ctx context.Context, p *proof) {
+		step{"what is wrong is refused, and what is doubtful is warned of", func(ctx context.Context, p *scenarioRun) {
 			shoot, seed = newJudge(ctx, p, suite.shoot), newJudge(ctx, p, suite.seed)
 			for _, judge := range []*judge{shoot, seed} {
 				for _, planted := range plantedObjects(judge.restricted) {
@@ -32,7 +32,7 @@ func dryRun() features.Feature {
 				}
 			}
 		}},
-		step{"the objects of caches and of the cleaner pass in the shoot", func(ctx context.Context, p *proof) {
+		step{"the objects of caches and of the cleaner pass in the shoot", func(ctx context.Context, p *scenarioRun) {
 			objects := shootObjects(p)
 			// The shoot has no vertical pod autoscaler; the seed has the definition that a Shoot with one has.
 			autoscalers, others := byGroup(objects, "autoscaling.k8s.io")
@@ -40,18 +40,18 @@ func dryRun() features.Feature {
 			seed.accepts(ctx, p, autoscalers)
 			p.Evidence("%d objects for shoots", len(objects))
 		}},
-		step{"what watches the caches passes in the seed", func(ctx context.Context, p *proof) {
+		step{"what watches the caches passes in the seed", func(ctx context.Context, p *scenarioRun) {
 			objects := monitoringObjects(p)
 			seed.accepts(ctx, p, objects)
 			p.Evidence("%d of monitoring", len(objects))
 		}},
-		step{"what the charts render passes in the seed", func(ctx context.Context, p *proof) {
+		step{"what the charts render passes in the seed", func(ctx context.Context, p *scenarioRun) {
 			objects := chartObjects(p)
 			seed.createNamespaces(ctx, p, objects)
 			seed.accepts(ctx, p, objects)
 			p.Evidence("%d of charts", len(objects))
 		}},
-		step{"the examples pass that the seed has a definition for", func(ctx context.Context, p *proof) {
+		step{"the examples pass that the seed has a definition for", func(ctx context.Context, p *scenarioRun) {
 			// Only a garden serves these groups, and there is none: package examples and the admission check them.
 			garden, others := byGroup(exampleObjects(p), "core.gardener.cloud", "operator.gardener.cloud")
 			seed.accepts(ctx, p, others)
@@ -69,7 +69,7 @@ type judge struct {
 	warnings   []string
 }
 
-func newJudge(ctx context.Context, p *proof, cluster access) *judge {
+func newJudge(ctx context.Context, p *scenarioRun, cluster access) *judge {
 	p.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: "e2e-restricted-", Labels: map[string]string{podsecurity.WarnLevelLabel: string(podsecurity.LevelRestricted)},
@@ -105,7 +105,7 @@ func (j *judge) verdict(ctx context.Context, object *unstructured.Unstructured) 
 
 // createNamespaces creates the namespaces among the objects until the scenario ends: without them the API server refuses what
 // lies in them.
-func (j *judge) createNamespaces(ctx context.Context, p *proof, objects []rendered) {
+func (j *judge) createNamespaces(ctx context.Context, p *scenarioRun, objects []rendered) {
 	p.Helper()
 	for _, rendered := range objects {
 		if rendered.object.GetKind() != "Namespace" {
@@ -119,7 +119,7 @@ func (j *judge) createNamespaces(ctx context.Context, p *proof, objects []render
 
 // accepts fails the scenario for each object that the API server has something against. Workloads have to comply with
 // "restricted", too; the cleaner's DaemonSet cannot, as it works on the node.
-func (j *judge) accepts(ctx context.Context, p *proof, objects []rendered) {
+func (j *judge) accepts(ctx context.Context, p *scenarioRun, objects []rendered) {
 	p.Helper()
 	if len(objects) == 0 {
 		p.Fatalf("there is no object: this would prove nothing")

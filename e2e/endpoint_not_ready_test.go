@@ -31,12 +31,12 @@ func endpointNotReady() features.Feature {
 	)
 	return scenario("endpoint-not-ready",
 		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"gamma is added, but its Service is refused", func(ctx context.Context, p *proof) {
+		step{"gamma is added, but its Service is refused", func(ctx context.Context, p *scenarioRun) {
 			refuseService(ctx, p, gamma)
 			history = p.Record(ctx, suite.seed, extensionsv1alpha1.SchemeGroupVersion.WithResource("extensions"), shootNamespace)
 			flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, alpha, beta, gamma) })
 		}},
-		step{"the Extension reports the cause and retries", func(ctx context.Context, p *proof) {
+		step{"the Extension reports the cause and retries", func(ctx context.Context, p *scenarioRun) {
 			failures := awaitFailures(ctx, p, history, wantedFailures)
 			last := failures[len(failures)-1]
 			for _, part := range []string{gamma, refusal} {
@@ -52,14 +52,14 @@ func endpointNotReady() features.Feature {
 			}
 			p.Evidence("%d failed attempts, lastError names %s and the cause", len(failures), label(gamma))
 		}},
-		step{"once the Service can come up, the Extension is Succeeded", func(ctx context.Context, p *proof) {
+		step{"once the Service can come up, the Extension is Succeeded", func(ctx context.Context, p *scenarioRun) {
 			p.Check(allowServices(ctx))
 			p.Join(ctx, flow, reconciled(alpha, beta, gamma), reconcileTimeout)
 			if state := stateOf(p.Extension(ctx)); state != gardencorev1beta1.LastOperationStateSucceeded {
 				p.Fatalf("the Extension is %s, want Succeeded", state)
 			}
 		}},
-		step{"the status has the Services' cluster IPs", func(ctx context.Context, p *proof) {
+		step{"the status has the Services' cluster IPs", func(ctx context.Context, p *scenarioRun) {
 			endpoints, services := p.Endpoints(ctx), p.Services(ctx)
 			if len(endpoints) != 3 || len(services) != 3 {
 				p.Fatalf("%d endpoints and %d Services, want 3 of each: %v", len(endpoints), len(services), endpoints)
@@ -76,7 +76,7 @@ func endpointNotReady() features.Feature {
 }
 
 // awaitFailures waits until the Extension went into Error often enough and returns it as it was each time.
-func awaitFailures(ctx context.Context, p *proof, history *timeline.Recording, wanted int) []*extensionsv1alpha1.Extension {
+func awaitFailures(ctx context.Context, p *scenarioRun, history *timeline.Recording, wanted int) []*extensionsv1alpha1.Extension {
 	p.Helper()
 	var failures []*extensionsv1alpha1.Extension
 	p.Await(ctx, fmt.Sprintf("the Extension went into Error %d times", wanted), 90*time.Second,

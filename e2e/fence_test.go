@@ -18,7 +18,7 @@ import (
 )
 
 // raiseFence creates the object, waits until the recording has seen it, and returns all events up to then.
-func raiseFence(ctx context.Context, p *proof, recording *timeline.Recording, cluster access, fence client.Object) []timeline.Event {
+func raiseFence(ctx context.Context, p *scenarioRun, recording *timeline.Recording, cluster access, fence client.Object) []timeline.Event {
 	p.Helper()
 	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(cluster.Delete(ctx, fence)) })
 	p.Check(cluster.Create(ctx, fence))

@@ -24,12 +24,12 @@ const fieldBugsFile = "field-bugs.json"
 func fieldBugs(lane fieldbugs.Lane) []features.Feature {
 	var all []features.Feature
 	for _, bug := range fieldbugs.InLane(lane) {
-		all = append(all, scenario(bug.ID, step{bug.Title, func(ctx context.Context, p *proof) { reproduce(ctx, p, bug) }}))
+		all = append(all, scenario(bug.ID, step{bug.Title, func(ctx context.Context, p *scenarioRun) { reproduce(ctx, p, bug) }}))
 	}
 	return all
 }
 
-func reproduce(ctx context.Context, p *proof, bug fieldbugs.Bug) {
+func reproduce(ctx context.Context, p *scenarioRun, bug fieldbugs.Bug) {
 	p.Helper()
 	suite.disturbed.Store(true) // the commands have a garden of their own
 	transcript, err := os.CreateTemp(suite.scratch, bug.ID)
@@ -53,7 +53,7 @@ func reproduce(ctx context.Context, p *proof, bug fieldbugs.Bug) {
 }
 
 // keepTranscript puts what was typed and answered beside the artifacts.
-func keepTranscript(p *proof, from, id string) {
+func keepTranscript(p *scenarioRun, from, id string) {
 	p.Helper()
 	folder := filepath.Join(artifacts, id)
 	content, err := os.ReadFile(from)

@@ -33,7 +33,7 @@ const plantedAgent = "e2e-planted"
 func forbidden() features.Feature {
 	var accounts []string
 	return scenario("forbidden",
-		step{"what is forbidden to the extension is in the audit log", func(ctx context.Context, p *proof) {
+		step{"what is forbidden to the extension is in the audit log", func(ctx context.Context, p *scenarioRun) {
 			accounts = []string{extensionAccount(ctx, p)}
 			plantForbidden(ctx, p, accounts[0])
 			if passed("admission") { // it is there only while that scenario runs
@@ -45,7 +45,7 @@ func forbidden() features.Feature {
 				return planted, fmt.Sprintf("%d events", len(events)), err
 			})
 		}},
-		step{"nothing else was forbidden since the testbed came up", func(ctx context.Context, p *proof) {
+		step{"nothing else was forbidden since the testbed came up", func(ctx context.Context, p *scenarioRun) {
 			events, err := suite.testbed.Seed.AuditLog(ctx)
 			p.Check(err)
 			allowed, forbidden := map[string]int{}, map[string]int{}
@@ -98,13 +98,13 @@ func request(event auditv1.Event) string {
 }
 
 // extensionAccount returns the user name of the service account that the extension runs as.
-func extensionAccount(ctx context.Context, p *proof) string {
+func extensionAccount(ctx context.Context, p *scenarioRun) string {
 	p.Helper()
 	return serviceaccount.MakeUsername(kind.ExtensionNamespace, deploymentOfExtension(ctx, p).Spec.Template.Spec.ServiceAccountName)
 }
 
 // plantForbidden asks the seed's API server for something that the extension has no business with, in its name.
-func plantForbidden(ctx context.Context, p *proof, account string) {
+func plantForbidden(ctx context.Context, p *scenarioRun, account string) {
 	p.Helper()
 	namespace, name, err := serviceaccount.SplitUsername(account)
 	p.Check(err)

@@ -24,13 +24,13 @@ const maxForceDeletion = 90 * time.Second
 func forceDelete() features.Feature {
 	return scenario("force-delete",
 		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"the control plane breaks", func(ctx context.Context, p *proof) {
+		step{"the control plane breaks", func(ctx context.Context, p *scenarioRun) {
 			manager := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: shootNamespace, Name: "gardener-resource-manager"}}
 			p.Check(suite.seed.Patch(ctx, manager, client.RawPatch(client.Merge.Type(), []byte(`{"spec":{"replicas":0}}`))))
 			access := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: shootNamespace, Name: "gardener"}}
 			p.Check(suite.seed.Patch(ctx, access, client.RawPatch(client.Merge.Type(), []byte(`{"data":{"kubeconfig":"bm9uc2Vuc2U="}}`))))
 		}},
-		step{"gardenlet force-deletes the shoot", func(ctx context.Context, p *proof) {
+		step{"gardenlet force-deletes the shoot", func(ctx context.Context, p *scenarioRun) {
 			shoot, err := operate.ShootWithCaches(alpha, beta)
 			p.Check(err)
 			start := time.Now()

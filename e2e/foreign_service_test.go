@@ -19,7 +19,7 @@ import (
 func foreignService() features.Feature {
 	var others []*corev1.Service
 	return scenario("foreign-service",
-		step{"beta is cached, and there are foreign Services with the label", func(ctx context.Context, p *proof) {
+		step{"beta is cached, and there are foreign Services with the label", func(ctx context.Context, p *scenarioRun) {
 			cached(beta)(ctx, p)
 			others = []*corev1.Service{
 				putForeignService(ctx, p, alpha, map[string]string{"upstream": alpha, "remote-url": "http://" + alpha}),
@@ -27,13 +27,13 @@ func foreignService() features.Feature {
 				putForeignService(ctx, p, "foreign.example.test", nil),
 			}
 		}},
-		step{"a cache for alpha is added all the same", func(ctx context.Context, p *proof) {
+		step{"a cache for alpha is added all the same", func(ctx context.Context, p *scenarioRun) {
 			p.Reconcile(ctx, alpha, beta)
 			p.AwaitCaches(ctx, alpha, beta)
 			p.AwaitMirrors(ctx, alpha, beta)
 			p.Evidence("%d foreign Services: reconciled", len(others))
 		}},
-		step{"nodes pull through our caches and not from the foreign Services", func(ctx context.Context, p *proof) {
+		step{"nodes pull through our caches and not from the foreign Services", func(ctx context.Context, p *scenarioRun) {
 			for upstream, endpoint := range p.Endpoints(ctx) {
 				at, err := url.Parse(endpoint)
 				p.Check(err)
@@ -47,7 +47,7 @@ func foreignService() features.Feature {
 			p.Pull(ctx, p.Worker(0), img)
 			p.Evidence("alpha: %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))
 		}},
-		step{"the foreign Services are untouched", func(ctx context.Context, p *proof) {
+		step{"the foreign Services are untouched", func(ctx context.Context, p *scenarioRun) {
 			for _, other := range others {
 				now := &corev1.Service{}
 				p.Check(suite.shoot.Get(ctx, client.ObjectKeyFromObject(other), now))
@@ -60,7 +60,7 @@ func foreignService() features.Feature {
 }
 
 // putForeignService creates a Service with our label for the host, until the scenario ends.
-func putForeignService(ctx context.Context, p *proof, host string, annotations map[string]string) *corev1.Service {
+func putForeignService(ctx context.Context, p *scenarioRun, host string, annotations map[string]string) *corev1.Service {
 	p.Helper()
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{

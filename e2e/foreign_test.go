@@ -25,7 +25,7 @@ var foreignFiles = map[string]string{
 type foreign map[string]string
 
 // putForeignFiles writes the files to every worker, until the scenario ends.
-func putForeignFiles(ctx context.Context, p *proof) foreign {
+func putForeignFiles(ctx context.Context, p *scenarioRun) foreign {
 	p.Helper()
 	fingerprints := foreign{}
 	for _, worker := range p.Workers() {
@@ -39,7 +39,7 @@ func putForeignFiles(ctx context.Context, p *proof) foreign {
 }
 
 // proveUntouched proves that nobody touched the files.
-func (f foreign) proveUntouched(ctx context.Context, p *proof) {
+func (f foreign) proveUntouched(ctx context.Context, p *scenarioRun) {
 	p.Helper()
 	for _, worker := range p.Workers() {
 		for path := range foreignFiles {

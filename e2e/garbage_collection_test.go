@@ -33,7 +33,7 @@ func garbageCollection() features.Feature {
 	short.GarbageCollection = &v1alpha3.GarbageCollection{TTL: metav1.Duration{Duration: shortLife}}
 	never.GarbageCollection = &v1alpha3.GarbageCollection{}
 	return scenario("garbage-collection",
-		step{"alpha is kept for seconds, gamma for ever", func(ctx context.Context, p *proof) {
+		step{"alpha is kept for seconds, gamma for ever", func(ctx context.Context, p *scenarioRun) {
 			p.Check(undoLeftovers(ctx))
 			// As gamma cannot be told to collect again, its cache must not stay.
 			p.Afterwards(ctx, func(ctx context.Context) error { return reconcile(ctx, alpha, beta) })
@@ -47,7 +47,7 @@ func garbageCollection() features.Feature {
 				p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			}
 		}},
-		step{"alpha's cache fetches a blob anew when its time is up", func(ctx context.Context, p *proof) {
+		step{"alpha's cache fetches a blob anew when its time is up", func(ctx context.Context, p *scenarioRun) {
 			start, endpoint, blob := time.Now(), p.Endpoints(ctx)[alpha], collected.blobs[0]
 			p.Await(ctx, "the cache has fetched a blob twice", collectedWithin, func(ctx context.Context) (bool, string, error) {
 				status, err := blobStatus(ctx, p.Worker(1), endpoint, collected)
@@ -64,11 +64,11 @@ func garbageCollection() features.Feature {
 			}
 			p.Evidence("TTL %s: fetched anew after %s", shortLife, seconds(took))
 		}},
-		step{"gamma's cache still has it", func(ctx context.Context, p *proof) {
+		step{"gamma's cache still has it", func(ctx context.Context, p *scenarioRun) {
 			p.TimedPull(ctx, p.Worker(1), kept)
 			p.Evidence("TTL 0s: still a hit, %s", p.FetchedOnce(ctx, kept, accesslog.AskerCache))
 		}},
-		step{"gamma cannot be told to collect again", func(ctx context.Context, p *proof) {
+		step{"gamma cannot be told to collect again", func(ctx context.Context, p *scenarioRun) {
 			again := never
 			again.GarbageCollection = nil
 			shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{short, operate.CacheOf(beta), again}})

@@ -33,7 +33,7 @@ func growVolume() features.Feature {
 	plain, bigger := plainCaches([]string{alpha, beta, gamma}), plainCaches([]string{alpha, beta, gamma})
 	bigger[2].Volume = &v1alpha3.Volume{Size: ptr.To(resource.MustParse(grown))}
 	return scenario("grow-volume",
-		step{"gamma is cached", func(ctx context.Context, p *proof) {
+		step{"gamma is cached", func(ctx context.Context, p *scenarioRun) {
 			p.Check(undoLeftovers(ctx))
 			if _, there := p.Services(ctx)[gamma]; there && sizesOf(ctx, p, gamma).applied != ungrown {
 				p.Reconcile(ctx, alpha, beta) // a volume that has grown does not shrink again
@@ -49,7 +49,7 @@ func growVolume() features.Feature {
 				p.Fatalf("to begin with, the volume is %+v", sizes)
 			}
 		}},
-		step{"a StorageClass that does not allow it refuses it", func(ctx context.Context, p *proof) {
+		step{"a StorageClass that does not allow it refuses it", func(ctx context.Context, p *scenarioRun) {
 			claim := claimOf(ctx, p, gamma)
 			shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: bigger})
 			p.Check(err)
@@ -63,12 +63,12 @@ func growVolume() features.Feature {
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			p.Evidence("refused: Error with field path, nothing changed, still a hit")
 		}},
-		step{"the size is taken back", func(ctx context.Context, p *proof) {
+		step{"the size is taken back", func(ctx context.Context, p *scenarioRun) {
 			p.Reconcile(ctx, alpha, beta, gamma)
 			p.Unchanged(ctx, suite.shoot, before)
 			p.Evidence("taking it back recovers")
 		}},
-		step{"a StorageClass that allows it lets it grow, and nothing restarts", func(ctx context.Context, p *proof) {
+		step{"a StorageClass that allows it lets it grow, and nothing restarts", func(ctx context.Context, p *scenarioRun) {
 			class := *claimOf(ctx, p, gamma).Spec.StorageClassName
 			p.Afterwards(ctx, func(ctx context.Context) error { return allowExpansion(ctx, class, false) })
 			p.Check(allowExpansion(ctx, class, true))
@@ -86,7 +86,7 @@ func growVolume() features.Feature {
 			}
 			p.Evidence("allowed: claim and template ask for %s, same pod, same volume", grown)
 		}},
-		step{"its content is still there", func(ctx context.Context, p *proof) {
+		step{"its content is still there", func(ctx context.Context, p *scenarioRun) {
 			p.TimedPull(ctx, p.Worker(1), other)
 			p.Evidence("still a hit: %s", p.FetchedOnce(ctx, other, accesslog.AskerCache))
 		}},
@@ -97,7 +97,7 @@ func growVolume() features.Feature {
 // Extension's state.
 type volumeSizes struct{ claim, template, applied string }
 
-func sizesOf(ctx context.Context, p *proof, host string) volumeSizes {
+func sizesOf(ctx context.Context, p *scenarioRun, host string) volumeSizes {
 	p.Helper()
 	var sizes volumeSizes
 	size := func(spec corev1.PersistentVolumeClaimSpec) string {
@@ -119,7 +119,7 @@ func sizesOf(ctx context.Context, p *proof, host string) volumeSizes {
 }
 
 // claimOf returns the volume claim of a cache with one instance.
-func claimOf(ctx context.Context, p *proof, host string) *corev1.PersistentVolumeClaim {
+func claimOf(ctx context.Context, p *scenarioRun, host string) *corev1.PersistentVolumeClaim {
 	p.Helper()
 	names := claimsOf(ctx, p, p.Services(ctx)[host].Name)
 	if len(names) != 1 {

@@ -26,7 +26,7 @@ func hibernate() features.Feature {
 	images := map[string]pushed{}
 	var before string
 	return scenario("hibernate",
-		step{"alpha and beta are cached", func(ctx context.Context, p *proof) {
+		step{"alpha and beta are cached", func(ctx context.Context, p *scenarioRun) {
 			cached(alpha, beta)(ctx, p)
 			for _, host := range []string{alpha, beta} {
 				images[host] = p.Push(ctx, host)
@@ -35,7 +35,7 @@ func hibernate() features.Feature {
 			}
 			before = p.Identities(ctx, suite.shoot)
 		}},
-		step{"the shoot goes to sleep", func(ctx context.Context, p *proof) {
+		step{"the shoot goes to sleep", func(ctx context.Context, p *scenarioRun) {
 			resources := p.Record(ctx, suite.seed, resourcesv1alpha1.SchemeGroupVersion.WithResource("managedresources"), shootNamespace)
 			p.Hibernate(ctx, alpha, beta)
 			proveAsleep(ctx, p)
@@ -45,12 +45,12 @@ func hibernate() features.Feature {
 			}
 			p.Evidence("asleep, no cleaner")
 		}},
-		step{"it is reconciled asleep, although its API server cannot be reached", func(ctx context.Context, p *proof) {
+		step{"it is reconciled asleep, although its API server cannot be reached", func(ctx context.Context, p *scenarioRun) {
 			start := time.Now()
 			p.Hibernate(ctx, alpha, beta)
 			p.Evidence("reconciled asleep in %s", seconds(time.Since(start)))
 		}},
-		step{"it wakes up with the same caches, one of them on a new disk", func(ctx context.Context, p *proof) {
+		step{"it wakes up with the same caches, one of them on a new disk", func(ctx context.Context, p *scenarioRun) {
 			emptyVolume(ctx, p, beta)
 			start := time.Now()
 			p.WakeUp(ctx, alpha, beta)
@@ -62,11 +62,11 @@ func hibernate() features.Feature {
 			}
 			p.Evidence("awake with the same Services and volumes after %s", seconds(time.Since(start)))
 		}},
-		step{"alpha's volume still has its image", func(ctx context.Context, p *proof) {
+		step{"alpha's volume still has its image", func(ctx context.Context, p *scenarioRun) {
 			p.TimedPull(ctx, p.Worker(1), images[alpha])
 			p.Evidence("alpha still a hit: %s", p.FetchedOnce(ctx, images[alpha], accesslog.AskerCache))
 		}},
-		step{"beta's cache works from nothing", func(ctx context.Context, p *proof) {
+		step{"beta's cache works from nothing", func(ctx context.Context, p *scenarioRun) {
 			img := p.Push(ctx, beta)
 			for _, worker := range p.Workers() {
 				p.TimedPull(ctx, worker, img)
@@ -77,7 +77,7 @@ func hibernate() features.Feature {
 }
 
 // Hibernate brings the shoot with these caches to sleep.
-func (p *proof) Hibernate(ctx context.Context, hosts ...string) {
+func (p *scenarioRun) Hibernate(ctx context.Context, hosts ...string) {
 	p.Helper()
 	shoot, err := operate.ShootWithCaches(hosts...)
 	p.Check(err)
@@ -85,7 +85,7 @@ func (p *proof) Hibernate(ctx context.Context, hosts ...string) {
 }
 
 // WakeUp wakes the shoot with these caches up.
-func (p *proof) WakeUp(ctx context.Context, hosts ...string) {
+func (p *scenarioRun) WakeUp(ctx context.Context, hosts ...string) {
 	p.Helper()
 	shoot, err := operate.ShootWithCaches(hosts...)
 	p.Check(err)
@@ -93,7 +93,7 @@ func (p *proof) WakeUp(ctx context.Context, hosts ...string) {
 }
 
 // proveAsleep proves that the shoot has no workers, and that the extension is content with that.
-func proveAsleep(ctx context.Context, p *proof) {
+func proveAsleep(ctx context.Context, p *scenarioRun) {
 	p.Helper()
 	for _, worker := range p.Workers() {
 		p.Gone(ctx, suite.shoot, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: worker.Name()}})
@@ -104,7 +104,7 @@ func proveAsleep(ctx context.Context, p *proof) {
 }
 
 // emptyVolume takes all data off the volume of a cache, as a machine does that is gone with its disk.
-func emptyVolume(ctx context.Context, p *proof, host string) {
+func emptyVolume(ctx context.Context, p *scenarioRun, host string) {
 	p.Helper()
 	service, ok := p.Services(ctx)[host]
 	if !ok {

@@ -29,7 +29,7 @@ func highAvailability() features.Feature {
 	cache := operate.CacheOf(alpha)
 	cache.HighAvailability = &v1alpha3.HighAvailability{Enabled: true}
 	return scenario("high-availability",
-		step{"alpha has two instances, on two nodes", func(ctx context.Context, p *proof) {
+		step{"alpha has two instances, on two nodes", func(ctx context.Context, p *scenarioRun) {
 			p.AwaitWorkers(ctx) // a scenario before may have had one of them down
 			configured(cache, operate.CacheOf(beta))(ctx, p)
 			pods = p.CachePods(ctx, alpha)
@@ -37,7 +37,7 @@ func highAvailability() features.Feature {
 				p.Fatalf("want two pods on two nodes, there are:%s", placement(pods))
 			}
 		}},
-		step{"while one node is drained, the other one is not", func(ctx context.Context, p *proof) {
+		step{"while one node is drained, the other one is not", func(ctx context.Context, p *scenarioRun) {
 			p.AwaitBudget(ctx, pods[0])
 			p.Afterwards(ctx, uncordonWorkers)
 			p.Check(cordon(ctx, pods[0].Spec.NodeName, true))
@@ -53,10 +53,10 @@ func highAvailability() features.Feature {
 			p.RefusesEviction(ctx, pods[1])
 			p.Evidence("one evicted, the eviction of the other refused")
 		}},
-		step{"the other instance serves both nodes", func(ctx context.Context, p *proof) {
+		step{"the other instance serves both nodes", func(ctx context.Context, p *scenarioRun) {
 			p.Evidence("drained: %s", p.CachedEverywhere(ctx, alpha))
 		}},
-		step{"without high availability one instance serves, and there is no budget", func(ctx context.Context, p *proof) {
+		step{"without high availability one instance serves, and there is no budget", func(ctx context.Context, p *scenarioRun) {
 			p.Check(uncordonWorkers(ctx))
 			cached(alpha, beta)(ctx, p)
 			p.Await(ctx, "alpha has one instance", 30*time.Second, func(ctx context.Context) (bool, string, error) {
@@ -70,7 +70,7 @@ func highAvailability() features.Feature {
 }
 
 // AwaitWorkers waits until every worker takes pods: it is ready, and no taint is left of the time when it was not.
-func (p *proof) AwaitWorkers(ctx context.Context) {
+func (p *scenarioRun) AwaitWorkers(ctx context.Context) {
 	p.Helper()
 	p.Await(ctx, "every worker takes pods", time.Minute, func(ctx context.Context) (bool, string, error) {
 		for _, worker := range p.Workers() {
@@ -89,7 +89,7 @@ func (p *proof) AwaitWorkers(ctx context.Context) {
 }
 
 // CachedEverywhere pulls a new image on every worker and proves that the cache fetched it, once, and no node did.
-func (p *proof) CachedEverywhere(ctx context.Context, host string) accesslog.Evidence {
+func (p *scenarioRun) CachedEverywhere(ctx context.Context, host string) accesslog.Evidence {
 	p.Helper()
 	img := p.Push(ctx, host)
 	for _, worker := range p.Workers() {
@@ -99,7 +99,7 @@ func (p *proof) CachedEverywhere(ctx context.Context, host string) accesslog.Evi
 }
 
 // CachePods returns the pods of an upstream's cache, by name.
-func (p *proof) CachePods(ctx context.Context, host string) []corev1.Pod {
+func (p *scenarioRun) CachePods(ctx context.Context, host string) []corev1.Pod {
 	p.Helper()
 	pods, err := cachePods(ctx, host)
 	p.Check(err)
@@ -129,7 +129,7 @@ func budgetOf(pod corev1.Pod) *policyv1.PodDisruptionBudget {
 }
 
 // AwaitBudget waits until the budget of the cache knows of both instances: until then no eviction is allowed.
-func (p *proof) AwaitBudget(ctx context.Context, pod corev1.Pod) {
+func (p *scenarioRun) AwaitBudget(ctx context.Context, pod corev1.Pod) {
 	p.Helper()
 	budget := budgetOf(pod)
 	p.Await(ctx, "the budget counts both instances", 30*time.Second, func(ctx context.Context) (bool, string, error) {
@@ -148,7 +148,7 @@ func evict(ctx context.Context, pod corev1.Pod) error {
 }
 
 // RefusesEviction proves that the budget keeps the pod from being evicted.
-func (p *proof) RefusesEviction(ctx context.Context, pod corev1.Pod) {
+func (p *scenarioRun) RefusesEviction(ctx context.Context, pod corev1.Pod) {
 	p.Helper()
 	if err := evict(ctx, pod); !apierrors.IsTooManyRequests(err) || !apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) {
 		p.Fatalf("the eviction of %s was not refused by its budget: %v", pod.Name, err)

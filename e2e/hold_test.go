@@ -28,7 +28,7 @@ systemctl start gardener-node-agent.service`
 // HoldNodeAgents stops gardener-node-agent on every worker until release is called, or the scenario ends. What is taken
 // off a node meanwhile was taken off by the extension's cleaner, and by nobody else: gardener-node-agent, too, removes
 // what is not in the OperatingSystemConfig any more.
-func (p *proof) HoldNodeAgents(ctx context.Context) (release func(ctx context.Context) error) {
+func (p *scenarioRun) HoldNodeAgents(ctx context.Context) (release func(ctx context.Context) error) {
 	p.Helper()
 	workers := p.Workers()
 	release = func(ctx context.Context) error {

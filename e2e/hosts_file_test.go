@@ -27,7 +27,7 @@ const (
 func hostsFile() features.Feature {
 	return scenario("hosts-file",
 		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"a file that was changed is replaced as a whole", func(ctx context.Context, p *proof) {
+		step{"a file that was changed is replaced as a whole", func(ctx context.Context, p *scenarioRun) {
 			worker := p.Worker(0)
 			right := p.Hosts(ctx, worker, alpha)
 			p.Afterwards(ctx, func(ctx context.Context) error { return removeOpened(ctx, worker) })
@@ -40,7 +40,7 @@ func hostsFile() features.Feature {
 			}
 			p.Evidence("restored as a whole after %s", seconds(time.Since(start)))
 		}},
-		step{"past the cache a node asks the upstream where hosts.toml says it is", func(ctx context.Context, p *proof) {
+		step{"past the cache a node asks the upstream where hosts.toml says it is", func(ctx context.Context, p *scenarioRun) {
 			p.Break(ctx, "cache/"+alpha, spec.Refuse)
 			img := p.Push(ctx, alpha)
 			p.TimedPull(ctx, p.Worker(0), img)
@@ -57,7 +57,7 @@ func hostsFile() features.Feature {
 }
 
 // awaitFile waits until a file of a node has this content.
-func (p *proof) awaitFile(ctx context.Context, node *cluster.Node, path, want string) {
+func (p *scenarioRun) awaitFile(ctx context.Context, node *cluster.Node, path, want string) {
 	p.Helper()
 	p.Check(awaitEvery(ctx, nodeInterval, path+" is as it was", writtenWithin, func(ctx context.Context) (bool, string, error) {
 		content, err := readFile(ctx, node, path)

@@ -76,7 +76,7 @@ func requests(ctx context.Context, img pushed) (accesslog.Records, error) {
 }
 
 // Push puts a new random image into the upstream, see push.
-func (p *proof) Push(ctx context.Context, host string) pushed {
+func (p *scenarioRun) Push(ctx context.Context, host string) pushed {
 	p.Helper()
 	img, err := push(ctx, host)
 	p.Check(err)
@@ -84,7 +84,7 @@ func (p *proof) Push(ctx context.Context, host string) pushed {
 }
 
 // Requests returns what the upstream was asked for the image, see requests.
-func (p *proof) Requests(ctx context.Context, img pushed) accesslog.Records {
+func (p *scenarioRun) Requests(ctx context.Context, img pushed) accesslog.Records {
 	p.Helper()
 	records, err := requests(ctx, img)
 	p.Check(err)
@@ -93,7 +93,7 @@ func (p *proof) Requests(ctx context.Context, img pushed) accesslog.Records {
 
 // FetchedOnce proves that the upstream saw each blob of the image exactly once, all from the asker. With the cache as
 // asker it also proves that no node asked the upstream for anything.
-func (p *proof) FetchedOnce(ctx context.Context, img pushed, asker accesslog.Asker) accesslog.Evidence {
+func (p *scenarioRun) FetchedOnce(ctx context.Context, img pushed, asker accesslog.Asker) accesslog.Evidence {
 	p.Helper()
 	records := p.Requests(ctx, img)
 	gets := records.Blobs().Gets()

@@ -33,13 +33,13 @@ func innerLoop() features.Feature {
 	mark := "e2e-" + strings.ToLower(rand.Text()[:10])
 	return scenario("inner-loop",
 		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"make dev is up, in a copy of the sources", func(ctx context.Context, p *proof) {
+		step{"make dev is up, in a copy of the sources", func(ctx context.Context, p *scenarioRun) {
 			start := time.Now()
 			loop = p.StartLoop(ctx)
 			p.awaitRound(ctx, loop)
 			p.Evidence("make dev up after %s", seconds(time.Since(start)))
 		}},
-		step{"a line of the controller, once it is saved, is seen in the shoot", func(ctx context.Context, p *proof) {
+		step{"a line of the controller, once it is saved, is seen in the shoot", func(ctx context.Context, p *scenarioRun) {
 			saved := p.Save(loop, changeOfController(mark))
 			p.Await(ctx, "the StatefulSets of the caches have the annotation "+mark, liveWithin, func(ctx context.Context) (bool, string, error) {
 				state, err := unannotated(ctx, mark)
@@ -48,7 +48,7 @@ func innerLoop() features.Feature {
 			p.Evidence("controller: %s from saving a line", seconds(time.Since(saved)))
 			p.awaitRound(ctx, loop)
 		}},
-		step{"a line of the registry, once it is saved, is seen in the shoot", func(ctx context.Context, p *proof) {
+		step{"a line of the registry, once it is saved, is seen in the shoot", func(ctx context.Context, p *scenarioRun) {
 			shoot, err := kubernetes.NewForConfig(suite.shoot.config)
 			p.Check(err)
 			saved := p.Save(loop, changeOfRegistry(mark))
@@ -59,17 +59,17 @@ func innerLoop() features.Feature {
 			p.Evidence("registry: %s from saving a line", seconds(time.Since(saved)))
 			p.awaitRound(ctx, loop)
 		}},
-		step{"nodes pull through the changed caches", func(ctx context.Context, p *proof) {
+		step{"nodes pull through the changed caches", func(ctx context.Context, p *scenarioRun) {
 			p.AwaitMirrors(ctx, alpha, beta)
 			p.AwaitUpstreams(ctx, alpha)
 			img := p.Push(ctx, alpha)
 			p.TimedPull(ctx, p.Worker(0), img)
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
 		}},
-		step{"Ctrl-C ends it, and nothing of it runs on", func(ctx context.Context, p *proof) {
+		step{"Ctrl-C ends it, and nothing of it runs on", func(ctx context.Context, p *scenarioRun) {
 			p.Check(loop.interrupt(ctx))
 		}},
-		step{"the images that are named by their content run again", func(ctx context.Context, p *proof) {
+		step{"the images that are named by their content run again", func(ctx context.Context, p *scenarioRun) {
 			useCacheImage(ctx, p, bringup.CacheImage(suite.testbed))
 			state, err := unannotated(ctx, mark)
 			p.Check(err)

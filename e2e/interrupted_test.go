@@ -30,20 +30,20 @@ func interrupted() features.Feature {
 	var flow *background
 	return scenario("interrupted",
 		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"its process is killed while the nodes are cleaned of beta", func(ctx context.Context, p *proof) {
+		step{"its process is killed while the nodes are cleaned of beta", func(ctx context.Context, p *scenarioRun) {
 			release = p.HoldNodeAgents(ctx)
 			flow = p.Background(ctx, func(ctx context.Context) error { return reconcileConfig(ctx, operate.CacheOf(alpha), tlsCache(gamma)) })
 			p.awaitCleaner(ctx, flow)
 			p.interrupt(ctx, killProcess)
 		}},
-		step{"its pod is deleted when gamma's cache has a Service and no certificate yet", func(ctx context.Context, p *proof) {
+		step{"its pod is deleted when gamma's cache has a Service and no certificate yet", func(ctx context.Context, p *scenarioRun) {
 			p.Await(ctx, "gamma's Service is there", interruptedTimeout, func(ctx context.Context) (bool, string, error) {
 				_, there := p.Services(ctx)[gamma]
 				return there, "it is not", flow.failed()
 			})
 			p.interrupt(ctx, deletePod)
 		}},
-		step{"the Extension is reconciled all the same", func(ctx context.Context, p *proof) {
+		step{"the Extension is reconciled all the same", func(ctx context.Context, p *scenarioRun) {
 			p.Await(ctx, "the Extension has gamma, and not beta", interruptedTimeout, func(ctx context.Context) (bool, string, error) {
 				extension, err := extension(ctx)
 				if err != nil {
@@ -66,7 +66,7 @@ func interrupted() features.Feature {
 			}
 			p.NoCleanerLeft(ctx)
 		}},
-		step{"its process is killed while it is disabled", func(ctx context.Context, p *proof) {
+		step{"its process is killed while it is disabled", func(ctx context.Context, p *scenarioRun) {
 			flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx) })
 			p.awaitCleaner(ctx, flow)
 			p.interrupt(ctx, killProcess)
@@ -82,7 +82,7 @@ func interrupted() features.Feature {
 			proveNothingDeployed(ctx, p)
 			p.NoCleanerLeft(ctx)
 		}},
-		step{"gardenlet's flow comes to its end too", func(ctx context.Context, p *proof) {
+		step{"gardenlet's flow comes to its end too", func(ctx context.Context, p *scenarioRun) {
 			p.Check(release(ctx))
 			p.Join(ctx, flow, reconciled(), reconcileTimeout)
 			proveNothingOnWorkers(ctx, p)
@@ -92,7 +92,7 @@ func interrupted() features.Feature {
 }
 
 // awaitCleaner returns when the cleaner is in the shoot: from then on nodes are being cleaned.
-func (p *proof) awaitCleaner(ctx context.Context, flow *background) {
+func (p *scenarioRun) awaitCleaner(ctx context.Context, flow *background) {
 	p.Helper()
 	p.Await(ctx, "the cleaner is in the shoot", time.Minute, func(ctx context.Context) (bool, string, error) {
 		err := suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: cleanerDaemonSet}, &appsv1.DaemonSet{})

@@ -29,7 +29,7 @@ func join() features.Feature {
 	var flow *background
 	return scenario("join",
 		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"a machine is gone", func(ctx context.Context, p *proof) {
+		step{"a machine is gone", func(ctx context.Context, p *scenarioRun) {
 			other, joining = p.Worker(0), p.Worker(1)
 			// Whatever happens, the flow of the next scenario finds all machines as gardenlet left them.
 			p.Afterwards(ctx, func(ctx context.Context) error { return startKubelet(ctx, other) })
@@ -37,7 +37,7 @@ func join() features.Feature {
 			p.Check(joining.StopMachine(ctx))
 			p.Check(client.IgnoreNotFound(suite.shoot.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: joining.Name()}})))
 		}},
-		step{"alpha is removed, and the clean-up does not come to its end", func(ctx context.Context, p *proof) {
+		step{"alpha is removed, and the clean-up does not come to its end", func(ctx context.Context, p *scenarioRun) {
 			_, err := other.Exec(ctx, "systemctl", "stop", "kubelet.service") // no pod starts, and it stays Ready for a while
 			p.Check(err)
 			flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, beta) })
@@ -47,7 +47,7 @@ func join() features.Feature {
 				return err == nil, "", client.IgnoreNotFound(err)
 			})
 		}},
-		step{"the machine joins with the configuration of before", func(ctx context.Context, p *proof) {
+		step{"the machine joins with the configuration of before", func(ctx context.Context, p *scenarioRun) {
 			p.Check(joining.StartMachine(ctx))
 			installNodeAgent(ctx, p, joining, labels)
 			p.Await(ctx, "gardener-node-agent has laid down the unit on "+joining.Name(), joinTimeout,
@@ -56,12 +56,12 @@ func join() features.Feature {
 					return strings.Contains(unit, beta+","), unit, err
 				})
 		}},
-		step{"the removal comes to its end", func(ctx context.Context, p *proof) {
+		step{"the removal comes to its end", func(ctx context.Context, p *scenarioRun) {
 			p.Check(startKubelet(ctx, other))
 			p.Join(ctx, flow, reconciled(beta), 4*time.Minute)
 			p.AwaitMirrors(ctx, beta)
 		}},
-		step{"nothing of alpha is on the node that joined", func(ctx context.Context, p *proof) {
+		step{"nothing of alpha is on the node that joined", func(ctx context.Context, p *scenarioRun) {
 			for where, text := range map[string]string{
 				unitPath: p.File(ctx, joining, unitPath), "systemd": p.Systemd(ctx, joining, "ExecStart"), "hosts.toml": p.Hosts(ctx, joining, alpha),
 			} {
@@ -83,7 +83,7 @@ func startKubelet(ctx context.Context, worker *cluster.Node) error {
 }
 
 // poolLabels returns the labels that make a node a member of its worker pool.
-func poolLabels(ctx context.Context, p *proof, worker *cluster.Node) map[string]string {
+func poolLabels(ctx context.Context, p *scenarioRun, worker *cluster.Node) map[string]string {
 	p.Helper()
 	node := &corev1.Node{}
 	p.Check(suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node))
@@ -103,7 +103,7 @@ func poolLabels(ctx context.Context, p *proof, worker *cluster.Node) map[string]
 const secretNameLabel = "worker.gardener.cloud/gardener-node-agent-secret-name"
 
 // installNodeAgent does what the user data of a machine does, and its kubelet's configuration.
-func installNodeAgent(ctx context.Context, p *proof, worker *cluster.Node, labels map[string]string) {
+func installNodeAgent(ctx context.Context, p *scenarioRun, worker *cluster.Node, labels map[string]string) {
 	p.Helper()
 	node := &corev1.Node{}
 	p.Check(suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node))

@@ -26,7 +26,7 @@ var leaderLease = client.ObjectKey{Namespace: kind.ExtensionNamespace, Name: "ga
 
 // interrupt ends the extension in the midst of an operation, and returns when another one is at work. That would wait for
 // the lease of the dead one, 15 seconds; here it is taken from it.
-func (p *proof) interrupt(ctx context.Context, kill func(ctx context.Context, pod *corev1.Pod) error) {
+func (p *scenarioRun) interrupt(ctx context.Context, kill func(ctx context.Context, pod *corev1.Pod) error) {
 	p.Helper()
 	lease := &coordinationv1.Lease{}
 	p.Check(suite.seed.Get(ctx, leaderLease, lease))
@@ -82,7 +82,7 @@ func deletePod(ctx context.Context, pod *corev1.Pod) error {
 }
 
 // awaitLeader waits until a pod of the Deployment is at work.
-func (p *proof) awaitLeader(ctx context.Context, deployment *appsv1.Deployment) {
+func (p *scenarioRun) awaitLeader(ctx context.Context, deployment *appsv1.Deployment) {
 	p.Helper()
 	p.Await(ctx, "a pod of the extension leads", time.Minute, func(ctx context.Context) (bool, string, error) {
 		pods, lease := &corev1.PodList{}, &coordinationv1.Lease{}
@@ -97,7 +97,7 @@ func (p *proof) awaitLeader(ctx context.Context, deployment *appsv1.Deployment) 
 }
 
 // deploymentOfExtension returns the only Deployment in the extension's namespace of the seed.
-func deploymentOfExtension(ctx context.Context, p *proof) *appsv1.Deployment {
+func deploymentOfExtension(ctx context.Context, p *scenarioRun) *appsv1.Deployment {
 	p.Helper()
 	deployments := &appsv1.DeploymentList{}
 	p.Check(suite.seed.List(ctx, deployments, client.InNamespace(kind.ExtensionNamespace)))

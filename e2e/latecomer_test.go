@@ -19,7 +19,7 @@ type latecomer struct {
 }
 
 // newLatecomer remembers the present configuration.
-func newLatecomer(ctx context.Context, p *proof, worker *cluster.Node, host string) *latecomer {
+func newLatecomer(ctx context.Context, p *scenarioRun, worker *cluster.Node, host string) *latecomer {
 	p.Helper()
 	l := &latecomer{worker: worker, host: host, unit: p.File(ctx, worker, unitPath), hosts: p.Hosts(ctx, worker, host)}
 	if !strings.Contains(l.unit, host+",") || isAbsent(l.hosts) {
@@ -29,7 +29,7 @@ func newLatecomer(ctx context.Context, p *proof, worker *cluster.Node, host stri
 }
 
 // configure lays down what was remembered and proves that the script, which runs again, leaves the file as it is.
-func (l *latecomer) configure(ctx context.Context, p *proof) {
+func (l *latecomer) configure(ctx context.Context, p *scenarioRun) {
 	p.Helper()
 	p.Check(l.worker.WriteFile(ctx, unitPath, 0o600, []byte(l.unit)))
 	p.Check(l.worker.WriteFile(ctx, hostsPath(l.host), 0o644, []byte(l.hosts)))

@@ -22,7 +22,7 @@ func lostVolume() features.Feature {
 	var claim *corev1.PersistentVolumeClaim
 	return scenario("lost-volume",
 		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"the machine with alpha's volume is gone, and its pod waits for it", func(ctx context.Context, p *proof) {
+		step{"the machine with alpha's volume is gone, and its pod waits for it", func(ctx context.Context, p *scenarioRun) {
 			claim = claimOf(ctx, p, alpha)
 			pod := podOf(ctx, p, alpha)
 			for _, worker := range p.Workers() {
@@ -45,7 +45,7 @@ func lostVolume() features.Feature {
 				p.Fatalf("the claim was replaced by somebody else: this would prove nothing")
 			}
 		}},
-		step{"the next reconciliation gives the volume up", func(ctx context.Context, p *proof) {
+		step{"the next reconciliation gives the volume up", func(ctx context.Context, p *scenarioRun) {
 			start := time.Now()
 			p.Reconcile(ctx, alpha, beta) // it starts the machine too, after the Extension was reconciled
 			p.AwaitCaches(ctx, alpha, beta)
@@ -54,7 +54,7 @@ func lostVolume() features.Feature {
 			}
 			p.Evidence("another volume, and all machines back, after %s", seconds(time.Since(start)))
 		}},
-		step{"alpha's cache works from nothing", func(ctx context.Context, p *proof) {
+		step{"alpha's cache works from nothing", func(ctx context.Context, p *scenarioRun) {
 			p.AwaitMirrors(ctx, alpha, beta)
 			p.AwaitUpstreams(ctx, alpha)
 			img := p.Push(ctx, alpha)
@@ -88,7 +88,7 @@ func removeMachine(ctx context.Context, worker *cluster.Node) error {
 }
 
 // podOf returns the pod of a cache with one instance.
-func podOf(ctx context.Context, p *proof, host string) *corev1.Pod {
+func podOf(ctx context.Context, p *scenarioRun, host string) *corev1.Pod {
 	p.Helper()
 	pod := &corev1.Pod{}
 	p.Check(suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: p.Services(ctx)[host].Name + "-0"}, pod))

@@ -24,13 +24,13 @@ func migrate() features.Feature {
 		pulls         *stream
 	)
 	return scenario("migrate",
-		step{"alpha and beta are cached, and images of alpha are pulled", func(ctx context.Context, p *proof) {
+		step{"alpha and beta are cached, and images of alpha are pulled", func(ctx context.Context, p *scenarioRun) {
 			cached(alpha, beta)(ctx, p)
 			before, nodes = p.Identities(ctx, suite.shoot), stateOfCaches(ctx, p)
 			oldNamespace = namespaceUID(ctx, p)
 			pulls = pullContinuously(ctx, p, alpha)
 		}},
-		step{"its control plane leaves the seed", func(ctx context.Context, p *proof) {
+		step{"its control plane leaves the seed", func(ctx context.Context, p *scenarioRun) {
 			saved := p.Extension(ctx).Status.State
 			shoot, err := operate.ShootWithCaches(alpha, beta)
 			p.Check(err)
@@ -48,21 +48,21 @@ func migrate() features.Feature {
 			}
 			p.Evidence("restored in a fresh namespace, with the Extension's state")
 		}},
-		step{"nothing in the shoot was created anew or touched", func(ctx context.Context, p *proof) {
+		step{"nothing in the shoot was created anew or touched", func(ctx context.Context, p *scenarioRun) {
 			p.Unchanged(ctx, suite.shoot, before)
 			if now := stateOfCaches(ctx, p); now != nodes {
 				p.Fatalf("caches or nodes changed:\nbefore:\n%s\nafter:\n%s", nodes, now)
 			}
 			p.Evidence("StatefulSets, Services, volumes, pods and hosts.toml untouched")
 		}},
-		step{"every pull in the meantime came through the cache, in time", func(ctx context.Context, p *proof) {
+		step{"every pull in the meantime came through the cache, in time", func(ctx context.Context, p *scenarioRun) {
 			pulls.end(p, alpha, maxPull)
 			for _, img := range pulls.images {
 				p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			}
 			p.Evidence("all of them by the cache")
 		}},
-		step{"caches change again at the next reconciliation", func(ctx context.Context, p *proof) {
+		step{"caches change again at the next reconciliation", func(ctx context.Context, p *scenarioRun) {
 			p.Configure(ctx, nil, operate.CacheOf(alpha), operate.CacheOf(beta))
 			p.Unchanged(ctx, suite.shoot, before)
 		}},
@@ -70,7 +70,7 @@ func migrate() features.Feature {
 }
 
 // namespaceUID identifies the shoot's namespace of the seed.
-func namespaceUID(ctx context.Context, p *proof) types.UID {
+func namespaceUID(ctx context.Context, p *scenarioRun) types.UID {
 	p.Helper()
 	namespace := &corev1.Namespace{}
 	p.Check(suite.seed.Get(ctx, client.ObjectKey{Name: shootNamespace}, namespace))

@@ -15,12 +15,12 @@ import (
 const absent = "(absent)"
 
 // Workers returns the shoot's workers.
-func (p *proof) Workers() []*cluster.Node {
+func (p *scenarioRun) Workers() []*cluster.Node {
 	return suite.testbed.Shoot.Workers()
 }
 
 // Worker returns one of the shoot's workers, counted from 0.
-func (p *proof) Worker(i int) *cluster.Node {
+func (p *scenarioRun) Worker(i int) *cluster.Node {
 	p.Helper()
 	workers := p.Workers()
 	if i >= len(workers) {
@@ -53,7 +53,7 @@ func isAbsent(content string) bool {
 }
 
 // File returns the content of a file on a node, or absent.
-func (p *proof) File(ctx context.Context, node *cluster.Node, path string) string {
+func (p *scenarioRun) File(ctx context.Context, node *cluster.Node, path string) string {
 	p.Helper()
 	content, err := readFile(ctx, node, path)
 	p.Check(err)
@@ -61,13 +61,13 @@ func (p *proof) File(ctx context.Context, node *cluster.Node, path string) strin
 }
 
 // Hosts returns the hosts.toml of an upstream on a node, or absent.
-func (p *proof) Hosts(ctx context.Context, node *cluster.Node, host string) string {
+func (p *scenarioRun) Hosts(ctx context.Context, node *cluster.Node, host string) string {
 	p.Helper()
 	return p.File(ctx, node, hostsPath(host))
 }
 
 // Fingerprint identifies a file by inode, time of change and content: equal fingerprints mean that nobody touched it.
-func (p *proof) Fingerprint(ctx context.Context, node *cluster.Node, path string) string {
+func (p *scenarioRun) Fingerprint(ctx context.Context, node *cluster.Node, path string) string {
 	p.Helper()
 	out, err := node.Exec(ctx, "sh", "-c", `stat -c '%i %y' "$1" && sha256sum "$1"`, "sh", path)
 	p.Check(err)
@@ -75,7 +75,7 @@ func (p *proof) Fingerprint(ctx context.Context, node *cluster.Node, path string
 }
 
 // Systemd returns a property of our unit as the node's systemd sees it.
-func (p *proof) Systemd(ctx context.Context, node *cluster.Node, property string) string {
+func (p *scenarioRun) Systemd(ctx context.Context, node *cluster.Node, property string) string {
 	p.Helper()
 	out, err := node.Exec(ctx, "systemctl", "show", "--value", "--property", property, unitName)
 	p.Check(err)
@@ -83,7 +83,7 @@ func (p *proof) Systemd(ctx context.Context, node *cluster.Node, property string
 }
 
 // BlobStatus asks a cache, from a node, for the first blob of an image and returns the HTTP status.
-func (p *proof) BlobStatus(ctx context.Context, node *cluster.Node, endpoint string, img pushed) int {
+func (p *scenarioRun) BlobStatus(ctx context.Context, node *cluster.Node, endpoint string, img pushed) int {
 	p.Helper()
 	status, err := blobStatus(ctx, node, endpoint, img)
 	p.Check(err)

@@ -40,7 +40,7 @@ func notReady() features.Feature {
 	var start time.Time
 	return scenario("not-ready",
 		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"one worker is not ready, the other evicts pods", func(ctx context.Context, p *proof) {
+		step{"one worker is not ready, the other evicts pods", func(ctx context.Context, p *scenarioRun) {
 			broken, tainted = p.Worker(0), p.Worker(1)
 			p.awaitAge(ctx, broken, 2*quietFor)
 			release = p.HoldNodeAgents(ctx)
@@ -51,7 +51,7 @@ func notReady() features.Feature {
 			p.Check(err)
 			p.Check(reportNotReady(ctx, broken))
 		}},
-		step{"the tainted one is cleaned of alpha, while the other is waited for", func(ctx context.Context, p *proof) {
+		step{"the tainted one is cleaned of alpha, while the other is waited for", func(ctx context.Context, p *scenarioRun) {
 			start = time.Now()
 			flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, beta) })
 			p.Await(ctx, "alpha's hosts.toml is gone from "+tainted.Name(), taintedBound, func(ctx context.Context) (bool, string, error) {
@@ -63,7 +63,7 @@ func notReady() features.Feature {
 			}
 			p.Evidence("with taints NoSchedule and NoExecute: clean after %s", seconds(time.Since(start)))
 		}},
-		step{"alpha is removed all the same, in time", func(ctx context.Context, p *proof) {
+		step{"alpha is removed all the same, in time", func(ctx context.Context, p *scenarioRun) {
 			p.Await(ctx, "the Extension is reconciled without alpha", cleanUpBound, func(ctx context.Context) (bool, string, error) {
 				extension, err := extension(ctx)
 				if err != nil {
@@ -75,7 +75,7 @@ func notReady() features.Feature {
 			})
 			p.Evidence("with a node that is not ready: done after %s", seconds(time.Since(start)))
 		}},
-		step{"the node is named in the status", func(ctx context.Context, p *proof) {
+		step{"the node is named in the status", func(ctx context.Context, p *scenarioRun) {
 			for _, condition := range p.Extension(ctx).Status.Conditions {
 				if condition.Type == nodesCleaned {
 					if condition.Status != gardencorev1beta1.ConditionFalse || !strings.Contains(condition.Message, broken.Name()) ||
@@ -88,7 +88,7 @@ func notReady() features.Feature {
 			}
 			p.Fatalf("the Extension has no condition %s", nodesCleaned)
 		}},
-		step{"the tainted worker is clean, the other one is not yet", func(ctx context.Context, p *proof) {
+		step{"the tainted worker is clean, the other one is not yet", func(ctx context.Context, p *scenarioRun) {
 			if hosts := p.Hosts(ctx, tainted, alpha); !isAbsent(hosts) {
 				p.Errorf("alpha's hosts.toml is on %s:\n%s", tainted.Name(), hosts)
 			}
@@ -96,7 +96,7 @@ func notReady() features.Feature {
 				p.Errorf("alpha's hosts.toml is gone from %s already: this proves nothing", broken.Name())
 			}
 		}},
-		step{"it is clean once it is back", func(ctx context.Context, p *proof) {
+		step{"it is clean once it is back", func(ctx context.Context, p *scenarioRun) {
 			p.Check(startKubelet(ctx, broken))
 			p.Check(taint(ctx, tainted, false))
 			p.Check(release(ctx))
@@ -109,7 +109,7 @@ func notReady() features.Feature {
 }
 
 // awaitAge waits until the node has been there for so long: one that joined just now, and is not ready, counts as booting.
-func (p *proof) awaitAge(ctx context.Context, worker *cluster.Node, age time.Duration) {
+func (p *scenarioRun) awaitAge(ctx context.Context, worker *cluster.Node, age time.Duration) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("node %s has been there for %s", worker.Name(), age), age+time.Minute, func(ctx context.Context) (bool, string, error) {
 		node := &corev1.Node{}

@@ -22,7 +22,7 @@ import (
 )
 
 // Record starts to record a resource of a cluster; it ends with the scenario.
-func (p *proof) Record(ctx context.Context, cluster access, resource schema.GroupVersionResource, namespace string) *timeline.Recording {
+func (p *scenarioRun) Record(ctx context.Context, cluster access, resource schema.GroupVersionResource, namespace string) *timeline.Recording {
 	p.Helper()
 	recording, err := timeline.Record(ctx, cluster.dynamic, resource, namespace)
 	p.Check(err)
@@ -32,7 +32,7 @@ func (p *proof) Record(ctx context.Context, cluster access, resource schema.Grou
 
 // NoCleanerLeft proves that nothing is left of the cleaner: no ManagedResource and no Secret of it on the seed, and in the
 // shoot no object of any kind that came from it, nor a pod.
-func (p *proof) NoCleanerLeft(ctx context.Context) {
+func (p *scenarioRun) NoCleanerLeft(ctx context.Context) {
 	p.Helper()
 	p.Await(ctx, "no object of the cleaner is left", 30*time.Second, func(ctx context.Context) (bool, string, error) {
 		seed, err := cleanerOnSeed(ctx)
@@ -121,7 +121,7 @@ func listable(cluster access) ([]schema.GroupVersionResource, error) {
 }
 
 // Gone proves that an object does not exist.
-func (p *proof) Gone(ctx context.Context, cluster access, object client.Object) {
+func (p *scenarioRun) Gone(ctx context.Context, cluster access, object client.Object) {
 	p.Helper()
 	err := cluster.Get(ctx, client.ObjectKeyFromObject(object), object)
 	if !apierrors.IsNotFound(err) {

@@ -25,7 +25,7 @@ func privateCA() features.Feature {
 	}
 	caches := []v1alpha3.RegistryCache{operate.CacheOf(alpha), operate.CacheOf(beta), cache}
 	return scenario("private-ca",
-		step{"no node trusts the upstream", func(ctx context.Context, p *proof) {
+		step{"no node trusts the upstream", func(ctx context.Context, p *scenarioRun) {
 			authority, err := certificate.New("e2e private authority")
 			p.Check(err)
 			options := suite.testbed.UpstreamOptions(private)
@@ -39,7 +39,7 @@ func privateCA() features.Feature {
 				}
 			}
 		}},
-		step{"its cache trusts it", func(ctx context.Context, p *proof) {
+		step{"its cache trusts it", func(ctx context.Context, p *scenarioRun) {
 			p.Check(undoLeftovers(ctx))
 			p.Configure(ctx, refer, caches...)
 			img := p.Push(ctx, private)
@@ -48,7 +48,7 @@ func privateCA() features.Feature {
 			proveByHTTPS(ctx, p, img)
 			p.Evidence("private CA: %s, by HTTPS, running after %s", evidence, seconds(took))
 		}},
-		step{"a bundle that is none is refused, and nothing changes", func(ctx context.Context, p *proof) {
+		step{"a bundle that is none is refused, and nothing changes", func(ctx context.Context, p *scenarioRun) {
 			before := stateOfCaches(ctx, p, alpha, beta, private)
 			shoot, err := references{"ca": p.Secret(ctx, map[string][]byte{"bundle.crt": []byte("none")}, nil)}.shoot(caches...)
 			p.Check(err)
@@ -60,14 +60,14 @@ func privateCA() features.Feature {
 			p.Evidence("not PEM: Error with field path")
 		}},
 		step{"its cache is scaled to 0", stopCache(private)},
-		step{"nodes trust it when its cache is down", func(ctx context.Context, p *proof) {
+		step{"nodes trust it when its cache is down", func(ctx context.Context, p *scenarioRun) {
 			provePastCache(ctx, p, private, 0, "cache scaled to 0")
 		}},
 	)
 }
 
 // proveByHTTPS proves that the upstream served nothing of the image by plain HTTP.
-func proveByHTTPS(ctx context.Context, p *proof, img pushed) {
+func proveByHTTPS(ctx context.Context, p *scenarioRun, img pushed) {
 	p.Helper()
 	plain := p.Requests(ctx, img).Filter(func(r accesslog.Record) bool { return r.Scheme != "https" })
 	if len(plain) != 0 {

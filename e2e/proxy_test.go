@@ -30,14 +30,14 @@ func proxied() features.Feature {
 	var proxy *upstream.Proxy
 	refer := references{}
 	return scenario("proxy",
-		step{"caches have a proxy", func(ctx context.Context, p *proof) {
+		step{"caches have a proxy", func(ctx context.Context, p *scenarioRun) {
 			p.Check(undoLeftovers(ctx))
 			proxy = startProxy(ctx, p)
 			refer["ca"] = p.Secret(ctx, map[string][]byte{"bundle.crt": suite.testbed.CA.PEM()}, nil)
 			address := exposeInCluster(ctx, p, gamma)
 			p.Configure(ctx, refer, proxiedCaches(proxy.URL(), address)...)
 		}},
-		step{"an http upstream is reached through it", func(ctx context.Context, p *proof) {
+		step{"an http upstream is reached through it", func(ctx context.Context, p *scenarioRun) {
 			img := pullThroughCache(ctx, p, alpha, alpha)
 			through := proxyLog(ctx, p, proxy).Repository(img.repository)
 			if direct := p.Requests(ctx, img); len(through) != len(direct) {
@@ -45,7 +45,7 @@ func proxied() features.Feature {
 			}
 			p.Evidence("httpProxy: %d of %d requests through the proxy", len(through), len(through))
 		}},
-		step{"an https upstream is reached through it", func(ctx context.Context, p *proof) {
+		step{"an https upstream is reached through it", func(ctx context.Context, p *scenarioRun) {
 			img := pullThroughCache(ctx, p, beta, beta)
 			tunnels := proxyLog(ctx, p, proxy).Filter(func(r accesslog.Record) bool {
 				return r.Method == http.MethodConnect && r.Host == beta+":443" && r.Status == http.StatusOK
@@ -56,12 +56,12 @@ func proxied() features.Feature {
 			proveFrom(ctx, p, img, proxyAddress(ctx, p, proxy))
 			p.Evidence("httpsProxy: every request from the proxy's address, %d tunnels", len(tunnels))
 		}},
-		step{"an upstream of noProxy is reached directly", func(ctx context.Context, p *proof) {
+		step{"an upstream of noProxy is reached directly", func(ctx context.Context, p *scenarioRun) {
 			pullThroughCache(ctx, p, byAddress, gamma)
 			provePassedBy(ctx, p, proxy, gamma)
 			p.Evidence("noProxy: direct, %s", byAddress)
 		}},
-		step{"an upstream in the shoot's service network is reached directly", func(ctx context.Context, p *proof) {
+		step{"an upstream in the shoot's service network is reached directly", func(ctx context.Context, p *scenarioRun) {
 			pullThroughCache(ctx, p, inCluster, gamma)
 			provePassedBy(ctx, p, proxy, p.RemoteHost(ctx, inCluster))
 			p.Evidence("in-cluster upstream: direct, %s", inCluster)
@@ -87,7 +87,7 @@ func proxiedCaches(proxy, serviceAddress string) []v1alpha3.RegistryCache {
 }
 
 // startProxy starts the proxy, until the scenario ends.
-func startProxy(ctx context.Context, p *proof) *upstream.Proxy {
+func startProxy(ctx context.Context, p *scenarioRun) *upstream.Proxy {
 	p.Helper()
 	proxy, err := suite.testbed.StartProxy(ctx)
 	p.Check(err)
@@ -96,7 +96,7 @@ func startProxy(ctx context.Context, p *proof) *upstream.Proxy {
 }
 
 // pullThroughCache pulls a new image of an upstream that is stored at the host, and proves that the cache fetched it.
-func pullThroughCache(ctx context.Context, p *proof, upstream, host string) pushed {
+func pullThroughCache(ctx context.Context, p *scenarioRun, upstream, host string) pushed {
 	p.Helper()
 	img := p.Push(ctx, host)
 	pulled := img
@@ -107,7 +107,7 @@ func pullThroughCache(ctx context.Context, p *proof, upstream, host string) push
 }
 
 // proxyLog returns what the proxy was asked for by others than the testbed.
-func proxyLog(ctx context.Context, p *proof, proxy *upstream.Proxy) accesslog.Records {
+func proxyLog(ctx context.Context, p *scenarioRun, proxy *upstream.Proxy) accesslog.Records {
 	p.Helper()
 	records, err := proxy.Log(ctx)
 	p.Check(err)
@@ -115,13 +115,13 @@ func proxyLog(ctx context.Context, p *proof, proxy *upstream.Proxy) accesslog.Re
 }
 
 // proxyAddress returns the IP address of the proxy.
-func proxyAddress(ctx context.Context, p *proof, proxy *upstream.Proxy) string {
+func proxyAddress(ctx context.Context, p *scenarioRun, proxy *upstream.Proxy) string {
 	p.Helper()
 	return addressOf(ctx, p, proxy.Host())
 }
 
 // proveFrom proves that all requests for the image came from the IP address.
-func proveFrom(ctx context.Context, p *proof, img pushed, address string) {
+func proveFrom(ctx context.Context, p *scenarioRun, img pushed, address string) {
 	p.Helper()
 	for _, record := range p.Requests(ctx, img) {
 		if !strings.HasPrefix(record.RemoteAddr, address+":") {
@@ -131,7 +131,7 @@ func proveFrom(ctx context.Context, p *proof, img pushed, address string) {
 }
 
 // provePassedBy proves that the proxy was never asked for the host.
-func provePassedBy(ctx context.Context, p *proof, proxy *upstream.Proxy, host string) {
+func provePassedBy(ctx context.Context, p *scenarioRun, proxy *upstream.Proxy, host string) {
 	p.Helper()
 	for _, record := range proxyLog(ctx, p, proxy) {
 		if record.Host == host || strings.HasPrefix(record.Host, host+":") {

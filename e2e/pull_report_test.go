@@ -19,22 +19,22 @@ func pullReport() features.Feature {
 	var img pushed
 	return scenario("pull-report",
 		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"what the cache fetched for this pull is a miss", func(ctx context.Context, p *proof) {
+		step{"what the cache fetched for this pull is a miss", func(ctx context.Context, p *scenarioRun) {
 			img = p.Push(ctx, alpha)
 			p.reported(ctx, img, kindpull.Options{Node: p.Worker(0).Name()}, kindpull.CacheMiss)
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
 		}},
-		step{"what it had stored is a hit", func(ctx context.Context, p *proof) {
+		step{"what it had stored is a hit", func(ctx context.Context, p *scenarioRun) {
 			before := p.Requests(ctx, img).Gets()
 			p.reported(ctx, img, kindpull.Options{Node: p.Worker(1).Name()}, kindpull.CacheHit)
 			if blobs := p.Requests(ctx, img).Gets()[len(before):].Blobs(); len(blobs) != 0 {
 				p.Fatalf("%s was asked for %d blobs, so they were no hits", alpha, len(blobs))
 			}
 		}},
-		step{"what a node has already is nobody's", func(ctx context.Context, p *proof) {
+		step{"what a node has already is nobody's", func(ctx context.Context, p *scenarioRun) {
 			p.reported(ctx, img, kindpull.Options{Node: p.Worker(1).Name()}, kindpull.FromNode)
 		}},
-		step{"what it fetched past the cache is the upstream's", func(ctx context.Context, p *proof) {
+		step{"what it fetched past the cache is the upstream's", func(ctx context.Context, p *scenarioRun) {
 			p.Break(ctx, "cache/"+alpha, spec.Refuse)
 			other := p.Push(ctx, alpha)
 			report := p.reported(ctx, other, kindpull.Options{Node: p.Worker(0).Name()}, kindpull.FromUpstream)
@@ -49,7 +49,7 @@ func pullReport() features.Feature {
 
 // reported pulls the image as `testbed pull` does, and proves that config and layers are all reported as served by this source.
 // Of the manifest a node may be told by anybody: its tag is looked up each time.
-func (p *proof) reported(ctx context.Context, img pushed, options kindpull.Options, want kindpull.Source) *kindpull.Report {
+func (p *scenarioRun) reported(ctx context.Context, img pushed, options kindpull.Options, want kindpull.Source) *kindpull.Report {
 	p.Helper()
 	options.Image, options.Times, options.Parallel, options.Timeout = img.reference(), 1, 1, pullTimeout
 	report, err := pull.Run(ctx, suite.testbed, options)

@@ -92,7 +92,7 @@ echo $((${EPOCHREALTIME/[.,]/} - start))`, img.reference(), fmt.Sprintf("%.0fs",
 }
 
 // TimedPull makes the node's container runtime pull the image, see timedPull.
-func (p *proof) TimedPull(ctx context.Context, worker *cluster.Node, img pushed) time.Duration {
+func (p *scenarioRun) TimedPull(ctx context.Context, worker *cluster.Node, img pushed) time.Duration {
 	p.Helper()
 	took, err := timedPull(ctx, worker, img)
 	p.Check(err)
@@ -100,7 +100,7 @@ func (p *proof) TimedPull(ctx context.Context, worker *cluster.Node, img pushed)
 }
 
 // Pull runs a pod with the image on the worker, see pull.
-func (p *proof) Pull(ctx context.Context, worker *cluster.Node, img pushed) time.Duration {
+func (p *scenarioRun) Pull(ctx context.Context, worker *cluster.Node, img pushed) time.Duration {
 	p.Helper()
 	took, err := pull(ctx, worker, img)
 	p.Check(err)

@@ -15,12 +15,12 @@ func pullThrough() features.Feature {
 	var img pushed
 	return scenario("pull-through",
 		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"the first pull fetches each blob once, by the cache", func(ctx context.Context, p *proof) {
+		step{"the first pull fetches each blob once, by the cache", func(ctx context.Context, p *scenarioRun) {
 			img = p.Push(ctx, alpha)
 			took := p.Pull(ctx, p.Worker(0), img)
 			p.Evidence("worker 1, upstream: %s, running after %s", p.FetchedOnce(ctx, img, accesslog.AskerCache), seconds(took))
 		}},
-		step{"the second worker's pull asks the upstream for no blob", func(ctx context.Context, p *proof) {
+		step{"the second worker's pull asks the upstream for no blob", func(ctx context.Context, p *scenarioRun) {
 			before := p.Requests(ctx, img)
 			took := p.Pull(ctx, p.Worker(1), img)
 			blobs := p.Requests(ctx, img)[len(before):].Blobs()

@@ -22,7 +22,7 @@ const (
 // kube-proxy's rules a name is looked up in vain, and a failure counts for five seconds. Nodes pull past them meanwhile.
 //
 // A cache answers 404 for what its upstream does not have, and 500 if that cannot be known; for a tag it would be 404 in both cases.
-func (p *proof) AwaitUpstreams(ctx context.Context, hosts ...string) {
+func (p *scenarioRun) AwaitUpstreams(ctx context.Context, hosts ...string) {
 	p.Helper()
 	endpoints := p.Endpoints(ctx)
 	for _, host := range hosts {

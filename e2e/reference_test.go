@@ -33,7 +33,7 @@ func (r references) shoot(caches ...v1alpha3.RegistryCache) (*gardencorev1beta1.
 }
 
 // Secret creates an immutable Secret in the garden, until the scenario ends, and returns its name. change may be nil.
-func (p *proof) Secret(ctx context.Context, data map[string][]byte, change func(*corev1.Secret)) string {
+func (p *scenarioRun) Secret(ctx context.Context, data map[string][]byte, change func(*corev1.Secret)) string {
 	p.Helper()
 	immutable := true
 	secret := &corev1.Secret{
@@ -52,7 +52,7 @@ func (p *proof) Secret(ctx context.Context, data map[string][]byte, change func(
 }
 
 // Upstream starts a further upstream, until the scenario ends.
-func (p *proof) Upstream(ctx context.Context, options upstream.Options) *upstream.Registry {
+func (p *scenarioRun) Upstream(ctx context.Context, options upstream.Options) *upstream.Registry {
 	p.Helper()
 	registry, err := suite.testbed.StartUpstream(ctx, options)
 	p.Check(err)

@@ -20,7 +20,7 @@ const refusalPolicy = "e2e-refuse-service"
 
 // refuseService makes the shoot's API server refuse the Service of an upstream, as a policy or a quota of a user would.
 // It returns when the refusal is in force. allowServices ends it, and so does the end of the scenario.
-func refuseService(ctx context.Context, p *proof, host string) {
+func refuseService(ctx context.Context, p *scenarioRun, host string) {
 	p.Helper()
 	policy, binding := refusalObjects(host)
 	p.Afterwards(ctx, allowServices)

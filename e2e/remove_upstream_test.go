@@ -21,7 +21,7 @@ type removal struct {
 
 // remove lets gardenlet take the upstreams away, so that those that remain are left, and returns when the Services of the
 // removed ones have vanished. gardener-node-agent is held meanwhile, and images of alpha are pulled.
-func remove(ctx context.Context, p *proof, removed, remain []string) *removal {
+func remove(ctx context.Context, p *scenarioRun, removed, remain []string) *removal {
 	p.Helper()
 	r := &removal{order: watchCleaning(ctx, p, removed...), release: p.HoldNodeAgents(ctx)}
 	r.pulls = pullContinuously(ctx, p, alpha)
@@ -31,7 +31,7 @@ func remove(ctx context.Context, p *proof, removed, remain []string) *removal {
 }
 
 // finish lets gardener-node-agent do its part, and proves that all of it succeeded and no pull took long.
-func (r *removal) finish(ctx context.Context, p *proof, remain ...string) {
+func (r *removal) finish(ctx context.Context, p *scenarioRun, remain ...string) {
 	p.Helper()
 	p.Check(r.release(ctx))
 	p.Join(ctx, r.flow, reconciled(remain...), reconcileTimeout)
@@ -46,9 +46,9 @@ func removeUpstream() features.Feature {
 		beforeB = map[string]string{}
 		betaImg pushed
 	)
-	onlyBeta := func(ctx context.Context, p *proof) { proveOnlyBeta(ctx, p, beforeB) }
+	onlyBeta := func(ctx context.Context, p *scenarioRun) { proveOnlyBeta(ctx, p, beforeB) }
 	return scenario("remove-upstream",
-		step{"alpha and beta are cached, and nodes have foreign files", func(ctx context.Context, p *proof) {
+		step{"alpha and beta are cached, and nodes have foreign files", func(ctx context.Context, p *scenarioRun) {
 			cached(alpha, beta)(ctx, p)
 			others = putForeignFiles(ctx, p)
 			betaImg = p.Push(ctx, beta)
@@ -58,37 +58,37 @@ func removeUpstream() features.Feature {
 				beforeB[worker.Name()] = p.Fingerprint(ctx, worker, hostsPath(beta))
 			}
 		}},
-		step{"alpha is removed while its images are pulled", func(ctx context.Context, p *proof) {
+		step{"alpha is removed while its images are pulled", func(ctx context.Context, p *scenarioRun) {
 			removed = remove(ctx, p, []string{alpha}, []string{beta})
 		}},
 		step{"the cleaner alone took alpha off every worker and left beta as it was", onlyBeta},
-		step{"it ran on every worker before alpha's Service vanished", func(ctx context.Context, p *proof) {
+		step{"it ran on every worker before alpha's Service vanished", func(ctx context.Context, p *scenarioRun) {
 			removed.order.proveOrder(ctx, p)
 		}},
-		step{"that stays so when gardener-node-agent has done its part", func(ctx context.Context, p *proof) {
+		step{"that stays so when gardener-node-agent has done its part", func(ctx context.Context, p *scenarioRun) {
 			removed.finish(ctx, p, beta)
 			p.AwaitMirrors(ctx, beta)
 			onlyBeta(ctx, p)
 			p.Evidence("alpha's hosts.toml and arguments gone, beta's hosts.toml untouched")
 		}},
-		step{"beta's image is still a hit", func(ctx context.Context, p *proof) {
+		step{"beta's image is still a hit", func(ctx context.Context, p *scenarioRun) {
 			p.Pull(ctx, p.Worker(1), betaImg)
 			p.FetchedOnce(ctx, betaImg, accesslog.AskerCache)
 			p.Evidence("beta still a hit")
 		}},
-		step{"no cleaner and no volume of alpha is left", func(ctx context.Context, p *proof) {
+		step{"no cleaner and no volume of alpha is left", func(ctx context.Context, p *scenarioRun) {
 			p.NoCleanerLeft(ctx)
 			removed.order.proveClaimsGone(ctx, p)
 		}},
-		step{"foreign files are untouched", func(ctx context.Context, p *proof) { others.proveUntouched(ctx, p) }},
-		step{"pulls of alpha go direct, in time", func(ctx context.Context, p *proof) {
+		step{"foreign files are untouched", func(ctx context.Context, p *scenarioRun) { others.proveUntouched(ctx, p) }},
+		step{"pulls of alpha go direct, in time", func(ctx context.Context, p *scenarioRun) {
 			p.ProveDirect(ctx, alpha, maxPull)
 		}},
 	)
 }
 
 // proveOnlyBeta proves that workers have nothing of alpha, and beta's file as it was before.
-func proveOnlyBeta(ctx context.Context, p *proof, before map[string]string) {
+func proveOnlyBeta(ctx context.Context, p *scenarioRun, before map[string]string) {
 	p.Helper()
 	for _, worker := range p.Workers() {
 		if content := p.Hosts(ctx, worker, alpha); !isAbsent(content) {

@@ -19,8 +19,8 @@ import (
 // scenarioTimeout bounds one scenario; the waits inside have shorter bounds and messages of their own.
 const scenarioTimeout = 6 * time.Minute
 
-// proof is one scenario while it runs: a testing.T whose failures go to the report too, and the evidence collected.
-type proof struct {
+// scenarioRun is one scenario while it runs: a testing.T whose failures go to the report too, and the evidence collected.
+type scenarioRun struct {
 	*testing.T
 	result *report.Scenario
 	// scenario is the T of the whole scenario, T the one of the current step.
@@ -33,13 +33,13 @@ type proof struct {
 // step is one claim of a scenario; its name says what it proves.
 type step struct {
 	name string
-	do   func(ctx context.Context, p *proof)
+	do   func(ctx context.Context, p *scenarioRun)
 }
 
 // scenario makes a feature of steps. A step that calls Fatalf ends the scenario. On a failure artifacts are collected
 // before anything is cleaned up.
 func scenario(name string, steps ...step) features.Feature {
-	p := &proof{result: &report.Scenario{Name: name}}
+	p := &scenarioRun{result: &report.Scenario{Name: name}}
 	feature := features.New(name)
 	// e2e-framework hands the context of one feature on to the next: the teardown puts back the one of the setup.
 	var outer context.Context
@@ -81,28 +81,28 @@ func scenario(name string, steps ...step) features.Feature {
 }
 
 // Fatalf fails the scenario and ends it.
-func (p *proof) Fatalf(format string, args ...any) {
+func (p *scenarioRun) Fatalf(format string, args ...any) {
 	p.Helper()
 	p.Errorf(format, args...)
 	p.FailNow()
 }
 
 // Errorf fails the scenario; the first failure is the reason in the report.
-func (p *proof) Errorf(format string, args ...any) {
+func (p *scenarioRun) Errorf(format string, args ...any) {
 	p.Helper()
 	p.T.Errorf(format, args...)
 	p.setReason(strings.TrimPrefix(p.T.Name(), p.scenario.Name()+"/") + ": " + fmt.Sprintf(format, args...))
 }
 
 // setReason keeps the first one.
-func (p *proof) setReason(reason string) {
+func (p *scenarioRun) setReason(reason string) {
 	if p.result.Reason == "" {
 		p.result.Reason = reason
 	}
 }
 
 // Check fails the scenario and ends it if err is not nil.
-func (p *proof) Check(err error) {
+func (p *scenarioRun) Check(err error) {
 	p.Helper()
 	if err != nil {
 		p.Fatalf("%v", err)
@@ -110,13 +110,13 @@ func (p *proof) Check(err error) {
 }
 
 // Evidence adds a fact to the result.
-func (p *proof) Evidence(format string, args ...any) {
+func (p *scenarioRun) Evidence(format string, args ...any) {
 	p.result.Evidence = append(p.result.Evidence, fmt.Sprintf(format, args...))
 }
 
 // Afterwards runs undo when the scenario has ended and its artifacts are collected, with a context that a signal does
 // not end.
-func (p *proof) Afterwards(ctx context.Context, undo func(ctx context.Context) error) {
+func (p *scenarioRun) Afterwards(ctx context.Context, undo func(ctx context.Context) error) {
 	p.scenario.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
 		defer cancel()
@@ -129,7 +129,7 @@ func (p *proof) Afterwards(ctx context.Context, undo func(ctx context.Context) e
 
 // Await polls until done returns true or an error, and fails the scenario after the timeout with the text of what was
 // awaited and the state that done last described.
-func (p *proof) Await(ctx context.Context, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, state string, err error)) {
+func (p *scenarioRun) Await(ctx context.Context, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, state string, err error)) {
 	p.Helper()
 	p.Check(await(ctx, what, timeout, done))
 }
@@ -162,7 +162,7 @@ const (
 	nodeInterval = 500 * time.Millisecond
 )
 
-func (p *proof) end(ctx context.Context, took time.Duration) {
+func (p *scenarioRun) end(ctx context.Context, took time.Duration) {
 	p.result.Seconds = took.Seconds()
 	switch {
 	case p.scenario.Failed():

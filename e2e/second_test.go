@@ -26,7 +26,7 @@ type another struct {
 
 // Another returns a further shoot of that name, which does not exist yet and is deleted when the scenario ends. Until then nobody
 // else gets one.
-func (p *proof) Another(ctx context.Context, name string) another {
+func (p *scenarioRun) Another(ctx context.Context, name string) another {
 	p.Helper()
 	select {
 	case suite.further <- struct{}{}: // two such shoots would meet in the cluster that serves both

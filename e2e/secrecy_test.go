@@ -21,7 +21,7 @@ import (
 
 // proveSecret proves that credentials show nowhere but in Secrets: not in logs, not in the description of the caches and
 // the Extension, not in what is on a node, not in what the upstream recorded.
-func proveSecret(ctx context.Context, p *proof, registry *upstream.Registry, all ...upstream.Credentials) {
+func proveSecret(ctx context.Context, p *scenarioRun, registry *upstream.Registry, all ...upstream.Credentials) {
 	p.Helper()
 	places := map[string]string{
 		"log of the extension": logs(ctx, p, suite.seed, kind.ExtensionNamespace, nil),
@@ -62,7 +62,7 @@ func traces(c upstream.Credentials) []string {
 }
 
 // logs returns what the containers of the pods have printed.
-func logs(ctx context.Context, p *proof, cluster access, namespace string, selector client.ListOption) string {
+func logs(ctx context.Context, p *scenarioRun, cluster access, namespace string, selector client.ListOption) string {
 	p.Helper()
 	clientset, err := kubernetes.NewForConfig(cluster.config)
 	p.Check(err)
@@ -84,7 +84,7 @@ func logs(ctx context.Context, p *proof, cluster access, namespace string, selec
 }
 
 // describeCaches returns everything about the caches' pods and what makes them, without the Secrets.
-func describeCaches(ctx context.Context, p *proof) string {
+func describeCaches(ctx context.Context, p *scenarioRun) string {
 	p.Helper()
 	inKubeSystem, ours := client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}
 	pods, sets, maps := &corev1.PodList{}, &appsv1.StatefulSetList{}, &corev1.ConfigMapList{}
@@ -94,14 +94,14 @@ func describeCaches(ctx context.Context, p *proof) string {
 	return asJSON(p, pods) + asJSON(p, sets) + asJSON(p, maps)
 }
 
-func asJSON(p *proof, object any) string {
+func asJSON(p *scenarioRun, object any) string {
 	p.Helper()
 	text, err := json.Marshal(object)
 	p.Check(err)
 	return string(text)
 }
 
-func output(ctx context.Context, p *proof, registry *upstream.Registry) string {
+func output(ctx context.Context, p *scenarioRun, registry *upstream.Registry) string {
 	p.Helper()
 	var stdout, stderr bytes.Buffer
 	p.Check(registry.Output(ctx, &stdout, &stderr))

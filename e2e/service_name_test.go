@@ -25,7 +25,7 @@ func serviceName() features.Feature {
 	named := operate.CacheOf(alpha)
 	named.ServiceNameSuffix = ptr.To("e2e")
 	moved := func(from, name string, to v1alpha3.RegistryCache) step {
-		return step{"alpha's Service becomes " + name + ", and the nodes follow", func(ctx context.Context, p *proof) {
+		return step{"alpha's Service becomes " + name + ", and the nodes follow", func(ctx context.Context, p *scenarioRun) {
 			before := endpoint
 			p.Configure(ctx, nil, to, operate.CacheOf(beta))
 			if endpoint = p.EndpointOfService(ctx, alpha, name); endpoint == before {
@@ -47,14 +47,14 @@ func serviceName() features.Feature {
 		}}
 	}
 	return scenario("service-name",
-		step{"alpha and beta are cached", func(ctx context.Context, p *proof) {
+		step{"alpha and beta are cached", func(ctx context.Context, p *scenarioRun) {
 			cached(alpha, beta)(ctx, p)
 			endpoint = p.EndpointOfService(ctx, alpha, derived)
 			pulls = pullContinuously(ctx, p, alpha)
 		}},
 		moved(derived, given, named),
 		moved(given, derived, operate.CacheOf(alpha)),
-		step{"no pull failed or took long", func(_ context.Context, p *proof) {
+		step{"no pull failed or took long", func(_ context.Context, p *scenarioRun) {
 			pulls.end(p, alpha, maxPull)
 		}},
 	)
@@ -62,7 +62,7 @@ func serviceName() features.Feature {
 
 // EndpointOfService proves that the cache of the upstream has a Service of this name, and that the Service's cluster IP is
 // its endpoint, and returns that.
-func (p *proof) EndpointOfService(ctx context.Context, host, name string) string {
+func (p *scenarioRun) EndpointOfService(ctx context.Context, host, name string) string {
 	p.Helper()
 	service, endpoint := p.ServiceNamed(ctx, name), p.Endpoints(ctx)[host]
 	if want := "http://" + service.Spec.ClusterIP + ":5000"; service.Annotations["upstream"] != host || endpoint != want {
@@ -72,7 +72,7 @@ func (p *proof) EndpointOfService(ctx context.Context, host, name string) string
 }
 
 // ServiceNamed returns the Service of this name in the shoot's kube-system.
-func (p *proof) ServiceNamed(ctx context.Context, name string) *corev1.Service {
+func (p *scenarioRun) ServiceNamed(ctx context.Context, name string) *corev1.Service {
 	p.Helper()
 	service := &corev1.Service{}
 	p.Check(suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: name}, service))

@@ -18,7 +18,7 @@ import (
 
 // exposeInCluster gives an upstream of the testbed an address in the shoot's service network, until the scenario ends, and
 // returns it.
-func exposeInCluster(ctx context.Context, p *proof, host string) string {
+func exposeInCluster(ctx context.Context, p *scenarioRun, host string) string {
 	p.Helper()
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, GenerateName: "e2e-upstream-"},
@@ -40,7 +40,7 @@ func exposeInCluster(ctx context.Context, p *proof, host string) string {
 }
 
 // addressOf returns the IPv4 address that a node resolves the name to.
-func addressOf(ctx context.Context, p *proof, host string) string {
+func addressOf(ctx context.Context, p *scenarioRun, host string) string {
 	p.Helper()
 	out, err := p.Worker(0).Exec(ctx, "getent", "ahostsv4", host)
 	p.Check(err)
@@ -49,7 +49,7 @@ func addressOf(ctx context.Context, p *proof, host string) string {
 }
 
 // RemoteHost returns the host that the cache of the upstream fetches from, as the Extension's status has it.
-func (p *proof) RemoteHost(ctx context.Context, upstream string) string {
+func (p *scenarioRun) RemoteHost(ctx context.Context, upstream string) string {
 	p.Helper()
 	extension := p.Extension(ctx)
 	if extension.Status.ProviderStatus == nil {

@@ -68,13 +68,13 @@ func upstreams(caches []v1alpha3.RegistryCache) []string {
 
 // cached returns the step that makes a starting state: exactly these upstreams are cached, and every worker pulls
 // through the caches. It is quick when that is so already.
-func cached(hosts ...string) func(context.Context, *proof) {
+func cached(hosts ...string) func(context.Context, *scenarioRun) {
 	return configured(plainCaches(hosts)...)
 }
 
 // configured returns the step that makes a starting state of caches with fields of their own, see cached.
-func configured(caches ...v1alpha3.RegistryCache) func(context.Context, *proof) {
-	return func(ctx context.Context, p *proof) {
+func configured(caches ...v1alpha3.RegistryCache) func(context.Context, *scenarioRun) {
+	return func(ctx context.Context, p *scenarioRun) {
 		p.Helper()
 		p.Check(undoLeftovers(ctx))
 		// A scenario that failed may have left what only a reconciliation mends.
@@ -88,7 +88,7 @@ func configured(caches ...v1alpha3.RegistryCache) func(context.Context, *proof) 
 
 // settled says whether the last operation of gardenlet and of the extension brought the shoot to the state with exactly
 // these caches. It cannot tell without any: then there is no Extension that says so.
-func (p *proof) settled(ctx context.Context, caches ...v1alpha3.RegistryCache) bool {
+func (p *scenarioRun) settled(ctx context.Context, caches ...v1alpha3.RegistryCache) bool {
 	p.Helper()
 	if len(caches) == 0 {
 		return false
@@ -108,14 +108,14 @@ func (p *proof) settled(ctx context.Context, caches ...v1alpha3.RegistryCache) b
 
 // Configure lets gardenlet bring the shoot to the state with exactly these caches, which may refer to Secrets, and waits
 // until they run and every worker pulls through them.
-func (p *proof) Configure(ctx context.Context, refer references, caches ...v1alpha3.RegistryCache) {
+func (p *scenarioRun) Configure(ctx context.Context, refer references, caches ...v1alpha3.RegistryCache) {
 	p.Helper()
 	p.Check(reconcileReferring(ctx, refer, caches...))
 	p.AwaitUse(ctx, caches...)
 }
 
 // AwaitUse waits until exactly these caches run and every worker pulls through them.
-func (p *proof) AwaitUse(ctx context.Context, caches ...v1alpha3.RegistryCache) {
+func (p *scenarioRun) AwaitUse(ctx context.Context, caches ...v1alpha3.RegistryCache) {
 	p.Helper()
 	p.AwaitCaches(ctx, upstreams(caches)...)
 	p.AwaitMirrors(ctx, upstreams(caches)...)
@@ -123,7 +123,7 @@ func (p *proof) AwaitUse(ctx context.Context, caches ...v1alpha3.RegistryCache) 
 
 // AwaitCaches waits until exactly these upstreams have a cache in the shoot and each is rolled out: while a changed one
 // starts again, nodes pull directly.
-func (p *proof) AwaitCaches(ctx context.Context, hosts ...string) {
+func (p *scenarioRun) AwaitCaches(ctx context.Context, hosts ...string) {
 	p.Helper()
 	if len(hosts) > 0 {
 		p.awaitApplied(ctx)
@@ -133,7 +133,7 @@ func (p *proof) AwaitCaches(ctx context.Context, hosts ...string) {
 
 // awaitApplied waits until gardener-resource-manager has brought what the extension wants into the shoot. The Extension is
 // reconciled before that when the endpoints of the caches stay what they were.
-func (p *proof) awaitApplied(ctx context.Context) {
+func (p *scenarioRun) awaitApplied(ctx context.Context) {
 	p.Helper()
 	p.Await(ctx, "the caches' ManagedResource is applied", appliedTimeout, func(ctx context.Context) (bool, string, error) {
 		resource := &resourcesv1alpha1.ManagedResource{}
@@ -147,7 +147,7 @@ func (p *proof) awaitApplied(ctx context.Context) {
 }
 
 // AwaitCachesIn is AwaitCaches for the cluster of another shoot.
-func (p *proof) AwaitCachesIn(ctx context.Context, cluster access, hosts ...string) {
+func (p *scenarioRun) AwaitCachesIn(ctx context.Context, cluster access, hosts ...string) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("the caches of %v are rolled out", hosts), appliedTimeout, func(ctx context.Context) (bool, string, error) {
 		sets := &appsv1.StatefulSetList{}
@@ -167,7 +167,7 @@ func (p *proof) AwaitCachesIn(ctx context.Context, cluster access, hosts ...stri
 }
 
 // Reconcile lets gardenlet bring the shoot to the state with exactly these upstreams cached.
-func (p *proof) Reconcile(ctx context.Context, hosts ...string) {
+func (p *scenarioRun) Reconcile(ctx context.Context, hosts ...string) {
 	p.Helper()
 	p.Check(reconcile(ctx, hosts...))
 }
@@ -175,7 +175,7 @@ func (p *proof) Reconcile(ctx context.Context, hosts ...string) {
 // AwaitMirrors waits until every worker's containerd is told to pull from the endpoints of these upstreams, and for none
 // of the others, and until these endpoints answer there: a node learns some time after the API server that the pod behind
 // a Service is another one, and until then it pulls directly.
-func (p *proof) AwaitMirrors(ctx context.Context, hosts ...string) {
+func (p *scenarioRun) AwaitMirrors(ctx context.Context, hosts ...string) {
 	p.Helper()
 	endpoints := map[string]string{}
 	if len(hosts) > 0 {
@@ -232,7 +232,7 @@ done`, slices.Sorted(maps.Values(endpoints))...)
 }
 
 // Extension returns the Extension in the shoot's namespace of the seed.
-func (p *proof) Extension(ctx context.Context) *extensionsv1alpha1.Extension {
+func (p *scenarioRun) Extension(ctx context.Context) *extensionsv1alpha1.Extension {
 	p.Helper()
 	extension, err := extension(ctx)
 	p.Check(err)
@@ -249,7 +249,7 @@ func extension(ctx context.Context) (*extensionsv1alpha1.Extension, error) {
 }
 
 // Endpoints returns the endpoint of each upstream as the Extension's status has it.
-func (p *proof) Endpoints(ctx context.Context) map[string]string {
+func (p *scenarioRun) Endpoints(ctx context.Context) map[string]string {
 	p.Helper()
 	extension := p.Extension(ctx)
 	if extension.Status.ProviderStatus == nil {
@@ -265,7 +265,7 @@ func (p *proof) Endpoints(ctx context.Context) map[string]string {
 }
 
 // Services returns the Services of the caches in the shoot by upstream.
-func (p *proof) Services(ctx context.Context) map[string]corev1.Service {
+func (p *scenarioRun) Services(ctx context.Context) map[string]corev1.Service {
 	p.Helper()
 	list := &corev1.ServiceList{}
 	p.Check(suite.shoot.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}))

@@ -49,7 +49,7 @@ func identities(ctx context.Context, cluster access) (string, error) {
 }
 
 // Identities lists the objects of the caches in a cluster, see identities. It is a failure when there are none.
-func (p *proof) Identities(ctx context.Context, cluster access) string {
+func (p *scenarioRun) Identities(ctx context.Context, cluster access) string {
 	p.Helper()
 	found, err := identities(ctx, cluster)
 	p.Check(err)
@@ -62,7 +62,7 @@ func (p *proof) Identities(ctx context.Context, cluster access) string {
 }
 
 // Unchanged proves that the objects of the caches are those from before.
-func (p *proof) Unchanged(ctx context.Context, cluster access, before string) {
+func (p *scenarioRun) Unchanged(ctx context.Context, cluster access, before string) {
 	p.Helper()
 	if after := p.Identities(ctx, cluster); after != before {
 		p.Fatalf("objects of caches were created anew or vanished:\nbefore:\n%s\nafter:\n%s", before, after)

@@ -22,18 +22,18 @@ func stockImage() features.Feature {
 	var stock image.Built
 	var ours, theirs pushed
 	return scenario("stock-image",
-		step{"caches run from our image", func(ctx context.Context, p *proof) {
+		step{"caches run from our image", func(ctx context.Context, p *scenarioRun) {
 			cached(alpha, beta)(ctx, p)
 			ours = p.Push(ctx, alpha)
 			p.Pull(ctx, p.Worker(0), ours)
 			p.FetchedOnce(ctx, ours, accesslog.AskerCache)
 		}},
-		step{"the stock image is built", func(ctx context.Context, p *proof) {
+		step{"the stock image is built", func(ctx context.Context, p *scenarioRun) {
 			var err error
 			stock, err = bringup.StockCacheImage(ctx, suite.testbed)
 			p.Check(err)
 		}},
-		step{"caches run from the stock image, and pulls go through them", func(ctx context.Context, p *proof) {
+		step{"caches run from the stock image, and pulls go through them", func(ctx context.Context, p *scenarioRun) {
 			p.Afterwards(ctx, func(ctx context.Context) error {
 				return bringup.UseCacheImage(ctx, suite.testbed, bringup.CacheImage(suite.testbed))
 			})
@@ -45,7 +45,7 @@ func stockImage() features.Feature {
 			p.FetchedOnce(ctx, ours, accesslog.AskerCache)
 			p.Evidence("stock image: serves what ours has stored")
 		}},
-		step{"caches run from our image again, and have what the stock image stored", func(ctx context.Context, p *proof) {
+		step{"caches run from our image again, and have what the stock image stored", func(ctx context.Context, p *scenarioRun) {
 			useCacheImage(ctx, p, bringup.CacheImage(suite.testbed))
 			p.Pull(ctx, p.Worker(1), theirs)
 			p.FetchedOnce(ctx, theirs, accesslog.AskerCache)
@@ -55,7 +55,7 @@ func stockImage() features.Feature {
 }
 
 // useCacheImage makes the caches of alpha and beta run from the image.
-func useCacheImage(ctx context.Context, p *proof, cache image.Built) {
+func useCacheImage(ctx context.Context, p *scenarioRun, cache image.Built) {
 	p.Helper()
 	p.Check(bringup.UseCacheImage(ctx, suite.testbed, cache))
 	p.Reconcile(ctx, alpha, beta)

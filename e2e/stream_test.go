@@ -24,7 +24,7 @@ type stream struct {
 }
 
 // pullContinuously starts to pull; it goes on until end is called.
-func pullContinuously(ctx context.Context, p *proof, host string) *stream {
+func pullContinuously(ctx context.Context, p *scenarioRun, host string) *stream {
 	s := &stream{done: make(chan struct{})}
 	workers := p.Workers()
 	stopping, stop := context.WithCancel(ctx)
@@ -48,7 +48,7 @@ func pullContinuously(ctx context.Context, p *proof, host string) *stream {
 }
 
 // end stops the pulls and proves that all of them succeeded and none took longer than the limit.
-func (s *stream) end(p *proof, host string, limit time.Duration) {
+func (s *stream) end(p *scenarioRun, host string, limit time.Duration) {
 	p.Helper()
 	s.stop()
 	<-s.done
@@ -66,7 +66,7 @@ func (s *stream) end(p *proof, host string, limit time.Duration) {
 }
 
 // ProveDirect pulls a new image on every worker and proves that the node fetched it from the upstream by itself, in time.
-func (p *proof) ProveDirect(ctx context.Context, host string, limit time.Duration) {
+func (p *scenarioRun) ProveDirect(ctx context.Context, host string, limit time.Duration) {
 	p.Helper()
 	longest, blobs := time.Duration(0), 0
 	for _, worker := range p.Workers() {

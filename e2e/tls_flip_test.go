@@ -29,18 +29,18 @@ func tlsFlip() features.Feature {
 		off    *background
 	)
 	return scenario("tls-flip",
-		step{"alpha and beta are cached", func(ctx context.Context, p *proof) {
+		step{"alpha and beta are cached", func(ctx context.Context, p *scenarioRun) {
 			cached(alpha, beta)(ctx, p)
 			before = p.Endpoints(ctx)[alpha]
 			pulls = pullContinuously(ctx, p, alpha)
 		}},
-		step{"HTTPS goes on, and machines are about to hear of it", func(ctx context.Context, p *proof) {
+		step{"HTTPS goes on, and machines are about to hear of it", func(ctx context.Context, p *scenarioRun) {
 			start = time.Now()
 			on := p.Background(ctx, func(ctx context.Context) error { return reconcileConfig(ctx, tlsCache(alpha), operate.CacheOf(beta)) })
 			p.awaitTold(ctx, start, on, strings.Replace(before, "http://", "https://", 1))
 			on.end() // gardenlet would wait for the nodes
 		}},
-		step{"it goes off again, in time", func(ctx context.Context, p *proof) {
+		step{"it goes off again, in time", func(ctx context.Context, p *scenarioRun) {
 			off = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, alpha, beta) })
 			p.awaitTold(ctx, start, off, before)
 			took := time.Since(start)
@@ -49,13 +49,13 @@ func tlsFlip() features.Feature {
 			}
 			p.Evidence("on and off in %s", seconds(took))
 		}},
-		step{"no pull failed or took long", func(ctx context.Context, p *proof) {
+		step{"no pull failed or took long", func(ctx context.Context, p *scenarioRun) {
 			p.Join(ctx, off, reconciled(alpha, beta), reconcileTimeout)
 			p.AwaitCaches(ctx, alpha, beta)
 			p.AwaitMirrors(ctx, alpha, beta)
 			pulls.end(p, alpha, maxPull)
 		}},
-		step{"all is as before", func(ctx context.Context, p *proof) {
+		step{"all is as before", func(ctx context.Context, p *scenarioRun) {
 			if after := p.Endpoints(ctx)[alpha]; after != before {
 				p.Errorf("the endpoint was %s, is %s", before, after)
 			}
@@ -74,7 +74,7 @@ func tlsFlip() features.Feature {
 
 // awaitTold waits, while a flow of gardenlet runs, until the Extension is reconciled with the endpoint of alpha, and the
 // OperatingSystemConfigs, from which the machines hear of it, have it and no other. What is left of flipTimeout is the limit.
-func (p *proof) awaitTold(ctx context.Context, start time.Time, flow *background, endpoint string) {
+func (p *scenarioRun) awaitTold(ctx context.Context, start time.Time, flow *background, endpoint string) {
 	p.Helper()
 	what := "machines are told of " + endpoint
 	p.Await(ctx, what, time.Until(start.Add(flipTimeout)), func(ctx context.Context) (bool, string, error) {

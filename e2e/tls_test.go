@@ -59,7 +59,7 @@ func tlsCache(host string) v1alpha3.RegistryCache {
 func tlsOn() features.Feature {
 	steps := []step{
 		{"alpha is cached by HTTPS, beta is not", configured(tlsCache(alpha), operate.CacheOf(beta))},
-		{"only who has the authority from hosts.toml trusts the cache", func(ctx context.Context, p *proof) {
+		{"only who has the authority from hosts.toml trusts the cache", func(ctx context.Context, p *scenarioRun) {
 			endpoint := p.Endpoints(ctx)[alpha]
 			if !strings.HasPrefix(endpoint, "https://") {
 				p.Fatalf("the endpoint of alpha is %s", endpoint)
@@ -71,7 +71,7 @@ func tlsOn() features.Feature {
 			}
 			p.Evidence("endpoint %s, trusted by hosts.toml only", endpoint)
 		}},
-		{"its images come through the cache", func(ctx context.Context, p *proof) {
+		{"its images come through the cache", func(ctx context.Context, p *scenarioRun) {
 			for _, host := range []string{alpha, beta} {
 				img := p.Push(ctx, host)
 				for _, worker := range p.Workers() {
@@ -82,7 +82,7 @@ func tlsOn() features.Feature {
 		}},
 	}
 	for _, damage := range damages {
-		steps = append(steps, step{"hosts.toml is " + damage.name, func(ctx context.Context, p *proof) {
+		steps = append(steps, step{"hosts.toml is " + damage.name, func(ctx context.Context, p *scenarioRun) {
 			proveRestored(ctx, p, damage)
 		}})
 	}
@@ -113,7 +113,7 @@ type damaged struct {
 
 // proveRestored damages alpha's hosts.toml on both workers and proves that an image is pulled there nevertheless, that the
 // files are as before in time, and that the journals say so.
-func proveRestored(ctx context.Context, p *proof, damage damage) {
+func proveRestored(ctx context.Context, p *scenarioRun, damage damage) {
 	p.Helper()
 	images := []pushed{p.Push(ctx, alpha), p.Push(ctx, alpha)}
 	start := time.Now()
@@ -148,7 +148,7 @@ before=$(sha256sum -- "$1")
 [ "$(sha256sum -- "$1" 2>/dev/null)" != "$before" ] || { echo "the damage changed nothing" >&2; exit 1; }`
 
 // do damages alpha's hosts.toml on the i-th worker and begins to pull there.
-func (d damage) do(ctx context.Context, p *proof, i int, img pushed) damaged {
+func (d damage) do(ctx context.Context, p *scenarioRun, i int, img pushed) damaged {
 	p.Helper()
 	worker := p.Worker(i)
 	node := damaged{worker: worker, before: p.Hosts(ctx, worker, alpha)}

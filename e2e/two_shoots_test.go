@@ -28,14 +28,14 @@ func twoShoots() features.Feature {
 		daemons      *timeline.Recording
 		img          pushed
 	)
-	untouched := func(ctx context.Context, p *proof) {
+	untouched := func(ctx context.Context, p *scenarioRun) {
 		p.Unchanged(ctx, suite.shoot, first)
 		if now := stateOfCaches(ctx, p); now != nodes {
 			p.Fatalf("caches or nodes of the first shoot changed:\nbefore:\n%s\nafter:\n%s", nodes, now)
 		}
 	}
 	return scenario("two-shoots",
-		step{"the first shoot has caches for alpha and beta", func(ctx context.Context, p *proof) {
+		step{"the first shoot has caches for alpha and beta", func(ctx context.Context, p *scenarioRun) {
 			cached(alpha, beta)(ctx, p)
 			img = p.Push(ctx, alpha)
 			p.TimedPull(ctx, p.Worker(0), img)
@@ -43,7 +43,7 @@ func twoShoots() features.Feature {
 			first, nodes = p.Identities(ctx, suite.shoot), stateOfCaches(ctx, p)
 			daemons = p.Record(ctx, suite.shoot, appsv1.SchemeGroupVersion.WithResource("daemonsets"), metav1.NamespaceSystem)
 		}},
-		step{"a second one gets caches for the same upstreams, which are others", func(ctx context.Context, p *proof) {
+		step{"a second one gets caches for the same upstreams, which are others", func(ctx context.Context, p *scenarioRun) {
 			second = p.Another(ctx, "second")
 			p.ReconcileOther(ctx, second, alpha, beta)
 			p.AwaitCachesIn(ctx, suite.seed, alpha, beta)
@@ -59,14 +59,14 @@ func twoShoots() features.Feature {
 			untouched(ctx, p)
 			p.Evidence("both have caches for alpha and beta")
 		}},
-		step{"alpha is removed from the second: the first still has it", func(ctx context.Context, p *proof) {
+		step{"alpha is removed from the second: the first still has it", func(ctx context.Context, p *scenarioRun) {
 			p.ReconcileOther(ctx, second, beta)
 			p.AwaitCachesIn(ctx, suite.seed, beta)
 			untouched(ctx, p)
 			proveNoCleanerIn(ctx, p, daemons)
 			p.Evidence("alpha removed from the second only")
 		}},
-		step{"the second is deleted: the first still works", func(ctx context.Context, p *proof) {
+		step{"the second is deleted: the first still works", func(ctx context.Context, p *scenarioRun) {
 			object, err := second.withCaches(beta)
 			p.Check(err)
 			p.Check(second.Delete(ctx, object))
@@ -80,7 +80,7 @@ func twoShoots() features.Feature {
 }
 
 // ReconcileOther lets gardenlet bring the shoot to the state with exactly these upstreams cached.
-func (p *proof) ReconcileOther(ctx context.Context, shoot another, hosts ...string) {
+func (p *scenarioRun) ReconcileOther(ctx context.Context, shoot another, hosts ...string) {
 	p.Helper()
 	object, err := shoot.withCaches(hosts...)
 	p.Check(err)
@@ -90,7 +90,7 @@ func (p *proof) ReconcileOther(ctx context.Context, shoot another, hosts ...stri
 }
 
 // statusOf returns the Extension's providerStatus of the shoot.
-func statusOf(ctx context.Context, p *proof, shoot another) *v1alpha3.RegistryStatus {
+func statusOf(ctx context.Context, p *scenarioRun, shoot another) *v1alpha3.RegistryStatus {
 	p.Helper()
 	extension, err := shoot.extension(ctx)
 	p.Check(err)
@@ -103,7 +103,7 @@ func statusOf(ctx context.Context, p *proof, shoot another) *v1alpha3.RegistrySt
 }
 
 // proveNoCleanerIn proves that since the recording began no cleaner was in the first shoot.
-func proveNoCleanerIn(ctx context.Context, p *proof, daemons *timeline.Recording) {
+func proveNoCleanerIn(ctx context.Context, p *scenarioRun, daemons *timeline.Recording) {
 	p.Helper()
 	fence := daemonSetFence()
 	fence.SetNamespace(metav1.NamespaceSystem)
@@ -116,7 +116,7 @@ func proveNoCleanerIn(ctx context.Context, p *proof, daemons *timeline.Recording
 }
 
 // proveAnswers proves that a cache answers a node. A pod that is ready is behind its Service a moment later.
-func proveAnswers(ctx context.Context, p *proof, node *cluster.Node, endpoint string) {
+func proveAnswers(ctx context.Context, p *scenarioRun, node *cluster.Node, endpoint string) {
 	p.Helper()
 	p.Await(ctx, endpoint+" answers", 15*time.Second, func(ctx context.Context) (bool, string, error) {
 		_, err := node.Exec(ctx, "curl", "--silent", "--show-error", "--fail", "--max-time", "3", "--output", "/dev/null", endpoint+"/v2/")

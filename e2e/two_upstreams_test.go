@@ -17,14 +17,14 @@ func twoUpstreams() features.Feature {
 	images := map[string]pushed{}
 	return scenario("two-upstreams",
 		step{"alpha and beta are cached, gamma is not", cached(alpha, beta)},
-		step{"images of both come through a cache", func(ctx context.Context, p *proof) {
+		step{"images of both come through a cache", func(ctx context.Context, p *scenarioRun) {
 			for i, host := range []string{alpha, beta} {
 				images[host] = p.Push(ctx, host)
 				p.Pull(ctx, p.Worker(i%len(p.Workers())), images[host]) // there may be one
 				p.Evidence("%s: %s", label(host), p.FetchedOnce(ctx, images[host], accesslog.AskerCache))
 			}
 		}},
-		step{"each cache holds its own upstream's image and not the other's", func(ctx context.Context, p *proof) {
+		step{"each cache holds its own upstream's image and not the other's", func(ctx context.Context, p *scenarioRun) {
 			endpoints := p.Endpoints(ctx)
 			for _, host := range []string{alpha, beta} {
 				for of, img := range images {
@@ -47,7 +47,7 @@ func twoUpstreams() features.Feature {
 			}
 			p.Evidence("each cache holds only its own upstream's image")
 		}},
-		step{"an image of an unconfigured upstream goes direct", func(ctx context.Context, p *proof) {
+		step{"an image of an unconfigured upstream goes direct", func(ctx context.Context, p *scenarioRun) {
 			img := p.Push(ctx, gamma)
 			took := p.Pull(ctx, p.Worker(0), img)
 			p.Evidence("%s: %s, running after %s", label(gamma), p.FetchedOnce(ctx, img, accesslog.AskerNode), seconds(took))

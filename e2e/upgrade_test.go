@@ -54,7 +54,7 @@ func upgrade() features.Feature {
 		img       pushed
 	)
 	return scenario("upgrade",
-		step{"the version before has left its chart, and a cache for alpha, with data", func(ctx context.Context, p *proof) {
+		step{"the version before has left its chart, and a cache for alpha, with data", func(ctx context.Context, p *scenarioRun) {
 			p.Check(undoLeftovers(ctx))
 			p.Reconcile(ctx)
 			p.AwaitCaches(ctx)
@@ -72,7 +72,7 @@ func upgrade() features.Feature {
 			putPreviousExtension(ctx, p, "http://"+service.Spec.ClusterIP+":5000")
 			before = claimsAndServices(p.Identities(ctx, suite.shoot))
 		}},
-		step{"its script has told the nodes, and a node has pulled", func(ctx context.Context, p *proof) {
+		step{"its script has told the nodes, and a node has pulled", func(ctx context.Context, p *scenarioRun) {
 			endpoint := p.Endpoints(ctx)[alpha]
 			for _, worker := range p.Workers() {
 				p.LayDownPrevious(ctx, worker, endpoint)
@@ -83,7 +83,7 @@ func upgrade() features.Feature {
 			p.Pull(ctx, p.Worker(1), img)
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
 		}},
-		step{"the chart of this version is installed, and pulls go on through the cache", func(ctx context.Context, p *proof) {
+		step{"the chart of this version is installed, and pulls go on through the cache", func(ctx context.Context, p *scenarioRun) {
 			untouched, pulls := p.Identities(ctx, suite.shoot), pullContinuously(ctx, p, alpha)
 			p.Check(bringup.UseCacheImage(ctx, suite.testbed, bringup.CacheImage(suite.testbed)))
 			installed = true
@@ -98,7 +98,7 @@ func upgrade() features.Feature {
 			p.Unchanged(ctx, suite.shoot, untouched)
 			p.Evidence("chart of this version over the one before: same Deployment, same caches")
 		}},
-		step{"this version takes it over", func(ctx context.Context, p *proof) {
+		step{"this version takes it over", func(ctx context.Context, p *scenarioRun) {
 			p.Reconcile(ctx, alpha)
 			p.AwaitCaches(ctx, alpha)
 			p.AwaitMirrors(ctx, alpha)
@@ -109,7 +109,7 @@ func upgrade() features.Feature {
 			}
 			p.Evidence("same Service and volume, script and unit replaced on %d workers", len(p.Workers()))
 		}},
-		step{"the first pull is a hit", func(ctx context.Context, p *proof) {
+		step{"the first pull is a hit", func(ctx context.Context, p *scenarioRun) {
 			p.Pull(ctx, p.Worker(0), img)
 			p.Evidence("first pull: %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))
 		}},
@@ -118,7 +118,7 @@ func upgrade() features.Feature {
 
 // InstallPrevious installs the chart of the version before, without a replica, over that of this version, which has made the
 // Deployment.
-func (p *proof) InstallPrevious(ctx context.Context, current *appsv1.Deployment) {
+func (p *scenarioRun) InstallPrevious(ctx context.Context, current *appsv1.Deployment) {
 	p.Helper()
 	chart, err := fs.Sub(previous, previousChart)
 	p.Check(err)
@@ -138,7 +138,7 @@ func sameProgram(a, b *appsv1.Deployment) bool {
 }
 
 // DeployPrevious writes the ManagedResource of the version before.
-func (p *proof) DeployPrevious(ctx context.Context) {
+func (p *scenarioRun) DeployPrevious(ctx context.Context) {
 	p.Helper()
 	text := readPrevious(p, previousFile)
 	if !strings.Contains(text, previousImage) {
@@ -152,7 +152,7 @@ func (p *proof) DeployPrevious(ctx context.Context) {
 }
 
 // putPreviousExtension writes the Extension as the version before has left it.
-func putPreviousExtension(ctx context.Context, p *proof, endpoint string) {
+func putPreviousExtension(ctx context.Context, p *scenarioRun, endpoint string) {
 	p.Helper()
 	shoot, err := operate.ShootWithCaches(alpha)
 	p.Check(err)
@@ -178,7 +178,7 @@ func putPreviousExtension(ctx context.Context, p *proof, endpoint string) {
 }
 
 // LayDownPrevious lays script and unit of the version before down on a node, as gardener-node-agent does, and starts the unit.
-func (p *proof) LayDownPrevious(ctx context.Context, worker *cluster.Node, endpoint string) {
+func (p *scenarioRun) LayDownPrevious(ctx context.Context, worker *cluster.Node, endpoint string) {
 	p.Helper()
 	command := fmt.Sprintf(`%[1]s "%[2]s,%[3]s,http://%[2]s"`, scriptPath, alpha, endpoint)
 	unit := strings.Replace(readPrevious(p, previousUnit), "{{ .CommandLine }}", command, 1)
@@ -189,7 +189,7 @@ func (p *proof) LayDownPrevious(ctx context.Context, worker *cluster.Node, endpo
 }
 
 // awaitUnits waits until the unit is in this SubState on every worker.
-func (p *proof) awaitUnits(ctx context.Context, want string) {
+func (p *scenarioRun) awaitUnits(ctx context.Context, want string) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("%s is %s on every worker", unitName, want), appliedTimeout, func(ctx context.Context) (bool, string, error) {
 		for _, worker := range p.Workers() {
@@ -201,7 +201,7 @@ func (p *proof) awaitUnits(ctx context.Context, want string) {
 	})
 }
 
-func readPrevious(p *proof, file string) string {
+func readPrevious(p *scenarioRun, file string) string {
 	p.Helper()
 	content, err := fs.ReadFile(previous, file)
 	p.Check(err)

@@ -32,13 +32,13 @@ const (
 func upstreamDown() features.Feature {
 	var stored pushed
 	return scenario("upstream-down",
-		step{"alpha is cached, and an image is stored", func(ctx context.Context, p *proof) {
+		step{"alpha is cached, and an image is stored", func(ctx context.Context, p *scenarioRun) {
 			cached(alpha, beta)(ctx, p)
 			stored = p.Push(ctx, alpha)
 			p.TimedPull(ctx, p.Worker(0), stored)
 			p.FetchedOnce(ctx, stored, accesslog.AskerCache)
 		}},
-		step{"alpha hangs, and its cache starts anew", func(ctx context.Context, p *proof) {
+		step{"alpha hangs, and its cache starts anew", func(ctx context.Context, p *scenarioRun) {
 			p.Break(ctx, "upstream/"+alpha, spec.Hang)
 			pod := podOf(ctx, p, alpha)
 			start := time.Now()
@@ -51,14 +51,14 @@ func upstreamDown() features.Feature {
 			p.AwaitMirrors(ctx, alpha, beta)
 			p.Evidence("pod ready after %s while the upstream hangs", seconds(time.Since(start)))
 		}},
-		step{"another node gets the stored image by its tag, in time", func(ctx context.Context, p *proof) {
+		step{"another node gets the stored image by its tag, in time", func(ctx context.Context, p *scenarioRun) {
 			took := p.TimedPull(ctx, p.Worker(1), stored)
 			if took > maxStoredPull {
 				p.Fatalf("the pull took %s, want at most %s", seconds(took), maxStoredPull)
 			}
 			p.Evidence("still a hit, in %s: %s", seconds(took), p.FetchedOnce(ctx, stored, accesslog.AskerCache))
 		}},
-		step{"the upstream is back, and a new image comes through the cache", func(ctx context.Context, p *proof) {
+		step{"the upstream is back, and a new image comes through the cache", func(ctx context.Context, p *scenarioRun) {
 			p.Mend(ctx)
 			img, endpoint := p.Push(ctx, alpha), p.Endpoints(ctx)[alpha]
 			url := fmt.Sprintf("%s/v2/%s/manifests/latest", endpoint, img.repository)
@@ -74,7 +74,7 @@ func upstreamDown() features.Feature {
 }
 
 // Break brings a fault about, see kind/fault, until the scenario ends or Mend.
-func (p *proof) Break(ctx context.Context, target string, kind spec.Kind) {
+func (p *scenarioRun) Break(ctx context.Context, target string, kind spec.Kind) {
 	p.Helper()
 	wanted, err := spec.New(target, string(kind), nil)
 	p.Check(err)
@@ -84,7 +84,7 @@ func (p *proof) Break(ctx context.Context, target string, kind spec.Kind) {
 }
 
 // Mend ends all faults.
-func (p *proof) Mend(ctx context.Context) {
+func (p *scenarioRun) Mend(ctx context.Context) {
 	p.Helper()
 	p.Check(clearFaults(ctx))
 }

@@ -30,19 +30,19 @@ func webhookScope() features.Feature {
 	reconcilePurpose := extensionsv1alpha1.OperatingSystemConfigPurposeReconcile
 	return scenario("webhook-scope",
 		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"an OSC of purpose reconcile in the shoot's namespace is changed", func(ctx context.Context, p *proof) {
+		step{"an OSC of purpose reconcile in the shoot's namespace is changed", func(ctx context.Context, p *scenarioRun) {
 			created, _ := createConfig(ctx, p, shootNamespace, reconcilePurpose)
 			if !hasOurs(created) {
 				p.Fatalf("the OSC was not changed: the other steps would prove nothing")
 			}
 			p.Evidence("in scope: changed")
 		}},
-		step{"an OSC of purpose provision is not changed", func(ctx context.Context, p *proof) {
+		step{"an OSC of purpose provision is not changed", func(ctx context.Context, p *scenarioRun) {
 			created, sent := createConfig(ctx, p, shootNamespace, extensionsv1alpha1.OperatingSystemConfigPurposeProvision)
 			proveUnchanged(p, created, sent)
 			p.Evidence("purpose provision: unchanged")
 		}},
-		step{"an OSC in an unlabelled namespace is not changed", func(ctx context.Context, p *proof) {
+		step{"an OSC in an unlabelled namespace is not changed", func(ctx context.Context, p *scenarioRun) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: unlabelledNamespace}}
 			p.Afterwards(ctx, func(ctx context.Context) error {
 				return client.IgnoreNotFound(suite.seed.Delete(ctx, namespace.DeepCopy()))
@@ -52,7 +52,7 @@ func webhookScope() features.Feature {
 			proveUnchanged(p, created, sent)
 			p.Evidence("unlabelled namespace: unchanged")
 		}},
-		step{"an OSC in deletion is not changed", func(ctx context.Context, p *proof) {
+		step{"an OSC in deletion is not changed", func(ctx context.Context, p *scenarioRun) {
 			config, sent := createConfig(ctx, p, shootNamespace, reconcilePurpose)
 			if !hasOurs(config) {
 				p.Fatalf("the OSC was not changed before its deletion: this step would prove nothing")
@@ -73,7 +73,7 @@ func webhookScope() features.Feature {
 // createConfig creates an OperatingSystemConfig that no controller reconciles, until the scenario ends. It returns the
 // object as it was stored, and the spec as it was sent.
 func createConfig(
-	ctx context.Context, p *proof, namespace string, purpose extensionsv1alpha1.OperatingSystemConfigPurpose,
+	ctx context.Context, p *scenarioRun, namespace string, purpose extensionsv1alpha1.OperatingSystemConfigPurpose,
 ) (*extensionsv1alpha1.OperatingSystemConfig, *extensionsv1alpha1.OperatingSystemConfigSpec) {
 	p.Helper()
 	config := &extensionsv1alpha1.OperatingSystemConfig{
@@ -111,7 +111,7 @@ func removeConfig(ctx context.Context, key client.ObjectKey) error {
 }
 
 // makeNamespace creates the namespace; one that a killed run left behind is waited for until it is gone.
-func makeNamespace(ctx context.Context, p *proof, namespace *corev1.Namespace) {
+func makeNamespace(ctx context.Context, p *scenarioRun, namespace *corev1.Namespace) {
 	p.Helper()
 	p.Await(ctx, "namespace "+namespace.Name+" is made", time.Minute, func(ctx context.Context) (bool, string, error) {
 		left := &corev1.Namespace{}
@@ -123,7 +123,7 @@ func makeNamespace(ctx context.Context, p *proof, namespace *corev1.Namespace) {
 	})
 }
 
-func proveUnchanged(p *proof, config *extensionsv1alpha1.OperatingSystemConfig, sent *extensionsv1alpha1.OperatingSystemConfigSpec) {
+func proveUnchanged(p *scenarioRun, config *extensionsv1alpha1.OperatingSystemConfig, sent *extensionsv1alpha1.OperatingSystemConfigSpec) {
 	p.Helper()
 	if !equality.Semantic.DeepEqual(config.Spec, *sent) {
 		p.Fatalf("the OSC was changed: it has files %v and units %v", config.Spec.Files, config.Spec.Units)

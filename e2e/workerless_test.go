@@ -26,7 +26,7 @@ func workerless() features.Feature {
 		object *gardencorev1beta1.Shoot
 	)
 	return scenario("workerless",
-		step{"the Extension of a shoot without workers is in Error, in plain words", func(ctx context.Context, p *proof) {
+		step{"the Extension of a shoot without workers is in Error, in plain words", func(ctx context.Context, p *scenarioRun) {
 			shoot = p.Another(ctx, "workerless")
 			var err error
 			object, err = shoot.withCaches(alpha)
@@ -38,12 +38,12 @@ func workerless() features.Feature {
 			}
 			p.Evidence("refused: %s", message)
 		}},
-		step{"nothing was deployed for it", func(ctx context.Context, p *proof) {
+		step{"nothing was deployed for it", func(ctx context.Context, p *scenarioRun) {
 			resource := &resourcesv1alpha1.ManagedResource{}
 			resource.Namespace, resource.Name = shoot.namespace, cachesManagedResource
 			p.Gone(ctx, suite.seed, resource)
 		}},
-		step{"it can be deleted", func(ctx context.Context, p *proof) {
+		step{"it can be deleted", func(ctx context.Context, p *scenarioRun) {
 			start := time.Now()
 			p.Check(shoot.Delete(ctx, object))
 			p.Gone(ctx, suite.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shoot.namespace}})
@@ -54,7 +54,7 @@ func workerless() features.Feature {
 
 // awaitRefusal lets gardenlet reconcile the shoot until its Extension is in Error, and returns the message. gardenlet would
 // wait on: it is stopped then.
-func awaitRefusal(ctx context.Context, p *proof, shoot another, object *gardencorev1beta1.Shoot) (message string) {
+func awaitRefusal(ctx context.Context, p *scenarioRun, shoot another, object *gardencorev1beta1.Shoot) (message string) {
 	p.Helper()
 	flow := p.Background(ctx, func(ctx context.Context) error { return shoot.Reconcile(ctx, object) })
 	defer flow.end() // that it fails is what is wanted; how, the Extension tells

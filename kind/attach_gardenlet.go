@@ -92,7 +92,7 @@ func (t *Testbed) NewGardenlet(seed, shoot kubernetes.Interface,
 		ResourceManagerImage: t.Images[ImageResourceManager].Ref,
 		NodeAgentBinary:      binary,
 		Machines:             machines(t.Shoot.Workers()),
-		IPFamilies:           t.IpFamilies(),
+		IPFamilies:           t.ipFamilies(),
 		Log:                  t.Log,
 	}, nil
 }

@@ -59,7 +59,7 @@ func (t *Testbed) ConfigurationError() error {
 }
 
 // ipFamilies are the shoot's, in Gardener's words.
-func (t *Testbed) IpFamilies() []gardencorev1beta1.IPFamily {
+func (t *Testbed) ipFamilies() []gardencorev1beta1.IPFamily {
 	switch t.Config.Shoot.IPFamily {
 	case configuration.IPv6:
 		return []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv6}

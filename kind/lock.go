@@ -18,14 +18,14 @@ type lockFiles struct {
 	directory string
 	// path is the file with the lock of whoever changes the testbed, run that of whoever keeps it for a whole run, proof that of
 	// ProveScenarios, whose runs take the other two. They are never removed: who waits to open one must find the same file.
-	Path, Run, Proof string
+	path, run, proof string
 }
 
-func NewLocks(locks, prefix, directory string) lockFiles {
+func newLockFiles(locks, prefix, directory string) lockFiles {
 	return lockFiles{
 		prefix: prefix, directory: directory,
-		Path: filepath.Join(locks, "testbed-"+prefix+".lock"), Run: filepath.Join(locks, "run-"+prefix+".lock"),
-		Proof: filepath.Join(locks, "prove-"+prefix+".lock"),
+		path: filepath.Join(locks, "testbed-"+prefix+".lock"), run: filepath.Join(locks, "run-"+prefix+".lock"),
+		proof: filepath.Join(locks, "prove-"+prefix+".lock"),
 	}
 }
 
@@ -43,35 +43,35 @@ func (*busyError) EnvironmentError() {}
 // Reserve keeps other processes from Up, Down, verbs of the Shoot and snapshots until the returned function is called or this process
 // ends, however it ends: they get ErrBusy, from whatever directory. Faults, roll-outs and images are not kept out: a run starts
 // processes of its own that need them. What this process does is not hindered. Who reserves it second gets ErrBusy too.
-func (t *Testbed) Reserve() (release func(), err error) { return t.Locks.Reserve() }
+func (t *Testbed) Reserve() (release func(), err error) { return t.locks.reserve() }
 
 // Lock makes this process the only one that changes the testbed, until unlock is called or the
 // process ends. It does not wait: while another process holds it, the error is an ErrBusy that
 // names that process.
-func (t *Testbed) Lock() (unlock func(), err error) { return t.Locks.take() }
+func (t *Testbed) Lock() (unlock func(), err error) { return t.locks.take() }
 
 // LockProof keeps other proofs of the scenarios away, see package proof. It does not wait, and it
 // leaves Lock and Reserve to the runs of the proof.
-func (t *Testbed) LockProof() (unlock func(), err error) { return t.Locks.hold(t.Locks.Proof) }
+func (t *Testbed) LockProof() (unlock func(), err error) { return t.locks.hold(t.locks.proof) }
 
 // LockHolder describes the process that works on the testbed, after a colon; empty if none does.
 func (t *Testbed) LockHolder() string {
-	return cmp.Or(t.Locks.holder(t.Locks.Path), t.Locks.holder(t.Locks.Run))
+	return cmp.Or(t.locks.holder(t.locks.path), t.locks.holder(t.locks.run))
 }
 
-func (t lockFiles) Reserve() (release func(), err error) {
-	done, err := t.hold(t.Path)
+func (t lockFiles) reserve() (release func(), err error) {
+	done, err := t.hold(t.path)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	return t.hold(t.Run)
+	return t.hold(t.run)
 }
 
 // take makes this process the only one that changes the testbed, until the returned function is called or the process
 // ends, however it ends. It does not wait: a second command gets ErrBusy, which says who holds it.
 func (t lockFiles) take() (release func(), err error) {
-	release, err = t.hold(t.Path)
+	release, err = t.hold(t.path)
 	if err != nil {
 		return nil, err
 	}
@@ -84,15 +84,15 @@ func (t lockFiles) take() (release func(), err error) {
 
 // checkRun says whether another process has reserved the testbed.
 func (t lockFiles) checkRun() error {
-	free, err := lock.Try(t.Run)
+	free, err := lock.Try(t.run)
 	if err == nil {
 		free()
 		return nil
 	}
-	if h := readHolder(t.Run); h != nil && h.PID == os.Getpid() {
+	if h := readHolder(t.run); h != nil && h.PID == os.Getpid() {
 		return nil
 	}
-	return t.explain(err, t.Run)
+	return t.explain(err, t.run)
 }
 
 // hold takes one of the locks and signs it.

@@ -1,26 +1,21 @@
 package kind
 
 import (
-	"os"
 	"testing"
 
-	"github.com/gardener-extensions/registry-cache/kind/bringup"
+	"github.com/gardener-extensions/registry-cache/internal/fulldisk"
 )
 
-const fullDiskFolder = "TESTBED_FULL_DISK_FOLDER"
-
-// fillUp gives the folder $1 a small disk without room, and runs the rest of its arguments.
-const fillUp = `mount -t tmpfs -o size=8k testbed-test "$1"; dd if=/dev/zero of="$1/filler" bs=4k 2>/dev/null; shift; exec "$@"`
-
-// TestLockOnFullDisk: Down takes the lock, and needs no room for it. It runs itself where it has a disk of its own.
+// TestLockOnFullDisk: Down takes the lock, so the lock must not need free space.
 func TestLockOnFullDisk(t *testing.T) {
-	if folder := os.Getenv(fullDiskFolder); folder != "" {
-		release, err := NewLocks(folder, "one", "/here").take()
-		if err != nil {
-			t.Fatal(err)
-		}
-		release()
+	folder := fulldisk.Folder()
+	if folder == "" {
+		fulldisk.Run(t)
 		return
 	}
-	bringup.onFullDisk(t)
+	release, err := newLockFiles(folder, "one", "/here").take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
 }

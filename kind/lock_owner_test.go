@@ -11,7 +11,7 @@ import (
 )
 
 func TestBusyTestbedNamesItsHolder(t *testing.T) {
-	one := NewLocks(t.TempDir(), "one", "/here")
+	one := newLockFiles(t.TempDir(), "one", "/here")
 	release, err := one.take()
 	if err != nil {
 		t.Fatal(err)

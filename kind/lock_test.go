@@ -10,7 +10,7 @@ import (
 )
 
 func TestLockKeepsASecondCommandOut(t *testing.T) {
-	one := NewLocks(t.TempDir(), "one", "/here")
+	one := newLockFiles(t.TempDir(), "one", "/here")
 	release, err := one.take()
 	if err != nil {
 		t.Fatal(err)
@@ -18,7 +18,7 @@ func TestLockKeepsASecondCommandOut(t *testing.T) {
 	if _, err := one.take(); !errors.Is(err, ErrBusy) {
 		t.Errorf("second lock: %v, want ErrBusy", err)
 	}
-	if _, err := one.Reserve(); !errors.Is(err, ErrBusy) {
+	if _, err := one.reserve(); !errors.Is(err, ErrBusy) {
 		t.Errorf("reserved while it is being changed: %v, want ErrBusy", err)
 	}
 	release()
@@ -31,8 +31,8 @@ func TestLockKeepsASecondCommandOut(t *testing.T) {
 
 func TestReservedTestbed(t *testing.T) {
 	locks := t.TempDir()
-	here, there := NewLocks(locks, "one", "/here"), NewLocks(locks, "one", "/there")
-	done, err := here.Reserve()
+	here, there := newLockFiles(locks, "one", "/here"), newLockFiles(locks, "one", "/there")
+	done, err := here.reserve()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestReservedTestbed(t *testing.T) {
 		t.Fatalf("the process that has reserved it: %v", err)
 	}
 	release()
-	if _, err := there.Reserve(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "in /here") {
+	if _, err := there.reserve(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "in /here") {
 		t.Errorf("reserved twice: %v, want ErrBusy that names the directory", err)
 	}
 	// As the file would be if another process held the lock; process 1 is there always.
@@ -49,7 +49,7 @@ func TestReservedTestbed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(here.Run, other, 0o600); err != nil {
+	if err := os.WriteFile(here.run, other, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := there.take(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "e2e.test") {
@@ -69,14 +69,14 @@ func TestCheckoutsShareTheirTurn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return testbed.Locks
+		return testbed.locks
 	}
 	if a, b := turnOf("one"), turnOf("one"); a != b {
 		t.Errorf("locks %+v and %+v, want the same", a, b)
 	}
 	seen := map[string]string{"engine.lock": "the engine"}
 	for _, prefix := range []string{"one", "engine", "run", "prove", "one-run", "testbed-one", "prove-one"} {
-		for _, path := range []string{turnOf(prefix).Path, turnOf(prefix).Run, turnOf(prefix).Proof} {
+		for _, path := range []string{turnOf(prefix).path, turnOf(prefix).run, turnOf(prefix).proof} {
 			if other, taken := seen[filepath.Base(path)]; taken {
 				t.Errorf("lock %s of %s and of %s", path, prefix, other)
 			}

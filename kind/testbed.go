@@ -47,6 +47,9 @@ type Options struct {
 	// Claimed is called by Up once it knows that the testbed is ours: no other process works on it, and it belongs to no other
 	// directory, or may be replaced. What somebody still needs who uses it there is not to be removed before. Nil is nothing.
 	Claimed func()
+	// Locks is the folder of the locks, which all checkouts on this machine share. The default is
+	// lock.Directory.
+	Locks string
 	// Out takes one line per finished step. The default is os.Stderr.
 	Out io.Writer
 }
@@ -61,7 +64,7 @@ type Testbed struct {
 	Config     *configuration.Testbed
 	Unreadable error
 	State      State
-	Locks      lockFiles
+	locks      lockFiles
 	Replace    bool
 	Claimed    func()
 	out        io.Writer
@@ -88,6 +91,9 @@ func New(options Options) (*Testbed, error) {
 	if options.Directory == "" {
 		options.Directory = filepath.Join(options.Root, DefaultDirectory)
 	}
+	if options.Locks == "" {
+		options.Locks = lock.Directory()
+	}
 	if options.Out == nil {
 		options.Out = os.Stderr
 	}
@@ -95,7 +101,7 @@ func New(options Options) (*Testbed, error) {
 		Prefix:   options.Prefix,
 		Root:     options.Root,
 		State:    State(filepath.Join(options.Directory, options.Prefix)),
-		Locks:    NewLocks(lock.Directory(), options.Prefix, options.Root),
+		locks:    newLockFiles(options.Locks, options.Prefix, options.Root),
 		Replace:  options.Replace,
 		Claimed:  options.Claimed,
 		out:      options.Out,

@@ -35,19 +35,19 @@ func (r *Rig) begin(ctx context.Context, bug Bug) error {
 	if err := r.Apply(ctx, bug.shoot()); err != nil {
 		return err
 	}
-	var status status.Shoot
+	var shoot status.Shoot
 	err := r.Await(ctx, "all workers have the mirrors of all caches", begunTimeout, func(ctx context.Context) (_ bool, _ string, err error) {
-		if status, err = r.Shoot(ctx); err != nil {
+		if shoot, err = r.Shoot(ctx); err != nil {
 			return false, "", err
 		}
-		missing, err := missingMirrors(status)
+		missing, err := missingMirrors(shoot)
 		return len(missing) == 0, strings.Join(missing, "; "), err
 	})
 	if err != nil {
 		return err
 	}
 	return r.Await(ctx, "the caches run as they are configured now", rolledOutTimeout, func(ctx context.Context) (bool, string, error) {
-		pending, err := r.pendingCaches(ctx, status.Namespace)
+		pending, err := r.pendingCaches(ctx, shoot.Namespace)
 		if failed := new(CommandError); errors.As(err, &failed) {
 			return false, failed.Error(), nil // an API server that is busy answers the next time
 		}
@@ -79,8 +79,8 @@ func (r *Rig) pendingCaches(ctx context.Context, namespace string) (string, erro
 }
 
 // missingMirrors says which worker does not ask which cache first, at the address that the Extension names now.
-func missingMirrors(status status.Shoot) ([]string, error) {
-	caches, err := caches(status)
+func missingMirrors(shoot status.Shoot) ([]string, error) {
+	caches, err := caches(shoot)
 	if err != nil {
 		return nil, err
 	}
@@ -89,16 +89,16 @@ func missingMirrors(status status.Shoot) ([]string, error) {
 		missing = append(missing, "the Extension names no cache")
 	}
 	for _, worker := range workers {
-		i := slices.IndexFunc(status.Nodes, func(n status.ShootNode) bool { return shortNode(n.Name) == worker })
+		i := slices.IndexFunc(shoot.Nodes, func(n status.ShootNode) bool { return shortNode(n.Name) == worker })
 		if i < 0 {
 			missing = append(missing, "the testbed has no node "+worker)
 			continue
 		}
-		if !status.Nodes[i].Ready {
+		if !shoot.Nodes[i].Ready {
 			missing = append(missing, worker+" is not ready")
 		}
 		for _, cache := range caches {
-			if address := firstHost(status.Nodes[i], cache.Upstream); address != cache.Endpoint {
+			if address := firstHost(shoot.Nodes[i], cache.Upstream); address != cache.Endpoint {
 				missing = append(missing, fmt.Sprintf("%s asks %q for %s, the cache is %s", worker, address, cache.Upstream, cache.Endpoint))
 			}
 		}
@@ -123,11 +123,11 @@ type cache struct {
 }
 
 // caches are those of the status of the Shoot's Extension.
-func caches(status status.Shoot) ([]cache, error) {
+func caches(shoot status.Shoot) ([]cache, error) {
 	var registries struct {
 		Caches []cache `json:"caches"`
 	}
-	for _, extension := range status.Extensions {
+	for _, extension := range shoot.Extensions {
 		if extension.Type != "registry-cache" || len(extension.ProviderStatus) == 0 {
 			continue
 		}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
@@ -16,17 +15,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
+	"github.com/gardener-extensions/registry-cache/kind/kindtest"
 )
-
-// configured is a testbed in a folder of its own.
-func configured(t *testing.T, directory string, config *configuration.Testbed) *kind.Testbed {
-	t.Helper()
-	testbed, err := kind.New(kind.Options{Directory: directory, Configuration: config})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return testbed
-}
 
 func someAuthority(t *testing.T) *certificate.Authority {
 	t.Helper()
@@ -39,7 +29,7 @@ func someAuthority(t *testing.T) *certificate.Authority {
 
 // TestDefaultRendersWhatItAlwaysDid: the golden is older than configurations. A cluster of before is kept only while it holds.
 func TestDefaultRendersWhatItAlwaysDid(t *testing.T) {
-	testbed := configured(t, t.TempDir(), nil)
+	testbed := kindtest.Configured(t, t.TempDir(), nil)
 	testbed.Engine = &engine.Engine{CgroupVersion: 1}
 	testbed.NodeImage = "node:1"
 	testbed.CA = someAuthority(t)
@@ -47,7 +37,7 @@ func TestDefaultRendersWhatItAlwaysDid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := os.ReadFile("cluster/testdata/restricted-host.yaml")
+	want, err := os.ReadFile("../cluster/testdata/restricted-host.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,22 +51,12 @@ func TestShootConfig(t *testing.T) {
 	config.Shoot.Workers, config.Shoot.IPFamily = ptr.To(3), configuration.DualStack
 	config.Shoot.KubeProxyMode, config.Shoot.FeatureGates = configuration.IPTables, map[string]bool{"A": true}
 	config.Shoot.Containerd = configuration.Containerd{Pull: configuration.PullTransfer, ConfigPath: "/a"}
-	testbed := configured(t, t.TempDir(), config)
+	testbed := kindtest.Configured(t, t.TempDir(), config)
 	testbed.CA = someAuthority(t)
 	got := shootConfig(testbed)
 	if got.Workers != 3 || got.IPFamily != cluster.DualStack || got.KubeProxyMode != "iptables" || !got.FeatureGates["A"] ||
 		got.Runtime != (cluster.Runtime{TransferService: true, ConfigPath: "/a"}) {
 		t.Errorf("got %+v", got)
-	}
-	for family, want := range map[configuration.IPFamily][]gardencorev1beta1.IPFamily{
-		configuration.IPv4:      {gardencorev1beta1.IPFamilyIPv4},
-		configuration.IPv6:      {gardencorev1beta1.IPFamilyIPv6},
-		configuration.DualStack: {gardencorev1beta1.IPFamilyIPv4, gardencorev1beta1.IPFamilyIPv6},
-	} {
-		config.Shoot.IPFamily = family
-		if got := testbed.IpFamilies(); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %v", family, got)
-		}
 	}
 }
 
@@ -86,10 +66,10 @@ func TestWhatIsWanted(t *testing.T) {
 	three := configuration.Default()
 	three.Shoot.Workers = ptr.To(3)
 
-	if got := configured(t, directory, nil).Config; !reflect.DeepEqual(got, configuration.Default()) {
+	if got := kindtest.Configured(t, directory, nil).Config; !reflect.DeepEqual(got, configuration.Default()) {
 		t.Errorf("without anything: %+v", got)
 	}
-	first := configured(t, directory, three)
+	first := kindtest.Configured(t, directory, three)
 	if _, up, err := Plan(first); up || err != nil {
 		t.Errorf("nothing is there: up %t, %v", up, err)
 	}
@@ -97,7 +77,7 @@ func TestWhatIsWanted(t *testing.T) {
 		t.Fatal(err)
 	}
 	// It was interrupted then.
-	second := configured(t, directory, nil)
+	second := kindtest.Configured(t, directory, nil)
 	if got := second.Config; !reflect.DeepEqual(got, three) {
 		t.Errorf("after an interruption: %+v", got)
 	}
@@ -107,7 +87,7 @@ func TestWhatIsWanted(t *testing.T) {
 	if changes, up, err := Plan(second); len(changes) > 0 || !up || err != nil {
 		t.Errorf("changes %v, up %t, %v", changes, up, err)
 	}
-	changes, up, err := Plan(configured(t, directory, configuration.Default()))
+	changes, up, err := Plan(kindtest.Configured(t, directory, configuration.Default()))
 	if err != nil || !up || len(changes) != 1 || changes[0].Field != "shoot.workers" || changes[0].From != "3" {
 		t.Errorf("changes %v, up %t, %v", changes, up, err)
 	}
@@ -130,14 +110,14 @@ func TestUnreadableConfiguration(t *testing.T) {
 	if err := os.WriteFile(path, []byte("apiVersion: testbed.registry.extensions.gardener.cloud/v2\nkind: Testbed\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	testbed := configured(t, directory, nil)
+	testbed := kindtest.Configured(t, directory, nil)
 	if err := Up(t.Context(), testbed); err == nil || !strings.Contains(err.Error(), "testbed up -f FILE") {
 		t.Errorf("error %v, want one that says what to do", err)
 	}
 	if _, _, err := Plan(testbed); err == nil {
 		t.Error("a plan from a configuration that cannot be read")
 	}
-	if named := configured(t, directory, configuration.Default()); named.Unreadable != nil {
+	if named := kindtest.Configured(t, directory, configuration.Default()); named.Unreadable != nil {
 		t.Errorf("with a file that was named: %v", named.Unreadable)
 	}
 }

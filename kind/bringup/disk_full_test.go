@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/gardener-extensions/registry-cache/internal/fulldisk"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/preflight"
@@ -20,9 +19,9 @@ import (
 // TestWatchedOnFullDisk is about parts that wait for what cannot come, fail by themselves, and succeed. It runs itself where it has a
 // full disk of its own.
 func TestWatchedOnFullDisk(t *testing.T) {
-	folder := os.Getenv(kind.fullDiskFolder)
+	folder := fulldisk.Folder()
 	if folder == "" {
-		onFullDisk(t)
+		fulldisk.Run(t)
 		return
 	}
 	failed := errors.New("no room for a cluster")
@@ -54,22 +53,6 @@ func TestWatchedOnFullDisk(t *testing.T) {
 				t.Errorf("explained: %v", err)
 			}
 		})
-	}
-}
-
-// onFullDisk runs the test that calls it in a namespace with a full disk.
-func onFullDisk(t *testing.T) {
-	t.Helper()
-	folder := t.TempDir()
-	child := exec.CommandContext(t.Context(), "bash", "-c", kind.fillUp, "bash", folder, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	child.Env = append(os.Environ(), kind.fullDiskFolder+"="+folder)
-	child.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
-	output, err := child.CombinedOutput()
-	if failed := new(exec.ExitError); err != nil && !errors.As(err, &failed) {
-		t.Skipf("a disk of its own needs privileges: %v", err)
-	}
-	if err != nil {
-		t.Errorf("%v\n%s", err, output)
 	}
 }
 

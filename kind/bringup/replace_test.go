@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/proof"
+	"github.com/gardener-extensions/registry-cache/kind/kindtest"
 )
 
 // TestClaim: who has something to remove for a testbed that is his learns of it, and not of one that is refused.
@@ -17,11 +17,8 @@ func TestClaim(t *testing.T) {
 	}{{"another directory's", false, 0}, {"another directory's, to be replaced", true, 1}} {
 		t.Run(tc.name, func(t *testing.T) {
 			claimed := 0
-			testbed, err := kind.New(kind.Options{Root: t.TempDir(), Replace: tc.replace, Claimed: func() { claimed++ }})
-			if err != nil {
-				t.Fatal(err)
-			}
-			proof.foreignTestbed(t, testbed)
+			testbed := kindtest.New(t, kind.Options{Replace: tc.replace, Claimed: func() { claimed++ }})
+			kindtest.RunElsewhere(t, testbed)
 			if err := claim(t.Context(), testbed); errors.As(err, new(*kind.ForeignError)) == tc.replace || claimed != tc.claimed {
 				t.Errorf("claimed %d times, error %v", claimed, err)
 			}

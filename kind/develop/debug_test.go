@@ -97,7 +97,7 @@ func TestDebugArguments(t *testing.T) {
 			t.Errorf("no %q in %q", want, argv)
 		}
 	}
-	if _, err := FindTarget(t.Context(), new(Testbed), spec.Target{Role: spec.Node, Name: "worker"}, 1); !errors.As(err, new(*NotOursError)) {
+	if _, err := FindTarget(t.Context(), new(kind.Testbed), spec.Target{Role: spec.Node, Name: "worker"}, 1); !errors.As(err, new(*NotOursError)) {
 		t.Errorf("a node: error %v", err)
 	}
 	missing := &kind.Testbed{Root: t.TempDir()}

@@ -51,7 +51,7 @@ func Export(ctx context.Context, t *kind.Testbed, folder string) (*Bundle, error
 func ExportWith(ctx context.Context, t *kind.Testbed, folder string,
 	collect func(context.Context, string, ...Source) error,
 ) (*Bundle, error) {
-	if err := CheckFolder(folder); err != nil {
+	if err := checkFolder(folder); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, exportTimeout, fmt.Errorf("no bundle after %s", exportTimeout))
@@ -80,7 +80,7 @@ func ExportWith(ctx context.Context, t *kind.Testbed, folder string,
 }
 
 // checkFolder refuses a folder that is not for a bundle.
-func CheckFolder(folder string) error {
+func checkFolder(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -8,10 +8,13 @@ import (
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/kindtest"
 )
+
+// onlyList lets a fake docker command answer nothing but docker ps.
+const onlyList = "[ \"$1\" = ps ] || exit 9\n"
 
 // TestReleaseOfAFaultThatWentWithTheTestbed is about what Down leaves to a command that holds a fault.
 func TestReleaseOfAFaultThatWentWithTheTestbed(t *testing.T) {
@@ -27,14 +30,14 @@ func TestReleaseOfAFaultThatWentWithTheTestbed(t *testing.T) {
 		{"state removed by hand", nodes, false, kind.ErrDown},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			bed := bringup.stored(t)
+			bed := kindtest.Stored(t)
 			bed.Seed, bed.Shoot = &cluster.Cluster{}, &cluster.Cluster{}
 			if !tc.state {
-				if err := bringup.RemoveState(bed); err != nil {
+				if err := os.RemoveAll(string(bed.State)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			fakeDocker(t, tc.docker)
+			kindtest.Docker(t, onlyList+tc.docker)
 			if err := release(t.Context(), bed, spec.Fault{ID: "f1"}); !errors.Is(err, tc.want) {
 				t.Errorf("error is %v, want %v", err, tc.want)
 			}
@@ -51,22 +54,11 @@ func TestRemovedIsNotWhatMayBeThere(t *testing.T) {
 		"the engine does not answer": "exit 1",
 	} {
 		t.Run(name, func(t *testing.T) {
-			bed := bringup.stored(t)
-			fakeDocker(t, docker)
+			bed := kindtest.Stored(t)
+			kindtest.Docker(t, onlyList+docker)
 			if removed, err := removed(t.Context(), bed); removed || err != nil {
 				t.Errorf("removed is %t, %v", removed, err)
 			}
 		})
 	}
-}
-
-// fakeDocker puts a docker command first on the PATH that answers docker ps by the script.
-func fakeDocker(t *testing.T, ps string) {
-	t.Helper()
-	dir := t.TempDir()
-	script := "#!/bin/sh\n[ \"$1\" = ps ] || exit 9\n" + ps + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }

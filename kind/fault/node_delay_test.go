@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 // TestDelay leads connections to the proxy once it runs, and takes all of it away again.
@@ -18,7 +16,7 @@ func TestDelay(t *testing.T) {
 	n := newNode(t)
 	program := filepath.Join(n.directory, "testbed-delay-f1")
 	n.write(t, "testbed-delay-f1", "", 0o755)
-	f := spec.must(t, "shoot/api", "latency", spec.given{"delay": {"1.5s"}, "for": {"1m"}}).Begin("f1", spec.noon)
+	f := must(t, "shoot/api", "latency", map[string][]string{"delay": {"1.5s"}, "for": {"1m"}}).Begin("f1", noon)
 	argument := DelayArgument(program, time.Duration(f.Delay), "6443", []string{"10.96.0.1", "fd00::1"})
 	if _, err := n.run(t, CheckArguments(DelayAnswers, argument)...); err != nil {
 		t.Fatal(err)
@@ -55,7 +53,7 @@ func TestDelay(t *testing.T) {
 // TestDelayThatEnded: without the proxy nobody gets through, and what is left of it is ended by who lists.
 func TestDelayThatEnded(t *testing.T) {
 	n := newNode(t)
-	f := spec.must(t, "seed/api", "latency", spec.given{"delay": {"1s"}}).Begin("f1", spec.noon)
+	f := must(t, "seed/api", "latency", map[string][]string{"delay": {"1s"}}).Begin("f1", noon)
 	if err := n.begin(t, f, DelayAnswers, DelayArgument("/nowhere", time.Second, "6443", nil)); err != nil {
 		t.Fatal(err)
 	}

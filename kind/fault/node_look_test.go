@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 // TestLook tells what holds and changes nothing: neither what does not hold any more, nor what somebody is about to begin.
@@ -16,9 +14,9 @@ func TestLook(t *testing.T) {
 	if got := look(); len(got) != 0 {
 		t.Errorf("on a node without faults: %v", got)
 	}
-	f := spec.must(t, "node/worker", "kubelet-stop", nil)
+	f := must(t, "node/worker", "kubelet-stop", nil)
 	for id, unit := range map[string]string{"f1": "kubelet.service", "f2": "other.service"} {
-		if err := n.begin(t, f.Begin(id, spec.noon), StopUnit, unit); err != nil {
+		if err := n.begin(t, f.Begin(id, noon), StopUnit, unit); err != nil {
 			t.Fatal(err)
 		}
 	}

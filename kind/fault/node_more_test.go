@@ -11,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
 func TestUnresolved(t *testing.T) {
@@ -21,7 +19,7 @@ func TestUnresolved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := n.begin(t, spec.must(t, "upstream/alpha", "dns", nil).Begin("f1", spec.noon), RejectQuestion, question); err != nil {
+	if err := n.begin(t, must(t, "upstream/alpha", "dns", nil).Begin("f1", noon), RejectQuestion, question); err != nil {
 		t.Fatal(err)
 	}
 	table, _ := os.ReadFile(filepath.Join(n.directory, "table"))
@@ -36,7 +34,7 @@ func TestUnresolved(t *testing.T) {
 
 func TestPort(t *testing.T) {
 	n := newNode(t)
-	if err := n.begin(t, spec.must(t, "seed/api", "refuse", nil).Begin("f1", spec.noon), RejectPort, "6443"); err != nil {
+	if err := n.begin(t, must(t, "seed/api", "refuse", nil).Begin("f1", noon), RejectPort, "6443"); err != nil {
 		t.Fatal(err)
 	}
 	table, _ := os.ReadFile(filepath.Join(n.directory, "table"))
@@ -61,7 +59,7 @@ func TestFull(t *testing.T) {
 	if err := os.Chown(volume, owner, owner); err != nil {
 		t.Skipf("mounts need privileges: %v", err)
 	}
-	f := spec.must(t, "cache/alpha", "disk-full", nil).Begin("f1", spec.noon)
+	f := must(t, "cache/alpha", "disk-full", nil).Begin("f1", noon)
 	if err := n.begin(t, f, FillVolumes, "registry-alpha-0="+volume); err == nil {
 		t.Error("nothing was there to fill")
 	}
@@ -85,7 +83,7 @@ func TestFull(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(volume, "elsewhere"), []byte("x"), 0o600); err != nil {
 		t.Errorf("the disk itself is full: %v", err)
 	}
-	if err := n.begin(t, f.Begin("f2", spec.noon), FillVolumes, "registry-alpha-0="+volume); err == nil {
+	if err := n.begin(t, f.Begin("f2", noon), FillVolumes, "registry-alpha-0="+volume); err == nil {
 		t.Error("a full volume was filled")
 	}
 	n.end(t, "f2")
@@ -134,7 +132,7 @@ func startContainer(t *testing.T) string {
 
 func TestLoss(t *testing.T) {
 	n := newNode(t)
-	f := spec.must(t, "node/worker2", "loss", nil).Begin("f1", spec.noon)
+	f := must(t, "node/worker2", "loss", nil).Begin("f1", noon)
 	if err := n.begin(t, f, LoseMachine, `{"a":"b"}`); err != nil {
 		t.Fatal(err)
 	}

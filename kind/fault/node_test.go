@@ -137,7 +137,7 @@ func TestUnreachable(t *testing.T) {
 		"10.96.0.7 fd00::7": "-300; ip daddr 10.96.0.7 drop; ip6 daddr fd00::7 drop; }",
 	} {
 		n := newNode(t)
-		f := spec.must(t, "cache/alpha", "blackhole", map[string][]string{"for": {"1m30s"}}).Begin("f1", spec.noon)
+		f := must(t, "cache/alpha", "blackhole", map[string][]string{"for": {"1m30s"}}).Begin("f1", noon)
 		if err := n.begin(t, f, Drop, address); err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func TestUnreachable(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	n := newNode(t)
-	if err := n.begin(t, spec.must(t, "upstream/alpha", "refuse", nil).Begin("f2", spec.noon), Reject, "172.18.0.3"); err != nil {
+	if err := n.begin(t, must(t, "upstream/alpha", "refuse", nil).Begin("f2", noon), Reject, "172.18.0.3"); err != nil {
 		t.Fatal(err)
 	}
 	table, _ := os.ReadFile(filepath.Join(n.directory, "table"))
@@ -182,9 +182,9 @@ func TestRefused(t *testing.T) {
 
 func TestUnit(t *testing.T) {
 	n := newNode(t)
-	f := spec.must(t, "node/worker", "kubelet-stop", nil)
+	f := must(t, "node/worker", "kubelet-stop", nil)
 	for _, id := range []string{"f1", "f2"} {
-		if err := n.begin(t, f.Begin(id, spec.noon), StopUnit, "kubelet.service"); err != nil {
+		if err := n.begin(t, f.Begin(id, noon), StopUnit, "kubelet.service"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -204,7 +204,7 @@ func TestUnit(t *testing.T) {
 // TestStopped stops a real process.
 func TestStopped(t *testing.T) {
 	n := newNode(t)
-	f := spec.must(t, "cache/alpha", "stop", nil).Begin("f1", spec.noon)
+	f := must(t, "cache/alpha", "stop", nil).Begin("f1", noon)
 	if err := n.begin(t, f, StopPods, "kube-system/registry-alpha-0"); err == nil {
 		t.Error("nothing was there to stop")
 	}
@@ -244,4 +244,15 @@ func awaitState(t *testing.T, pid int, stopped bool) {
 	if err != nil {
 		t.Fatalf("the process is not as wanted (stopped: %t): %v\n%s", stopped, err, status)
 	}
+}
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func must(t *testing.T, target, kind string, options map[string][]string) spec.Fault {
+	t.Helper()
+	f, err := spec.New(target, kind, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }

@@ -1,15 +1,12 @@
 package logs
 
 import (
-	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/kind/diagnostics"
+	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/shell"
 )
 
@@ -58,43 +55,13 @@ func TestRunProgram(t *testing.T) {
 	}
 }
 
-func TestCheckFolder(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, content string) {
-		t.Helper()
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("bundle/index.md", "# Diagnostics: now\n")
-	write("bundle/other", "")
-	write("mine/letter.txt", "")
-	write("site/index.md", "# My site\n")
-	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, fine := range map[string]bool{"absent": true, "empty": true, "bundle": true, "mine": false, "site": false, "mine/letter.txt": false} {
-		err := diagnostics.CheckFolder(filepath.Join(dir, name))
-		if (err == nil) != fine {
-			t.Errorf("%s: %v", name, err)
-		}
-		if occupied := (*diagnostics.OccupiedError)(nil); errors.As(err, &occupied) != (name == "mine" || name == "site") {
-			t.Errorf("%s: %T", name, err)
-		}
-	}
-}
-
 // TestLogFinder: whoever follows waits for a log that is gone; only who asks for one that never was is told so.
 func TestLogFinder(t *testing.T) {
-	streams, err := logFinder((&Testbed{}), Options{Component: Upstream, Name: "alpha"})(t.Context())
+	streams, err := logFinder(&kind.Testbed{}, Options{Component: Upstream, Name: "alpha"})(t.Context())
 	if len(streams) != 0 || err != nil {
 		t.Errorf("%d streams, error %v", len(streams), err)
 	}
-	if _, err := logFinder((&Testbed{}), Options{Component: "etcd"})(t.Context()); err == nil {
+	if _, err := logFinder(&kind.Testbed{}, Options{Component: "etcd"})(t.Context()); err == nil {
 		t.Error("an unknown component is no error")
 	}
 }

@@ -17,7 +17,7 @@ func Plant(t *kind.Testbed, name string) error {
 	if err != nil {
 		return err
 	}
-	t.Planted = &kind.PlantedBug{found.Name, found.Overlay}
+	t.Planted = &kind.PlantedBug{Name: found.Name, Overlay: found.Overlay}
 	return nil
 }
 

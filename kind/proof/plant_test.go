@@ -1,10 +1,13 @@
 package proof
 
 import (
+	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/kindtest"
 )
 
 func TestPlant(t *testing.T) {
@@ -28,5 +31,30 @@ func TestProveScenariosOfAnotherTestbed(t *testing.T) {
 	}
 	if report, err := Prove(t.Context(), testbed, All()); report != nil || err == nil {
 		t.Errorf("report %v, error %v", report, err)
+	}
+}
+
+// TestPlantedOverlay: the overlay of a planted bug replaces one file, which exists.
+func TestPlantedOverlay(t *testing.T) {
+	testbed := kindtest.New(t, kind.Options{})
+	if err := Plant(testbed, "not-atomic"); err != nil {
+		t.Fatal(err)
+	}
+	path, err := testbed.Planted.Overlay(testbed.Root, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var overlay struct{ Replace map[string]string }
+	if err := json.Unmarshal(content, &overlay); err != nil || len(overlay.Replace) != 1 {
+		t.Errorf("overlay %s, error %v", content, err)
+	}
+	for original := range overlay.Replace {
+		if _, err := os.Stat(original); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // save stores a snapshot with one volume of that content.
-func save(t *testing.T, s Store, name, content string) *Snapshot {
+func saveFile(t *testing.T, s Store, name, content string) *Snapshot {
 	t.Helper()
 	draft, err := s.Begin(name)
 	if err != nil {
@@ -56,7 +56,7 @@ func TestStore(t *testing.T) {
 	if got := names(t, s); len(got) > 0 {
 		t.Errorf("a store that is not there holds %v", got)
 	}
-	saved := save(t, s, "one", "content")
+	saved := saveFile(t, s, "one", "content")
 	if saved.Bytes() != 7 || saved.Volumes[0].Claim != "claim-a" {
 		t.Errorf("saved %+v, want 7 bytes, and volumes by claim", saved)
 	}
@@ -83,7 +83,7 @@ func TestStore(t *testing.T) {
 	if _, err := s.Begin("one"); !errors.As(err, &exists) {
 		t.Errorf("a name that is taken: %v, want an ExistsError", err)
 	}
-	save(t, s, "two", "")
+	saveFile(t, s, "two", "")
 	var unknown *UnknownError
 	if _, err := s.Get("three"); !errors.As(err, &unknown) || !reflect.DeepEqual(unknown.Names, []string{"one", "two"}) {
 		t.Errorf("a name that is not there: %v, want an UnknownError with one and two", err)
@@ -115,7 +115,7 @@ func TestUnfinished(t *testing.T) {
 	if got := names(t, s); len(got) > 0 {
 		t.Errorf("a draft is listed: %v", got)
 	}
-	save(t, s, "one", "whole")
+	saveFile(t, s, "one", "whole")
 	left, err := filepath.Glob(filepath.Join(string(s), ".new-*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
@@ -125,7 +125,7 @@ func TestUnfinished(t *testing.T) {
 	if err := os.Remove(filepath.Join(string(s), "one", "snapshot.json")); err != nil {
 		t.Fatal(err)
 	}
-	if got := save(t, s, "one", "again"); got.Bytes() != 5 {
+	if got := saveFile(t, s, "one", "again"); got.Bytes() != 5 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -154,7 +154,7 @@ func TestVerifySeesAChange(t *testing.T) {
 	for name, change := range map[string]string{"other bytes": "CONTENT", "longer": "content!", "shorter": "conte"} {
 		t.Run(name, func(t *testing.T) {
 			s := Store(t.TempDir())
-			saved := save(t, s, "one", "content")
+			saved := saveFile(t, s, "one", "content")
 			if err := os.WriteFile(filepath.Join(string(s), "one", "claim-b.tar"), []byte(change), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +164,7 @@ func TestVerifySeesAChange(t *testing.T) {
 		})
 	}
 	s := Store(t.TempDir())
-	saved := save(t, s, "one", "content")
+	saved := saveFile(t, s, "one", "content")
 	if err := os.Remove(filepath.Join(string(s), "one", "claim-b.tar")); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestVerifySeesAChange(t *testing.T) {
 
 func TestAnotherVersionIsRefused(t *testing.T) {
 	s := Store(t.TempDir())
-	save(t, s, "one", "")
+	saveFile(t, s, "one", "")
 	path := filepath.Join(string(s), "one", "snapshot.json")
 	if err := os.WriteFile(path, []byte(`{"version": 2, "name": "one"}`), 0o600); err != nil {
 		t.Fatal(err)

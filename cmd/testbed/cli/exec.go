@@ -26,9 +26,5 @@ func newExecCommand(options *kind.Options, std program.Streams) *cobra.Command {
 			return nil
 		}),
 	}
-	return passedOn(completed(cmd, options, only(nameNodes)), options, std, func(ctx context.Context, node string, argv []string, streams kind.Streams) (int, error) {
-		return shell.Exec(ctx, (*kind.Testbed), node, argv, streams)
-	}, func(ctx context.Context, node string, argv []string) ([]string, error) {
-		return shell.ExecArgv(ctx, (*kind.Testbed), node, argv)
-	})
+	return passedOn(completed(cmd, options, only(nameNodes)), options, std, shell.Exec, shell.ExecArgv)
 }

@@ -28,9 +28,5 @@ func newKubectlCommand(options *kind.Options, std program.Streams) *cobra.Comman
 			return nil
 		}),
 	}
-	return passedOn(cmd, options, std, func(ctx context.Context, role string, args []string, streams kind.Streams) (int, error) {
-		return shell.Kubectl(ctx, (*kind.Testbed), role, args, streams)
-	}, func(ctx context.Context, role string, args []string) ([]string, error) {
-		return shell.KubectlArgv(ctx, (*kind.Testbed), role, args)
-	})
+	return passedOn(cmd, options, std, shell.Kubectl, shell.KubectlArgv)
 }

@@ -7,8 +7,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
+	"github.com/gardener-extensions/registry-cache/kind/kindtest"
 )
 
 func TestNextSaysWhatIsCached(t *testing.T) {
@@ -21,7 +21,7 @@ func TestNextSaysWhatIsCached(t *testing.T) {
 		"The testbed is up: pulls of one.upstream.test go direct.\n":                                                                                   direct,
 		"The testbed is up: the Shoot is that of ":                                                                                                     manifest,
 	} {
-		if next := bringup.configured(t, t.TempDir(), config).Next(configured(t, t.TempDir(), config)); !strings.Contains(next, want) {
+		if next := next(kindtest.Configured(t, t.TempDir(), config)); !strings.Contains(next, want) {
 			t.Errorf("want %q in:\n%s", want, next)
 		}
 	}

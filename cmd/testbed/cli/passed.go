@@ -13,9 +13,9 @@ import (
 
 type (
 	// runs runs a program on, or for, what the first argument names, and returns its exit code.
-	runs func(testbed *kind.Testbed, ctx context.Context, name string, args []string, streams shell.Streams) (int, error)
+	runs func(ctx context.Context, testbed *kind.Testbed, name string, args []string, streams shell.Streams) (int, error)
 	// argv is the command line by which runs does so.
-	argv func(testbed *kind.Testbed, ctx context.Context, name string, args []string) ([]string, error)
+	argv func(ctx context.Context, testbed *kind.Testbed, name string, args []string) ([]string, error)
 )
 
 // passedOn makes a command of one whose arguments behind the first belong to another program, as standard input, output and exit code
@@ -28,7 +28,7 @@ func passedOn(cmd *cobra.Command, options *kind.Options, std program.Streams, ru
 			return err
 		}
 		args = withoutDashes(args)
-		code, err := run(testbed, cmd.Context(), args[0], args[1:], shell.Streams{In: cmd.InOrStdin(), Out: std.Out, Err: std.Err})
+		code, err := run(cmd.Context(), testbed, args[0], args[1:], shell.Streams{In: cmd.InOrStdin(), Out: std.Out, Err: std.Err})
 		return errors.Join(explain(err), program.Exit(code))
 	}
 	return withDryRun(cmd, std, func(cmd *cobra.Command, args []string) ([]string, error) {
@@ -37,7 +37,7 @@ func passedOn(cmd *cobra.Command, options *kind.Options, std program.Streams, ru
 			return nil, err
 		}
 		args = withoutDashes(args)
-		words, err := line(testbed, cmd.Context(), args[0], args[1:])
+		words, err := line(cmd.Context(), testbed, args[0], args[1:])
 		return []string{commandLine(words)}, err
 	})
 }

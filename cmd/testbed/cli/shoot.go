@@ -23,17 +23,17 @@ func newShootCommand(options *kind.Options, std program.Streams) *cobra.Command 
 	shoot.AddCommand(newShootApplyCommand(options, std), newShootGetCommand(options, std))
 	for _, operation := range []struct {
 		use, short string
-		run        func(*kind.Testbed, context.Context) error
+		run        func(context.Context, *kind.Testbed) error
 	}{
-		{"reconcile", "Reconcile the Shoot as it is", func(ctx context.Context) error { return operate.Reconcile(ctx, (*kind.Testbed)) }},
-		{"disable", "Take the extension out of the Shoot", func(ctx context.Context) error { return operate.Disable(ctx, (*kind.Testbed)) }},
-		{"hibernate", "Bring the Shoot to sleep: its machines stop", func(ctx context.Context) error { return operate.Hibernate(ctx, (*kind.Testbed)) }},
-		{"wake", "Wake the Shoot up: its machines come back as fresh ones", func(ctx context.Context) error { return operate.WakeUp(ctx, (*kind.Testbed)) }},
-		{"migrate", "Let the Shoot leave its seed; its state is kept in the testbed's folder", func(ctx context.Context) error { return operate.Migrate(ctx, (*kind.Testbed)) }},
-		{"restore", "Bring a migrated Shoot to its new seed, for which a fresh namespace stands", func(ctx context.Context) error { return operate.Restore(ctx, (*kind.Testbed)) }},
-		{"rotate-ca-start", "Begin the rotation of the certificate authorities: nodes trust the old and the new one", func(ctx context.Context) error { return operate.StartRotation(ctx, (*kind.Testbed)) }},
-		{"rotate-ca-complete", "End it: the new authority alone is trusted", func(ctx context.Context) error { return operate.CompleteRotation(ctx, (*kind.Testbed)) }},
-		{"delete", "Delete the Shoot; the clusters stay", func(ctx context.Context) error { return operate.Delete(ctx, (*kind.Testbed)) }},
+		{"reconcile", "Reconcile the Shoot as it is", operate.Reconcile},
+		{"disable", "Take the extension out of the Shoot", operate.Disable},
+		{"hibernate", "Bring the Shoot to sleep: its machines stop", operate.Hibernate},
+		{"wake", "Wake the Shoot up: its machines come back as fresh ones", operate.WakeUp},
+		{"migrate", "Let the Shoot leave its seed; its state is kept in the testbed's folder", operate.Migrate},
+		{"restore", "Bring a migrated Shoot to its new seed, for which a fresh namespace stands", operate.Restore},
+		{"rotate-ca-start", "Begin the rotation of the certificate authorities: nodes trust the old and the new one", operate.StartRotation},
+		{"rotate-ca-complete", "End it: the new authority alone is trusted", operate.CompleteRotation},
+		{"delete", "Delete the Shoot; the clusters stay", operate.Delete},
 	} {
 		shoot.AddCommand(withDryRun(&cobra.Command{
 			Use:   operation.use,
@@ -44,7 +44,7 @@ func newShootCommand(options *kind.Options, std program.Streams) *cobra.Command 
 				if err != nil {
 					return err
 				}
-				return explainStage(operation.run(testbed, cmd.Context()))
+				return explainStage(operation.run(cmd.Context(), testbed))
 			},
 		}, std, func(cmd *cobra.Command, _ []string) ([]string, error) {
 			testbed, err := newTestbed(*options)

@@ -1,0 +1,40 @@
+// Package fulldisk runs a test again on a file system that is full. It knows nothing of what is
+// tested.
+package fulldisk
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+)
+
+// folderVariable tells the child process where the full file system is.
+const folderVariable = "TESTBED_FULL_DISK_FOLDER"
+
+// mountFull mounts a small file system without free space at the folder $1, and runs the rest of
+// its arguments.
+const mountFull = `mount -t tmpfs -o size=8k testbed-test "$1"; dd if=/dev/zero of="$1/filler" bs=4k 2>/dev/null; shift; exec "$@"`
+
+// Folder returns a folder on a full file system, in the child process that Run starts; elsewhere
+// it is empty.
+func Folder() string { return os.Getenv(folderVariable) }
+
+// Run starts the calling test again as a child process in a mount namespace of its own, where
+// Folder is full, and fails if the child fails. Without the privilege to mount it skips the test.
+func Run(t *testing.T) {
+	t.Helper()
+	folder := t.TempDir()
+	child := exec.CommandContext(t.Context(), "bash", "-c", mountFull, "bash", folder,
+		os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	child.Env = append(os.Environ(), folderVariable+"="+folder)
+	child.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	output, err := child.CombinedOutput()
+	if failed := new(exec.ExitError); err != nil && !errors.As(err, &failed) {
+		t.Skipf("a mount namespace needs privileges: %v", err)
+	}
+	if err != nil {
+		t.Errorf("%v\n%s", err, output)
+	}
+}

@@ -1,0 +1,91 @@
+// Package kindtest has testbeds for tests that need no cluster: in temporary folders, on a Docker
+// Engine that is faked by a script. It holds no assertions.
+package kindtest
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/configuration"
+)
+
+// New returns a testbed that keeps its state and its locks in temporary folders. options may name
+// another folder for each.
+func New(t *testing.T, options kind.Options) *kind.Testbed {
+	t.Helper()
+	for _, folder := range []*string{&options.Directory, &options.Locks} {
+		if *folder == "" {
+			*folder = t.TempDir()
+		}
+	}
+	options.Out = io.Discard
+	testbed, err := kind.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return testbed
+}
+
+// Configured returns a testbed with its state in directory. A nil config is the recorded one.
+func Configured(t *testing.T, directory string, config *configuration.Testbed) *kind.Testbed {
+	t.Helper()
+	return New(t, kind.Options{Directory: directory, Configuration: config})
+}
+
+// Stored returns a testbed with a state folder, on a Docker Engine that does not answer.
+func Stored(t *testing.T) *kind.Testbed {
+	t.Helper()
+	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "docker.sock"))
+	testbed := New(t, kind.Options{Prefix: "no-answer-to-a-test"})
+	WriteFile(t, testbed.State.Garden(), "{}")
+	return testbed
+}
+
+// RunElsewhere fakes that the testbed runs and belongs to another checkout.
+func RunElsewhere(t *testing.T, testbed *kind.Testbed) {
+	t.Helper()
+	other := kind.State(filepath.Join(t.TempDir(), kind.DefaultDirectory, testbed.Prefix))
+	WriteFile(t, other.SeedKubeconfig(), "")
+	Engine(t, filepath.Join(string(other), "audit"))
+}
+
+// Engine puts a fake docker command first on the PATH. Its engine has one container: the seed of
+// the default testbed, whose audit policy is mounted from the folder audit. Without a folder the
+// engine does not run.
+func Engine(t *testing.T, audit string) {
+	t.Helper()
+	script := "exit 1\n"
+	if audit != "" {
+		script = `case "$1" in
+info) echo '{"ServerVersion":"29.0.0","OSType":"linux"}' ;;
+version) echo 1.50 ;;
+ps) echo "` + kind.DefaultPrefix + `-seed-control-plane running id" ;;
+inspect) echo ` + audit + ` ;;
+*) exit 9 ;;
+esac
+`
+	}
+	Docker(t, script)
+}
+
+// Docker puts a shell script named docker first on the PATH.
+func Docker(t *testing.T, script string) {
+	t.Helper()
+	folder := t.TempDir()
+	WriteFile(t, filepath.Join(folder, "docker"), "#!/bin/sh\n"+script)
+	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
+}
+
+// WriteFile writes a file that may be executed, and creates its folder.
+func WriteFile(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
