@@ -41,10 +41,10 @@ type gardenStandIn struct {
 
 // install returns when the API server asks the admission.
 func (g *gardenStandIn) install(ctx context.Context, p *scenarioRun) {
-	p.Check(bringup.RemoveAdmission(ctx, suite.testbed)) // of a run that was killed
-	p.Afterwards(ctx, func(ctx context.Context) error { return bringup.RemoveAdmission(ctx, suite.testbed) })
-	p.Check(bringup.InstallAdmission(ctx, suite.testbed))
-	config := rest.CopyConfig(suite.seed.config)
+	p.Check(bringup.RemoveAdmission(ctx, p.suite.testbed)) // of a run that was killed
+	p.Afterwards(ctx, func(ctx context.Context) error { return bringup.RemoveAdmission(ctx, p.suite.testbed) })
+	p.Check(bringup.InstallAdmission(ctx, p.suite.testbed))
+	config := rest.CopyConfig(p.suite.seed.config)
 	// controller-runtime would send types of Gardener as protobuf. For resources of a definition there is none, and the API
 	// server (1.36, crdHandler) panics instead of saying so.
 	config.ContentType, config.QPS = runtime.ContentTypeJSON, -1

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
@@ -24,9 +23,9 @@ const (
 // admission proves what the admission answers to a real API server, and that it leaves nothing behind. The seed's stands in
 // for the garden's (docs/testbed.md): it stores Shoots without looking at them, so whatever is refused, the webhook refuses.
 // It would store them as well if the webhook did not answer: that it always has, the API server's metrics tell.
-func admission() features.Feature {
+func admission() scenario {
 	garden := &gardenStandIn{}
-	return scenario("admission",
+	return newScenario("admission",
 		step{"the charts bring it up, and it registers itself", garden.install},
 		step{"mistakes are refused with the path of the field, in Shoots that Gardener has labeled", garden.refusesMistakes},
 		step{"every example is accepted", garden.acceptsExamples},

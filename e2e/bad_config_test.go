@@ -17,7 +17,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
@@ -34,11 +33,11 @@ var badConfigs = []struct{ name, caches, field string }{
 }
 
 // badConfig proves that a bad configuration is refused as a whole, with a message that says where it is bad.
-func badConfig() features.Feature {
+func badConfig() scenario {
 	var resources *timeline.Recording
 	steps := []step{{"the extension is disabled", func(ctx context.Context, p *scenarioRun) {
 		p.Reconcile(ctx)
-		resources = p.Record(ctx, suite.seed, resourcesv1alpha1.SchemeGroupVersion.WithResource("managedresources"), shootNamespace)
+		resources = p.Record(ctx, p.suite.seed, resourcesv1alpha1.SchemeGroupVersion.WithResource("managedresources"), shootNamespace)
 	}}}
 	for _, bad := range badConfigs {
 		steps = append(steps, step{bad.name, func(ctx context.Context, p *scenarioRun) {
@@ -55,7 +54,7 @@ func badConfig() features.Feature {
 		cached(alpha, beta)(ctx, p)
 		p.Evidence("a good config recovers")
 	}}, step{"a bad config over a good one changes nothing", proveKept})
-	return scenario("bad-config", steps...)
+	return newScenario("bad-config", steps...)
 }
 
 // proveKept proves that running caches stay as they are, and in use, when their configuration turns bad.
@@ -82,7 +81,7 @@ func stateOfCaches(ctx context.Context, p *scenarioRun, hosts ...string) string 
 	var state strings.Builder
 	services, endpoints := p.Services(ctx), p.Endpoints(ctx)
 	sets := &appsv1.StatefulSetList{}
-	p.Check(suite.shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}))
+	p.Check(p.suite.shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}))
 	for _, set := range sets.Items {
 		fmt.Fprintf(&state, "StatefulSet %s %s generation %d\n", set.Name, set.UID, set.Generation)
 	}
@@ -112,7 +111,7 @@ func refused(ctx context.Context, p *scenarioRun, config []byte) (message string
 func refusedShoot(ctx context.Context, p *scenarioRun, shoot *gardencorev1beta1.Shoot, words ...string) (message string) {
 	p.Helper()
 	config := shoot.Spec.Extensions[0].ProviderConfig.Raw
-	flow := p.Background(ctx, func(ctx context.Context) error { return suite.testbed.Gardenlet.Reconcile(ctx, shoot) })
+	flow := p.Background(ctx, func(ctx context.Context) error { return p.suite.testbed.Gardenlet.Reconcile(ctx, shoot) })
 	defer flow.end() // that it fails is what is wanted; how, the Extension tells
 	p.Await(ctx, "the Extension is in Error for the bad config", 30*time.Second, func(ctx context.Context) (bool, string, error) {
 		extension, err := extension(ctx)
@@ -142,7 +141,7 @@ func proveNothingDeployed(ctx context.Context, p *scenarioRun) {
 		p.Fatalf("the shoot has Services of caches: %v", services)
 	}
 	sets := &appsv1.StatefulSetList{}
-	p.Check(suite.shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}))
+	p.Check(p.suite.shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}))
 	if len(sets.Items) != 0 {
 		p.Fatalf("the shoot has %d StatefulSets of caches", len(sets.Items))
 	}
@@ -151,7 +150,7 @@ func proveNothingDeployed(ctx context.Context, p *scenarioRun) {
 // proveNeverMade proves that since the recording began the extension made no ManagedResource.
 func proveNeverMade(ctx context.Context, p *scenarioRun, resources *timeline.Recording) {
 	p.Helper()
-	events := raiseFence(ctx, p, resources, suite.seed, resourceFence(shootNamespace))
+	events := raiseFence(ctx, p, resources, p.suite.seed, resourceFence(shootNamespace))
 	for _, name := range []string{cachesManagedResource, cleanerManagedResource} {
 		if event, found := timeline.First(events, timeline.Named(name)); found {
 			p.Fatalf("ManagedResource %s was made: %s", name, event.Type)

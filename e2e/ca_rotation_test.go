@@ -8,7 +8,6 @@ import (
 	"time"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
@@ -19,7 +18,7 @@ const beginCertificate = "-----BEGIN CERTIFICATE-----"
 
 // caRotation proves that the authority of the caches is rotated in two phases without a failed pull, and that nodes pull
 // by the cache in each of them.
-func caRotation() features.Feature {
+func caRotation() scenario {
 	var pulls *stream
 	caches := []v1alpha3.RegistryCache{tlsCache(alpha), operate.CacheOf(beta)}
 	bundles := map[gardencorev1beta1.CredentialsRotationPhase]string{}
@@ -28,7 +27,7 @@ func caRotation() features.Feature {
 			start := time.Now()
 			shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
 			p.Check(err)
-			p.Check(suite.testbed.Gardenlet.RotateCA(ctx, shoot, phase))
+			p.Check(p.suite.testbed.Gardenlet.RotateCA(ctx, shoot, phase))
 			bundles[phase] = p.AwaitAuthorities(ctx, authorities)
 			img := p.Push(ctx, alpha)
 			for _, worker := range p.Workers() {
@@ -38,7 +37,7 @@ func caRotation() features.Feature {
 			p.Evidence("%s: %d authorities on every worker after %s, a hit on each", phase, authorities, seconds(time.Since(start)))
 		}
 	}
-	return scenario("ca-rotation",
+	return newScenario("ca-rotation",
 		step{"alpha is cached by HTTPS", func(ctx context.Context, p *scenarioRun) {
 			configured(caches...)(ctx, p)
 			bundles[""] = p.AwaitAuthorities(ctx, 1)

@@ -15,16 +15,15 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
 // cacheDown proves that a cache that is down, or does not answer, costs a pull next to nothing: the node goes to the
 // upstream.
-func cacheDown() features.Feature {
+func cacheDown() scenario {
 	var direct time.Duration
-	return scenario("cache-down",
+	return newScenario("cache-down",
 		step{"alpha and beta are cached", cached(alpha, beta)},
 		step{"a direct pull is measured", func(ctx context.Context, p *scenarioRun) {
 			img := p.Push(ctx, gamma)
@@ -91,13 +90,13 @@ func stopCache(host string) func(context.Context, *scenarioRun) {
 func scale(ctx context.Context, service corev1.Service, replicas int) error {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name}}
 	patch := client.RawPatch(client.Merge.Type(), fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
-	if err := suite.shoot.Patch(ctx, set, patch); err != nil {
+	if err := p.suite.shoot.Patch(ctx, set, patch); err != nil {
 		return fmt.Errorf("scale %s to %d: %w", set.Name, replicas, err)
 	}
 	return await(ctx, fmt.Sprintf("%d pods answer behind Service %s", replicas, service.Name), time.Minute,
 		func(ctx context.Context) (bool, string, error) {
 			pods := &corev1.PodList{}
-			err := suite.shoot.List(ctx, pods, client.InNamespace(service.Namespace), client.MatchingLabels(service.Spec.Selector))
+			err := p.suite.shoot.List(ctx, pods, client.InNamespace(service.Namespace), client.MatchingLabels(service.Spec.Selector))
 			if err != nil {
 				return false, "", err
 			}
@@ -109,7 +108,7 @@ func scale(ctx context.Context, service corev1.Service, replicas int) error {
 
 func readyEndpoints(ctx context.Context, service corev1.Service) (int, error) {
 	slices := &discoveryv1.EndpointSliceList{}
-	err := suite.shoot.List(ctx, slices, client.InNamespace(service.Namespace),
+	err := p.suite.shoot.List(ctx, slices, client.InNamespace(service.Namespace),
 		client.MatchingLabels{discoveryv1.LabelServiceName: service.Name})
 	ready := 0
 	for _, slice := range slices.Items {
@@ -130,7 +129,7 @@ func ignoreCaches(ctx context.Context, ignore bool) error {
 	}
 	patch := client.RawPatch(client.Merge.Type(),
 		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, resourcesv1alpha1.Ignore, value))
-	if err := suite.seed.Patch(ctx, resource, patch); client.IgnoreNotFound(err) != nil {
+	if err := p.suite.seed.Patch(ctx, resource, patch); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("annotate the caches' ManagedResource: %w", err)
 	}
 	return nil

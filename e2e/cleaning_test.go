@@ -31,8 +31,8 @@ type cleaning struct {
 func watchCleaning(ctx context.Context, p *scenarioRun, hosts ...string) *cleaning {
 	p.Helper()
 	c := &cleaning{names: map[string]string{}, claims: map[string][]string{}, vanished: map[string]timeline.Event{}}
-	c.pods = p.Record(ctx, suite.shoot, corev1.SchemeGroupVersion.WithResource("pods"), metav1.NamespaceSystem)
-	c.services = p.Record(ctx, suite.shoot, corev1.SchemeGroupVersion.WithResource("services"), metav1.NamespaceSystem)
+	c.pods = p.Record(ctx, p.suite.shoot, corev1.SchemeGroupVersion.WithResource("pods"), metav1.NamespaceSystem)
+	c.services = p.Record(ctx, p.suite.shoot, corev1.SchemeGroupVersion.WithResource("services"), metav1.NamespaceSystem)
 	services := p.Services(ctx)
 	for _, host := range hosts {
 		service, ok := services[host]
@@ -140,7 +140,7 @@ func claimsOf(ctx context.Context, p *scenarioRun, statefulSet string) []string 
 
 func claimNames(ctx context.Context, keep func(string) bool) ([]string, error) {
 	list := &corev1.PersistentVolumeClaimList{}
-	if err := suite.shoot.List(ctx, list); err != nil {
+	if err := p.suite.shoot.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("list volume claims: %w", err)
 	}
 	var names []string

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
@@ -18,8 +17,8 @@ import (
 
 // createdHibernated proves that a shoot can be created asleep, when nobody can say yet at which address a cache will be, and
 // that its caches work once it is awake.
-func createdHibernated() features.Feature {
-	return scenario("created-hibernated",
+func createdHibernated() scenario {
+	return newScenario("created-hibernated",
 		step{"there is no shoot", noShoot},
 		step{"it is created asleep", func(ctx context.Context, p *scenarioRun) {
 			p.Hibernate(ctx, alpha, beta)
@@ -29,7 +28,7 @@ func createdHibernated() features.Feature {
 		}},
 		step{"its operating system configs are written without a cache", func(ctx context.Context, p *scenarioRun) {
 			configs := &extensionsv1alpha1.OperatingSystemConfigList{}
-			p.Check(suite.seed.List(ctx, configs, client.InNamespace(shootNamespace)))
+			p.Check(p.suite.seed.List(ctx, configs, client.InNamespace(shootNamespace)))
 			if len(configs.Items) == 0 {
 				p.Fatalf("there is no OperatingSystemConfig")
 			}
@@ -57,10 +56,10 @@ func createdHibernated() features.Feature {
 // noShoot makes the starting state without a shoot. It is quick when that is so already.
 func noShoot(ctx context.Context, p *scenarioRun) {
 	p.Helper()
-	if err := suite.seed.Get(ctx, client.ObjectKey{Name: shootNamespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
+	if err := p.suite.seed.Get(ctx, client.ObjectKey{Name: shootNamespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
 		return
 	}
 	shoot, err := operate.ShootWithCaches(alpha, beta)
 	p.Check(err)
-	p.Check(suite.testbed.Gardenlet.Delete(ctx, shoot))
+	p.Check(p.suite.testbed.Gardenlet.Delete(ctx, shoot))
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
@@ -18,16 +17,16 @@ import (
 
 // credentials proves that a cache shows its upstream the credentials that its Shoot refers to, also when they are
 // rotated, and that nobody else gets to see them.
-func credentials() features.Feature {
+func credentials() scenario {
 	var registry *upstream.Registry
 	var img pushed
 	refer, old, current := references{}, newCredentials(), newCredentials()
 	cache := operate.CacheOf(private)
 	cache.SecretReferenceName = ptr.To("first")
 	caches := []v1alpha3.RegistryCache{operate.CacheOf(alpha), operate.CacheOf(beta), cache}
-	return scenario("credentials",
+	return newScenario("credentials",
 		step{"an upstream asks for credentials", func(ctx context.Context, p *scenarioRun) {
-			options := suite.testbed.UpstreamOptions(private)
+			options := p.suite.testbed.UpstreamOptions(private)
 			options.Credentials = &old
 			registry = p.Upstream(ctx, options)
 			proveAsksForCredentials(ctx, p)

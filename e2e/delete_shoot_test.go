@@ -12,22 +12,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // deleteShoot proves that deleting a shoot starts no clean-up of nodes: there are none left to be cleaned.
-func deleteShoot() features.Feature {
+func deleteShoot() scenario {
 	var watched *deletion
-	return scenario("delete-shoot",
+	return newScenario("delete-shoot",
 		step{"alpha and beta are cached", cached(alpha, beta)},
 		step{"gardenlet deletes the shoot", func(ctx context.Context, p *scenarioRun) {
 			watched = watchDeletion(ctx, p)
 			shoot, err := operate.ShootWithCaches(alpha, beta)
 			p.Check(err)
-			p.Check(suite.testbed.Gardenlet.Delete(ctx, shoot))
+			p.Check(p.suite.testbed.Gardenlet.Delete(ctx, shoot))
 		}},
 		step{"no cleaner ever existed", func(ctx context.Context, p *scenarioRun) { watched.proveNoCleaner(ctx, p) }},
 		step{"the order was gardenlet's", func(ctx context.Context, p *scenarioRun) { watched.proveOrder(p) }},
@@ -46,12 +45,12 @@ func watchDeletion(ctx context.Context, p *scenarioRun) *deletion {
 	p.Helper()
 	extensions, resources := extensionsv1alpha1.SchemeGroupVersion, resourcesv1alpha1.SchemeGroupVersion
 	return &deletion{
-		nodes:      p.Record(ctx, suite.shoot, corev1.SchemeGroupVersion.WithResource("nodes"), ""),
-		daemonSets: p.Record(ctx, suite.shoot, appsv1.SchemeGroupVersion.WithResource("daemonsets"), ""),
-		configs:    p.Record(ctx, suite.seed, extensions.WithResource("operatingsystemconfigs"), shootNamespace),
-		extensions: p.Record(ctx, suite.seed, extensions.WithResource("extensions"), shootNamespace),
-		namespaces: p.Record(ctx, suite.seed, corev1.SchemeGroupVersion.WithResource("namespaces"), ""),
-		resources:  p.Record(ctx, suite.seed, resources.WithResource("managedresources"), ""),
+		nodes:      p.Record(ctx, p.suite.shoot, corev1.SchemeGroupVersion.WithResource("nodes"), ""),
+		daemonSets: p.Record(ctx, p.suite.shoot, appsv1.SchemeGroupVersion.WithResource("daemonsets"), ""),
+		configs:    p.Record(ctx, p.suite.seed, extensions.WithResource("operatingsystemconfigs"), shootNamespace),
+		extensions: p.Record(ctx, p.suite.seed, extensions.WithResource("extensions"), shootNamespace),
+		namespaces: p.Record(ctx, p.suite.seed, corev1.SchemeGroupVersion.WithResource("namespaces"), ""),
+		resources:  p.Record(ctx, p.suite.seed, resources.WithResource("managedresources"), ""),
 	}
 }
 
@@ -64,8 +63,8 @@ func (d *deletion) proveNoCleaner(ctx context.Context, p *scenarioRun) {
 		cluster   access
 		fence     client.Object
 	}{
-		{d.resources, suite.seed, resourceFence(metav1.NamespaceDefault)},
-		{d.daemonSets, suite.shoot, daemonSetFence()},
+		{d.resources, p.suite.seed, resourceFence(metav1.NamespaceDefault)},
+		{d.daemonSets, p.suite.shoot, daemonSetFence()},
 	} {
 		events := raiseFence(ctx, p, fenced.recording, fenced.cluster, fenced.fence)
 		for _, event := range events {

@@ -55,7 +55,7 @@ func (p *scenarioRun) StartLoop(ctx context.Context) *devLoop {
 			p.Fatalf("%v; run: make %s", err, strings.Join(built(), " "))
 		}
 	}
-	folder, err := os.MkdirTemp(suite.scratch, "inner-loop-")
+	folder, err := os.MkdirTemp(p.suite.scratch, "inner-loop-")
 	p.Check(err)
 	p.Afterwards(ctx, func(context.Context) error { return os.RemoveAll(folder) })
 	loop := &devLoop{sources: filepath.Join(folder, "sources"), log: filepath.Join(folder, "make-dev.log")}
@@ -66,7 +66,7 @@ func (p *scenarioRun) StartLoop(ctx context.Context) *devLoop {
 			return nil
 		}
 		keepLog(p, loop.log)
-		return bringup.UseCacheImage(ctx, suite.testbed, bringup.CacheImage(suite.testbed))
+		return bringup.UseCacheImage(ctx, p.suite.testbed, bringup.CacheImage(p.suite.testbed))
 	})
 	log, err := os.Create(loop.log)
 	p.Check(err)

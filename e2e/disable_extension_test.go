@@ -9,20 +9,19 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
 // disableExtension proves that a shoot without the extension has nothing of it left, neither in the clusters nor on the
 // nodes.
-func disableExtension() features.Feature {
+func disableExtension() scenario {
 	var (
 		others  foreign
 		removed *removal
 		late    *latecomer
 	)
-	return scenario("disable-extension",
+	return newScenario("disable-extension",
 		step{"alpha and beta are cached, and nodes have foreign files", func(ctx context.Context, p *scenarioRun) {
 			cached(alpha, beta)(ctx, p)
 			others = putForeignFiles(ctx, p)
@@ -47,9 +46,9 @@ func disableExtension() features.Feature {
 			p.NoCleanerLeft(ctx)
 			removed.order.proveClaimsGone(ctx, p)
 			meta := metav1.ObjectMeta{Namespace: shootNamespace, Name: extensionName}
-			p.Gone(ctx, suite.seed, &extensionsv1alpha1.Extension{ObjectMeta: meta})
+			p.Gone(ctx, p.suite.seed, &extensionsv1alpha1.Extension{ObjectMeta: meta})
 			meta.Name = cachesManagedResource
-			p.Gone(ctx, suite.seed, &resourcesv1alpha1.ManagedResource{ObjectMeta: meta})
+			p.Gone(ctx, p.suite.seed, &resourcesv1alpha1.ManagedResource{ObjectMeta: meta})
 			p.Evidence("Extension gone")
 		}},
 		step{"foreign files are untouched", func(ctx context.Context, p *scenarioRun) { others.proveUntouched(ctx, p) }},

@@ -118,12 +118,12 @@ func shootObjects(p *scenarioRun) (objects []rendered) {
 	for _, c := range dryRunCaches(p) {
 		these, err := cache.Objects(c.cache, environment, c.secrets)
 		p.Check(err)
-		objects = appendTyped(p, objects, c.cache.Upstream, suite.shoot.Scheme(), these...)
+		objects = appendTyped(p, objects, c.cache.Upstream, p.suite.shoot.Scheme(), these...)
 	}
 	for _, task := range []cleaner.Task{{All: true}, {Upstreams: []string{"docker.io", "[2001:db8::1]:5000"}}} {
 		set, err := cleaner.DaemonSet(task, "registry.example/registry-cache:v1")
 		p.Check(err)
-		objects = appendTyped(p, objects, "cleaner", suite.shoot.Scheme(), set)
+		objects = appendTyped(p, objects, "cleaner", p.suite.shoot.Scheme(), set)
 	}
 	return objects
 }
@@ -133,13 +133,13 @@ func monitoringObjects(p *scenarioRun) []rendered {
 	config := dryRunConfig(p)
 	objects, err := monitoring.Objects(shootNamespace, config)
 	p.Check(err)
-	return appendTyped(p, nil, "monitoring", suite.seed.Scheme(), objects...)
+	return appendTyped(p, nil, "monitoring", p.suite.seed.Scheme(), objects...)
 }
 
 // chartObjects renders each chart with the values of each of its tests.
 func chartObjects(p *scenarioRun) (objects []rendered) {
 	p.Helper()
-	renderer, err := chartrenderer.NewForConfig(suite.seed.config)
+	renderer, err := chartrenderer.NewForConfig(p.suite.seed.config)
 	p.Check(err)
 	for _, chart := range []string{"registry-cache-extension", "registry-cache-admission/runtime", "registry-cache-admission/application"} {
 		archive, err := charts.Archive(os.DirFS("charts/"+chart), filepath.Base(chart))

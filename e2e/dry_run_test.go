@@ -14,16 +14,15 @@ import (
 	"k8s.io/client-go/rest"
 	podsecurity "k8s.io/pod-security-admission/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 )
 
 // dryRun proves that API servers accept all that the product renders, without a warning: objects of caches and of the
 // cleaner in the shoot; monitoring, charts and examples in the seed.
-func dryRun() features.Feature {
+func dryRun() scenario {
 	var shoot, seed *judge
-	return scenario("dry-run",
+	return newScenario("dry-run",
 		step{"what is wrong is refused, and what is doubtful is warned of", func(ctx context.Context, p *scenarioRun) {
-			shoot, seed = newJudge(ctx, p, suite.shoot), newJudge(ctx, p, suite.seed)
+			shoot, seed = newJudge(ctx, p, p.suite.shoot), newJudge(ctx, p, p.suite.seed)
 			for _, judge := range []*judge{shoot, seed} {
 				for _, planted := range plantedObjects(judge.restricted) {
 					if err := judge.verdict(ctx, planted.object); err == nil || !strings.Contains(err.Error(), planted.from) {

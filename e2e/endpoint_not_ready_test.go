@@ -11,7 +11,6 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 )
@@ -24,16 +23,16 @@ const wantedFailures = 2
 
 // endpointNotReady proves that a cache without Service is an error with its cause, and that the extension recovers by
 // itself once the Service can come up.
-func endpointNotReady() features.Feature {
+func endpointNotReady() scenario {
 	var (
 		history *timeline.Recording
 		flow    *background
 	)
-	return scenario("endpoint-not-ready",
+	return newScenario("endpoint-not-ready",
 		step{"alpha and beta are cached", cached(alpha, beta)},
 		step{"gamma is added, but its Service is refused", func(ctx context.Context, p *scenarioRun) {
 			refuseService(ctx, p, gamma)
-			history = p.Record(ctx, suite.seed, extensionsv1alpha1.SchemeGroupVersion.WithResource("extensions"), shootNamespace)
+			history = p.Record(ctx, p.suite.seed, extensionsv1alpha1.SchemeGroupVersion.WithResource("extensions"), shootNamespace)
 			flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, alpha, beta, gamma) })
 		}},
 		step{"the Extension reports the cause and retries", func(ctx context.Context, p *scenarioRun) {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/cmd/testbed/cli"
 	"github.com/gardener-extensions/registry-cache/e2e/fieldbugs"
@@ -21,8 +20,8 @@ import (
 const fieldBugsFile = "field-bugs.json"
 
 // fieldBugs are the scenarios of the catalog, in its order. They are made of command lines of `testbed`, see e2e/fieldbugs.
-func fieldBugs(lane fieldbugs.Lane) []features.Feature {
-	var all []features.Feature
+func fieldBugs(lane fieldbugs.Lane) []scenario {
+	var all []scenario
 	for _, bug := range fieldbugs.InLane(lane) {
 		all = append(all, scenario(bug.ID, step{bug.Title, func(ctx context.Context, p *scenarioRun) { reproduce(ctx, p, bug) }}))
 	}
@@ -31,14 +30,14 @@ func fieldBugs(lane fieldbugs.Lane) []features.Feature {
 
 func reproduce(ctx context.Context, p *scenarioRun, bug fieldbugs.Bug) {
 	p.Helper()
-	suite.disturbed.Store(true) // the commands have a garden of their own
-	transcript, err := os.CreateTemp(suite.scratch, bug.ID)
+	p.suite.disturbed.Store(true) // the commands have a garden of their own
+	transcript, err := os.CreateTemp(p.suite.scratch, bug.ID)
 	p.Check(err)
 	defer func() { _ = transcript.Close() }()
 	result := fieldbugs.Reproduce(ctx, bug, execute, fieldbugs.Options{
 		Transcript: transcript,
 		OnBroken: func(ctx context.Context, reason string) {
-			p.diagnosed, p.missing = true, suite.diagnose(ctx, bug.ID, reason)
+			p.diagnosed, p.missing = true, p.suite.diagnose(ctx, bug.ID, reason)
 		},
 	})
 	p.Check(fieldbugs.Record(filepath.Join(artifacts, fieldBugsFile), result))
@@ -73,5 +72,5 @@ func execute(ctx context.Context, args []string, out, err io.Writer) int {
 	std := program.Streams{Out: out, Err: err}
 	root := cli.New(std)              //nolint:contextcheck // its commands get ctx from program.Run
 	root.SetIn(strings.NewReader("")) // a run in the background must not read from the terminal
-	return program.Run(ctx, root, std, append([]string{fmt.Sprintf("--prefix=%s", suite.testbed.Prefix)}, args...))
+	return program.Run(ctx, root, std, append([]string{fmt.Sprintf("--prefix=%s", p.suite.testbed.Prefix)}, args...))
 }

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/e2e/report"
 	"github.com/gardener-extensions/registry-cache/kind"
@@ -30,9 +29,9 @@ const plantedAgent = "e2e-planted"
 
 // forbidden proves that the charts grant what the extension and its admission do: in the whole run none of their requests was
 // forbidden by the seed's API server. It comes last, when all that they do was done.
-func forbidden() features.Feature {
+func forbidden() scenario {
 	var accounts []string
-	return scenario("forbidden",
+	return newScenario("forbidden",
 		step{"what is forbidden to the extension is in the audit log", func(ctx context.Context, p *scenarioRun) {
 			accounts = []string{extensionAccount(ctx, p)}
 			plantForbidden(ctx, p, accounts[0])
@@ -40,18 +39,18 @@ func forbidden() features.Feature {
 				accounts = append(accounts, serviceaccount.MakeUsername(kind.AdmissionNamespace, admissionName))
 			}
 			p.Await(ctx, "the planted request is in the audit log", 15*time.Second, func(ctx context.Context) (bool, string, error) {
-				events, err := suite.testbed.Seed.AuditLog(ctx)
+				events, err := p.suite.testbed.Seed.AuditLog(ctx)
 				planted := slices.ContainsFunc(events, func(e auditv1.Event) bool { return isForbidden(e) && e.UserAgent == plantedAgent })
 				return planted, fmt.Sprintf("%d events", len(events)), err
 			})
 		}},
 		step{"nothing else was forbidden since the testbed came up", func(ctx context.Context, p *scenarioRun) {
-			events, err := suite.testbed.Seed.AuditLog(ctx)
+			events, err := p.suite.testbed.Seed.AuditLog(ctx)
 			p.Check(err)
 			allowed, forbidden := map[string]int{}, map[string]int{}
 			for _, event := range events {
 				switch {
-				case event.UserAgent == plantedAgent || event.RequestReceivedTimestamp.Time.Before(suite.start):
+				case event.UserAgent == plantedAgent || event.RequestReceivedTimestamp.Time.Before(p.suite.start):
 				case isForbidden(event):
 					forbidden[event.User.Username+": "+request(event)]++
 				default:
@@ -78,9 +77,9 @@ func forbidden() features.Feature {
 
 // passed tells whether a scenario of this run has passed.
 func passed(name string) bool {
-	suite.mu.Lock()
-	defer suite.mu.Unlock()
-	return slices.ContainsFunc(suite.report.Scenarios, func(s report.Scenario) bool { return s.Name == name && s.Result == report.Passed })
+	p.suite.mu.Lock()
+	defer p.suite.mu.Unlock()
+	return slices.ContainsFunc(p.suite.report.Scenarios, func(s report.Scenario) bool { return s.Name == name && s.Result == report.Passed })
 }
 
 // isForbidden tells whether the API server denied the request.
@@ -110,10 +109,10 @@ func plantForbidden(ctx context.Context, p *scenarioRun, account string) {
 	p.Check(err)
 	token := &authenticationv1.TokenRequest{}
 	owner := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	p.Check(suite.seed.SubResource("token").Create(ctx, owner, token))
-	config := rest.AnonymousClientConfig(suite.seed.config)
+	p.Check(p.suite.seed.SubResource("token").Create(ctx, owner, token))
+	config := rest.AnonymousClientConfig(p.suite.seed.config)
 	config.BearerToken, config.UserAgent = token.Status.Token, plantedAgent
-	extension, err := client.New(config, client.Options{Scheme: suite.seed.Scheme()})
+	extension, err := client.New(config, client.Options{Scheme: p.suite.seed.Scheme()})
 	p.Check(err)
 	if err := extension.List(ctx, &corev1.NodeList{}); !apierrors.IsForbidden(err) {
 		p.Fatalf("the extension may list the nodes of the seed: %v", err)

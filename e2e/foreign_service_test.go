@@ -9,16 +9,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
 // foreignService proves that Services of somebody else that look like those of caches neither hold a reconciliation up nor
 // get the pulls.
-func foreignService() features.Feature {
+func foreignService() scenario {
 	var others []*corev1.Service
-	return scenario("foreign-service",
+	return newScenario("foreign-service",
 		step{"beta is cached, and there are foreign Services with the label", func(ctx context.Context, p *scenarioRun) {
 			cached(beta)(ctx, p)
 			others = []*corev1.Service{
@@ -50,7 +49,7 @@ func foreignService() features.Feature {
 		step{"the foreign Services are untouched", func(ctx context.Context, p *scenarioRun) {
 			for _, other := range others {
 				now := &corev1.Service{}
-				p.Check(suite.shoot.Get(ctx, client.ObjectKeyFromObject(other), now))
+				p.Check(p.suite.shoot.Get(ctx, client.ObjectKeyFromObject(other), now))
 				if now.UID != other.UID || now.ResourceVersion != other.ResourceVersion {
 					p.Errorf("Service %s was touched", other.Name)
 				}
@@ -69,7 +68,7 @@ func putForeignService(ctx context.Context, p *scenarioRun, host string, annotat
 		},
 		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 5000}}},
 	}
-	p.Check(suite.shoot.Create(ctx, service))
-	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(suite.shoot.Delete(ctx, service)) })
+	p.Check(p.suite.shoot.Create(ctx, service))
+	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(p.suite.shoot.Delete(ctx, service)) })
 	return service
 }

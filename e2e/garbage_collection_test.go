@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
@@ -27,12 +26,12 @@ const (
 
 // garbageCollection proves that a cache collects a blob when its time is up, and fetches it anew, that one with a TTL of 0
 // does not, and that such a cache cannot be told to collect again.
-func garbageCollection() features.Feature {
+func garbageCollection() scenario {
 	var collected, kept pushed
 	short, never := operate.CacheOf(alpha), operate.CacheOf(gamma)
 	short.GarbageCollection = &v1alpha3.GarbageCollection{TTL: metav1.Duration{Duration: shortLife}}
 	never.GarbageCollection = &v1alpha3.GarbageCollection{}
-	return scenario("garbage-collection",
+	return newScenario("garbage-collection",
 		step{"alpha is kept for seconds, gamma for ever", func(ctx context.Context, p *scenarioRun) {
 			p.Check(undoLeftovers(ctx))
 			// As gamma cannot be told to collect again, its cache must not stay.

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
@@ -27,12 +26,12 @@ const (
 
 // growVolume proves that a volume grows where its StorageClass allows it, while the cache serves, and that nothing changes
 // where it does not. Nothing in the testbed resizes a disk: what is proven is that the claims ask for it.
-func growVolume() features.Feature {
+func growVolume() scenario {
 	var before string
 	var img, other pushed
 	plain, bigger := plainCaches([]string{alpha, beta, gamma}), plainCaches([]string{alpha, beta, gamma})
 	bigger[2].Volume = &v1alpha3.Volume{Size: ptr.To(resource.MustParse(grown))}
-	return scenario("grow-volume",
+	return newScenario("grow-volume",
 		step{"gamma is cached", func(ctx context.Context, p *scenarioRun) {
 			p.Check(undoLeftovers(ctx))
 			if _, there := p.Services(ctx)[gamma]; there && sizesOf(ctx, p, gamma).applied != ungrown {
@@ -44,7 +43,7 @@ func growVolume() features.Feature {
 				p.TimedPull(ctx, p.Worker(0), img)
 				p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			}
-			before = p.Identities(ctx, suite.shoot)
+			before = p.Identities(ctx, p.suite.shoot)
 			if sizes := sizesOf(ctx, p, gamma); sizes != (volumeSizes{ungrown, ungrown, ungrown}) {
 				p.Fatalf("to begin with, the volume is %+v", sizes)
 			}
@@ -55,7 +54,7 @@ func growVolume() features.Feature {
 			p.Check(err)
 			refusedShoot(ctx, p, shoot, "caches[2].volume.size: Forbidden", "cannot grow from "+ungrown+" to "+grown,
 				fmt.Sprintf("StorageClass %q", *claim.Spec.StorageClassName), claim.Namespace+"/"+claim.Name, "allowVolumeExpansion")
-			p.Unchanged(ctx, suite.shoot, before)
+			p.Unchanged(ctx, p.suite.shoot, before)
 			if sizes := sizesOf(ctx, p, gamma); sizes != (volumeSizes{ungrown, ungrown, ungrown}) {
 				p.Fatalf("after it was refused, the volume is %+v", sizes)
 			}
@@ -65,7 +64,7 @@ func growVolume() features.Feature {
 		}},
 		step{"the size is taken back", func(ctx context.Context, p *scenarioRun) {
 			p.Reconcile(ctx, alpha, beta, gamma)
-			p.Unchanged(ctx, suite.shoot, before)
+			p.Unchanged(ctx, p.suite.shoot, before)
 			p.Evidence("taking it back recovers")
 		}},
 		step{"a StorageClass that allows it lets it grow, and nothing restarts", func(ctx context.Context, p *scenarioRun) {
@@ -77,7 +76,7 @@ func growVolume() features.Feature {
 				p.Fatalf("after it grew, the volume is %+v", sizes)
 			}
 			p.AwaitCaches(ctx, alpha, beta, gamma)
-			after := p.Identities(ctx, suite.shoot)
+			after := p.Identities(ctx, p.suite.shoot)
 			if withoutKinds(after, "StatefulSet ") != withoutKinds(before, "StatefulSet ") {
 				p.Fatalf("more than a StatefulSet was created anew:\nbefore:\n%s\nafter:\n%s", before, after)
 			}
@@ -106,7 +105,7 @@ func sizesOf(ctx context.Context, p *scenarioRun, host string) volumeSizes {
 	}
 	sizes.claim = size(claimOf(ctx, p, host).Spec)
 	set := &appsv1.StatefulSet{}
-	p.Check(suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: p.Services(ctx)[host].Name}, set))
+	p.Check(p.suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: p.Services(ctx)[host].Name}, set))
 	sizes.template = size(set.Spec.VolumeClaimTemplates[0].Spec)
 	applied := &v1alpha3.RegistryConfig{}
 	p.Check(json.Unmarshal(p.Extension(ctx).Status.State.Raw, applied))
@@ -126,14 +125,14 @@ func claimOf(ctx context.Context, p *scenarioRun, host string) *corev1.Persisten
 		p.Fatalf("the cache of %s has the volume claims %v, want one", host, names)
 	}
 	claim := &corev1.PersistentVolumeClaim{}
-	p.Check(suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: names[0]}, claim))
+	p.Check(p.suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: names[0]}, claim))
 	return claim
 }
 
 func allowExpansion(ctx context.Context, class string, allowed bool) error {
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"allowVolumeExpansion":%t}`, allowed))
 	object := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}}
-	if err := suite.shoot.Patch(ctx, object, patch); err != nil {
+	if err := p.suite.shoot.Patch(ctx, object, patch); err != nil {
 		return fmt.Errorf("let volumes of StorageClass %s grow (%t): %w", class, allowed, err)
 	}
 	return nil

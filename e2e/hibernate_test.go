@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
@@ -22,10 +21,10 @@ import (
 
 // hibernate proves that a shoot goes to sleep and wakes up with its caches: nothing of them is lost, nothing hangs because
 // the shoot cannot be reached, and a cache whose volume went with its machine starts again from nothing.
-func hibernate() features.Feature {
+func hibernate() scenario {
 	images := map[string]pushed{}
 	var before string
-	return scenario("hibernate",
+	return newScenario("hibernate",
 		step{"alpha and beta are cached", func(ctx context.Context, p *scenarioRun) {
 			cached(alpha, beta)(ctx, p)
 			for _, host := range []string{alpha, beta} {
@@ -33,13 +32,13 @@ func hibernate() features.Feature {
 				p.TimedPull(ctx, p.Worker(0), images[host])
 				p.FetchedOnce(ctx, images[host], accesslog.AskerCache)
 			}
-			before = p.Identities(ctx, suite.shoot)
+			before = p.Identities(ctx, p.suite.shoot)
 		}},
 		step{"the shoot goes to sleep", func(ctx context.Context, p *scenarioRun) {
-			resources := p.Record(ctx, suite.seed, resourcesv1alpha1.SchemeGroupVersion.WithResource("managedresources"), shootNamespace)
+			resources := p.Record(ctx, p.suite.seed, resourcesv1alpha1.SchemeGroupVersion.WithResource("managedresources"), shootNamespace)
 			p.Hibernate(ctx, alpha, beta)
 			proveAsleep(ctx, p)
-			events := raiseFence(ctx, p, resources, suite.seed, resourceFence(shootNamespace))
+			events := raiseFence(ctx, p, resources, p.suite.seed, resourceFence(shootNamespace))
 			if event, found := timeline.First(events, timeline.Named(cleanerManagedResource)); found {
 				p.Fatalf("the cleaner was deployed for machines that go anyway: %s", event.Type)
 			}
@@ -57,7 +56,7 @@ func hibernate() features.Feature {
 			p.AwaitCaches(ctx, alpha, beta)
 			p.AwaitMirrors(ctx, alpha, beta)
 			p.AwaitUpstreams(ctx, alpha, beta)
-			if after := withoutPods(p.Identities(ctx, suite.shoot)); after != withoutPods(before) {
+			if after := withoutPods(p.Identities(ctx, p.suite.shoot)); after != withoutPods(before) {
 				p.Fatalf("objects of caches were created anew:\nbefore:\n%s\nafter:\n%s", before, after)
 			}
 			p.Evidence("awake with the same Services and volumes after %s", seconds(time.Since(start)))
@@ -81,7 +80,7 @@ func (p *scenarioRun) Hibernate(ctx context.Context, hosts ...string) {
 	p.Helper()
 	shoot, err := operate.ShootWithCaches(hosts...)
 	p.Check(err)
-	p.Check(suite.testbed.Gardenlet.Hibernate(ctx, shoot))
+	p.Check(p.suite.testbed.Gardenlet.Hibernate(ctx, shoot))
 }
 
 // WakeUp wakes the shoot with these caches up.
@@ -89,14 +88,14 @@ func (p *scenarioRun) WakeUp(ctx context.Context, hosts ...string) {
 	p.Helper()
 	shoot, err := operate.ShootWithCaches(hosts...)
 	p.Check(err)
-	p.Check(suite.testbed.Gardenlet.WakeUp(ctx, shoot))
+	p.Check(p.suite.testbed.Gardenlet.WakeUp(ctx, shoot))
 }
 
 // proveAsleep proves that the shoot has no workers, and that the extension is content with that.
 func proveAsleep(ctx context.Context, p *scenarioRun) {
 	p.Helper()
 	for _, worker := range p.Workers() {
-		p.Gone(ctx, suite.shoot, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: worker.Name()}})
+		p.Gone(ctx, p.suite.shoot, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: worker.Name()}})
 	}
 	if state := stateOf(p.Extension(ctx)); state != gardencorev1beta1.LastOperationStateSucceeded {
 		p.Fatalf("the Extension is %s", state)
@@ -112,8 +111,8 @@ func emptyVolume(ctx context.Context, p *scenarioRun, host string) {
 	}
 	for _, name := range claimsOf(ctx, p, service.Name) {
 		claim, volume := &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{}
-		p.Check(suite.shoot.Get(ctx, client.ObjectKey{Namespace: service.Namespace, Name: name}, claim))
-		p.Check(suite.shoot.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, volume))
+		p.Check(p.suite.shoot.Get(ctx, client.ObjectKey{Namespace: service.Namespace, Name: name}, claim))
+		p.Check(p.suite.shoot.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, volume))
 		path := volumePath(volume)
 		if path == "" {
 			p.Fatalf("volume %s is not a folder of a node", volume.Name)

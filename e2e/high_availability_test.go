@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
@@ -24,11 +23,11 @@ import (
 
 // highAvailability proves that a cache with two instances serves while a node is drained, and that the second one goes when
 // it is no longer wanted.
-func highAvailability() features.Feature {
+func highAvailability() scenario {
 	var pods []corev1.Pod
 	cache := operate.CacheOf(alpha)
 	cache.HighAvailability = &v1alpha3.HighAvailability{Enabled: true}
-	return scenario("high-availability",
+	return newScenario("high-availability",
 		step{"alpha has two instances, on two nodes", func(ctx context.Context, p *scenarioRun) {
 			p.AwaitWorkers(ctx) // a scenario before may have had one of them down
 			configured(cache, operate.CacheOf(beta))(ctx, p)
@@ -63,7 +62,7 @@ func highAvailability() features.Feature {
 				now, err := cachePods(ctx, alpha)
 				return len(now) == 1, placement(now), err
 			})
-			p.Gone(ctx, suite.shoot, budgetOf(pods[0]))
+			p.Gone(ctx, p.suite.shoot, budgetOf(pods[0]))
 			p.Evidence("switched off: %s", p.CachedEverywhere(ctx, alpha))
 		}},
 	)
@@ -75,7 +74,7 @@ func (p *scenarioRun) AwaitWorkers(ctx context.Context) {
 	p.Await(ctx, "every worker takes pods", time.Minute, func(ctx context.Context) (bool, string, error) {
 		for _, worker := range p.Workers() {
 			node := &corev1.Node{}
-			if err := suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node); err != nil {
+			if err := p.suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node); err != nil {
 				return false, worker.Name() + " is not there", client.IgnoreNotFound(err)
 			}
 			unhealthy := health.CheckNode(node)
@@ -108,7 +107,7 @@ func (p *scenarioRun) CachePods(ctx context.Context, host string) []corev1.Pod {
 
 func cachePods(ctx context.Context, host string) ([]corev1.Pod, error) {
 	pods := &corev1.PodList{}
-	if err := suite.shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{upstreamHostLabel: host}); err != nil {
+	if err := p.suite.shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{upstreamHostLabel: host}); err != nil {
 		return nil, fmt.Errorf("list the pods of the cache of %s: %w", host, err)
 	}
 	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
@@ -133,7 +132,7 @@ func (p *scenarioRun) AwaitBudget(ctx context.Context, pod corev1.Pod) {
 	p.Helper()
 	budget := budgetOf(pod)
 	p.Await(ctx, "the budget counts both instances", 30*time.Second, func(ctx context.Context) (bool, string, error) {
-		err := suite.shoot.Get(ctx, client.ObjectKeyFromObject(budget), budget)
+		err := p.suite.shoot.Get(ctx, client.ObjectKeyFromObject(budget), budget)
 		status := budget.Status
 		return status.ObservedGeneration == budget.Generation && status.CurrentHealthy == 2, fmt.Sprintf("%+v", status), err
 	})
@@ -141,7 +140,7 @@ func (p *scenarioRun) AwaitBudget(ctx context.Context, pod corev1.Pod) {
 
 // evict is what a drain does with each pod.
 func evict(ctx context.Context, pod corev1.Pod) error {
-	if err := suite.shoot.SubResource("eviction").Create(ctx, &pod, &policyv1.Eviction{}); err != nil {
+	if err := p.suite.shoot.SubResource("eviction").Create(ctx, &pod, &policyv1.Eviction{}); err != nil {
 		return fmt.Errorf("evict %s: %w", pod.Name, err)
 	}
 	return nil
@@ -158,7 +157,7 @@ func (p *scenarioRun) RefusesEviction(ctx context.Context, pod corev1.Pod) {
 func cordon(ctx context.Context, node string, unschedulable bool) error {
 	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}
 	patch := client.RawPatch(client.Merge.Type(), fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, unschedulable))
-	if err := suite.shoot.Patch(ctx, object, patch); err != nil {
+	if err := p.suite.shoot.Patch(ctx, object, patch); err != nil {
 		return fmt.Errorf("set unschedulable of %s to %t: %w", node, unschedulable, err)
 	}
 	return nil
@@ -167,7 +166,7 @@ func cordon(ctx context.Context, node string, unschedulable bool) error {
 // uncordonWorkers lets the workers take pods again, where there is one that does not.
 func uncordonWorkers(ctx context.Context) error {
 	nodes := &corev1.NodeList{}
-	if err := suite.shoot.List(ctx, nodes); err != nil {
+	if err := p.suite.shoot.List(ctx, nodes); err != nil {
 		return fmt.Errorf("list the nodes: %w", err)
 	}
 	for _, node := range nodes.Items {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
@@ -24,8 +23,8 @@ const (
 
 // hostsFile proves what containerd relies on in a hosts.toml: that it is replaced as a whole, so that no pull reads half of it, and
 // that it says where the upstream is, so that a node that goes past the cache asks there and nowhere else.
-func hostsFile() features.Feature {
-	return scenario("hosts-file",
+func hostsFile() scenario {
+	return newScenario("hosts-file",
 		step{"alpha and beta are cached", cached(alpha, beta)},
 		step{"a file that was changed is replaced as a whole", func(ctx context.Context, p *scenarioRun) {
 			worker := p.Worker(0)

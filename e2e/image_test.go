@@ -32,7 +32,7 @@ func (i pushed) reference() string {
 
 // push puts a new random image into the upstream.
 func push(ctx context.Context, host string) (pushed, error) {
-	random, err := image.Random(suite.pause, imageLayers, imageLayerSize)
+	random, err := image.Random(p.suite.pause, imageLayers, imageLayerSize)
 	if err != nil {
 		return pushed{}, err
 	}
@@ -55,7 +55,7 @@ func push(ctx context.Context, host string) (pushed, error) {
 }
 
 func upstreamOf(host string) (*upstream.Registry, error) {
-	registry := suite.testbed.Upstream(host)
+	registry := p.suite.testbed.Upstream(host)
 	if registry == nil {
 		return nil, fmt.Errorf("the testbed has no upstream %s", host)
 	}

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
@@ -28,10 +27,10 @@ const answerTimeout = 2 * time.Second
 
 // innerLoop proves that `make dev` brings a line of the sources into the shoot as it is saved, without a registry, and leaves
 // nothing behind that runs. It works on a copy of the sources.
-func innerLoop() features.Feature {
+func innerLoop() scenario {
 	var loop *devLoop
 	mark := "e2e-" + strings.ToLower(rand.Text()[:10])
-	return scenario("inner-loop",
+	return newScenario("inner-loop",
 		step{"alpha and beta are cached", cached(alpha, beta)},
 		step{"make dev is up, in a copy of the sources", func(ctx context.Context, p *scenarioRun) {
 			start := time.Now()
@@ -49,7 +48,7 @@ func innerLoop() features.Feature {
 			p.awaitRound(ctx, loop)
 		}},
 		step{"a line of the registry, once it is saved, is seen in the shoot", func(ctx context.Context, p *scenarioRun) {
-			shoot, err := kubernetes.NewForConfig(suite.shoot.config)
+			shoot, err := kubernetes.NewForConfig(p.suite.shoot.config)
 			p.Check(err)
 			saved := p.Save(loop, changeOfRegistry(mark))
 			p.Await(ctx, "every cache answers for /"+mark, liveWithin, func(ctx context.Context) (bool, string, error) {
@@ -70,7 +69,7 @@ func innerLoop() features.Feature {
 			p.Check(loop.interrupt(ctx))
 		}},
 		step{"the images that are named by their content run again", func(ctx context.Context, p *scenarioRun) {
-			useCacheImage(ctx, p, bringup.CacheImage(suite.testbed))
+			useCacheImage(ctx, p, bringup.CacheImage(p.suite.testbed))
 			state, err := unannotated(ctx, mark)
 			p.Check(err)
 			if state == "" {
@@ -83,7 +82,7 @@ func innerLoop() features.Feature {
 // unannotated says which StatefulSet of a cache does not have the annotation; "" if all have it.
 func unannotated(ctx context.Context, annotation string) (string, error) {
 	sets := &appsv1.StatefulSetList{}
-	if err := suite.shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}); err != nil {
+	if err := p.suite.shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}); err != nil {
 		return "", fmt.Errorf("list the caches: %w", err)
 	}
 	if len(sets.Items) == 0 {

@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
@@ -25,10 +24,10 @@ const interruptedTimeout = 90 * time.Second
 // interrupted proves that the extension, killed without a chance to clean up, goes on where it was: when it cleans the
 // nodes of beta, when it adds a cache with HTTPS, which takes several steps, and when it is disabled. The cleaner never
 // stays. gardener-node-agent is held all the time, so what is gone from a node the cleaner took off.
-func interrupted() features.Feature {
+func interrupted() scenario {
 	var release func(context.Context) error
 	var flow *background
-	return scenario("interrupted",
+	return newScenario("interrupted",
 		step{"alpha and beta are cached", cached(alpha, beta)},
 		step{"its process is killed while the nodes are cleaned of beta", func(ctx context.Context, p *scenarioRun) {
 			release = p.HoldNodeAgents(ctx)
@@ -72,7 +71,7 @@ func interrupted() features.Feature {
 			p.interrupt(ctx, killProcess)
 			p.Await(ctx, "the Extension is gone", interruptedTimeout, func(ctx context.Context) (bool, string, error) {
 				extension := &extensionsv1alpha1.Extension{}
-				err := suite.seed.Get(ctx, client.ObjectKey{Namespace: shootNamespace, Name: extensionName}, extension)
+				err := p.suite.seed.Get(ctx, client.ObjectKey{Namespace: shootNamespace, Name: extensionName}, extension)
 				if apierrors.IsNotFound(err) {
 					return true, "", nil
 				}
@@ -95,7 +94,7 @@ func interrupted() features.Feature {
 func (p *scenarioRun) awaitCleaner(ctx context.Context, flow *background) {
 	p.Helper()
 	p.Await(ctx, "the cleaner is in the shoot", time.Minute, func(ctx context.Context) (bool, string, error) {
-		err := suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: cleanerDaemonSet}, &appsv1.DaemonSet{})
+		err := p.suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: cleanerDaemonSet}, &appsv1.DaemonSet{})
 		if apierrors.IsNotFound(err) {
 			return false, "", flow.failed()
 		}

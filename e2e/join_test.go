@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
@@ -23,11 +22,11 @@ const joinTimeout = 2 * time.Minute
 
 // join proves that a node that joins while an upstream is removed, and is still given the configuration of before, ends
 // without a mirror of that upstream.
-func join() features.Feature {
+func join() scenario {
 	var joining, other *cluster.Node
 	var labels map[string]string
 	var flow *background
-	return scenario("join",
+	return newScenario("join",
 		step{"alpha and beta are cached", cached(alpha, beta)},
 		step{"a machine is gone", func(ctx context.Context, p *scenarioRun) {
 			other, joining = p.Worker(0), p.Worker(1)
@@ -35,7 +34,7 @@ func join() features.Feature {
 			p.Afterwards(ctx, func(ctx context.Context) error { return startKubelet(ctx, other) })
 			labels = poolLabels(ctx, p, joining)
 			p.Check(joining.StopMachine(ctx))
-			p.Check(client.IgnoreNotFound(suite.shoot.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: joining.Name()}})))
+			p.Check(client.IgnoreNotFound(p.suite.shoot.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: joining.Name()}})))
 		}},
 		step{"alpha is removed, and the clean-up does not come to its end", func(ctx context.Context, p *scenarioRun) {
 			_, err := other.Exec(ctx, "systemctl", "stop", "kubelet.service") // no pod starts, and it stays Ready for a while
@@ -43,7 +42,7 @@ func join() features.Feature {
 			flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, beta) })
 			p.Await(ctx, "the cleaner is in the shoot", time.Minute, func(ctx context.Context) (bool, string, error) {
 				set := &appsv1.DaemonSet{}
-				err := suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: cleanerDaemonSet}, set)
+				err := p.suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: cleanerDaemonSet}, set)
 				return err == nil, "", client.IgnoreNotFound(err)
 			})
 		}},
@@ -86,7 +85,7 @@ func startKubelet(ctx context.Context, worker *cluster.Node) error {
 func poolLabels(ctx context.Context, p *scenarioRun, worker *cluster.Node) map[string]string {
 	p.Helper()
 	node := &corev1.Node{}
-	p.Check(suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node))
+	p.Check(p.suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node))
 	labels := map[string]string{}
 	for key, value := range node.Labels {
 		if strings.HasPrefix(key, "worker.gardener.cloud/") {
@@ -106,13 +105,13 @@ const secretNameLabel = "worker.gardener.cloud/gardener-node-agent-secret-name"
 func installNodeAgent(ctx context.Context, p *scenarioRun, worker *cluster.Node, labels map[string]string) {
 	p.Helper()
 	node := &corev1.Node{}
-	p.Check(suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node))
+	p.Check(p.suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node))
 	patch := client.MergeFrom(node.DeepCopy())
 	for key, value := range labels {
 		metav1.SetMetaDataLabel(&node.ObjectMeta, key, value)
 	}
-	p.Check(suite.shoot.Patch(ctx, node, patch))
-	gardenlet := suite.testbed.Gardenlet
+	p.Check(p.suite.shoot.Patch(ctx, node, patch))
+	gardenlet := p.suite.testbed.Gardenlet
 	p.Check(gardener.NodeAgent{
 		Binary: gardenlet.NodeAgentBinary, Kubeconfig: gardenlet.ShootKubeconfig, SecretName: labels[secretNameLabel],
 		KubernetesVersion: strings.TrimPrefix(node.Status.NodeInfo.KubeletVersion, "v"),

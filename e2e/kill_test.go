@@ -29,7 +29,7 @@ var leaderLease = client.ObjectKey{Namespace: kind.ExtensionNamespace, Name: "ga
 func (p *scenarioRun) interrupt(ctx context.Context, kill func(ctx context.Context, pod *corev1.Pod) error) {
 	p.Helper()
 	lease := &coordinationv1.Lease{}
-	p.Check(suite.seed.Get(ctx, leaderLease, lease))
+	p.Check(p.suite.seed.Get(ctx, leaderLease, lease))
 	dead := ptr.Deref(lease.Spec.HolderIdentity, "")
 	name, _, _ := strings.Cut(dead, "_")
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: leaderLease.Namespace, Name: name}}
@@ -40,7 +40,7 @@ func (p *scenarioRun) interrupt(ctx context.Context, kill func(ctx context.Conte
 		p.Fatalf("the Extension is %s already: it was not interrupted", state)
 	}
 	p.Await(ctx, "another extension is at work", time.Minute, func(ctx context.Context) (bool, string, error) {
-		if err := suite.seed.Get(ctx, leaderLease, lease); err != nil {
+		if err := p.suite.seed.Get(ctx, leaderLease, lease); err != nil {
 			return false, "", err
 		}
 		holder := ptr.Deref(lease.Spec.HolderIdentity, "")
@@ -49,7 +49,7 @@ func (p *scenarioRun) interrupt(ctx context.Context, kill func(ctx context.Conte
 		}
 		lease.Spec.HolderIdentity = ptr.To("")
 		// A conflict says that somebody else has it now, or that the dead one is not dead yet.
-		return false, holder, ignoreConflict(suite.seed.Update(ctx, lease))
+		return false, holder, ignoreConflict(p.suite.seed.Update(ctx, lease))
 	})
 }
 
@@ -66,7 +66,7 @@ func killProcess(ctx context.Context, pod *corev1.Pod) error {
 	const script = `
 container=$(crictl ps --quiet --name '^extension$' --label "io.kubernetes.pod.name=$1")
 kill -KILL "$(crictl inspect --output go-template --template '{{.info.pid}}' "$container")"`
-	_, err := suite.testbed.Seed.ControlPlane().Script(ctx, script, pod.Name)
+	_, err := p.suite.testbed.Seed.ControlPlane().Script(ctx, script, pod.Name)
 	if err != nil {
 		return fmt.Errorf("kill the process of %s: %w", pod.Name, err)
 	}
@@ -75,7 +75,7 @@ kill -KILL "$(crictl inspect --output go-template --template '{{.info.pid}}' "$c
 
 // deletePod is what a drain in a hurry does.
 func deletePod(ctx context.Context, pod *corev1.Pod) error {
-	if err := suite.seed.Delete(ctx, pod, client.GracePeriodSeconds(0)); err != nil {
+	if err := p.suite.seed.Delete(ctx, pod, client.GracePeriodSeconds(0)); err != nil {
 		return fmt.Errorf("delete pod %s at once: %w", pod.Name, err)
 	}
 	return nil
@@ -86,10 +86,10 @@ func (p *scenarioRun) awaitLeader(ctx context.Context, deployment *appsv1.Deploy
 	p.Helper()
 	p.Await(ctx, "a pod of the extension leads", time.Minute, func(ctx context.Context) (bool, string, error) {
 		pods, lease := &corev1.PodList{}, &coordinationv1.Lease{}
-		if err := suite.seed.Get(ctx, leaderLease, lease); err != nil {
+		if err := p.suite.seed.Get(ctx, leaderLease, lease); err != nil {
 			return false, "", err
 		}
-		err := suite.seed.List(ctx, pods, client.InNamespace(deployment.Namespace), client.MatchingLabels(deployment.Spec.Selector.MatchLabels))
+		err := p.suite.seed.List(ctx, pods, client.InNamespace(deployment.Namespace), client.MatchingLabels(deployment.Spec.Selector.MatchLabels))
 		leader, _, _ := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_")
 		leads := slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Name == leader && pod.DeletionTimestamp == nil })
 		return leads, fmt.Sprintf("the lease is %q's", leader), err
@@ -100,7 +100,7 @@ func (p *scenarioRun) awaitLeader(ctx context.Context, deployment *appsv1.Deploy
 func deploymentOfExtension(ctx context.Context, p *scenarioRun) *appsv1.Deployment {
 	p.Helper()
 	deployments := &appsv1.DeploymentList{}
-	p.Check(suite.seed.List(ctx, deployments, client.InNamespace(kind.ExtensionNamespace)))
+	p.Check(p.suite.seed.List(ctx, deployments, client.InNamespace(kind.ExtensionNamespace)))
 	if len(deployments.Items) != 1 {
 		p.Fatalf("there are %d Deployments in %s, want the extension's", len(deployments.Items), kind.ExtensionNamespace)
 	}

@@ -11,7 +11,7 @@ import (
 // undoLeftovers takes back what a scenario of a run that was killed may have left on a kept testbed.
 func undoLeftovers(ctx context.Context) error {
 	failed := errors.Join(ignoreCaches(ctx, false), allowServices(ctx), uncordonWorkers(ctx))
-	for _, worker := range suite.testbed.Shoot.Workers() {
+	for _, worker := range p.suite.testbed.Shoot.Workers() {
 		// Each part is a subshell, because it exits where there is nothing to undo.
 		_, err := worker.Script(ctx, fmt.Sprintf("(%s\n)\n(%s\n)\n(%s\n)", releaseScript, endBlackholeScript, removeForeignScript))
 		failed = errors.Join(failed, err)

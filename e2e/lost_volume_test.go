@@ -10,17 +10,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
 // lostVolume proves that a cache whose volume is on the disk of a machine that is gone starts again from nothing.
-func lostVolume() features.Feature {
+func lostVolume() scenario {
 	var lost *cluster.Node
 	var claim *corev1.PersistentVolumeClaim
-	return scenario("lost-volume",
+	return newScenario("lost-volume",
 		step{"alpha and beta are cached", cached(alpha, beta)},
 		step{"the machine with alpha's volume is gone, and its pod waits for it", func(ctx context.Context, p *scenarioRun) {
 			claim = claimOf(ctx, p, alpha)
@@ -33,7 +32,7 @@ func lostVolume() features.Feature {
 			p.Afterwards(ctx, func(ctx context.Context) error { return startKubelet(ctx, lost) })
 			p.Check(removeMachine(ctx, lost))
 			p.Await(ctx, "alpha's pod finds no node", 30*time.Second, func(ctx context.Context) (bool, string, error) {
-				err := suite.shoot.Get(ctx, client.ObjectKeyFromObject(pod), pod)
+				err := p.suite.shoot.Get(ctx, client.ObjectKeyFromObject(pod), pod)
 				for _, condition := range pod.Status.Conditions {
 					if condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable {
 						return true, "", nil
@@ -72,15 +71,15 @@ func removeMachine(ctx context.Context, worker *cluster.Node) error {
 	if err := worker.StopMachine(ctx); err != nil {
 		return err
 	}
-	if err := suite.shoot.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: worker.Name()}}); err != nil {
+	if err := p.suite.shoot.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: worker.Name()}}); err != nil {
 		return fmt.Errorf("delete node %s: %w", worker.Name(), err)
 	}
 	pods := &corev1.PodList{}
-	if err := suite.shoot.List(ctx, pods, client.MatchingFields{"spec.nodeName": worker.Name()}); err != nil {
+	if err := p.suite.shoot.List(ctx, pods, client.MatchingFields{"spec.nodeName": worker.Name()}); err != nil {
 		return fmt.Errorf("list the pods of %s: %w", worker.Name(), err)
 	}
 	for i := range pods.Items {
-		if err := client.IgnoreNotFound(suite.shoot.Delete(ctx, &pods.Items[i], client.GracePeriodSeconds(0))); err != nil {
+		if err := client.IgnoreNotFound(p.suite.shoot.Delete(ctx, &pods.Items[i], client.GracePeriodSeconds(0))); err != nil {
 			return fmt.Errorf("remove pod %s: %w", pods.Items[i].Name, err)
 		}
 	}
@@ -91,6 +90,6 @@ func removeMachine(ctx context.Context, worker *cluster.Node) error {
 func podOf(ctx context.Context, p *scenarioRun, host string) *corev1.Pod {
 	p.Helper()
 	pod := &corev1.Pod{}
-	p.Check(suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: p.Services(ctx)[host].Name + "-0"}, pod))
+	p.Check(p.suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: p.Services(ctx)[host].Name + "-0"}, pod))
 	return pod
 }

@@ -10,23 +10,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
 // migrate proves that the control plane of a shoot moves to another seed without anybody in the shoot noticing.
-func migrate() features.Feature {
+func migrate() scenario {
 	var (
 		before, nodes string
 		oldNamespace  types.UID
 		pulls         *stream
 	)
-	return scenario("migrate",
+	return newScenario("migrate",
 		step{"alpha and beta are cached, and images of alpha are pulled", func(ctx context.Context, p *scenarioRun) {
 			cached(alpha, beta)(ctx, p)
-			before, nodes = p.Identities(ctx, suite.shoot), stateOfCaches(ctx, p)
+			before, nodes = p.Identities(ctx, p.suite.shoot), stateOfCaches(ctx, p)
 			oldNamespace = namespaceUID(ctx, p)
 			pulls = pullContinuously(ctx, p, alpha)
 		}},
@@ -34,12 +33,12 @@ func migrate() features.Feature {
 			saved := p.Extension(ctx).Status.State
 			shoot, err := operate.ShootWithCaches(alpha, beta)
 			p.Check(err)
-			p.Check(suite.testbed.Gardenlet.Migrate(ctx, shoot))
-			p.Gone(ctx, suite.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shootNamespace}})
-			p.Unchanged(ctx, suite.shoot, before)
+			p.Check(p.suite.testbed.Gardenlet.Migrate(ctx, shoot))
+			p.Gone(ctx, p.suite.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shootNamespace}})
+			p.Unchanged(ctx, p.suite.shoot, before)
 			p.Evidence("migrated: namespace gone, every object still in the shoot")
 
-			p.Check(suite.testbed.Gardenlet.Restore(ctx, shoot))
+			p.Check(p.suite.testbed.Gardenlet.Restore(ctx, shoot))
 			if namespaceUID(ctx, p) == oldNamespace {
 				p.Fatalf("the namespace is the old one: nothing has moved")
 			}
@@ -49,7 +48,7 @@ func migrate() features.Feature {
 			p.Evidence("restored in a fresh namespace, with the Extension's state")
 		}},
 		step{"nothing in the shoot was created anew or touched", func(ctx context.Context, p *scenarioRun) {
-			p.Unchanged(ctx, suite.shoot, before)
+			p.Unchanged(ctx, p.suite.shoot, before)
 			if now := stateOfCaches(ctx, p); now != nodes {
 				p.Fatalf("caches or nodes changed:\nbefore:\n%s\nafter:\n%s", nodes, now)
 			}
@@ -64,7 +63,7 @@ func migrate() features.Feature {
 		}},
 		step{"caches change again at the next reconciliation", func(ctx context.Context, p *scenarioRun) {
 			p.Configure(ctx, nil, operate.CacheOf(alpha), operate.CacheOf(beta))
-			p.Unchanged(ctx, suite.shoot, before)
+			p.Unchanged(ctx, p.suite.shoot, before)
 		}},
 	)
 }
@@ -73,6 +72,6 @@ func migrate() features.Feature {
 func namespaceUID(ctx context.Context, p *scenarioRun) types.UID {
 	p.Helper()
 	namespace := &corev1.Namespace{}
-	p.Check(suite.seed.Get(ctx, client.ObjectKey{Name: shootNamespace}, namespace))
+	p.Check(p.suite.seed.Get(ctx, client.ObjectKey{Name: shootNamespace}, namespace))
 	return namespace.UID
 }

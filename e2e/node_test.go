@@ -16,7 +16,7 @@ const absent = "(absent)"
 
 // Workers returns the shoot's workers.
 func (p *scenarioRun) Workers() []*cluster.Node {
-	return suite.testbed.Shoot.Workers()
+	return p.suite.testbed.Shoot.Workers()
 }
 
 // Worker returns one of the shoot's workers, counted from 0.

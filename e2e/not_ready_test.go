@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
@@ -33,12 +32,12 @@ const (
 
 // notReady proves that a node that evicts pods is cleaned like any other, that a node that is not ready does not hold up a
 // clean-up for ever and is reported, and that it is clean once it is back.
-func notReady() features.Feature {
+func notReady() scenario {
 	var broken, tainted *cluster.Node
 	var flow *background
 	var release func(context.Context) error
 	var start time.Time
-	return scenario("not-ready",
+	return newScenario("not-ready",
 		step{"alpha and beta are cached", cached(alpha, beta)},
 		step{"one worker is not ready, the other evicts pods", func(ctx context.Context, p *scenarioRun) {
 			broken, tainted = p.Worker(0), p.Worker(1)
@@ -113,7 +112,7 @@ func (p *scenarioRun) awaitAge(ctx context.Context, worker *cluster.Node, age ti
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("node %s has been there for %s", worker.Name(), age), age+time.Minute, func(ctx context.Context) (bool, string, error) {
 		node := &corev1.Node{}
-		err := suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node)
+		err := p.suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node)
 		since := time.Since(node.CreationTimestamp.Time)
 		return err == nil && since > age, fmt.Sprintf("for %s", seconds(since)), err
 	})
@@ -123,7 +122,7 @@ func (p *scenarioRun) awaitAge(ctx context.Context, worker *cluster.Node, age ti
 // was some time ago.
 func reportNotReady(ctx context.Context, worker *cluster.Node) error {
 	node := &corev1.Node{}
-	if err := suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node); err != nil {
+	if err := p.suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node); err != nil {
 		return fmt.Errorf("get node %s: %w", worker.Name(), err)
 	}
 	patch := client.StrategicMergeFrom(node.DeepCopy())
@@ -133,7 +132,7 @@ func reportNotReady(ctx context.Context, worker *cluster.Node) error {
 			node.Status.Conditions[i].LastTransitionTime = metav1.NewTime(time.Now().Add(-quietFor))
 		}
 	}
-	if err := suite.shoot.Status().Patch(ctx, node, patch); err != nil {
+	if err := p.suite.shoot.Status().Patch(ctx, node, patch); err != nil {
 		return fmt.Errorf("report node %s as not ready: %w", worker.Name(), err)
 	}
 	return nil
@@ -141,7 +140,7 @@ func reportNotReady(ctx context.Context, worker *cluster.Node) error {
 
 func taint(ctx context.Context, worker *cluster.Node, on bool) error {
 	node := &corev1.Node{}
-	if err := suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node); err != nil {
+	if err := p.suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node); err != nil {
 		return fmt.Errorf("get node %s: %w", worker.Name(), err)
 	}
 	patch := client.MergeFrom(node.DeepCopy())
@@ -155,7 +154,7 @@ func taint(ctx context.Context, worker *cluster.Node, on bool) error {
 		taints = append(taints, corev1.Taint{Key: e2eTaint, Effect: corev1.TaintEffectNoSchedule}, corev1.Taint{Key: e2eTaint, Effect: corev1.TaintEffectNoExecute})
 	}
 	node.Spec.Taints = taints
-	if err := suite.shoot.Patch(ctx, node, patch); err != nil {
+	if err := p.suite.shoot.Patch(ctx, node, patch); err != nil {
 		return fmt.Errorf("change the taints of node %s: %w", worker.Name(), err)
 	}
 	return nil

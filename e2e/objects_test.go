@@ -39,7 +39,7 @@ func (p *scenarioRun) NoCleanerLeft(ctx context.Context) {
 		if err != nil {
 			return false, "", err
 		}
-		shoot, err := originatedFrom(ctx, suite.shoot, cleanerManagedResource)
+		shoot, err := originatedFrom(ctx, p.suite.shoot, cleanerManagedResource)
 		if err != nil {
 			return false, "", err
 		}
@@ -51,14 +51,14 @@ func (p *scenarioRun) NoCleanerLeft(ctx context.Context) {
 
 func cleanerOnSeed(ctx context.Context) ([]string, error) {
 	var left []string
-	err := suite.seed.Get(ctx, client.ObjectKey{Namespace: shootNamespace, Name: cleanerManagedResource}, &resourcesv1alpha1.ManagedResource{})
+	err := p.suite.seed.Get(ctx, client.ObjectKey{Namespace: shootNamespace, Name: cleanerManagedResource}, &resourcesv1alpha1.ManagedResource{})
 	if err == nil {
 		left = append(left, "ManagedResource "+cleanerManagedResource)
 	} else if !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("get the cleaner's ManagedResource: %w", err)
 	}
 	secrets := &corev1.SecretList{}
-	if err := suite.seed.List(ctx, secrets, client.InNamespace(shootNamespace)); err != nil {
+	if err := p.suite.seed.List(ctx, secrets, client.InNamespace(shootNamespace)); err != nil {
 		return nil, fmt.Errorf("list the Secrets of ManagedResources: %w", err)
 	}
 	for _, secret := range secrets.Items {

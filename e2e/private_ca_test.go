@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
@@ -18,17 +17,17 @@ import (
 
 // privateCA proves that an upstream whose certificate no node trusts is cached, and is pulled from by the nodes
 // themselves when its cache is down.
-func privateCA() features.Feature {
+func privateCA() scenario {
 	refer := references{}
 	cache := v1alpha3.RegistryCache{
 		Upstream: private, RemoteURL: ptr.To("https://" + private), CABundleSecretReferenceName: ptr.To("ca"),
 	}
 	caches := []v1alpha3.RegistryCache{operate.CacheOf(alpha), operate.CacheOf(beta), cache}
-	return scenario("private-ca",
+	return newScenario("private-ca",
 		step{"no node trusts the upstream", func(ctx context.Context, p *scenarioRun) {
 			authority, err := certificate.New("e2e private authority")
 			p.Check(err)
-			options := suite.testbed.UpstreamOptions(private)
+			options := p.suite.testbed.UpstreamOptions(private)
 			options.Authority = authority
 			p.Upstream(ctx, options)
 			refer["ca"] = p.Secret(ctx, map[string][]byte{"bundle.crt": authority.PEM()}, nil)

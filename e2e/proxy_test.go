@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
@@ -26,14 +25,14 @@ const (
 
 // proxied proves that a cache with a proxy reaches its upstream through it, except for what is in the shoot or named in
 // noProxy.
-func proxied() features.Feature {
+func proxied() scenario {
 	var proxy *upstream.Proxy
 	refer := references{}
-	return scenario("proxy",
+	return newScenario("proxy",
 		step{"caches have a proxy", func(ctx context.Context, p *scenarioRun) {
 			p.Check(undoLeftovers(ctx))
 			proxy = startProxy(ctx, p)
-			refer["ca"] = p.Secret(ctx, map[string][]byte{"bundle.crt": suite.testbed.CA.PEM()}, nil)
+			refer["ca"] = p.Secret(ctx, map[string][]byte{"bundle.crt": p.suite.testbed.CA.PEM()}, nil)
 			address := exposeInCluster(ctx, p, gamma)
 			p.Configure(ctx, refer, proxiedCaches(proxy.URL(), address)...)
 		}},
@@ -89,7 +88,7 @@ func proxiedCaches(proxy, serviceAddress string) []v1alpha3.RegistryCache {
 // startProxy starts the proxy, until the scenario ends.
 func startProxy(ctx context.Context, p *scenarioRun) *upstream.Proxy {
 	p.Helper()
-	proxy, err := suite.testbed.StartProxy(ctx)
+	proxy, err := p.suite.testbed.StartProxy(ctx)
 	p.Check(err)
 	p.Afterwards(ctx, proxy.Remove)
 	return proxy

@@ -5,39 +5,37 @@ package e2e
 import (
 	"context"
 
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/pull"
-	kindpull "github.com/gardener-extensions/registry-cache/kind/pull"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
 // pullReport proves that `testbed pull` tells the truth about who served what: each of its verdicts is held against the upstream's
 // own log.
-func pullReport() features.Feature {
+func pullReport() scenario {
 	var img pushed
-	return scenario("pull-report",
+	return newScenario("pull-report",
 		step{"alpha and beta are cached", cached(alpha, beta)},
 		step{"what the cache fetched for this pull is a miss", func(ctx context.Context, p *scenarioRun) {
 			img = p.Push(ctx, alpha)
-			p.reported(ctx, img, kindpull.Options{Node: p.Worker(0).Name()}, kindpull.CacheMiss)
+			p.reported(ctx, img, pull.Options{Node: p.Worker(0).Name()}, pull.CacheMiss)
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
 		}},
 		step{"what it had stored is a hit", func(ctx context.Context, p *scenarioRun) {
 			before := p.Requests(ctx, img).Gets()
-			p.reported(ctx, img, kindpull.Options{Node: p.Worker(1).Name()}, kindpull.CacheHit)
+			p.reported(ctx, img, pull.Options{Node: p.Worker(1).Name()}, pull.CacheHit)
 			if blobs := p.Requests(ctx, img).Gets()[len(before):].Blobs(); len(blobs) != 0 {
 				p.Fatalf("%s was asked for %d blobs, so they were no hits", alpha, len(blobs))
 			}
 		}},
 		step{"what a node has already is nobody's", func(ctx context.Context, p *scenarioRun) {
-			p.reported(ctx, img, kindpull.Options{Node: p.Worker(1).Name()}, kindpull.FromNode)
+			p.reported(ctx, img, pull.Options{Node: p.Worker(1).Name()}, pull.FromNode)
 		}},
 		step{"what it fetched past the cache is the upstream's", func(ctx context.Context, p *scenarioRun) {
 			p.Break(ctx, "cache/"+alpha, spec.Refuse)
 			other := p.Push(ctx, alpha)
-			report := p.reported(ctx, other, kindpull.Options{Node: p.Worker(0).Name()}, kindpull.FromUpstream)
+			report := p.reported(ctx, other, pull.Options{Node: p.Worker(0).Name()}, pull.FromUpstream)
 			p.FetchedOnce(ctx, other, accesslog.AskerNode)
 			if report.Total.Fallbacks != 1 {
 				p.Fatalf("%d fallbacks are reported, want 1", report.Total.Fallbacks)
@@ -49,15 +47,15 @@ func pullReport() features.Feature {
 
 // reported pulls the image as `testbed pull` does, and proves that config and layers are all reported as served by this source.
 // Of the manifest a node may be told by anybody: its tag is looked up each time.
-func (p *scenarioRun) reported(ctx context.Context, img pushed, options kindpull.Options, want kindpull.Source) *kindpull.Report {
+func (p *scenarioRun) reported(ctx context.Context, img pushed, options pull.Options, want pull.Source) *pull.Report {
 	p.Helper()
 	options.Image, options.Times, options.Parallel, options.Timeout = img.reference(), 1, 1, pullTimeout
-	report, err := pull.Run(ctx, suite.testbed, options)
+	report, err := pull.Run(ctx, p.suite.testbed, options)
 	p.Check(err)
 	p.Check(report.Err())
 	blobs := 0
 	for _, object := range report.Pulls[0].Objects {
-		if object.Part == kindpull.PartManifest || object.Part == kindpull.PartIndex {
+		if object.Part == pull.PartManifest || object.Part == pull.PartIndex {
 			continue
 		}
 		blobs++

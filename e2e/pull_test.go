@@ -25,22 +25,22 @@ const (
 	maxPull = 5 * time.Second
 )
 
-// pull runs a pod with the image on the worker and returns the time from its creation until it ran. That is more than
-// the pull itself took: the kubelet's own work is in it. The pod is gone when pull returns; the image stays on the node.
-func pull(ctx context.Context, worker *cluster.Node, img pushed) (took time.Duration, err error) {
+// runPod runs a pod with the image on the worker and returns the time from its creation until it ran. That is more than
+// the pull itself took: the kubelet's own work is in it. The pod is gone when runPod returns; the image stays on the node.
+func runPod(ctx context.Context, worker *cluster.Node, img pushed) (took time.Duration, err error) {
 	pod := pullPod(worker.Name(), img)
 	start := time.Now()
-	if err := suite.shoot.Create(ctx, pod); err != nil {
+	if err := p.suite.shoot.Create(ctx, pod); err != nil {
 		return 0, fmt.Errorf("create the pod that pulls %s: %w", img.reference(), err)
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		err = errors.Join(err, client.IgnoreNotFound(suite.shoot.Delete(ctx, pod, client.GracePeriodSeconds(0))))
+		err = errors.Join(err, client.IgnoreNotFound(p.suite.shoot.Delete(ctx, pod, client.GracePeriodSeconds(0))))
 	}()
 	what := fmt.Sprintf("a pod with %s runs on %s", img.reference(), worker.Name())
 	err = await(ctx, what, pullTimeout, func(ctx context.Context) (bool, string, error) {
-		err := suite.shoot.Get(ctx, client.ObjectKeyFromObject(pod), pod)
+		err := p.suite.shoot.Get(ctx, client.ObjectKeyFromObject(pod), pod)
 		return pod.Status.Phase == corev1.PodRunning, podState(pod), err
 	})
 	return time.Since(start), err
@@ -102,7 +102,7 @@ func (p *scenarioRun) TimedPull(ctx context.Context, worker *cluster.Node, img p
 // Pull runs a pod with the image on the worker, see pull.
 func (p *scenarioRun) Pull(ctx context.Context, worker *cluster.Node, img pushed) time.Duration {
 	p.Helper()
-	took, err := pull(ctx, worker, img)
+	took, err := runPod(ctx, worker, img)
 	p.Check(err)
 	return took
 }

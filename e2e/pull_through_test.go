@@ -5,15 +5,14 @@ package e2e
 import (
 	"context"
 
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
 // pullThrough proves that a pull goes through the cache, and that the cache answers the next one by itself.
-func pullThrough() features.Feature {
+func pullThrough() scenario {
 	var img pushed
-	return scenario("pull-through",
+	return newScenario("pull-through",
 		step{"alpha and beta are cached", cached(alpha, beta)},
 		step{"the first pull fetches each blob once, by the cache", func(ctx context.Context, p *scenarioRun) {
 			img = p.Push(ctx, alpha)

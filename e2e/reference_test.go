@@ -45,7 +45,7 @@ func (p *scenarioRun) Secret(ctx context.Context, data map[string][]byte, change
 	if change != nil {
 		change(secret)
 	}
-	garden := suite.testbed.Gardenlet
+	garden := p.suite.testbed.Gardenlet
 	p.Check(garden.Garden.Create(ctx, secret))
 	p.Afterwards(ctx, func(ctx context.Context) error { return garden.RemoveSecret(ctx, secret.Name) })
 	return secret.Name
@@ -54,8 +54,8 @@ func (p *scenarioRun) Secret(ctx context.Context, data map[string][]byte, change
 // Upstream starts a further upstream, until the scenario ends.
 func (p *scenarioRun) Upstream(ctx context.Context, options upstream.Options) *upstream.Registry {
 	p.Helper()
-	registry, err := suite.testbed.StartUpstream(ctx, options)
+	registry, err := p.suite.testbed.StartUpstream(ctx, options)
 	p.Check(err)
-	p.Afterwards(ctx, func(ctx context.Context) error { return suite.testbed.StopUpstream(ctx, registry) })
+	p.Afterwards(ctx, func(ctx context.Context) error { return p.suite.testbed.StopUpstream(ctx, registry) })
 	return registry
 }

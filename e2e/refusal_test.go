@@ -24,8 +24,8 @@ func refuseService(ctx context.Context, p *scenarioRun, host string) {
 	p.Helper()
 	policy, binding := refusalObjects(host)
 	p.Afterwards(ctx, allowServices)
-	p.Check(suite.shoot.Create(ctx, policy))
-	p.Check(suite.shoot.Create(ctx, binding))
+	p.Check(p.suite.shoot.Create(ctx, policy))
+	p.Check(p.suite.shoot.Create(ctx, binding))
 	p.Await(ctx, "the API server refuses the Service", 30*time.Second, func(ctx context.Context) (bool, string, error) {
 		probe := &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{
@@ -34,7 +34,7 @@ func refuseService(ctx context.Context, p *scenarioRun, host string) {
 			},
 			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 5000}}},
 		}
-		err := suite.shoot.Create(ctx, probe, client.DryRunAll)
+		err := p.suite.shoot.Create(ctx, probe, client.DryRunAll)
 		return err != nil && strings.Contains(err.Error(), refusal), fmt.Sprintf("answer to a dry run: %v", err), nil
 	})
 }
@@ -43,8 +43,8 @@ func refuseService(ctx context.Context, p *scenarioRun, host string) {
 func allowServices(ctx context.Context) error {
 	policy, binding := refusalObjects("")
 	return errors.Join(
-		client.IgnoreNotFound(suite.shoot.Delete(ctx, binding)),
-		client.IgnoreNotFound(suite.shoot.Delete(ctx, policy)),
+		client.IgnoreNotFound(p.suite.shoot.Delete(ctx, binding)),
+		client.IgnoreNotFound(p.suite.shoot.Delete(ctx, policy)),
 	)
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"strings"
 
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
@@ -39,7 +38,7 @@ func (r *removal) finish(ctx context.Context, p *scenarioRun, remain ...string) 
 }
 
 // removeUpstream proves that removing one upstream cleans the nodes first, and touches nothing else.
-func removeUpstream() features.Feature {
+func removeUpstream() scenario {
 	var (
 		others  foreign
 		removed *removal
@@ -47,7 +46,7 @@ func removeUpstream() features.Feature {
 		betaImg pushed
 	)
 	onlyBeta := func(ctx context.Context, p *scenarioRun) { proveOnlyBeta(ctx, p, beforeB) }
-	return scenario("remove-upstream",
+	return newScenario("remove-upstream",
 		step{"alpha and beta are cached, and nodes have foreign files", func(ctx context.Context, p *scenarioRun) {
 			cached(alpha, beta)(ctx, p)
 			others = putForeignFiles(ctx, p)

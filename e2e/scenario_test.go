@@ -22,6 +22,7 @@ const scenarioTimeout = 6 * time.Minute
 // scenarioRun is one scenario while it runs: a testing.T whose failures go to the report too, and the evidence collected.
 type scenarioRun struct {
 	*testing.T
+	suite  *session
 	result *report.Scenario
 	// scenario is the T of the whole scenario, T the one of the current step.
 	scenario *testing.T
@@ -36,10 +37,31 @@ type step struct {
 	do   func(ctx context.Context, p *scenarioRun)
 }
 
-// scenario makes a feature of steps. A step that calls Fatalf ends the scenario. On a failure artifacts are collected
-// before anything is cleaned up.
-func scenario(name string, steps ...step) features.Feature {
-	p := &scenarioRun{result: &report.Scenario{Name: name}}
+// scenario is a behavior that is proven in steps.
+type scenario struct {
+	name  string
+	steps []step
+}
+
+// Name is the name that RUN matches.
+func (s scenario) Name() string { return s.name }
+
+func newScenario(name string, steps ...step) scenario { return scenario{name, steps} }
+
+// features are the scenarios as e2e-framework runs them.
+func (s *session) features(all ...scenario) []features.Feature {
+	list := make([]features.Feature, 0, len(all))
+	for _, one := range all {
+		list = append(list, s.feature(one))
+	}
+	return list
+}
+
+// feature makes a feature of a scenario. A step that calls Fatalf ends it. After a failure
+// artifacts are collected before anything is cleaned up.
+func (s *session) feature(one scenario) features.Feature {
+	name := one.name
+	p := &scenarioRun{suite: s, result: &report.Scenario{Name: name}}
 	feature := features.New(name)
 	// e2e-framework hands the context of one feature on to the next: the teardown puts back the one of the setup.
 	var outer context.Context
@@ -55,7 +77,7 @@ func scenario(name string, steps ...step) features.Feature {
 			fmt.Errorf("scenario %s took longer than %s", name, scenarioTimeout))
 		return ctx
 	})
-	for _, step := range steps {
+	for _, step := range one.steps {
 		feature.Assess(step.name, func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 			p.T = t
 			start := time.Now()
@@ -73,7 +95,7 @@ func scenario(name string, steps ...step) features.Feature {
 	feature.Teardown(func(_ context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		cancel()
 		if t.Failed() && !p.diagnosed {
-			p.missing = suite.diagnose(outer, name, p.result.Reason)
+			p.missing = s.diagnose(outer, name, p.result.Reason)
 		}
 		return outer
 	})
@@ -166,7 +188,7 @@ func (p *scenarioRun) end(ctx context.Context, took time.Duration) {
 	p.result.Seconds = took.Seconds()
 	switch {
 	case p.scenario.Failed():
-		suite.disturbed.Store(true)
+		p.suite.disturbed.Store(true)
 		p.result.Result = report.Failed
 		if ctx.Err() != nil {
 			p.result.Reason = errInterrupted.Error() + ": " + p.result.Reason
@@ -177,6 +199,6 @@ func (p *scenarioRun) end(ctx context.Context, took time.Duration) {
 	default:
 		p.result.Result = report.Passed
 	}
-	suite.record(*p.result)
+	p.suite.record(*p.result)
 	reportMissing(p.result.Name, p.missing)
 }

@@ -29,20 +29,20 @@ type another struct {
 func (p *scenarioRun) Another(ctx context.Context, name string) another {
 	p.Helper()
 	select {
-	case suite.further <- struct{}{}: // two such shoots would meet in the cluster that serves both
+	case p.suite.further <- struct{}{}: // two such shoots would meet in the cluster that serves both
 		p.Afterwards(ctx, func(context.Context) error {
-			<-suite.further
+			<-p.suite.further
 			return nil
 		})
 	case <-ctx.Done():
 		p.Fatalf("another scenario has a further shoot all the time: %v", context.Cause(ctx))
 	}
-	driver, err := operate.GardenletOf(ctx, suite.testbed, name)
+	driver, err := operate.GardenletOf(ctx, p.suite.testbed, name)
 	p.Check(err)
 	a := another{driver, gardenlet.Namespace(name)}
 	p.Afterwards(ctx, func(ctx context.Context) error {
 		namespace := &corev1.Namespace{}
-		if err := suite.seed.Get(ctx, client.ObjectKey{Name: a.namespace}, namespace); err != nil {
+		if err := p.suite.seed.Get(ctx, client.ObjectKey{Name: a.namespace}, namespace); err != nil {
 			return client.IgnoreNotFound(err)
 		}
 		return a.Delete(ctx, gardenlet.Named(name))
@@ -68,6 +68,6 @@ func (a another) withCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
 // extension returns the Extension of the shoot.
 func (a another) extension(ctx context.Context) (*extensionsv1alpha1.Extension, error) {
 	extension := &extensionsv1alpha1.Extension{}
-	err := suite.seed.Get(ctx, client.ObjectKey{Namespace: a.namespace, Name: extensionName}, extension)
+	err := p.suite.seed.Get(ctx, client.ObjectKey{Namespace: a.namespace, Name: extensionName}, extension)
 	return extension, err
 }

@@ -24,8 +24,8 @@ import (
 func proveSecret(ctx context.Context, p *scenarioRun, registry *upstream.Registry, all ...upstream.Credentials) {
 	p.Helper()
 	places := map[string]string{
-		"log of the extension": logs(ctx, p, suite.seed, kind.ExtensionNamespace, nil),
-		"log of the caches":    logs(ctx, p, suite.shoot, metav1.NamespaceSystem, client.HasLabels{upstreamHostLabel}),
+		"log of the extension": logs(ctx, p, p.suite.seed, kind.ExtensionNamespace, nil),
+		"log of the caches":    logs(ctx, p, p.suite.shoot, metav1.NamespaceSystem, client.HasLabels{upstreamHostLabel}),
 		"pods and sets":        describeCaches(ctx, p),
 		"Extension":            asJSON(p, p.Extension(ctx)),
 		"access log":           output(ctx, p, registry),
@@ -88,9 +88,9 @@ func describeCaches(ctx context.Context, p *scenarioRun) string {
 	p.Helper()
 	inKubeSystem, ours := client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}
 	pods, sets, maps := &corev1.PodList{}, &appsv1.StatefulSetList{}, &corev1.ConfigMapList{}
-	p.Check(suite.shoot.List(ctx, pods, inKubeSystem, ours))
-	p.Check(suite.shoot.List(ctx, sets, inKubeSystem, ours))
-	p.Check(suite.shoot.List(ctx, maps, inKubeSystem))
+	p.Check(p.suite.shoot.List(ctx, pods, inKubeSystem, ours))
+	p.Check(p.suite.shoot.List(ctx, sets, inKubeSystem, ours))
+	p.Check(p.suite.shoot.List(ctx, maps, inKubeSystem))
 	return asJSON(p, pods) + asJSON(p, sets) + asJSON(p, maps)
 }
 

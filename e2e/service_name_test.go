@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
@@ -18,7 +17,7 @@ import (
 
 // serviceName proves that serviceNameSuffix names the Service of a cache, and that with another name all nodes move to the
 // other Service without a pull that fails or takes long: the old one goes with the next reconciliation.
-func serviceName() features.Feature {
+func serviceName() scenario {
 	var pulls *stream
 	var endpoint string
 	const derived, given = "registry-alpha-upstream-test", "registry-e2e"
@@ -41,12 +40,12 @@ func serviceName() features.Feature {
 				}
 			}
 			p.Configure(ctx, nil, to, operate.CacheOf(beta))
-			p.Gone(ctx, suite.shoot, former)
+			p.Gone(ctx, p.suite.shoot, former)
 			p.EndpointOfService(ctx, alpha, name)
 			p.Evidence("%s, beside %s for one reconciliation: %s", name, from, p.CachedEverywhere(ctx, alpha))
 		}}
 	}
-	return scenario("service-name",
+	return newScenario("service-name",
 		step{"alpha and beta are cached", func(ctx context.Context, p *scenarioRun) {
 			cached(alpha, beta)(ctx, p)
 			endpoint = p.EndpointOfService(ctx, alpha, derived)
@@ -75,6 +74,6 @@ func (p *scenarioRun) EndpointOfService(ctx context.Context, host, name string) 
 func (p *scenarioRun) ServiceNamed(ctx context.Context, name string) *corev1.Service {
 	p.Helper()
 	service := &corev1.Service{}
-	p.Check(suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: name}, service))
+	p.Check(p.suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: name}, service))
 	return service
 }

@@ -24,8 +24,8 @@ func exposeInCluster(ctx context.Context, p *scenarioRun, host string) string {
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, GenerateName: "e2e-upstream-"},
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
 	}
-	p.Check(suite.shoot.Create(ctx, service))
-	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(suite.shoot.Delete(ctx, service)) })
+	p.Check(p.suite.shoot.Create(ctx, service))
+	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(p.suite.shoot.Delete(ctx, service)) })
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: service.Namespace, Name: service.Name, Labels: map[string]string{discoveryv1.LabelServiceName: service.Name},
@@ -34,8 +34,8 @@ func exposeInCluster(ctx context.Context, p *scenarioRun, host string) string {
 		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To[int32](80)}},
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{addressOf(ctx, p, host)}}},
 	}
-	p.Check(suite.shoot.Create(ctx, slice))
-	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(suite.shoot.Delete(ctx, slice)) })
+	p.Check(p.suite.shoot.Create(ctx, slice))
+	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(p.suite.shoot.Delete(ctx, slice)) })
 	return service.Spec.ClusterIP
 }
 

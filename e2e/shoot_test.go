@@ -44,7 +44,7 @@ func reconcileReferring(ctx context.Context, refer references, caches ...v1alpha
 	if err != nil {
 		return err
 	}
-	if err := suite.testbed.Gardenlet.Reconcile(ctx, shoot); err != nil {
+	if err := p.suite.testbed.Gardenlet.Reconcile(ctx, shoot); err != nil {
 		return fmt.Errorf("reconcile the shoot with caches for %v: %w", upstreams(caches), err)
 	}
 	return nil
@@ -78,7 +78,7 @@ func configured(caches ...v1alpha3.RegistryCache) func(context.Context, *scenari
 		p.Helper()
 		p.Check(undoLeftovers(ctx))
 		// A scenario that failed may have left what only a reconciliation mends.
-		if !suite.disturbed.Swap(false) && p.settled(ctx, caches...) {
+		if !p.suite.disturbed.Swap(false) && p.settled(ctx, caches...) {
 			p.AwaitUse(ctx, caches...)
 			return
 		}
@@ -95,7 +95,7 @@ func (p *scenarioRun) settled(ctx context.Context, caches ...v1alpha3.RegistryCa
 	}
 	shoot, err := references(nil).shoot(caches...)
 	p.Check(err)
-	settled, err := suite.testbed.Gardenlet.Settled(ctx, shoot)
+	settled, err := p.suite.testbed.Gardenlet.Settled(ctx, shoot)
 	p.Check(err)
 	if !settled {
 		return false
@@ -128,7 +128,7 @@ func (p *scenarioRun) AwaitCaches(ctx context.Context, hosts ...string) {
 	if len(hosts) > 0 {
 		p.awaitApplied(ctx)
 	}
-	p.AwaitCachesIn(ctx, suite.shoot, hosts...)
+	p.AwaitCachesIn(ctx, p.suite.shoot, hosts...)
 }
 
 // awaitApplied waits until gardener-resource-manager has brought what the extension wants into the shoot. The Extension is
@@ -137,7 +137,7 @@ func (p *scenarioRun) awaitApplied(ctx context.Context) {
 	p.Helper()
 	p.Await(ctx, "the caches' ManagedResource is applied", appliedTimeout, func(ctx context.Context) (bool, string, error) {
 		resource := &resourcesv1alpha1.ManagedResource{}
-		err := suite.seed.Get(ctx, client.ObjectKey{Namespace: shootNamespace, Name: cachesManagedResource}, resource)
+		err := p.suite.seed.Get(ctx, client.ObjectKey{Namespace: shootNamespace, Name: cachesManagedResource}, resource)
 		if err != nil {
 			return false, "", err
 		}
@@ -241,7 +241,7 @@ func (p *scenarioRun) Extension(ctx context.Context) *extensionsv1alpha1.Extensi
 
 func extension(ctx context.Context) (*extensionsv1alpha1.Extension, error) {
 	extension := &extensionsv1alpha1.Extension{}
-	err := suite.seed.Get(ctx, client.ObjectKey{Namespace: shootNamespace, Name: extensionName}, extension)
+	err := p.suite.seed.Get(ctx, client.ObjectKey{Namespace: shootNamespace, Name: extensionName}, extension)
 	if err != nil {
 		return nil, fmt.Errorf("get the Extension: %w", err)
 	}
@@ -268,7 +268,7 @@ func (p *scenarioRun) Endpoints(ctx context.Context) map[string]string {
 func (p *scenarioRun) Services(ctx context.Context) map[string]corev1.Service {
 	p.Helper()
 	list := &corev1.ServiceList{}
-	p.Check(suite.shoot.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}))
+	p.Check(p.suite.shoot.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}))
 	services := map[string]corev1.Service{}
 	for _, service := range list.Items {
 		if upstream := service.Annotations["upstream"]; upstream != "" {

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/image"
@@ -18,10 +17,10 @@ import (
 )
 
 // stockImage proves that a stock distribution image works as cache image, on the volumes of ours and back again.
-func stockImage() features.Feature {
+func stockImage() scenario {
 	var stock image.Built
 	var ours, theirs pushed
-	return scenario("stock-image",
+	return newScenario("stock-image",
 		step{"caches run from our image", func(ctx context.Context, p *scenarioRun) {
 			cached(alpha, beta)(ctx, p)
 			ours = p.Push(ctx, alpha)
@@ -30,12 +29,12 @@ func stockImage() features.Feature {
 		}},
 		step{"the stock image is built", func(ctx context.Context, p *scenarioRun) {
 			var err error
-			stock, err = bringup.StockCacheImage(ctx, suite.testbed)
+			stock, err = bringup.StockCacheImage(ctx, p.suite.testbed)
 			p.Check(err)
 		}},
 		step{"caches run from the stock image, and pulls go through them", func(ctx context.Context, p *scenarioRun) {
 			p.Afterwards(ctx, func(ctx context.Context) error {
-				return bringup.UseCacheImage(ctx, suite.testbed, bringup.CacheImage(suite.testbed))
+				return bringup.UseCacheImage(ctx, p.suite.testbed, bringup.CacheImage(p.suite.testbed))
 			})
 			useCacheImage(ctx, p, stock)
 			theirs = p.Push(ctx, alpha)
@@ -46,7 +45,7 @@ func stockImage() features.Feature {
 			p.Evidence("stock image: serves what ours has stored")
 		}},
 		step{"caches run from our image again, and have what the stock image stored", func(ctx context.Context, p *scenarioRun) {
-			useCacheImage(ctx, p, bringup.CacheImage(suite.testbed))
+			useCacheImage(ctx, p, bringup.CacheImage(p.suite.testbed))
 			p.Pull(ctx, p.Worker(1), theirs)
 			p.FetchedOnce(ctx, theirs, accesslog.AskerCache)
 			p.Evidence("back to ours: serves what the stock image has stored")
@@ -57,11 +56,11 @@ func stockImage() features.Feature {
 // useCacheImage makes the caches of alpha and beta run from the image.
 func useCacheImage(ctx context.Context, p *scenarioRun, cache image.Built) {
 	p.Helper()
-	p.Check(bringup.UseCacheImage(ctx, suite.testbed, cache))
+	p.Check(bringup.UseCacheImage(ctx, p.suite.testbed, cache))
 	p.Reconcile(ctx, alpha, beta)
 	p.Await(ctx, "the caches run from "+cache.Ref, time.Minute, func(ctx context.Context) (bool, string, error) {
 		pods := &corev1.PodList{}
-		err := suite.shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel})
+		err := p.suite.shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel})
 		images := []string{}
 		for _, pod := range pods.Items {
 			images = append(images, pod.Spec.Containers[0].Image)

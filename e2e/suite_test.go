@@ -19,7 +19,6 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/e2e-framework/pkg/env"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/e2e/fieldbugs"
 	"github.com/gardener-extensions/registry-cache/internal/program"
@@ -33,8 +32,8 @@ var (
 
 // onShoot are the scenarios that share the testbed's shoot, in the order in which they run. It is chosen so that one scenario's
 // end is close to the next one's start; those that take the shoot or its machines away come late.
-func onShoot() []features.Feature {
-	return []features.Feature{
+func onShoot() []scenario {
+	return []scenario{
 		pullThrough(),
 		twoUpstreams(),
 		cacheDown(),
@@ -72,7 +71,7 @@ func onShoot() []features.Feature {
 }
 
 // onShootInLane are those, and after them the field bugs of the lane.
-func onShootInLane() []features.Feature {
+func onShootInLane() []scenario {
 	all := onShoot()
 	if lane == fieldbugs.Full {
 		all = append(all, hostsFile(), pullReport(), innerLoop())
@@ -82,19 +81,19 @@ func onShootInLane() []features.Feature {
 
 // onSeed are the scenarios that need no shoot with nodes: they run one after another, beside the first of those on the shoot.
 // They have to bear that the extension is away for some seconds: chosen by RUN, they may meet stock-image, interrupted or upgrade.
-func onSeed() []features.Feature {
-	return []features.Feature{
+func onSeed() []scenario {
+	return []scenario{
 		admission(),
 		workerless(),
 	}
 }
 
 // lookingBack are the scenarios that judge what all others have done.
-func lookingBack() []features.Feature {
-	return []features.Feature{forbidden()}
+func lookingBack() []scenario {
+	return []scenario{forbidden()}
 }
 
-func scenarios() []features.Feature {
+func scenarios() []scenario {
 	return slices.Concat(onShootInLane(), onSeed(), lookingBack())
 }
 

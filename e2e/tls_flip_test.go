@@ -11,7 +11,6 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
@@ -21,14 +20,14 @@ import (
 const flipTimeout = 10 * time.Second
 
 // tlsFlip proves that HTTPS goes on and off again, faster than nodes follow, without a pull that fails or takes long.
-func tlsFlip() features.Feature {
+func tlsFlip() scenario {
 	var (
 		pulls  *stream
 		before string
 		start  time.Time
 		off    *background
 	)
-	return scenario("tls-flip",
+	return newScenario("tls-flip",
 		step{"alpha and beta are cached", func(ctx context.Context, p *scenarioRun) {
 			cached(alpha, beta)(ctx, p)
 			before = p.Endpoints(ctx)[alpha]
@@ -87,7 +86,7 @@ func (p *scenarioRun) awaitTold(ctx context.Context, start time.Time, flow *back
 			return false, fmt.Sprintf("the Extension is %s", stateOf(extension)), flow.failed()
 		}
 		configs := &extensionsv1alpha1.OperatingSystemConfigList{}
-		if err := suite.seed.List(ctx, configs, client.InNamespace(shootNamespace)); err != nil {
+		if err := p.suite.seed.List(ctx, configs, client.InNamespace(shootNamespace)); err != nil {
 			return false, "", err
 		}
 		for _, config := range configs.Items {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
@@ -35,7 +34,7 @@ var damages = []damage{
 }
 
 func runPod(ctx context.Context, worker *cluster.Node, img pushed) error {
-	_, err := pull(ctx, worker, img)
+	_, err := runPod(ctx, worker, img)
 	return err
 }
 
@@ -56,7 +55,7 @@ func tlsCache(host string) v1alpha3.RegistryCache {
 
 // tlsOn proves that nodes pull by HTTPS from a cache that they trust, and that a lost or damaged file on a node fails no
 // pull for good.
-func tlsOn() features.Feature {
+func tlsOn() scenario {
 	steps := []step{
 		{"alpha is cached by HTTPS, beta is not", configured(tlsCache(alpha), operate.CacheOf(beta))},
 		{"only who has the authority from hosts.toml trusts the cache", func(ctx context.Context, p *scenarioRun) {
@@ -86,7 +85,7 @@ func tlsOn() features.Feature {
 			proveRestored(ctx, p, damage)
 		}})
 	}
-	return scenario("tls", steps...)
+	return newScenario("tls", steps...)
 }
 
 // asks proves what curl gets from an endpoint on a node: a status of HTTP, or an error of curl.

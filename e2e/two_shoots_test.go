@@ -12,7 +12,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
@@ -21,7 +20,7 @@ import (
 )
 
 // twoShoots proves that shoots on one seed do not meet: what happens to the one does not touch the other.
-func twoShoots() features.Feature {
+func twoShoots() scenario {
 	var (
 		second       another
 		first, nodes string
@@ -29,30 +28,30 @@ func twoShoots() features.Feature {
 		img          pushed
 	)
 	untouched := func(ctx context.Context, p *scenarioRun) {
-		p.Unchanged(ctx, suite.shoot, first)
+		p.Unchanged(ctx, p.suite.shoot, first)
 		if now := stateOfCaches(ctx, p); now != nodes {
 			p.Fatalf("caches or nodes of the first shoot changed:\nbefore:\n%s\nafter:\n%s", nodes, now)
 		}
 	}
-	return scenario("two-shoots",
+	return newScenario("two-shoots",
 		step{"the first shoot has caches for alpha and beta", func(ctx context.Context, p *scenarioRun) {
 			cached(alpha, beta)(ctx, p)
 			img = p.Push(ctx, alpha)
 			p.TimedPull(ctx, p.Worker(0), img)
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
-			first, nodes = p.Identities(ctx, suite.shoot), stateOfCaches(ctx, p)
-			daemons = p.Record(ctx, suite.shoot, appsv1.SchemeGroupVersion.WithResource("daemonsets"), metav1.NamespaceSystem)
+			first, nodes = p.Identities(ctx, p.suite.shoot), stateOfCaches(ctx, p)
+			daemons = p.Record(ctx, p.suite.shoot, appsv1.SchemeGroupVersion.WithResource("daemonsets"), metav1.NamespaceSystem)
 		}},
 		step{"a second one gets caches for the same upstreams, which are others", func(ctx context.Context, p *scenarioRun) {
 			second = p.Another(ctx, "second")
 			p.ReconcileOther(ctx, second, alpha, beta)
-			p.AwaitCachesIn(ctx, suite.seed, alpha, beta)
+			p.AwaitCachesIn(ctx, p.suite.seed, alpha, beta)
 			for _, cache := range statusOf(ctx, p, second).Caches {
 				if cache.Upstream != beta {
 					continue // it would fetch the image
 				}
-				proveAnswers(ctx, p, suite.testbed.Seed.ControlPlane(), cache.Endpoint)
-				if got := p.BlobStatus(ctx, suite.testbed.Seed.ControlPlane(), cache.Endpoint, img); got != http.StatusNotFound {
+				proveAnswers(ctx, p, p.suite.testbed.Seed.ControlPlane(), cache.Endpoint)
+				if got := p.BlobStatus(ctx, p.suite.testbed.Seed.ControlPlane(), cache.Endpoint, img); got != http.StatusNotFound {
 					p.Fatalf("the second shoot's cache of beta answers %d for an image of alpha", got)
 				}
 			}
@@ -61,7 +60,7 @@ func twoShoots() features.Feature {
 		}},
 		step{"alpha is removed from the second: the first still has it", func(ctx context.Context, p *scenarioRun) {
 			p.ReconcileOther(ctx, second, beta)
-			p.AwaitCachesIn(ctx, suite.seed, beta)
+			p.AwaitCachesIn(ctx, p.suite.seed, beta)
 			untouched(ctx, p)
 			proveNoCleanerIn(ctx, p, daemons)
 			p.Evidence("alpha removed from the second only")
@@ -70,8 +69,8 @@ func twoShoots() features.Feature {
 			object, err := second.withCaches(beta)
 			p.Check(err)
 			p.Check(second.Delete(ctx, object))
-			p.Gone(ctx, suite.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: second.namespace}})
-			p.AwaitCachesIn(ctx, suite.seed)
+			p.Gone(ctx, p.suite.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: second.namespace}})
+			p.AwaitCachesIn(ctx, p.suite.seed)
 			untouched(ctx, p)
 			p.TimedPull(ctx, p.Worker(1), img)
 			p.Evidence("second deleted, first still a hit: %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))
@@ -107,7 +106,7 @@ func proveNoCleanerIn(ctx context.Context, p *scenarioRun, daemons *timeline.Rec
 	p.Helper()
 	fence := daemonSetFence()
 	fence.SetNamespace(metav1.NamespaceSystem)
-	events := raiseFence(ctx, p, daemons, suite.shoot, fence)
+	events := raiseFence(ctx, p, daemons, p.suite.shoot, fence)
 	for _, event := range events {
 		if name := event.Object.GetName(); strings.Contains(name, "cleaner") {
 			p.Fatalf("%s was in the first shoot: %s", name, event.Type)

@@ -7,15 +7,14 @@ import (
 	"net/http"
 	"strings"
 
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
 // twoUpstreams proves that each upstream has a cache of its own, and that others are none of ours.
-func twoUpstreams() features.Feature {
+func twoUpstreams() scenario {
 	images := map[string]pushed{}
-	return scenario("two-upstreams",
+	return newScenario("two-upstreams",
 		step{"alpha and beta are cached, gamma is not", cached(alpha, beta)},
 		step{"images of both come through a cache", func(ctx context.Context, p *scenarioRun) {
 			for i, host := range []string{alpha, beta} {

@@ -18,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
@@ -46,14 +45,14 @@ const (
 // upgrade proves that the chart of this version can be installed over the one before while nodes pull through a cache of that
 // version, and that this version takes over such a cache with its data at the next reconciliation, and the nodes that pull from it:
 // no volume is lost, and the first pull afterwards is a hit. No process of the version before runs.
-func upgrade() features.Feature {
+func upgrade() scenario {
 	var (
 		current   *appsv1.Deployment
 		installed bool
 		before    string
 		img       pushed
 	)
-	return scenario("upgrade",
+	return newScenario("upgrade",
 		step{"the version before has left its chart, and a cache for alpha, with data", func(ctx context.Context, p *scenarioRun) {
 			p.Check(undoLeftovers(ctx))
 			p.Reconcile(ctx)
@@ -63,14 +62,14 @@ func upgrade() features.Feature {
 				if installed {
 					return nil
 				}
-				return bringup.UseCacheImage(ctx, suite.testbed, bringup.CacheImage(suite.testbed))
+				return bringup.UseCacheImage(ctx, p.suite.testbed, bringup.CacheImage(p.suite.testbed))
 			})
 			p.InstallPrevious(ctx, current)
 			p.DeployPrevious(ctx)
 			p.AwaitCaches(ctx, alpha)
 			service := p.Services(ctx)[alpha]
 			putPreviousExtension(ctx, p, "http://"+service.Spec.ClusterIP+":5000")
-			before = claimsAndServices(p.Identities(ctx, suite.shoot))
+			before = claimsAndServices(p.Identities(ctx, p.suite.shoot))
 		}},
 		step{"its script has told the nodes, and a node has pulled", func(ctx context.Context, p *scenarioRun) {
 			endpoint := p.Endpoints(ctx)[alpha]
@@ -84,8 +83,8 @@ func upgrade() features.Feature {
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
 		}},
 		step{"the chart of this version is installed, and pulls go on through the cache", func(ctx context.Context, p *scenarioRun) {
-			untouched, pulls := p.Identities(ctx, suite.shoot), pullContinuously(ctx, p, alpha)
-			p.Check(bringup.UseCacheImage(ctx, suite.testbed, bringup.CacheImage(suite.testbed)))
+			untouched, pulls := p.Identities(ctx, p.suite.shoot), pullContinuously(ctx, p, alpha)
+			p.Check(bringup.UseCacheImage(ctx, p.suite.testbed, bringup.CacheImage(p.suite.testbed)))
 			installed = true
 			if now := deploymentOfExtension(ctx, p); now.UID != current.UID || !sameProgram(now, current) {
 				p.Fatalf("the Deployment of the extension was created anew, or is not that of this version: %v", now.Spec.Template.Spec.Containers[0].Args)
@@ -95,7 +94,7 @@ func upgrade() features.Feature {
 			for _, img := range pulls.images {
 				p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			}
-			p.Unchanged(ctx, suite.shoot, untouched)
+			p.Unchanged(ctx, p.suite.shoot, untouched)
 			p.Evidence("chart of this version over the one before: same Deployment, same caches")
 		}},
 		step{"this version takes it over", func(ctx context.Context, p *scenarioRun) {
@@ -104,7 +103,7 @@ func upgrade() features.Feature {
 			p.AwaitMirrors(ctx, alpha)
 			p.awaitUnits(ctx, "running") // this version's script stays
 			// The StatefulSet may be another one: some of its fields cannot be changed.
-			if after := claimsAndServices(p.Identities(ctx, suite.shoot)); after != before {
+			if after := claimsAndServices(p.Identities(ctx, p.suite.shoot)); after != before {
 				p.Fatalf("the volume or the Service was created anew:\nbefore:\n%s\nafter:\n%s", before, after)
 			}
 			p.Evidence("same Service and volume, script and unit replaced on %d workers", len(p.Workers()))
@@ -122,7 +121,7 @@ func (p *scenarioRun) InstallPrevious(ctx context.Context, current *appsv1.Deplo
 	p.Helper()
 	chart, err := fs.Sub(previous, previousChart)
 	p.Check(err)
-	p.Check(bringup.InstallStopped(ctx, suite.testbed, chart))
+	p.Check(bringup.InstallStopped(ctx, p.suite.testbed, chart))
 	old := deploymentOfExtension(ctx, p)
 	if *old.Spec.Replicas != 0 {
 		p.Fatalf("the Deployment of the version before has %d replicas, want none", *old.Spec.Replicas)
@@ -144,10 +143,10 @@ func (p *scenarioRun) DeployPrevious(ctx context.Context) {
 	if !strings.Contains(text, previousImage) {
 		p.Fatalf("%s does not name the image %s", previousFile, previousImage)
 	}
-	text = strings.ReplaceAll(text, previousImage, bringup.CacheImage(suite.testbed).Ref)
-	name, secret := managedresources.NewSecret(suite.seed, shootNamespace, cachesManagedResource, map[string][]byte{"alpha.yaml": []byte(text)}, true)
+	text = strings.ReplaceAll(text, previousImage, bringup.CacheImage(p.suite.testbed).Ref)
+	name, secret := managedresources.NewSecret(p.suite.seed, shootNamespace, cachesManagedResource, map[string][]byte{"alpha.yaml": []byte(text)}, true)
 	p.Check(secret.Reconcile(ctx))
-	p.Check(managedresources.NewForShoot(suite.seed, shootNamespace, cachesManagedResource, "registry-cache", false).
+	p.Check(managedresources.NewForShoot(p.suite.seed, shootNamespace, cachesManagedResource, "registry-cache", false).
 		WithSecretRef(name).DeletePersistentVolumeClaims(true).Reconcile(ctx))
 }
 
@@ -164,7 +163,7 @@ func putPreviousExtension(ctx context.Context, p *scenarioRun, endpoint string) 
 			Type: extensionName, ProviderConfig: shoot.Spec.Extensions[0].ProviderConfig,
 		}},
 	}
-	p.Check(suite.seed.Create(ctx, extension))
+	p.Check(p.suite.seed.Create(ctx, extension))
 	patch := client.MergeFrom(extension.DeepCopy())
 	extension.Status.ObservedGeneration = extension.Generation
 	extension.Status.LastOperation = &gardencorev1beta1.LastOperation{
@@ -174,7 +173,7 @@ func putPreviousExtension(ctx context.Context, p *scenarioRun, endpoint string) 
 	extension.Status.ProviderStatus = &runtime.RawExtension{Raw: fmt.Appendf(nil,
 		`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryStatus","caches":[`+
 			`{"upstream":%q,"endpoint":%q,"remoteURL":%q}]}`, alpha, endpoint, "http://"+alpha)}
-	p.Check(suite.seed.Status().Patch(ctx, extension, patch))
+	p.Check(p.suite.seed.Status().Patch(ctx, extension, patch))
 }
 
 // LayDownPrevious lays script and unit of the version before down on a node, as gardener-node-agent does, and starts the unit.

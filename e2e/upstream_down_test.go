@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/fault"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
@@ -29,9 +28,9 @@ const (
 
 // upstreamDown proves that a cache whose pod starts while its upstream hangs serves what it has stored, by tag, and goes on by
 // itself when the upstream is back (distribution#4038).
-func upstreamDown() features.Feature {
+func upstreamDown() scenario {
 	var stored pushed
-	return scenario("upstream-down",
+	return newScenario("upstream-down",
 		step{"alpha is cached, and an image is stored", func(ctx context.Context, p *scenarioRun) {
 			cached(alpha, beta)(ctx, p)
 			stored = p.Push(ctx, alpha)
@@ -42,10 +41,10 @@ func upstreamDown() features.Feature {
 			p.Break(ctx, "upstream/"+alpha, spec.Hang)
 			pod := podOf(ctx, p, alpha)
 			start := time.Now()
-			p.Check(suite.shoot.Delete(ctx, pod, client.GracePeriodSeconds(0)))
+			p.Check(p.suite.shoot.Delete(ctx, pod, client.GracePeriodSeconds(0)))
 			p.Await(ctx, "another pod is ready", maxRestart, func(ctx context.Context) (bool, string, error) {
 				now := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
-				err := suite.shoot.Get(ctx, client.ObjectKeyFromObject(now), now)
+				err := p.suite.shoot.Get(ctx, client.ObjectKeyFromObject(now), now)
 				return now.UID != pod.UID && health.IsPodReady(now), podState(now), client.IgnoreNotFound(err)
 			})
 			p.AwaitMirrors(ctx, alpha, beta)
@@ -79,7 +78,7 @@ func (p *scenarioRun) Break(ctx context.Context, target string, kind spec.Kind) 
 	wanted, err := spec.New(target, string(kind), nil)
 	p.Check(err)
 	p.Afterwards(ctx, clearFaults)
-	_, err = fault.Add(ctx, suite.testbed, wanted)
+	_, err = fault.Add(ctx, p.suite.testbed, wanted)
 	p.Check(err)
 }
 
@@ -90,6 +89,6 @@ func (p *scenarioRun) Mend(ctx context.Context) {
 }
 
 func clearFaults(ctx context.Context) error {
-	_, err := fault.Clear(ctx, suite.testbed)
+	_, err := fault.Clear(ctx, p.suite.testbed)
 	return err
 }

@@ -16,7 +16,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 )
 
 const (
@@ -26,9 +25,9 @@ const (
 )
 
 // webhookScope proves that the webhook changes what it is for, and nothing else.
-func webhookScope() features.Feature {
+func webhookScope() scenario {
 	reconcilePurpose := extensionsv1alpha1.OperatingSystemConfigPurposeReconcile
-	return scenario("webhook-scope",
+	return newScenario("webhook-scope",
 		step{"alpha and beta are cached", cached(alpha, beta)},
 		step{"an OSC of purpose reconcile in the shoot's namespace is changed", func(ctx context.Context, p *scenarioRun) {
 			created, _ := createConfig(ctx, p, shootNamespace, reconcilePurpose)
@@ -45,7 +44,7 @@ func webhookScope() features.Feature {
 		step{"an OSC in an unlabelled namespace is not changed", func(ctx context.Context, p *scenarioRun) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: unlabelledNamespace}}
 			p.Afterwards(ctx, func(ctx context.Context) error {
-				return client.IgnoreNotFound(suite.seed.Delete(ctx, namespace.DeepCopy()))
+				return client.IgnoreNotFound(p.suite.seed.Delete(ctx, namespace.DeepCopy()))
 			})
 			makeNamespace(ctx, p, namespace)
 			created, sent := createConfig(ctx, p, unlabelledNamespace, reconcilePurpose)
@@ -57,13 +56,13 @@ func webhookScope() features.Feature {
 			if !hasOurs(config) {
 				p.Fatalf("the OSC was not changed before its deletion: this step would prove nothing")
 			}
-			p.Check(suite.seed.Delete(ctx, config))
-			p.Check(suite.seed.Get(ctx, client.ObjectKeyFromObject(config), config))
+			p.Check(p.suite.seed.Delete(ctx, config))
+			p.Check(p.suite.seed.Get(ctx, client.ObjectKeyFromObject(config), config))
 			if config.DeletionTimestamp == nil {
 				p.Fatalf("the OSC is not in deletion")
 			}
 			config.Spec = *sent.DeepCopy()
-			p.Check(suite.seed.Update(ctx, config))
+			p.Check(p.suite.seed.Update(ctx, config))
 			proveUnchanged(p, config, sent)
 			p.Evidence("in deletion: unchanged")
 		}},
@@ -92,21 +91,21 @@ func createConfig(
 		},
 	}
 	sent := config.Spec.DeepCopy()
-	p.Check(suite.seed.Create(ctx, config))
+	p.Check(p.suite.seed.Create(ctx, config))
 	p.Afterwards(ctx, func(ctx context.Context) error { return removeConfig(ctx, client.ObjectKeyFromObject(config)) })
 	return config, sent
 }
 
 func removeConfig(ctx context.Context, key client.ObjectKey) error {
 	config := &extensionsv1alpha1.OperatingSystemConfig{}
-	if err := suite.seed.Get(ctx, key, config); err != nil {
+	if err := p.suite.seed.Get(ctx, key, config); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	patch := client.MergeFrom(config.DeepCopy())
 	controllerutil.RemoveFinalizer(config, holdFinalizer)
 	return errors.Join(
-		client.IgnoreNotFound(suite.seed.Patch(ctx, config, patch)),
-		client.IgnoreNotFound(suite.seed.Delete(ctx, config)),
+		client.IgnoreNotFound(p.suite.seed.Patch(ctx, config, patch)),
+		client.IgnoreNotFound(p.suite.seed.Delete(ctx, config)),
 	)
 }
 
@@ -115,10 +114,10 @@ func makeNamespace(ctx context.Context, p *scenarioRun, namespace *corev1.Namesp
 	p.Helper()
 	p.Await(ctx, "namespace "+namespace.Name+" is made", time.Minute, func(ctx context.Context) (bool, string, error) {
 		left := &corev1.Namespace{}
-		if err := suite.seed.Get(ctx, client.ObjectKeyFromObject(namespace), left); err == nil {
-			return false, "one of an earlier run is still there", client.IgnoreNotFound(suite.seed.Delete(ctx, left))
+		if err := p.suite.seed.Get(ctx, client.ObjectKeyFromObject(namespace), left); err == nil {
+			return false, "one of an earlier run is still there", client.IgnoreNotFound(p.suite.seed.Delete(ctx, left))
 		}
-		err := suite.seed.Create(ctx, namespace)
+		err := p.suite.seed.Create(ctx, namespace)
 		return err == nil, "", err
 	})
 }

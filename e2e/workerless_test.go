@@ -13,19 +13,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
 // workerless proves that a shoot without workers, which has no node that could pull or run a cache, gets none and is told
 // so, and that it can be deleted. Admission would have rejected it; not every landscape has that.
-func workerless() features.Feature {
+func workerless() scenario {
 	var (
 		shoot  another
 		object *gardencorev1beta1.Shoot
 	)
-	return scenario("workerless",
+	return newScenario("workerless",
 		step{"the Extension of a shoot without workers is in Error, in plain words", func(ctx context.Context, p *scenarioRun) {
 			shoot = p.Another(ctx, "workerless")
 			var err error
@@ -41,12 +40,12 @@ func workerless() features.Feature {
 		step{"nothing was deployed for it", func(ctx context.Context, p *scenarioRun) {
 			resource := &resourcesv1alpha1.ManagedResource{}
 			resource.Namespace, resource.Name = shoot.namespace, cachesManagedResource
-			p.Gone(ctx, suite.seed, resource)
+			p.Gone(ctx, p.suite.seed, resource)
 		}},
 		step{"it can be deleted", func(ctx context.Context, p *scenarioRun) {
 			start := time.Now()
 			p.Check(shoot.Delete(ctx, object))
-			p.Gone(ctx, suite.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shoot.namespace}})
+			p.Gone(ctx, p.suite.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shoot.namespace}})
 			p.Evidence("deleted in %s", seconds(time.Since(start)))
 		}},
 	)
