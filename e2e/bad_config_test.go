@@ -114,7 +114,7 @@ func refusedShoot(ctx context.Context, p *scenarioRun, shoot *gardencorev1beta1.
 	flow := p.Background(ctx, func(ctx context.Context) error { return p.suite.testbed.Gardenlet.Reconcile(ctx, shoot) })
 	defer flow.end() // that it fails is what is wanted; how, the Extension tells
 	p.Await(ctx, "the Extension is in Error for the bad config", 30*time.Second, func(ctx context.Context) (bool, string, error) {
-		extension, err := extension(ctx)
+		extension, err := getExtension(ctx, p)
 		if err != nil {
 			return false, err.Error(), ignoreNotFound(err)
 		}

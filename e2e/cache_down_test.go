@@ -79,15 +79,15 @@ func stopCache(host string) func(context.Context, *scenarioRun) {
 			p.Fatalf("%s has no Service", host)
 		}
 		p.Afterwards(ctx, func(ctx context.Context) error {
-			return errors.Join(ignoreCaches(ctx, false), scale(ctx, service, 1))
+			return errors.Join(ignoreCaches(ctx, p, false), scale(ctx, p, service, 1))
 		})
-		p.Check(ignoreCaches(ctx, true))
-		p.Check(scale(ctx, service, 0))
+		p.Check(ignoreCaches(ctx, p, true))
+		p.Check(scale(ctx, p, service, 0))
 	}
 }
 
 // scale sets the replicas of a cache and waits until as many answer behind its Service.
-func scale(ctx context.Context, service corev1.Service, replicas int) error {
+func scale(ctx context.Context, p *scenarioRun, service corev1.Service, replicas int) error {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name}}
 	patch := client.RawPatch(client.Merge.Type(), fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
 	if err := p.suite.shoot.Patch(ctx, set, patch); err != nil {
@@ -100,13 +100,13 @@ func scale(ctx context.Context, service corev1.Service, replicas int) error {
 			if err != nil {
 				return false, "", err
 			}
-			ready, err := readyEndpoints(ctx, service)
+			ready, err := readyEndpoints(ctx, p, service)
 			state := fmt.Sprintf("%d pods, %d ready endpoints", len(pods.Items), ready)
 			return ready == replicas && len(pods.Items) == replicas, state, err
 		})
 }
 
-func readyEndpoints(ctx context.Context, service corev1.Service) (int, error) {
+func readyEndpoints(ctx context.Context, p *scenarioRun, service corev1.Service) (int, error) {
 	slices := &discoveryv1.EndpointSliceList{}
 	err := p.suite.shoot.List(ctx, slices, client.InNamespace(service.Namespace),
 		client.MatchingLabels{discoveryv1.LabelServiceName: service.Name})
@@ -121,7 +121,7 @@ func readyEndpoints(ctx context.Context, service corev1.Service) (int, error) {
 	return ready, err
 }
 
-func ignoreCaches(ctx context.Context, ignore bool) error {
+func ignoreCaches(ctx context.Context, p *scenarioRun, ignore bool) error {
 	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: shootNamespace, Name: cachesManagedResource}}
 	value := "null"
 	if ignore {

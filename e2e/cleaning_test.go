@@ -100,7 +100,7 @@ func (c *cleaning) proveClaimsGone(ctx context.Context, p *scenarioRun) {
 	for _, host := range hosts {
 		p.Await(ctx, fmt.Sprintf("the volume claims of %s are gone", host), 30*time.Second,
 			func(ctx context.Context) (bool, string, error) {
-				left, err := claimNames(ctx, func(name string) bool { return slices.Contains(c.claims[host], name) })
+				left, err := claimNames(ctx, p, func(name string) bool { return slices.Contains(c.claims[host], name) })
 				return len(left) == 0, strings.Join(left, ", "), err
 			})
 	}
@@ -133,12 +133,12 @@ func ownedBy(object metav1.Object, kind, name string) bool {
 // claimsOf returns the names of the volume claims of a StatefulSet: <template>-<set>-<ordinal>.
 func claimsOf(ctx context.Context, p *scenarioRun, statefulSet string) []string {
 	p.Helper()
-	claims, err := claimNames(ctx, func(name string) bool { return strings.HasSuffix(name, "-"+statefulSet+"-0") })
+	claims, err := claimNames(ctx, p, func(name string) bool { return strings.HasSuffix(name, "-"+statefulSet+"-0") })
 	p.Check(err)
 	return claims
 }
 
-func claimNames(ctx context.Context, keep func(string) bool) ([]string, error) {
+func claimNames(ctx context.Context, p *scenarioRun, keep func(string) bool) ([]string, error) {
 	list := &corev1.PersistentVolumeClaimList{}
 	if err := p.suite.shoot.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("list volume claims: %w", err)

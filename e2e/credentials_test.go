@@ -32,7 +32,7 @@ func credentials() scenario {
 			proveAsksForCredentials(ctx, p)
 		}},
 		step{"its cache has them", func(ctx context.Context, p *scenarioRun) {
-			p.Check(undoLeftovers(ctx))
+			p.Check(undoLeftovers(ctx, p))
 			refer["first"] = p.Secret(ctx, secretOf(old), nil)
 			p.Configure(ctx, refer, caches...)
 			img = p.Push(ctx, private)

@@ -33,7 +33,7 @@ func endpointNotReady() scenario {
 		step{"gamma is added, but its Service is refused", func(ctx context.Context, p *scenarioRun) {
 			refuseService(ctx, p, gamma)
 			history = p.Record(ctx, p.suite.seed, extensionsv1alpha1.SchemeGroupVersion.WithResource("extensions"), shootNamespace)
-			flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, alpha, beta, gamma) })
+			flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, p, alpha, beta, gamma) })
 		}},
 		step{"the Extension reports the cause and retries", func(ctx context.Context, p *scenarioRun) {
 			failures := awaitFailures(ctx, p, history, wantedFailures)
@@ -52,7 +52,7 @@ func endpointNotReady() scenario {
 			p.Evidence("%d failed attempts, lastError names %s and the cause", len(failures), label(gamma))
 		}},
 		step{"once the Service can come up, the Extension is Succeeded", func(ctx context.Context, p *scenarioRun) {
-			p.Check(allowServices(ctx))
+			p.Check(allowServices(ctx, p))
 			p.Join(ctx, flow, reconciled(alpha, beta, gamma), reconcileTimeout)
 			if state := stateOf(p.Extension(ctx)); state != gardencorev1beta1.LastOperationStateSucceeded {
 				p.Fatalf("the Extension is %s, want Succeeded", state)

@@ -23,7 +23,7 @@ const fieldBugsFile = "field-bugs.json"
 func fieldBugs(lane fieldbugs.Lane) []scenario {
 	var all []scenario
 	for _, bug := range fieldbugs.InLane(lane) {
-		all = append(all, scenario(bug.ID, step{bug.Title, func(ctx context.Context, p *scenarioRun) { reproduce(ctx, p, bug) }}))
+		all = append(all, newScenario(bug.ID, step{bug.Title, func(ctx context.Context, p *scenarioRun) { reproduce(ctx, p, bug) }}))
 	}
 	return all
 }
@@ -34,7 +34,7 @@ func reproduce(ctx context.Context, p *scenarioRun, bug fieldbugs.Bug) {
 	transcript, err := os.CreateTemp(p.suite.scratch, bug.ID)
 	p.Check(err)
 	defer func() { _ = transcript.Close() }()
-	result := fieldbugs.Reproduce(ctx, bug, execute, fieldbugs.Options{
+	result := fieldbugs.Reproduce(ctx, bug, func(ctx context.Context, args []string, out, err io.Writer) int { return execute(ctx, p, args, out, err) }, fieldbugs.Options{
 		Transcript: transcript,
 		OnBroken: func(ctx context.Context, reason string) {
 			p.diagnosed, p.missing = true, p.suite.diagnose(ctx, bug.ID, reason)
@@ -68,7 +68,7 @@ func keepTranscript(p *scenarioRun, from, id string) {
 }
 
 // execute runs a command line of `testbed` in this process.
-func execute(ctx context.Context, args []string, out, err io.Writer) int {
+func execute(ctx context.Context, p *scenarioRun, args []string, out, err io.Writer) int {
 	std := program.Streams{Out: out, Err: err}
 	root := cli.New(std)              //nolint:contextcheck // its commands get ctx from program.Run
 	root.SetIn(strings.NewReader("")) // a run in the background must not read from the terminal

@@ -35,7 +35,7 @@ func forbidden() scenario {
 		step{"what is forbidden to the extension is in the audit log", func(ctx context.Context, p *scenarioRun) {
 			accounts = []string{extensionAccount(ctx, p)}
 			plantForbidden(ctx, p, accounts[0])
-			if passed("admission") { // it is there only while that scenario runs
+			if passed(p, "admission") { // it is there only while that scenario runs
 				accounts = append(accounts, serviceaccount.MakeUsername(kind.AdmissionNamespace, admissionName))
 			}
 			p.Await(ctx, "the planted request is in the audit log", 15*time.Second, func(ctx context.Context) (bool, string, error) {
@@ -76,7 +76,7 @@ func forbidden() scenario {
 }
 
 // passed tells whether a scenario of this run has passed.
-func passed(name string) bool {
+func passed(p *scenarioRun, name string) bool {
 	p.suite.mu.Lock()
 	defer p.suite.mu.Unlock()
 	return slices.ContainsFunc(p.suite.report.Scenarios, func(s report.Scenario) bool { return s.Name == name && s.Result == report.Passed })

@@ -33,9 +33,9 @@ func garbageCollection() scenario {
 	never.GarbageCollection = &v1alpha3.GarbageCollection{}
 	return newScenario("garbage-collection",
 		step{"alpha is kept for seconds, gamma for ever", func(ctx context.Context, p *scenarioRun) {
-			p.Check(undoLeftovers(ctx))
+			p.Check(undoLeftovers(ctx, p))
 			// As gamma cannot be told to collect again, its cache must not stay.
-			p.Afterwards(ctx, func(ctx context.Context) error { return reconcile(ctx, alpha, beta) })
+			p.Afterwards(ctx, func(ctx context.Context) error { return reconcile(ctx, p, alpha, beta) })
 			if _, there := p.Services(ctx)[gamma]; there { // its volume may have grown
 				never.Volume = &v1alpha3.Volume{Size: ptr.To(resource.MustParse(sizesOf(ctx, p, gamma).applied))}
 			}
@@ -53,7 +53,7 @@ func garbageCollection() scenario {
 				if err != nil || status != http.StatusOK {
 					return false, fmt.Sprintf("the cache answers %d", status), err
 				}
-				records, err := requests(ctx, collected)
+				records, err := requests(ctx, p, collected)
 				times := records.Blobs().Gets().By(accesslog.AskerCache).PerReference()[blob]
 				return times >= 2, fmt.Sprintf("fetched %d times", times), err
 			})

@@ -33,7 +33,7 @@ func growVolume() scenario {
 	bigger[2].Volume = &v1alpha3.Volume{Size: ptr.To(resource.MustParse(grown))}
 	return newScenario("grow-volume",
 		step{"gamma is cached", func(ctx context.Context, p *scenarioRun) {
-			p.Check(undoLeftovers(ctx))
+			p.Check(undoLeftovers(ctx, p))
 			if _, there := p.Services(ctx)[gamma]; there && sizesOf(ctx, p, gamma).applied != ungrown {
 				p.Reconcile(ctx, alpha, beta) // a volume that has grown does not shrink again
 			}
@@ -69,9 +69,9 @@ func growVolume() scenario {
 		}},
 		step{"a StorageClass that allows it lets it grow, and nothing restarts", func(ctx context.Context, p *scenarioRun) {
 			class := *claimOf(ctx, p, gamma).Spec.StorageClassName
-			p.Afterwards(ctx, func(ctx context.Context) error { return allowExpansion(ctx, class, false) })
-			p.Check(allowExpansion(ctx, class, true))
-			p.Check(reconcileConfig(ctx, bigger...))
+			p.Afterwards(ctx, func(ctx context.Context) error { return allowExpansion(ctx, p, class, false) })
+			p.Check(allowExpansion(ctx, p, class, true))
+			p.Check(reconcileConfig(ctx, p, bigger...))
 			if sizes := sizesOf(ctx, p, gamma); sizes != (volumeSizes{grown, grown, grown}) {
 				p.Fatalf("after it grew, the volume is %+v", sizes)
 			}
@@ -129,7 +129,7 @@ func claimOf(ctx context.Context, p *scenarioRun, host string) *corev1.Persisten
 	return claim
 }
 
-func allowExpansion(ctx context.Context, class string, allowed bool) error {
+func allowExpansion(ctx context.Context, p *scenarioRun, class string, allowed bool) error {
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"allowVolumeExpansion":%t}`, allowed))
 	object := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}}
 	if err := p.suite.shoot.Patch(ctx, object, patch); err != nil {

@@ -38,12 +38,12 @@ func highAvailability() scenario {
 		}},
 		step{"while one node is drained, the other one is not", func(ctx context.Context, p *scenarioRun) {
 			p.AwaitBudget(ctx, pods[0])
-			p.Afterwards(ctx, uncordonWorkers)
-			p.Check(cordon(ctx, pods[0].Spec.NodeName, true))
-			p.Check(evict(ctx, pods[0]))
+			p.Afterwards(ctx, func(ctx context.Context) error { return uncordonWorkers(ctx, p) })
+			p.Check(cordon(ctx, p, pods[0].Spec.NodeName, true))
+			p.Check(evict(ctx, p, pods[0]))
 			p.RefusesEviction(ctx, pods[1])
 			p.Await(ctx, pods[0].Name+" waits for its node", 30*time.Second, func(ctx context.Context) (bool, string, error) {
-				now, err := cachePods(ctx, alpha)
+				now, err := cachePods(ctx, p, alpha)
 				waits := slices.ContainsFunc(now, func(pod corev1.Pod) bool {
 					return pod.Name == pods[0].Name && pod.UID != pods[0].UID && pod.Spec.NodeName == ""
 				})
@@ -56,10 +56,10 @@ func highAvailability() scenario {
 			p.Evidence("drained: %s", p.CachedEverywhere(ctx, alpha))
 		}},
 		step{"without high availability one instance serves, and there is no budget", func(ctx context.Context, p *scenarioRun) {
-			p.Check(uncordonWorkers(ctx))
+			p.Check(uncordonWorkers(ctx, p))
 			cached(alpha, beta)(ctx, p)
 			p.Await(ctx, "alpha has one instance", 30*time.Second, func(ctx context.Context) (bool, string, error) {
-				now, err := cachePods(ctx, alpha)
+				now, err := cachePods(ctx, p, alpha)
 				return len(now) == 1, placement(now), err
 			})
 			p.Gone(ctx, p.suite.shoot, budgetOf(pods[0]))
@@ -100,12 +100,12 @@ func (p *scenarioRun) CachedEverywhere(ctx context.Context, host string) accessl
 // CachePods returns the pods of an upstream's cache, by name.
 func (p *scenarioRun) CachePods(ctx context.Context, host string) []corev1.Pod {
 	p.Helper()
-	pods, err := cachePods(ctx, host)
+	pods, err := cachePods(ctx, p, host)
 	p.Check(err)
 	return pods
 }
 
-func cachePods(ctx context.Context, host string) ([]corev1.Pod, error) {
+func cachePods(ctx context.Context, p *scenarioRun, host string) ([]corev1.Pod, error) {
 	pods := &corev1.PodList{}
 	if err := p.suite.shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{upstreamHostLabel: host}); err != nil {
 		return nil, fmt.Errorf("list the pods of the cache of %s: %w", host, err)
@@ -139,7 +139,7 @@ func (p *scenarioRun) AwaitBudget(ctx context.Context, pod corev1.Pod) {
 }
 
 // evict is what a drain does with each pod.
-func evict(ctx context.Context, pod corev1.Pod) error {
+func evict(ctx context.Context, p *scenarioRun, pod corev1.Pod) error {
 	if err := p.suite.shoot.SubResource("eviction").Create(ctx, &pod, &policyv1.Eviction{}); err != nil {
 		return fmt.Errorf("evict %s: %w", pod.Name, err)
 	}
@@ -149,12 +149,12 @@ func evict(ctx context.Context, pod corev1.Pod) error {
 // RefusesEviction proves that the budget keeps the pod from being evicted.
 func (p *scenarioRun) RefusesEviction(ctx context.Context, pod corev1.Pod) {
 	p.Helper()
-	if err := evict(ctx, pod); !apierrors.IsTooManyRequests(err) || !apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) {
+	if err := evict(ctx, p, pod); !apierrors.IsTooManyRequests(err) || !apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) {
 		p.Fatalf("the eviction of %s was not refused by its budget: %v", pod.Name, err)
 	}
 }
 
-func cordon(ctx context.Context, node string, unschedulable bool) error {
+func cordon(ctx context.Context, p *scenarioRun, node string, unschedulable bool) error {
 	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}
 	patch := client.RawPatch(client.Merge.Type(), fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, unschedulable))
 	if err := p.suite.shoot.Patch(ctx, object, patch); err != nil {
@@ -164,14 +164,14 @@ func cordon(ctx context.Context, node string, unschedulable bool) error {
 }
 
 // uncordonWorkers lets the workers take pods again, where there is one that does not.
-func uncordonWorkers(ctx context.Context) error {
+func uncordonWorkers(ctx context.Context, p *scenarioRun) error {
 	nodes := &corev1.NodeList{}
 	if err := p.suite.shoot.List(ctx, nodes); err != nil {
 		return fmt.Errorf("list the nodes: %w", err)
 	}
 	for _, node := range nodes.Items {
 		if node.Spec.Unschedulable {
-			if err := cordon(ctx, node.Name, false); err != nil {
+			if err := cordon(ctx, p, node.Name, false); err != nil {
 				return err
 			}
 		}

@@ -31,7 +31,7 @@ func (i pushed) reference() string {
 }
 
 // push puts a new random image into the upstream.
-func push(ctx context.Context, host string) (pushed, error) {
+func push(ctx context.Context, p *scenarioRun, host string) (pushed, error) {
 	random, err := image.Random(p.suite.pause, imageLayers, imageLayerSize)
 	if err != nil {
 		return pushed{}, err
@@ -44,7 +44,7 @@ func push(ctx context.Context, host string) (pushed, error) {
 	for _, hash := range hashes {
 		img.blobs = append(img.blobs, hash.String())
 	}
-	registry, err := upstreamOf(host)
+	registry, err := upstreamOf(p, host)
 	if err != nil {
 		return pushed{}, err
 	}
@@ -54,7 +54,7 @@ func push(ctx context.Context, host string) (pushed, error) {
 	return img, nil
 }
 
-func upstreamOf(host string) (*upstream.Registry, error) {
+func upstreamOf(p *scenarioRun, host string) (*upstream.Registry, error) {
 	registry := p.suite.testbed.Upstream(host)
 	if registry == nil {
 		return nil, fmt.Errorf("the testbed has no upstream %s", host)
@@ -63,8 +63,8 @@ func upstreamOf(host string) (*upstream.Registry, error) {
 }
 
 // requests returns what the upstream was asked for the image, without the pushes of the scenario itself.
-func requests(ctx context.Context, img pushed) (accesslog.Records, error) {
-	registry, err := upstreamOf(img.host)
+func requests(ctx context.Context, p *scenarioRun, img pushed) (accesslog.Records, error) {
+	registry, err := upstreamOf(p, img.host)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func requests(ctx context.Context, img pushed) (accesslog.Records, error) {
 // Push puts a new random image into the upstream, see push.
 func (p *scenarioRun) Push(ctx context.Context, host string) pushed {
 	p.Helper()
-	img, err := push(ctx, host)
+	img, err := push(ctx, p, host)
 	p.Check(err)
 	return img
 }
@@ -86,7 +86,7 @@ func (p *scenarioRun) Push(ctx context.Context, host string) pushed {
 // Requests returns what the upstream was asked for the image, see requests.
 func (p *scenarioRun) Requests(ctx context.Context, img pushed) accesslog.Records {
 	p.Helper()
-	records, err := requests(ctx, img)
+	records, err := requests(ctx, p, img)
 	p.Check(err)
 	return records
 }

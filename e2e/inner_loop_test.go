@@ -41,7 +41,7 @@ func innerLoop() scenario {
 		step{"a line of the controller, once it is saved, is seen in the shoot", func(ctx context.Context, p *scenarioRun) {
 			saved := p.Save(loop, changeOfController(mark))
 			p.Await(ctx, "the StatefulSets of the caches have the annotation "+mark, liveWithin, func(ctx context.Context) (bool, string, error) {
-				state, err := unannotated(ctx, mark)
+				state, err := unannotated(ctx, p, mark)
 				return state == "" && err == nil, state, failure(err, loop)
 			})
 			p.Evidence("controller: %s from saving a line", seconds(time.Since(saved)))
@@ -70,7 +70,7 @@ func innerLoop() scenario {
 		}},
 		step{"the images that are named by their content run again", func(ctx context.Context, p *scenarioRun) {
 			useCacheImage(ctx, p, bringup.CacheImage(p.suite.testbed))
-			state, err := unannotated(ctx, mark)
+			state, err := unannotated(ctx, p, mark)
 			p.Check(err)
 			if state == "" {
 				p.Fatalf("the StatefulSets still have the annotation %s of the changed line", mark)
@@ -80,7 +80,7 @@ func innerLoop() scenario {
 }
 
 // unannotated says which StatefulSet of a cache does not have the annotation; "" if all have it.
-func unannotated(ctx context.Context, annotation string) (string, error) {
+func unannotated(ctx context.Context, p *scenarioRun, annotation string) (string, error) {
 	sets := &appsv1.StatefulSetList{}
 	if err := p.suite.shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}); err != nil {
 		return "", fmt.Errorf("list the caches: %w", err)

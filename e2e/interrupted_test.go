@@ -31,7 +31,7 @@ func interrupted() scenario {
 		step{"alpha and beta are cached", cached(alpha, beta)},
 		step{"its process is killed while the nodes are cleaned of beta", func(ctx context.Context, p *scenarioRun) {
 			release = p.HoldNodeAgents(ctx)
-			flow = p.Background(ctx, func(ctx context.Context) error { return reconcileConfig(ctx, operate.CacheOf(alpha), tlsCache(gamma)) })
+			flow = p.Background(ctx, func(ctx context.Context) error { return reconcileConfig(ctx, p, operate.CacheOf(alpha), tlsCache(gamma)) })
 			p.awaitCleaner(ctx, flow)
 			p.interrupt(ctx, killProcess)
 		}},
@@ -44,7 +44,7 @@ func interrupted() scenario {
 		}},
 		step{"the Extension is reconciled all the same", func(ctx context.Context, p *scenarioRun) {
 			p.Await(ctx, "the Extension has gamma, and not beta", interruptedTimeout, func(ctx context.Context) (bool, string, error) {
-				extension, err := extension(ctx)
+				extension, err := getExtension(ctx, p)
 				if err != nil {
 					return false, "", err
 				}
@@ -66,7 +66,7 @@ func interrupted() scenario {
 			p.NoCleanerLeft(ctx)
 		}},
 		step{"its process is killed while it is disabled", func(ctx context.Context, p *scenarioRun) {
-			flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx) })
+			flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, p) })
 			p.awaitCleaner(ctx, flow)
 			p.interrupt(ctx, killProcess)
 			p.Await(ctx, "the Extension is gone", interruptedTimeout, func(ctx context.Context) (bool, string, error) {

@@ -39,7 +39,7 @@ func join() scenario {
 		step{"alpha is removed, and the clean-up does not come to its end", func(ctx context.Context, p *scenarioRun) {
 			_, err := other.Exec(ctx, "systemctl", "stop", "kubelet.service") // no pod starts, and it stays Ready for a while
 			p.Check(err)
-			flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, beta) })
+			flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, p, beta) })
 			p.Await(ctx, "the cleaner is in the shoot", time.Minute, func(ctx context.Context) (bool, string, error) {
 				set := &appsv1.DaemonSet{}
 				err := p.suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: cleanerDaemonSet}, set)

@@ -26,15 +26,15 @@ var leaderLease = client.ObjectKey{Namespace: kind.ExtensionNamespace, Name: "ga
 
 // interrupt ends the extension in the midst of an operation, and returns when another one is at work. That would wait for
 // the lease of the dead one, 15 seconds; here it is taken from it.
-func (p *scenarioRun) interrupt(ctx context.Context, kill func(ctx context.Context, pod *corev1.Pod) error) {
+func (p *scenarioRun) interrupt(ctx context.Context, kill func(ctx context.Context, p *scenarioRun, pod *corev1.Pod) error) {
 	p.Helper()
 	lease := &coordinationv1.Lease{}
 	p.Check(p.suite.seed.Get(ctx, leaderLease, lease))
 	dead := ptr.Deref(lease.Spec.HolderIdentity, "")
 	name, _, _ := strings.Cut(dead, "_")
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: leaderLease.Namespace, Name: name}}
-	p.Check(kill(ctx, pod))
-	extension, err := extension(ctx)
+	p.Check(kill(ctx, p, pod))
+	extension, err := getExtension(ctx, p)
 	p.Check(err)
 	if state := stateOf(extension); state != gardencorev1beta1.LastOperationStateProcessing {
 		p.Fatalf("the Extension is %s already: it was not interrupted", state)
@@ -62,7 +62,7 @@ func ignoreConflict(err error) error {
 
 // killProcess leaves the pod where it is: the kubelet starts its container anew, for the first time at once, then after 10
 // seconds and more.
-func killProcess(ctx context.Context, pod *corev1.Pod) error {
+func killProcess(ctx context.Context, p *scenarioRun, pod *corev1.Pod) error {
 	const script = `
 container=$(crictl ps --quiet --name '^extension$' --label "io.kubernetes.pod.name=$1")
 kill -KILL "$(crictl inspect --output go-template --template '{{.info.pid}}' "$container")"`
@@ -74,7 +74,7 @@ kill -KILL "$(crictl inspect --output go-template --template '{{.info.pid}}' "$c
 }
 
 // deletePod is what a drain in a hurry does.
-func deletePod(ctx context.Context, pod *corev1.Pod) error {
+func deletePod(ctx context.Context, p *scenarioRun, pod *corev1.Pod) error {
 	if err := p.suite.seed.Delete(ctx, pod, client.GracePeriodSeconds(0)); err != nil {
 		return fmt.Errorf("delete pod %s at once: %w", pod.Name, err)
 	}

@@ -30,7 +30,7 @@ func lostVolume() scenario {
 				}
 			}
 			p.Afterwards(ctx, func(ctx context.Context) error { return startKubelet(ctx, lost) })
-			p.Check(removeMachine(ctx, lost))
+			p.Check(removeMachine(ctx, p, lost))
 			p.Await(ctx, "alpha's pod finds no node", 30*time.Second, func(ctx context.Context) (bool, string, error) {
 				err := p.suite.shoot.Get(ctx, client.ObjectKeyFromObject(pod), pod)
 				for _, condition := range pod.Status.Conditions {
@@ -67,7 +67,7 @@ func lostVolume() scenario {
 
 // removeMachine does what machine-controller-manager does in the end: the machine is gone, its node too, and no pod stays
 // bound to it.
-func removeMachine(ctx context.Context, worker *cluster.Node) error {
+func removeMachine(ctx context.Context, p *scenarioRun, worker *cluster.Node) error {
 	if err := worker.StopMachine(ctx); err != nil {
 		return err
 	}

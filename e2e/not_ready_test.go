@@ -43,16 +43,16 @@ func notReady() scenario {
 			broken, tainted = p.Worker(0), p.Worker(1)
 			p.awaitAge(ctx, broken, 2*quietFor)
 			release = p.HoldNodeAgents(ctx)
-			p.Afterwards(ctx, func(ctx context.Context) error { return taint(ctx, tainted, false) })
-			p.Check(taint(ctx, tainted, true))
+			p.Afterwards(ctx, func(ctx context.Context) error { return taint(ctx, p, tainted, false) })
+			p.Check(taint(ctx, p, tainted, true))
 			p.Afterwards(ctx, func(ctx context.Context) error { return startKubelet(ctx, broken) })
 			_, err := broken.Exec(ctx, "systemctl", "stop", "kubelet.service")
 			p.Check(err)
-			p.Check(reportNotReady(ctx, broken))
+			p.Check(reportNotReady(ctx, p, broken))
 		}},
 		step{"the tainted one is cleaned of alpha, while the other is waited for", func(ctx context.Context, p *scenarioRun) {
 			start = time.Now()
-			flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, beta) })
+			flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, p, beta) })
 			p.Await(ctx, "alpha's hosts.toml is gone from "+tainted.Name(), taintedBound, func(ctx context.Context) (bool, string, error) {
 				hosts, err := readFile(ctx, tainted, hostsPath(alpha))
 				return isAbsent(hosts), "it is there", err
@@ -64,7 +64,7 @@ func notReady() scenario {
 		}},
 		step{"alpha is removed all the same, in time", func(ctx context.Context, p *scenarioRun) {
 			p.Await(ctx, "the Extension is reconciled without alpha", cleanUpBound, func(ctx context.Context) (bool, string, error) {
-				extension, err := extension(ctx)
+				extension, err := getExtension(ctx, p)
 				if err != nil {
 					return false, "", err
 				}
@@ -97,7 +97,7 @@ func notReady() scenario {
 		}},
 		step{"it is clean once it is back", func(ctx context.Context, p *scenarioRun) {
 			p.Check(startKubelet(ctx, broken))
-			p.Check(taint(ctx, tainted, false))
+			p.Check(taint(ctx, p, tainted, false))
 			p.Check(release(ctx))
 			p.Join(ctx, flow, reconciled(beta), 4*time.Minute)
 			p.AwaitMirrors(ctx, beta)
@@ -120,7 +120,7 @@ func (p *scenarioRun) awaitAge(ctx context.Context, worker *cluster.Node, age ti
 
 // reportNotReady says what the control plane would find out by itself some time later: the kubelet has gone quiet, and that
 // was some time ago.
-func reportNotReady(ctx context.Context, worker *cluster.Node) error {
+func reportNotReady(ctx context.Context, p *scenarioRun, worker *cluster.Node) error {
 	node := &corev1.Node{}
 	if err := p.suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node); err != nil {
 		return fmt.Errorf("get node %s: %w", worker.Name(), err)
@@ -138,7 +138,7 @@ func reportNotReady(ctx context.Context, worker *cluster.Node) error {
 	return nil
 }
 
-func taint(ctx context.Context, worker *cluster.Node, on bool) error {
+func taint(ctx context.Context, p *scenarioRun, worker *cluster.Node, on bool) error {
 	node := &corev1.Node{}
 	if err := p.suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node); err != nil {
 		return fmt.Errorf("get node %s: %w", worker.Name(), err)

@@ -35,7 +35,7 @@ func (p *scenarioRun) Record(ctx context.Context, cluster access, resource schem
 func (p *scenarioRun) NoCleanerLeft(ctx context.Context) {
 	p.Helper()
 	p.Await(ctx, "no object of the cleaner is left", 30*time.Second, func(ctx context.Context) (bool, string, error) {
-		seed, err := cleanerOnSeed(ctx)
+		seed, err := cleanerOnSeed(ctx, p)
 		if err != nil {
 			return false, "", err
 		}
@@ -49,7 +49,7 @@ func (p *scenarioRun) NoCleanerLeft(ctx context.Context) {
 	p.Evidence("no cleaner object left")
 }
 
-func cleanerOnSeed(ctx context.Context) ([]string, error) {
+func cleanerOnSeed(ctx context.Context, p *scenarioRun) ([]string, error) {
 	var left []string
 	err := p.suite.seed.Get(ctx, client.ObjectKey{Namespace: shootNamespace, Name: cleanerManagedResource}, &resourcesv1alpha1.ManagedResource{})
 	if err == nil {

@@ -39,7 +39,7 @@ func privateCA() scenario {
 			}
 		}},
 		step{"its cache trusts it", func(ctx context.Context, p *scenarioRun) {
-			p.Check(undoLeftovers(ctx))
+			p.Check(undoLeftovers(ctx, p))
 			p.Configure(ctx, refer, caches...)
 			img := p.Push(ctx, private)
 			took := p.Pull(ctx, p.Worker(0), img)

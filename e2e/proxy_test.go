@@ -30,7 +30,7 @@ func proxied() scenario {
 	refer := references{}
 	return newScenario("proxy",
 		step{"caches have a proxy", func(ctx context.Context, p *scenarioRun) {
-			p.Check(undoLeftovers(ctx))
+			p.Check(undoLeftovers(ctx, p))
 			proxy = startProxy(ctx, p)
 			refer["ca"] = p.Secret(ctx, map[string][]byte{"bundle.crt": p.suite.testbed.CA.PEM()}, nil)
 			address := exposeInCluster(ctx, p, gamma)

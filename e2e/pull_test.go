@@ -27,7 +27,7 @@ const (
 
 // runPod runs a pod with the image on the worker and returns the time from its creation until it ran. That is more than
 // the pull itself took: the kubelet's own work is in it. The pod is gone when runPod returns; the image stays on the node.
-func runPod(ctx context.Context, worker *cluster.Node, img pushed) (took time.Duration, err error) {
+func runPod(ctx context.Context, p *scenarioRun, worker *cluster.Node, img pushed) (took time.Duration, err error) {
 	pod := pullPod(worker.Name(), img)
 	start := time.Now()
 	if err := p.suite.shoot.Create(ctx, pod); err != nil {
@@ -102,7 +102,7 @@ func (p *scenarioRun) TimedPull(ctx context.Context, worker *cluster.Node, img p
 // Pull runs a pod with the image on the worker, see pull.
 func (p *scenarioRun) Pull(ctx context.Context, worker *cluster.Node, img pushed) time.Duration {
 	p.Helper()
-	took, err := runPod(ctx, worker, img)
+	took, err := runPod(ctx, p, worker, img)
 	p.Check(err)
 	return took
 }

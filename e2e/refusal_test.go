@@ -23,7 +23,7 @@ const refusalPolicy = "e2e-refuse-service"
 func refuseService(ctx context.Context, p *scenarioRun, host string) {
 	p.Helper()
 	policy, binding := refusalObjects(host)
-	p.Afterwards(ctx, allowServices)
+	p.Afterwards(ctx, func(ctx context.Context) error { return allowServices(ctx, p) })
 	p.Check(p.suite.shoot.Create(ctx, policy))
 	p.Check(p.suite.shoot.Create(ctx, binding))
 	p.Await(ctx, "the API server refuses the Service", 30*time.Second, func(ctx context.Context) (bool, string, error) {
@@ -40,7 +40,7 @@ func refuseService(ctx context.Context, p *scenarioRun, host string) {
 }
 
 // allowServices ends the refusal, if there is one.
-func allowServices(ctx context.Context) error {
+func allowServices(ctx context.Context, p *scenarioRun) error {
 	policy, binding := refusalObjects("")
 	return errors.Join(
 		client.IgnoreNotFound(p.suite.shoot.Delete(ctx, binding)),

@@ -24,7 +24,7 @@ func remove(ctx context.Context, p *scenarioRun, removed, remain []string) *remo
 	p.Helper()
 	r := &removal{order: watchCleaning(ctx, p, removed...), release: p.HoldNodeAgents(ctx)}
 	r.pulls = pullContinuously(ctx, p, alpha)
-	r.flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, remain...) })
+	r.flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, p, remain...) })
 	r.order.awaitVanished(ctx, p, r.flow)
 	return r
 }

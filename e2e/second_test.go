@@ -66,7 +66,7 @@ func (a another) withCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
 }
 
 // extension returns the Extension of the shoot.
-func (a another) extension(ctx context.Context) (*extensionsv1alpha1.Extension, error) {
+func (a another) extension(ctx context.Context, p *scenarioRun) (*extensionsv1alpha1.Extension, error) {
 	extension := &extensionsv1alpha1.Extension{}
 	err := p.suite.seed.Get(ctx, client.ObjectKey{Namespace: a.namespace, Name: extensionName}, extension)
 	return extension, err

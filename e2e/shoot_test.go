@@ -29,17 +29,17 @@ import (
 const appliedTimeout = 60 * time.Second
 
 // reconcile lets gardenlet bring the shoot to the state with exactly these upstreams cached.
-func reconcile(ctx context.Context, hosts ...string) error {
-	return reconcileConfig(ctx, plainCaches(hosts)...)
+func reconcile(ctx context.Context, p *scenarioRun, hosts ...string) error {
+	return reconcileConfig(ctx, p, plainCaches(hosts)...)
 }
 
 // reconcileConfig lets gardenlet bring the shoot to the state with exactly these caches; kind.CacheOf makes a plain one.
-func reconcileConfig(ctx context.Context, caches ...v1alpha3.RegistryCache) error {
-	return reconcileReferring(ctx, nil, caches...)
+func reconcileConfig(ctx context.Context, p *scenarioRun, caches ...v1alpha3.RegistryCache) error {
+	return reconcileReferring(ctx, p, nil, caches...)
 }
 
 // reconcileReferring is reconcileConfig for caches that refer to Secrets.
-func reconcileReferring(ctx context.Context, refer references, caches ...v1alpha3.RegistryCache) error {
+func reconcileReferring(ctx context.Context, p *scenarioRun, refer references, caches ...v1alpha3.RegistryCache) error {
 	shoot, err := refer.shoot(caches...)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func cached(hosts ...string) func(context.Context, *scenarioRun) {
 func configured(caches ...v1alpha3.RegistryCache) func(context.Context, *scenarioRun) {
 	return func(ctx context.Context, p *scenarioRun) {
 		p.Helper()
-		p.Check(undoLeftovers(ctx))
+		p.Check(undoLeftovers(ctx, p))
 		// A scenario that failed may have left what only a reconciliation mends.
 		if !p.suite.disturbed.Swap(false) && p.settled(ctx, caches...) {
 			p.AwaitUse(ctx, caches...)
@@ -100,7 +100,7 @@ func (p *scenarioRun) settled(ctx context.Context, caches ...v1alpha3.RegistryCa
 	if !settled {
 		return false
 	}
-	extension, err := extension(ctx)
+	extension, err := getExtension(ctx, p)
 	p.Check(client.IgnoreNotFound(err))
 	return err == nil && extension.DeletionTimestamp == nil && extension.Status.ObservedGeneration == extension.Generation &&
 		stateOf(extension) == gardencorev1beta1.LastOperationStateSucceeded
@@ -110,7 +110,7 @@ func (p *scenarioRun) settled(ctx context.Context, caches ...v1alpha3.RegistryCa
 // until they run and every worker pulls through them.
 func (p *scenarioRun) Configure(ctx context.Context, refer references, caches ...v1alpha3.RegistryCache) {
 	p.Helper()
-	p.Check(reconcileReferring(ctx, refer, caches...))
+	p.Check(reconcileReferring(ctx, p, refer, caches...))
 	p.AwaitUse(ctx, caches...)
 }
 
@@ -169,7 +169,7 @@ func (p *scenarioRun) AwaitCachesIn(ctx context.Context, cluster access, hosts .
 // Reconcile lets gardenlet bring the shoot to the state with exactly these upstreams cached.
 func (p *scenarioRun) Reconcile(ctx context.Context, hosts ...string) {
 	p.Helper()
-	p.Check(reconcile(ctx, hosts...))
+	p.Check(reconcile(ctx, p, hosts...))
 }
 
 // AwaitMirrors waits until every worker's containerd is told to pull from the endpoints of these upstreams, and for none
@@ -234,12 +234,12 @@ done`, slices.Sorted(maps.Values(endpoints))...)
 // Extension returns the Extension in the shoot's namespace of the seed.
 func (p *scenarioRun) Extension(ctx context.Context) *extensionsv1alpha1.Extension {
 	p.Helper()
-	extension, err := extension(ctx)
+	extension, err := getExtension(ctx, p)
 	p.Check(err)
 	return extension
 }
 
-func extension(ctx context.Context) (*extensionsv1alpha1.Extension, error) {
+func getExtension(ctx context.Context, p *scenarioRun) (*extensionsv1alpha1.Extension, error) {
 	extension := &extensionsv1alpha1.Extension{}
 	err := p.suite.seed.Get(ctx, client.ObjectKey{Namespace: shootNamespace, Name: extensionName}, extension)
 	if err != nil {

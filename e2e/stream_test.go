@@ -35,7 +35,7 @@ func pullContinuously(ctx context.Context, p *scenarioRun, host string) *stream 
 		// A pull that has begun is finished, so that its time counts: only the next one is not begun any more.
 		for i := 0; stopping.Err() == nil && s.err == nil; i++ {
 			var img pushed
-			if img, s.err = push(ctx, host); s.err != nil {
+			if img, s.err = push(ctx, p, host); s.err != nil {
 				return
 			}
 			var took time.Duration

@@ -107,14 +107,14 @@ func TestScenarios(t *testing.T) {
 	t.Run("clusters", func(t *testing.T) {
 		t.Run("shoot", func(t *testing.T) {
 			t.Parallel()
-			testenv.Test(t, onShootInLane()...)
+			testenv.Test(t, suite.features(onShootInLane()...)...)
 		})
 		t.Run("seed", func(t *testing.T) {
 			t.Parallel()
-			testenv.Test(t, onSeed()...)
+			testenv.Test(t, suite.features(onSeed()...)...)
 		})
 	})
-	testenv.Test(t, lookingBack()...)
+	testenv.Test(t, suite.features(lookingBack()...)...)
 }
 
 // run returns the exit code. The results are on disk whatever it is, except for wrong use.

@@ -35,12 +35,12 @@ func tlsFlip() scenario {
 		}},
 		step{"HTTPS goes on, and machines are about to hear of it", func(ctx context.Context, p *scenarioRun) {
 			start = time.Now()
-			on := p.Background(ctx, func(ctx context.Context) error { return reconcileConfig(ctx, tlsCache(alpha), operate.CacheOf(beta)) })
+			on := p.Background(ctx, func(ctx context.Context) error { return reconcileConfig(ctx, p, tlsCache(alpha), operate.CacheOf(beta)) })
 			p.awaitTold(ctx, start, on, strings.Replace(before, "http://", "https://", 1))
 			on.end() // gardenlet would wait for the nodes
 		}},
 		step{"it goes off again, in time", func(ctx context.Context, p *scenarioRun) {
-			off = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, alpha, beta) })
+			off = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, p, alpha, beta) })
 			p.awaitTold(ctx, start, off, before)
 			took := time.Since(start)
 			if took > flipTimeout {
@@ -77,7 +77,7 @@ func (p *scenarioRun) awaitTold(ctx context.Context, start time.Time, flow *back
 	p.Helper()
 	what := "machines are told of " + endpoint
 	p.Await(ctx, what, time.Until(start.Add(flipTimeout)), func(ctx context.Context) (bool, string, error) {
-		extension, err := extension(ctx)
+		extension, err := getExtension(ctx, p)
 		if err != nil {
 			return false, "", err
 		}

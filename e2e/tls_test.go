@@ -24,22 +24,22 @@ type damage struct {
 	// scripts are one for each worker; the argument is the file.
 	scripts [2]string
 	// pull is how an image is pulled then.
-	pull func(ctx context.Context, worker *cluster.Node, img pushed) error
+	pull func(ctx context.Context, p *scenarioRun, worker *cluster.Node, img pushed) error
 }
 
 // damages: by the second, containerd fails every pull until the file is restored. A kubelet tries again after 10 seconds.
 var damages = []damage{
-	{"lost on one worker and empty on the other", [2]string{`rm -- "$1"`, `truncate --size=0 -- "$1"`}, runPod},
+	{"lost on one worker and empty on the other", [2]string{`rm -- "$1"`, `truncate --size=0 -- "$1"`}, pullOnce},
 	{"garbled, certificate or name of the CA file", [2]string{`sed -i '0,/^MI/s//XX/' "$1"`, `sed -i 's/ca = "hosts/ca = "horst/' "$1"`}, pullAgain},
 }
 
-func runPod(ctx context.Context, worker *cluster.Node, img pushed) error {
-	_, err := runPod(ctx, worker, img)
+func pullOnce(ctx context.Context, p *scenarioRun, worker *cluster.Node, img pushed) error {
+	_, err := runPod(ctx, p, worker, img)
 	return err
 }
 
 // pullAgain lets the node's container runtime try until it has the image.
-func pullAgain(ctx context.Context, worker *cluster.Node, img pushed) error {
+func pullAgain(ctx context.Context, _ *scenarioRun, worker *cluster.Node, img pushed) error {
 	return awaitEvery(ctx, nodeInterval, worker.Name()+" has pulled "+img.reference(), pullTimeout, func(ctx context.Context) (bool, string, error) {
 		_, err := timedPull(ctx, worker, img)
 		return err == nil, fmt.Sprint(err), nil
@@ -154,6 +154,6 @@ func (d damage) do(ctx context.Context, p *scenarioRun, i int, img pushed) damag
 	since, err := worker.Script(ctx, fmt.Sprintf(damageScript, d.scripts[i]), hostsPath(alpha))
 	p.Check(err)
 	node.since = strings.TrimSpace(since)
-	node.pull = p.Background(ctx, func(ctx context.Context) error { return d.pull(ctx, worker, img) })
+	node.pull = p.Background(ctx, func(ctx context.Context) error { return d.pull(ctx, p, worker, img) })
 	return node
 }

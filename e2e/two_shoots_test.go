@@ -91,7 +91,7 @@ func (p *scenarioRun) ReconcileOther(ctx context.Context, shoot another, hosts .
 // statusOf returns the Extension's providerStatus of the shoot.
 func statusOf(ctx context.Context, p *scenarioRun, shoot another) *v1alpha3.RegistryStatus {
 	p.Helper()
-	extension, err := shoot.extension(ctx)
+	extension, err := shoot.extension(ctx, p)
 	p.Check(err)
 	if extension.Status.ProviderStatus == nil {
 		p.Fatalf("the Extension of the shoot %s has no providerStatus", shoot.Name)

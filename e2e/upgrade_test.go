@@ -54,7 +54,7 @@ func upgrade() scenario {
 	)
 	return newScenario("upgrade",
 		step{"the version before has left its chart, and a cache for alpha, with data", func(ctx context.Context, p *scenarioRun) {
-			p.Check(undoLeftovers(ctx))
+			p.Check(undoLeftovers(ctx, p))
 			p.Reconcile(ctx)
 			p.AwaitCaches(ctx)
 			current = deploymentOfExtension(ctx, p)

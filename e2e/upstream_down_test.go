@@ -77,7 +77,7 @@ func (p *scenarioRun) Break(ctx context.Context, target string, kind spec.Kind) 
 	p.Helper()
 	wanted, err := spec.New(target, string(kind), nil)
 	p.Check(err)
-	p.Afterwards(ctx, clearFaults)
+	p.Afterwards(ctx, func(ctx context.Context) error { return clearFaults(ctx, p) })
 	_, err = fault.Add(ctx, p.suite.testbed, wanted)
 	p.Check(err)
 }
@@ -85,10 +85,10 @@ func (p *scenarioRun) Break(ctx context.Context, target string, kind spec.Kind) 
 // Mend ends all faults.
 func (p *scenarioRun) Mend(ctx context.Context) {
 	p.Helper()
-	p.Check(clearFaults(ctx))
+	p.Check(clearFaults(ctx, p))
 }
 
-func clearFaults(ctx context.Context) error {
+func clearFaults(ctx context.Context, p *scenarioRun) error {
 	_, err := fault.Clear(ctx, p.suite.testbed)
 	return err
 }

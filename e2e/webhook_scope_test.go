@@ -92,11 +92,11 @@ func createConfig(
 	}
 	sent := config.Spec.DeepCopy()
 	p.Check(p.suite.seed.Create(ctx, config))
-	p.Afterwards(ctx, func(ctx context.Context) error { return removeConfig(ctx, client.ObjectKeyFromObject(config)) })
+	p.Afterwards(ctx, func(ctx context.Context) error { return removeConfig(ctx, p, client.ObjectKeyFromObject(config)) })
 	return config, sent
 }
 
-func removeConfig(ctx context.Context, key client.ObjectKey) error {
+func removeConfig(ctx context.Context, p *scenarioRun, key client.ObjectKey) error {
 	config := &extensionsv1alpha1.OperatingSystemConfig{}
 	if err := p.suite.seed.Get(ctx, key, config); err != nil {
 		return client.IgnoreNotFound(err)

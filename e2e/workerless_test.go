@@ -58,7 +58,7 @@ func awaitRefusal(ctx context.Context, p *scenarioRun, shoot another, object *ga
 	flow := p.Background(ctx, func(ctx context.Context) error { return shoot.Reconcile(ctx, object) })
 	defer flow.end() // that it fails is what is wanted; how, the Extension tells
 	p.Await(ctx, "the Extension of the shoot is in Error", time.Minute, func(ctx context.Context) (bool, string, error) {
-		extension, err := shoot.extension(ctx)
+		extension, err := shoot.extension(ctx, p)
 		if err != nil {
 			return false, err.Error(), client.IgnoreNotFound(err)
 		}
