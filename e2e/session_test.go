@@ -226,11 +226,11 @@ func (s *session) write() {
 }
 
 // finish records the scenarios that did not run, writes the results, prints the closing line and returns the exit code.
-func (s *session) finish(ctx context.Context, code int) int {
+func (s *session) finish(ctx context.Context, code int, all []scenario) int {
 	if s.release != nil {
 		defer s.release()
 	}
-	s.skipTheRest(ctx)
+	s.skipTheRest(ctx, all)
 	s.memory.Stop()
 	s.write()
 	if s.report.SetupError != nil {
@@ -256,7 +256,7 @@ func (s *session) finish(ctx context.Context, code int) int {
 }
 
 // skipTheRest records the scenarios that did not run, and why.
-func (s *session) skipTheRest(ctx context.Context) {
+func (s *session) skipTheRest(ctx context.Context, all []scenario) {
 	reason := "not matched by RUN"
 	switch {
 	case ctx.Err() != nil:
@@ -266,7 +266,7 @@ func (s *session) skipTheRest(ctx context.Context) {
 	case s.report.SetupError != nil:
 		reason = "the testbed did not come up: " + s.report.SetupError.Error()
 	}
-	for _, scenario := range scenarios() { //nolint:contextcheck // they are only named here
+	for _, scenario := range all {
 		s.report.SkipUnlessKnown(scenario.Name(), reason)
 	}
 }

@@ -144,7 +144,7 @@ func run(m *testing.M) int {
 		return program.ExitUsage
 	}
 	code := testenv.Setup(suite.up).Finish(suite.down).Run(m)
-	return suite.finish(ctx, code)
+	return suite.finish(ctx, code, scenarios())
 }
 
 // chosenLane is what LANE asks for. A scenario that RUN chooses is found in whatever lane it is.
