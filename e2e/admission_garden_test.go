@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 )
@@ -31,7 +32,7 @@ const admissionName = "gardener-extension-registry-cache-admission"
 
 // gardenStandIn is the seed's API server in the place of the garden's, and a project's namespace there.
 type gardenStandIn struct {
-	access
+	rig.Access
 	namespace string
 	// unchecked is how many requests had passed without an answer when the API server began to ask the admission.
 	unchecked int
@@ -40,16 +41,16 @@ type gardenStandIn struct {
 }
 
 // install returns when the API server asks the admission.
-func (g *gardenStandIn) install(ctx context.Context, p *scenarioRun) {
-	p.Check(bringup.RemoveAdmission(ctx, p.suite.testbed)) // of a run that was killed
-	p.Afterwards(ctx, func(ctx context.Context) error { return bringup.RemoveAdmission(ctx, p.suite.testbed) })
-	p.Check(bringup.InstallAdmission(ctx, p.suite.testbed))
-	config := rest.CopyConfig(p.suite.seed.config)
+func (g *gardenStandIn) install(ctx context.Context, p *rig.Run) {
+	p.Check(bringup.RemoveAdmission(ctx, p.Session.Testbed)) // of a run that was killed
+	p.Afterwards(ctx, func(ctx context.Context) error { return bringup.RemoveAdmission(ctx, p.Session.Testbed) })
+	p.Check(bringup.InstallAdmission(ctx, p.Session.Testbed))
+	config := rest.CopyConfig(p.Session.Seed.Config)
 	// controller-runtime would send types of Gardener as protobuf. For resources of a definition there is none, and the API
 	// server (1.36, crdHandler) panics instead of saying so.
 	config.ContentType, config.QPS = runtime.ContentTypeJSON, -1
 	var err error
-	g.access, err = connect(config, kubernetes.GardenScheme)
+	g.Access, err = rig.Connect(config, kubernetes.GardenScheme)
 	p.Check(err)
 
 	project := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-e2e"}}
@@ -67,7 +68,7 @@ func (g *gardenStandIn) install(ctx context.Context, p *scenarioRun) {
 
 // awaitAnswer waits until the creation of a Shoot with a bad config ends like that, or succeeds if it is empty: API servers learn
 // of registrations and of endpoints with a delay.
-func (g *gardenStandIn) awaitAnswer(ctx context.Context, p *scenarioRun, answer string) {
+func (g *gardenStandIn) awaitAnswer(ctx context.Context, p *rig.Run, answer string) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("a bad Shoot is answered by %q", answer), 30*time.Second, func(ctx context.Context) (bool, string, error) {
 		err := g.Create(ctx, g.shoot(p, "probe", configuredAs(badConfigs[0].caches)), client.DryRunAll)
@@ -79,7 +80,7 @@ func (g *gardenStandIn) awaitAnswer(ctx context.Context, p *scenarioRun, answer 
 }
 
 // failsOpen proves that the webhook has answered all along, and then stops all replicas.
-func (g *gardenStandIn) failsOpen(ctx context.Context, p *scenarioRun) {
+func (g *gardenStandIn) failsOpen(ctx context.Context, p *rig.Run) {
 	if unchecked := g.countUnchecked(ctx, p); unchecked != g.unchecked {
 		p.Fatalf("the API server let %d requests pass without an answer: what was accepted proves nothing", unchecked-g.unchecked)
 	}
@@ -98,9 +99,9 @@ func (g *gardenStandIn) failsOpen(ctx context.Context, p *scenarioRun) {
 }
 
 // countUnchecked returns how many requests the API server has let pass because the webhook did not answer.
-func (g *gardenStandIn) countUnchecked(ctx context.Context, p *scenarioRun) (requests int) {
+func (g *gardenStandIn) countUnchecked(ctx context.Context, p *rig.Run) (requests int) {
 	p.Helper()
-	api, err := discovery.NewDiscoveryClientForConfig(g.config)
+	api, err := discovery.NewDiscoveryClientForConfig(g.Config)
 	p.Check(err)
 	metrics, err := api.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	p.Check(err)
@@ -115,7 +116,7 @@ func (g *gardenStandIn) countUnchecked(ctx context.Context, p *scenarioRun) (req
 }
 
 // goes removes the namespace, as docs/admission.md tells, and nothing else.
-func (g *gardenStandIn) goes(ctx context.Context, p *scenarioRun) {
+func (g *gardenStandIn) goes(ctx context.Context, p *rig.Run) {
 	p.Check(g.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kind.AdmissionNamespace}}))
 	p.Await(ctx, "the registration is gone", time.Minute, func(ctx context.Context) (bool, string, error) {
 		err := g.Get(ctx, client.ObjectKey{Name: admissionName}, &admissionregistrationv1.ValidatingWebhookConfiguration{})

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
@@ -23,10 +24,10 @@ import (
 const credentialsReference = "credentials"
 
 // change changes a Shoot before it is sent.
-type change func(p *scenarioRun, shoot *gardencorev1beta1.Shoot)
+type change func(p *rig.Run, shoot *gardencorev1beta1.Shoot)
 
 // shoot returns a Shoot with changes, and the label by which Gardener's API server marks Shoots with the extension.
-func (g *gardenStandIn) shoot(p *scenarioRun, name string, changes ...change) *gardencorev1beta1.Shoot {
+func (g *gardenStandIn) shoot(p *rig.Run, name string, changes ...change) *gardencorev1beta1.Shoot {
 	p.Helper()
 	shoot := gardenlet.Named(name)
 	shoot.Namespace, shoot.Labels = g.namespace, admissionLabels()
@@ -37,12 +38,12 @@ func (g *gardenStandIn) shoot(p *scenarioRun, name string, changes ...change) *g
 }
 
 func admissionLabels() map[string]string {
-	return map[string]string{v1beta1constants.LabelExtensionExtensionTypePrefix + extensionName: "true"}
+	return map[string]string{v1beta1constants.LabelExtensionExtensionTypePrefix + rig.ExtensionName: "true"}
 }
 
 // update sends the Shoot with changes to what is stored now, and returns the API server's answer; an error leaves the Shoot
 // as it is stored.
-func (g *gardenStandIn) update(ctx context.Context, p *scenarioRun, shoot *gardencorev1beta1.Shoot, changes ...change) error {
+func (g *gardenStandIn) update(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1.Shoot, changes ...change) error {
 	p.Helper()
 	p.Check(g.Get(ctx, client.ObjectKeyFromObject(shoot), shoot))
 	changed := shoot.DeepCopy()
@@ -58,15 +59,15 @@ func (g *gardenStandIn) update(ctx context.Context, p *scenarioRun, shoot *garde
 
 // configuredAs gives a Shoot the caches of this JSON.
 func configuredAs(caches string) change {
-	return func(_ *scenarioRun, shoot *gardencorev1beta1.Shoot) {
-		shoot.Spec.Extensions = []gardencorev1beta1.Extension{gardenlet.Extension(extensionName, providerConfig(caches))}
+	return func(_ *rig.Run, shoot *gardencorev1beta1.Shoot) {
+		shoot.Spec.Extensions = []gardencorev1beta1.Extension{gardenlet.Extension(rig.ExtensionName, providerConfig(caches))}
 	}
 }
 
 // withCache gives a Shoot one cache with these fields.
 func withCache(fields func(*v1alpha3.RegistryCache)) change {
-	return func(p *scenarioRun, shoot *gardencorev1beta1.Shoot) {
-		cache := operate.CacheOf(alpha)
+	return func(p *rig.Run, shoot *gardencorev1beta1.Shoot) {
+		cache := operate.CacheOf(rig.Alpha)
 		fields(&cache)
 		configured, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{cache}})
 		p.Check(err)
@@ -80,13 +81,13 @@ func withVolume(size string) change {
 	})
 }
 
-func withCredentials(p *scenarioRun, shoot *gardencorev1beta1.Shoot) {
+func withCredentials(p *rig.Run, shoot *gardencorev1beta1.Shoot) {
 	withCache(func(cache *v1alpha3.RegistryCache) { cache.SecretReferenceName = ptr.To(credentialsReference) })(p, shoot)
 }
 
 // refersTo lets spec.resources lead to the Secret.
 func refersTo(secret string) change {
-	return func(_ *scenarioRun, shoot *gardencorev1beta1.Shoot) {
+	return func(_ *rig.Run, shoot *gardencorev1beta1.Shoot) {
 		*shoot = *gardenlet.WithSecret(shoot, credentialsReference, secret)
 	}
 }
@@ -95,7 +96,7 @@ func (g *gardenStandIn) secret(name string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: g.namespace, Name: name}}
 }
 
-func (g *gardenStandIn) makeSecret(ctx context.Context, p *scenarioRun, name string, immutable bool) {
+func (g *gardenStandIn) makeSecret(ctx context.Context, p *rig.Run, name string, immutable bool) {
 	p.Helper()
 	secret := g.secret(name)
 	secret.Immutable = ptr.To(immutable)
@@ -104,7 +105,7 @@ func (g *gardenStandIn) makeSecret(ctx context.Context, p *scenarioRun, name str
 }
 
 // denied proves that the webhook refused a request, and that its answer has all of these words.
-func denied(p *scenarioRun, what string, err error, words ...string) {
+func denied(p *rig.Run, what string, err error, words ...string) {
 	p.Helper()
 	for _, word := range append(words, "denied the request") {
 		if err == nil || !strings.Contains(err.Error(), word) {

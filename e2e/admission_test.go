@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 )
 
 const (
@@ -23,22 +24,22 @@ const (
 // admission proves what the admission answers to a real API server, and that it leaves nothing behind. The seed's stands in
 // for the garden's (docs/testbed.md): it stores Shoots without looking at them, so whatever is refused, the webhook refuses.
 // It would store them as well if the webhook did not answer: that it always has, the API server's metrics tell.
-func admission() scenario {
+func admission() rig.Scenario {
 	garden := &gardenStandIn{}
-	return newScenario("admission",
-		step{"the charts bring it up, and it registers itself", garden.install},
-		step{"mistakes are refused with the path of the field, in Shoots that Gardener has labeled", garden.refusesMistakes},
-		step{"every example is accepted", garden.acceptsExamples},
-		step{"a volume that shrinks is refused, unless it could not grow", garden.comparesVolumes},
-		step{"a Secret that is not right is refused, also when only spec.resources changes", garden.readsSecrets},
-		step{"a Secret that is gone blocks nothing that is unrelated to it", garden.letsUnrelatedPass},
-		step{"a Shoot in deletion is let go", garden.letsGo},
-		step{"the webhook has answered all along, and without a replica Shoots are accepted", garden.failsOpen},
-		step{"the registration goes with the namespace", garden.goes},
+	return rig.New("admission",
+		rig.Prove("the charts bring it up, and it registers itself", garden.install),
+		rig.Prove("mistakes are refused with the path of the field, in Shoots that Gardener has labeled", garden.refusesMistakes),
+		rig.Prove("every example is accepted", garden.acceptsExamples),
+		rig.Prove("a volume that shrinks is refused, unless it could not grow", garden.comparesVolumes),
+		rig.Prove("a Secret that is not right is refused, also when only spec.resources changes", garden.readsSecrets),
+		rig.Prove("a Secret that is gone blocks nothing that is unrelated to it", garden.letsUnrelatedPass),
+		rig.Prove("a Shoot in deletion is let go", garden.letsGo),
+		rig.Prove("the webhook has answered all along, and without a replica Shoots are accepted", garden.failsOpen),
+		rig.Prove("the registration goes with the namespace", garden.goes),
 	)
 }
 
-func (g *gardenStandIn) refusesMistakes(ctx context.Context, p *scenarioRun) {
+func (g *gardenStandIn) refusesMistakes(ctx context.Context, p *rig.Run) {
 	for _, bad := range badConfigs {
 		denied(p, bad.name, g.Create(ctx, g.shoot(p, "bad", configuredAs(bad.caches)), client.DryRunAll), admissionConfig+bad.field)
 	}
@@ -48,7 +49,7 @@ func (g *gardenStandIn) refusesMistakes(ctx context.Context, p *scenarioRun) {
 	p.Evidence("%d mistakes: refused, with their paths; without the label nobody is asked", len(badConfigs))
 }
 
-func (g *gardenStandIn) acceptsExamples(ctx context.Context, p *scenarioRun) {
+func (g *gardenStandIn) acceptsExamples(ctx context.Context, p *rig.Run) {
 	var examples []rendered
 	for _, file := range files(p, "examples/shoots/*.yaml") {
 		examples = appendDocuments(p, examples, file, content(p, file))
@@ -71,7 +72,7 @@ func (g *gardenStandIn) acceptsExamples(ctx context.Context, p *scenarioRun) {
 	p.Evidence("%d examples: accepted", len(shoots))
 }
 
-func (g *gardenStandIn) comparesVolumes(ctx context.Context, p *scenarioRun) {
+func (g *gardenStandIn) comparesVolumes(ctx context.Context, p *rig.Run) {
 	shoot := g.shoot(p, "volume", withVolume("20Gi"))
 	p.Check(g.Create(ctx, shoot))
 	denied(p, "a smaller volume", g.update(ctx, p, shoot, withVolume("10Gi")), admissionConfig+"caches[0].volume.size", "20Gi")
@@ -86,7 +87,7 @@ func (g *gardenStandIn) comparesVolumes(ctx context.Context, p *scenarioRun) {
 	p.Evidence("volumes: grow, do not shrink, a refused growth is taken back")
 }
 
-func (g *gardenStandIn) readsSecrets(ctx context.Context, p *scenarioRun) {
+func (g *gardenStandIn) readsSecrets(ctx context.Context, p *rig.Run) {
 	g.makeSecret(ctx, p, "good", true)
 	g.makeSecret(ctx, p, "better", true)
 	g.makeSecret(ctx, p, "mutable", false)
@@ -106,14 +107,14 @@ func (g *gardenStandIn) readsSecrets(ctx context.Context, p *scenarioRun) {
 }
 
 // letsUnrelatedPass goes on with the Shoot of readsSecrets.
-func (g *gardenStandIn) letsUnrelatedPass(ctx context.Context, p *scenarioRun) {
+func (g *gardenStandIn) letsUnrelatedPass(ctx context.Context, p *rig.Run) {
 	p.Check(g.Delete(ctx, g.secret("better")))
 	related := withCache(func(cache *v1alpha3.RegistryCache) {
 		cache.SecretReferenceName = ptr.To(credentialsReference)
 		cache.HTTP = &v1alpha3.HTTP{TLS: true}
 	})
 	denied(p, "a change of the caches", g.update(ctx, p, g.private, related), secretField, "does not exist")
-	p.Check(g.update(ctx, p, g.private, func(_ *scenarioRun, shoot *gardencorev1beta1.Shoot) {
+	p.Check(g.update(ctx, p, g.private, func(_ *rig.Run, shoot *gardencorev1beta1.Shoot) {
 		metav1.SetMetaDataLabel(&shoot.ObjectMeta, "unrelated", "true")
 		shoot.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: ptr.To(true)}
 	}))
@@ -122,12 +123,12 @@ func (g *gardenStandIn) letsUnrelatedPass(ctx context.Context, p *scenarioRun) {
 
 // letsGo goes on with the same Shoot. What it changes in the deletion, Gardener would not let anybody change: it shows that
 // the admission looks at the deletion, and not only at what is changed.
-func (g *gardenStandIn) letsGo(ctx context.Context, p *scenarioRun) {
+func (g *gardenStandIn) letsGo(ctx context.Context, p *rig.Run) {
 	bad := configuredAs(badConfigs[0].caches)
 	denied(p, "before the deletion", g.update(ctx, p, g.private, bad), admissionConfig+badConfigs[0].field)
 	p.Check(g.Delete(ctx, g.private))
 	p.Check(g.update(ctx, p, g.private, bad))
-	p.Check(g.update(ctx, p, g.private, func(_ *scenarioRun, shoot *gardencorev1beta1.Shoot) { shoot.Finalizers = nil }))
+	p.Check(g.update(ctx, p, g.private, func(_ *rig.Run, shoot *gardencorev1beta1.Shoot) { shoot.Finalizers = nil }))
 	if err := g.Get(ctx, client.ObjectKeyFromObject(g.private), g.private); !apierrors.IsNotFound(err) {
 		p.Fatalf("the Shoot is still there without its finalizer: %v", err)
 	}

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
@@ -33,40 +34,42 @@ var badConfigs = []struct{ name, caches, field string }{
 }
 
 // badConfig proves that a bad configuration is refused as a whole, with a message that says where it is bad.
-func badConfig() scenario {
+func badConfig() rig.Scenario {
 	var resources *timeline.Recording
-	steps := []step{{"the extension is disabled", func(ctx context.Context, p *scenarioRun) {
+	steps := []rig.Step{{"the extension is disabled", func(ctx context.Context, p *rig.Run) {
 		p.Reconcile(ctx)
-		resources = p.Record(ctx, p.suite.seed, resourcesv1alpha1.SchemeGroupVersion.WithResource("managedresources"), shootNamespace)
+		resources = p.Record(ctx, p.Session.Seed, resourcesv1alpha1.SchemeGroupVersion.WithResource("managedresources"), rig.ShootNamespace)
 	}}}
 	for _, bad := range badConfigs {
-		steps = append(steps, step{bad.name, func(ctx context.Context, p *scenarioRun) {
+		steps = append(steps, rig.Prove(bad.name, func(ctx context.Context, p *rig.Run) {
 			message := refused(ctx, p, providerConfig(bad.caches))
 			if !strings.Contains(message, bad.field) {
 				p.Fatalf("lastError does not name the field %s: %s", bad.field, message)
 			}
 			proveNothingDeployed(ctx, p)
-		}})
+		}))
 	}
-	steps = append(steps, step{"a good config recovers", func(ctx context.Context, p *scenarioRun) {
+	steps = append(steps, rig.Prove("a good config recovers", func(ctx context.Context, p *rig.Run) {
 		proveNeverMade(ctx, p, resources)
 		p.Evidence("%d bad configs: Error with field path, nothing deployed", len(badConfigs))
-		cached(alpha, beta)(ctx, p)
+		rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
 		p.Evidence("a good config recovers")
-	}}, step{"a bad config over a good one changes nothing", proveKept})
-	return newScenario("bad-config", steps...)
+	}),
+
+		rig.Prove("a bad config over a good one changes nothing", proveKept))
+	return rig.New("bad-config", steps...)
 }
 
 // proveKept proves that running caches stay as they are, and in use, when their configuration turns bad.
-func proveKept(ctx context.Context, p *scenarioRun) {
-	img := p.Push(ctx, alpha)
+func proveKept(ctx context.Context, p *rig.Run) {
+	img := p.Push(ctx, rig.Alpha)
 	p.Pull(ctx, p.Worker(0), img)
-	before := stateOfCaches(ctx, p, alpha, beta)
+	before := stateOfCaches(ctx, p, rig.Alpha, rig.Beta)
 	message := refused(ctx, p, providerConfig(badConfigs[0].caches))
 	if !strings.Contains(message, badConfigs[0].field) {
 		p.Fatalf("lastError does not name the field %s: %s", badConfigs[0].field, message)
 	}
-	if after := stateOfCaches(ctx, p, alpha, beta); after != before {
+	if after := stateOfCaches(ctx, p, rig.Alpha, rig.Beta); after != before {
 		p.Fatalf("the bad config changed something:\nbefore:\n%s\nafter:\n%s", before, after)
 	}
 	p.Pull(ctx, p.Worker(1), img)
@@ -76,19 +79,19 @@ func proveKept(ctx context.Context, p *scenarioRun) {
 
 // stateOfCaches describes the caches in the shoot, in the Extension's status and on the workers; it stays the same while
 // nobody touches them.
-func stateOfCaches(ctx context.Context, p *scenarioRun, hosts ...string) string {
+func stateOfCaches(ctx context.Context, p *rig.Run, hosts ...string) string {
 	p.Helper()
 	var state strings.Builder
 	services, endpoints := p.Services(ctx), p.Endpoints(ctx)
 	sets := &appsv1.StatefulSetList{}
-	p.Check(p.suite.shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}))
+	p.Check(p.Session.Shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{rig.UpstreamHostLabel}))
 	for _, set := range sets.Items {
 		fmt.Fprintf(&state, "StatefulSet %s %s generation %d\n", set.Name, set.UID, set.Generation)
 	}
 	for _, host := range hosts {
 		fmt.Fprintf(&state, "%s: Service %s, endpoint %s\n", host, services[host].UID, endpoints[host])
 		for _, worker := range p.Workers() {
-			state.WriteString(p.Fingerprint(ctx, worker, hostsPath(host)))
+			state.WriteString(p.Fingerprint(ctx, worker, rig.HostsPath(host)))
 		}
 	}
 	return state.String()
@@ -101,20 +104,20 @@ func providerConfig(caches string) []byte {
 
 // refused lets gardenlet reconcile the shoot with the configuration until the Extension is in Error for it, and returns
 // the message of the error.
-func refused(ctx context.Context, p *scenarioRun, config []byte) (message string) {
+func refused(ctx context.Context, p *rig.Run, config []byte) (message string) {
 	p.Helper()
-	return refusedShoot(ctx, p, gardenlet.Shoot(gardenlet.Extension(extensionName, config)))
+	return refusedShoot(ctx, p, gardenlet.Shoot(gardenlet.Extension(rig.ExtensionName, config)))
 }
 
 // refusedShoot is refused for a shoot with one extension, and waits for an error with all of these words: gardenlet copies
 // what a shoot refers to into the seed while the extension looks for it already. gardenlet would wait on: it is stopped then.
-func refusedShoot(ctx context.Context, p *scenarioRun, shoot *gardencorev1beta1.Shoot, words ...string) (message string) {
+func refusedShoot(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1.Shoot, words ...string) (message string) {
 	p.Helper()
 	config := shoot.Spec.Extensions[0].ProviderConfig.Raw
-	flow := p.Background(ctx, func(ctx context.Context) error { return p.suite.testbed.Gardenlet.Reconcile(ctx, shoot) })
-	defer flow.end() // that it fails is what is wanted; how, the Extension tells
+	flow := p.Background(ctx, func(ctx context.Context) error { return p.Session.Testbed.Gardenlet.Reconcile(ctx, shoot) })
+	defer flow.End() // that it fails is what is wanted; how, the Extension tells
 	p.Await(ctx, "the Extension is in Error for the bad config", 30*time.Second, func(ctx context.Context) (bool, string, error) {
-		extension, err := getExtension(ctx, p)
+		extension, err := rig.GetExtension(ctx, p)
 		if err != nil {
 			return false, err.Error(), ignoreNotFound(err)
 		}
@@ -122,9 +125,9 @@ func refusedShoot(ctx context.Context, p *scenarioRun, shoot *gardencorev1beta1.
 		if extension.Spec.ProviderConfig == nil || !sameJSON(extension.Spec.ProviderConfig.Raw, config) {
 			return false, "the Extension has another config", nil
 		}
-		if stateOf(extension) != gardencorev1beta1.LastOperationStateError || status.LastError == nil ||
+		if rig.StateOf(extension) != gardencorev1beta1.LastOperationStateError || status.LastError == nil ||
 			status.ObservedGeneration != extension.Generation {
-			return false, fmt.Sprintf("state %q, generation %d, observed %d", stateOf(extension), extension.Generation, status.ObservedGeneration), nil
+			return false, fmt.Sprintf("state %q, generation %d, observed %d", rig.StateOf(extension), extension.Generation, status.ObservedGeneration), nil
 		}
 		message = status.LastError.Description
 		has := func(word string) bool { return strings.Contains(message, word) }
@@ -135,23 +138,23 @@ func refusedShoot(ctx context.Context, p *scenarioRun, shoot *gardencorev1beta1.
 }
 
 // proveNothingDeployed proves that the shoot has no cache.
-func proveNothingDeployed(ctx context.Context, p *scenarioRun) {
+func proveNothingDeployed(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	if services := p.Services(ctx); len(services) != 0 {
 		p.Fatalf("the shoot has Services of caches: %v", services)
 	}
 	sets := &appsv1.StatefulSetList{}
-	p.Check(p.suite.shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}))
+	p.Check(p.Session.Shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{rig.UpstreamHostLabel}))
 	if len(sets.Items) != 0 {
 		p.Fatalf("the shoot has %d StatefulSets of caches", len(sets.Items))
 	}
 }
 
 // proveNeverMade proves that since the recording began the extension made no ManagedResource.
-func proveNeverMade(ctx context.Context, p *scenarioRun, resources *timeline.Recording) {
+func proveNeverMade(ctx context.Context, p *rig.Run, resources *timeline.Recording) {
 	p.Helper()
-	events := raiseFence(ctx, p, resources, p.suite.seed, resourceFence(shootNamespace))
-	for _, name := range []string{cachesManagedResource, cleanerManagedResource} {
+	events := rig.RaiseFence(ctx, p, resources, p.Session.Seed, rig.ResourceFence(rig.ShootNamespace))
+	for _, name := range []string{rig.CachesManagedResource, rig.CleanerManagedResource} {
 		if event, found := timeline.First(events, timeline.Named(name)); found {
 			p.Fatalf("ManagedResource %s was made: %s", name, event.Type)
 		}

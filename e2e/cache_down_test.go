@@ -9,37 +9,40 @@ import (
 	"strings"
 	"time"
 
-	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
 // cacheDown proves that a cache that is down, or does not answer, costs a pull next to nothing: the node goes to the
 // upstream.
-func cacheDown() scenario {
+func cacheDown() rig.Scenario {
 	var direct time.Duration
-	return newScenario("cache-down",
-		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"a direct pull is measured", func(ctx context.Context, p *scenarioRun) {
-			img := p.Push(ctx, gamma)
+	return rig.New("cache-down",
+		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
+		rig.Prove("a direct pull is measured", func(ctx context.Context, p *rig.Run) {
+			img := p.Push(ctx, rig.Gamma)
 			direct = p.TimedPull(ctx, p.Worker(0), img)
 			p.FetchedOnce(ctx, img, accesslog.AskerNode)
-			p.Evidence("direct pull %s", seconds(direct))
-		}},
-		step{"a pull past a cache that swallows packets is about as quick", func(ctx context.Context, p *scenarioRun) {
-			service := p.Services(ctx)[beta]
+			p.Evidence("direct pull %s", rig.Seconds(direct))
+		}),
+
+		rig.Prove("a pull past a cache that swallows packets is about as quick", func(ctx context.Context, p *rig.Run) {
+			service := p.Services(ctx)[rig.Beta]
 			blackhole(ctx, p, p.Worker(0), service.Spec.ClusterIP)
-			provePastCache(ctx, p, beta, direct, "cache unreachable")
-		}},
-		step{"alpha's cache is scaled to 0", stopCache(alpha)},
-		step{"a pull past a cache that is down is about as quick", func(ctx context.Context, p *scenarioRun) {
-			provePastCache(ctx, p, alpha, direct, "cache scaled to 0")
-		}},
+			provePastCache(ctx, p, rig.Beta, direct, "cache unreachable")
+		}),
+
+		rig.Prove("alpha's cache is scaled to 0", stopCache(rig.Alpha)),
+		rig.Prove("a pull past a cache that is down is about as quick", func(ctx context.Context, p *rig.Run) {
+			provePastCache(ctx, p, rig.Alpha, direct, "cache scaled to 0")
+		}),
 	)
 }
 
@@ -49,7 +52,7 @@ const pullsPastCache = 3
 
 // provePastCache proves that a pull on a node that is told to use the cache gets everything from the upstream, in the time
 // of a direct pull and maxPull.
-func provePastCache(ctx context.Context, p *scenarioRun, host string, direct time.Duration, what string) {
+func provePastCache(ctx context.Context, p *rig.Run, host string, direct time.Duration, what string) {
 	p.Helper()
 	worker, endpoint := p.Worker(0), p.Endpoints(ctx)[host]
 	var all []string
@@ -60,43 +63,43 @@ func provePastCache(ctx context.Context, p *scenarioRun, host string, direct tim
 		if hosts := p.Hosts(ctx, worker, host); !strings.Contains(hosts, `"`+endpoint+`"`) {
 			p.Fatalf("the node was not told to use the cache %s, so this proves nothing: %s", endpoint, hosts)
 		}
-		all = append(all, seconds(took))
-		if took <= direct+maxPull {
+		all = append(all, rig.Seconds(took))
+		if took <= direct+rig.MaxPull {
 			p.Evidence("%s: pull %s, upstream: %s", what, strings.Join(all, ", then "), evidence)
 			return
 		}
 	}
-	p.Fatalf("the pulls took %s and %s direct, want at most %s more", strings.Join(all, ", "), seconds(direct), maxPull)
+	p.Fatalf("the pulls took %s and %s direct, want at most %s more", strings.Join(all, ", "), rig.Seconds(direct), rig.MaxPull)
 }
 
 // stopCache returns the step that scales the cache of an upstream to 0, until the scenario ends. Gardener's
 // resource manager is told to leave the caches alone meanwhile, as an operator does it: by the annotation "ignore" on
 // their ManagedResource.
-func stopCache(host string) func(context.Context, *scenarioRun) {
-	return func(ctx context.Context, p *scenarioRun) {
+func stopCache(host string) func(context.Context, *rig.Run) {
+	return func(ctx context.Context, p *rig.Run) {
 		service, ok := p.Services(ctx)[host]
 		if !ok {
 			p.Fatalf("%s has no Service", host)
 		}
 		p.Afterwards(ctx, func(ctx context.Context) error {
-			return errors.Join(ignoreCaches(ctx, p, false), scale(ctx, p, service, 1))
+			return errors.Join(rig.IgnoreCaches(ctx, p, false), scale(ctx, p, service, 1))
 		})
-		p.Check(ignoreCaches(ctx, p, true))
+		p.Check(rig.IgnoreCaches(ctx, p, true))
 		p.Check(scale(ctx, p, service, 0))
 	}
 }
 
 // scale sets the replicas of a cache and waits until as many answer behind its Service.
-func scale(ctx context.Context, p *scenarioRun, service corev1.Service, replicas int) error {
+func scale(ctx context.Context, p *rig.Run, service corev1.Service, replicas int) error {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name}}
 	patch := client.RawPatch(client.Merge.Type(), fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
-	if err := p.suite.shoot.Patch(ctx, set, patch); err != nil {
+	if err := p.Session.Shoot.Patch(ctx, set, patch); err != nil {
 		return fmt.Errorf("scale %s to %d: %w", set.Name, replicas, err)
 	}
-	return await(ctx, fmt.Sprintf("%d pods answer behind Service %s", replicas, service.Name), time.Minute,
+	return rig.Await(ctx, fmt.Sprintf("%d pods answer behind Service %s", replicas, service.Name), time.Minute,
 		func(ctx context.Context) (bool, string, error) {
 			pods := &corev1.PodList{}
-			err := p.suite.shoot.List(ctx, pods, client.InNamespace(service.Namespace), client.MatchingLabels(service.Spec.Selector))
+			err := p.Session.Shoot.List(ctx, pods, client.InNamespace(service.Namespace), client.MatchingLabels(service.Spec.Selector))
 			if err != nil {
 				return false, "", err
 			}
@@ -106,9 +109,9 @@ func scale(ctx context.Context, p *scenarioRun, service corev1.Service, replicas
 		})
 }
 
-func readyEndpoints(ctx context.Context, p *scenarioRun, service corev1.Service) (int, error) {
+func readyEndpoints(ctx context.Context, p *rig.Run, service corev1.Service) (int, error) {
 	slices := &discoveryv1.EndpointSliceList{}
-	err := p.suite.shoot.List(ctx, slices, client.InNamespace(service.Namespace),
+	err := p.Session.Shoot.List(ctx, slices, client.InNamespace(service.Namespace),
 		client.MatchingLabels{discoveryv1.LabelServiceName: service.Name})
 	ready := 0
 	for _, slice := range slices.Items {
@@ -121,16 +124,31 @@ func readyEndpoints(ctx context.Context, p *scenarioRun, service corev1.Service)
 	return ready, err
 }
 
-func ignoreCaches(ctx context.Context, p *scenarioRun, ignore bool) error {
-	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: shootNamespace, Name: cachesManagedResource}}
-	value := "null"
-	if ignore {
-		value = `"true"`
+// blackhole makes a node's packets to an address vanish without an answer, until the scenario ends: that is what a cache
+// on a dead node looks like, in contrast to a Service without endpoints, which kube-proxy refuses at once.
+func blackhole(ctx context.Context, p *rig.Run, node *cluster.Node, ip string) {
+	p.Helper()
+	p.Afterwards(ctx, func(ctx context.Context) error { return endBlackhole(ctx, node) })
+	// The priority is before that of kube-proxy's address translation (dstnat, -100).
+	_, err := node.Script(ctx, `nft -f - <<EOF
+table inet $1
+delete table inet $1
+table inet $1 { chain output { type filter hook output priority -300; $2 daddr $3 drop; }; }
+EOF`, rig.BlackholeTable, packetFamily(ip), ip)
+	p.Check(err)
+}
+
+// packetFamily is what nft calls the packets to an address.
+func packetFamily(ip string) string {
+	if strings.Contains(ip, ":") {
+		return "ip6"
 	}
-	patch := client.RawPatch(client.Merge.Type(),
-		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, resourcesv1alpha1.Ignore, value))
-	if err := p.suite.seed.Patch(ctx, resource, patch); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("annotate the caches' ManagedResource: %w", err)
+	return "ip"
+}
+
+func endBlackhole(ctx context.Context, node *cluster.Node) error {
+	if _, err := node.Script(ctx, rig.EndBlackholeScript); err != nil {
+		return fmt.Errorf("end the black hole: %w", err)
 	}
 	return nil
 }

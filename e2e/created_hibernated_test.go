@@ -11,55 +11,58 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
 // createdHibernated proves that a shoot can be created asleep, when nobody can say yet at which address a cache will be, and
 // that its caches work once it is awake.
-func createdHibernated() scenario {
-	return newScenario("created-hibernated",
-		step{"there is no shoot", noShoot},
-		step{"it is created asleep", func(ctx context.Context, p *scenarioRun) {
-			p.Hibernate(ctx, alpha, beta)
+func createdHibernated() rig.Scenario {
+	return rig.New("created-hibernated",
+		rig.Prove("there is no shoot", noShoot),
+		rig.Prove("it is created asleep", func(ctx context.Context, p *rig.Run) {
+			hibernateShoot(ctx, p, rig.Alpha, rig.Beta)
 			proveAsleep(ctx, p)
 			proveNothingDeployed(ctx, p)
 			p.Evidence("Extension Succeeded, nothing in the shoot")
-		}},
-		step{"its operating system configs are written without a cache", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("its operating system configs are written without a cache", func(ctx context.Context, p *rig.Run) {
 			configs := &extensionsv1alpha1.OperatingSystemConfigList{}
-			p.Check(p.suite.seed.List(ctx, configs, client.InNamespace(shootNamespace)))
+			p.Check(p.Session.Seed.List(ctx, configs, client.InNamespace(rig.ShootNamespace)))
 			if len(configs.Items) == 0 {
 				p.Fatalf("there is no OperatingSystemConfig")
 			}
 			for _, config := range configs.Items {
 				for _, unit := range config.Spec.Units {
-					if unit.Content != nil && strings.Contains(*unit.Content, alpha+",") {
+					if unit.Content != nil && strings.Contains(*unit.Content, rig.Alpha+",") {
 						p.Errorf("%s has a unit that names a cache: %s", config.Name, *unit.Content)
 					}
 				}
 			}
 			p.Evidence("%d OSCs accepted", len(configs.Items))
-		}},
-		step{"it wakes up, and pulls go through its caches", func(ctx context.Context, p *scenarioRun) {
-			p.WakeUp(ctx, alpha, beta)
-			p.AwaitCaches(ctx, alpha, beta)
-			p.AwaitMirrors(ctx, alpha, beta)
-			p.AwaitUpstreams(ctx, alpha)
-			img := p.Push(ctx, alpha)
+		}),
+
+		rig.Prove("it wakes up, and pulls go through its caches", func(ctx context.Context, p *rig.Run) {
+			wakeUp(ctx, p, rig.Alpha, rig.Beta)
+			p.AwaitCaches(ctx, rig.Alpha, rig.Beta)
+			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
+			p.AwaitUpstreams(ctx, rig.Alpha)
+			img := p.Push(ctx, rig.Alpha)
 			p.Pull(ctx, p.Worker(0), img)
 			p.Evidence("awake: %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))
-		}},
+		}),
 	)
 }
 
 // noShoot makes the starting state without a shoot. It is quick when that is so already.
-func noShoot(ctx context.Context, p *scenarioRun) {
+func noShoot(ctx context.Context, p *rig.Run) {
 	p.Helper()
-	if err := p.suite.seed.Get(ctx, client.ObjectKey{Name: shootNamespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
+	if err := p.Session.Seed.Get(ctx, client.ObjectKey{Name: rig.ShootNamespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
 		return
 	}
-	shoot, err := operate.ShootWithCaches(alpha, beta)
+	shoot, err := operate.ShootWithCaches(rig.Alpha, rig.Beta)
 	p.Check(err)
-	p.Check(p.suite.testbed.Gardenlet.Delete(ctx, shoot))
+	p.Check(p.Session.Testbed.Gardenlet.Delete(ctx, shoot))
 }

@@ -3,13 +3,26 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
+	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
@@ -17,40 +30,44 @@ import (
 
 // credentials proves that a cache shows its upstream the credentials that its Shoot refers to, also when they are
 // rotated, and that nobody else gets to see them.
-func credentials() scenario {
+func credentials() rig.Scenario {
 	var registry *upstream.Registry
-	var img pushed
-	refer, old, current := references{}, newCredentials(), newCredentials()
-	cache := operate.CacheOf(private)
+	var img rig.Pushed
+	refer, old, current := rig.References{}, newCredentials(), newCredentials()
+	cache := operate.CacheOf(rig.Private)
 	cache.SecretReferenceName = ptr.To("first")
-	caches := []v1alpha3.RegistryCache{operate.CacheOf(alpha), operate.CacheOf(beta), cache}
-	return newScenario("credentials",
-		step{"an upstream asks for credentials", func(ctx context.Context, p *scenarioRun) {
-			options := p.suite.testbed.UpstreamOptions(private)
+	caches := []v1alpha3.RegistryCache{operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Beta), cache}
+	return rig.New("credentials",
+		rig.Prove("an upstream asks for credentials", func(ctx context.Context, p *rig.Run) {
+			options := p.Session.Testbed.UpstreamOptions(rig.Private)
 			options.Credentials = &old
 			registry = p.Upstream(ctx, options)
 			proveAsksForCredentials(ctx, p)
-		}},
-		step{"its cache has them", func(ctx context.Context, p *scenarioRun) {
-			p.Check(undoLeftovers(ctx, p))
+		}),
+
+		rig.Prove("its cache has them", func(ctx context.Context, p *rig.Run) {
+			p.Check(rig.UndoLeftovers(ctx, p))
 			refer["first"] = p.Secret(ctx, secretOf(old), nil)
 			p.Configure(ctx, refer, caches...)
-			img = p.Push(ctx, private)
+			img = p.Push(ctx, rig.Private)
 			took := p.Pull(ctx, p.Worker(0), img)
-			p.Evidence("protected upstream: %s, running after %s", proveAuthorized(ctx, p, img), seconds(took))
-		}},
-		step{"a public upstream beside it gets none", func(ctx context.Context, p *scenarioRun) {
-			public := p.Push(ctx, alpha)
+			p.Evidence("protected upstream: %s, running after %s", proveAuthorized(ctx, p, img), rig.Seconds(took))
+		}),
+
+		rig.Prove("a public upstream beside it gets none", func(ctx context.Context, p *rig.Run) {
+			public := p.Push(ctx, rig.Alpha)
 			p.Pull(ctx, p.Worker(0), public)
 			p.FetchedOnce(ctx, public, accesslog.AskerCache)
 			if shown := p.Requests(ctx, public).Filter(authorized); len(shown) != 0 {
-				p.Fatalf("%s was shown credentials: %+v", alpha, shown[0])
+				p.Fatalf("%s was shown credentials: %+v", rig.Alpha, shown[0])
 			}
-		}},
-		step{"bad Secrets are refused, and nothing changes", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("bad Secrets are refused, and nothing changes", func(ctx context.Context, p *rig.Run) {
 			proveBadSecretsRefused(ctx, p, refer, caches)
-		}},
-		step{"rotated by a new reference", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("rotated by a new reference", func(ctx context.Context, p *rig.Run) {
 			p.Check(registry.SetCredentials(ctx, old, current))
 			refer["second"] = p.Secret(ctx, secretOf(current), nil)
 			caches[2].SecretReferenceName = ptr.To("second")
@@ -58,8 +75,9 @@ func credentials() scenario {
 			p.Check(registry.SetCredentials(ctx, current))
 			proveStillPulls(ctx, p, img)
 			p.Evidence("new reference: old credentials revoked, pulls on")
-		}},
-		step{"rotated by a new Secret under the same reference", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("rotated by a new Secret under the same reference", func(ctx context.Context, p *rig.Run) {
 			latest := newCredentials()
 			p.Check(registry.SetCredentials(ctx, current, latest))
 			refer["second"] = p.Secret(ctx, secretOf(latest), nil)
@@ -68,7 +86,7 @@ func credentials() scenario {
 			proveStillPulls(ctx, p, img)
 			p.Evidence("same reference, new Secret: old credentials revoked, pulls on")
 			proveSecret(ctx, p, registry, old, current, latest)
-		}},
+		}),
 	)
 }
 
@@ -86,34 +104,176 @@ func secretOf(c upstream.Credentials) map[string][]byte {
 func authorized(r accesslog.Record) bool { return r.Authorization }
 
 // proveAsksForCredentials proves that the upstream is closed to a node that shows none.
-func proveAsksForCredentials(ctx context.Context, p *scenarioRun) {
+func proveAsksForCredentials(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	out, err := p.Worker(0).Exec(ctx, "curl", "--silent", "--show-error", "--max-time", "10", "--output", "/dev/null",
-		"--write-out", "%{http_code}", "http://"+private+"/v2/")
+		"--write-out", "%{http_code}", "http://"+rig.Private+"/v2/")
 	p.Check(err)
 	if out != "401" {
-		p.Fatalf("%s answers %s without credentials, want 401: the scenario would prove nothing", private, out)
+		p.Fatalf("%s answers %s without credentials, want 401: the scenario would prove nothing", rig.Private, out)
 	}
 }
 
 // proveAuthorized proves that the cache fetched each blob of the image once and showed credentials for each.
-func proveAuthorized(ctx context.Context, p *scenarioRun, img pushed) accesslog.Evidence {
+func proveAuthorized(ctx context.Context, p *rig.Run, img rig.Pushed) accesslog.Evidence {
 	p.Helper()
 	evidence := p.FetchedOnce(ctx, img, accesslog.AskerCache)
 	served := p.Requests(ctx, img).Blobs().Gets().Filter(authorized).
 		Filter(func(r accesslog.Record) bool { return r.Status == http.StatusOK })
-	if len(served) != len(img.blobs) {
-		p.Fatalf("%d of %d blobs were served to a client with credentials", len(served), len(img.blobs))
+	if len(served) != len(img.Blobs) {
+		p.Fatalf("%d of %d blobs were served to a client with credentials", len(served), len(img.Blobs))
 	}
 	return evidence
 }
 
 // proveStillPulls proves that the cache fetches new images after a rotation, and has kept what it had.
-func proveStillPulls(ctx context.Context, p *scenarioRun, before pushed) {
+func proveStillPulls(ctx context.Context, p *rig.Run, before rig.Pushed) {
 	p.Helper()
-	img := p.Push(ctx, private)
+	img := p.Push(ctx, rig.Private)
 	p.Pull(ctx, p.Worker(0), img)
 	proveAuthorized(ctx, p, img)
 	p.Pull(ctx, p.Worker(1), before)
 	p.FetchedOnce(ctx, before, accesslog.AskerCache)
+}
+
+const referenceField = "caches[2].secretReferenceName"
+
+// badSecrets are Secrets that a user may refer to by mistake, with a word that the error must have beside the field.
+var badSecrets = []struct {
+	name   string
+	data   map[string][]byte
+	change func(*corev1.Secret)
+	word   string
+}{
+	{"mutable", map[string][]byte{"username": []byte("u"), "password": []byte("hidden-word")},
+		func(s *corev1.Secret) { s.Immutable = nil }, "immutable"},
+	{"wrong-keys", map[string][]byte{"user": []byte("u"), "password": []byte("hidden-word")}, nil, "username"},
+	{"too-many-keys", map[string][]byte{"username": []byte("u"), "password": []byte("hidden-word"), "email": []byte("e")}, nil, "email"},
+	{"empty-password", map[string][]byte{"username": []byte("u"), "password": {}}, nil, "password"},
+}
+
+// proveBadSecretsRefused proves that each bad Secret puts the Extension in Error, with the field and the cause and no
+// content of the Secret, and that the caches stay as they are. The last cache refers to the Secret.
+func proveBadSecretsRefused(ctx context.Context, p *rig.Run, refer rig.References, caches []v1alpha3.RegistryCache) {
+	p.Helper()
+	before := stateOfCaches(ctx, p, rig.Upstreams(caches)...)
+	// The Shoot refers to all of them all the time: gardener-resource-manager waits five seconds after each copy that it deletes.
+	all := maps.Clone(refer)
+	for _, bad := range badSecrets {
+		all[bad.name] = p.Secret(ctx, bad.data, bad.change)
+	}
+	for _, bad := range badSecrets {
+		refusedFor(ctx, p, all, caches, bad.name, bad.word)
+	}
+	refusedFor(ctx, p, all, caches, "nowhere", "nowhere")
+	if after := stateOfCaches(ctx, p, rig.Upstreams(caches)...); after != before {
+		p.Fatalf("a bad Secret changed something:\nbefore:\n%s\nafter:\n%s", before, after)
+	}
+	p.Configure(ctx, all, caches...)
+	// Only spec.resources changes now: the providerConfig stays.
+	name := *caches[len(caches)-1].SecretReferenceName
+	all[name] = all[badSecrets[0].name]
+	refusedFor(ctx, p, all, caches, name, badSecrets[0].word)
+	p.Evidence("%d bad Secrets: Error with field path", len(badSecrets)+2)
+}
+
+// refusedFor proves that the Extension is in Error when the last cache uses the reference.
+func refusedFor(ctx context.Context, p *rig.Run, refer rig.References, caches []v1alpha3.RegistryCache, reference, word string) {
+	p.Helper()
+	caches = slices.Clone(caches)
+	caches[len(caches)-1].SecretReferenceName = ptr.To(reference)
+	shoot, err := refer.Shoot(caches...)
+	p.Check(err)
+	if message := refusedShoot(ctx, p, shoot, referenceField, word); strings.Contains(message, "hidden-word") {
+		p.Fatalf("reference %s: lastError shows what is in the Secret: %s", reference, message)
+	}
+}
+
+// proveSecret proves that credentials show nowhere but in Secrets: not in logs, not in the description of the caches and
+// the Extension, not in what is on a node, not in what the upstream recorded.
+func proveSecret(ctx context.Context, p *rig.Run, registry *upstream.Registry, all ...upstream.Credentials) {
+	p.Helper()
+	places := map[string]string{
+		"log of the extension": logs(ctx, p, p.Session.Seed, kind.ExtensionNamespace, nil),
+		"log of the caches":    logs(ctx, p, p.Session.Shoot, metav1.NamespaceSystem, client.HasLabels{rig.UpstreamHostLabel}),
+		"pods and sets":        describeCaches(ctx, p),
+		"Extension":            asJSON(p, p.Extension(ctx)),
+		"access log":           output(ctx, p, registry),
+	}
+	for _, worker := range p.Workers() {
+		// A process may end while its command line is read.
+		files, err := worker.Script(ctx, "cat "+rig.ScriptPath+" "+rig.UnitPath+" "+rig.CertsDir+"/*/hosts.toml; { cat /proc/[0-9]*/cmdline 2>/dev/null || true; } | tr '\\0' ' '")
+		p.Check(err)
+		places["files and processes of "+worker.Name()] = files
+	}
+	for place, text := range places {
+		if len(text) == 0 {
+			p.Errorf("%s is empty: that nothing is found there proves nothing", place)
+		}
+		for _, c := range all {
+			for _, trace := range traces(c) {
+				if i := strings.Index(text, trace); i >= 0 {
+					p.Errorf("%s shows credentials: ...%s", place, text[max(0, i-100):i])
+				}
+			}
+		}
+	}
+	p.Evidence("credentials in none of %d places", len(places))
+}
+
+// traces are the forms in which credentials of newCredentials would be found.
+func traces(c upstream.Credentials) []string {
+	const random = 12
+	return []string{
+		string(c.Username[len(c.Username)-random:]), string(c.Password[:random]), string(c.Password[len(c.Password)-random:]),
+		base64.StdEncoding.EncodeToString(c.Password),
+		base64.StdEncoding.EncodeToString(append(append(bytes.Clone(c.Username), ':'), c.Password...)),
+	}
+}
+
+// logs returns what the containers of the pods have printed.
+func logs(ctx context.Context, p *rig.Run, cluster rig.Access, namespace string, selector client.ListOption) string {
+	p.Helper()
+	clientset, err := kubernetes.NewForConfig(cluster.Config)
+	p.Check(err)
+	options := []client.ListOption{client.InNamespace(namespace)}
+	if selector != nil {
+		options = append(options, selector)
+	}
+	pods := &corev1.PodList{}
+	p.Check(cluster.List(ctx, pods, options...))
+	var all strings.Builder
+	for _, pod := range pods.Items {
+		for _, container := range pod.Spec.Containers {
+			printed, err := clientset.CoreV1().Pods(namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: container.Name}).DoRaw(ctx)
+			p.Check(err)
+			all.Write(printed)
+		}
+	}
+	return all.String()
+}
+
+// describeCaches returns everything about the caches' pods and what makes them, without the Secrets.
+func describeCaches(ctx context.Context, p *rig.Run) string {
+	p.Helper()
+	inKubeSystem, ours := client.InNamespace(metav1.NamespaceSystem), client.HasLabels{rig.UpstreamHostLabel}
+	pods, sets, maps := &corev1.PodList{}, &appsv1.StatefulSetList{}, &corev1.ConfigMapList{}
+	p.Check(p.Session.Shoot.List(ctx, pods, inKubeSystem, ours))
+	p.Check(p.Session.Shoot.List(ctx, sets, inKubeSystem, ours))
+	p.Check(p.Session.Shoot.List(ctx, maps, inKubeSystem))
+	return asJSON(p, pods) + asJSON(p, sets) + asJSON(p, maps)
+}
+
+func asJSON(p *rig.Run, object any) string {
+	p.Helper()
+	text, err := json.Marshal(object)
+	p.Check(err)
+	return string(text)
+}
+
+func output(ctx context.Context, p *rig.Run, registry *upstream.Registry) string {
+	p.Helper()
+	var stdout, stderr bytes.Buffer
+	p.Check(registry.Output(ctx, &stdout, &stderr))
+	return stdout.String() + stderr.String()
 }

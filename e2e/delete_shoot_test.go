@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
@@ -11,28 +12,33 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // deleteShoot proves that deleting a shoot starts no clean-up of nodes: there are none left to be cleaned.
-func deleteShoot() scenario {
+func deleteShoot() rig.Scenario {
 	var watched *deletion
-	return newScenario("delete-shoot",
-		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"gardenlet deletes the shoot", func(ctx context.Context, p *scenarioRun) {
+	return rig.New("delete-shoot",
+		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
+		rig.Prove("gardenlet deletes the shoot", func(ctx context.Context, p *rig.Run) {
 			watched = watchDeletion(ctx, p)
-			shoot, err := operate.ShootWithCaches(alpha, beta)
+			shoot, err := operate.ShootWithCaches(rig.Alpha, rig.Beta)
 			p.Check(err)
-			p.Check(p.suite.testbed.Gardenlet.Delete(ctx, shoot))
-		}},
-		step{"no cleaner ever existed", func(ctx context.Context, p *scenarioRun) { watched.proveNoCleaner(ctx, p) }},
-		step{"the order was gardenlet's", func(ctx context.Context, p *scenarioRun) { watched.proveOrder(p) }},
-		step{"the Extension and all ManagedResources for the shoot went in time", func(_ context.Context, p *scenarioRun) {
+			p.Check(p.Session.Testbed.Gardenlet.Delete(ctx, shoot))
+		}),
+
+		rig.Prove("no cleaner ever existed", func(ctx context.Context, p *rig.Run) { watched.proveNoCleaner(ctx, p) }),
+		rig.Prove("the order was gardenlet's", func(ctx context.Context, p *rig.Run) { watched.proveOrder(p) }),
+		rig.Prove("the Extension and all ManagedResources for the shoot went in time", func(_ context.Context, p *rig.Run) {
 			watched.proveAllGone(p)
-		}},
+		}),
 	)
 }
 
@@ -41,32 +47,32 @@ type deletion struct {
 	nodes, configs, resources, extensions, daemonSets, namespaces *timeline.Recording
 }
 
-func watchDeletion(ctx context.Context, p *scenarioRun) *deletion {
+func watchDeletion(ctx context.Context, p *rig.Run) *deletion {
 	p.Helper()
 	extensions, resources := extensionsv1alpha1.SchemeGroupVersion, resourcesv1alpha1.SchemeGroupVersion
 	return &deletion{
-		nodes:      p.Record(ctx, p.suite.shoot, corev1.SchemeGroupVersion.WithResource("nodes"), ""),
-		daemonSets: p.Record(ctx, p.suite.shoot, appsv1.SchemeGroupVersion.WithResource("daemonsets"), ""),
-		configs:    p.Record(ctx, p.suite.seed, extensions.WithResource("operatingsystemconfigs"), shootNamespace),
-		extensions: p.Record(ctx, p.suite.seed, extensions.WithResource("extensions"), shootNamespace),
-		namespaces: p.Record(ctx, p.suite.seed, corev1.SchemeGroupVersion.WithResource("namespaces"), ""),
-		resources:  p.Record(ctx, p.suite.seed, resources.WithResource("managedresources"), ""),
+		nodes:      p.Record(ctx, p.Session.Shoot, corev1.SchemeGroupVersion.WithResource("nodes"), ""),
+		daemonSets: p.Record(ctx, p.Session.Shoot, appsv1.SchemeGroupVersion.WithResource("daemonsets"), ""),
+		configs:    p.Record(ctx, p.Session.Seed, extensions.WithResource("operatingsystemconfigs"), rig.ShootNamespace),
+		extensions: p.Record(ctx, p.Session.Seed, extensions.WithResource("extensions"), rig.ShootNamespace),
+		namespaces: p.Record(ctx, p.Session.Seed, corev1.SchemeGroupVersion.WithResource("namespaces"), ""),
+		resources:  p.Record(ctx, p.Session.Seed, resources.WithResource("managedresources"), ""),
 	}
 }
 
 // proveNoCleaner closes both records by a fence, an object that comes after everything else, and looks through them.
-func (d *deletion) proveNoCleaner(ctx context.Context, p *scenarioRun) {
+func (d *deletion) proveNoCleaner(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	seen := 0
 	for _, fenced := range []struct {
 		recording *timeline.Recording
-		cluster   access
+		cluster   rig.Access
 		fence     client.Object
 	}{
-		{d.resources, p.suite.seed, resourceFence(metav1.NamespaceDefault)},
-		{d.daemonSets, p.suite.shoot, daemonSetFence()},
+		{d.resources, p.Session.Seed, rig.ResourceFence(metav1.NamespaceDefault)},
+		{d.daemonSets, p.Session.Shoot, rig.DaemonSetFence()},
 	} {
-		events := raiseFence(ctx, p, fenced.recording, fenced.cluster, fenced.fence)
+		events := rig.RaiseFence(ctx, p, fenced.recording, fenced.cluster, fenced.fence)
 		for _, event := range events {
 			if name := event.Object.GetName(); strings.Contains(name, "cleaner") {
 				p.Errorf("%s %s existed: %s at revision %d", event.Object.GetKind(), name, event.Type, event.Revision)
@@ -78,4 +84,110 @@ func (d *deletion) proveNoCleaner(ctx context.Context, p *scenarioRun) {
 		p.FailNow()
 	}
 	p.Evidence("no cleaner in any of %d events of ManagedResources and DaemonSets", seen)
+}
+
+// originLabel tells gardener's own ManagedResources from those of extensions.
+const originLabel = "origin"
+
+// extensionFinalizer is the one of our extension: it goes when the extension has done its part of the deletion.
+const extensionFinalizer = "extensions.gardener.cloud/registry-cache"
+
+// proveOrder proves gardenlet's order (reconciler_delete.go of Gardener v1.147.1): machines, then OperatingSystemConfigs
+// and gardener's ManagedResources, then the Extension. Each stage is over before the next one begins.
+func (d *deletion) proveOrder(p *rig.Run) {
+	p.Helper()
+	machines := deletions(p, d.nodes, func(e timeline.Event) bool { return isWorker(p, e.Object.GetName()) })
+	configs := deletions(p, d.configs, func(timeline.Event) bool { return true })
+	resources := deletions(p, d.resources, func(e timeline.Event) bool {
+		return e.Object.GetNamespace() == rig.ShootNamespace && e.Object.GetLabels()[originLabel] == "gardener"
+	})
+	extension := deletions(p, d.extensions, timeline.Named(rig.ExtensionName))
+
+	for what, stage := range map[string]stage{"OperatingSystemConfig": configs, "ManagedResource of gardener": resources} {
+		// Machines are the shoot's, the rest is the seed's: only the time of arrival compares them.
+		if !machines.last.Seen.Before(stage.first.Seen) {
+			p.Errorf("a %s was deleted before the last machine was gone", what)
+		}
+		if stage.last.Revision >= extension.first.Revision {
+			p.Errorf("the Extension was deleted before the last %s was gone", what)
+		}
+	}
+	// A deleted object is last seen as it was before its last finalizer went.
+	if finalizers := extension.last.Object.GetFinalizers(); !slices.Contains(finalizers, extensionFinalizer) {
+		p.Errorf("the Extension vanished without having had our finalizer: %v", finalizers)
+	}
+	if p.Failed() {
+		p.FailNow()
+	}
+	p.Evidence("order: %d machines, then %d OSCs and %d MRs of gardener, then the Extension", machines.count, configs.count, resources.count)
+}
+
+// proveAllGone proves that the extension released its Extension and that no ManagedResource for the shoot was left when
+// gardenlet began to delete the namespace: what is gone later proves nothing, the namespace takes it along.
+func (d *deletion) proveAllGone(p *rig.Run) {
+	p.Helper()
+	namespace := deletions(p, d.namespaces, timeline.Named(rig.ShootNamespace))
+	extension := deletions(p, d.extensions, timeline.Named(rig.ExtensionName))
+	caches := deletions(p, d.resources, timeline.Named(rig.CachesManagedResource))
+	all := deletions(p, d.resources, isForShoot)
+	for what, stage := range map[string]stage{
+		"the Extension": extension, "ManagedResource " + rig.CachesManagedResource: caches, "the last ManagedResource without class": all,
+	} {
+		if stage.last.Revision >= namespace.first.Revision {
+			p.Errorf("%s was not gone before the namespace was deleted", what)
+		}
+	}
+	if p.Failed() {
+		p.FailNow()
+	}
+	p.Evidence("Extension and all %d class-less ManagedResources gone before the namespace", all.count)
+}
+
+// isForShoot tells whether the object is a ManagedResource without class in the shoot's namespace.
+func isForShoot(e timeline.Event) bool {
+	class, _, _ := unstructured.NestedString(e.Object.Object, "spec", "class")
+	return class == "" && e.Object.GetNamespace() == rig.ShootNamespace
+}
+
+// stage is the deletion of a group of objects: from the first request to delete one until the last one is gone.
+type stage struct {
+	first, last timeline.Event
+	count       int
+}
+
+// deletions returns the stage of the objects that match; it is a failure when there is none, or when one is left.
+func deletions(p *rig.Run, recording *timeline.Recording, match func(timeline.Event) bool) stage {
+	p.Helper()
+	all, err := recording.Events()
+	p.Check(err)
+	events := timeline.Select(all, match)
+	alive := map[string]bool{}
+	var s stage
+	for _, event := range events {
+		name := event.Object.GetName()
+		alive[name] = event.Type != watch.Deleted
+		if event.Type != watch.Deleted && event.Object.GetDeletionTimestamp() == nil {
+			continue
+		}
+		if s.count == 0 && s.first.Object == nil {
+			s.first = event
+		}
+		if event.Type == watch.Deleted {
+			s.last = event
+			s.count++
+		}
+	}
+	for name, exists := range alive {
+		if exists {
+			p.Fatalf("%s is left after the deletion", name)
+		}
+	}
+	if s.count == 0 {
+		p.Fatalf("no deletion was recorded: this would prove nothing (%d events)", len(events))
+	}
+	return s
+}
+
+func isWorker(p *rig.Run, name string) bool {
+	return slices.ContainsFunc(p.Workers(), func(worker *cluster.Node) bool { return worker.Name() == name })
 }

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/command"
@@ -36,7 +37,7 @@ const (
 
 // devLoop is `make dev` in a copy of the sources.
 type devLoop struct {
-	*background
+	*rig.Background
 	sources string // the root of the copy
 	log     string // the path of what it prints
 	rounds  int    // that were awaited
@@ -48,25 +49,25 @@ func built() []string { return []string{"bin/skaffold", "bin/kubectl", "bin/test
 
 // StartLoop runs `make dev` in a copy of the sources that have been saved, as the programs in bin/ are now. It ends with the
 // scenario; the extension that it has installed is replaced by that of the testbed then.
-func (p *scenarioRun) StartLoop(ctx context.Context) *devLoop {
+func startLoop(ctx context.Context, p *rig.Run) *devLoop {
 	p.Helper()
 	for _, program := range built() {
 		if _, err := os.Stat(program); err != nil {
 			p.Fatalf("%v; run: make %s", err, strings.Join(built(), " "))
 		}
 	}
-	folder, err := os.MkdirTemp(p.suite.scratch, "inner-loop-")
+	folder, err := os.MkdirTemp(p.Session.Scratch, "inner-loop-")
 	p.Check(err)
 	p.Afterwards(ctx, func(context.Context) error { return os.RemoveAll(folder) })
 	loop := &devLoop{sources: filepath.Join(folder, "sources"), log: filepath.Join(folder, "make-dev.log")}
 	p.Check(copySources(loop.sources))
 
 	p.Afterwards(ctx, func(ctx context.Context) error {
-		if !p.scenario.Failed() {
+		if !p.Scenario.Failed() {
 			return nil
 		}
 		keepLog(p, loop.log)
-		return bringup.UseCacheImage(ctx, p.suite.testbed, bringup.CacheImage(p.suite.testbed))
+		return bringup.UseCacheImage(ctx, p.Session.Testbed, bringup.CacheImage(p.Session.Testbed))
 	})
 	log, err := os.Create(loop.log)
 	p.Check(err)
@@ -81,12 +82,12 @@ func (p *scenarioRun) StartLoop(ctx context.Context) *devLoop {
 		p.Check(errors.Join(err, log.Close()))
 	}
 	loop.group = cmd.Process.Pid
-	loop.background = &background{cancel: cancel, ended: make(chan struct{})}
+	loop.Background = &rig.Background{Cancel: cancel, Ended: make(chan struct{})}
 	go func() {
-		defer close(loop.ended)
-		loop.err = errors.Join(fmt.Errorf("make dev has ended: %w", cmd.Wait()), log.Close())
+		defer close(loop.Ended)
+		loop.Err = errors.Join(fmt.Errorf("make dev has ended: %w", cmd.Wait()), log.Close())
 	}()
-	p.scenario.Cleanup(func() { _ = loop.interrupt(ctx) })
+	p.Scenario.Cleanup(func() { _ = loop.interrupt(ctx) })
 	return loop
 }
 
@@ -122,8 +123,8 @@ func loopEnvironment(ctx context.Context, cache string) ([]string, error) {
 // interrupt does what Ctrl-C does, and returns when nothing runs on, also when ctx has ended. What does not end is killed, and an
 // error.
 func (l *devLoop) interrupt(ctx context.Context) error {
-	l.end()
-	left := await(context.WithoutCancel(ctx), "nothing of make dev runs", loopEndsWithin, func(context.Context) (bool, string, error) {
+	l.End()
+	left := rig.Await(context.WithoutCancel(ctx), "nothing of make dev runs", loopEndsWithin, func(context.Context) (bool, string, error) {
 		return errors.Is(syscall.Kill(-l.group, 0), syscall.ESRCH), fmt.Sprintf("the group %d has processes", l.group), nil
 	})
 	if left != nil {
@@ -133,7 +134,7 @@ func (l *devLoop) interrupt(ctx context.Context) error {
 }
 
 // awaitRound waits until one more round of building and installing has ended.
-func (p *scenarioRun) awaitRound(ctx context.Context, loop *devLoop) {
+func awaitRound(ctx context.Context, p *rig.Run, loop *devLoop) {
 	p.Helper()
 	loop.rounds++
 	p.Await(ctx, fmt.Sprintf("round %d of make dev has ended", loop.rounds), loopUpWithin, func(context.Context) (bool, string, error) {
@@ -141,12 +142,12 @@ func (p *scenarioRun) awaitRound(ctx context.Context, loop *devLoop) {
 		if err != nil {
 			return false, "", err
 		}
-		return bytes.Count(text, []byte(loopIsIdle)) >= loop.rounds, lastLine(text), loop.failed()
+		return bytes.Count(text, []byte(loopIsIdle)) >= loop.rounds, lastLine(text), loop.Failed()
 	})
 }
 
 // Save makes the change in the copy, and returns when it was saved.
-func (p *scenarioRun) Save(loop *devLoop, change proof.Mutant) time.Time {
+func save(p *rig.Run, loop *devLoop, change proof.Mutant) time.Time {
 	p.Helper()
 	path := filepath.Join(loop.sources, filepath.FromSlash(change.File))
 	source, err := os.ReadFile(path)
@@ -213,13 +214,13 @@ func lastLine(text []byte) string {
 }
 
 // keepLog puts what make dev has printed beside the artifacts.
-func keepLog(p *scenarioRun, log string) {
+func keepLog(p *rig.Run, log string) {
 	p.Helper()
 	text, err := os.ReadFile(log)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(artifacts, p.result.Name, "make-dev.log"), text, 0o600)
+		err = os.WriteFile(filepath.Join(rig.Artifacts, p.Result.Name, "make-dev.log"), text, 0o600)
 	}
 	if err != nil {
-		p.scenario.Logf("what make dev printed is lost: %v", err)
+		p.Scenario.Logf("what make dev printed is lost: %v", err)
 	}
 }

@@ -10,71 +10,78 @@ import (
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
 // disableExtension proves that a shoot without the extension has nothing of it left, neither in the clusters nor on the
 // nodes.
-func disableExtension() scenario {
+func disableExtension() rig.Scenario {
 	var (
-		others  foreign
+		others  rig.Foreign
 		removed *removal
 		late    *latecomer
 	)
-	return newScenario("disable-extension",
-		step{"alpha and beta are cached, and nodes have foreign files", func(ctx context.Context, p *scenarioRun) {
-			cached(alpha, beta)(ctx, p)
-			others = putForeignFiles(ctx, p)
-			late = newLatecomer(ctx, p, p.Worker(1), beta)
-		}},
-		step{"the extension is disabled while images of alpha are pulled", func(ctx context.Context, p *scenarioRun) {
-			removed = remove(ctx, p, []string{alpha, beta}, nil)
-		}},
-		step{"the cleaner alone took hosts.toml off every worker, and left the unit healthy", proveCleanWorkers},
-		step{"it ran on every worker before a Service vanished", func(ctx context.Context, p *scenarioRun) {
-			removed.order.proveOrder(ctx, p)
-		}},
-		step{"a worker has the configuration of before, like one that joins after the cleaner went", func(ctx context.Context, p *scenarioRun) {
+	return rig.New("disable-extension",
+		rig.Prove("alpha and beta are cached, and nodes have foreign files", func(ctx context.Context, p *rig.Run) {
+			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
+			others = rig.PutForeignFiles(ctx, p)
+			late = newLatecomer(ctx, p, p.Worker(1), rig.Beta)
+		}),
+
+		rig.Prove("the extension is disabled while images of alpha are pulled", func(ctx context.Context, p *rig.Run) {
+			removed = remove(ctx, p, []string{rig.Alpha, rig.Beta}, nil)
+		}),
+
+		rig.Prove("the cleaner alone took hosts.toml off every worker, and left the unit healthy", proveCleanWorkers),
+		rig.Prove("it ran on every worker before a Service vanished", func(ctx context.Context, p *rig.Run) {
+			removed.order.ProveOrder(ctx, p)
+		}),
+
+		rig.Prove("a worker has the configuration of before, like one that joins after the cleaner went", func(ctx context.Context, p *rig.Run) {
 			late.configure(ctx, p)
-		}},
-		step{"gardener-node-agent takes the rest, and with the unit that worker's hosts.toml", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("gardener-node-agent takes the rest, and with the unit that worker's hosts.toml", func(ctx context.Context, p *rig.Run) {
 			removed.finish(ctx, p)
 			proveNothingOnWorkers(ctx, p)
 			p.Evidence("hosts.toml, script and unit gone from %d workers", len(p.Workers()))
-		}},
-		step{"nothing of the extension is left in the clusters", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("nothing of the extension is left in the clusters", func(ctx context.Context, p *rig.Run) {
 			p.NoCleanerLeft(ctx)
-			removed.order.proveClaimsGone(ctx, p)
-			meta := metav1.ObjectMeta{Namespace: shootNamespace, Name: extensionName}
-			p.Gone(ctx, p.suite.seed, &extensionsv1alpha1.Extension{ObjectMeta: meta})
-			meta.Name = cachesManagedResource
-			p.Gone(ctx, p.suite.seed, &resourcesv1alpha1.ManagedResource{ObjectMeta: meta})
+			removed.order.ProveClaimsGone(ctx, p)
+			meta := metav1.ObjectMeta{Namespace: rig.ShootNamespace, Name: rig.ExtensionName}
+			p.Gone(ctx, p.Session.Seed, &extensionsv1alpha1.Extension{ObjectMeta: meta})
+			meta.Name = rig.CachesManagedResource
+			p.Gone(ctx, p.Session.Seed, &resourcesv1alpha1.ManagedResource{ObjectMeta: meta})
 			p.Evidence("Extension gone")
-		}},
-		step{"foreign files are untouched", func(ctx context.Context, p *scenarioRun) { others.proveUntouched(ctx, p) }},
-		step{"pulls go direct, in time", func(ctx context.Context, p *scenarioRun) {
-			p.ProveDirect(ctx, alpha, maxPull)
-			p.ProveDirect(ctx, beta, maxPull)
-		}},
+		}),
+
+		rig.Prove("foreign files are untouched", func(ctx context.Context, p *rig.Run) { others.ProveUntouched(ctx, p) }),
+		rig.Prove("pulls go direct, in time", func(ctx context.Context, p *rig.Run) {
+			p.ProveDirect(ctx, rig.Alpha, rig.MaxPull)
+			p.ProveDirect(ctx, rig.Beta, rig.MaxPull)
+		}),
 	)
 }
 
 // proveCleanWorkers proves that the cleaner has left nothing for a pull to use on any worker, and the unit as
 // gardener-node-agent wants it while it has not heard of the removal: its check reports one that is not active as unhealthy.
-func proveCleanWorkers(ctx context.Context, p *scenarioRun) {
+func proveCleanWorkers(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	for _, worker := range p.Workers() {
-		provePathsAbsent(ctx, p, worker, hostsPath(alpha), hostsPath(beta))
+		provePathsAbsent(ctx, p, worker, rig.HostsPath(rig.Alpha), rig.HostsPath(rig.Beta))
 		for where, arguments := range map[string]string{
-			unitPath:  p.File(ctx, worker, unitPath),
-			"systemd": p.Systemd(ctx, worker, "ExecStart"),
+			rig.UnitPath: p.File(ctx, worker, rig.UnitPath),
+			"systemd":    p.Systemd(ctx, worker, "ExecStart"),
 		} {
-			if !strings.Contains(arguments, scriptPath) || strings.Contains(arguments, alpha) || strings.Contains(arguments, beta) {
+			if !strings.Contains(arguments, rig.ScriptPath) || strings.Contains(arguments, rig.Alpha) || strings.Contains(arguments, rig.Beta) {
 				p.Errorf("the unit on %s by %s, want it without arguments: %s", worker.Name(), where, arguments)
 			}
 		}
 		if state := p.Systemd(ctx, worker, "ActiveState"); state != "active" {
-			p.Errorf("%s on %s is %s, want it active", unitName, worker.Name(), state)
+			p.Errorf("%s on %s is %s, want it active", rig.UnitName, worker.Name(), state)
 		}
 	}
 	if p.Failed() {
@@ -83,12 +90,12 @@ func proveCleanWorkers(ctx context.Context, p *scenarioRun) {
 }
 
 // proveNothingOnWorkers proves that the extension has left nothing on any worker.
-func proveNothingOnWorkers(ctx context.Context, p *scenarioRun) {
+func proveNothingOnWorkers(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	for _, worker := range p.Workers() {
-		provePathsAbsent(ctx, p, worker, hostsPath(alpha), hostsPath(beta), scriptPath, unitPath)
+		provePathsAbsent(ctx, p, worker, rig.HostsPath(rig.Alpha), rig.HostsPath(rig.Beta), rig.ScriptPath, rig.UnitPath)
 		if state := p.Systemd(ctx, worker, "LoadState"); state != "not-found" {
-			p.Errorf("systemd of %s knows %s: %s", worker.Name(), unitName, state)
+			p.Errorf("systemd of %s knows %s: %s", worker.Name(), rig.UnitName, state)
 		}
 	}
 	if p.Failed() {
@@ -96,11 +103,45 @@ func proveNothingOnWorkers(ctx context.Context, p *scenarioRun) {
 	}
 }
 
-func provePathsAbsent(ctx context.Context, p *scenarioRun, worker *cluster.Node, paths ...string) {
+func provePathsAbsent(ctx context.Context, p *rig.Run, worker *cluster.Node, paths ...string) {
 	p.Helper()
 	for _, path := range paths {
-		if content := p.File(ctx, worker, path); !isAbsent(content) {
+		if content := p.File(ctx, worker, path); !rig.IsAbsent(content) {
 			p.Errorf("%s is on %s:\n%s", path, worker.Name(), content)
 		}
+	}
+}
+
+// latecomer is a worker that is given the configuration of before once more, after it was cleaned: as one that joins, with
+// the OperatingSystemConfig of before, when no cleaner is there any more.
+type latecomer struct {
+	worker *cluster.Node
+	host   string
+	// unit and hosts are what was there before.
+	unit, hosts string
+}
+
+// newLatecomer remembers the present configuration.
+func newLatecomer(ctx context.Context, p *rig.Run, worker *cluster.Node, host string) *latecomer {
+	p.Helper()
+	l := &latecomer{worker: worker, host: host, unit: p.File(ctx, worker, rig.UnitPath), hosts: p.Hosts(ctx, worker, host)}
+	if !strings.Contains(l.unit, host+",") || rig.IsAbsent(l.hosts) {
+		p.Fatalf("%s is not configured for %s", worker.Name(), host)
+	}
+	return l
+}
+
+// configure lays down what was remembered and proves that the script, which runs again, leaves the file as it is.
+func (l *latecomer) configure(ctx context.Context, p *rig.Run) {
+	p.Helper()
+	p.Check(l.worker.WriteFile(ctx, rig.UnitPath, 0o600, []byte(l.unit)))
+	p.Check(l.worker.WriteFile(ctx, rig.HostsPath(l.host), 0o644, []byte(l.hosts)))
+	_, err := l.worker.Script(ctx, "systemctl daemon-reload && systemctl restart "+rig.UnitName)
+	p.Check(err)
+	if state := p.Systemd(ctx, l.worker, "ActiveState"); state != "active" {
+		p.Errorf("%s on %s is %s", rig.UnitName, l.worker.Name(), state)
+	}
+	if hosts := p.Hosts(ctx, l.worker, l.host); hosts != l.hosts {
+		p.Fatalf("hosts.toml of %s on %s is\n%s\nwant the one of before", l.host, l.worker.Name(), hosts)
 	}
 }

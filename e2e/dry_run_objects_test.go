@@ -26,6 +26,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
 	"github.com/gardener-extensions/registry-cache/controller/monitoring"
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
@@ -49,7 +50,7 @@ func byGroup(objects []rendered, groups ...string) (these, others []rendered) {
 }
 
 // appendTyped appends objects in the form in which gardener-resource-manager sends them.
-func appendTyped(p *scenarioRun, to []rendered, from string, scheme *runtime.Scheme, objects ...client.Object) []rendered {
+func appendTyped(p *rig.Run, to []rendered, from string, scheme *runtime.Scheme, objects ...client.Object) []rendered {
 	p.Helper()
 	for _, object := range objects {
 		kind, err := apiutil.GVKForObject(object, scheme)
@@ -64,7 +65,7 @@ func appendTyped(p *scenarioRun, to []rendered, from string, scheme *runtime.Sch
 }
 
 // appendDocuments appends the objects of a YAML file. A key that is there twice is a failure.
-func appendDocuments(p *scenarioRun, to []rendered, from string, content []byte) []rendered {
+func appendDocuments(p *rig.Run, to []rendered, from string, content []byte) []rendered {
 	p.Helper()
 	for documents := kubeyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content))); ; {
 		document, err := documents.Read()
@@ -107,9 +108,9 @@ func plantedObjects(restricted string) []rendered {
 }
 
 // shootObjects are those that the extension brings into a shoot.
-func shootObjects(p *scenarioRun) (objects []rendered) {
+func shootObjects(p *rig.Run) (objects []rendered) {
 	p.Helper()
-	shoot, err := operate.ShootWithCaches(alpha)
+	shoot, err := operate.ShootWithCaches(rig.Alpha)
 	p.Check(err)
 	environment := cache.Shoot{
 		Image: "registry.example/registry-cache:v1", KubernetesVersion: shoot.Spec.Kubernetes.Version,
@@ -118,28 +119,28 @@ func shootObjects(p *scenarioRun) (objects []rendered) {
 	for _, c := range dryRunCaches(p) {
 		these, err := cache.Objects(c.cache, environment, c.secrets)
 		p.Check(err)
-		objects = appendTyped(p, objects, c.cache.Upstream, p.suite.shoot.Scheme(), these...)
+		objects = appendTyped(p, objects, c.cache.Upstream, p.Session.Shoot.Scheme(), these...)
 	}
 	for _, task := range []cleaner.Task{{All: true}, {Upstreams: []string{"docker.io", "[2001:db8::1]:5000"}}} {
 		set, err := cleaner.DaemonSet(task, "registry.example/registry-cache:v1")
 		p.Check(err)
-		objects = appendTyped(p, objects, "cleaner", p.suite.shoot.Scheme(), set)
+		objects = appendTyped(p, objects, "cleaner", p.Session.Shoot.Scheme(), set)
 	}
 	return objects
 }
 
-func monitoringObjects(p *scenarioRun) []rendered {
+func monitoringObjects(p *rig.Run) []rendered {
 	p.Helper()
 	config := dryRunConfig(p)
-	objects, err := monitoring.Objects(shootNamespace, config)
+	objects, err := monitoring.Objects(rig.ShootNamespace, config)
 	p.Check(err)
-	return appendTyped(p, nil, "monitoring", p.suite.seed.Scheme(), objects...)
+	return appendTyped(p, nil, "monitoring", p.Session.Seed.Scheme(), objects...)
 }
 
 // chartObjects renders each chart with the values of each of its tests.
-func chartObjects(p *scenarioRun) (objects []rendered) {
+func chartObjects(p *rig.Run) (objects []rendered) {
 	p.Helper()
-	renderer, err := chartrenderer.NewForConfig(p.suite.seed.config)
+	renderer, err := chartrenderer.NewForConfig(p.Session.Seed.Config)
 	p.Check(err)
 	for _, chart := range []string{"registry-cache-extension", "registry-cache-admission/runtime", "registry-cache-admission/application"} {
 		archive, err := charts.Archive(os.DirFS("charts/"+chart), filepath.Base(chart))
@@ -156,7 +157,7 @@ func chartObjects(p *scenarioRun) (objects []rendered) {
 }
 
 // exampleObjects are those in examples. The seed has no projects; their Secrets are looked at in another namespace.
-func exampleObjects(p *scenarioRun) (objects []rendered) {
+func exampleObjects(p *rig.Run) (objects []rendered) {
 	p.Helper()
 	for _, file := range append(files(p, "examples/*.yaml"), files(p, "examples/shoots/*.yaml")...) {
 		objects = appendDocuments(p, objects, file, content(p, file))
@@ -170,7 +171,7 @@ func exampleObjects(p *scenarioRun) (objects []rendered) {
 }
 
 // files returns those of the repository that match the pattern; none is a failure.
-func files(p *scenarioRun, pattern string) []string {
+func files(p *rig.Run, pattern string) []string {
 	p.Helper()
 	found, err := filepath.Glob(pattern)
 	if err != nil || len(found) == 0 {
@@ -179,7 +180,7 @@ func files(p *scenarioRun, pattern string) []string {
 	return found
 }
 
-func content(p *scenarioRun, file string) []byte {
+func content(p *rig.Run, file string) []byte {
 	p.Helper()
 	content, err := os.ReadFile(file)
 	p.Check(err)

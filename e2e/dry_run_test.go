@@ -6,77 +6,89 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	podsecurity "k8s.io/pod-security-admission/api"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/controller/cache"
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
+	"github.com/gardener-extensions/registry-cache/kind/certificate"
 )
 
 // dryRun proves that API servers accept all that the product renders, without a warning: objects of caches and of the
 // cleaner in the shoot; monitoring, charts and examples in the seed.
-func dryRun() scenario {
+func dryRun() rig.Scenario {
 	var shoot, seed *judge
-	return newScenario("dry-run",
-		step{"what is wrong is refused, and what is doubtful is warned of", func(ctx context.Context, p *scenarioRun) {
-			shoot, seed = newJudge(ctx, p, p.suite.shoot), newJudge(ctx, p, p.suite.seed)
+	return rig.New("dry-run",
+		rig.Prove("what is wrong is refused, and what is doubtful is warned of", func(ctx context.Context, p *rig.Run) {
+			shoot, seed = newJudge(ctx, p, p.Session.Shoot), newJudge(ctx, p, p.Session.Seed)
 			for _, judge := range []*judge{shoot, seed} {
 				for _, planted := range plantedObjects(judge.restricted) {
 					if err := judge.verdict(ctx, planted.object); err == nil || !strings.Contains(err.Error(), planted.from) {
-						p.Errorf("%s: want an objection that names %s: %v", judge.config.Host, planted.from, err)
+						p.Errorf("%s: want an objection that names %s: %v", judge.Config.Host, planted.from, err)
 					}
 				}
 			}
-		}},
-		step{"the objects of caches and of the cleaner pass in the shoot", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("the objects of caches and of the cleaner pass in the shoot", func(ctx context.Context, p *rig.Run) {
 			objects := shootObjects(p)
-			// The shoot has no vertical pod autoscaler; the seed has the definition that a Shoot with one has.
+
 			autoscalers, others := byGroup(objects, "autoscaling.k8s.io")
 			shoot.accepts(ctx, p, others)
 			seed.accepts(ctx, p, autoscalers)
 			p.Evidence("%d objects for shoots", len(objects))
-		}},
-		step{"what watches the caches passes in the seed", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("what watches the caches passes in the seed", func(ctx context.Context, p *rig.Run) {
 			objects := monitoringObjects(p)
 			seed.accepts(ctx, p, objects)
 			p.Evidence("%d of monitoring", len(objects))
-		}},
-		step{"what the charts render passes in the seed", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("what the charts render passes in the seed", func(ctx context.Context, p *rig.Run) {
 			objects := chartObjects(p)
 			seed.createNamespaces(ctx, p, objects)
 			seed.accepts(ctx, p, objects)
 			p.Evidence("%d of charts", len(objects))
-		}},
-		step{"the examples pass that the seed has a definition for", func(ctx context.Context, p *scenarioRun) {
-			// Only a garden serves these groups, and there is none: package examples and the admission check them.
+		}),
+
+		rig.Prove("the examples pass that the seed has a definition for", func(ctx context.Context, p *rig.Run) {
+
 			garden, others := byGroup(exampleObjects(p), "core.gardener.cloud", "operator.gardener.cloud")
 			seed.accepts(ctx, p, others)
 			p.Evidence("%d of examples, without %d that only a garden knows", len(others), len(garden))
-		}},
+		}),
 	)
 }
 
 // judge says what the API server of a cluster has against objects. Nothing is stored.
 type judge struct {
-	access
+	rig.Access
 	strict client.Client
 	// restricted is a namespace in which the API server warns of pods that the pod security standard "restricted" forbids.
 	restricted string
 	warnings   []string
 }
 
-func newJudge(ctx context.Context, p *scenarioRun, cluster access) *judge {
+func newJudge(ctx context.Context, p *rig.Run, cluster rig.Access) *judge {
 	p.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: "e2e-restricted-", Labels: map[string]string{podsecurity.WarnLevelLabel: string(podsecurity.LevelRestricted)},
 	}}
 	p.Check(cluster.Create(ctx, namespace))
 	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(cluster.Delete(ctx, namespace)) })
-	result := &judge{access: cluster, restricted: namespace.Name}
-	config := rest.CopyConfig(cluster.config)
+	result := &judge{Access: cluster, restricted: namespace.Name}
+	config := rest.CopyConfig(cluster.Config)
 	config.WarningHandler, config.QPS = result, -1
 	connected, err := client.New(config, client.Options{Scheme: cluster.Scheme()})
 	p.Check(err)
@@ -104,7 +116,7 @@ func (j *judge) verdict(ctx context.Context, object *unstructured.Unstructured) 
 
 // createNamespaces creates the namespaces among the objects until the scenario ends: without them the API server refuses what
 // lies in them.
-func (j *judge) createNamespaces(ctx context.Context, p *scenarioRun, objects []rendered) {
+func (j *judge) createNamespaces(ctx context.Context, p *rig.Run, objects []rendered) {
 	p.Helper()
 	for _, rendered := range objects {
 		if rendered.object.GetKind() != "Namespace" {
@@ -118,7 +130,7 @@ func (j *judge) createNamespaces(ctx context.Context, p *scenarioRun, objects []
 
 // accepts fails the scenario for each object that the API server has something against. Workloads have to comply with
 // "restricted", too; the cleaner's DaemonSet cannot, as it works on the node.
-func (j *judge) accepts(ctx context.Context, p *scenarioRun, objects []rendered) {
+func (j *judge) accepts(ctx context.Context, p *rig.Run, objects []rendered) {
 	p.Helper()
 	if len(objects) == 0 {
 		p.Fatalf("there is no object: this would prove nothing")
@@ -134,4 +146,72 @@ func (j *judge) accepts(ctx context.Context, p *scenarioRun, objects []rendered)
 			p.Errorf("%s: %v", rendered.from, err)
 		}
 	}
+}
+
+// dryRunCache is a cache and what its references lead to.
+type dryRunCache struct {
+	cache   v1alpha3.RegistryCache
+	secrets cache.Secrets
+}
+
+// dryRunCaches are one for each field, with its defaults set, and one with all fields.
+func dryRunCaches(p *rig.Run) []dryRunCache {
+	p.Helper()
+	authority, err := certificate.New("e2e")
+	p.Check(err)
+	pair, err := authority.Server("e2e")
+	p.Check(err)
+	all := dryRunConfig(p).Caches
+	cases := make([]dryRunCache, 0, len(all))
+	for _, c := range all {
+		var secrets cache.Secrets
+		if c.SecretReferenceName != nil {
+			secrets.Credentials = &cache.Credentials{Username: []byte("@robot"), Password: []byte("\"$#&:\"\r\n\xff\x00")}
+		}
+		if c.CABundleSecretReferenceName != nil {
+			secrets.CABundle = authority.PEM()
+		}
+		if c.HTTP != nil {
+			secrets.Certificate = &cache.Certificate{Certificate: pair.Certificate, PrivateKey: pair.Key}
+		}
+		cases = append(cases, dryRunCache{c, secrets})
+	}
+	return cases
+}
+
+// dryRunConfig is a valid config with the caches of the scenario, with defaults.
+func dryRunConfig(p *rig.Run) *v1alpha3.RegistryConfig {
+	p.Helper()
+	volume := &v1alpha3.Volume{Size: ptr.To(resource.MustParse("1500Mi")), StorageClassName: ptr.To("fast")}
+	collection := &v1alpha3.GarbageCollection{TTL: metav1.Duration{Duration: 90 * time.Minute}}
+	proxy := &v1alpha3.Proxy{
+		HTTPProxy: ptr.To("http://proxy.example:3128"), HTTPSProxy: ptr.To("https://[2001:db8::2]:3129"),
+		NoProxy: ptr.To("registry.corp.example,10.250.0.0/16,.corp.example:5000"),
+	}
+	twice := &v1alpha3.HighAvailability{Enabled: true}
+	config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{
+		{Upstream: "docker.io"},
+		{Upstream: strings.Repeat("a123456789.", 22) + "example.com"},
+		{Upstream: strings.Repeat("b", 63) + ".example:65535", RemoteURL: ptr.To("http://10.1.2.3:8080")},
+		{Upstream: "10.1.2.3"},
+		{Upstream: "[2001:db8::1]"},
+		{Upstream: "volume.example", Volume: volume, GarbageCollection: collection},
+		{Upstream: "for-ever.example", GarbageCollection: &v1alpha3.GarbageCollection{}},
+		{Upstream: "credentials.example", SecretReferenceName: ptr.To("credentials")},
+		{Upstream: "ca.example", CABundleSecretReferenceName: ptr.To("ca")},
+		{Upstream: "proxy.example", Proxy: proxy},
+		{Upstream: "tls.example", HTTP: &v1alpha3.HTTP{TLS: true}},
+		{Upstream: "twice.example", HighAvailability: twice},
+		{Upstream: "suffix.example", ServiceNameSuffix: ptr.To(strings.Repeat("s", v1alpha3.MaxServiceNameSuffixLength))},
+		{
+			Upstream: "[2001:db8::1]:5000", RemoteURL: ptr.To("https://[2001:db8::1]:5000"), Volume: volume, GarbageCollection: collection,
+			SecretReferenceName: ptr.To("credentials"), CABundleSecretReferenceName: ptr.To("ca"), Proxy: proxy,
+			HTTP: &v1alpha3.HTTP{TLS: true}, HighAvailability: twice, ServiceNameSuffix: ptr.To("all"),
+		},
+	}}
+	v1alpha3.SetDefaults(config)
+	if errs := v1alpha3.Validate(config); len(errs) > 0 {
+		p.Fatalf("the config is not valid: %v", errs.ToAggregate())
+	}
+	return config
 }

@@ -12,53 +12,54 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 )
-
-// refusal is the message of the shoot's API server while it refuses gamma's Service: the cause that a user must see.
-const refusal = "e2e refuses the Service of gamma"
 
 // wantedFailures are enough to say that the extension tries again, and few enough for its backoff to stay short.
 const wantedFailures = 2
 
 // endpointNotReady proves that a cache without Service is an error with its cause, and that the extension recovers by
 // itself once the Service can come up.
-func endpointNotReady() scenario {
+func endpointNotReady() rig.Scenario {
 	var (
 		history *timeline.Recording
-		flow    *background
+		flow    *rig.Background
 	)
-	return newScenario("endpoint-not-ready",
-		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"gamma is added, but its Service is refused", func(ctx context.Context, p *scenarioRun) {
-			refuseService(ctx, p, gamma)
-			history = p.Record(ctx, p.suite.seed, extensionsv1alpha1.SchemeGroupVersion.WithResource("extensions"), shootNamespace)
-			flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, p, alpha, beta, gamma) })
-		}},
-		step{"the Extension reports the cause and retries", func(ctx context.Context, p *scenarioRun) {
+	return rig.New("endpoint-not-ready",
+		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
+		rig.Prove("gamma is added, but its Service is refused", func(ctx context.Context, p *rig.Run) {
+			rig.RefuseService(ctx, p, rig.Gamma)
+			history = p.Record(ctx, p.Session.Seed, extensionsv1alpha1.SchemeGroupVersion.WithResource("extensions"), rig.ShootNamespace)
+			flow = p.Background(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p, rig.Alpha, rig.Beta, rig.Gamma) })
+		}),
+
+		rig.Prove("the Extension reports the cause and retries", func(ctx context.Context, p *rig.Run) {
 			failures := awaitFailures(ctx, p, history, wantedFailures)
 			last := failures[len(failures)-1]
-			for _, part := range []string{gamma, refusal} {
+			for _, part := range []string{rig.Gamma, rig.Refusal} {
 				if !strings.Contains(last.Status.LastError.Description, part) {
 					p.Errorf("lastError does not say %q: %s", part, last.Status.LastError.Description)
 				}
 			}
-			if services := p.Services(ctx); services[gamma].Name != "" {
+			if services := p.Services(ctx); services[rig.Gamma].Name != "" {
 				p.Errorf("the Service of gamma exists although it is refused")
 			}
 			if p.Failed() {
 				p.FailNow()
 			}
-			p.Evidence("%d failed attempts, lastError names %s and the cause", len(failures), label(gamma))
-		}},
-		step{"once the Service can come up, the Extension is Succeeded", func(ctx context.Context, p *scenarioRun) {
-			p.Check(allowServices(ctx, p))
-			p.Join(ctx, flow, reconciled(alpha, beta, gamma), reconcileTimeout)
-			if state := stateOf(p.Extension(ctx)); state != gardencorev1beta1.LastOperationStateSucceeded {
+			p.Evidence("%d failed attempts, lastError names %s and the cause", len(failures), rig.Label(rig.Gamma))
+		}),
+
+		rig.Prove("once the Service can come up, the Extension is Succeeded", func(ctx context.Context, p *rig.Run) {
+			p.Check(rig.AllowServices(ctx, p))
+			p.Join(ctx, flow, rig.Reconciled(rig.Alpha, rig.Beta, rig.Gamma), rig.ReconcileTimeout)
+			if state := rig.StateOf(p.Extension(ctx)); state != gardencorev1beta1.LastOperationStateSucceeded {
 				p.Fatalf("the Extension is %s, want Succeeded", state)
 			}
-		}},
-		step{"the status has the Services' cluster IPs", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("the status has the Services' cluster IPs", func(ctx context.Context, p *rig.Run) {
 			endpoints, services := p.Endpoints(ctx), p.Services(ctx)
 			if len(endpoints) != 3 || len(services) != 3 {
 				p.Fatalf("%d endpoints and %d Services, want 3 of each: %v", len(endpoints), len(services), endpoints)
@@ -68,14 +69,14 @@ func endpointNotReady() scenario {
 					p.Errorf("endpoint of %s is %s, want %s", host, endpoints[host], want)
 				}
 			}
-			p.AwaitMirrors(ctx, alpha, beta, gamma)
+			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta, rig.Gamma)
 			p.Evidence("then Succeeded, 3 endpoints equal the Services' cluster IPs")
-		}},
+		}),
 	)
 }
 
 // awaitFailures waits until the Extension went into Error often enough and returns it as it was each time.
-func awaitFailures(ctx context.Context, p *scenarioRun, history *timeline.Recording, wanted int) []*extensionsv1alpha1.Extension {
+func awaitFailures(ctx context.Context, p *rig.Run, history *timeline.Recording, wanted int) []*extensionsv1alpha1.Extension {
 	p.Helper()
 	var failures []*extensionsv1alpha1.Extension
 	p.Await(ctx, fmt.Sprintf("the Extension went into Error %d times", wanted), 90*time.Second,
@@ -94,23 +95,16 @@ func awaitFailures(ctx context.Context, p *scenarioRun, history *timeline.Record
 func failuresIn(events []timeline.Event) ([]*extensionsv1alpha1.Extension, error) {
 	var failures []*extensionsv1alpha1.Extension
 	var before gardencorev1beta1.LastOperationState
-	for _, event := range timeline.Select(events, timeline.Named(extensionName)) {
+	for _, event := range timeline.Select(events, timeline.Named(rig.ExtensionName)) {
 		extension := &extensionsv1alpha1.Extension{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(event.Object.Object, extension); err != nil {
 			return nil, fmt.Errorf("read an Extension: %w", err)
 		}
-		state := stateOf(extension)
+		state := rig.StateOf(extension)
 		if state == gardencorev1beta1.LastOperationStateError && before != state && extension.Status.LastError != nil {
 			failures = append(failures, extension)
 		}
 		before = state
 	}
 	return failures, nil
-}
-
-func stateOf(extension *extensionsv1alpha1.Extension) gardencorev1beta1.LastOperationState {
-	if extension.Status.LastOperation == nil {
-		return ""
-	}
-	return extension.Status.LastOperation.State
 }

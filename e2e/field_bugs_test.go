@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
-
 	"github.com/gardener-extensions/registry-cache/cmd/testbed/cli"
 	"github.com/gardener-extensions/registry-cache/e2e/fieldbugs"
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
@@ -20,27 +20,29 @@ import (
 const fieldBugsFile = "field-bugs.json"
 
 // fieldBugs are the scenarios of the catalog, in its order. They are made of command lines of `testbed`, see e2e/fieldbugs.
-func fieldBugs(lane fieldbugs.Lane) []scenario {
-	var all []scenario
+func fieldBugs(lane fieldbugs.Lane) []rig.Scenario {
+	var all []rig.Scenario
 	for _, bug := range fieldbugs.InLane(lane) {
-		all = append(all, newScenario(bug.ID, step{bug.Title, func(ctx context.Context, p *scenarioRun) { reproduce(ctx, p, bug) }}))
+		all = append(all, rig.New(bug.ID, rig.Prove(bug.Title, func(ctx context.Context, p *rig.Run) { reproduce(ctx, p, bug) })))
 	}
 	return all
 }
 
-func reproduce(ctx context.Context, p *scenarioRun, bug fieldbugs.Bug) {
+func reproduce(ctx context.Context, p *rig.Run, bug fieldbugs.Bug) {
 	p.Helper()
-	p.suite.disturbed.Store(true) // the commands have a garden of their own
-	transcript, err := os.CreateTemp(p.suite.scratch, bug.ID)
+	p.Session.Disturbed.Store(true) // the commands have a garden of their own
+	transcript, err := os.CreateTemp(p.Session.Scratch, bug.ID)
 	p.Check(err)
 	defer func() { _ = transcript.Close() }()
-	result := fieldbugs.Reproduce(ctx, bug, func(ctx context.Context, args []string, out, err io.Writer) int { return execute(ctx, p, args, out, err) }, fieldbugs.Options{
+	result := fieldbugs.Reproduce(ctx, bug, func(ctx context.Context, args []string, out, err io.Writer) int {
+		return execute(ctx, p, args, out, err)
+	}, fieldbugs.Options{
 		Transcript: transcript,
 		OnBroken: func(ctx context.Context, reason string) {
-			p.diagnosed, p.missing = true, p.suite.diagnose(ctx, bug.ID, reason)
+			p.Diagnosed, p.Missing = true, p.Session.Diagnose(ctx, bug.ID, reason)
 		},
 	})
-	p.Check(fieldbugs.Record(filepath.Join(artifacts, fieldBugsFile), result))
+	p.Check(fieldbugs.Record(filepath.Join(rig.Artifacts, fieldBugsFile), result))
 	for _, figure := range result.Figures {
 		p.Evidence("%s: %.1fs of %.0fs", figure.Name, figure.Seconds, figure.Bound)
 	}
@@ -52,9 +54,9 @@ func reproduce(ctx context.Context, p *scenarioRun, bug fieldbugs.Bug) {
 }
 
 // keepTranscript puts what was typed and answered beside the artifacts.
-func keepTranscript(p *scenarioRun, from, id string) {
+func keepTranscript(p *rig.Run, from, id string) {
 	p.Helper()
-	folder := filepath.Join(artifacts, id)
+	folder := filepath.Join(rig.Artifacts, id)
 	content, err := os.ReadFile(from)
 	if err == nil {
 		err = os.MkdirAll(folder, 0o750)
@@ -68,9 +70,9 @@ func keepTranscript(p *scenarioRun, from, id string) {
 }
 
 // execute runs a command line of `testbed` in this process.
-func execute(ctx context.Context, p *scenarioRun, args []string, out, err io.Writer) int {
+func execute(ctx context.Context, p *rig.Run, args []string, out, err io.Writer) int {
 	std := program.Streams{Out: out, Err: err}
 	root := cli.New(std)              //nolint:contextcheck // its commands get ctx from program.Run
 	root.SetIn(strings.NewReader("")) // a run in the background must not read from the terminal
-	return program.Run(ctx, root, std, append([]string{fmt.Sprintf("--prefix=%s", p.suite.testbed.Prefix)}, args...))
+	return program.Run(ctx, root, std, append([]string{fmt.Sprintf("--prefix=%s", p.Session.Testbed.Prefix)}, args...))
 }

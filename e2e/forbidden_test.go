@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/e2e/report"
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
@@ -29,28 +30,29 @@ const plantedAgent = "e2e-planted"
 
 // forbidden proves that the charts grant what the extension and its admission do: in the whole run none of their requests was
 // forbidden by the seed's API server. It comes last, when all that they do was done.
-func forbidden() scenario {
+func forbidden() rig.Scenario {
 	var accounts []string
-	return newScenario("forbidden",
-		step{"what is forbidden to the extension is in the audit log", func(ctx context.Context, p *scenarioRun) {
+	return rig.New("forbidden",
+		rig.Prove("what is forbidden to the extension is in the audit log", func(ctx context.Context, p *rig.Run) {
 			accounts = []string{extensionAccount(ctx, p)}
 			plantForbidden(ctx, p, accounts[0])
-			if passed(p, "admission") { // it is there only while that scenario runs
+			if passed(p, "admission") {
 				accounts = append(accounts, serviceaccount.MakeUsername(kind.AdmissionNamespace, admissionName))
 			}
 			p.Await(ctx, "the planted request is in the audit log", 15*time.Second, func(ctx context.Context) (bool, string, error) {
-				events, err := p.suite.testbed.Seed.AuditLog(ctx)
+				events, err := p.Session.Testbed.Seed.AuditLog(ctx)
 				planted := slices.ContainsFunc(events, func(e auditv1.Event) bool { return isForbidden(e) && e.UserAgent == plantedAgent })
 				return planted, fmt.Sprintf("%d events", len(events)), err
 			})
-		}},
-		step{"nothing else was forbidden since the testbed came up", func(ctx context.Context, p *scenarioRun) {
-			events, err := p.suite.testbed.Seed.AuditLog(ctx)
+		}),
+
+		rig.Prove("nothing else was forbidden since the testbed came up", func(ctx context.Context, p *rig.Run) {
+			events, err := p.Session.Testbed.Seed.AuditLog(ctx)
 			p.Check(err)
 			allowed, forbidden := map[string]int{}, map[string]int{}
 			for _, event := range events {
 				switch {
-				case event.UserAgent == plantedAgent || event.RequestReceivedTimestamp.Time.Before(p.suite.start):
+				case event.UserAgent == plantedAgent || event.RequestReceivedTimestamp.Time.Before(p.Session.Start):
 				case isForbidden(event):
 					forbidden[event.User.Username+": "+request(event)]++
 				default:
@@ -71,15 +73,15 @@ func forbidden() scenario {
 			for _, account := range accounts {
 				p.Evidence("%d requests of %s, none forbidden", allowed[account], account)
 			}
-		}},
+		}),
 	)
 }
 
 // passed tells whether a scenario of this run has passed.
-func passed(p *scenarioRun, name string) bool {
-	p.suite.mu.Lock()
-	defer p.suite.mu.Unlock()
-	return slices.ContainsFunc(p.suite.report.Scenarios, func(s report.Scenario) bool { return s.Name == name && s.Result == report.Passed })
+func passed(p *rig.Run, name string) bool {
+	p.Session.Mu.Lock()
+	defer p.Session.Mu.Unlock()
+	return slices.ContainsFunc(p.Session.Report.Scenarios, func(s report.Scenario) bool { return s.Name == name && s.Result == report.Passed })
 }
 
 // isForbidden tells whether the API server denied the request.
@@ -97,22 +99,22 @@ func request(event auditv1.Event) string {
 }
 
 // extensionAccount returns the user name of the service account that the extension runs as.
-func extensionAccount(ctx context.Context, p *scenarioRun) string {
+func extensionAccount(ctx context.Context, p *rig.Run) string {
 	p.Helper()
-	return serviceaccount.MakeUsername(kind.ExtensionNamespace, deploymentOfExtension(ctx, p).Spec.Template.Spec.ServiceAccountName)
+	return serviceaccount.MakeUsername(kind.ExtensionNamespace, rig.DeploymentOfExtension(ctx, p).Spec.Template.Spec.ServiceAccountName)
 }
 
 // plantForbidden asks the seed's API server for something that the extension has no business with, in its name.
-func plantForbidden(ctx context.Context, p *scenarioRun, account string) {
+func plantForbidden(ctx context.Context, p *rig.Run, account string) {
 	p.Helper()
 	namespace, name, err := serviceaccount.SplitUsername(account)
 	p.Check(err)
 	token := &authenticationv1.TokenRequest{}
 	owner := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	p.Check(p.suite.seed.SubResource("token").Create(ctx, owner, token))
-	config := rest.AnonymousClientConfig(p.suite.seed.config)
+	p.Check(p.Session.Seed.SubResource("token").Create(ctx, owner, token))
+	config := rest.AnonymousClientConfig(p.Session.Seed.Config)
 	config.BearerToken, config.UserAgent = token.Status.Token, plantedAgent
-	extension, err := client.New(config, client.Options{Scheme: p.suite.seed.Scheme()})
+	extension, err := client.New(config, client.Options{Scheme: p.Session.Seed.Scheme()})
 	p.Check(err)
 	if err := extension.List(ctx, &corev1.NodeList{}); !apierrors.IsForbidden(err) {
 		p.Fatalf("the extension may list the nodes of the seed: %v", err)

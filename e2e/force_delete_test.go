@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
@@ -20,27 +21,29 @@ const maxForceDeletion = 90 * time.Second
 
 // forceDelete proves that the extension keeps no shoot from being force-deleted whose control plane is broken: nobody applies
 // ManagedResources any more, and the API server does not answer.
-func forceDelete() scenario {
-	return newScenario("force-delete",
-		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"the control plane breaks", func(ctx context.Context, p *scenarioRun) {
-			manager := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: shootNamespace, Name: "gardener-resource-manager"}}
-			p.Check(p.suite.seed.Patch(ctx, manager, client.RawPatch(client.Merge.Type(), []byte(`{"spec":{"replicas":0}}`))))
-			access := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: shootNamespace, Name: "gardener"}}
-			p.Check(p.suite.seed.Patch(ctx, access, client.RawPatch(client.Merge.Type(), []byte(`{"data":{"kubeconfig":"bm9uc2Vuc2U="}}`))))
-		}},
-		step{"gardenlet force-deletes the shoot", func(ctx context.Context, p *scenarioRun) {
-			shoot, err := operate.ShootWithCaches(alpha, beta)
+func forceDelete() rig.Scenario {
+	return rig.New("force-delete",
+		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
+		rig.Prove("the control plane breaks", func(ctx context.Context, p *rig.Run) {
+			manager := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: rig.ShootNamespace, Name: "gardener-resource-manager"}}
+			p.Check(p.Session.Seed.Patch(ctx, manager, client.RawPatch(client.Merge.Type(), []byte(`{"spec":{"replicas":0}}`))))
+			access := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: rig.ShootNamespace, Name: "gardener"}}
+			p.Check(p.Session.Seed.Patch(ctx, access, client.RawPatch(client.Merge.Type(), []byte(`{"data":{"kubeconfig":"bm9uc2Vuc2U="}}`))))
+		}),
+
+		rig.Prove("gardenlet force-deletes the shoot", func(ctx context.Context, p *rig.Run) {
+			shoot, err := operate.ShootWithCaches(rig.Alpha, rig.Beta)
 			p.Check(err)
 			start := time.Now()
-			p.Check(p.suite.testbed.Gardenlet.ForceDelete(ctx, shoot))
+			p.Check(p.Session.Testbed.Gardenlet.ForceDelete(ctx, shoot))
 			if took := time.Since(start); took > maxForceDeletion {
-				p.Errorf("that took %s, want at most %s", seconds(took), maxForceDeletion)
+				p.Errorf("that took %s, want at most %s", rig.Seconds(took), maxForceDeletion)
 			}
-			p.Gone(ctx, p.suite.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shootNamespace}})
-			p.Gone(ctx, p.suite.seed, &extensionsv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: shootNamespace}})
-			p.Evidence("gone after %s, although nothing answered", seconds(time.Since(start)))
-		}},
-		step{"a shoot that is created anew has its caches", cached(alpha, beta)},
+			p.Gone(ctx, p.Session.Seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: rig.ShootNamespace}})
+			p.Gone(ctx, p.Session.Seed, &extensionsv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: rig.ShootNamespace}})
+			p.Evidence("gone after %s, although nothing answered", rig.Seconds(time.Since(start)))
+		}),
+
+		rig.Prove("a shoot that is created anew has its caches", rig.Cached(rig.Alpha, rig.Beta)),
 	)
 }

@@ -10,29 +10,32 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
 // foreignService proves that Services of somebody else that look like those of caches neither hold a reconciliation up nor
 // get the pulls.
-func foreignService() scenario {
+func foreignService() rig.Scenario {
 	var others []*corev1.Service
-	return newScenario("foreign-service",
-		step{"beta is cached, and there are foreign Services with the label", func(ctx context.Context, p *scenarioRun) {
-			cached(beta)(ctx, p)
+	return rig.New("foreign-service",
+		rig.Prove("beta is cached, and there are foreign Services with the label", func(ctx context.Context, p *rig.Run) {
+			rig.Cached(rig.Beta)(ctx, p)
 			others = []*corev1.Service{
-				putForeignService(ctx, p, alpha, map[string]string{"upstream": alpha, "remote-url": "http://" + alpha}),
-				putForeignService(ctx, p, beta, nil),
+				putForeignService(ctx, p, rig.Alpha, map[string]string{"upstream": rig.Alpha, "remote-url": "http://" + rig.Alpha}),
+				putForeignService(ctx, p, rig.Beta, nil),
 				putForeignService(ctx, p, "foreign.example.test", nil),
 			}
-		}},
-		step{"a cache for alpha is added all the same", func(ctx context.Context, p *scenarioRun) {
-			p.Reconcile(ctx, alpha, beta)
-			p.AwaitCaches(ctx, alpha, beta)
-			p.AwaitMirrors(ctx, alpha, beta)
+		}),
+
+		rig.Prove("a cache for alpha is added all the same", func(ctx context.Context, p *rig.Run) {
+			p.Reconcile(ctx, rig.Alpha, rig.Beta)
+			p.AwaitCaches(ctx, rig.Alpha, rig.Beta)
+			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
 			p.Evidence("%d foreign Services: reconciled", len(others))
-		}},
-		step{"nodes pull through our caches and not from the foreign Services", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("nodes pull through our caches and not from the foreign Services", func(ctx context.Context, p *rig.Run) {
 			for upstream, endpoint := range p.Endpoints(ctx) {
 				at, err := url.Parse(endpoint)
 				p.Check(err)
@@ -42,33 +45,34 @@ func foreignService() scenario {
 					}
 				}
 			}
-			img := p.Push(ctx, alpha)
+			img := p.Push(ctx, rig.Alpha)
 			p.Pull(ctx, p.Worker(0), img)
 			p.Evidence("alpha: %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))
-		}},
-		step{"the foreign Services are untouched", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("the foreign Services are untouched", func(ctx context.Context, p *rig.Run) {
 			for _, other := range others {
 				now := &corev1.Service{}
-				p.Check(p.suite.shoot.Get(ctx, client.ObjectKeyFromObject(other), now))
+				p.Check(p.Session.Shoot.Get(ctx, client.ObjectKeyFromObject(other), now))
 				if now.UID != other.UID || now.ResourceVersion != other.ResourceVersion {
 					p.Errorf("Service %s was touched", other.Name)
 				}
 			}
-		}},
+		}),
 	)
 }
 
 // putForeignService creates a Service with our label for the host, until the scenario ends.
-func putForeignService(ctx context.Context, p *scenarioRun, host string, annotations map[string]string) *corev1.Service {
+func putForeignService(ctx context.Context, p *rig.Run, host string, annotations map[string]string) *corev1.Service {
 	p.Helper()
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: metav1.NamespaceSystem, GenerateName: "e2e-foreign-",
-			Labels: map[string]string{upstreamHostLabel: host}, Annotations: annotations,
+			Labels: map[string]string{rig.UpstreamHostLabel: host}, Annotations: annotations,
 		},
 		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 5000}}},
 	}
-	p.Check(p.suite.shoot.Create(ctx, service))
-	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(p.suite.shoot.Delete(ctx, service)) })
+	p.Check(p.Session.Shoot.Create(ctx, service))
+	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(p.Session.Shoot.Delete(ctx, service)) })
 	return service
 }

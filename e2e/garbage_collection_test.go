@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
@@ -26,34 +27,35 @@ const (
 
 // garbageCollection proves that a cache collects a blob when its time is up, and fetches it anew, that one with a TTL of 0
 // does not, and that such a cache cannot be told to collect again.
-func garbageCollection() scenario {
-	var collected, kept pushed
-	short, never := operate.CacheOf(alpha), operate.CacheOf(gamma)
+func garbageCollection() rig.Scenario {
+	var collected, kept rig.Pushed
+	short, never := operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Gamma)
 	short.GarbageCollection = &v1alpha3.GarbageCollection{TTL: metav1.Duration{Duration: shortLife}}
 	never.GarbageCollection = &v1alpha3.GarbageCollection{}
-	return newScenario("garbage-collection",
-		step{"alpha is kept for seconds, gamma for ever", func(ctx context.Context, p *scenarioRun) {
-			p.Check(undoLeftovers(ctx, p))
-			// As gamma cannot be told to collect again, its cache must not stay.
-			p.Afterwards(ctx, func(ctx context.Context) error { return reconcile(ctx, p, alpha, beta) })
-			if _, there := p.Services(ctx)[gamma]; there { // its volume may have grown
-				never.Volume = &v1alpha3.Volume{Size: ptr.To(resource.MustParse(sizesOf(ctx, p, gamma).applied))}
+	return rig.New("garbage-collection",
+		rig.Prove("alpha is kept for seconds, gamma for ever", func(ctx context.Context, p *rig.Run) {
+			p.Check(rig.UndoLeftovers(ctx, p))
+
+			p.Afterwards(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p, rig.Alpha, rig.Beta) })
+			if _, there := p.Services(ctx)[rig.Gamma]; there {
+				never.Volume = &v1alpha3.Volume{Size: ptr.To(resource.MustParse(sizesOf(ctx, p, rig.Gamma).applied))}
 			}
-			p.Configure(ctx, nil, short, operate.CacheOf(beta), never)
-			collected, kept = p.Push(ctx, alpha), p.Push(ctx, gamma)
-			for _, img := range []pushed{kept, collected} {
+			p.Configure(ctx, nil, short, operate.CacheOf(rig.Beta), never)
+			collected, kept = p.Push(ctx, rig.Alpha), p.Push(ctx, rig.Gamma)
+			for _, img := range []rig.Pushed{kept, collected} {
 				p.TimedPull(ctx, p.Worker(0), img)
 				p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			}
-		}},
-		step{"alpha's cache fetches a blob anew when its time is up", func(ctx context.Context, p *scenarioRun) {
-			start, endpoint, blob := time.Now(), p.Endpoints(ctx)[alpha], collected.blobs[0]
+		}),
+
+		rig.Prove("alpha's cache fetches a blob anew when its time is up", func(ctx context.Context, p *rig.Run) {
+			start, endpoint, blob := time.Now(), p.Endpoints(ctx)[rig.Alpha], collected.Blobs[0]
 			p.Await(ctx, "the cache has fetched a blob twice", collectedWithin, func(ctx context.Context) (bool, string, error) {
-				status, err := blobStatus(ctx, p.Worker(1), endpoint, collected)
+				status, err := rig.BlobStatus(ctx, p.Worker(1), endpoint, collected)
 				if err != nil || status != http.StatusOK {
 					return false, fmt.Sprintf("the cache answers %d", status), err
 				}
-				records, err := requests(ctx, p, collected)
+				records, err := rig.Requests(ctx, p, collected)
 				times := records.Blobs().Gets().By(accesslog.AskerCache).PerReference()[blob]
 				return times >= 2, fmt.Sprintf("fetched %d times", times), err
 			})
@@ -61,19 +63,21 @@ func garbageCollection() scenario {
 			if gets := p.Requests(ctx, collected).Blobs().Gets().Filter(func(r accesslog.Record) bool { return r.Reference == blob }); gets[1].Time.Sub(gets[0].Time) < shortLife {
 				p.Fatalf("the blob was fetched at %s and at %s, sooner than after %s", gets[0].Time, gets[1].Time, shortLife)
 			}
-			p.Evidence("TTL %s: fetched anew after %s", shortLife, seconds(took))
-		}},
-		step{"gamma's cache still has it", func(ctx context.Context, p *scenarioRun) {
+			p.Evidence("TTL %s: fetched anew after %s", shortLife, rig.Seconds(took))
+		}),
+
+		rig.Prove("gamma's cache still has it", func(ctx context.Context, p *rig.Run) {
 			p.TimedPull(ctx, p.Worker(1), kept)
 			p.Evidence("TTL 0s: still a hit, %s", p.FetchedOnce(ctx, kept, accesslog.AskerCache))
-		}},
-		step{"gamma cannot be told to collect again", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("gamma cannot be told to collect again", func(ctx context.Context, p *rig.Run) {
 			again := never
 			again.GarbageCollection = nil
-			shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{short, operate.CacheOf(beta), again}})
+			shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{short, operate.CacheOf(rig.Beta), again}})
 			p.Check(err)
 			refusedShoot(ctx, p, shoot, "caches[2].garbageCollection.ttl", "distribution#4249")
 			p.Evidence("0s to 168h: Error with field path")
-		}},
+		}),
 	)
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
@@ -26,69 +27,73 @@ const (
 
 // growVolume proves that a volume grows where its StorageClass allows it, while the cache serves, and that nothing changes
 // where it does not. Nothing in the testbed resizes a disk: what is proven is that the claims ask for it.
-func growVolume() scenario {
+func growVolume() rig.Scenario {
 	var before string
-	var img, other pushed
-	plain, bigger := plainCaches([]string{alpha, beta, gamma}), plainCaches([]string{alpha, beta, gamma})
+	var img, other rig.Pushed
+	plain, bigger := rig.PlainCaches([]string{rig.Alpha, rig.Beta, rig.Gamma}), rig.PlainCaches([]string{rig.Alpha, rig.Beta, rig.Gamma})
 	bigger[2].Volume = &v1alpha3.Volume{Size: ptr.To(resource.MustParse(grown))}
-	return newScenario("grow-volume",
-		step{"gamma is cached", func(ctx context.Context, p *scenarioRun) {
-			p.Check(undoLeftovers(ctx, p))
-			if _, there := p.Services(ctx)[gamma]; there && sizesOf(ctx, p, gamma).applied != ungrown {
-				p.Reconcile(ctx, alpha, beta) // a volume that has grown does not shrink again
+	return rig.New("grow-volume",
+		rig.Prove("gamma is cached", func(ctx context.Context, p *rig.Run) {
+			p.Check(rig.UndoLeftovers(ctx, p))
+			if _, there := p.Services(ctx)[rig.Gamma]; there && sizesOf(ctx, p, rig.Gamma).applied != ungrown {
+				p.Reconcile(ctx, rig.Alpha, rig.Beta)
 			}
 			p.Configure(ctx, nil, plain...)
-			img, other = p.Push(ctx, gamma), p.Push(ctx, gamma)
-			for _, img := range []pushed{img, other} {
+			img, other = p.Push(ctx, rig.Gamma), p.Push(ctx, rig.Gamma)
+			for _, img := range []rig.Pushed{img, other} {
 				p.TimedPull(ctx, p.Worker(0), img)
 				p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			}
-			before = p.Identities(ctx, p.suite.shoot)
-			if sizes := sizesOf(ctx, p, gamma); sizes != (volumeSizes{ungrown, ungrown, ungrown}) {
+			before = p.Identities(ctx, p.Session.Shoot)
+			if sizes := sizesOf(ctx, p, rig.Gamma); sizes != (volumeSizes{ungrown, ungrown, ungrown}) {
 				p.Fatalf("to begin with, the volume is %+v", sizes)
 			}
-		}},
-		step{"a StorageClass that does not allow it refuses it", func(ctx context.Context, p *scenarioRun) {
-			claim := claimOf(ctx, p, gamma)
+		}),
+
+		rig.Prove("a StorageClass that does not allow it refuses it", func(ctx context.Context, p *rig.Run) {
+			claim := claimOf(ctx, p, rig.Gamma)
 			shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: bigger})
 			p.Check(err)
 			refusedShoot(ctx, p, shoot, "caches[2].volume.size: Forbidden", "cannot grow from "+ungrown+" to "+grown,
 				fmt.Sprintf("StorageClass %q", *claim.Spec.StorageClassName), claim.Namespace+"/"+claim.Name, "allowVolumeExpansion")
-			p.Unchanged(ctx, p.suite.shoot, before)
-			if sizes := sizesOf(ctx, p, gamma); sizes != (volumeSizes{ungrown, ungrown, ungrown}) {
+			p.Unchanged(ctx, p.Session.Shoot, before)
+			if sizes := sizesOf(ctx, p, rig.Gamma); sizes != (volumeSizes{ungrown, ungrown, ungrown}) {
 				p.Fatalf("after it was refused, the volume is %+v", sizes)
 			}
 			p.TimedPull(ctx, p.Worker(1), img)
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			p.Evidence("refused: Error with field path, nothing changed, still a hit")
-		}},
-		step{"the size is taken back", func(ctx context.Context, p *scenarioRun) {
-			p.Reconcile(ctx, alpha, beta, gamma)
-			p.Unchanged(ctx, p.suite.shoot, before)
+		}),
+
+		rig.Prove("the size is taken back", func(ctx context.Context, p *rig.Run) {
+			p.Reconcile(ctx, rig.Alpha, rig.Beta, rig.Gamma)
+			p.Unchanged(ctx, p.Session.Shoot, before)
 			p.Evidence("taking it back recovers")
-		}},
-		step{"a StorageClass that allows it lets it grow, and nothing restarts", func(ctx context.Context, p *scenarioRun) {
-			class := *claimOf(ctx, p, gamma).Spec.StorageClassName
+		}),
+
+		rig.Prove("a StorageClass that allows it lets it grow, and nothing restarts", func(ctx context.Context, p *rig.Run) {
+			class := *claimOf(ctx, p, rig.Gamma).Spec.StorageClassName
 			p.Afterwards(ctx, func(ctx context.Context) error { return allowExpansion(ctx, p, class, false) })
 			p.Check(allowExpansion(ctx, p, class, true))
-			p.Check(reconcileConfig(ctx, p, bigger...))
-			if sizes := sizesOf(ctx, p, gamma); sizes != (volumeSizes{grown, grown, grown}) {
+			p.Check(rig.ReconcileConfig(ctx, p, bigger...))
+			if sizes := sizesOf(ctx, p, rig.Gamma); sizes != (volumeSizes{grown, grown, grown}) {
 				p.Fatalf("after it grew, the volume is %+v", sizes)
 			}
-			p.AwaitCaches(ctx, alpha, beta, gamma)
-			after := p.Identities(ctx, p.suite.shoot)
-			if withoutKinds(after, "StatefulSet ") != withoutKinds(before, "StatefulSet ") {
+			p.AwaitCaches(ctx, rig.Alpha, rig.Beta, rig.Gamma)
+			after := p.Identities(ctx, p.Session.Shoot)
+			if rig.WithoutKinds(after, "StatefulSet ") != rig.WithoutKinds(before, "StatefulSet ") {
 				p.Fatalf("more than a StatefulSet was created anew:\nbefore:\n%s\nafter:\n%s", before, after)
 			}
 			if after == before {
 				p.Fatalf("the StatefulSet is the same, although its template cannot be changed:\n%s", after)
 			}
 			p.Evidence("allowed: claim and template ask for %s, same pod, same volume", grown)
-		}},
-		step{"its content is still there", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("its content is still there", func(ctx context.Context, p *rig.Run) {
 			p.TimedPull(ctx, p.Worker(1), other)
 			p.Evidence("still a hit: %s", p.FetchedOnce(ctx, other, accesslog.AskerCache))
-		}},
+		}),
 	)
 }
 
@@ -96,7 +101,7 @@ func growVolume() scenario {
 // Extension's state.
 type volumeSizes struct{ claim, template, applied string }
 
-func sizesOf(ctx context.Context, p *scenarioRun, host string) volumeSizes {
+func sizesOf(ctx context.Context, p *rig.Run, host string) volumeSizes {
 	p.Helper()
 	var sizes volumeSizes
 	size := func(spec corev1.PersistentVolumeClaimSpec) string {
@@ -105,7 +110,7 @@ func sizesOf(ctx context.Context, p *scenarioRun, host string) volumeSizes {
 	}
 	sizes.claim = size(claimOf(ctx, p, host).Spec)
 	set := &appsv1.StatefulSet{}
-	p.Check(p.suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: p.Services(ctx)[host].Name}, set))
+	p.Check(p.Session.Shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: p.Services(ctx)[host].Name}, set))
 	sizes.template = size(set.Spec.VolumeClaimTemplates[0].Spec)
 	applied := &v1alpha3.RegistryConfig{}
 	p.Check(json.Unmarshal(p.Extension(ctx).Status.State.Raw, applied))
@@ -118,21 +123,21 @@ func sizesOf(ctx context.Context, p *scenarioRun, host string) volumeSizes {
 }
 
 // claimOf returns the volume claim of a cache with one instance.
-func claimOf(ctx context.Context, p *scenarioRun, host string) *corev1.PersistentVolumeClaim {
+func claimOf(ctx context.Context, p *rig.Run, host string) *corev1.PersistentVolumeClaim {
 	p.Helper()
-	names := claimsOf(ctx, p, p.Services(ctx)[host].Name)
+	names := rig.ClaimsOf(ctx, p, p.Services(ctx)[host].Name)
 	if len(names) != 1 {
 		p.Fatalf("the cache of %s has the volume claims %v, want one", host, names)
 	}
 	claim := &corev1.PersistentVolumeClaim{}
-	p.Check(p.suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: names[0]}, claim))
+	p.Check(p.Session.Shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: names[0]}, claim))
 	return claim
 }
 
-func allowExpansion(ctx context.Context, p *scenarioRun, class string, allowed bool) error {
+func allowExpansion(ctx context.Context, p *rig.Run, class string, allowed bool) error {
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"allowVolumeExpansion":%t}`, allowed))
 	object := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}}
-	if err := p.suite.shoot.Patch(ctx, object, patch); err != nil {
+	if err := p.Session.Shoot.Patch(ctx, object, patch); err != nil {
 		return fmt.Errorf("let volumes of StorageClass %s grow (%t): %w", class, allowed, err)
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
@@ -23,43 +23,44 @@ const (
 
 // hostsFile proves what containerd relies on in a hosts.toml: that it is replaced as a whole, so that no pull reads half of it, and
 // that it says where the upstream is, so that a node that goes past the cache asks there and nowhere else.
-func hostsFile() scenario {
-	return newScenario("hosts-file",
-		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"a file that was changed is replaced as a whole", func(ctx context.Context, p *scenarioRun) {
+func hostsFile() rig.Scenario {
+	return rig.New("hosts-file",
+		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
+		rig.Prove("a file that was changed is replaced as a whole", func(ctx context.Context, p *rig.Run) {
 			worker := p.Worker(0)
-			right := p.Hosts(ctx, worker, alpha)
+			right := p.Hosts(ctx, worker, rig.Alpha)
 			p.Afterwards(ctx, func(ctx context.Context) error { return removeOpened(ctx, worker) })
 			start := time.Now()
-			_, err := worker.Script(ctx, `ln -f -T -- "$1" "$2"; printf '%s' "$3" >>"$1"`, hostsPath(alpha), openedFile, changeMade)
+			_, err := worker.Script(ctx, `ln -f -T -- "$1" "$2"; printf '%s' "$3" >>"$1"`, rig.HostsPath(rig.Alpha), openedFile, changeMade)
 			p.Check(err)
-			p.awaitFile(ctx, worker, hostsPath(alpha), right)
+			awaitFile(ctx, p, worker, rig.HostsPath(rig.Alpha), right)
 			if seen := p.File(ctx, worker, openedFile); seen != right+changeMade {
 				p.Fatalf("hosts.toml was written in place: who had opened it before reads\n%s", seen)
 			}
-			p.Evidence("restored as a whole after %s", seconds(time.Since(start)))
-		}},
-		step{"past the cache a node asks the upstream where hosts.toml says it is", func(ctx context.Context, p *scenarioRun) {
-			p.Break(ctx, "cache/"+alpha, spec.Refuse)
-			img := p.Push(ctx, alpha)
+			p.Evidence("restored as a whole after %s", rig.Seconds(time.Since(start)))
+		}),
+
+		rig.Prove("past the cache a node asks the upstream where hosts.toml says it is", func(ctx context.Context, p *rig.Run) {
+			p.Break(ctx, "cache/"+rig.Alpha, spec.Refuse)
+			img := p.Push(ctx, rig.Alpha)
 			p.TimedPull(ctx, p.Worker(0), img)
 			evidence := p.FetchedOnce(ctx, img, accesslog.AskerNode)
-			// The RegistryConfig's remoteURL is one of plain HTTP; containerd by itself would take HTTPS.
+
 			elsewhere := p.Requests(ctx, img).By(accesslog.AskerNode).Filter(func(r accesslog.Record) bool { return r.Scheme != "http" })
 			if len(elsewhere) > 0 {
 				p.Fatalf("the node asked %s://%s, want http://%s, the server of its hosts.toml: %s %s",
-					elsewhere[0].Scheme, alpha, alpha, elsewhere[0].Method, elsewhere[0].Path)
+					elsewhere[0].Scheme, rig.Alpha, rig.Alpha, elsewhere[0].Method, elsewhere[0].Path)
 			}
 			p.Evidence("past the cache by the server line: %s", evidence)
-		}},
+		}),
 	)
 }
 
 // awaitFile waits until a file of a node has this content.
-func (p *scenarioRun) awaitFile(ctx context.Context, node *cluster.Node, path, want string) {
+func awaitFile(ctx context.Context, p *rig.Run, node *cluster.Node, path, want string) {
 	p.Helper()
-	p.Check(awaitEvery(ctx, nodeInterval, path+" is as it was", writtenWithin, func(ctx context.Context) (bool, string, error) {
-		content, err := readFile(ctx, node, path)
+	p.Check(rig.AwaitEvery(ctx, rig.NodeInterval, path+" is as it was", writtenWithin, func(ctx context.Context) (bool, string, error) {
+		content, err := rig.ReadFile(ctx, node, path)
 		return content == want, content, err
 	}))
 }

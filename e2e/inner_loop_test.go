@@ -14,7 +14,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
+	"github.com/gardener-extensions/registry-cache/kind/proof"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -27,62 +29,67 @@ const answerTimeout = 2 * time.Second
 
 // innerLoop proves that `make dev` brings a line of the sources into the shoot as it is saved, without a registry, and leaves
 // nothing behind that runs. It works on a copy of the sources.
-func innerLoop() scenario {
+func innerLoop() rig.Scenario {
 	var loop *devLoop
 	mark := "e2e-" + strings.ToLower(rand.Text()[:10])
-	return newScenario("inner-loop",
-		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"make dev is up, in a copy of the sources", func(ctx context.Context, p *scenarioRun) {
+	return rig.New("inner-loop",
+		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
+		rig.Prove("make dev is up, in a copy of the sources", func(ctx context.Context, p *rig.Run) {
 			start := time.Now()
-			loop = p.StartLoop(ctx)
-			p.awaitRound(ctx, loop)
-			p.Evidence("make dev up after %s", seconds(time.Since(start)))
-		}},
-		step{"a line of the controller, once it is saved, is seen in the shoot", func(ctx context.Context, p *scenarioRun) {
-			saved := p.Save(loop, changeOfController(mark))
+			loop = startLoop(ctx, p)
+			awaitRound(ctx, p, loop)
+			p.Evidence("make dev up after %s", rig.Seconds(time.Since(start)))
+		}),
+
+		rig.Prove("a line of the controller, once it is saved, is seen in the shoot", func(ctx context.Context, p *rig.Run) {
+			saved := save(p, loop, changeOfController(mark))
 			p.Await(ctx, "the StatefulSets of the caches have the annotation "+mark, liveWithin, func(ctx context.Context) (bool, string, error) {
 				state, err := unannotated(ctx, p, mark)
 				return state == "" && err == nil, state, failure(err, loop)
 			})
-			p.Evidence("controller: %s from saving a line", seconds(time.Since(saved)))
-			p.awaitRound(ctx, loop)
-		}},
-		step{"a line of the registry, once it is saved, is seen in the shoot", func(ctx context.Context, p *scenarioRun) {
-			shoot, err := kubernetes.NewForConfig(p.suite.shoot.config)
+			p.Evidence("controller: %s from saving a line", rig.Seconds(time.Since(saved)))
+			awaitRound(ctx, p, loop)
+		}),
+
+		rig.Prove("a line of the registry, once it is saved, is seen in the shoot", func(ctx context.Context, p *rig.Run) {
+			shoot, err := kubernetes.NewForConfig(p.Session.Shoot.Config)
 			p.Check(err)
-			saved := p.Save(loop, changeOfRegistry(mark))
+			saved := save(p, loop, changeOfRegistry(mark))
 			p.Await(ctx, "every cache answers for /"+mark, liveWithin, func(ctx context.Context) (bool, string, error) {
 				state, err := unchanged(ctx, shoot, mark)
 				return state == "" && err == nil, state, failure(err, loop)
 			})
-			p.Evidence("registry: %s from saving a line", seconds(time.Since(saved)))
-			p.awaitRound(ctx, loop)
-		}},
-		step{"nodes pull through the changed caches", func(ctx context.Context, p *scenarioRun) {
-			p.AwaitMirrors(ctx, alpha, beta)
-			p.AwaitUpstreams(ctx, alpha)
-			img := p.Push(ctx, alpha)
+			p.Evidence("registry: %s from saving a line", rig.Seconds(time.Since(saved)))
+			awaitRound(ctx, p, loop)
+		}),
+
+		rig.Prove("nodes pull through the changed caches", func(ctx context.Context, p *rig.Run) {
+			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
+			p.AwaitUpstreams(ctx, rig.Alpha)
+			img := p.Push(ctx, rig.Alpha)
 			p.TimedPull(ctx, p.Worker(0), img)
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
-		}},
-		step{"Ctrl-C ends it, and nothing of it runs on", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("Ctrl-C ends it, and nothing of it runs on", func(ctx context.Context, p *rig.Run) {
 			p.Check(loop.interrupt(ctx))
-		}},
-		step{"the images that are named by their content run again", func(ctx context.Context, p *scenarioRun) {
-			useCacheImage(ctx, p, bringup.CacheImage(p.suite.testbed))
+		}),
+
+		rig.Prove("the images that are named by their content run again", func(ctx context.Context, p *rig.Run) {
+			useCacheImage(ctx, p, bringup.CacheImage(p.Session.Testbed))
 			state, err := unannotated(ctx, p, mark)
 			p.Check(err)
 			if state == "" {
 				p.Fatalf("the StatefulSets still have the annotation %s of the changed line", mark)
 			}
-		}},
+		}),
 	)
 }
 
 // unannotated says which StatefulSet of a cache does not have the annotation; "" if all have it.
-func unannotated(ctx context.Context, p *scenarioRun, annotation string) (string, error) {
+func unannotated(ctx context.Context, p *rig.Run, annotation string) (string, error) {
 	sets := &appsv1.StatefulSetList{}
-	if err := p.suite.shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}); err != nil {
+	if err := p.Session.Shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{rig.UpstreamHostLabel}); err != nil {
 		return "", fmt.Errorf("list the caches: %w", err)
 	}
 	if len(sets.Items) == 0 {
@@ -98,7 +105,7 @@ func unannotated(ctx context.Context, p *scenarioRun, annotation string) (string
 
 // unchanged says which pod of a cache does not answer for the path with the path; "" if all do.
 func unchanged(ctx context.Context, shoot kubernetes.Interface, path string) (string, error) {
-	pods, err := shoot.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: upstreamHostLabel})
+	pods, err := shoot.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: rig.UpstreamHostLabel})
 	if err != nil {
 		return "", fmt.Errorf("list the pods of the caches: %w", err)
 	}
@@ -120,7 +127,27 @@ func unchanged(ctx context.Context, shoot kubernetes.Interface, path string) (st
 // failure is the error, or that make dev has ended by itself.
 func failure(err error, loop *devLoop) error {
 	if err == nil {
-		return loop.failed()
+		return loop.Failed()
 	}
 	return err
+}
+
+// The changes that the scenario inner-loop makes to a copy of the sources, a line each. The mark is in no cache of before, so that
+// nothing comes from Go's build cache that a user would have to wait for.
+
+// changeOfController gives the StatefulSets of caches an annotation, whose name is the mark.
+func changeOfController(mark string) proof.Mutant {
+	const line = "resourcesv1alpha1.FinalizeDeletionAfter: finalizeDeletionAfter,"
+	return proof.Mutant{
+		Name: "annotation", File: "controller/cache/statefulset.go", Line: line, Replacement: line + fmt.Sprintf(" %q: \"\",", mark),
+	}
+}
+
+// changeOfRegistry makes the debug server of caches answer for the path /<mark>, with the mark.
+func changeOfRegistry(mark string) proof.Mutant {
+	const line = `mux.Handle("/debug/", http.DefaultServeMux)`
+	const answer = `; mux.HandleFunc("/%[1]s", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("%[1]s")) })`
+	return proof.Mutant{
+		Name: "path", File: "cmd/registry-cache/registry/debug.go", Line: line, Replacement: line + fmt.Sprintf(answer, mark),
+	}
 }

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
@@ -24,79 +25,85 @@ const interruptedTimeout = 90 * time.Second
 // interrupted proves that the extension, killed without a chance to clean up, goes on where it was: when it cleans the
 // nodes of beta, when it adds a cache with HTTPS, which takes several steps, and when it is disabled. The cleaner never
 // stays. gardener-node-agent is held all the time, so what is gone from a node the cleaner took off.
-func interrupted() scenario {
+func interrupted() rig.Scenario {
 	var release func(context.Context) error
-	var flow *background
-	return newScenario("interrupted",
-		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"its process is killed while the nodes are cleaned of beta", func(ctx context.Context, p *scenarioRun) {
+	var flow *rig.Background
+	return rig.New("interrupted",
+		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
+		rig.Prove("its process is killed while the nodes are cleaned of beta", func(ctx context.Context, p *rig.Run) {
 			release = p.HoldNodeAgents(ctx)
-			flow = p.Background(ctx, func(ctx context.Context) error { return reconcileConfig(ctx, p, operate.CacheOf(alpha), tlsCache(gamma)) })
-			p.awaitCleaner(ctx, flow)
-			p.interrupt(ctx, killProcess)
-		}},
-		step{"its pod is deleted when gamma's cache has a Service and no certificate yet", func(ctx context.Context, p *scenarioRun) {
-			p.Await(ctx, "gamma's Service is there", interruptedTimeout, func(ctx context.Context) (bool, string, error) {
-				_, there := p.Services(ctx)[gamma]
-				return there, "it is not", flow.failed()
+			flow = p.Background(ctx, func(ctx context.Context) error {
+				return rig.ReconcileConfig(ctx, p, operate.CacheOf(rig.Alpha), tlsCache(rig.Gamma))
 			})
-			p.interrupt(ctx, deletePod)
-		}},
-		step{"the Extension is reconciled all the same", func(ctx context.Context, p *scenarioRun) {
+			awaitCleaner(ctx, p, flow)
+			p.Interrupt(ctx, rig.KillProcess)
+		}),
+
+		rig.Prove("its pod is deleted when gamma's cache has a Service and no certificate yet", func(ctx context.Context, p *rig.Run) {
+			p.Await(ctx, "gamma's Service is there", interruptedTimeout, func(ctx context.Context) (bool, string, error) {
+				_, there := p.Services(ctx)[rig.Gamma]
+				return there, "it is not", flow.Failed()
+			})
+			p.Interrupt(ctx, rig.DeletePod)
+		}),
+
+		rig.Prove("the Extension is reconciled all the same", func(ctx context.Context, p *rig.Run) {
 			p.Await(ctx, "the Extension has gamma, and not beta", interruptedTimeout, func(ctx context.Context) (bool, string, error) {
-				extension, err := getExtension(ctx, p)
+				extension, err := rig.GetExtension(ctx, p)
 				if err != nil {
 					return false, "", err
 				}
 				status := extension.Status.ProviderStatus
-				done := stateOf(extension) == gardencorev1beta1.LastOperationStateSucceeded && status != nil &&
-					!strings.Contains(string(status.Raw), beta) && strings.Contains(string(status.Raw), gamma)
-				return done, fmt.Sprint(stateOf(extension)), flow.failed()
+				done := rig.StateOf(extension) == gardencorev1beta1.LastOperationStateSucceeded && status != nil &&
+					!strings.Contains(string(status.Raw), rig.Beta) && strings.Contains(string(status.Raw), rig.Gamma)
+				return done, fmt.Sprint(rig.StateOf(extension)), flow.Failed()
 			})
-			flow.end() // it waits for the nodes' agents, which are held
-			if endpoint := p.Endpoints(ctx)[gamma]; !strings.HasPrefix(endpoint, "https://") {
+			flow.End()
+			if endpoint := p.Endpoints(ctx)[rig.Gamma]; !strings.HasPrefix(endpoint, "https://") {
 				p.Errorf("gamma's endpoint is %q", endpoint)
 			}
-			p.AwaitCaches(ctx, alpha, gamma)
+			p.AwaitCaches(ctx, rig.Alpha, rig.Gamma)
 			for _, worker := range p.Workers() {
-				if hosts := p.Hosts(ctx, worker, beta); !isAbsent(hosts) {
+				if hosts := p.Hosts(ctx, worker, rig.Beta); !rig.IsAbsent(hosts) {
 					p.Errorf("beta's hosts.toml is on %s:\n%s", worker.Name(), hosts)
 				}
 			}
 			p.NoCleanerLeft(ctx)
-		}},
-		step{"its process is killed while it is disabled", func(ctx context.Context, p *scenarioRun) {
-			flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, p) })
-			p.awaitCleaner(ctx, flow)
-			p.interrupt(ctx, killProcess)
+		}),
+
+		rig.Prove("its process is killed while it is disabled", func(ctx context.Context, p *rig.Run) {
+			flow = p.Background(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p) })
+			awaitCleaner(ctx, p, flow)
+			p.Interrupt(ctx, rig.KillProcess)
 			p.Await(ctx, "the Extension is gone", interruptedTimeout, func(ctx context.Context) (bool, string, error) {
 				extension := &extensionsv1alpha1.Extension{}
-				err := p.suite.seed.Get(ctx, client.ObjectKey{Namespace: shootNamespace, Name: extensionName}, extension)
+				err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: rig.ShootNamespace, Name: rig.ExtensionName}, extension)
 				if apierrors.IsNotFound(err) {
 					return true, "", nil
 				}
-				return false, fmt.Sprint(stateOf(extension)), err
+				return false, fmt.Sprint(rig.StateOf(extension)), err
 			})
 			proveCleanWorkers(ctx, p)
 			proveNothingDeployed(ctx, p)
 			p.NoCleanerLeft(ctx)
-		}},
-		step{"gardenlet's flow comes to its end too", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("gardenlet's flow comes to its end too", func(ctx context.Context, p *rig.Run) {
 			p.Check(release(ctx))
-			p.Join(ctx, flow, reconciled(), reconcileTimeout)
+			p.Join(ctx, flow, rig.Reconciled(), rig.ReconcileTimeout)
 			proveNothingOnWorkers(ctx, p)
 			p.Evidence("killed 3 times: each operation came to its end, nodes clean")
-		}},
+		}),
 	)
 }
 
 // awaitCleaner returns when the cleaner is in the shoot: from then on nodes are being cleaned.
-func (p *scenarioRun) awaitCleaner(ctx context.Context, flow *background) {
+func awaitCleaner(ctx context.Context, p *rig.Run, flow *rig.Background) {
 	p.Helper()
 	p.Await(ctx, "the cleaner is in the shoot", time.Minute, func(ctx context.Context) (bool, string, error) {
-		err := p.suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: cleanerDaemonSet}, &appsv1.DaemonSet{})
+		err := p.Session.Shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: rig.CleanerDaemonSet}, &appsv1.DaemonSet{})
 		if apierrors.IsNotFound(err) {
-			return false, "", flow.failed()
+			return false, "", flow.Failed()
 		}
 		return err == nil, "", err
 	})

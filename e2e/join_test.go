@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
@@ -22,55 +23,59 @@ const joinTimeout = 2 * time.Minute
 
 // join proves that a node that joins while an upstream is removed, and is still given the configuration of before, ends
 // without a mirror of that upstream.
-func join() scenario {
+func join() rig.Scenario {
 	var joining, other *cluster.Node
 	var labels map[string]string
-	var flow *background
-	return newScenario("join",
-		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"a machine is gone", func(ctx context.Context, p *scenarioRun) {
+	var flow *rig.Background
+	return rig.New("join",
+		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
+		rig.Prove("a machine is gone", func(ctx context.Context, p *rig.Run) {
 			other, joining = p.Worker(0), p.Worker(1)
-			// Whatever happens, the flow of the next scenario finds all machines as gardenlet left them.
+
 			p.Afterwards(ctx, func(ctx context.Context) error { return startKubelet(ctx, other) })
 			labels = poolLabels(ctx, p, joining)
 			p.Check(joining.StopMachine(ctx))
-			p.Check(client.IgnoreNotFound(p.suite.shoot.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: joining.Name()}})))
-		}},
-		step{"alpha is removed, and the clean-up does not come to its end", func(ctx context.Context, p *scenarioRun) {
-			_, err := other.Exec(ctx, "systemctl", "stop", "kubelet.service") // no pod starts, and it stays Ready for a while
+			p.Check(client.IgnoreNotFound(p.Session.Shoot.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: joining.Name()}})))
+		}),
+
+		rig.Prove("alpha is removed, and the clean-up does not come to its end", func(ctx context.Context, p *rig.Run) {
+			_, err := other.Exec(ctx, "systemctl", "stop", "kubelet.service")
 			p.Check(err)
-			flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, p, beta) })
+			flow = p.Background(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p, rig.Beta) })
 			p.Await(ctx, "the cleaner is in the shoot", time.Minute, func(ctx context.Context) (bool, string, error) {
 				set := &appsv1.DaemonSet{}
-				err := p.suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: cleanerDaemonSet}, set)
+				err := p.Session.Shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: rig.CleanerDaemonSet}, set)
 				return err == nil, "", client.IgnoreNotFound(err)
 			})
-		}},
-		step{"the machine joins with the configuration of before", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("the machine joins with the configuration of before", func(ctx context.Context, p *rig.Run) {
 			p.Check(joining.StartMachine(ctx))
 			installNodeAgent(ctx, p, joining, labels)
 			p.Await(ctx, "gardener-node-agent has laid down the unit on "+joining.Name(), joinTimeout,
 				func(ctx context.Context) (bool, string, error) {
-					unit, err := readFile(ctx, joining, unitPath)
-					return strings.Contains(unit, beta+","), unit, err
+					unit, err := rig.ReadFile(ctx, joining, rig.UnitPath)
+					return strings.Contains(unit, rig.Beta+","), unit, err
 				})
-		}},
-		step{"the removal comes to its end", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("the removal comes to its end", func(ctx context.Context, p *rig.Run) {
 			p.Check(startKubelet(ctx, other))
-			p.Join(ctx, flow, reconciled(beta), 4*time.Minute)
-			p.AwaitMirrors(ctx, beta)
-		}},
-		step{"nothing of alpha is on the node that joined", func(ctx context.Context, p *scenarioRun) {
+			p.Join(ctx, flow, rig.Reconciled(rig.Beta), 4*time.Minute)
+			p.AwaitMirrors(ctx, rig.Beta)
+		}),
+
+		rig.Prove("nothing of alpha is on the node that joined", func(ctx context.Context, p *rig.Run) {
 			for where, text := range map[string]string{
-				unitPath: p.File(ctx, joining, unitPath), "systemd": p.Systemd(ctx, joining, "ExecStart"), "hosts.toml": p.Hosts(ctx, joining, alpha),
+				rig.UnitPath: p.File(ctx, joining, rig.UnitPath), "systemd": p.Systemd(ctx, joining, "ExecStart"), "hosts.toml": p.Hosts(ctx, joining, rig.Alpha),
 			} {
-				if strings.Contains(text, alpha) {
+				if strings.Contains(text, rig.Alpha) {
 					p.Errorf("%s on %s still has alpha: %s", where, joining.Name(), text)
 				}
 			}
-			p.ProveDirect(ctx, alpha, maxPull)
+			p.ProveDirect(ctx, rig.Alpha, rig.MaxPull)
 			p.NoCleanerLeft(ctx)
-		}},
+		}),
 	)
 }
 
@@ -82,10 +87,10 @@ func startKubelet(ctx context.Context, worker *cluster.Node) error {
 }
 
 // poolLabels returns the labels that make a node a member of its worker pool.
-func poolLabels(ctx context.Context, p *scenarioRun, worker *cluster.Node) map[string]string {
+func poolLabels(ctx context.Context, p *rig.Run, worker *cluster.Node) map[string]string {
 	p.Helper()
 	node := &corev1.Node{}
-	p.Check(p.suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node))
+	p.Check(p.Session.Shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node))
 	labels := map[string]string{}
 	for key, value := range node.Labels {
 		if strings.HasPrefix(key, "worker.gardener.cloud/") {
@@ -102,16 +107,16 @@ func poolLabels(ctx context.Context, p *scenarioRun, worker *cluster.Node) map[s
 const secretNameLabel = "worker.gardener.cloud/gardener-node-agent-secret-name"
 
 // installNodeAgent does what the user data of a machine does, and its kubelet's configuration.
-func installNodeAgent(ctx context.Context, p *scenarioRun, worker *cluster.Node, labels map[string]string) {
+func installNodeAgent(ctx context.Context, p *rig.Run, worker *cluster.Node, labels map[string]string) {
 	p.Helper()
 	node := &corev1.Node{}
-	p.Check(p.suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node))
+	p.Check(p.Session.Shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node))
 	patch := client.MergeFrom(node.DeepCopy())
 	for key, value := range labels {
 		metav1.SetMetaDataLabel(&node.ObjectMeta, key, value)
 	}
-	p.Check(p.suite.shoot.Patch(ctx, node, patch))
-	gardenlet := p.suite.testbed.Gardenlet
+	p.Check(p.Session.Shoot.Patch(ctx, node, patch))
+	gardenlet := p.Session.Testbed.Gardenlet
 	p.Check(gardener.NodeAgent{
 		Binary: gardenlet.NodeAgentBinary, Kubeconfig: gardenlet.ShootKubeconfig, SecretName: labels[secretNameLabel],
 		KubernetesVersion: strings.TrimPrefix(node.Status.NodeInfo.KubeletVersion, "v"),

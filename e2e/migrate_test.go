@@ -11,34 +11,36 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
 // migrate proves that the control plane of a shoot moves to another seed without anybody in the shoot noticing.
-func migrate() scenario {
+func migrate() rig.Scenario {
 	var (
 		before, nodes string
 		oldNamespace  types.UID
-		pulls         *stream
+		pulls         *rig.Stream
 	)
-	return newScenario("migrate",
-		step{"alpha and beta are cached, and images of alpha are pulled", func(ctx context.Context, p *scenarioRun) {
-			cached(alpha, beta)(ctx, p)
-			before, nodes = p.Identities(ctx, p.suite.shoot), stateOfCaches(ctx, p)
+	return rig.New("migrate",
+		rig.Prove("alpha and beta are cached, and images of alpha are pulled", func(ctx context.Context, p *rig.Run) {
+			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
+			before, nodes = p.Identities(ctx, p.Session.Shoot), stateOfCaches(ctx, p)
 			oldNamespace = namespaceUID(ctx, p)
-			pulls = pullContinuously(ctx, p, alpha)
-		}},
-		step{"its control plane leaves the seed", func(ctx context.Context, p *scenarioRun) {
+			pulls = rig.PullContinuously(ctx, p, rig.Alpha)
+		}),
+
+		rig.Prove("its control plane leaves the seed", func(ctx context.Context, p *rig.Run) {
 			saved := p.Extension(ctx).Status.State
-			shoot, err := operate.ShootWithCaches(alpha, beta)
+			shoot, err := operate.ShootWithCaches(rig.Alpha, rig.Beta)
 			p.Check(err)
-			p.Check(p.suite.testbed.Gardenlet.Migrate(ctx, shoot))
-			p.Gone(ctx, p.suite.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shootNamespace}})
-			p.Unchanged(ctx, p.suite.shoot, before)
+			p.Check(p.Session.Testbed.Gardenlet.Migrate(ctx, shoot))
+			p.Gone(ctx, p.Session.Seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: rig.ShootNamespace}})
+			p.Unchanged(ctx, p.Session.Shoot, before)
 			p.Evidence("migrated: namespace gone, every object still in the shoot")
 
-			p.Check(p.suite.testbed.Gardenlet.Restore(ctx, shoot))
+			p.Check(p.Session.Testbed.Gardenlet.Restore(ctx, shoot))
 			if namespaceUID(ctx, p) == oldNamespace {
 				p.Fatalf("the namespace is the old one: nothing has moved")
 			}
@@ -46,32 +48,35 @@ func migrate() scenario {
 				p.Fatalf("the Extension's state was %v and is %v", saved, restored)
 			}
 			p.Evidence("restored in a fresh namespace, with the Extension's state")
-		}},
-		step{"nothing in the shoot was created anew or touched", func(ctx context.Context, p *scenarioRun) {
-			p.Unchanged(ctx, p.suite.shoot, before)
+		}),
+
+		rig.Prove("nothing in the shoot was created anew or touched", func(ctx context.Context, p *rig.Run) {
+			p.Unchanged(ctx, p.Session.Shoot, before)
 			if now := stateOfCaches(ctx, p); now != nodes {
 				p.Fatalf("caches or nodes changed:\nbefore:\n%s\nafter:\n%s", nodes, now)
 			}
 			p.Evidence("StatefulSets, Services, volumes, pods and hosts.toml untouched")
-		}},
-		step{"every pull in the meantime came through the cache, in time", func(ctx context.Context, p *scenarioRun) {
-			pulls.end(p, alpha, maxPull)
-			for _, img := range pulls.images {
+		}),
+
+		rig.Prove("every pull in the meantime came through the cache, in time", func(ctx context.Context, p *rig.Run) {
+			pulls.End(p, rig.Alpha, rig.MaxPull)
+			for _, img := range pulls.Images {
 				p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			}
 			p.Evidence("all of them by the cache")
-		}},
-		step{"caches change again at the next reconciliation", func(ctx context.Context, p *scenarioRun) {
-			p.Configure(ctx, nil, operate.CacheOf(alpha), operate.CacheOf(beta))
-			p.Unchanged(ctx, p.suite.shoot, before)
-		}},
+		}),
+
+		rig.Prove("caches change again at the next reconciliation", func(ctx context.Context, p *rig.Run) {
+			p.Configure(ctx, nil, operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Beta))
+			p.Unchanged(ctx, p.Session.Shoot, before)
+		}),
 	)
 }
 
 // namespaceUID identifies the shoot's namespace of the seed.
-func namespaceUID(ctx context.Context, p *scenarioRun) types.UID {
+func namespaceUID(ctx context.Context, p *rig.Run) types.UID {
 	p.Helper()
 	namespace := &corev1.Namespace{}
-	p.Check(p.suite.seed.Get(ctx, client.ObjectKey{Name: shootNamespace}, namespace))
+	p.Check(p.Session.Seed.Get(ctx, client.ObjectKey{Name: rig.ShootNamespace}, namespace))
 	return namespace.UID
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
@@ -32,16 +33,16 @@ const (
 
 // notReady proves that a node that evicts pods is cleaned like any other, that a node that is not ready does not hold up a
 // clean-up for ever and is reported, and that it is clean once it is back.
-func notReady() scenario {
+func notReady() rig.Scenario {
 	var broken, tainted *cluster.Node
-	var flow *background
+	var flow *rig.Background
 	var release func(context.Context) error
 	var start time.Time
-	return newScenario("not-ready",
-		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"one worker is not ready, the other evicts pods", func(ctx context.Context, p *scenarioRun) {
+	return rig.New("not-ready",
+		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
+		rig.Prove("one worker is not ready, the other evicts pods", func(ctx context.Context, p *rig.Run) {
 			broken, tainted = p.Worker(0), p.Worker(1)
-			p.awaitAge(ctx, broken, 2*quietFor)
+			awaitAge(ctx, p, broken, 2*quietFor)
 			release = p.HoldNodeAgents(ctx)
 			p.Afterwards(ctx, func(ctx context.Context) error { return taint(ctx, p, tainted, false) })
 			p.Check(taint(ctx, p, tainted, true))
@@ -49,32 +50,35 @@ func notReady() scenario {
 			_, err := broken.Exec(ctx, "systemctl", "stop", "kubelet.service")
 			p.Check(err)
 			p.Check(reportNotReady(ctx, p, broken))
-		}},
-		step{"the tainted one is cleaned of alpha, while the other is waited for", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("the tainted one is cleaned of alpha, while the other is waited for", func(ctx context.Context, p *rig.Run) {
 			start = time.Now()
-			flow = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, p, beta) })
+			flow = p.Background(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p, rig.Beta) })
 			p.Await(ctx, "alpha's hosts.toml is gone from "+tainted.Name(), taintedBound, func(ctx context.Context) (bool, string, error) {
-				hosts, err := readFile(ctx, tainted, hostsPath(alpha))
-				return isAbsent(hosts), "it is there", err
+				hosts, err := rig.ReadFile(ctx, tainted, rig.HostsPath(rig.Alpha))
+				return rig.IsAbsent(hosts), "it is there", err
 			})
-			if state := stateOf(p.Extension(ctx)); state != gardencorev1beta1.LastOperationStateProcessing {
+			if state := rig.StateOf(p.Extension(ctx)); state != gardencorev1beta1.LastOperationStateProcessing {
 				p.Fatalf("the Extension is %s already", state)
 			}
-			p.Evidence("with taints NoSchedule and NoExecute: clean after %s", seconds(time.Since(start)))
-		}},
-		step{"alpha is removed all the same, in time", func(ctx context.Context, p *scenarioRun) {
+			p.Evidence("with taints NoSchedule and NoExecute: clean after %s", rig.Seconds(time.Since(start)))
+		}),
+
+		rig.Prove("alpha is removed all the same, in time", func(ctx context.Context, p *rig.Run) {
 			p.Await(ctx, "the Extension is reconciled without alpha", cleanUpBound, func(ctx context.Context) (bool, string, error) {
-				extension, err := getExtension(ctx, p)
+				extension, err := rig.GetExtension(ctx, p)
 				if err != nil {
 					return false, "", err
 				}
-				done := stateOf(extension) == gardencorev1beta1.LastOperationStateSucceeded && extension.Status.ProviderStatus != nil &&
-					!strings.Contains(string(extension.Status.ProviderStatus.Raw), alpha)
-				return done, fmt.Sprint(stateOf(extension)), nil
+				done := rig.StateOf(extension) == gardencorev1beta1.LastOperationStateSucceeded && extension.Status.ProviderStatus != nil &&
+					!strings.Contains(string(extension.Status.ProviderStatus.Raw), rig.Alpha)
+				return done, fmt.Sprint(rig.StateOf(extension)), nil
 			})
-			p.Evidence("with a node that is not ready: done after %s", seconds(time.Since(start)))
-		}},
-		step{"the node is named in the status", func(ctx context.Context, p *scenarioRun) {
+			p.Evidence("with a node that is not ready: done after %s", rig.Seconds(time.Since(start)))
+		}),
+
+		rig.Prove("the node is named in the status", func(ctx context.Context, p *rig.Run) {
 			for _, condition := range p.Extension(ctx).Status.Conditions {
 				if condition.Type == nodesCleaned {
 					if condition.Status != gardencorev1beta1.ConditionFalse || !strings.Contains(condition.Message, broken.Name()) ||
@@ -86,43 +90,45 @@ func notReady() scenario {
 				}
 			}
 			p.Fatalf("the Extension has no condition %s", nodesCleaned)
-		}},
-		step{"the tainted worker is clean, the other one is not yet", func(ctx context.Context, p *scenarioRun) {
-			if hosts := p.Hosts(ctx, tainted, alpha); !isAbsent(hosts) {
+		}),
+
+		rig.Prove("the tainted worker is clean, the other one is not yet", func(ctx context.Context, p *rig.Run) {
+			if hosts := p.Hosts(ctx, tainted, rig.Alpha); !rig.IsAbsent(hosts) {
 				p.Errorf("alpha's hosts.toml is on %s:\n%s", tainted.Name(), hosts)
 			}
-			if hosts := p.Hosts(ctx, broken, alpha); isAbsent(hosts) {
+			if hosts := p.Hosts(ctx, broken, rig.Alpha); rig.IsAbsent(hosts) {
 				p.Errorf("alpha's hosts.toml is gone from %s already: this proves nothing", broken.Name())
 			}
-		}},
-		step{"it is clean once it is back", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("it is clean once it is back", func(ctx context.Context, p *rig.Run) {
 			p.Check(startKubelet(ctx, broken))
 			p.Check(taint(ctx, p, tainted, false))
 			p.Check(release(ctx))
-			p.Join(ctx, flow, reconciled(beta), 4*time.Minute)
-			p.AwaitMirrors(ctx, beta)
+			p.Join(ctx, flow, rig.Reconciled(rig.Beta), 4*time.Minute)
+			p.AwaitMirrors(ctx, rig.Beta)
 			p.NoCleanerLeft(ctx)
-			p.ProveDirect(ctx, alpha, maxPull)
-		}},
+			p.ProveDirect(ctx, rig.Alpha, rig.MaxPull)
+		}),
 	)
 }
 
 // awaitAge waits until the node has been there for so long: one that joined just now, and is not ready, counts as booting.
-func (p *scenarioRun) awaitAge(ctx context.Context, worker *cluster.Node, age time.Duration) {
+func awaitAge(ctx context.Context, p *rig.Run, worker *cluster.Node, age time.Duration) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("node %s has been there for %s", worker.Name(), age), age+time.Minute, func(ctx context.Context) (bool, string, error) {
 		node := &corev1.Node{}
-		err := p.suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node)
+		err := p.Session.Shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node)
 		since := time.Since(node.CreationTimestamp.Time)
-		return err == nil && since > age, fmt.Sprintf("for %s", seconds(since)), err
+		return err == nil && since > age, fmt.Sprintf("for %s", rig.Seconds(since)), err
 	})
 }
 
 // reportNotReady says what the control plane would find out by itself some time later: the kubelet has gone quiet, and that
 // was some time ago.
-func reportNotReady(ctx context.Context, p *scenarioRun, worker *cluster.Node) error {
+func reportNotReady(ctx context.Context, p *rig.Run, worker *cluster.Node) error {
 	node := &corev1.Node{}
-	if err := p.suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node); err != nil {
+	if err := p.Session.Shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node); err != nil {
 		return fmt.Errorf("get node %s: %w", worker.Name(), err)
 	}
 	patch := client.StrategicMergeFrom(node.DeepCopy())
@@ -132,15 +138,15 @@ func reportNotReady(ctx context.Context, p *scenarioRun, worker *cluster.Node) e
 			node.Status.Conditions[i].LastTransitionTime = metav1.NewTime(time.Now().Add(-quietFor))
 		}
 	}
-	if err := p.suite.shoot.Status().Patch(ctx, node, patch); err != nil {
+	if err := p.Session.Shoot.Status().Patch(ctx, node, patch); err != nil {
 		return fmt.Errorf("report node %s as not ready: %w", worker.Name(), err)
 	}
 	return nil
 }
 
-func taint(ctx context.Context, p *scenarioRun, worker *cluster.Node, on bool) error {
+func taint(ctx context.Context, p *rig.Run, worker *cluster.Node, on bool) error {
 	node := &corev1.Node{}
-	if err := p.suite.shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node); err != nil {
+	if err := p.Session.Shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node); err != nil {
 		return fmt.Errorf("get node %s: %w", worker.Name(), err)
 	}
 	patch := client.MergeFrom(node.DeepCopy())
@@ -154,7 +160,7 @@ func taint(ctx context.Context, p *scenarioRun, worker *cluster.Node, on bool) e
 		taints = append(taints, corev1.Taint{Key: e2eTaint, Effect: corev1.TaintEffectNoSchedule}, corev1.Taint{Key: e2eTaint, Effect: corev1.TaintEffectNoExecute})
 	}
 	node.Spec.Taints = taints
-	if err := p.suite.shoot.Patch(ctx, node, patch); err != nil {
+	if err := p.Session.Shoot.Patch(ctx, node, patch); err != nil {
 		return fmt.Errorf("change the taints of node %s: %w", worker.Name(), err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
@@ -17,59 +18,62 @@ import (
 
 // privateCA proves that an upstream whose certificate no node trusts is cached, and is pulled from by the nodes
 // themselves when its cache is down.
-func privateCA() scenario {
-	refer := references{}
+func privateCA() rig.Scenario {
+	refer := rig.References{}
 	cache := v1alpha3.RegistryCache{
-		Upstream: private, RemoteURL: ptr.To("https://" + private), CABundleSecretReferenceName: ptr.To("ca"),
+		Upstream: rig.Private, RemoteURL: ptr.To("https://" + rig.Private), CABundleSecretReferenceName: ptr.To("ca"),
 	}
-	caches := []v1alpha3.RegistryCache{operate.CacheOf(alpha), operate.CacheOf(beta), cache}
-	return newScenario("private-ca",
-		step{"no node trusts the upstream", func(ctx context.Context, p *scenarioRun) {
+	caches := []v1alpha3.RegistryCache{operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Beta), cache}
+	return rig.New("private-ca",
+		rig.Prove("no node trusts the upstream", func(ctx context.Context, p *rig.Run) {
 			authority, err := certificate.New("e2e private authority")
 			p.Check(err)
-			options := p.suite.testbed.UpstreamOptions(private)
+			options := p.Session.Testbed.UpstreamOptions(rig.Private)
 			options.Authority = authority
 			p.Upstream(ctx, options)
 			refer["ca"] = p.Secret(ctx, map[string][]byte{"bundle.crt": authority.PEM()}, nil)
 			for _, worker := range p.Workers() {
-				_, err := worker.Exec(ctx, "curl", "--silent", "--max-time", "10", "https://"+private+"/v2/")
+				_, err := worker.Exec(ctx, "curl", "--silent", "--max-time", "10", "https://"+rig.Private+"/v2/")
 				if err == nil || !strings.Contains(err.Error(), "exit status 60") {
-					p.Fatalf("%s trusts %s, so this proves nothing: %v", worker.Name(), private, err)
+					p.Fatalf("%s trusts %s, so this proves nothing: %v", worker.Name(), rig.Private, err)
 				}
 			}
-		}},
-		step{"its cache trusts it", func(ctx context.Context, p *scenarioRun) {
-			p.Check(undoLeftovers(ctx, p))
+		}),
+
+		rig.Prove("its cache trusts it", func(ctx context.Context, p *rig.Run) {
+			p.Check(rig.UndoLeftovers(ctx, p))
 			p.Configure(ctx, refer, caches...)
-			img := p.Push(ctx, private)
+			img := p.Push(ctx, rig.Private)
 			took := p.Pull(ctx, p.Worker(0), img)
 			evidence := p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			proveByHTTPS(ctx, p, img)
-			p.Evidence("private CA: %s, by HTTPS, running after %s", evidence, seconds(took))
-		}},
-		step{"a bundle that is none is refused, and nothing changes", func(ctx context.Context, p *scenarioRun) {
-			before := stateOfCaches(ctx, p, alpha, beta, private)
-			shoot, err := references{"ca": p.Secret(ctx, map[string][]byte{"bundle.crt": []byte("none")}, nil)}.shoot(caches...)
+			p.Evidence("private CA: %s, by HTTPS, running after %s", evidence, rig.Seconds(took))
+		}),
+
+		rig.Prove("a bundle that is none is refused, and nothing changes", func(ctx context.Context, p *rig.Run) {
+			before := stateOfCaches(ctx, p, rig.Alpha, rig.Beta, rig.Private)
+			shoot, err := rig.References{"ca": p.Secret(ctx, map[string][]byte{"bundle.crt": []byte("none")}, nil)}.Shoot(caches...)
 			p.Check(err)
 			refusedShoot(ctx, p, shoot, "caches[2].caBundleSecretReferenceName", "PEM")
-			if after := stateOfCaches(ctx, p, alpha, beta, private); after != before {
+			if after := stateOfCaches(ctx, p, rig.Alpha, rig.Beta, rig.Private); after != before {
 				p.Fatalf("the bad bundle changed something:\nbefore:\n%s\nafter:\n%s", before, after)
 			}
 			p.Configure(ctx, refer, caches...)
 			p.Evidence("not PEM: Error with field path")
-		}},
-		step{"its cache is scaled to 0", stopCache(private)},
-		step{"nodes trust it when its cache is down", func(ctx context.Context, p *scenarioRun) {
-			provePastCache(ctx, p, private, 0, "cache scaled to 0")
-		}},
+		}),
+
+		rig.Prove("its cache is scaled to 0", stopCache(rig.Private)),
+		rig.Prove("nodes trust it when its cache is down", func(ctx context.Context, p *rig.Run) {
+			provePastCache(ctx, p, rig.Private, 0, "cache scaled to 0")
+		}),
 	)
 }
 
 // proveByHTTPS proves that the upstream served nothing of the image by plain HTTP.
-func proveByHTTPS(ctx context.Context, p *scenarioRun, img pushed) {
+func proveByHTTPS(ctx context.Context, p *rig.Run, img rig.Pushed) {
 	p.Helper()
 	plain := p.Requests(ctx, img).Filter(func(r accesslog.Record) bool { return r.Scheme != "https" })
 	if len(plain) != 0 {
-		p.Fatalf("%s was asked by plain HTTP: %s %s, status %s", img.host, plain[0].Method, plain[0].Path, http.StatusText(plain[0].Status))
+		p.Fatalf("%s was asked by plain HTTP: %s %s, status %s", img.Host, plain[0].Method, plain[0].Path, http.StatusText(plain[0].Status))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
@@ -25,46 +26,50 @@ const (
 
 // proxied proves that a cache with a proxy reaches its upstream through it, except for what is in the shoot or named in
 // noProxy.
-func proxied() scenario {
+func proxied() rig.Scenario {
 	var proxy *upstream.Proxy
-	refer := references{}
-	return newScenario("proxy",
-		step{"caches have a proxy", func(ctx context.Context, p *scenarioRun) {
-			p.Check(undoLeftovers(ctx, p))
+	refer := rig.References{}
+	return rig.New("proxy",
+		rig.Prove("caches have a proxy", func(ctx context.Context, p *rig.Run) {
+			p.Check(rig.UndoLeftovers(ctx, p))
 			proxy = startProxy(ctx, p)
-			refer["ca"] = p.Secret(ctx, map[string][]byte{"bundle.crt": p.suite.testbed.CA.PEM()}, nil)
-			address := exposeInCluster(ctx, p, gamma)
+			refer["ca"] = p.Secret(ctx, map[string][]byte{"bundle.crt": p.Session.Testbed.CA.PEM()}, nil)
+			address := rig.ExposeInCluster(ctx, p, rig.Gamma)
 			p.Configure(ctx, refer, proxiedCaches(proxy.URL(), address)...)
-		}},
-		step{"an http upstream is reached through it", func(ctx context.Context, p *scenarioRun) {
-			img := pullThroughCache(ctx, p, alpha, alpha)
-			through := proxyLog(ctx, p, proxy).Repository(img.repository)
+		}),
+
+		rig.Prove("an http upstream is reached through it", func(ctx context.Context, p *rig.Run) {
+			img := pullThroughCache(ctx, p, rig.Alpha, rig.Alpha)
+			through := proxyLog(ctx, p, proxy).Repository(img.Repository)
 			if direct := p.Requests(ctx, img); len(through) != len(direct) {
-				p.Fatalf("%s got %d requests, %d of them through the proxy", alpha, len(direct), len(through))
+				p.Fatalf("%s got %d requests, %d of them through the proxy", rig.Alpha, len(direct), len(through))
 			}
 			p.Evidence("httpProxy: %d of %d requests through the proxy", len(through), len(through))
-		}},
-		step{"an https upstream is reached through it", func(ctx context.Context, p *scenarioRun) {
-			img := pullThroughCache(ctx, p, beta, beta)
+		}),
+
+		rig.Prove("an https upstream is reached through it", func(ctx context.Context, p *rig.Run) {
+			img := pullThroughCache(ctx, p, rig.Beta, rig.Beta)
 			tunnels := proxyLog(ctx, p, proxy).Filter(func(r accesslog.Record) bool {
-				return r.Method == http.MethodConnect && r.Host == beta+":443" && r.Status == http.StatusOK
+				return r.Method == http.MethodConnect && r.Host == rig.Beta+":443" && r.Status == http.StatusOK
 			})
 			if len(tunnels) == 0 {
-				p.Fatalf("the proxy opened no tunnel to %s", beta)
+				p.Fatalf("the proxy opened no tunnel to %s", rig.Beta)
 			}
 			proveFrom(ctx, p, img, proxyAddress(ctx, p, proxy))
 			p.Evidence("httpsProxy: every request from the proxy's address, %d tunnels", len(tunnels))
-		}},
-		step{"an upstream of noProxy is reached directly", func(ctx context.Context, p *scenarioRun) {
-			pullThroughCache(ctx, p, byAddress, gamma)
-			provePassedBy(ctx, p, proxy, gamma)
+		}),
+
+		rig.Prove("an upstream of noProxy is reached directly", func(ctx context.Context, p *rig.Run) {
+			pullThroughCache(ctx, p, byAddress, rig.Gamma)
+			provePassedBy(ctx, p, proxy, rig.Gamma)
 			p.Evidence("noProxy: direct, %s", byAddress)
-		}},
-		step{"an upstream in the shoot's service network is reached directly", func(ctx context.Context, p *scenarioRun) {
-			pullThroughCache(ctx, p, inCluster, gamma)
+		}),
+
+		rig.Prove("an upstream in the shoot's service network is reached directly", func(ctx context.Context, p *rig.Run) {
+			pullThroughCache(ctx, p, inCluster, rig.Gamma)
 			provePassedBy(ctx, p, proxy, p.RemoteHost(ctx, inCluster))
 			p.Evidence("in-cluster upstream: direct, %s", inCluster)
-		}},
+		}),
 	)
 }
 
@@ -77,36 +82,36 @@ func proxiedCaches(proxy, serviceAddress string) []v1alpha3.RegistryCache {
 		}
 	}
 	caches := []v1alpha3.RegistryCache{
-		by(alpha, "http://"+alpha), by(beta, "https://"+beta), by(byAddress, "http://"+gamma), by(inCluster, "http://"+serviceAddress),
+		by(rig.Alpha, "http://"+rig.Alpha), by(rig.Beta, "https://"+rig.Beta), by(byAddress, "http://"+rig.Gamma), by(inCluster, "http://"+serviceAddress),
 	}
 	caches[0].Proxy.HTTPSProxy = nil
 	caches[1].Proxy.HTTPProxy, caches[1].CABundleSecretReferenceName = nil, ptr.To("ca")
-	caches[2].Proxy.NoProxy = ptr.To("example.test," + gamma)
+	caches[2].Proxy.NoProxy = ptr.To("example.test," + rig.Gamma)
 	return caches
 }
 
 // startProxy starts the proxy, until the scenario ends.
-func startProxy(ctx context.Context, p *scenarioRun) *upstream.Proxy {
+func startProxy(ctx context.Context, p *rig.Run) *upstream.Proxy {
 	p.Helper()
-	proxy, err := p.suite.testbed.StartProxy(ctx)
+	proxy, err := p.Session.Testbed.StartProxy(ctx)
 	p.Check(err)
 	p.Afterwards(ctx, proxy.Remove)
 	return proxy
 }
 
 // pullThroughCache pulls a new image of an upstream that is stored at the host, and proves that the cache fetched it.
-func pullThroughCache(ctx context.Context, p *scenarioRun, upstream, host string) pushed {
+func pullThroughCache(ctx context.Context, p *rig.Run, upstream, host string) rig.Pushed {
 	p.Helper()
 	img := p.Push(ctx, host)
 	pulled := img
-	pulled.host = upstream
+	pulled.Host = upstream
 	p.Pull(ctx, p.Worker(0), pulled)
 	p.FetchedOnce(ctx, img, accesslog.AskerCache)
 	return img
 }
 
 // proxyLog returns what the proxy was asked for by others than the testbed.
-func proxyLog(ctx context.Context, p *scenarioRun, proxy *upstream.Proxy) accesslog.Records {
+func proxyLog(ctx context.Context, p *rig.Run, proxy *upstream.Proxy) accesslog.Records {
 	p.Helper()
 	records, err := proxy.Log(ctx)
 	p.Check(err)
@@ -114,23 +119,23 @@ func proxyLog(ctx context.Context, p *scenarioRun, proxy *upstream.Proxy) access
 }
 
 // proxyAddress returns the IP address of the proxy.
-func proxyAddress(ctx context.Context, p *scenarioRun, proxy *upstream.Proxy) string {
+func proxyAddress(ctx context.Context, p *rig.Run, proxy *upstream.Proxy) string {
 	p.Helper()
-	return addressOf(ctx, p, proxy.Host())
+	return rig.AddressOf(ctx, p, proxy.Host())
 }
 
 // proveFrom proves that all requests for the image came from the IP address.
-func proveFrom(ctx context.Context, p *scenarioRun, img pushed, address string) {
+func proveFrom(ctx context.Context, p *rig.Run, img rig.Pushed, address string) {
 	p.Helper()
 	for _, record := range p.Requests(ctx, img) {
 		if !strings.HasPrefix(record.RemoteAddr, address+":") {
-			p.Fatalf("%s was asked from %s, want only from the proxy at %s", img.host, record.RemoteAddr, address)
+			p.Fatalf("%s was asked from %s, want only from the proxy at %s", img.Host, record.RemoteAddr, address)
 		}
 	}
 }
 
 // provePassedBy proves that the proxy was never asked for the host.
-func provePassedBy(ctx context.Context, p *scenarioRun, proxy *upstream.Proxy, host string) {
+func provePassedBy(ctx context.Context, p *rig.Run, proxy *upstream.Proxy, host string) {
 	p.Helper()
 	for _, record := range proxyLog(ctx, p, proxy) {
 		if record.Host == host || strings.HasPrefix(record.Host, host+":") {

@@ -5,7 +5,7 @@ package e2e
 import (
 	"context"
 
-
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
@@ -13,44 +13,47 @@ import (
 
 // pullReport proves that `testbed pull` tells the truth about who served what: each of its verdicts is held against the upstream's
 // own log.
-func pullReport() scenario {
-	var img pushed
-	return newScenario("pull-report",
-		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"what the cache fetched for this pull is a miss", func(ctx context.Context, p *scenarioRun) {
-			img = p.Push(ctx, alpha)
-			p.reported(ctx, img, pull.Options{Node: p.Worker(0).Name()}, pull.CacheMiss)
+func pullReport() rig.Scenario {
+	var img rig.Pushed
+	return rig.New("pull-report",
+		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
+		rig.Prove("what the cache fetched for this pull is a miss", func(ctx context.Context, p *rig.Run) {
+			img = p.Push(ctx, rig.Alpha)
+			reported(ctx, p, img, pull.Options{Node: p.Worker(0).Name()}, pull.CacheMiss)
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
-		}},
-		step{"what it had stored is a hit", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("what it had stored is a hit", func(ctx context.Context, p *rig.Run) {
 			before := p.Requests(ctx, img).Gets()
-			p.reported(ctx, img, pull.Options{Node: p.Worker(1).Name()}, pull.CacheHit)
+			reported(ctx, p, img, pull.Options{Node: p.Worker(1).Name()}, pull.CacheHit)
 			if blobs := p.Requests(ctx, img).Gets()[len(before):].Blobs(); len(blobs) != 0 {
-				p.Fatalf("%s was asked for %d blobs, so they were no hits", alpha, len(blobs))
+				p.Fatalf("%s was asked for %d blobs, so they were no hits", rig.Alpha, len(blobs))
 			}
-		}},
-		step{"what a node has already is nobody's", func(ctx context.Context, p *scenarioRun) {
-			p.reported(ctx, img, pull.Options{Node: p.Worker(1).Name()}, pull.FromNode)
-		}},
-		step{"what it fetched past the cache is the upstream's", func(ctx context.Context, p *scenarioRun) {
-			p.Break(ctx, "cache/"+alpha, spec.Refuse)
-			other := p.Push(ctx, alpha)
-			report := p.reported(ctx, other, pull.Options{Node: p.Worker(0).Name()}, pull.FromUpstream)
+		}),
+
+		rig.Prove("what a node has already is nobody's", func(ctx context.Context, p *rig.Run) {
+			reported(ctx, p, img, pull.Options{Node: p.Worker(1).Name()}, pull.FromNode)
+		}),
+
+		rig.Prove("what it fetched past the cache is the upstream's", func(ctx context.Context, p *rig.Run) {
+			p.Break(ctx, "cache/"+rig.Alpha, spec.Refuse)
+			other := p.Push(ctx, rig.Alpha)
+			report := reported(ctx, p, other, pull.Options{Node: p.Worker(0).Name()}, pull.FromUpstream)
 			p.FetchedOnce(ctx, other, accesslog.AskerNode)
 			if report.Total.Fallbacks != 1 {
 				p.Fatalf("%d fallbacks are reported, want 1", report.Total.Fallbacks)
 			}
 			p.Evidence("miss, hit, node and fallback told apart, as in the upstream's log")
-		}},
+		}),
 	)
 }
 
 // reported pulls the image as `testbed pull` does, and proves that config and layers are all reported as served by this source.
 // Of the manifest a node may be told by anybody: its tag is looked up each time.
-func (p *scenarioRun) reported(ctx context.Context, img pushed, options pull.Options, want pull.Source) *pull.Report {
+func reported(ctx context.Context, p *rig.Run, img rig.Pushed, options pull.Options, want pull.Source) *pull.Report {
 	p.Helper()
-	options.Image, options.Times, options.Parallel, options.Timeout = img.reference(), 1, 1, pullTimeout
-	report, err := pull.Run(ctx, p.suite.testbed, options)
+	options.Image, options.Times, options.Parallel, options.Timeout = img.Reference(), 1, 1, rig.PullTimeout
+	report, err := pull.Run(ctx, p.Session.Testbed, options)
 	p.Check(err)
 	p.Check(report.Err())
 	blobs := 0
@@ -63,8 +66,8 @@ func (p *scenarioRun) reported(ctx context.Context, img pushed, options pull.Opt
 			p.Errorf("%s %s is reported as served by %q, want %q", object.Part, object.Digest, object.By, want)
 		}
 	}
-	if blobs != len(img.blobs) {
-		p.Errorf("%d blobs are reported, the image has %d", blobs, len(img.blobs))
+	if blobs != len(img.Blobs) {
+		p.Errorf("%d blobs are reported, the image has %d", blobs, len(img.Blobs))
 	}
 	if p.Failed() {
 		p.FailNow()

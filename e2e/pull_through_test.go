@@ -5,29 +5,30 @@ package e2e
 import (
 	"context"
 
-
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
 // pullThrough proves that a pull goes through the cache, and that the cache answers the next one by itself.
-func pullThrough() scenario {
-	var img pushed
-	return newScenario("pull-through",
-		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"the first pull fetches each blob once, by the cache", func(ctx context.Context, p *scenarioRun) {
-			img = p.Push(ctx, alpha)
+func pullThrough() rig.Scenario {
+	var img rig.Pushed
+	return rig.New("pull-through",
+		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
+		rig.Prove("the first pull fetches each blob once, by the cache", func(ctx context.Context, p *rig.Run) {
+			img = p.Push(ctx, rig.Alpha)
 			took := p.Pull(ctx, p.Worker(0), img)
-			p.Evidence("worker 1, upstream: %s, running after %s", p.FetchedOnce(ctx, img, accesslog.AskerCache), seconds(took))
-		}},
-		step{"the second worker's pull asks the upstream for no blob", func(ctx context.Context, p *scenarioRun) {
+			p.Evidence("worker 1, upstream: %s, running after %s", p.FetchedOnce(ctx, img, accesslog.AskerCache), rig.Seconds(took))
+		}),
+
+		rig.Prove("the second worker's pull asks the upstream for no blob", func(ctx context.Context, p *rig.Run) {
 			before := p.Requests(ctx, img)
 			took := p.Pull(ctx, p.Worker(1), img)
 			blobs := p.Requests(ctx, img)[len(before):].Blobs()
 			if len(blobs) != 0 {
-				p.Fatalf("%s was asked for %d blobs by %v, want none", alpha, len(blobs), blobs.Askers())
+				p.Fatalf("%s was asked for %d blobs by %v, want none", rig.Alpha, len(blobs), blobs.Askers())
 			}
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
-			p.Evidence("worker 2, upstream: 0 blob requests, running after %s", seconds(took))
-		}},
+			p.Evidence("worker 2, upstream: 0 blob requests, running after %s", rig.Seconds(took))
+		}),
 	)
 }

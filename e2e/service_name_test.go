@@ -12,58 +12,61 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // serviceName proves that serviceNameSuffix names the Service of a cache, and that with another name all nodes move to the
 // other Service without a pull that fails or takes long: the old one goes with the next reconciliation.
-func serviceName() scenario {
-	var pulls *stream
+func serviceName() rig.Scenario {
+	var pulls *rig.Stream
 	var endpoint string
 	const derived, given = "registry-alpha-upstream-test", "registry-e2e"
-	named := operate.CacheOf(alpha)
+	named := operate.CacheOf(rig.Alpha)
 	named.ServiceNameSuffix = ptr.To("e2e")
-	moved := func(from, name string, to v1alpha3.RegistryCache) step {
-		return step{"alpha's Service becomes " + name + ", and the nodes follow", func(ctx context.Context, p *scenarioRun) {
+	moved := func(from, name string, to v1alpha3.RegistryCache) rig.Step {
+		return rig.Prove("alpha's Service becomes "+name+", and the nodes follow", func(ctx context.Context, p *rig.Run) {
 			before := endpoint
-			p.Configure(ctx, nil, to, operate.CacheOf(beta))
-			if endpoint = p.EndpointOfService(ctx, alpha, name); endpoint == before {
+			p.Configure(ctx, nil, to, operate.CacheOf(rig.Beta))
+			if endpoint = endpointOfService(ctx, p, rig.Alpha, name); endpoint == before {
 				p.Fatalf("the endpoint was %s before: this would prove nothing", endpoint)
 			}
-			former := p.ServiceNamed(ctx, from)
+			former := serviceNamed(ctx, p, from)
 			if address := "http://" + former.Spec.ClusterIP + ":5000"; address != before {
 				p.Fatalf("the nodes were told of %s, and Service %s, which they may use until they know of the other one, is at %s", before, from, address)
 			}
 			for _, worker := range p.Workers() {
-				if hosts := p.Hosts(ctx, worker, alpha); strings.Contains(hosts, before) {
+				if hosts := p.Hosts(ctx, worker, rig.Alpha); strings.Contains(hosts, before) {
 					p.Errorf("hosts.toml on %s still names %s:\n%s", worker.Name(), before, hosts)
 				}
 			}
-			p.Configure(ctx, nil, to, operate.CacheOf(beta))
-			p.Gone(ctx, p.suite.shoot, former)
-			p.EndpointOfService(ctx, alpha, name)
-			p.Evidence("%s, beside %s for one reconciliation: %s", name, from, p.CachedEverywhere(ctx, alpha))
-		}}
+			p.Configure(ctx, nil, to, operate.CacheOf(rig.Beta))
+			p.Gone(ctx, p.Session.Shoot, former)
+			endpointOfService(ctx, p, rig.Alpha, name)
+			p.Evidence("%s, beside %s for one reconciliation: %s", name, from, cachedEverywhere(ctx, p, rig.Alpha))
+		})
+
 	}
-	return newScenario("service-name",
-		step{"alpha and beta are cached", func(ctx context.Context, p *scenarioRun) {
-			cached(alpha, beta)(ctx, p)
-			endpoint = p.EndpointOfService(ctx, alpha, derived)
-			pulls = pullContinuously(ctx, p, alpha)
-		}},
+	return rig.New("service-name",
+		rig.Prove("alpha and beta are cached", func(ctx context.Context, p *rig.Run) {
+			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
+			endpoint = endpointOfService(ctx, p, rig.Alpha, derived)
+			pulls = rig.PullContinuously(ctx, p, rig.Alpha)
+		}),
+
 		moved(derived, given, named),
-		moved(given, derived, operate.CacheOf(alpha)),
-		step{"no pull failed or took long", func(_ context.Context, p *scenarioRun) {
-			pulls.end(p, alpha, maxPull)
-		}},
+		moved(given, derived, operate.CacheOf(rig.Alpha)),
+		rig.Prove("no pull failed or took long", func(_ context.Context, p *rig.Run) {
+			pulls.End(p, rig.Alpha, rig.MaxPull)
+		}),
 	)
 }
 
 // EndpointOfService proves that the cache of the upstream has a Service of this name, and that the Service's cluster IP is
 // its endpoint, and returns that.
-func (p *scenarioRun) EndpointOfService(ctx context.Context, host, name string) string {
+func endpointOfService(ctx context.Context, p *rig.Run, host, name string) string {
 	p.Helper()
-	service, endpoint := p.ServiceNamed(ctx, name), p.Endpoints(ctx)[host]
+	service, endpoint := serviceNamed(ctx, p, name), p.Endpoints(ctx)[host]
 	if want := "http://" + service.Spec.ClusterIP + ":5000"; service.Annotations["upstream"] != host || endpoint != want {
 		p.Fatalf("Service %s is for %q, the endpoint of %s is %s, want %s", name, service.Annotations["upstream"], host, endpoint, want)
 	}
@@ -71,9 +74,9 @@ func (p *scenarioRun) EndpointOfService(ctx context.Context, host, name string) 
 }
 
 // ServiceNamed returns the Service of this name in the shoot's kube-system.
-func (p *scenarioRun) ServiceNamed(ctx context.Context, name string) *corev1.Service {
+func serviceNamed(ctx context.Context, p *rig.Run, name string) *corev1.Service {
 	p.Helper()
 	service := &corev1.Service{}
-	p.Check(p.suite.shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: name}, service))
+	p.Check(p.Session.Shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: name}, service))
 	return service
 }

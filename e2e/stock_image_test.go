@@ -11,56 +11,60 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/image"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
 // stockImage proves that a stock distribution image works as cache image, on the volumes of ours and back again.
-func stockImage() scenario {
+func stockImage() rig.Scenario {
 	var stock image.Built
-	var ours, theirs pushed
-	return newScenario("stock-image",
-		step{"caches run from our image", func(ctx context.Context, p *scenarioRun) {
-			cached(alpha, beta)(ctx, p)
-			ours = p.Push(ctx, alpha)
+	var ours, theirs rig.Pushed
+	return rig.New("stock-image",
+		rig.Prove("caches run from our image", func(ctx context.Context, p *rig.Run) {
+			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
+			ours = p.Push(ctx, rig.Alpha)
 			p.Pull(ctx, p.Worker(0), ours)
 			p.FetchedOnce(ctx, ours, accesslog.AskerCache)
-		}},
-		step{"the stock image is built", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("the stock image is built", func(ctx context.Context, p *rig.Run) {
 			var err error
-			stock, err = bringup.StockCacheImage(ctx, p.suite.testbed)
+			stock, err = bringup.StockCacheImage(ctx, p.Session.Testbed)
 			p.Check(err)
-		}},
-		step{"caches run from the stock image, and pulls go through them", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("caches run from the stock image, and pulls go through them", func(ctx context.Context, p *rig.Run) {
 			p.Afterwards(ctx, func(ctx context.Context) error {
-				return bringup.UseCacheImage(ctx, p.suite.testbed, bringup.CacheImage(p.suite.testbed))
+				return bringup.UseCacheImage(ctx, p.Session.Testbed, bringup.CacheImage(p.Session.Testbed))
 			})
 			useCacheImage(ctx, p, stock)
-			theirs = p.Push(ctx, alpha)
+			theirs = p.Push(ctx, rig.Alpha)
 			took := p.Pull(ctx, p.Worker(0), theirs)
-			p.Evidence("stock image: %s, running after %s", p.FetchedOnce(ctx, theirs, accesslog.AskerCache), seconds(took))
+			p.Evidence("stock image: %s, running after %s", p.FetchedOnce(ctx, theirs, accesslog.AskerCache), rig.Seconds(took))
 			p.Pull(ctx, p.Worker(1), ours)
 			p.FetchedOnce(ctx, ours, accesslog.AskerCache)
 			p.Evidence("stock image: serves what ours has stored")
-		}},
-		step{"caches run from our image again, and have what the stock image stored", func(ctx context.Context, p *scenarioRun) {
-			useCacheImage(ctx, p, bringup.CacheImage(p.suite.testbed))
+		}),
+
+		rig.Prove("caches run from our image again, and have what the stock image stored", func(ctx context.Context, p *rig.Run) {
+			useCacheImage(ctx, p, bringup.CacheImage(p.Session.Testbed))
 			p.Pull(ctx, p.Worker(1), theirs)
 			p.FetchedOnce(ctx, theirs, accesslog.AskerCache)
 			p.Evidence("back to ours: serves what the stock image has stored")
-		}},
+		}),
 	)
 }
 
 // useCacheImage makes the caches of alpha and beta run from the image.
-func useCacheImage(ctx context.Context, p *scenarioRun, cache image.Built) {
+func useCacheImage(ctx context.Context, p *rig.Run, cache image.Built) {
 	p.Helper()
-	p.Check(bringup.UseCacheImage(ctx, p.suite.testbed, cache))
-	p.Reconcile(ctx, alpha, beta)
+	p.Check(bringup.UseCacheImage(ctx, p.Session.Testbed, cache))
+	p.Reconcile(ctx, rig.Alpha, rig.Beta)
 	p.Await(ctx, "the caches run from "+cache.Ref, time.Minute, func(ctx context.Context) (bool, string, error) {
 		pods := &corev1.PodList{}
-		err := p.suite.shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel})
+		err := p.Session.Shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{rig.UpstreamHostLabel})
 		images := []string{}
 		for _, pod := range pods.Items {
 			images = append(images, pod.Spec.Containers[0].Image)
@@ -68,6 +72,6 @@ func useCacheImage(ctx context.Context, p *scenarioRun, cache image.Built) {
 		all := len(images) == 2 && images[0] == cache.Ref && images[1] == cache.Ref
 		return all, strings.Join(images, ", "), err
 	})
-	p.AwaitCaches(ctx, alpha, beta)
-	p.AwaitMirrors(ctx, alpha, beta)
+	p.AwaitCaches(ctx, rig.Alpha, rig.Beta)
+	p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
 }

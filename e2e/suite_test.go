@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -21,19 +20,20 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
 	"github.com/gardener-extensions/registry-cache/e2e/fieldbugs"
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
 var (
 	testenv env.Environment
-	suite   *session
+	suite   *rig.Session
 	lane    fieldbugs.Lane
 )
 
 // onShoot are the scenarios that share the testbed's shoot, in the order in which they run. It is chosen so that one scenario's
 // end is close to the next one's start; those that take the shoot or its machines away come late.
-func onShoot() []scenario {
-	return []scenario{
+func onShoot() []rig.Scenario {
+	return []rig.Scenario{
 		pullThrough(),
 		twoUpstreams(),
 		cacheDown(),
@@ -71,7 +71,7 @@ func onShoot() []scenario {
 }
 
 // onShootInLane are those, and after them the field bugs of the lane.
-func onShootInLane() []scenario {
+func onShootInLane() []rig.Scenario {
 	all := onShoot()
 	if lane == fieldbugs.Full {
 		all = append(all, hostsFile(), pullReport(), innerLoop())
@@ -81,19 +81,19 @@ func onShootInLane() []scenario {
 
 // onSeed are the scenarios that need no shoot with nodes: they run one after another, beside the first of those on the shoot.
 // They have to bear that the extension is away for some seconds: chosen by RUN, they may meet stock-image, interrupted or upgrade.
-func onSeed() []scenario {
-	return []scenario{
+func onSeed() []rig.Scenario {
+	return []rig.Scenario{
 		admission(),
 		workerless(),
 	}
 }
 
 // lookingBack are the scenarios that judge what all others have done.
-func lookingBack() []scenario {
-	return []scenario{forbidden()}
+func lookingBack() []rig.Scenario {
+	return []rig.Scenario{forbidden()}
 }
 
-func scenarios() []scenario {
+func scenarios() []rig.Scenario {
 	return slices.Concat(onShootInLane(), onSeed(), lookingBack())
 }
 
@@ -107,14 +107,14 @@ func TestScenarios(t *testing.T) {
 	t.Run("clusters", func(t *testing.T) {
 		t.Run("shoot", func(t *testing.T) {
 			t.Parallel()
-			testenv.Test(t, suite.features(onShootInLane()...)...)
+			testenv.Test(t, suite.Features(onShootInLane()...)...)
 		})
 		t.Run("seed", func(t *testing.T) {
 			t.Parallel()
-			testenv.Test(t, suite.features(onSeed()...)...)
+			testenv.Test(t, suite.Features(onSeed()...)...)
 		})
 	})
-	testenv.Test(t, suite.features(lookingBack()...)...)
+	testenv.Test(t, suite.Features(lookingBack()...)...)
 }
 
 // run returns the exit code. The results are on disk whatever it is, except for wrong use.
@@ -134,7 +134,7 @@ func run(m *testing.M) int {
 	context.AfterFunc(ctx, stop)
 
 	if err == nil {
-		suite, err = newSession(ctx)
+		suite, err = rig.NewSession(ctx)
 	}
 	if err == nil {
 		testenv, err = env.NewWithContext(ctx, cfg)
@@ -143,8 +143,8 @@ func run(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
 		return program.ExitUsage
 	}
-	code := testenv.Setup(suite.up).Finish(suite.down).Run(m)
-	return suite.finish(ctx, code, scenarios())
+	code := testenv.Setup(suite.Up).Finish(suite.Down).Run(m)
+	return suite.Finish(ctx, code, scenarios())
 }
 
 // chosenLane is what LANE asks for. A scenario that RUN chooses is found in whatever lane it is.
@@ -192,6 +192,3 @@ func matchesSomething(expression *regexp.Regexp) error {
 	}
 	return fmt.Errorf("RUN=%s matches no scenario; there are: %s", expression, strings.Join(names, ", "))
 }
-
-// errInterrupted is the cause of all that fails after a signal.
-var errInterrupted = errors.New("interrupted")

@@ -12,6 +12,7 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
@@ -20,81 +21,87 @@ import (
 const flipTimeout = 10 * time.Second
 
 // tlsFlip proves that HTTPS goes on and off again, faster than nodes follow, without a pull that fails or takes long.
-func tlsFlip() scenario {
+func tlsFlip() rig.Scenario {
 	var (
-		pulls  *stream
+		pulls  *rig.Stream
 		before string
 		start  time.Time
-		off    *background
+		off    *rig.Background
 	)
-	return newScenario("tls-flip",
-		step{"alpha and beta are cached", func(ctx context.Context, p *scenarioRun) {
-			cached(alpha, beta)(ctx, p)
-			before = p.Endpoints(ctx)[alpha]
-			pulls = pullContinuously(ctx, p, alpha)
-		}},
-		step{"HTTPS goes on, and machines are about to hear of it", func(ctx context.Context, p *scenarioRun) {
+	return rig.New("tls-flip",
+		rig.Prove("alpha and beta are cached", func(ctx context.Context, p *rig.Run) {
+			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
+			before = p.Endpoints(ctx)[rig.Alpha]
+			pulls = rig.PullContinuously(ctx, p, rig.Alpha)
+		}),
+
+		rig.Prove("HTTPS goes on, and machines are about to hear of it", func(ctx context.Context, p *rig.Run) {
 			start = time.Now()
-			on := p.Background(ctx, func(ctx context.Context) error { return reconcileConfig(ctx, p, tlsCache(alpha), operate.CacheOf(beta)) })
-			p.awaitTold(ctx, start, on, strings.Replace(before, "http://", "https://", 1))
-			on.end() // gardenlet would wait for the nodes
-		}},
-		step{"it goes off again, in time", func(ctx context.Context, p *scenarioRun) {
-			off = p.Background(ctx, func(ctx context.Context) error { return reconcile(ctx, p, alpha, beta) })
-			p.awaitTold(ctx, start, off, before)
+			on := p.Background(ctx, func(ctx context.Context) error {
+				return rig.ReconcileConfig(ctx, p, tlsCache(rig.Alpha), operate.CacheOf(rig.Beta))
+			})
+			awaitTold(ctx, p, start, on, strings.Replace(before, "http://", "https://", 1))
+			on.End()
+		}),
+
+		rig.Prove("it goes off again, in time", func(ctx context.Context, p *rig.Run) {
+			off = p.Background(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p, rig.Alpha, rig.Beta) })
+			awaitTold(ctx, p, start, off, before)
 			took := time.Since(start)
 			if took > flipTimeout {
-				p.Fatalf("on and off took %s, more than %s", seconds(took), flipTimeout)
+				p.Fatalf("on and off took %s, more than %s", rig.Seconds(took), flipTimeout)
 			}
-			p.Evidence("on and off in %s", seconds(took))
-		}},
-		step{"no pull failed or took long", func(ctx context.Context, p *scenarioRun) {
-			p.Join(ctx, off, reconciled(alpha, beta), reconcileTimeout)
-			p.AwaitCaches(ctx, alpha, beta)
-			p.AwaitMirrors(ctx, alpha, beta)
-			pulls.end(p, alpha, maxPull)
-		}},
-		step{"all is as before", func(ctx context.Context, p *scenarioRun) {
-			if after := p.Endpoints(ctx)[alpha]; after != before {
+			p.Evidence("on and off in %s", rig.Seconds(took))
+		}),
+
+		rig.Prove("no pull failed or took long", func(ctx context.Context, p *rig.Run) {
+			p.Join(ctx, off, rig.Reconciled(rig.Alpha, rig.Beta), rig.ReconcileTimeout)
+			p.AwaitCaches(ctx, rig.Alpha, rig.Beta)
+			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
+			pulls.End(p, rig.Alpha, rig.MaxPull)
+		}),
+
+		rig.Prove("all is as before", func(ctx context.Context, p *rig.Run) {
+			if after := p.Endpoints(ctx)[rig.Alpha]; after != before {
 				p.Errorf("the endpoint was %s, is %s", before, after)
 			}
 			for _, worker := range p.Workers() {
-				if hosts := p.Hosts(ctx, worker, alpha); strings.Contains(hosts, "CERTIFICATE") || strings.Contains(hosts, "https://10.") {
+				if hosts := p.Hosts(ctx, worker, rig.Alpha); strings.Contains(hosts, "CERTIFICATE") || strings.Contains(hosts, "https://10.") {
 					p.Errorf("hosts.toml on %s still is the one for HTTPS:\n%s", worker.Name(), hosts)
 				}
-				img := p.Push(ctx, alpha)
+				img := p.Push(ctx, rig.Alpha)
 				p.TimedPull(ctx, worker, img)
 				p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			}
 			p.Evidence("a hit on every worker by %s", before)
-		}},
+		}),
 	)
 }
 
 // awaitTold waits, while a flow of gardenlet runs, until the Extension is reconciled with the endpoint of alpha, and the
 // OperatingSystemConfigs, from which the machines hear of it, have it and no other. What is left of flipTimeout is the limit.
-func (p *scenarioRun) awaitTold(ctx context.Context, start time.Time, flow *background, endpoint string) {
+func awaitTold(ctx context.Context, p *rig.Run, start time.Time, flow *rig.Background, endpoint string) {
 	p.Helper()
 	what := "machines are told of " + endpoint
 	p.Await(ctx, what, time.Until(start.Add(flipTimeout)), func(ctx context.Context) (bool, string, error) {
-		extension, err := getExtension(ctx, p)
+		extension, err := rig.GetExtension(ctx, p)
 		if err != nil {
 			return false, "", err
 		}
-		if status := extension.Status.ProviderStatus; stateOf(extension) != gardencorev1beta1.LastOperationStateSucceeded ||
+		if status := extension.Status.ProviderStatus; rig.StateOf(extension) != gardencorev1beta1.LastOperationStateSucceeded ||
 			status == nil || !strings.Contains(string(status.Raw), `"`+endpoint+`"`) {
-			return false, fmt.Sprintf("the Extension is %s", stateOf(extension)), flow.failed()
+			return false, fmt.Sprintf("the Extension is %s", rig.StateOf(extension)), flow.Failed()
 		}
 		configs := &extensionsv1alpha1.OperatingSystemConfigList{}
-		if err := p.suite.seed.List(ctx, configs, client.InNamespace(shootNamespace)); err != nil {
+		if err := p.Session.Seed.List(ctx, configs, client.InNamespace(rig.ShootNamespace)); err != nil {
 			return false, "", err
 		}
 		for _, config := range configs.Items {
 			if config.Spec.Purpose == extensionsv1alpha1.OperatingSystemConfigPurposeReconcile && !hasEndpoint(config, endpoint) {
-				return false, fmt.Sprintf("OperatingSystemConfig %s has another endpoint", config.Name), flow.failed()
+				return false, fmt.Sprintf("OperatingSystemConfig %s has another endpoint", config.Name), flow.Failed()
 			}
 		}
-		return len(configs.Items) > 0, "there is no OperatingSystemConfig", flow.failed()
+		return len(configs.Items) > 0, "there is no OperatingSystemConfig", flow.Failed()
 	})
 }
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
@@ -24,7 +24,7 @@ type damage struct {
 	// scripts are one for each worker; the argument is the file.
 	scripts [2]string
 	// pull is how an image is pulled then.
-	pull func(ctx context.Context, p *scenarioRun, worker *cluster.Node, img pushed) error
+	pull func(ctx context.Context, p *rig.Run, worker *cluster.Node, img rig.Pushed) error
 }
 
 // damages: by the second, containerd fails every pull until the file is restored. A kubelet tries again after 10 seconds.
@@ -33,15 +33,15 @@ var damages = []damage{
 	{"garbled, certificate or name of the CA file", [2]string{`sed -i '0,/^MI/s//XX/' "$1"`, `sed -i 's/ca = "hosts/ca = "horst/' "$1"`}, pullAgain},
 }
 
-func pullOnce(ctx context.Context, p *scenarioRun, worker *cluster.Node, img pushed) error {
-	_, err := runPod(ctx, p, worker, img)
+func pullOnce(ctx context.Context, p *rig.Run, worker *cluster.Node, img rig.Pushed) error {
+	_, err := rig.RunPod(ctx, p, worker, img)
 	return err
 }
 
 // pullAgain lets the node's container runtime try until it has the image.
-func pullAgain(ctx context.Context, _ *scenarioRun, worker *cluster.Node, img pushed) error {
-	return awaitEvery(ctx, nodeInterval, worker.Name()+" has pulled "+img.reference(), pullTimeout, func(ctx context.Context) (bool, string, error) {
-		_, err := timedPull(ctx, worker, img)
+func pullAgain(ctx context.Context, _ *rig.Run, worker *cluster.Node, img rig.Pushed) error {
+	return rig.AwaitEvery(ctx, rig.NodeInterval, worker.Name()+" has pulled "+img.Reference(), rig.PullTimeout, func(ctx context.Context) (bool, string, error) {
+		_, err := rig.TimedPull(ctx, worker, img)
 		return err == nil, fmt.Sprint(err), nil
 	})
 }
@@ -55,37 +55,37 @@ func tlsCache(host string) v1alpha3.RegistryCache {
 
 // tlsOn proves that nodes pull by HTTPS from a cache that they trust, and that a lost or damaged file on a node fails no
 // pull for good.
-func tlsOn() scenario {
-	steps := []step{
-		{"alpha is cached by HTTPS, beta is not", configured(tlsCache(alpha), operate.CacheOf(beta))},
-		{"only who has the authority from hosts.toml trusts the cache", func(ctx context.Context, p *scenarioRun) {
-			endpoint := p.Endpoints(ctx)[alpha]
+func tlsOn() rig.Scenario {
+	steps := []rig.Step{
+		{"alpha is cached by HTTPS, beta is not", rig.Configured(tlsCache(rig.Alpha), operate.CacheOf(rig.Beta))},
+		{"only who has the authority from hosts.toml trusts the cache", func(ctx context.Context, p *rig.Run) {
+			endpoint := p.Endpoints(ctx)[rig.Alpha]
 			if !strings.HasPrefix(endpoint, "https://") {
 				p.Fatalf("the endpoint of alpha is %s", endpoint)
 			}
 			for _, worker := range p.Workers() {
-				p.Check(asks(ctx, worker, "200", endpoint, "--cacert", hostsPath(alpha)))
+				p.Check(asks(ctx, worker, "200", endpoint, "--cacert", rig.HostsPath(rig.Alpha)))
 				p.Check(asks(ctx, worker, "exit status 60", endpoint))
 				p.Check(asks(ctx, worker, "400", strings.Replace(endpoint, "https", "http", 1)))
 			}
 			p.Evidence("endpoint %s, trusted by hosts.toml only", endpoint)
 		}},
-		{"its images come through the cache", func(ctx context.Context, p *scenarioRun) {
-			for _, host := range []string{alpha, beta} {
+		{"its images come through the cache", func(ctx context.Context, p *rig.Run) {
+			for _, host := range []string{rig.Alpha, rig.Beta} {
 				img := p.Push(ctx, host)
 				for _, worker := range p.Workers() {
 					p.Pull(ctx, worker, img)
 				}
-				p.Evidence("%s: %s", label(host), p.FetchedOnce(ctx, img, accesslog.AskerCache))
+				p.Evidence("%s: %s", rig.Label(host), p.FetchedOnce(ctx, img, accesslog.AskerCache))
 			}
 		}},
 	}
 	for _, damage := range damages {
-		steps = append(steps, step{"hosts.toml is " + damage.name, func(ctx context.Context, p *scenarioRun) {
+		steps = append(steps, rig.Prove("hosts.toml is "+damage.name, func(ctx context.Context, p *rig.Run) {
 			proveRestored(ctx, p, damage)
-		}})
+		}))
 	}
-	return newScenario("tls", steps...)
+	return rig.New("tls", steps...)
 }
 
 // asks proves what curl gets from an endpoint on a node: a status of HTTP, or an error of curl.
@@ -107,14 +107,14 @@ type damaged struct {
 	before string
 	// since is when it was damaged, in seconds since 1970.
 	since string
-	pull  *background
+	pull  *rig.Background
 }
 
 // proveRestored damages alpha's hosts.toml on both workers and proves that an image is pulled there nevertheless, that the
 // files are as before in time, and that the journals say so.
-func proveRestored(ctx context.Context, p *scenarioRun, damage damage) {
+func proveRestored(ctx context.Context, p *rig.Run, damage damage) {
 	p.Helper()
-	images := []pushed{p.Push(ctx, alpha), p.Push(ctx, alpha)}
+	images := []rig.Pushed{p.Push(ctx, rig.Alpha), p.Push(ctx, rig.Alpha)}
 	start := time.Now()
 	nodes := []damaged{}
 	for i := range damage.scripts {
@@ -122,7 +122,7 @@ func proveRestored(ctx context.Context, p *scenarioRun, damage damage) {
 	}
 	p.Await(ctx, "alpha's hosts.toml is restored on both workers", restoredWithin, func(ctx context.Context) (bool, string, error) {
 		for _, node := range nodes {
-			if now, err := readFile(ctx, node.worker, hostsPath(alpha)); now != node.before || err != nil {
+			if now, err := rig.ReadFile(ctx, node.worker, rig.HostsPath(rig.Alpha)); now != node.before || err != nil {
 				return false, node.worker.Name() + ": " + now, err
 			}
 		}
@@ -130,14 +130,14 @@ func proveRestored(ctx context.Context, p *scenarioRun, damage damage) {
 	})
 	took := time.Since(start)
 	for _, node := range nodes {
-		p.Join(ctx, node.pull, "an image of alpha is pulled on "+node.worker.Name(), pullTimeout)
-		journal, err := node.worker.Exec(ctx, "journalctl", "--unit", unitName, "--output", "cat", "--since", "@"+node.since)
+		p.Join(ctx, node.pull, "an image of alpha is pulled on "+node.worker.Name(), rig.PullTimeout)
+		journal, err := node.worker.Exec(ctx, "journalctl", "--unit", rig.UnitName, "--output", "cat", "--since", "@"+node.since)
 		p.Check(err)
-		if !strings.Contains(journal, hostsPath(alpha)+" is lost or changed, restoring it") {
+		if !strings.Contains(journal, rig.HostsPath(rig.Alpha)+" is lost or changed, restoring it") {
 			p.Fatalf("the journal of %s does not say so:\n%s", node.worker.Name(), journal)
 		}
 	}
-	p.Evidence("restored after %s, images pulled", seconds(took))
+	p.Evidence("restored after %s, images pulled", rig.Seconds(took))
 }
 
 // damageScript proves that the damage changed the file before anybody could restore it.
@@ -147,11 +147,11 @@ before=$(sha256sum -- "$1")
 [ "$(sha256sum -- "$1" 2>/dev/null)" != "$before" ] || { echo "the damage changed nothing" >&2; exit 1; }`
 
 // do damages alpha's hosts.toml on the i-th worker and begins to pull there.
-func (d damage) do(ctx context.Context, p *scenarioRun, i int, img pushed) damaged {
+func (d damage) do(ctx context.Context, p *rig.Run, i int, img rig.Pushed) damaged {
 	p.Helper()
 	worker := p.Worker(i)
-	node := damaged{worker: worker, before: p.Hosts(ctx, worker, alpha)}
-	since, err := worker.Script(ctx, fmt.Sprintf(damageScript, d.scripts[i]), hostsPath(alpha))
+	node := damaged{worker: worker, before: p.Hosts(ctx, worker, rig.Alpha)}
+	since, err := worker.Script(ctx, fmt.Sprintf(damageScript, d.scripts[i]), rig.HostsPath(rig.Alpha))
 	p.Check(err)
 	node.since = strings.TrimSpace(since)
 	node.pull = p.Background(ctx, func(ctx context.Context) error { return d.pull(ctx, p, worker, img) })

@@ -14,74 +14,78 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
 // twoShoots proves that shoots on one seed do not meet: what happens to the one does not touch the other.
-func twoShoots() scenario {
+func twoShoots() rig.Scenario {
 	var (
-		second       another
+		second       rig.Another
 		first, nodes string
 		daemons      *timeline.Recording
-		img          pushed
+		img          rig.Pushed
 	)
-	untouched := func(ctx context.Context, p *scenarioRun) {
-		p.Unchanged(ctx, p.suite.shoot, first)
+	untouched := func(ctx context.Context, p *rig.Run) {
+		p.Unchanged(ctx, p.Session.Shoot, first)
 		if now := stateOfCaches(ctx, p); now != nodes {
 			p.Fatalf("caches or nodes of the first shoot changed:\nbefore:\n%s\nafter:\n%s", nodes, now)
 		}
 	}
-	return newScenario("two-shoots",
-		step{"the first shoot has caches for alpha and beta", func(ctx context.Context, p *scenarioRun) {
-			cached(alpha, beta)(ctx, p)
-			img = p.Push(ctx, alpha)
+	return rig.New("two-shoots",
+		rig.Prove("the first shoot has caches for alpha and beta", func(ctx context.Context, p *rig.Run) {
+			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
+			img = p.Push(ctx, rig.Alpha)
 			p.TimedPull(ctx, p.Worker(0), img)
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
-			first, nodes = p.Identities(ctx, p.suite.shoot), stateOfCaches(ctx, p)
-			daemons = p.Record(ctx, p.suite.shoot, appsv1.SchemeGroupVersion.WithResource("daemonsets"), metav1.NamespaceSystem)
-		}},
-		step{"a second one gets caches for the same upstreams, which are others", func(ctx context.Context, p *scenarioRun) {
+			first, nodes = p.Identities(ctx, p.Session.Shoot), stateOfCaches(ctx, p)
+			daemons = p.Record(ctx, p.Session.Shoot, appsv1.SchemeGroupVersion.WithResource("daemonsets"), metav1.NamespaceSystem)
+		}),
+
+		rig.Prove("a second one gets caches for the same upstreams, which are others", func(ctx context.Context, p *rig.Run) {
 			second = p.Another(ctx, "second")
-			p.ReconcileOther(ctx, second, alpha, beta)
-			p.AwaitCachesIn(ctx, p.suite.seed, alpha, beta)
+			reconcileOther(ctx, p, second, rig.Alpha, rig.Beta)
+			p.AwaitCachesIn(ctx, p.Session.Seed, rig.Alpha, rig.Beta)
 			for _, cache := range statusOf(ctx, p, second).Caches {
-				if cache.Upstream != beta {
-					continue // it would fetch the image
+				if cache.Upstream != rig.Beta {
+					continue
 				}
-				proveAnswers(ctx, p, p.suite.testbed.Seed.ControlPlane(), cache.Endpoint)
-				if got := p.BlobStatus(ctx, p.suite.testbed.Seed.ControlPlane(), cache.Endpoint, img); got != http.StatusNotFound {
+				proveAnswers(ctx, p, p.Session.Testbed.Seed.ControlPlane(), cache.Endpoint)
+				if got := p.BlobStatus(ctx, p.Session.Testbed.Seed.ControlPlane(), cache.Endpoint, img); got != http.StatusNotFound {
 					p.Fatalf("the second shoot's cache of beta answers %d for an image of alpha", got)
 				}
 			}
 			untouched(ctx, p)
 			p.Evidence("both have caches for alpha and beta")
-		}},
-		step{"alpha is removed from the second: the first still has it", func(ctx context.Context, p *scenarioRun) {
-			p.ReconcileOther(ctx, second, beta)
-			p.AwaitCachesIn(ctx, p.suite.seed, beta)
+		}),
+
+		rig.Prove("alpha is removed from the second: the first still has it", func(ctx context.Context, p *rig.Run) {
+			reconcileOther(ctx, p, second, rig.Beta)
+			p.AwaitCachesIn(ctx, p.Session.Seed, rig.Beta)
 			untouched(ctx, p)
 			proveNoCleanerIn(ctx, p, daemons)
 			p.Evidence("alpha removed from the second only")
-		}},
-		step{"the second is deleted: the first still works", func(ctx context.Context, p *scenarioRun) {
-			object, err := second.withCaches(beta)
+		}),
+
+		rig.Prove("the second is deleted: the first still works", func(ctx context.Context, p *rig.Run) {
+			object, err := second.WithCaches(rig.Beta)
 			p.Check(err)
 			p.Check(second.Delete(ctx, object))
-			p.Gone(ctx, p.suite.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: second.namespace}})
-			p.AwaitCachesIn(ctx, p.suite.seed)
+			p.Gone(ctx, p.Session.Seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: second.Namespace}})
+			p.AwaitCachesIn(ctx, p.Session.Seed)
 			untouched(ctx, p)
 			p.TimedPull(ctx, p.Worker(1), img)
 			p.Evidence("second deleted, first still a hit: %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))
-		}},
+		}),
 	)
 }
 
 // ReconcileOther lets gardenlet bring the shoot to the state with exactly these upstreams cached.
-func (p *scenarioRun) ReconcileOther(ctx context.Context, shoot another, hosts ...string) {
+func reconcileOther(ctx context.Context, p *rig.Run, shoot rig.Another, hosts ...string) {
 	p.Helper()
-	object, err := shoot.withCaches(hosts...)
+	object, err := shoot.WithCaches(hosts...)
 	p.Check(err)
 	if err := shoot.Reconcile(ctx, object); err != nil {
 		p.Fatalf("reconcile the shoot %s with caches for %v: %v", shoot.Name, hosts, err)
@@ -89,9 +93,9 @@ func (p *scenarioRun) ReconcileOther(ctx context.Context, shoot another, hosts .
 }
 
 // statusOf returns the Extension's providerStatus of the shoot.
-func statusOf(ctx context.Context, p *scenarioRun, shoot another) *v1alpha3.RegistryStatus {
+func statusOf(ctx context.Context, p *rig.Run, shoot rig.Another) *v1alpha3.RegistryStatus {
 	p.Helper()
-	extension, err := shoot.extension(ctx, p)
+	extension, err := shoot.Extension(ctx, p)
 	p.Check(err)
 	if extension.Status.ProviderStatus == nil {
 		p.Fatalf("the Extension of the shoot %s has no providerStatus", shoot.Name)
@@ -102,11 +106,11 @@ func statusOf(ctx context.Context, p *scenarioRun, shoot another) *v1alpha3.Regi
 }
 
 // proveNoCleanerIn proves that since the recording began no cleaner was in the first shoot.
-func proveNoCleanerIn(ctx context.Context, p *scenarioRun, daemons *timeline.Recording) {
+func proveNoCleanerIn(ctx context.Context, p *rig.Run, daemons *timeline.Recording) {
 	p.Helper()
-	fence := daemonSetFence()
+	fence := rig.DaemonSetFence()
 	fence.SetNamespace(metav1.NamespaceSystem)
-	events := raiseFence(ctx, p, daemons, p.suite.shoot, fence)
+	events := rig.RaiseFence(ctx, p, daemons, p.Session.Shoot, fence)
 	for _, event := range events {
 		if name := event.Object.GetName(); strings.Contains(name, "cleaner") {
 			p.Fatalf("%s was in the first shoot: %s", name, event.Type)
@@ -115,7 +119,7 @@ func proveNoCleanerIn(ctx context.Context, p *scenarioRun, daemons *timeline.Rec
 }
 
 // proveAnswers proves that a cache answers a node. A pod that is ready is behind its Service a moment later.
-func proveAnswers(ctx context.Context, p *scenarioRun, node *cluster.Node, endpoint string) {
+func proveAnswers(ctx context.Context, p *rig.Run, node *cluster.Node, endpoint string) {
 	p.Helper()
 	p.Await(ctx, endpoint+" answers", 15*time.Second, func(ctx context.Context) (bool, string, error) {
 		_, err := node.Exec(ctx, "curl", "--silent", "--show-error", "--fail", "--max-time", "3", "--output", "/dev/null", endpoint+"/v2/")

@@ -7,25 +7,26 @@ import (
 	"net/http"
 	"strings"
 
-
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
 // twoUpstreams proves that each upstream has a cache of its own, and that others are none of ours.
-func twoUpstreams() scenario {
-	images := map[string]pushed{}
-	return newScenario("two-upstreams",
-		step{"alpha and beta are cached, gamma is not", cached(alpha, beta)},
-		step{"images of both come through a cache", func(ctx context.Context, p *scenarioRun) {
-			for i, host := range []string{alpha, beta} {
+func twoUpstreams() rig.Scenario {
+	images := map[string]rig.Pushed{}
+	return rig.New("two-upstreams",
+		rig.Prove("alpha and beta are cached, gamma is not", rig.Cached(rig.Alpha, rig.Beta)),
+		rig.Prove("images of both come through a cache", func(ctx context.Context, p *rig.Run) {
+			for i, host := range []string{rig.Alpha, rig.Beta} {
 				images[host] = p.Push(ctx, host)
-				p.Pull(ctx, p.Worker(i%len(p.Workers())), images[host]) // there may be one
-				p.Evidence("%s: %s", label(host), p.FetchedOnce(ctx, images[host], accesslog.AskerCache))
+				p.Pull(ctx, p.Worker(i%len(p.Workers())), images[host])
+				p.Evidence("%s: %s", rig.Label(host), p.FetchedOnce(ctx, images[host], accesslog.AskerCache))
 			}
-		}},
-		step{"each cache holds its own upstream's image and not the other's", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("each cache holds its own upstream's image and not the other's", func(ctx context.Context, p *rig.Run) {
 			endpoints := p.Endpoints(ctx)
-			for _, host := range []string{alpha, beta} {
+			for _, host := range []string{rig.Alpha, rig.Beta} {
 				for of, img := range images {
 					want := http.StatusOK
 					if of != host {
@@ -37,7 +38,7 @@ func twoUpstreams() scenario {
 				}
 			}
 			for host, img := range images {
-				p.FetchedOnce(ctx, img, accesslog.AskerCache) // the caches answered by themselves
+				p.FetchedOnce(ctx, img, accesslog.AskerCache)
 				for _, worker := range p.Workers() {
 					if hosts := p.Hosts(ctx, worker, host); !strings.Contains(hosts, `"`+endpoints[host]+`"`) {
 						p.Errorf("hosts.toml of %s on %s does not name %s:\n%s", host, worker.Name(), endpoints[host], hosts)
@@ -45,25 +46,12 @@ func twoUpstreams() scenario {
 				}
 			}
 			p.Evidence("each cache holds only its own upstream's image")
-		}},
-		step{"an image of an unconfigured upstream goes direct", func(ctx context.Context, p *scenarioRun) {
-			img := p.Push(ctx, gamma)
+		}),
+
+		rig.Prove("an image of an unconfigured upstream goes direct", func(ctx context.Context, p *rig.Run) {
+			img := p.Push(ctx, rig.Gamma)
 			took := p.Pull(ctx, p.Worker(0), img)
-			p.Evidence("%s: %s, running after %s", label(gamma), p.FetchedOnce(ctx, img, accesslog.AskerNode), seconds(took))
-		}},
+			p.Evidence("%s: %s, running after %s", rig.Label(rig.Gamma), p.FetchedOnce(ctx, img, accesslog.AskerNode), rig.Seconds(took))
+		}),
 	)
-}
-
-// label is the short name of an upstream: alpha for alpha.upstream.test.
-func label(host string) string {
-	short, _, _ := strings.Cut(host, ".")
-	return short
-}
-
-func labels(hosts []string) string {
-	short := make([]string, 0, len(hosts))
-	for _, host := range hosts {
-		short = append(short, label(host))
-	}
-	return strings.Join(short, ", ")
 }

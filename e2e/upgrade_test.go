@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
@@ -45,84 +46,88 @@ const (
 // upgrade proves that the chart of this version can be installed over the one before while nodes pull through a cache of that
 // version, and that this version takes over such a cache with its data at the next reconciliation, and the nodes that pull from it:
 // no volume is lost, and the first pull afterwards is a hit. No process of the version before runs.
-func upgrade() scenario {
+func upgrade() rig.Scenario {
 	var (
 		current   *appsv1.Deployment
 		installed bool
 		before    string
-		img       pushed
+		img       rig.Pushed
 	)
-	return newScenario("upgrade",
-		step{"the version before has left its chart, and a cache for alpha, with data", func(ctx context.Context, p *scenarioRun) {
-			p.Check(undoLeftovers(ctx, p))
+	return rig.New("upgrade",
+		rig.Prove("the version before has left its chart, and a cache for alpha, with data", func(ctx context.Context, p *rig.Run) {
+			p.Check(rig.UndoLeftovers(ctx, p))
 			p.Reconcile(ctx)
 			p.AwaitCaches(ctx)
-			current = deploymentOfExtension(ctx, p)
+			current = rig.DeploymentOfExtension(ctx, p)
 			p.Afterwards(ctx, func(ctx context.Context) error {
 				if installed {
 					return nil
 				}
-				return bringup.UseCacheImage(ctx, p.suite.testbed, bringup.CacheImage(p.suite.testbed))
+				return bringup.UseCacheImage(ctx, p.Session.Testbed, bringup.CacheImage(p.Session.Testbed))
 			})
-			p.InstallPrevious(ctx, current)
-			p.DeployPrevious(ctx)
-			p.AwaitCaches(ctx, alpha)
-			service := p.Services(ctx)[alpha]
+			installPrevious(ctx, p, current)
+			deployPrevious(ctx, p)
+			p.AwaitCaches(ctx, rig.Alpha)
+			service := p.Services(ctx)[rig.Alpha]
 			putPreviousExtension(ctx, p, "http://"+service.Spec.ClusterIP+":5000")
-			before = claimsAndServices(p.Identities(ctx, p.suite.shoot))
-		}},
-		step{"its script has told the nodes, and a node has pulled", func(ctx context.Context, p *scenarioRun) {
-			endpoint := p.Endpoints(ctx)[alpha]
+			before = rig.ClaimsAndServices(p.Identities(ctx, p.Session.Shoot))
+		}),
+
+		rig.Prove("its script has told the nodes, and a node has pulled", func(ctx context.Context, p *rig.Run) {
+			endpoint := p.Endpoints(ctx)[rig.Alpha]
 			for _, worker := range p.Workers() {
-				p.LayDownPrevious(ctx, worker, endpoint)
+				layDownPrevious(ctx, p, worker, endpoint)
 			}
-			p.AwaitMirrors(ctx, alpha)
-			p.awaitUnits(ctx, "exited")
-			img = p.Push(ctx, alpha)
+			p.AwaitMirrors(ctx, rig.Alpha)
+			awaitUnits(ctx, p, "exited")
+			img = p.Push(ctx, rig.Alpha)
 			p.Pull(ctx, p.Worker(1), img)
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
-		}},
-		step{"the chart of this version is installed, and pulls go on through the cache", func(ctx context.Context, p *scenarioRun) {
-			untouched, pulls := p.Identities(ctx, p.suite.shoot), pullContinuously(ctx, p, alpha)
-			p.Check(bringup.UseCacheImage(ctx, p.suite.testbed, bringup.CacheImage(p.suite.testbed)))
+		}),
+
+		rig.Prove("the chart of this version is installed, and pulls go on through the cache", func(ctx context.Context, p *rig.Run) {
+			untouched, pulls := p.Identities(ctx, p.Session.Shoot), rig.PullContinuously(ctx, p, rig.Alpha)
+			p.Check(bringup.UseCacheImage(ctx, p.Session.Testbed, bringup.CacheImage(p.Session.Testbed)))
 			installed = true
-			if now := deploymentOfExtension(ctx, p); now.UID != current.UID || !sameProgram(now, current) {
+			if now := rig.DeploymentOfExtension(ctx, p); now.UID != current.UID || !sameProgram(now, current) {
 				p.Fatalf("the Deployment of the extension was created anew, or is not that of this version: %v", now.Spec.Template.Spec.Containers[0].Args)
 			}
-			p.awaitLeader(ctx, current)
-			pulls.end(p, alpha, maxPull)
-			for _, img := range pulls.images {
+			p.AwaitLeader(ctx, current)
+			pulls.End(p, rig.Alpha, rig.MaxPull)
+			for _, img := range pulls.Images {
 				p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			}
-			p.Unchanged(ctx, p.suite.shoot, untouched)
+			p.Unchanged(ctx, p.Session.Shoot, untouched)
 			p.Evidence("chart of this version over the one before: same Deployment, same caches")
-		}},
-		step{"this version takes it over", func(ctx context.Context, p *scenarioRun) {
-			p.Reconcile(ctx, alpha)
-			p.AwaitCaches(ctx, alpha)
-			p.AwaitMirrors(ctx, alpha)
-			p.awaitUnits(ctx, "running") // this version's script stays
-			// The StatefulSet may be another one: some of its fields cannot be changed.
-			if after := claimsAndServices(p.Identities(ctx, p.suite.shoot)); after != before {
+		}),
+
+		rig.Prove("this version takes it over", func(ctx context.Context, p *rig.Run) {
+			p.Reconcile(ctx, rig.Alpha)
+			p.AwaitCaches(ctx, rig.Alpha)
+			p.AwaitMirrors(ctx, rig.Alpha)
+			awaitUnits(ctx, p, "running")
+
+			if after := rig.ClaimsAndServices(p.Identities(ctx, p.Session.Shoot)); after != before {
 				p.Fatalf("the volume or the Service was created anew:\nbefore:\n%s\nafter:\n%s", before, after)
 			}
 			p.Evidence("same Service and volume, script and unit replaced on %d workers", len(p.Workers()))
-		}},
-		step{"the first pull is a hit", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("the first pull is a hit", func(ctx context.Context, p *rig.Run) {
 			p.Pull(ctx, p.Worker(0), img)
 			p.Evidence("first pull: %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))
-		}},
+		}),
 	)
 }
 
 // InstallPrevious installs the chart of the version before, without a replica, over that of this version, which has made the
 // Deployment.
-func (p *scenarioRun) InstallPrevious(ctx context.Context, current *appsv1.Deployment) {
+func installPrevious(ctx context.Context, p *rig.Run, current *appsv1.Deployment) {
 	p.Helper()
 	chart, err := fs.Sub(previous, previousChart)
 	p.Check(err)
-	p.Check(bringup.InstallStopped(ctx, p.suite.testbed, chart))
-	old := deploymentOfExtension(ctx, p)
+	p.Check(bringup.InstallStopped(ctx, p.Session.Testbed, chart))
+	old := rig.DeploymentOfExtension(ctx, p)
 	if *old.Spec.Replicas != 0 {
 		p.Fatalf("the Deployment of the version before has %d replicas, want none", *old.Spec.Replicas)
 	}
@@ -137,33 +142,33 @@ func sameProgram(a, b *appsv1.Deployment) bool {
 }
 
 // DeployPrevious writes the ManagedResource of the version before.
-func (p *scenarioRun) DeployPrevious(ctx context.Context) {
+func deployPrevious(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	text := readPrevious(p, previousFile)
 	if !strings.Contains(text, previousImage) {
 		p.Fatalf("%s does not name the image %s", previousFile, previousImage)
 	}
-	text = strings.ReplaceAll(text, previousImage, bringup.CacheImage(p.suite.testbed).Ref)
-	name, secret := managedresources.NewSecret(p.suite.seed, shootNamespace, cachesManagedResource, map[string][]byte{"alpha.yaml": []byte(text)}, true)
+	text = strings.ReplaceAll(text, previousImage, bringup.CacheImage(p.Session.Testbed).Ref)
+	name, secret := managedresources.NewSecret(p.Session.Seed, rig.ShootNamespace, rig.CachesManagedResource, map[string][]byte{"alpha.yaml": []byte(text)}, true)
 	p.Check(secret.Reconcile(ctx))
-	p.Check(managedresources.NewForShoot(p.suite.seed, shootNamespace, cachesManagedResource, "registry-cache", false).
+	p.Check(managedresources.NewForShoot(p.Session.Seed, rig.ShootNamespace, rig.CachesManagedResource, "registry-cache", false).
 		WithSecretRef(name).DeletePersistentVolumeClaims(true).Reconcile(ctx))
 }
 
 // putPreviousExtension writes the Extension as the version before has left it.
-func putPreviousExtension(ctx context.Context, p *scenarioRun, endpoint string) {
+func putPreviousExtension(ctx context.Context, p *rig.Run, endpoint string) {
 	p.Helper()
-	shoot, err := operate.ShootWithCaches(alpha)
+	shoot, err := operate.ShootWithCaches(rig.Alpha)
 	p.Check(err)
 	extension := &extensionsv1alpha1.Extension{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: shootNamespace, Name: extensionName, Finalizers: []string{extensionFinalizer},
+			Namespace: rig.ShootNamespace, Name: rig.ExtensionName, Finalizers: []string{extensionFinalizer},
 		},
 		Spec: extensionsv1alpha1.ExtensionSpec{DefaultSpec: extensionsv1alpha1.DefaultSpec{
-			Type: extensionName, ProviderConfig: shoot.Spec.Extensions[0].ProviderConfig,
+			Type: rig.ExtensionName, ProviderConfig: shoot.Spec.Extensions[0].ProviderConfig,
 		}},
 	}
-	p.Check(p.suite.seed.Create(ctx, extension))
+	p.Check(p.Session.Seed.Create(ctx, extension))
 	patch := client.MergeFrom(extension.DeepCopy())
 	extension.Status.ObservedGeneration = extension.Generation
 	extension.Status.LastOperation = &gardencorev1beta1.LastOperation{
@@ -172,25 +177,25 @@ func putPreviousExtension(ctx context.Context, p *scenarioRun, endpoint string) 
 	}
 	extension.Status.ProviderStatus = &runtime.RawExtension{Raw: fmt.Appendf(nil,
 		`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryStatus","caches":[`+
-			`{"upstream":%q,"endpoint":%q,"remoteURL":%q}]}`, alpha, endpoint, "http://"+alpha)}
-	p.Check(p.suite.seed.Status().Patch(ctx, extension, patch))
+			`{"upstream":%q,"endpoint":%q,"remoteURL":%q}]}`, rig.Alpha, endpoint, "http://"+rig.Alpha)}
+	p.Check(p.Session.Seed.Status().Patch(ctx, extension, patch))
 }
 
 // LayDownPrevious lays script and unit of the version before down on a node, as gardener-node-agent does, and starts the unit.
-func (p *scenarioRun) LayDownPrevious(ctx context.Context, worker *cluster.Node, endpoint string) {
+func layDownPrevious(ctx context.Context, p *rig.Run, worker *cluster.Node, endpoint string) {
 	p.Helper()
-	command := fmt.Sprintf(`%[1]s "%[2]s,%[3]s,http://%[2]s"`, scriptPath, alpha, endpoint)
+	command := fmt.Sprintf(`%[1]s "%[2]s,%[3]s,http://%[2]s"`, rig.ScriptPath, rig.Alpha, endpoint)
 	unit := strings.Replace(readPrevious(p, previousUnit), "{{ .CommandLine }}", command, 1)
-	p.Check(worker.WriteFile(ctx, scriptPath, 0o744, []byte(readPrevious(p, previousScript))))
-	p.Check(worker.WriteFile(ctx, unitPath, 0o600, []byte(unit)))
-	_, err := worker.Script(ctx, `systemctl daemon-reload && systemctl enable --now "$1"`, unitName)
+	p.Check(worker.WriteFile(ctx, rig.ScriptPath, 0o744, []byte(readPrevious(p, previousScript))))
+	p.Check(worker.WriteFile(ctx, rig.UnitPath, 0o600, []byte(unit)))
+	_, err := worker.Script(ctx, `systemctl daemon-reload && systemctl enable --now "$1"`, rig.UnitName)
 	p.Check(err)
 }
 
 // awaitUnits waits until the unit is in this SubState on every worker.
-func (p *scenarioRun) awaitUnits(ctx context.Context, want string) {
+func awaitUnits(ctx context.Context, p *rig.Run, want string) {
 	p.Helper()
-	p.Await(ctx, fmt.Sprintf("%s is %s on every worker", unitName, want), appliedTimeout, func(ctx context.Context) (bool, string, error) {
+	p.Await(ctx, fmt.Sprintf("%s is %s on every worker", rig.UnitName, want), rig.AppliedTimeout, func(ctx context.Context) (bool, string, error) {
 		for _, worker := range p.Workers() {
 			if state := p.Systemd(ctx, worker, "SubState"); state != want {
 				return false, fmt.Sprintf("it is %s on %s", state, worker.Name()), nil
@@ -200,7 +205,7 @@ func (p *scenarioRun) awaitUnits(ctx context.Context, want string) {
 	})
 }
 
-func readPrevious(p *scenarioRun, file string) string {
+func readPrevious(p *rig.Run, file string) string {
 	p.Helper()
 	content, err := fs.ReadFile(previous, file)
 	p.Check(err)

@@ -16,6 +16,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 )
 
 const (
@@ -25,54 +27,57 @@ const (
 )
 
 // webhookScope proves that the webhook changes what it is for, and nothing else.
-func webhookScope() scenario {
+func webhookScope() rig.Scenario {
 	reconcilePurpose := extensionsv1alpha1.OperatingSystemConfigPurposeReconcile
-	return newScenario("webhook-scope",
-		step{"alpha and beta are cached", cached(alpha, beta)},
-		step{"an OSC of purpose reconcile in the shoot's namespace is changed", func(ctx context.Context, p *scenarioRun) {
-			created, _ := createConfig(ctx, p, shootNamespace, reconcilePurpose)
+	return rig.New("webhook-scope",
+		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
+		rig.Prove("an OSC of purpose reconcile in the shoot's namespace is changed", func(ctx context.Context, p *rig.Run) {
+			created, _ := createConfig(ctx, p, rig.ShootNamespace, reconcilePurpose)
 			if !hasOurs(created) {
 				p.Fatalf("the OSC was not changed: the other steps would prove nothing")
 			}
 			p.Evidence("in scope: changed")
-		}},
-		step{"an OSC of purpose provision is not changed", func(ctx context.Context, p *scenarioRun) {
-			created, sent := createConfig(ctx, p, shootNamespace, extensionsv1alpha1.OperatingSystemConfigPurposeProvision)
+		}),
+
+		rig.Prove("an OSC of purpose provision is not changed", func(ctx context.Context, p *rig.Run) {
+			created, sent := createConfig(ctx, p, rig.ShootNamespace, extensionsv1alpha1.OperatingSystemConfigPurposeProvision)
 			proveUnchanged(p, created, sent)
 			p.Evidence("purpose provision: unchanged")
-		}},
-		step{"an OSC in an unlabelled namespace is not changed", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("an OSC in an unlabelled namespace is not changed", func(ctx context.Context, p *rig.Run) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: unlabelledNamespace}}
 			p.Afterwards(ctx, func(ctx context.Context) error {
-				return client.IgnoreNotFound(p.suite.seed.Delete(ctx, namespace.DeepCopy()))
+				return client.IgnoreNotFound(p.Session.Seed.Delete(ctx, namespace.DeepCopy()))
 			})
 			makeNamespace(ctx, p, namespace)
 			created, sent := createConfig(ctx, p, unlabelledNamespace, reconcilePurpose)
 			proveUnchanged(p, created, sent)
 			p.Evidence("unlabelled namespace: unchanged")
-		}},
-		step{"an OSC in deletion is not changed", func(ctx context.Context, p *scenarioRun) {
-			config, sent := createConfig(ctx, p, shootNamespace, reconcilePurpose)
+		}),
+
+		rig.Prove("an OSC in deletion is not changed", func(ctx context.Context, p *rig.Run) {
+			config, sent := createConfig(ctx, p, rig.ShootNamespace, reconcilePurpose)
 			if !hasOurs(config) {
 				p.Fatalf("the OSC was not changed before its deletion: this step would prove nothing")
 			}
-			p.Check(p.suite.seed.Delete(ctx, config))
-			p.Check(p.suite.seed.Get(ctx, client.ObjectKeyFromObject(config), config))
+			p.Check(p.Session.Seed.Delete(ctx, config))
+			p.Check(p.Session.Seed.Get(ctx, client.ObjectKeyFromObject(config), config))
 			if config.DeletionTimestamp == nil {
 				p.Fatalf("the OSC is not in deletion")
 			}
 			config.Spec = *sent.DeepCopy()
-			p.Check(p.suite.seed.Update(ctx, config))
+			p.Check(p.Session.Seed.Update(ctx, config))
 			proveUnchanged(p, config, sent)
 			p.Evidence("in deletion: unchanged")
-		}},
+		}),
 	)
 }
 
 // createConfig creates an OperatingSystemConfig that no controller reconciles, until the scenario ends. It returns the
 // object as it was stored, and the spec as it was sent.
 func createConfig(
-	ctx context.Context, p *scenarioRun, namespace string, purpose extensionsv1alpha1.OperatingSystemConfigPurpose,
+	ctx context.Context, p *rig.Run, namespace string, purpose extensionsv1alpha1.OperatingSystemConfigPurpose,
 ) (*extensionsv1alpha1.OperatingSystemConfig, *extensionsv1alpha1.OperatingSystemConfigSpec) {
 	p.Helper()
 	config := &extensionsv1alpha1.OperatingSystemConfig{
@@ -91,38 +96,38 @@ func createConfig(
 		},
 	}
 	sent := config.Spec.DeepCopy()
-	p.Check(p.suite.seed.Create(ctx, config))
+	p.Check(p.Session.Seed.Create(ctx, config))
 	p.Afterwards(ctx, func(ctx context.Context) error { return removeConfig(ctx, p, client.ObjectKeyFromObject(config)) })
 	return config, sent
 }
 
-func removeConfig(ctx context.Context, p *scenarioRun, key client.ObjectKey) error {
+func removeConfig(ctx context.Context, p *rig.Run, key client.ObjectKey) error {
 	config := &extensionsv1alpha1.OperatingSystemConfig{}
-	if err := p.suite.seed.Get(ctx, key, config); err != nil {
+	if err := p.Session.Seed.Get(ctx, key, config); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	patch := client.MergeFrom(config.DeepCopy())
 	controllerutil.RemoveFinalizer(config, holdFinalizer)
 	return errors.Join(
-		client.IgnoreNotFound(p.suite.seed.Patch(ctx, config, patch)),
-		client.IgnoreNotFound(p.suite.seed.Delete(ctx, config)),
+		client.IgnoreNotFound(p.Session.Seed.Patch(ctx, config, patch)),
+		client.IgnoreNotFound(p.Session.Seed.Delete(ctx, config)),
 	)
 }
 
 // makeNamespace creates the namespace; one that a killed run left behind is waited for until it is gone.
-func makeNamespace(ctx context.Context, p *scenarioRun, namespace *corev1.Namespace) {
+func makeNamespace(ctx context.Context, p *rig.Run, namespace *corev1.Namespace) {
 	p.Helper()
 	p.Await(ctx, "namespace "+namespace.Name+" is made", time.Minute, func(ctx context.Context) (bool, string, error) {
 		left := &corev1.Namespace{}
-		if err := p.suite.seed.Get(ctx, client.ObjectKeyFromObject(namespace), left); err == nil {
-			return false, "one of an earlier run is still there", client.IgnoreNotFound(p.suite.seed.Delete(ctx, left))
+		if err := p.Session.Seed.Get(ctx, client.ObjectKeyFromObject(namespace), left); err == nil {
+			return false, "one of an earlier run is still there", client.IgnoreNotFound(p.Session.Seed.Delete(ctx, left))
 		}
-		err := p.suite.seed.Create(ctx, namespace)
+		err := p.Session.Seed.Create(ctx, namespace)
 		return err == nil, "", err
 	})
 }
 
-func proveUnchanged(p *scenarioRun, config *extensionsv1alpha1.OperatingSystemConfig, sent *extensionsv1alpha1.OperatingSystemConfigSpec) {
+func proveUnchanged(p *rig.Run, config *extensionsv1alpha1.OperatingSystemConfig, sent *extensionsv1alpha1.OperatingSystemConfigSpec) {
 	p.Helper()
 	if !equality.Semantic.DeepEqual(config.Spec, *sent) {
 		p.Fatalf("the OSC was changed: it has files %v and units %v", config.Spec.Files, config.Spec.Units)
@@ -130,6 +135,6 @@ func proveUnchanged(p *scenarioRun, config *extensionsv1alpha1.OperatingSystemCo
 }
 
 func hasOurs(config *extensionsv1alpha1.OperatingSystemConfig) bool {
-	return slices.ContainsFunc(config.Spec.Units, func(unit extensionsv1alpha1.Unit) bool { return unit.Name == unitName }) &&
-		slices.ContainsFunc(config.Spec.Files, func(file extensionsv1alpha1.File) bool { return file.Path == scriptPath })
+	return slices.ContainsFunc(config.Spec.Units, func(unit extensionsv1alpha1.Unit) bool { return unit.Name == rig.UnitName }) &&
+		slices.ContainsFunc(config.Spec.Files, func(file extensionsv1alpha1.File) bool { return file.Path == rig.ScriptPath })
 }

@@ -14,21 +14,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
 // workerless proves that a shoot without workers, which has no node that could pull or run a cache, gets none and is told
 // so, and that it can be deleted. Admission would have rejected it; not every landscape has that.
-func workerless() scenario {
+func workerless() rig.Scenario {
 	var (
-		shoot  another
+		shoot  rig.Another
 		object *gardencorev1beta1.Shoot
 	)
-	return newScenario("workerless",
-		step{"the Extension of a shoot without workers is in Error, in plain words", func(ctx context.Context, p *scenarioRun) {
+	return rig.New("workerless",
+		rig.Prove("the Extension of a shoot without workers is in Error, in plain words", func(ctx context.Context, p *rig.Run) {
 			shoot = p.Another(ctx, "workerless")
 			var err error
-			object, err = shoot.withCaches(alpha)
+			object, err = shoot.WithCaches(rig.Alpha)
 			p.Check(err)
 			object = gardenlet.Workerless(object)
 			message := awaitRefusal(ctx, p, shoot, object)
@@ -36,34 +37,36 @@ func workerless() scenario {
 				p.Fatalf("the error does not speak of workers: %s", message)
 			}
 			p.Evidence("refused: %s", message)
-		}},
-		step{"nothing was deployed for it", func(ctx context.Context, p *scenarioRun) {
+		}),
+
+		rig.Prove("nothing was deployed for it", func(ctx context.Context, p *rig.Run) {
 			resource := &resourcesv1alpha1.ManagedResource{}
-			resource.Namespace, resource.Name = shoot.namespace, cachesManagedResource
-			p.Gone(ctx, p.suite.seed, resource)
-		}},
-		step{"it can be deleted", func(ctx context.Context, p *scenarioRun) {
+			resource.Namespace, resource.Name = shoot.Namespace, rig.CachesManagedResource
+			p.Gone(ctx, p.Session.Seed, resource)
+		}),
+
+		rig.Prove("it can be deleted", func(ctx context.Context, p *rig.Run) {
 			start := time.Now()
 			p.Check(shoot.Delete(ctx, object))
-			p.Gone(ctx, p.suite.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shoot.namespace}})
-			p.Evidence("deleted in %s", seconds(time.Since(start)))
-		}},
+			p.Gone(ctx, p.Session.Seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shoot.Namespace}})
+			p.Evidence("deleted in %s", rig.Seconds(time.Since(start)))
+		}),
 	)
 }
 
 // awaitRefusal lets gardenlet reconcile the shoot until its Extension is in Error, and returns the message. gardenlet would
 // wait on: it is stopped then.
-func awaitRefusal(ctx context.Context, p *scenarioRun, shoot another, object *gardencorev1beta1.Shoot) (message string) {
+func awaitRefusal(ctx context.Context, p *rig.Run, shoot rig.Another, object *gardencorev1beta1.Shoot) (message string) {
 	p.Helper()
 	flow := p.Background(ctx, func(ctx context.Context) error { return shoot.Reconcile(ctx, object) })
-	defer flow.end() // that it fails is what is wanted; how, the Extension tells
+	defer flow.End() // that it fails is what is wanted; how, the Extension tells
 	p.Await(ctx, "the Extension of the shoot is in Error", time.Minute, func(ctx context.Context) (bool, string, error) {
-		extension, err := shoot.extension(ctx, p)
+		extension, err := shoot.Extension(ctx, p)
 		if err != nil {
 			return false, err.Error(), client.IgnoreNotFound(err)
 		}
-		if stateOf(extension) != gardencorev1beta1.LastOperationStateError || extension.Status.LastError == nil {
-			return false, fmt.Sprintf("state %q", stateOf(extension)), nil
+		if rig.StateOf(extension) != gardencorev1beta1.LastOperationStateError || extension.Status.LastError == nil {
+			return false, fmt.Sprintf("state %q", rig.StateOf(extension)), nil
 		}
 		message = extension.Status.LastError.Description
 		return true, "", nil

@@ -1,6 +1,6 @@
 //go:build e2e
 
-package e2e
+package rig
 
 import (
 	"context"
@@ -16,14 +16,14 @@ import (
 
 // identities lists the objects of the caches in a cluster with their UIDs: StatefulSets, Services, pods and volume claims, one
 // a line. Two equal lists say that nothing was created anew in between.
-func identities(ctx context.Context, cluster access) (string, error) {
+func identities(ctx context.Context, cluster Access) (string, error) {
 	var lines []string
 	add := func(kind string, object client.Object) {
 		lines = append(lines, fmt.Sprintf("%s %s %s", kind, object.GetName(), object.GetUID()))
 	}
 	sets, services, pods, claims := &appsv1.StatefulSetList{}, &corev1.ServiceList{}, &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}
 	for _, list := range []client.ObjectList{sets, services, pods} {
-		if err := cluster.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}); err != nil {
+		if err := cluster.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{UpstreamHostLabel}); err != nil {
 			return "", fmt.Errorf("list the objects of caches: %w", err)
 		}
 	}
@@ -49,7 +49,7 @@ func identities(ctx context.Context, cluster access) (string, error) {
 }
 
 // Identities lists the objects of the caches in a cluster, see identities. It is a failure when there are none.
-func (p *scenarioRun) Identities(ctx context.Context, cluster access) string {
+func (p *Run) Identities(ctx context.Context, cluster Access) string {
 	p.Helper()
 	found, err := identities(ctx, cluster)
 	p.Check(err)
@@ -62,7 +62,7 @@ func (p *scenarioRun) Identities(ctx context.Context, cluster access) string {
 }
 
 // Unchanged proves that the objects of the caches are those from before.
-func (p *scenarioRun) Unchanged(ctx context.Context, cluster access, before string) {
+func (p *Run) Unchanged(ctx context.Context, cluster Access, before string) {
 	p.Helper()
 	if after := p.Identities(ctx, cluster); after != before {
 		p.Fatalf("objects of caches were created anew or vanished:\nbefore:\n%s\nafter:\n%s", before, after)
@@ -71,14 +71,14 @@ func (p *scenarioRun) Unchanged(ctx context.Context, cluster access, before stri
 
 // withoutPods returns the lines of the identities that are not about pods: a pod that is stopped with its machine comes back
 // as another one.
-func withoutPods(identities string) string { return withoutKinds(identities, "Pod ") }
+func WithoutPods(identities string) string { return WithoutKinds(identities, "Pod ") }
 
 // claimsAndServices returns the lines of the identities on which data and addresses rest.
-func claimsAndServices(identities string) string {
-	return withoutKinds(identities, "Pod ", "StatefulSet ")
+func ClaimsAndServices(identities string) string {
+	return WithoutKinds(identities, "Pod ", "StatefulSet ")
 }
 
-func withoutKinds(identities string, kinds ...string) string {
+func WithoutKinds(identities string, kinds ...string) string {
 	lines := strings.Split(identities, "\n")
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
 		return slices.ContainsFunc(kinds, func(kind string) bool { return strings.HasPrefix(line, kind) })

@@ -1,6 +1,6 @@
 //go:build e2e
 
-package e2e
+package rig
 
 import (
 	"context"
@@ -26,31 +26,31 @@ import (
 )
 
 // appliedTimeout bounds the time from a finished reconciliation until the script on every worker has done its part.
-const appliedTimeout = 60 * time.Second
+const AppliedTimeout = 60 * time.Second
 
 // reconcile lets gardenlet bring the shoot to the state with exactly these upstreams cached.
-func reconcile(ctx context.Context, p *scenarioRun, hosts ...string) error {
-	return reconcileConfig(ctx, p, plainCaches(hosts)...)
+func Reconcile(ctx context.Context, p *Run, hosts ...string) error {
+	return ReconcileConfig(ctx, p, PlainCaches(hosts)...)
 }
 
 // reconcileConfig lets gardenlet bring the shoot to the state with exactly these caches; kind.CacheOf makes a plain one.
-func reconcileConfig(ctx context.Context, p *scenarioRun, caches ...v1alpha3.RegistryCache) error {
+func ReconcileConfig(ctx context.Context, p *Run, caches ...v1alpha3.RegistryCache) error {
 	return reconcileReferring(ctx, p, nil, caches...)
 }
 
 // reconcileReferring is reconcileConfig for caches that refer to Secrets.
-func reconcileReferring(ctx context.Context, p *scenarioRun, refer references, caches ...v1alpha3.RegistryCache) error {
-	shoot, err := refer.shoot(caches...)
+func reconcileReferring(ctx context.Context, p *Run, refer References, caches ...v1alpha3.RegistryCache) error {
+	shoot, err := refer.Shoot(caches...)
 	if err != nil {
 		return err
 	}
-	if err := p.suite.testbed.Gardenlet.Reconcile(ctx, shoot); err != nil {
-		return fmt.Errorf("reconcile the shoot with caches for %v: %w", upstreams(caches), err)
+	if err := p.Session.Testbed.Gardenlet.Reconcile(ctx, shoot); err != nil {
+		return fmt.Errorf("reconcile the shoot with caches for %v: %w", Upstreams(caches), err)
 	}
 	return nil
 }
 
-func plainCaches(hosts []string) []v1alpha3.RegistryCache {
+func PlainCaches(hosts []string) []v1alpha3.RegistryCache {
 	caches := make([]v1alpha3.RegistryCache, 0, len(hosts))
 	for _, host := range hosts {
 		caches = append(caches, operate.CacheOf(host))
@@ -58,7 +58,7 @@ func plainCaches(hosts []string) []v1alpha3.RegistryCache {
 	return caches
 }
 
-func upstreams(caches []v1alpha3.RegistryCache) []string {
+func Upstreams(caches []v1alpha3.RegistryCache) []string {
 	names := make([]string, 0, len(caches))
 	for _, cache := range caches {
 		names = append(names, cache.Upstream)
@@ -68,17 +68,17 @@ func upstreams(caches []v1alpha3.RegistryCache) []string {
 
 // cached returns the step that makes a starting state: exactly these upstreams are cached, and every worker pulls
 // through the caches. It is quick when that is so already.
-func cached(hosts ...string) func(context.Context, *scenarioRun) {
-	return configured(plainCaches(hosts)...)
+func Cached(hosts ...string) func(context.Context, *Run) {
+	return Configured(PlainCaches(hosts)...)
 }
 
 // configured returns the step that makes a starting state of caches with fields of their own, see cached.
-func configured(caches ...v1alpha3.RegistryCache) func(context.Context, *scenarioRun) {
-	return func(ctx context.Context, p *scenarioRun) {
+func Configured(caches ...v1alpha3.RegistryCache) func(context.Context, *Run) {
+	return func(ctx context.Context, p *Run) {
 		p.Helper()
-		p.Check(undoLeftovers(ctx, p))
+		p.Check(UndoLeftovers(ctx, p))
 		// A scenario that failed may have left what only a reconciliation mends.
-		if !p.suite.disturbed.Swap(false) && p.settled(ctx, caches...) {
+		if !p.Session.Disturbed.Swap(false) && p.settled(ctx, caches...) {
 			p.AwaitUse(ctx, caches...)
 			return
 		}
@@ -88,56 +88,56 @@ func configured(caches ...v1alpha3.RegistryCache) func(context.Context, *scenari
 
 // settled says whether the last operation of gardenlet and of the extension brought the shoot to the state with exactly
 // these caches. It cannot tell without any: then there is no Extension that says so.
-func (p *scenarioRun) settled(ctx context.Context, caches ...v1alpha3.RegistryCache) bool {
+func (p *Run) settled(ctx context.Context, caches ...v1alpha3.RegistryCache) bool {
 	p.Helper()
 	if len(caches) == 0 {
 		return false
 	}
-	shoot, err := references(nil).shoot(caches...)
+	shoot, err := References(nil).Shoot(caches...)
 	p.Check(err)
-	settled, err := p.suite.testbed.Gardenlet.Settled(ctx, shoot)
+	settled, err := p.Session.Testbed.Gardenlet.Settled(ctx, shoot)
 	p.Check(err)
 	if !settled {
 		return false
 	}
-	extension, err := getExtension(ctx, p)
+	extension, err := GetExtension(ctx, p)
 	p.Check(client.IgnoreNotFound(err))
 	return err == nil && extension.DeletionTimestamp == nil && extension.Status.ObservedGeneration == extension.Generation &&
-		stateOf(extension) == gardencorev1beta1.LastOperationStateSucceeded
+		StateOf(extension) == gardencorev1beta1.LastOperationStateSucceeded
 }
 
 // Configure lets gardenlet bring the shoot to the state with exactly these caches, which may refer to Secrets, and waits
 // until they run and every worker pulls through them.
-func (p *scenarioRun) Configure(ctx context.Context, refer references, caches ...v1alpha3.RegistryCache) {
+func (p *Run) Configure(ctx context.Context, refer References, caches ...v1alpha3.RegistryCache) {
 	p.Helper()
 	p.Check(reconcileReferring(ctx, p, refer, caches...))
 	p.AwaitUse(ctx, caches...)
 }
 
 // AwaitUse waits until exactly these caches run and every worker pulls through them.
-func (p *scenarioRun) AwaitUse(ctx context.Context, caches ...v1alpha3.RegistryCache) {
+func (p *Run) AwaitUse(ctx context.Context, caches ...v1alpha3.RegistryCache) {
 	p.Helper()
-	p.AwaitCaches(ctx, upstreams(caches)...)
-	p.AwaitMirrors(ctx, upstreams(caches)...)
+	p.AwaitCaches(ctx, Upstreams(caches)...)
+	p.AwaitMirrors(ctx, Upstreams(caches)...)
 }
 
 // AwaitCaches waits until exactly these upstreams have a cache in the shoot and each is rolled out: while a changed one
 // starts again, nodes pull directly.
-func (p *scenarioRun) AwaitCaches(ctx context.Context, hosts ...string) {
+func (p *Run) AwaitCaches(ctx context.Context, hosts ...string) {
 	p.Helper()
 	if len(hosts) > 0 {
 		p.awaitApplied(ctx)
 	}
-	p.AwaitCachesIn(ctx, p.suite.shoot, hosts...)
+	p.AwaitCachesIn(ctx, p.Session.Shoot, hosts...)
 }
 
 // awaitApplied waits until gardener-resource-manager has brought what the extension wants into the shoot. The Extension is
 // reconciled before that when the endpoints of the caches stay what they were.
-func (p *scenarioRun) awaitApplied(ctx context.Context) {
+func (p *Run) awaitApplied(ctx context.Context) {
 	p.Helper()
-	p.Await(ctx, "the caches' ManagedResource is applied", appliedTimeout, func(ctx context.Context) (bool, string, error) {
+	p.Await(ctx, "the caches' ManagedResource is applied", AppliedTimeout, func(ctx context.Context) (bool, string, error) {
 		resource := &resourcesv1alpha1.ManagedResource{}
-		err := p.suite.seed.Get(ctx, client.ObjectKey{Namespace: shootNamespace, Name: cachesManagedResource}, resource)
+		err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: ShootNamespace, Name: CachesManagedResource}, resource)
 		if err != nil {
 			return false, "", err
 		}
@@ -147,11 +147,11 @@ func (p *scenarioRun) awaitApplied(ctx context.Context) {
 }
 
 // AwaitCachesIn is AwaitCaches for the cluster of another shoot.
-func (p *scenarioRun) AwaitCachesIn(ctx context.Context, cluster access, hosts ...string) {
+func (p *Run) AwaitCachesIn(ctx context.Context, cluster Access, hosts ...string) {
 	p.Helper()
-	p.Await(ctx, fmt.Sprintf("the caches of %v are rolled out", hosts), appliedTimeout, func(ctx context.Context) (bool, string, error) {
+	p.Await(ctx, fmt.Sprintf("the caches of %v are rolled out", hosts), AppliedTimeout, func(ctx context.Context) (bool, string, error) {
 		sets := &appsv1.StatefulSetList{}
-		err := cluster.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel})
+		err := cluster.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{UpstreamHostLabel})
 		ready := len(sets.Items) == len(hosts)
 		state := fmt.Sprintf("%d StatefulSets", len(sets.Items))
 		for _, set := range sets.Items {
@@ -167,22 +167,22 @@ func (p *scenarioRun) AwaitCachesIn(ctx context.Context, cluster access, hosts .
 }
 
 // Reconcile lets gardenlet bring the shoot to the state with exactly these upstreams cached.
-func (p *scenarioRun) Reconcile(ctx context.Context, hosts ...string) {
+func (p *Run) Reconcile(ctx context.Context, hosts ...string) {
 	p.Helper()
-	p.Check(reconcile(ctx, p, hosts...))
+	p.Check(Reconcile(ctx, p, hosts...))
 }
 
 // AwaitMirrors waits until every worker's containerd is told to pull from the endpoints of these upstreams, and for none
 // of the others, and until these endpoints answer there: a node learns some time after the API server that the pod behind
 // a Service is another one, and until then it pulls directly.
-func (p *scenarioRun) AwaitMirrors(ctx context.Context, hosts ...string) {
+func (p *Run) AwaitMirrors(ctx context.Context, hosts ...string) {
 	p.Helper()
 	endpoints := map[string]string{}
 	if len(hosts) > 0 {
 		endpoints = p.Endpoints(ctx)
 	}
-	looked := sets.List(sets.New(alpha, beta, gamma).Insert(hosts...))
-	p.Check(awaitEvery(ctx, nodeInterval, fmt.Sprintf("every worker has a hosts.toml for each of %v, and is answered there", hosts), appliedTimeout,
+	looked := sets.List(sets.New(Alpha, Beta, Gamma).Insert(hosts...))
+	p.Check(AwaitEvery(ctx, NodeInterval, fmt.Sprintf("every worker has a hosts.toml for each of %v, and is answered there", hosts), AppliedTimeout,
 		func(ctx context.Context) (bool, string, error) {
 			for _, worker := range p.Workers() {
 				if wrong, err := wrongMirror(ctx, worker, looked, endpoints); wrong != "" || err != nil {
@@ -200,7 +200,7 @@ func (p *scenarioRun) AwaitMirrors(ctx context.Context, hosts ...string) {
 func wrongMirror(ctx context.Context, worker *cluster.Node, hosts []string, endpoints map[string]string) (string, error) {
 	var paths []string
 	for _, host := range hosts {
-		paths = append(paths, hostsPath(host))
+		paths = append(paths, HostsPath(host))
 	}
 	contents, err := readFiles(ctx, worker, paths...)
 	if err != nil {
@@ -208,7 +208,7 @@ func wrongMirror(ctx context.Context, worker *cluster.Node, hosts []string, endp
 	}
 	for i, host := range hosts {
 		endpoint, want := endpoints[host]
-		if want != strings.Contains(contents[i], `"`+endpoint+`"`) || want == isAbsent(contents[i]) {
+		if want != strings.Contains(contents[i], `"`+endpoint+`"`) || want == IsAbsent(contents[i]) {
 			return fmt.Sprintf("%s of %s: %s", host, worker.Name(), contents[i]), nil
 		}
 	}
@@ -232,16 +232,16 @@ done`, slices.Sorted(maps.Values(endpoints))...)
 }
 
 // Extension returns the Extension in the shoot's namespace of the seed.
-func (p *scenarioRun) Extension(ctx context.Context) *extensionsv1alpha1.Extension {
+func (p *Run) Extension(ctx context.Context) *extensionsv1alpha1.Extension {
 	p.Helper()
-	extension, err := getExtension(ctx, p)
+	extension, err := GetExtension(ctx, p)
 	p.Check(err)
 	return extension
 }
 
-func getExtension(ctx context.Context, p *scenarioRun) (*extensionsv1alpha1.Extension, error) {
+func GetExtension(ctx context.Context, p *Run) (*extensionsv1alpha1.Extension, error) {
 	extension := &extensionsv1alpha1.Extension{}
-	err := p.suite.seed.Get(ctx, client.ObjectKey{Namespace: shootNamespace, Name: extensionName}, extension)
+	err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: ShootNamespace, Name: ExtensionName}, extension)
 	if err != nil {
 		return nil, fmt.Errorf("get the Extension: %w", err)
 	}
@@ -249,7 +249,7 @@ func getExtension(ctx context.Context, p *scenarioRun) (*extensionsv1alpha1.Exte
 }
 
 // Endpoints returns the endpoint of each upstream as the Extension's status has it.
-func (p *scenarioRun) Endpoints(ctx context.Context) map[string]string {
+func (p *Run) Endpoints(ctx context.Context) map[string]string {
 	p.Helper()
 	extension := p.Extension(ctx)
 	if extension.Status.ProviderStatus == nil {
@@ -265,10 +265,10 @@ func (p *scenarioRun) Endpoints(ctx context.Context) map[string]string {
 }
 
 // Services returns the Services of the caches in the shoot by upstream.
-func (p *scenarioRun) Services(ctx context.Context) map[string]corev1.Service {
+func (p *Run) Services(ctx context.Context) map[string]corev1.Service {
 	p.Helper()
 	list := &corev1.ServiceList{}
-	p.Check(p.suite.shoot.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}))
+	p.Check(p.Session.Shoot.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{UpstreamHostLabel}))
 	services := map[string]corev1.Service{}
 	for _, service := range list.Items {
 		if upstream := service.Annotations["upstream"]; upstream != "" {

@@ -1,6 +1,6 @@
 //go:build e2e
 
-package e2e
+package rig
 
 import (
 	"context"
@@ -13,34 +13,34 @@ import (
 )
 
 // stream pulls ever new images of an upstream on all workers in turn, while something else goes on, and keeps the times.
-type stream struct {
+type Stream struct {
 	stop context.CancelFunc
 	done chan struct{}
 
 	took []time.Duration
 	// images are those that were pulled.
-	images []pushed
+	Images []Pushed
 	err    error
 }
 
 // pullContinuously starts to pull; it goes on until end is called.
-func pullContinuously(ctx context.Context, p *scenarioRun, host string) *stream {
-	s := &stream{done: make(chan struct{})}
+func PullContinuously(ctx context.Context, p *Run, host string) *Stream {
+	s := &Stream{done: make(chan struct{})}
 	workers := p.Workers()
 	stopping, stop := context.WithCancel(ctx)
 	s.stop = stop
-	p.scenario.Cleanup(func() { stop(); <-s.done })
+	p.Scenario.Cleanup(func() { stop(); <-s.done })
 	go func() {
 		defer close(s.done)
 		// A pull that has begun is finished, so that its time counts: only the next one is not begun any more.
 		for i := 0; stopping.Err() == nil && s.err == nil; i++ {
-			var img pushed
+			var img Pushed
 			if img, s.err = push(ctx, p, host); s.err != nil {
 				return
 			}
 			var took time.Duration
-			if took, s.err = timedPull(ctx, workers[i%len(workers)], img); s.err == nil {
-				s.took, s.images = append(s.took, took), append(s.images, img)
+			if took, s.err = TimedPull(ctx, workers[i%len(workers)], img); s.err == nil {
+				s.took, s.Images = append(s.took, took), append(s.Images, img)
 			}
 		}
 	}()
@@ -48,7 +48,7 @@ func pullContinuously(ctx context.Context, p *scenarioRun, host string) *stream 
 }
 
 // end stops the pulls and proves that all of them succeeded and none took longer than the limit.
-func (s *stream) end(p *scenarioRun, host string, limit time.Duration) {
+func (s *Stream) End(p *Run, host string, limit time.Duration) {
 	p.Helper()
 	s.stop()
 	<-s.done
@@ -60,13 +60,13 @@ func (s *stream) end(p *scenarioRun, host string, limit time.Duration) {
 	}
 	longest := slices.Max(s.took)
 	if longest > limit {
-		p.Fatalf("a pull of %s took %s in the meantime, want at most %s; all: %s", host, seconds(longest), limit, fmt.Sprint(s.took))
+		p.Fatalf("a pull of %s took %s in the meantime, want at most %s; all: %s", host, Seconds(longest), limit, fmt.Sprint(s.took))
 	}
-	p.Evidence("%d pulls of %s meanwhile, longest %s", len(s.took), label(host), seconds(longest))
+	p.Evidence("%d pulls of %s meanwhile, longest %s", len(s.took), Label(host), Seconds(longest))
 }
 
 // ProveDirect pulls a new image on every worker and proves that the node fetched it from the upstream by itself, in time.
-func (p *scenarioRun) ProveDirect(ctx context.Context, host string, limit time.Duration) {
+func (p *Run) ProveDirect(ctx context.Context, host string, limit time.Duration) {
 	p.Helper()
 	longest, blobs := time.Duration(0), 0
 	for _, worker := range p.Workers() {
@@ -75,8 +75,8 @@ func (p *scenarioRun) ProveDirect(ctx context.Context, host string, limit time.D
 		blobs += p.FetchedOnce(ctx, img, accesslog.AskerNode).ByNodes
 		longest = max(longest, took)
 		if took > limit {
-			p.Fatalf("a direct pull of %s on %s took %s, want at most %s", host, worker.Name(), seconds(took), limit)
+			p.Fatalf("a direct pull of %s on %s took %s, want at most %s", host, worker.Name(), Seconds(took), limit)
 		}
 	}
-	p.Evidence("%s afterwards: %d blob GETs by nodes, 0 by cache, longest %s", label(host), blobs, seconds(longest))
+	p.Evidence("%s afterwards: %d blob GETs by nodes, 0 by cache, longest %s", Label(host), blobs, Seconds(longest))
 }

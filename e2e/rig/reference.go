@@ -1,6 +1,6 @@
 //go:build e2e
 
-package e2e
+package rig
 
 import (
 	"context"
@@ -18,10 +18,10 @@ import (
 )
 
 // references are the Shoot's spec.resources: the Secret in the garden that each name, which a cache can refer to, leads to.
-type references map[string]string
+type References map[string]string
 
 // shoot returns the shoot with these caches and references.
-func (r references) shoot(caches ...v1alpha3.RegistryCache) (*gardencorev1beta1.Shoot, error) {
+func (r References) Shoot(caches ...v1alpha3.RegistryCache) (*gardencorev1beta1.Shoot, error) {
 	shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (r references) shoot(caches ...v1alpha3.RegistryCache) (*gardencorev1beta1.
 }
 
 // Secret creates an immutable Secret in the garden, until the scenario ends, and returns its name. change may be nil.
-func (p *scenarioRun) Secret(ctx context.Context, data map[string][]byte, change func(*corev1.Secret)) string {
+func (p *Run) Secret(ctx context.Context, data map[string][]byte, change func(*corev1.Secret)) string {
 	p.Helper()
 	immutable := true
 	secret := &corev1.Secret{
@@ -45,17 +45,17 @@ func (p *scenarioRun) Secret(ctx context.Context, data map[string][]byte, change
 	if change != nil {
 		change(secret)
 	}
-	garden := p.suite.testbed.Gardenlet
+	garden := p.Session.Testbed.Gardenlet
 	p.Check(garden.Garden.Create(ctx, secret))
 	p.Afterwards(ctx, func(ctx context.Context) error { return garden.RemoveSecret(ctx, secret.Name) })
 	return secret.Name
 }
 
 // Upstream starts a further upstream, until the scenario ends.
-func (p *scenarioRun) Upstream(ctx context.Context, options upstream.Options) *upstream.Registry {
+func (p *Run) Upstream(ctx context.Context, options upstream.Options) *upstream.Registry {
 	p.Helper()
-	registry, err := p.suite.testbed.StartUpstream(ctx, options)
+	registry, err := p.Session.Testbed.StartUpstream(ctx, options)
 	p.Check(err)
-	p.Afterwards(ctx, func(ctx context.Context) error { return p.suite.testbed.StopUpstream(ctx, registry) })
+	p.Afterwards(ctx, func(ctx context.Context) error { return p.Session.Testbed.StopUpstream(ctx, registry) })
 	return registry
 }

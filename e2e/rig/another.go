@@ -1,6 +1,6 @@
 //go:build e2e
 
-package e2e
+package rig
 
 import (
 	"context"
@@ -19,30 +19,30 @@ import (
 )
 
 // another is a further shoot on the same seed; its cluster is the seed cluster itself, and it has no machines.
-type another struct {
+type Another struct {
 	*gardenlet.Gardenlet
-	namespace string
+	Namespace string
 }
 
 // Another returns a further shoot of that name, which does not exist yet and is deleted when the scenario ends. Until then nobody
 // else gets one.
-func (p *scenarioRun) Another(ctx context.Context, name string) another {
+func (p *Run) Another(ctx context.Context, name string) Another {
 	p.Helper()
 	select {
-	case p.suite.further <- struct{}{}: // two such shoots would meet in the cluster that serves both
+	case p.Session.further <- struct{}{}: // two such shoots would meet in the cluster that serves both
 		p.Afterwards(ctx, func(context.Context) error {
-			<-p.suite.further
+			<-p.Session.further
 			return nil
 		})
 	case <-ctx.Done():
 		p.Fatalf("another scenario has a further shoot all the time: %v", context.Cause(ctx))
 	}
-	driver, err := operate.GardenletOf(ctx, p.suite.testbed, name)
+	driver, err := operate.GardenletOf(ctx, p.Session.Testbed, name)
 	p.Check(err)
-	a := another{driver, gardenlet.Namespace(name)}
+	a := Another{driver, gardenlet.Namespace(name)}
 	p.Afterwards(ctx, func(ctx context.Context) error {
 		namespace := &corev1.Namespace{}
-		if err := p.suite.seed.Get(ctx, client.ObjectKey{Name: a.namespace}, namespace); err != nil {
+		if err := p.Session.Seed.Get(ctx, client.ObjectKey{Name: a.Namespace}, namespace); err != nil {
 			return client.IgnoreNotFound(err)
 		}
 		return a.Delete(ctx, gardenlet.Named(name))
@@ -51,7 +51,7 @@ func (p *scenarioRun) Another(ctx context.Context, name string) another {
 }
 
 // withCaches returns the shoot with a cache for each upstream.
-func (a another) withCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
+func (a Another) WithCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
 	config := v1alpha3.RegistryConfig{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: "RegistryConfig"},
 	}
@@ -62,12 +62,12 @@ func (a another) withCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the providerConfig: %w", err)
 	}
-	return gardenlet.Named(a.Name, gardenlet.Extension(extensionName, encoded)), nil
+	return gardenlet.Named(a.Name, gardenlet.Extension(ExtensionName, encoded)), nil
 }
 
 // extension returns the Extension of the shoot.
-func (a another) extension(ctx context.Context, p *scenarioRun) (*extensionsv1alpha1.Extension, error) {
+func (a Another) Extension(ctx context.Context, p *Run) (*extensionsv1alpha1.Extension, error) {
 	extension := &extensionsv1alpha1.Extension{}
-	err := p.suite.seed.Get(ctx, client.ObjectKey{Namespace: a.namespace, Name: extensionName}, extension)
+	err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: ExtensionName}, extension)
 	return extension, err
 }

@@ -1,6 +1,6 @@
 //go:build e2e
 
-package e2e
+package rig
 
 import (
 	"context"
@@ -35,21 +35,21 @@ const (
 )
 
 // session is one run: the testbed, the results so far, and what the scenarios share.
-type session struct {
-	testbed *kind.Testbed
+type Session struct {
+	Testbed *kind.Testbed
 	keep    bool
-	start   time.Time
+	Start   time.Time
 	memory  *report.MemorySampler
 
-	mu     sync.Mutex
-	report report.Report
+	Mu     sync.Mutex
+	Report report.Report
 	// since is when the scenario before ended: what happened later belongs to the one that runs.
 	since time.Time
 
-	seed, shoot access
+	Seed, Shoot Access
 	// pause is the program that the pulled images run.
 	pause   image.Built
-	scratch string
+	Scratch string
 	// further has a place for the scenario that has another shoot, see Another.
 	further chan struct{}
 	// skipped says why this machine cannot carry the testbed; empty if it can.
@@ -57,14 +57,14 @@ type session struct {
 	// release gives up the testbed, which the session has for itself until this process ends.
 	release func()
 	// disturbed says that a scenario failed since the shoot was reconciled last.
-	disturbed atomic.Bool
+	Disturbed atomic.Bool
 	// forget removes the results of the last run, once. That is done when the testbed is ours, or could not be had by anybody: until
 	// then they may be those of another run that is still at work.
 	forget func()
 }
 
 // newSession reads CONFIG, KEEP, REPLACE, NODE_IMAGE and MUTANT, the name of a planted bug (kind/mutant).
-func newSession(ctx context.Context) (*session, error) {
+func NewSession(ctx context.Context) (*Session, error) {
 	keep, err := yesOrNo("KEEP")
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func newSession(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	forget := sync.OnceFunc(func() { _ = os.RemoveAll(artifacts) })
+	forget := sync.OnceFunc(func() { _ = os.RemoveAll(Artifacts) })
 	testbed, err := kind.New(kind.Options{
 		Configuration: config, NodeImage: os.Getenv("NODE_IMAGE"), Out: os.Stdout, Replace: replace, Claimed: forget,
 	})
@@ -88,12 +88,12 @@ func newSession(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	now := time.Now()
-	s := &session{
-		testbed: testbed, keep: keep, start: now, since: now, memory: report.SampleMemory(), further: make(chan struct{}, 1), forget: forget,
+	s := &Session{
+		Testbed: testbed, keep: keep, Start: now, since: now, memory: report.SampleMemory(), further: make(chan struct{}, 1), forget: forget,
 	}
-	s.report.Versions = sourceVersions(ctx)
+	s.Report.Versions = sourceVersions(ctx)
 	if planted := os.Getenv("MUTANT"); planted != "" {
-		s.report.Versions["plantedBug"] = planted
+		s.Report.Versions["plantedBug"] = planted
 	}
 	return s, nil
 }
@@ -112,60 +112,60 @@ func yesOrNo(name string) (bool, error) {
 }
 
 // up brings the testbed up and makes what the scenarios need.
-func (s *session) up(ctx context.Context, _ *envconf.Config) (context.Context, error) {
+func (s *Session) Up(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	var err error
-	if s.release, err = s.testbed.Reserve(); err == nil {
-		err = bringup.Up(ctx, s.testbed)
+	if s.release, err = s.Testbed.Reserve(); err == nil {
+		err = bringup.Up(ctx, s.Testbed)
 	}
 	if err == nil {
 		err = s.prepare(ctx)
 	}
-	s.report.SetupError = s.unavailable(err)
+	s.Report.SetupError = s.unavailable(err)
 	s.write()
-	if s.report.SetupError != nil && !s.isOthers() {
-		reportMissing("setup", s.diagnose(ctx, "setup", err.Error()))
+	if s.Report.SetupError != nil && !s.isOthers() {
+		reportMissing("setup", s.Diagnose(ctx, "setup", err.Error()))
 	}
 	return ctx, err
 }
 
 // isOthers tells whether another process works on the testbed, or it belongs to another directory: then it is not ours to touch.
-func (s *session) isOthers() bool {
-	return errors.Is(s.report.SetupError, kind.ErrBusy) || errors.As(s.report.SetupError, new(*kind.ForeignError))
+func (s *Session) isOthers() bool {
+	return errors.Is(s.Report.SetupError, kind.ErrBusy) || errors.As(s.Report.SetupError, new(*kind.ForeignError))
 }
 
 // prepare makes what the scenarios need: clients, and the program of the images that they pull.
-func (s *session) prepare(ctx context.Context) (err error) {
+func (s *Session) prepare(ctx context.Context) (err error) {
 	if err := s.connect(); err != nil {
 		return err
 	}
-	if _, err := fault.Clear(ctx, s.testbed); err != nil { // those of a run that was killed
+	if _, err := fault.Clear(ctx, s.Testbed); err != nil { // those of a run that was killed
 		return err
 	}
 	// Down removes the folder, also after a run that was killed.
-	folder := filepath.Join(kind.DefaultDirectory, s.testbed.Prefix)
-	if s.scratch, err = os.MkdirTemp(folder, "e2e-"); err != nil {
+	folder := filepath.Join(kind.DefaultDirectory, s.Testbed.Prefix)
+	if s.Scratch, err = os.MkdirTemp(folder, "e2e-"); err != nil {
 		return fmt.Errorf("make a folder for the test images: %w", err)
 	}
-	built, err := image.Build(ctx, s.scratch, image.Pause())
+	built, err := image.Build(ctx, s.Scratch, image.Pause())
 	if err != nil {
 		return fmt.Errorf("build the program of the test images: %w", err)
 	}
 	s.pause = built[0]
-	maps.Copy(s.report.Versions, nodeVersions(ctx, s.shoot))
+	maps.Copy(s.Report.Versions, nodeVersions(ctx, s.Shoot))
 	return nil
 }
 
 // down removes the testbed unless it is to be kept. e2e-framework hides an error of it; the failed phase is in the report.
-func (s *session) down(ctx context.Context, _ *envconf.Config) (context.Context, error) {
-	if s.scratch != "" {
-		_ = os.RemoveAll(s.scratch)
+func (s *Session) Down(ctx context.Context, _ *envconf.Config) (context.Context, error) {
+	if s.Scratch != "" {
+		_ = os.RemoveAll(s.Scratch)
 	}
 	if s.keep || s.isOthers() {
 		return ctx, nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), downTimeout)
 	defer cancel()
-	err := bringup.Down(ctx, s.testbed)
+	err := bringup.Down(ctx, s.Testbed)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: the testbed was not removed, run `make down`: %v\n", err)
 	}
@@ -173,12 +173,12 @@ func (s *session) down(ctx context.Context, _ *envconf.Config) (context.Context,
 }
 
 // record takes over the result of a scenario, prints its line and writes the files anew.
-func (s *session) record(scenario report.Scenario) {
-	s.mu.Lock()
-	s.report.Scenarios = append(s.report.Scenarios, scenario)
+func (s *Session) record(scenario report.Scenario) {
+	s.Mu.Lock()
+	s.Report.Scenarios = append(s.Report.Scenarios, scenario)
 	s.since = time.Now()
-	s.mu.Unlock()
-	folder := filepath.Join(artifacts, scenario.Name)
+	s.Mu.Unlock()
+	folder := filepath.Join(Artifacts, scenario.Name)
 	if _, err := os.Stat(folder); err != nil {
 		folder = "" // nothing was collected after a signal
 	}
@@ -187,16 +187,16 @@ func (s *session) record(scenario report.Scenario) {
 }
 
 // diagnose collects artifacts into the folder of the scenario that failed for the reason. The error says which could not be had.
-func (s *session) diagnose(ctx context.Context, scenario, reason string) error {
+func (s *Session) Diagnose(ctx context.Context, scenario, reason string) error {
 	if ctx.Err() != nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, diagnoseTimeout)
 	defer cancel()
-	s.mu.Lock()
+	s.Mu.Lock()
 	since := s.since
-	s.mu.Unlock()
-	return diagnostics.Diagnose(ctx, s.testbed, filepath.Join(artifacts, scenario), diagnostics.Text(bundle.ReasonFile, reason+"\n"),
+	s.Mu.Unlock()
+	return diagnostics.Diagnose(ctx, s.Testbed, filepath.Join(Artifacts, scenario), diagnostics.Text(bundle.ReasonFile, reason+"\n"),
 		diagnostics.Text(bundle.SinceFile, since.UTC().Format(time.RFC3339)+"\n"))
 }
 
@@ -208,47 +208,47 @@ func reportMissing(scenario string, err error) {
 }
 
 // write replaces the results on disk by what is known now. Those of an earlier run stay when this one was refused.
-func (s *session) write() {
+func (s *Session) write() {
 	if s.isOthers() {
 		return
 	}
 	s.forget()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.report.Phases = s.testbed.Recorder.Phases()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	s.Report.Phases = s.Testbed.Recorder.Phases()
 	var err error
-	if s.report.StartMemoryBytes, s.report.PeakMemoryBytes, err = s.memory.Used(); err != nil {
+	if s.Report.StartMemoryBytes, s.Report.PeakMemoryBytes, err = s.memory.Used(); err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
 	}
-	if err := s.report.Write(artifacts); err != nil {
+	if err := s.Report.Write(Artifacts); err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
 	}
 }
 
 // finish records the scenarios that did not run, writes the results, prints the closing line and returns the exit code.
-func (s *session) finish(ctx context.Context, code int, all []scenario) int {
+func (s *Session) Finish(ctx context.Context, code int, all []Scenario) int {
 	if s.release != nil {
 		defer s.release()
 	}
 	s.skipTheRest(ctx, all)
 	s.memory.Stop()
 	s.write()
-	if s.report.SetupError != nil {
-		fmt.Fprintf(os.Stderr, "e2e: %v\n", s.report.SetupError)
+	if s.Report.SetupError != nil {
+		fmt.Fprintf(os.Stderr, "e2e: %v\n", s.Report.SetupError)
 	}
 	if s.keep {
 		fmt.Println("the testbed is kept: `make status` shows it, `make up` brings it to its first state, `make down` removes it")
 	}
 	if !s.isOthers() {
-		fmt.Printf("results: %s, %s\n", filepath.Join(artifacts, report.JUnitFile), filepath.Join(artifacts, report.SummaryFile))
+		fmt.Printf("results: %s, %s\n", filepath.Join(Artifacts, report.JUnitFile), filepath.Join(Artifacts, report.SummaryFile))
 	}
-	_ = report.PrintTotal(os.Stdout, &s.report)
+	_ = report.PrintTotal(os.Stdout, &s.Report)
 	switch {
 	case s.skipped != "":
 		return program.ExitFine
-	case s.report.SetupError != nil:
-		return program.ExitCode(s.report.SetupError)
-	case code != 0 || !s.report.Green():
+	case s.Report.SetupError != nil:
+		return program.ExitCode(s.Report.SetupError)
+	case code != 0 || !s.Report.Green():
 		return program.ExitFailed
 	default:
 		return program.ExitFine
@@ -256,17 +256,20 @@ func (s *session) finish(ctx context.Context, code int, all []scenario) int {
 }
 
 // skipTheRest records the scenarios that did not run, and why.
-func (s *session) skipTheRest(ctx context.Context, all []scenario) {
+func (s *Session) skipTheRest(ctx context.Context, all []Scenario) {
 	reason := "not matched by RUN"
 	switch {
 	case ctx.Err() != nil:
 		reason = errInterrupted.Error()
 	case s.skipped != "":
 		reason = s.skipped
-	case s.report.SetupError != nil:
-		reason = "the testbed did not come up: " + s.report.SetupError.Error()
+	case s.Report.SetupError != nil:
+		reason = "the testbed did not come up: " + s.Report.SetupError.Error()
 	}
 	for _, scenario := range all {
-		s.report.SkipUnlessKnown(scenario.Name(), reason)
+		s.Report.SkipUnlessKnown(scenario.Name(), reason)
 	}
 }
+
+// errInterrupted is the cause of all that fails after a signal.
+var errInterrupted = errors.New("interrupted")

@@ -1,6 +1,6 @@
 //go:build e2e
 
-package e2e
+package rig
 
 import (
 	"context"
@@ -19,30 +19,30 @@ import (
 )
 
 // access is a cluster's API, uncached: a scenario always sees what is there now.
-type access struct {
+type Access struct {
 	client.Client
-	config  *rest.Config
+	Config  *rest.Config
 	dynamic dynamic.Interface
 }
 
-func connect(config *rest.Config, scheme *runtime.Scheme) (access, error) {
+func Connect(config *rest.Config, scheme *runtime.Scheme) (Access, error) {
 	typed, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return access{}, fmt.Errorf("connect to %s: %w", config.Host, err)
+		return Access{}, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
 	untyped, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return access{}, fmt.Errorf("connect to %s: %w", config.Host, err)
+		return Access{}, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
-	return access{Client: typed, config: config, dynamic: untyped}, nil
+	return Access{Client: typed, Config: config, dynamic: untyped}, nil
 }
 
 // connect makes the clients of both clusters.
-func (s *session) connect() (err error) {
-	if s.seed, err = connect(s.testbed.Seed.RESTConfig(), kubernetes.SeedScheme); err != nil {
+func (s *Session) connect() (err error) {
+	if s.Seed, err = Connect(s.Testbed.Seed.RESTConfig(), kubernetes.SeedScheme); err != nil {
 		return err
 	}
-	s.shoot, err = connect(s.testbed.Shoot.RESTConfig(), kubernetes.ShootScheme)
+	s.Shoot, err = Connect(s.Testbed.Shoot.RESTConfig(), kubernetes.ShootScheme)
 	return err
 }
 
@@ -72,7 +72,7 @@ func sourceVersions(ctx context.Context) map[string]string {
 }
 
 // nodeVersions says what the nodes of the shoot run; nothing if they cannot be asked.
-func nodeVersions(ctx context.Context, shoot access) map[string]string {
+func nodeVersions(ctx context.Context, shoot Access) map[string]string {
 	found := map[string]string{}
 	nodes := &corev1.NodeList{}
 	if err := shoot.List(ctx, nodes); err != nil || len(nodes.Items) == 0 {

@@ -1,6 +1,6 @@
 //go:build e2e
 
-package e2e
+package rig
 
 import (
 	"context"
@@ -9,31 +9,31 @@ import (
 )
 
 // background is work that goes on while a scenario looks. It never outlives the scenario.
-type background struct {
-	cancel context.CancelFunc
-	ended  chan struct{}
-	err    error
+type Background struct {
+	Cancel context.CancelFunc
+	Ended  chan struct{}
+	Err    error
 }
 
 // Background starts the work. If nobody joins it, it is canceled at the end of the scenario, and waited for.
-func (p *scenarioRun) Background(ctx context.Context, work func(ctx context.Context) error) *background {
+func (p *Run) Background(ctx context.Context, work func(ctx context.Context) error) *Background {
 	ctx, cancel := context.WithCancel(ctx)
-	b := &background{cancel: cancel, ended: make(chan struct{})}
+	b := &Background{Cancel: cancel, Ended: make(chan struct{})}
 	go func() {
-		defer close(b.ended)
-		b.err = work(ctx)
+		defer close(b.Ended)
+		b.Err = work(ctx)
 	}()
-	p.scenario.Cleanup(b.end)
+	p.Scenario.Cleanup(b.End)
 	return b
 }
 
 // Join waits until the work has ended, and fails the scenario if it failed or took longer than the timeout.
-func (p *scenarioRun) Join(ctx context.Context, b *background, what string, timeout time.Duration) {
+func (p *Run) Join(ctx context.Context, b *Background, what string, timeout time.Duration) {
 	p.Helper()
 	p.Await(ctx, what, timeout, func(context.Context) (bool, string, error) {
 		select {
-		case <-b.ended:
-			return true, "", b.err
+		case <-b.Ended:
+			return true, "", b.Err
 		default:
 			return false, "still at work", nil
 		}
@@ -41,25 +41,25 @@ func (p *scenarioRun) Join(ctx context.Context, b *background, what string, time
 }
 
 // failed returns the error of work that has ended already.
-func (b *background) failed() error {
+func (b *Background) Failed() error {
 	select {
-	case <-b.ended:
-		return b.err
+	case <-b.Ended:
+		return b.Err
 	default:
 		return nil
 	}
 }
 
 // end cancels the work and returns when it has ended.
-func (b *background) end() {
-	b.cancel()
-	<-b.ended
+func (b *Background) End() {
+	b.Cancel()
+	<-b.Ended
 }
 
 // reconciled says what is waited for when a reconciliation of the shoot runs in the background.
-func reconciled(hosts ...string) string {
+func Reconciled(hosts ...string) string {
 	return fmt.Sprintf("gardenlet has reconciled the shoot with caches for %v", hosts)
 }
 
 // reconcileTimeout bounds a reconciliation of the shoot in the background.
-const reconcileTimeout = 2 * time.Minute
+const ReconcileTimeout = 2 * time.Minute

@@ -1,6 +1,6 @@
 //go:build e2e
 
-package e2e
+package rig
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 // Files below certs.d that somebody else put there: a mirror configuration of a registry that is none of ours, and a note
 // beside our own file.
 const (
-	foreignHosts = certsDir + "/foreign.example.test/hosts.toml"
-	foreignNote  = certsDir + "/" + alpha + "/operator-note.txt"
+	foreignHosts = CertsDir + "/foreign.example.test/hosts.toml"
+	foreignNote  = CertsDir + "/" + Alpha + "/operator-note.txt"
 )
 
 var foreignFiles = map[string]string{
@@ -22,12 +22,12 @@ var foreignFiles = map[string]string{
 }
 
 // foreign remembers what the foreign files of all workers are.
-type foreign map[string]string
+type Foreign map[string]string
 
 // putForeignFiles writes the files to every worker, until the scenario ends.
-func putForeignFiles(ctx context.Context, p *scenarioRun) foreign {
+func PutForeignFiles(ctx context.Context, p *Run) Foreign {
 	p.Helper()
-	fingerprints := foreign{}
+	fingerprints := Foreign{}
 	for _, worker := range p.Workers() {
 		p.Afterwards(ctx, func(ctx context.Context) error { return removeForeignFiles(ctx, worker) })
 		for path, content := range foreignFiles {
@@ -39,7 +39,7 @@ func putForeignFiles(ctx context.Context, p *scenarioRun) foreign {
 }
 
 // proveUntouched proves that nobody touched the files.
-func (f foreign) proveUntouched(ctx context.Context, p *scenarioRun) {
+func (f Foreign) ProveUntouched(ctx context.Context, p *Run) {
 	p.Helper()
 	for _, worker := range p.Workers() {
 		for path := range foreignFiles {

@@ -1,6 +1,6 @@
 //go:build e2e
 
-package e2e
+package rig
 
 import (
 	"context"
@@ -20,34 +20,34 @@ import (
 
 const (
 	// pullTimeout is far above any bound that a scenario sets, so that a slow pull is measured and not cut off.
-	pullTimeout = 90 * time.Second
+	PullTimeout = 90 * time.Second
 	// maxPull is the longest that a pull may take when the cache is gone: the promise to the user.
-	maxPull = 5 * time.Second
+	MaxPull = 5 * time.Second
 )
 
 // runPod runs a pod with the image on the worker and returns the time from its creation until it ran. That is more than
 // the pull itself took: the kubelet's own work is in it. The pod is gone when runPod returns; the image stays on the node.
-func runPod(ctx context.Context, p *scenarioRun, worker *cluster.Node, img pushed) (took time.Duration, err error) {
+func RunPod(ctx context.Context, p *Run, worker *cluster.Node, img Pushed) (took time.Duration, err error) {
 	pod := pullPod(worker.Name(), img)
 	start := time.Now()
-	if err := p.suite.shoot.Create(ctx, pod); err != nil {
-		return 0, fmt.Errorf("create the pod that pulls %s: %w", img.reference(), err)
+	if err := p.Session.Shoot.Create(ctx, pod); err != nil {
+		return 0, fmt.Errorf("create the pod that pulls %s: %w", img.Reference(), err)
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		err = errors.Join(err, client.IgnoreNotFound(p.suite.shoot.Delete(ctx, pod, client.GracePeriodSeconds(0))))
+		err = errors.Join(err, client.IgnoreNotFound(p.Session.Shoot.Delete(ctx, pod, client.GracePeriodSeconds(0))))
 	}()
-	what := fmt.Sprintf("a pod with %s runs on %s", img.reference(), worker.Name())
-	err = await(ctx, what, pullTimeout, func(ctx context.Context) (bool, string, error) {
-		err := p.suite.shoot.Get(ctx, client.ObjectKeyFromObject(pod), pod)
-		return pod.Status.Phase == corev1.PodRunning, podState(pod), err
+	what := fmt.Sprintf("a pod with %s runs on %s", img.Reference(), worker.Name())
+	err = Await(ctx, what, PullTimeout, func(ctx context.Context) (bool, string, error) {
+		err := p.Session.Shoot.Get(ctx, client.ObjectKeyFromObject(pod), pod)
+		return pod.Status.Phase == corev1.PodRunning, PodState(pod), err
 	})
 	return time.Since(start), err
 }
 
 // pullPod is pinned to the node without the scheduler's help, so that neither taints nor other pods keep it away.
-func pullPod(node string, img pushed) *corev1.Pod {
+func pullPod(node string, img Pushed) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-pull-", Namespace: metav1.NamespaceDefault},
 		Spec: corev1.PodSpec{
@@ -58,13 +58,13 @@ func pullPod(node string, img pushed) *corev1.Pod {
 			TerminationGracePeriodSeconds: ptr.To[int64](0),
 			Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			Containers: []corev1.Container{{
-				Name: "pause", Image: img.reference(), ImagePullPolicy: corev1.PullAlways,
+				Name: "pause", Image: img.Reference(), ImagePullPolicy: corev1.PullAlways,
 			}},
 		},
 	}
 }
 
-func podState(pod *corev1.Pod) string {
+func PodState(pod *corev1.Pod) string {
 	state := fmt.Sprintf("phase %s", pod.Status.Phase)
 	for _, status := range pod.Status.ContainerStatuses {
 		if waiting := status.State.Waiting; waiting != nil {
@@ -76,38 +76,38 @@ func podState(pod *corev1.Pod) string {
 
 // timedPull makes the node's container runtime pull the image, by the same CRI request that a kubelet sends, and returns
 // how long that took on the node's clock: the pull and nothing else.
-func timedPull(ctx context.Context, worker *cluster.Node, img pushed) (time.Duration, error) {
+func TimedPull(ctx context.Context, worker *cluster.Node, img Pushed) (time.Duration, error) {
 	out, err := worker.Script(ctx, `
 start=${EPOCHREALTIME/[.,]/}
 timeout "$2" crictl pull "$1" >/dev/null
-echo $((${EPOCHREALTIME/[.,]/} - start))`, img.reference(), fmt.Sprintf("%.0fs", pullTimeout.Seconds()))
+echo $((${EPOCHREALTIME/[.,]/} - start))`, img.Reference(), fmt.Sprintf("%.0fs", PullTimeout.Seconds()))
 	if err != nil {
-		return 0, fmt.Errorf("pull %s: %w", img.reference(), err)
+		return 0, fmt.Errorf("pull %s: %w", img.Reference(), err)
 	}
 	microseconds, err := strconv.ParseInt(strings.TrimSpace(out), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("time of the pull of %s on %s: %w", img.reference(), worker.Name(), err)
+		return 0, fmt.Errorf("time of the pull of %s on %s: %w", img.Reference(), worker.Name(), err)
 	}
 	return time.Duration(microseconds) * time.Microsecond, nil
 }
 
 // TimedPull makes the node's container runtime pull the image, see timedPull.
-func (p *scenarioRun) TimedPull(ctx context.Context, worker *cluster.Node, img pushed) time.Duration {
+func (p *Run) TimedPull(ctx context.Context, worker *cluster.Node, img Pushed) time.Duration {
 	p.Helper()
-	took, err := timedPull(ctx, worker, img)
+	took, err := TimedPull(ctx, worker, img)
 	p.Check(err)
 	return took
 }
 
 // Pull runs a pod with the image on the worker, see pull.
-func (p *scenarioRun) Pull(ctx context.Context, worker *cluster.Node, img pushed) time.Duration {
+func (p *Run) Pull(ctx context.Context, worker *cluster.Node, img Pushed) time.Duration {
 	p.Helper()
-	took, err := runPod(ctx, p, worker, img)
+	took, err := RunPod(ctx, p, worker, img)
 	p.Check(err)
 	return took
 }
 
 // seconds renders a duration for evidence.
-func seconds(d time.Duration) string {
+func Seconds(d time.Duration) string {
 	return fmt.Sprintf("%.2fs", d.Seconds())
 }

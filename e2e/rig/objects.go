@@ -1,6 +1,6 @@
 //go:build e2e
 
-package e2e
+package rig
 
 import (
 	"context"
@@ -22,24 +22,24 @@ import (
 )
 
 // Record starts to record a resource of a cluster; it ends with the scenario.
-func (p *scenarioRun) Record(ctx context.Context, cluster access, resource schema.GroupVersionResource, namespace string) *timeline.Recording {
+func (p *Run) Record(ctx context.Context, cluster Access, resource schema.GroupVersionResource, namespace string) *timeline.Recording {
 	p.Helper()
 	recording, err := timeline.Record(ctx, cluster.dynamic, resource, namespace)
 	p.Check(err)
-	p.scenario.Cleanup(recording.Stop)
+	p.Scenario.Cleanup(recording.Stop)
 	return recording
 }
 
 // NoCleanerLeft proves that nothing is left of the cleaner: no ManagedResource and no Secret of it on the seed, and in the
 // shoot no object of any kind that came from it, nor a pod.
-func (p *scenarioRun) NoCleanerLeft(ctx context.Context) {
+func (p *Run) NoCleanerLeft(ctx context.Context) {
 	p.Helper()
 	p.Await(ctx, "no object of the cleaner is left", 30*time.Second, func(ctx context.Context) (bool, string, error) {
 		seed, err := cleanerOnSeed(ctx, p)
 		if err != nil {
 			return false, "", err
 		}
-		shoot, err := originatedFrom(ctx, p.suite.shoot, cleanerManagedResource)
+		shoot, err := originatedFrom(ctx, p.Session.Shoot, CleanerManagedResource)
 		if err != nil {
 			return false, "", err
 		}
@@ -49,20 +49,20 @@ func (p *scenarioRun) NoCleanerLeft(ctx context.Context) {
 	p.Evidence("no cleaner object left")
 }
 
-func cleanerOnSeed(ctx context.Context, p *scenarioRun) ([]string, error) {
+func cleanerOnSeed(ctx context.Context, p *Run) ([]string, error) {
 	var left []string
-	err := p.suite.seed.Get(ctx, client.ObjectKey{Namespace: shootNamespace, Name: cleanerManagedResource}, &resourcesv1alpha1.ManagedResource{})
+	err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: ShootNamespace, Name: CleanerManagedResource}, &resourcesv1alpha1.ManagedResource{})
 	if err == nil {
-		left = append(left, "ManagedResource "+cleanerManagedResource)
+		left = append(left, "ManagedResource "+CleanerManagedResource)
 	} else if !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("get the cleaner's ManagedResource: %w", err)
 	}
 	secrets := &corev1.SecretList{}
-	if err := p.suite.seed.List(ctx, secrets, client.InNamespace(shootNamespace)); err != nil {
+	if err := p.Session.Seed.List(ctx, secrets, client.InNamespace(ShootNamespace)); err != nil {
 		return nil, fmt.Errorf("list the Secrets of ManagedResources: %w", err)
 	}
 	for _, secret := range secrets.Items {
-		if strings.HasPrefix(secret.Name, "managedresource-"+cleanerManagedResource) {
+		if strings.HasPrefix(secret.Name, "managedresource-"+CleanerManagedResource) {
 			left = append(left, "Secret "+secret.Name)
 		}
 	}
@@ -71,14 +71,14 @@ func cleanerOnSeed(ctx context.Context, p *scenarioRun) ([]string, error) {
 
 // originatedFrom lists the objects in a cluster that gardener-resource-manager made for the ManagedResource, and the pods
 // that its DaemonSet made.
-func originatedFrom(ctx context.Context, cluster access, managedResource string) ([]string, error) {
+func originatedFrom(ctx context.Context, cluster Access, managedResource string) ([]string, error) {
 	resources, err := listable(cluster)
 	if err != nil {
 		return nil, err
 	}
-	objects, err := metadata.NewForConfig(cluster.config)
+	objects, err := metadata.NewForConfig(cluster.Config)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", cluster.config.Host, err)
+		return nil, fmt.Errorf("connect to %s: %w", cluster.Config.Host, err)
 	}
 	var found []string
 	for _, resource := range resources {
@@ -88,7 +88,7 @@ func originatedFrom(ctx context.Context, cluster access, managedResource string)
 		}
 		for _, object := range list.Items {
 			origin := object.Annotations[resourcesv1alpha1.OriginAnnotation]
-			if strings.HasSuffix(origin, "/"+managedResource) || ownedBy(&object, "DaemonSet", cleanerDaemonSet) {
+			if strings.HasSuffix(origin, "/"+managedResource) || ownedBy(&object, "DaemonSet", CleanerDaemonSet) {
 				found = append(found, resource.Resource+" "+object.Namespace+"/"+object.Name)
 			}
 		}
@@ -97,19 +97,19 @@ func originatedFrom(ctx context.Context, cluster access, managedResource string)
 }
 
 // listable returns all resources of a cluster that can be listed, without events: they outlive what they are about.
-func listable(cluster access) ([]schema.GroupVersionResource, error) {
-	client, err := discovery.NewDiscoveryClientForConfig(cluster.config)
+func listable(cluster Access) ([]schema.GroupVersionResource, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(cluster.Config)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", cluster.config.Host, err)
+		return nil, fmt.Errorf("connect to %s: %w", cluster.Config.Host, err)
 	}
 	lists, err := client.ServerPreferredResources()
 	if err != nil {
-		return nil, fmt.Errorf("discover the resources of %s: %w", cluster.config.Host, err)
+		return nil, fmt.Errorf("discover the resources of %s: %w", cluster.Config.Host, err)
 	}
 	lists = discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list"}}, lists)
 	resources, err := discovery.GroupVersionResources(lists)
 	if err != nil {
-		return nil, fmt.Errorf("discover the resources of %s: %w", cluster.config.Host, err)
+		return nil, fmt.Errorf("discover the resources of %s: %w", cluster.Config.Host, err)
 	}
 	var all []schema.GroupVersionResource
 	for resource := range resources {
@@ -121,7 +121,7 @@ func listable(cluster access) ([]schema.GroupVersionResource, error) {
 }
 
 // Gone proves that an object does not exist.
-func (p *scenarioRun) Gone(ctx context.Context, cluster access, object client.Object) {
+func (p *Run) Gone(ctx context.Context, cluster Access, object client.Object) {
 	p.Helper()
 	err := cluster.Get(ctx, client.ObjectKeyFromObject(object), object)
 	if !apierrors.IsNotFound(err) {

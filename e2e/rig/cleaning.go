@@ -1,6 +1,6 @@
 //go:build e2e
 
-package e2e
+package rig
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 )
 
 // cleaning proves that the nodes are cleaned before the caches of upstreams vanish. It begins before the removal.
-type cleaning struct {
+type Cleaning struct {
 	pods, services *timeline.Recording
 	// names of the Services and volume claims that must vanish, by upstream.
 	names  map[string]string
@@ -28,11 +28,11 @@ type cleaning struct {
 }
 
 // watchCleaning starts to record, from the present state on.
-func watchCleaning(ctx context.Context, p *scenarioRun, hosts ...string) *cleaning {
+func WatchCleaning(ctx context.Context, p *Run, hosts ...string) *Cleaning {
 	p.Helper()
-	c := &cleaning{names: map[string]string{}, claims: map[string][]string{}, vanished: map[string]timeline.Event{}}
-	c.pods = p.Record(ctx, p.suite.shoot, corev1.SchemeGroupVersion.WithResource("pods"), metav1.NamespaceSystem)
-	c.services = p.Record(ctx, p.suite.shoot, corev1.SchemeGroupVersion.WithResource("services"), metav1.NamespaceSystem)
+	c := &Cleaning{names: map[string]string{}, claims: map[string][]string{}, vanished: map[string]timeline.Event{}}
+	c.pods = p.Record(ctx, p.Session.Shoot, corev1.SchemeGroupVersion.WithResource("pods"), metav1.NamespaceSystem)
+	c.services = p.Record(ctx, p.Session.Shoot, corev1.SchemeGroupVersion.WithResource("services"), metav1.NamespaceSystem)
 	services := p.Services(ctx)
 	for _, host := range hosts {
 		service, ok := services[host]
@@ -40,7 +40,7 @@ func watchCleaning(ctx context.Context, p *scenarioRun, hosts ...string) *cleani
 			p.Fatalf("%s has no Service to begin with", host)
 		}
 		c.names[host] = service.Name
-		c.claims[host] = claimsOf(ctx, p, service.Name)
+		c.claims[host] = ClaimsOf(ctx, p, service.Name)
 		if len(c.claims[host]) == 0 {
 			p.Fatalf("%s has no volume claim to begin with", host)
 		}
@@ -49,14 +49,14 @@ func watchCleaning(ctx context.Context, p *scenarioRun, hosts ...string) *cleani
 }
 
 // proveOrder proves that a pod of the cleaner did its work on every worker before the first of the Services vanished.
-func (c *cleaning) proveOrder(ctx context.Context, p *scenarioRun) {
+func (c *Cleaning) ProveOrder(ctx context.Context, p *Run) {
 	p.Helper()
 	events, err := c.pods.Events()
 	p.Check(err)
 	for _, worker := range p.Workers() {
 		cleaned, ok := timeline.First(events, func(e timeline.Event) bool { return ranOn(e, worker.Name()) })
 		if !ok {
-			p.Errorf("no pod of %s finished its init containers on %s", cleanerDaemonSet, worker.Name())
+			p.Errorf("no pod of %s finished its init containers on %s", CleanerDaemonSet, worker.Name())
 			continue
 		}
 		for _, host := range slices.Sorted(maps.Keys(c.vanished)) {
@@ -76,7 +76,7 @@ func (c *cleaning) proveOrder(ctx context.Context, p *scenarioRun) {
 const vanishTimeout = 2 * time.Minute
 
 // awaitVanished waits until the Services are gone; it fails early when the flow that removes them does.
-func (c *cleaning) awaitVanished(ctx context.Context, p *scenarioRun, flow *background) {
+func (c *Cleaning) AwaitVanished(ctx context.Context, p *Run, flow *Background) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("the Services of %s are gone", labels(slices.Sorted(maps.Keys(c.names)))), vanishTimeout,
 		func(context.Context) (bool, string, error) {
@@ -89,12 +89,12 @@ func (c *cleaning) awaitVanished(ctx context.Context, p *scenarioRun, flow *back
 					c.vanished[host] = event
 				}
 			}
-			return len(c.vanished) == len(c.names), fmt.Sprintf("%d of %d are gone", len(c.vanished), len(c.names)), flow.failed()
+			return len(c.vanished) == len(c.names), fmt.Sprintf("%d of %d are gone", len(c.vanished), len(c.names)), flow.Failed()
 		})
 }
 
 // proveClaimsGone proves that the volumes of the upstreams are given back.
-func (c *cleaning) proveClaimsGone(ctx context.Context, p *scenarioRun) {
+func (c *Cleaning) ProveClaimsGone(ctx context.Context, p *Run) {
 	p.Helper()
 	hosts := slices.Sorted(maps.Keys(c.claims))
 	for _, host := range hosts {
@@ -114,7 +114,7 @@ func ranOn(e timeline.Event, node string) bool {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(e.Object.Object, pod); err != nil {
 		return false
 	}
-	if !ownedBy(pod, "DaemonSet", cleanerDaemonSet) || pod.Spec.NodeName != node || len(pod.Status.InitContainerStatuses) == 0 {
+	if !ownedBy(pod, "DaemonSet", CleanerDaemonSet) || pod.Spec.NodeName != node || len(pod.Status.InitContainerStatuses) == 0 {
 		return false
 	}
 	for _, status := range pod.Status.InitContainerStatuses {
@@ -131,16 +131,16 @@ func ownedBy(object metav1.Object, kind, name string) bool {
 }
 
 // claimsOf returns the names of the volume claims of a StatefulSet: <template>-<set>-<ordinal>.
-func claimsOf(ctx context.Context, p *scenarioRun, statefulSet string) []string {
+func ClaimsOf(ctx context.Context, p *Run, statefulSet string) []string {
 	p.Helper()
 	claims, err := claimNames(ctx, p, func(name string) bool { return strings.HasSuffix(name, "-"+statefulSet+"-0") })
 	p.Check(err)
 	return claims
 }
 
-func claimNames(ctx context.Context, p *scenarioRun, keep func(string) bool) ([]string, error) {
+func claimNames(ctx context.Context, p *Run, keep func(string) bool) ([]string, error) {
 	list := &corev1.PersistentVolumeClaimList{}
-	if err := p.suite.shoot.List(ctx, list); err != nil {
+	if err := p.Session.Shoot.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("list volume claims: %w", err)
 	}
 	var names []string

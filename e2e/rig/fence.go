@@ -1,6 +1,6 @@
 //go:build e2e
 
-package e2e
+package rig
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 )
 
 // raiseFence creates the object, waits until the recording has seen it, and returns all events up to then.
-func raiseFence(ctx context.Context, p *scenarioRun, recording *timeline.Recording, cluster access, fence client.Object) []timeline.Event {
+func RaiseFence(ctx context.Context, p *Run, recording *timeline.Recording, cluster Access, fence client.Object) []timeline.Event {
 	p.Helper()
 	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(cluster.Delete(ctx, fence)) })
 	p.Check(cluster.Create(ctx, fence))
@@ -32,7 +32,7 @@ func raiseFence(ctx context.Context, p *scenarioRun, recording *timeline.Recordi
 }
 
 // resourceFence is a ManagedResource of a class that no resource manager is responsible for.
-func resourceFence(namespace string) client.Object {
+func ResourceFence(namespace string) client.Object {
 	return &resourcesv1alpha1.ManagedResource{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-fence-", Namespace: namespace},
 		Spec: resourcesv1alpha1.ManagedResourceSpec{
@@ -42,7 +42,7 @@ func resourceFence(namespace string) client.Object {
 }
 
 // daemonSetFence is a DaemonSet that fits no node.
-func daemonSetFence() client.Object {
+func DaemonSetFence() client.Object {
 	labels := map[string]string{"app": "e2e-fence"}
 	return &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-fence-", Namespace: metav1.NamespaceDefault},

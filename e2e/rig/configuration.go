@@ -1,6 +1,6 @@
 //go:build e2e
 
-package e2e
+package rig
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 
 // artifacts is where the results go, below the folder in which the binary is started: the root of the repository. Those of another
 // testbed than the default one have a folder of their own.
-var artifacts = "_artifacts"
+var Artifacts = "_artifacts"
 
 // testbedConfiguration reads CONFIG, the path of a file for `testbed up -f`. Without one it is the default testbed, whatever the one
 // that is there was told.
@@ -23,7 +23,7 @@ func testbedConfiguration(path string) (*testbedconfig.Testbed, error) {
 	if path == "" {
 		return testbedconfig.Default(), nil
 	}
-	artifacts = filepath.Join(artifacts, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
+	Artifacts = filepath.Join(Artifacts, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
 	config, err := testbedconfig.Load(path)
 	if err != nil {
 		return nil, fmt.Errorf("CONFIG: %w", err)
@@ -32,7 +32,7 @@ func testbedConfiguration(path string) (*testbedconfig.Testbed, error) {
 }
 
 // unavailable takes over that this machine cannot carry the testbed: then the scenarios are skipped, and nothing has failed.
-func (s *session) unavailable(err error) error {
+func (s *Session) unavailable(err error) error {
 	var missing *bringup.Unavailable
 	if !errors.As(err, &missing) {
 		return err

@@ -1,0 +1,91 @@
+//go:build e2e
+
+package rig
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/e2e/report"
+)
+
+// scenarioRun is one scenario while it runs: a testing.T whose failures go to the report too, and the evidence collected.
+type Run struct {
+	*testing.T
+	Session *Session
+	Result  *report.Scenario
+	// scenario is the T of the whole scenario, T the one of the current step.
+	Scenario *testing.T
+	// diagnosed says that artifacts were collected already, missing what of them could not be had.
+	Diagnosed bool
+	Missing   error
+}
+
+// Fatalf fails the scenario and ends it.
+func (p *Run) Fatalf(format string, args ...any) {
+	p.Helper()
+	p.Errorf(format, args...)
+	p.FailNow()
+}
+
+// Errorf fails the scenario; the first failure is the reason in the report.
+func (p *Run) Errorf(format string, args ...any) {
+	p.Helper()
+	p.T.Errorf(format, args...)
+	p.setReason(strings.TrimPrefix(p.T.Name(), p.Scenario.Name()+"/") + ": " + fmt.Sprintf(format, args...))
+}
+
+// setReason keeps the first one.
+func (p *Run) setReason(reason string) {
+	if p.Result.Reason == "" {
+		p.Result.Reason = reason
+	}
+}
+
+// Check fails the scenario and ends it if err is not nil.
+func (p *Run) Check(err error) {
+	p.Helper()
+	if err != nil {
+		p.Fatalf("%v", err)
+	}
+}
+
+// Evidence adds a fact to the result.
+func (p *Run) Evidence(format string, args ...any) {
+	p.Result.Evidence = append(p.Result.Evidence, fmt.Sprintf(format, args...))
+}
+
+// Afterwards runs undo when the scenario has ended and its artifacts are collected, with a context that a signal does
+// not end.
+func (p *Run) Afterwards(ctx context.Context, undo func(ctx context.Context) error) {
+	p.Scenario.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
+		defer cancel()
+		if err := undo(ctx); err != nil {
+			p.Scenario.Errorf("clean-up: %v", err)
+			p.setReason(fmt.Sprintf("clean-up: %v", err))
+		}
+	})
+}
+
+func (p *Run) end(ctx context.Context, took time.Duration) {
+	p.Result.Seconds = took.Seconds()
+	switch {
+	case p.Scenario.Failed():
+		p.Session.Disturbed.Store(true)
+		p.Result.Result = report.Failed
+		if ctx.Err() != nil {
+			p.Result.Reason = errInterrupted.Error() + ": " + p.Result.Reason
+		}
+		if p.Result.Reason == "" {
+			p.Result.Reason = "failed without a message"
+		}
+	default:
+		p.Result.Result = report.Passed
+	}
+	p.Session.record(*p.Result)
+	reportMissing(p.Result.Name, p.Missing)
+}

@@ -1,0 +1,92 @@
+//go:build e2e
+
+package rig
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/gardener-extensions/registry-cache/e2e/report"
+)
+
+// scenarioTimeout bounds one scenario; the waits inside have shorter bounds and messages of their own.
+const scenarioTimeout = 6 * time.Minute
+
+// step is one claim of a scenario; its name says what it proves.
+type Step struct {
+	Name string
+	Do   func(ctx context.Context, p *Run)
+}
+
+// scenario is a behavior that is proven in steps.
+type Scenario struct {
+	name  string
+	steps []Step
+}
+
+// Name is the name that RUN matches.
+func (s Scenario) Name() string { return s.name }
+
+func New(name string, steps ...Step) Scenario { return Scenario{name, steps} }
+
+// features are the scenarios as e2e-framework runs them.
+func (s *Session) Features(all ...Scenario) []features.Feature {
+	list := make([]features.Feature, 0, len(all))
+	for _, one := range all {
+		list = append(list, s.feature(one))
+	}
+	return list
+}
+
+// feature makes a feature of a scenario. A step that calls Fatalf ends it. After a failure
+// artifacts are collected before anything is cleaned up.
+func (s *Session) feature(one Scenario) features.Feature {
+	name := one.name
+	p := &Run{Session: s, Result: &report.Scenario{Name: name}}
+	feature := features.New(name)
+	// e2e-framework hands the context of one feature on to the next: the teardown puts back the one of the setup.
+	var outer context.Context
+	var cancel context.CancelFunc
+	feature.Setup(func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		if ctx.Err() != nil {
+			t.Skip(errInterrupted)
+		}
+		start := time.Now()
+		t.Cleanup(func() { p.end(outer, time.Since(start)) })
+		outer, p.Scenario = ctx, t
+		ctx, cancel = context.WithTimeoutCause(ctx, scenarioTimeout,
+			fmt.Errorf("scenario %s took longer than %s", name, scenarioTimeout))
+		return ctx
+	})
+	for _, step := range one.steps {
+		feature.Assess(step.Name, func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+			p.T = t
+			start := time.Now()
+			t.Cleanup(func() {
+				p.Result.Steps = append(p.Result.Steps, report.Step{Name: step.Name, Seconds: time.Since(start).Seconds()})
+			})
+			if ctx.Err() == nil {
+				step.Do(ctx, p)
+			} else {
+				p.Fatalf("%v", context.Cause(ctx))
+			}
+			return ctx
+		})
+	}
+	feature.Teardown(func(_ context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		cancel()
+		if t.Failed() && !p.Diagnosed {
+			p.Missing = s.Diagnose(outer, name, p.Result.Reason)
+		}
+		return outer
+	})
+	return feature.Feature()
+}
+
+// Prove is a step whose name is the claim that do proves.
+func Prove(name string, do func(ctx context.Context, p *Run)) Step { return Step{name, do} }
