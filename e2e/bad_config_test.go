@@ -36,10 +36,10 @@ var badConfigs = []struct{ name, caches, field string }{
 // badConfig proves that a bad configuration is refused as a whole, with a message that says where it is bad.
 func badConfig() rig.Scenario {
 	var resources *timeline.Recording
-	steps := []rig.Step{{"the extension is disabled", func(ctx context.Context, p *rig.Run) {
+	steps := []rig.Step{rig.Prove("the extension is disabled", func(ctx context.Context, p *rig.Run) {
 		p.Reconcile(ctx)
 		resources = p.Record(ctx, p.Session.Seed, resourcesv1alpha1.SchemeGroupVersion.WithResource("managedresources"), rig.ShootNamespace)
-	}}}
+	})}
 	for _, bad := range badConfigs {
 		steps = append(steps, rig.Prove(bad.name, func(ctx context.Context, p *rig.Run) {
 			message := refused(ctx, p, providerConfig(bad.caches))

@@ -57,8 +57,8 @@ func tlsCache(host string) v1alpha3.RegistryCache {
 // pull for good.
 func tlsOn() rig.Scenario {
 	steps := []rig.Step{
-		{"alpha is cached by HTTPS, beta is not", rig.Configured(tlsCache(rig.Alpha), operate.CacheOf(rig.Beta))},
-		{"only who has the authority from hosts.toml trusts the cache", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("alpha is cached by HTTPS, beta is not", rig.Configured(tlsCache(rig.Alpha), operate.CacheOf(rig.Beta))),
+		rig.Prove("only who has the authority from hosts.toml trusts the cache", func(ctx context.Context, p *rig.Run) {
 			endpoint := p.Endpoints(ctx)[rig.Alpha]
 			if !strings.HasPrefix(endpoint, "https://") {
 				p.Fatalf("the endpoint of alpha is %s", endpoint)
@@ -69,8 +69,8 @@ func tlsOn() rig.Scenario {
 				p.Check(asks(ctx, worker, "400", strings.Replace(endpoint, "https", "http", 1)))
 			}
 			p.Evidence("endpoint %s, trusted by hosts.toml only", endpoint)
-		}},
-		{"its images come through the cache", func(ctx context.Context, p *rig.Run) {
+		}),
+		rig.Prove("its images come through the cache", func(ctx context.Context, p *rig.Run) {
 			for _, host := range []string{rig.Alpha, rig.Beta} {
 				img := p.Push(ctx, host)
 				for _, worker := range p.Workers() {
@@ -78,7 +78,7 @@ func tlsOn() rig.Scenario {
 				}
 				p.Evidence("%s: %s", rig.Label(host), p.FetchedOnce(ctx, img, accesslog.AskerCache))
 			}
-		}},
+		}),
 	}
 	for _, damage := range damages {
 		steps = append(steps, rig.Prove("hosts.toml is "+damage.name, func(ctx context.Context, p *rig.Run) {
