@@ -158,7 +158,7 @@ golden: ## Accept what the code renders now: rewrite the goldens, then look at t
 .PHONY: field-bugs
 field-bugs: ## Write docs/field-bugs.md anew, with what the last run of field bugs has shown
 	@results=$(CURDIR)/_artifacts/field-bugs.json; [ -e "$$results" ] || results=; \
-	FIELD_BUGS=$$results UPDATE_GOLDEN=1 go test -run '^TestPage$$' ./e2e/fieldbugs
+	FIELD_BUGS=$$results UPDATE_GOLDEN=1 go test -run '^TestPage$$' ./kind/fieldbugs
 
 .PHONY: tools
 tools: ## Get what the checks need: shellcheck (Debian's package), golangci-lint and promtool (built from their modules)

@@ -29,9 +29,9 @@ var layers = map[string][]string{
 	"cmd/registry-cache":           {"api", "internal/program", "nodeconfig"},
 	"cmd/registry-cache-extension": {"api", "charts", "controller", "examples", "internal/program", "nodeconfig", "webhook"},
 	"kind":                         {"api", "charts", "examples", "nodeconfig"},
-	"cmd/testbed":                  {"e2e/fieldbugs", "internal/program", "kind"},
-	"e2e/fieldbugs":                {"kind"},
-	"e2e":                          {"api", "charts", "cmd/testbed", "controller", "e2e/fieldbugs", "internal/program", "kind", "nodeconfig"},
+	"cmd/testbed":                  {"kind/fieldbugs", "internal/program", "kind"},
+	"kind/fieldbugs":                {"kind"},
+	"e2e":                          {"api", "charts", "cmd/testbed", "controller", "kind/fieldbugs", "internal/program", "kind", "nodeconfig"},
 	"bench":                        {"charts", "internal/program", "kind"},
 	"internal/program":             {},
 	testOnly:                       {},
@@ -42,7 +42,7 @@ const testOnly = "internal/golden"
 
 // testing-only layers and the libraries that nothing else may import.
 var (
-	testbedLayers    = []string{"kind", "cmd/testbed", "e2e", "e2e/fieldbugs"}
+	testbedLayers    = []string{"kind", "cmd/testbed", "e2e", "kind/fieldbugs"}
 	testbedLibraries = []string{"sigs.k8s.io/kind", "sigs.k8s.io/e2e-framework", "github.com/testcontainers", "github.com/moby/moby"}
 	deniedLibraries  = []string{"github.com/stretchr/testify", "github.com/onsi", "github.com/pkg/errors"}
 	deniedNames      = []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "base"}

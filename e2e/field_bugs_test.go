@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/gardener-extensions/registry-cache/cmd/testbed/cli"
-	"github.com/gardener-extensions/registry-cache/e2e/fieldbugs"
+	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
@@ -19,7 +19,7 @@ import (
 // fieldBugsFile has the results that `make field-bugs` takes over into the page, below artifacts.
 const fieldBugsFile = "field-bugs.json"
 
-// fieldBugs are the scenarios of the catalog, in its order. They are made of command lines of `testbed`, see e2e/fieldbugs.
+// fieldBugs are the scenarios of the catalog, in its order. They are made of command lines of `testbed`, see kind/fieldbugs.
 func fieldBugs(lane fieldbugs.Lane) []rig.Scenario {
 	var all []rig.Scenario
 	for _, bug := range fieldbugs.InLane(lane) {

@@ -1,7 +1,7 @@
 // Package kind is the testbed as a library: two kind clusters on one machine, one acting as Gardener seed and one as
 // shoot, with real upstream registries, the real gardener-resource-manager and gardener-node-agent, and the extension
 // installed as gardenlet installs it. Each verb of cmd/testbed that acts on a testbed is a method of Testbed before it
-// is a command, but for reproduce, which is in e2e/fieldbugs.
+// is a command, but for reproduce, which is in kind/fieldbugs.
 //
 // The packages below it, in the order in which Up uses them:
 //

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gardener-extensions/registry-cache/e2e/fieldbugs"
+	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 

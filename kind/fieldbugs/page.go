@@ -8,7 +8,7 @@ import (
 
 const pageHead = `# Field bugs
 
-Generated from e2e/fieldbugs by ` + "`make field-bugs`" + `: do not edit.
+Generated from kind/fieldbugs by ` + "`make field-bugs`" + `: do not edit.
 
 What breaks image-pull caches in the field, as something that can be reproduced here. ` + "`make e2e-all`" + ` runs all of them,
 ` + "`make e2e RUN='^s22$' KEEP=1`" + ` one, and on a testbed that is up ` + "`bin/testbed reproduce s22`" + ` does. The commands below are those

@@ -12,7 +12,7 @@ import (
 )
 
 // Names has upstreams whose names are hard.
-const Names = "e2e/fieldbugs/shoots/names.yaml"
+const Names = "kind/fieldbugs/shoots/names.yaml"
 
 // hardNames are those of Names. No host of these names exists: what comes by one of them comes through its cache, which fetches from
 // gamma.

@@ -18,8 +18,8 @@ import (
 
 // The Shoots of s16.
 const (
-	Credentials    = "e2e/fieldbugs/shoots/credentials.yaml"
-	BadCredentials = "e2e/fieldbugs/shoots/credentials-bad.yaml"
+	Credentials    = "kind/fieldbugs/shoots/credentials.yaml"
+	BadCredentials = "kind/fieldbugs/shoots/credentials-bad.yaml"
 )
 
 // accepted is the SHA-256 of user and password of the Shoot Credentials.

@@ -9,9 +9,9 @@ import (
 
 // The testbeds that s25 needs, below the root of the repository.
 const (
-	localPull        = "e2e/fieldbugs/testbeds/local.yaml"
-	transferService  = "e2e/fieldbugs/testbeds/transfer.yaml"
-	severalFolders   = "e2e/fieldbugs/testbeds/two-folders.yaml"
+	localPull        = "kind/fieldbugs/testbeds/local.yaml"
+	transferService  = "kind/fieldbugs/testbeds/transfer.yaml"
+	severalFolders   = "kind/fieldbugs/testbeds/two-folders.yaml"
 	transferDeadline = 6 * time.Minute
 )
 

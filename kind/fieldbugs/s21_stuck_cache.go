@@ -10,7 +10,7 @@ import (
 )
 
 // Stuck has a cache whose volume never binds.
-const Stuck = "e2e/fieldbugs/shoots/stuck.yaml"
+const Stuck = "kind/fieldbugs/shoots/stuck.yaml"
 
 // stuckCache is one cache that never gets its volume.
 func stuckCache() Bug {

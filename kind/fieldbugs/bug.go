@@ -22,9 +22,9 @@ const (
 // The Shoots that bugs begin with, below the root of the repository.
 const (
 	// TwoCaches has a cache for alpha and one for beta, none for gamma.
-	TwoCaches = "e2e/fieldbugs/shoots/two-caches.yaml"
+	TwoCaches = "kind/fieldbugs/shoots/two-caches.yaml"
 	// OneCache has the cache for beta only.
-	OneCache = "e2e/fieldbugs/shoots/one-cache.yaml"
+	OneCache = "kind/fieldbugs/shoots/one-cache.yaml"
 )
 
 // DefaultBound is how long a bug may take unless it says otherwise.

@@ -10,7 +10,7 @@ import (
 )
 
 // HTTPS has caches that nodes ask by HTTPS.
-const HTTPS = "e2e/fieldbugs/shoots/https.yaml"
+const HTTPS = "kind/fieldbugs/shoots/https.yaml"
 
 // The addresses of caches begin with one of these.
 const (

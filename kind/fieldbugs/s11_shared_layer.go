@@ -12,7 +12,7 @@ import (
 )
 
 // ShortTTL keeps blobs of alpha for half a minute.
-const ShortTTL = "e2e/fieldbugs/shoots/short-ttl.yaml"
+const ShortTTL = "kind/fieldbugs/shoots/short-ttl.yaml"
 
 // sharedLayer is a layer of two images whose time is up for the first of them.
 func sharedLayer() Bug {
