@@ -13,7 +13,8 @@ func deleteGraph(t tasks) *flow.Graph {
 	worker := nodes.deploy("Destroying shoot workers", t.destroyWorker, connected)
 	workerGone := nodes.wait("Waiting until shoot worker nodes have been terminated", t.waitUntilWorkerGone, worker)
 	configs := nodes.deploy("Deleting operating system config resources", t.destroyOperatingSystemConfig, workerGone)
-	configsGone := nodes.wait("Waiting until all operating system config resources are deleted", t.waitUntilOperatingSystemConfigDeleted, configs)
+	configsGone := nodes.wait("Waiting until all operating system config resources are deleted",
+		t.waitUntilOperatingSystemConfigDeleted, configs)
 	resources := g.deploy("Deleting managed resources", t.deleteManagedResources, workerGone)
 	resourcesGone := g.wait("Waiting until managed resources have been deleted",
 		t.waitUntilManagedResourcesDeleted.Timeout(resourcesTimeout), resources)

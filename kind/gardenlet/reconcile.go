@@ -18,8 +18,8 @@ func reconcileGraph(t tasks) *flow.Graph {
 	g.unless(t.hibernated).wait("Waiting until stale extension resources are deleted", t.waitUntilStaleExtensionsDeleted, stale)
 
 	hibernating := g.unless(!t.hibernated)
-	hibernated := hibernating.wait("Hibernating control plane", t.hibernateControlPlane.RetryUntilTimeout(deployInterval, hibernationTimeout),
-		connected, workerReady, extensionsReady)
+	hibernated := hibernating.wait("Hibernating control plane",
+		t.hibernateControlPlane.RetryUntilTimeout(deployInterval, hibernationTimeout), connected, workerReady, extensionsReady)
 	afterKAPI := hibernating.deploy("Hibernating extension resources after kube-apiserver hibernation", t.deployExtensionsBeforeKAPI, hibernated)
 	hibernating.wait("Waiting until extension resources hibernated after kube-apiserver hibernation are ready",
 		t.waitUntilExtensionsBeforeKAPIReady, afterKAPI)
@@ -29,7 +29,8 @@ func reconcileGraph(t tasks) *flow.Graph {
 // reconcileExtensions adds the extensions after kube-apiserver. It returns the task after which
 // they are ready.
 func (g graph) reconcileExtensions(t tasks, connected flow.TaskIDer) flow.TaskID {
-	deploy, wait := "Deploying extension resources after kube-apiserver", "Waiting until extension resources handled after kube-apiserver are ready"
+	deploy := "Deploying extension resources after kube-apiserver"
+	wait := "Waiting until extension resources handled after kube-apiserver are ready"
 	if t.hibernated {
 		deploy = "Hibernating extension resources before kube-apiserver hibernation"
 		wait = "Waiting until extension resources hibernated before kube-apiserver hibernation are ready"
