@@ -20,7 +20,8 @@ func reconcileGraph(t tasks) *flow.Graph {
 	hibernating := g.unless(!t.hibernated)
 	hibernated := hibernating.wait("Hibernating control plane",
 		t.hibernateControlPlane.RetryUntilTimeout(deployInterval, hibernationTimeout), connected, workerReady, extensionsReady)
-	afterKAPI := hibernating.deploy("Hibernating extension resources after kube-apiserver hibernation", t.deployExtensionsBeforeKAPI, hibernated)
+	afterKAPI := hibernating.deploy("Hibernating extension resources after kube-apiserver hibernation",
+		t.deployExtensionsBeforeKAPI, hibernated)
 	hibernating.wait("Waiting until extension resources hibernated after kube-apiserver hibernation are ready",
 		t.waitUntilExtensionsBeforeKAPIReady, afterKAPI)
 	return g.Graph
