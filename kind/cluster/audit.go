@@ -18,7 +18,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
-// Where the API server finds its audit policy and writes its log, on the control plane and in its pod.
+// Paths of the audit policy and log, on the control plane node and in the API server's pod.
 const (
 	auditPolicyDir  = "/etc/kubernetes/audit"
 	auditPolicyName = "policy.yaml"
@@ -26,9 +26,10 @@ const (
 	auditLog        = auditLogDir + "/audit.log"
 )
 
-// AuditLog returns what the API server was asked by the groups in Config.Audited, oldest first, one event for each
-// request that was answered: who, what, and the status code. It reaches back 100 MiB. The log is empty for a cluster whose
-// Config names no group. The API server writes an event while it answers: one that matters may have to be waited for.
+// AuditLog returns the requests that members of Config.Audited sent to the API server, oldest
+// first: one event for each answered request, with user, verb, object and status code. It reaches
+// back 100 MiB and is empty when Config.Audited is. The API server writes events asynchronously, so
+// a caller may have to poll for one.
 func (c *Cluster) AuditLog(ctx context.Context) ([]auditv1.Event, error) {
 	data, err := c.ControlPlane().ReadFile(ctx, auditLog)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,7 +45,8 @@ func (c *Cluster) AuditLog(ctx context.Context) ([]auditv1.Event, error) {
 	return events, nil
 }
 
-// parseAuditLog reads one event a line. A last line without its end is being written and left out.
+// parseAuditLog reads one event per line. It skips an incomplete last line, which is still being
+// written.
 func parseAuditLog(data []byte) ([]auditv1.Event, error) {
 	var events []auditv1.Event
 	decoder := json.NewDecoder(bytes.NewReader(data[:bytes.LastIndexByte(data, '\n')+1]))
@@ -59,8 +61,8 @@ func parseAuditLog(data []byte) ([]auditv1.Event, error) {
 	}
 }
 
-// auditPolicy logs who asked for what, and the answer's code, but no bodies: they may hold Secrets. Requests of others
-// than the groups are not logged at all.
+// auditPolicy logs the metadata of requests from the groups, and nothing else. It logs no bodies:
+// they may hold Secrets.
 func auditPolicy(groups []string) auditv1.Policy {
 	policy := auditv1.Policy{OmitStages: []auditv1.Stage{auditv1.StageRequestReceived, auditv1.StageResponseStarted}}
 	policy.APIVersion, policy.Kind = auditv1.SchemeGroupVersion.String(), "Policy"
@@ -71,13 +73,13 @@ func auditPolicy(groups []string) auditv1.Policy {
 	return policy
 }
 
-// auditDir is the folder on this machine that holds the audit policy. It lies beside the kubeconfig, so that whoever
-// removes that folder removes it too.
+// auditDir is the folder on this machine that holds the audit policy. It is next to the kubeconfig,
+// so removing the testbed's folder removes both.
 func auditDir(c Config) string {
 	return filepath.Join(filepath.Dir(c.Kubeconfig), "audit-"+c.Name)
 }
 
-// writeAuditPolicy writes the file that auditMount brings into the control plane.
+// writeAuditPolicy writes the file that auditMount mounts into the control plane.
 func writeAuditPolicy(c Config) error {
 	if len(c.Audited) == 0 {
 		return nil
@@ -87,7 +89,7 @@ func writeAuditPolicy(c Config) error {
 		return fmt.Errorf("encode the audit policy: %w", err)
 	}
 	if err := os.MkdirAll(auditDir(c), 0o755); err != nil {
-		return fmt.Errorf("make the folder of the audit policy: %w", err)
+		return fmt.Errorf("create the folder for the audit policy: %w", err)
 	}
 	return file.Replace(filepath.Join(auditDir(c), auditPolicyName), data, 0o644)
 }
@@ -96,8 +98,8 @@ func auditMount(c Config) v1alpha4.Mount {
 	return v1alpha4.Mount{HostPath: auditDir(c), ContainerPath: auditPolicyDir, Readonly: true}
 }
 
-// auditPatch lets the API server log. Without an apiVersion, and with arguments as a map, kind applies it to every version
-// of kubeadm's configuration.
+// auditPatch makes the API server write the audit log. kind applies a patch without apiVersion, and
+// with extraArgs as a map, to every version of kubeadm's configuration.
 func auditPatch() string {
 	volume := func(name, path, pathType string, readOnly bool) map[string]any {
 		return map[string]any{"name": name, "hostPath": path, "mountPath": path, "pathType": pathType, "readOnly": readOnly}

@@ -14,7 +14,7 @@ func TestAuditPolicyFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(auditDir(config)); !os.IsNotExist(err) {
-		t.Errorf("a policy for nobody was written: %v", err)
+		t.Errorf("a policy was written without audited groups: %v", err)
 	}
 	config.Audited = []string{"system:serviceaccounts:some"}
 	if err := writeAuditPolicy(config); err != nil {
@@ -35,10 +35,10 @@ func TestParseAuditLog(t *testing.T) {
 		events int
 		fails  bool
 	}{
-		"nothing":                {"", 0, false},
-		"two events":             {first + first, 2, false},
-		"one that is not at end": {first + `{"kind":"Ev`, 1, false},
-		"garbage":                {first + "no JSON\n", 0, true},
+		"nothing":                 {"", 0, false},
+		"two events":              {first + first, 2, false},
+		"an incomplete last line": {first + `{"kind":"Ev`, 1, false},
+		"garbage":                 {first + "no JSON\n", 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			events, err := parseAuditLog([]byte(test.log))

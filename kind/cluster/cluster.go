@@ -33,32 +33,33 @@ type Cluster struct {
 	rest     *rest.Config
 	client   client.Client
 	internal []byte
-	// podNetwork is held while routes are compared and changed: machines may join at the same time.
+	// podNetwork guards reading and changing routes: several machines may join at once.
 	podNetwork sync.Mutex
 }
 
-// ErrAbsent says that no container of the cluster exists.
+// ErrAbsent reports that the cluster has no container.
 var ErrAbsent = errors.New("does not exist")
 
-// Load returns the cluster that Ensure created, for looking at it: nothing is verified or changed. The kubeconfig file
-// must be there. A cluster without containers is an ErrAbsent.
+// Load returns a cluster that Ensure created, and verifies and changes nothing. The kubeconfig file
+// must exist. The error wraps ErrAbsent if the cluster has no container.
 func Load(ctx context.Context, name, kubeconfig string) (*Cluster, error) {
 	c, err := find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	if len(c.nodes) == 0 {
-		return nil, fmt.Errorf("cluster %s %w: bring the testbed up first", name, ErrAbsent)
+		return nil, fmt.Errorf("cluster %s %w: run `testbed up` first", name, ErrAbsent)
 	}
 	return c, c.connect(kubeconfig)
 }
 
 func newProvider() *kind.Provider {
-	// Progress and errors are reported by us.
+	// The testbed reports progress and errors itself.
 	return kind.NewProvider(kind.ProviderWithDocker(), kind.ProviderWithLogger(log.NoopLogger{}))
 }
 
-// find returns the cluster with the nodes that exist, running or not; without a connection.
+// find returns the cluster with all its nodes, running or not. It does not connect to the API
+// server.
 func find(ctx context.Context, name string) (*Cluster, error) {
 	c := &Cluster{name: name, provider: newProvider()}
 	found, err := c.provider.ListInternalNodes(name)
@@ -85,7 +86,7 @@ func (c *Cluster) connect(kubeconfig string) error {
 	if c.rest, err = clientcmd.RESTConfigFromKubeConfig(data); err != nil {
 		return fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
 	}
-	c.rest.QPS, c.rest.Burst = 100, 200 // we are alone
+	c.rest.QPS, c.rest.Burst = 100, 200 // there are no other clients to be fair to
 	if c.client, err = client.New(c.rest, client.Options{}); err != nil {
 		return fmt.Errorf("client for cluster %s: %w", c.name, err)
 	}
@@ -93,8 +94,8 @@ func (c *Cluster) connect(kubeconfig string) error {
 	return err
 }
 
-// exportKubeconfig writes the kubeconfig file anew. kind would merge into what is there, and gives up where the lock
-// file of a killed process lies.
+// exportKubeconfig overwrites the kubeconfig file. kind's own export merges into an existing file,
+// and fails on the lock file that a killed process leaves behind.
 func (c *Cluster) exportKubeconfig(ctx context.Context, path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -106,7 +107,8 @@ func (c *Cluster) exportKubeconfig(ctx context.Context, path string) error {
 	return file.Replace(path, []byte(text), 0o600)
 }
 
-// internalKubeconfig returns a kubeconfig for use inside of Docker's network: the API server by its node's name.
+// internalKubeconfig returns a kubeconfig for use inside Docker's network. It reaches the API
+// server by the control plane's node name.
 func internalKubeconfig(external []byte, controlPlane string) ([]byte, error) {
 	config, err := clientcmd.Load(external)
 	if err != nil {
@@ -121,7 +123,7 @@ func internalKubeconfig(external []byte, controlPlane string) ([]byte, error) {
 // Name is the name of the kind cluster.
 func (c *Cluster) Name() string { return c.name }
 
-// Nodes returns all nodes, the control plane first, then by name.
+// Nodes returns the control plane, then the workers by name.
 func (c *Cluster) Nodes() []*Node {
 	return append([]*Node{c.ControlPlane()}, c.Workers()...)
 }
@@ -131,16 +133,16 @@ func (c *Cluster) ControlPlane() *Node {
 	return c.nodes[max(0, slices.IndexFunc(c.nodes, func(n *Node) bool { return n.controlPlane }))]
 }
 
-// Workers returns the nodes beside the control plane, by name: none for a cluster of one node.
+// Workers returns all nodes but the control plane, by name.
 func (c *Cluster) Workers() []*Node {
 	return slices.DeleteFunc(slices.Clone(c.nodes), func(n *Node) bool { return n.controlPlane })
 }
 
-// RESTConfig gives access from this machine, as cluster administrator. Callers may change their copy.
+// RESTConfig returns a copy of the configuration for cluster-admin access from this machine.
 func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.rest) }
 
-// InternalKubeconfig gives access as cluster administrator from containers on Docker's kind network and from pods, which
-// know the control plane by its node's name.
+// InternalKubeconfig returns a cluster-admin kubeconfig for pods and for containers on Docker's
+// kind network. It names the API server by the control plane's node name.
 func (c *Cluster) InternalKubeconfig() []byte { return slices.Clone(c.internal) }
 
 func (c *Cluster) node(name string) *Node {

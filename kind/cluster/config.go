@@ -12,38 +12,40 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 )
 
-// RegistryConfigDir is the one directory below which containerd on every node looks for hosts.toml files.
+// RegistryConfigDir is the directory in which containerd on every node looks for hosts.toml files.
 const RegistryConfigDir = "/etc/containerd/certs.d"
 
-// Config says which cluster is wanted.
+// Config describes a cluster.
 type Config struct {
-	// Name of the cluster; its containers are called <Name>-control-plane, <Name>-worker, <Name>-worker2 and so on.
+	// Name of the cluster. Its containers are <Name>-control-plane, <Name>-worker, <Name>-worker2, ...
 	Name string
 	// Image of the nodes.
 	Image string
-	// StockImage says that Image is a kindest/node: its own CNI plugin and StorageClass are kept.
+	// StockImage means that Image is a kindest/node, whose own CNI plugin and StorageClass are kept.
 	StockImage bool
-	// Workers is the number of nodes beside the control plane. With none, pods run on the control plane.
+	// Workers is the number of worker nodes. With none, pods run on the control plane.
 	Workers int
-	// IPFamily is IPv4 unless another one is given.
+	// IPFamily defaults to IPv4.
 	IPFamily IPFamily
-	// FeatureGates are Kubernetes' own, for all of its components.
+	// FeatureGates are set on all Kubernetes components.
 	FeatureGates map[string]bool
-	// KubeProxyMode is what kube-proxy is brought to, also in a cluster that runs: "nftables" or "iptables". Empty: left as it is.
+	// KubeProxyMode is "nftables" or "iptables", applied to an existing cluster too. Empty: left
+	// unchanged.
 	KubeProxyMode string
-	// Runtime are settings of containerd, applied also in a cluster that runs.
+	// Runtime configures containerd, in an existing cluster too.
 	Runtime Runtime
-	// Kubeconfig is the path of the file that gives access from this machine; it is overwritten.
+	// Kubeconfig is the path of the kubeconfig for this machine. The file is overwritten.
 	Kubeconfig string
 	// Engine is the Docker Engine that runs the nodes.
 	Engine *engine.Engine
-	// CA is a certificate in PEM that the nodes trust, besides Debian's. Empty: none.
+	// CA is a PEM certificate that the nodes trust in addition to Debian's. Empty: none.
 	CA []byte
-	// Audited are the groups of users whose requests the API server logs (AuditLog). Empty: there is no log.
+	// Audited are the user groups whose requests the API server logs, see AuditLog. Empty: no log.
 	Audited []string
 }
 
-// KindConfig returns what kind is told. Settings for restricted hosts are there only if the engine's host needs them.
+// KindConfig returns the configuration for kind. It has the settings for restricted hosts only if
+// the engine's host needs them.
 func KindConfig(c Config) *v1alpha4.Cluster {
 	config := &v1alpha4.Cluster{
 		TypeMeta:                v1alpha4.TypeMeta{Kind: "Cluster", APIVersion: "kind.x-k8s.io/v1alpha4"},
@@ -57,7 +59,7 @@ func KindConfig(c Config) *v1alpha4.Cluster {
 		config.Nodes[0].ExtraMounts = []v1alpha4.Mount{auditMount(c)}
 	}
 	if !c.StockImage {
-		config.Networking.DisableDefaultCNI = true // kind's own plugin is in no Go module
+		config.Networking.DisableDefaultCNI = true // kind's CNI plugin is not available as a Go module
 		config.Networking.KubeProxyMode = v1alpha4.NFTablesProxyMode
 	}
 	setIPFamily(config, c.IPFamily)
@@ -65,8 +67,9 @@ func KindConfig(c Config) *v1alpha4.Cluster {
 	return config
 }
 
-// setIPFamily leaves IPv4 to kind's defaults. The API server of a cluster of IPv6 listens on all addresses of its node, so this
-// machine reaches it by IPv4 as any other: the engine need not publish ports for IPv6.
+// setIPFamily changes nothing for IPv4, kind's default. With IPv6, the API server listens on all
+// addresses of its node, so this machine can reach it by IPv4 and the engine need not publish IPv6
+// ports.
 func setIPFamily(config *v1alpha4.Cluster, family IPFamily) {
 	switch family {
 	case IPv6:
@@ -76,11 +79,12 @@ func setIPFamily(config *v1alpha4.Cluster, family IPFamily) {
 	}
 }
 
-// featureGates are those of the configuration, and what a restricted host needs.
+// featureGates returns the configured feature gates and those that a restricted host needs.
 func featureGates(c Config) map[string]bool {
 	gates := maps.Clone(c.FeatureGates)
 	if restricted(c) {
-		// The kubelet then tolerates what it may not write: hard limits, a negative oom_score_adj, some sysctls.
+		// The kubelet then tolerates that it cannot set hard limits, a negative oom_score_adj and some
+		// sysctls.
 		if gates == nil {
 			gates = map[string]bool{}
 		}
@@ -89,7 +93,7 @@ func featureGates(c Config) map[string]bool {
 	return gates
 }
 
-// restricted tells whether nodes lack CAP_SYS_RESOURCE.
+// restricted reports whether nodes lack CAP_SYS_RESOURCE.
 func restricted(c Config) bool {
 	return c.Engine != nil && !c.Engine.SysResource
 }
@@ -102,8 +106,8 @@ func nodeList(c Config) []v1alpha4.Node {
 	return list
 }
 
-// kubeletPatch lets nodes pull images side by side and as fast as a scenario asks for them. The kubelet's defaults, one
-// at a time and five a second, would be measured instead of the cache.
+// kubeletPatch makes nodes pull images in parallel and without the kubelet's limits. The defaults,
+// one image at a time and five pulls a second, would dominate what scenarios measure.
 func kubeletPatch(c Config) string {
 	patch := map[string]any{
 		"apiVersion":          "kubelet.config.k8s.io/v1beta1",
@@ -113,7 +117,7 @@ func kubeletPatch(c Config) string {
 		"registryBurst":       100,
 	}
 	if c.Engine != nil && c.Engine.CgroupVersion == 1 {
-		patch["failCgroupV1"] = false // since 1.35 the kubelet refuses cgroup v1 otherwise
+		patch["failCgroupV1"] = false // kubelets since 1.35 refuse cgroup v1 by default
 	}
 	return mustYAML(patch)
 }
@@ -126,8 +130,8 @@ func mustYAML(patch map[string]any) string {
 	return string(data)
 }
 
-// containerdPatches returns the same settings for both versions of containerd's configuration; kind applies the one
-// that the image's file is of.
+// containerdPatches returns the same settings for versions 2 and 3 of containerd's configuration.
+// kind applies those that match the version of the image's file.
 func containerdPatches(c Config) []string {
 	const v2, v3 = `"io.containerd.grpc.v1.cri"`, `"io.containerd.cri.v1.%s"`
 	patches := []string{
@@ -142,8 +146,9 @@ func containerdPatches(c Config) []string {
 	return patches
 }
 
-// fingerprint tells two configurations apart: a cluster that was created by another one is built again. What the audit
-// policy says counts, and not where it lies on this machine. What is applied to a cluster that runs does not count.
+// fingerprint identifies the configuration that a cluster was created from: Ensure rebuilds a
+// cluster with another fingerprint. It covers the content of the audit policy but not its path, and
+// nothing that Ensure applies to existing clusters.
 func fingerprint(c Config) string {
 	config := KindConfig(c)
 	for i := range config.Nodes {
@@ -154,7 +159,7 @@ func fingerprint(c Config) string {
 		Audited []string `json:",omitempty"`
 	}{config, c.Audited})
 	if err != nil {
-		panic(err) // made of strings, numbers, booleans
+		panic(err) // strings, numbers and booleans always have a YAML form
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

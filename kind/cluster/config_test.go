@@ -54,17 +54,17 @@ func TestFingerprintTellsConfigurationsApart(t *testing.T) {
 	elsewhere := audited
 	elsewhere.Kubeconfig = "/elsewhere/seed.kubeconfig"
 	if fingerprint(audited) != fingerprint(elsewhere) {
-		t.Error("a cluster is built again when the repository is moved")
+		t.Error("a cluster is rebuilt when the repository is moved")
 	}
 	changed := base
 	changed.KubeProxyMode, changed.Runtime = "iptables", Runtime{TransferService: true, ConfigPath: "/some:/where"}
 	if fingerprint(base) != fingerprint(changed) {
-		t.Error("a cluster is built again for what can be applied to one that runs")
+		t.Error("a cluster is rebuilt for a change that can be applied to a running one")
 	}
 	explicit := base
 	explicit.IPFamily, explicit.KubeProxyMode, explicit.Runtime.ConfigPath = IPv4, "nftables", RegistryConfigDir
 	if fingerprint(base) != fingerprint(explicit) {
-		t.Error("the defaults, spelled out, give another fingerprint: kept testbeds would be built again")
+		t.Error("explicit defaults change the fingerprint: existing testbeds would be rebuilt")
 	}
 	for name, change := range map[string]func(c *Config){
 		"family":  func(c *Config) { c.IPFamily = IPv6 },

@@ -16,16 +16,16 @@ import (
 
 const (
 	createTimeout = 8 * time.Minute
-	// abortTimeout is the time that kind has to notice that its containers are gone.
+	// abortTimeout bounds how long kind may take to notice that its containers are gone.
 	abortTimeout = time.Minute
-	// createOutput is how many lines of a failed kubeadm are shown.
+	// createOutput is the number of lines of a failed kubeadm's output in the error.
 	createOutput = 30
 )
 
-// create runs kind, which removes the containers again if it fails. kind takes no context: when ctx ends, its containers
-// are removed under it until it gives up.
+// create runs kind, which removes its containers if it fails. kind takes no context: when ctx ends,
+// create removes the containers until kind gives up.
 func create(ctx context.Context, config Config) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, createTimeout, fmt.Errorf("kind did not create it in %s", createTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, createTimeout, fmt.Errorf("not done in %s", createTimeout))
 	defer cancel()
 
 	scratch, err := emptyScratch(config)
@@ -41,7 +41,7 @@ func create(ctx context.Context, config Config) error {
 	go func() {
 		defer close(done)
 		err = newProvider().Create(config.Name,
-			kind.CreateWithV1Alpha4Config(KindConfig(config)), // to which kind adds its defaults,
+			kind.CreateWithV1Alpha4Config(KindConfig(config)), // kind adds its defaults to this value
 			kind.CreateWithKubeconfigPath(filepath.Join(scratch, "kubeconfig")),
 			kind.CreateWithDisplayUsage(false),
 			kind.CreateWithDisplaySalutation(false))
@@ -58,17 +58,17 @@ func create(ctx context.Context, config Config) error {
 	return markCreated(ctx, config.Name, fingerprint(config))
 }
 
-// emptyScratch returns the directory for the kubeconfig that kind writes, without what a killed run left in it. It lies
-// beside the kubeconfig that we write, so that whoever removes that folder removes an admin's credentials with it.
+// emptyScratch returns an empty directory for the kubeconfig that kind writes, next to
+// Config.Kubeconfig. Removing the testbed's folder therefore removes these admin credentials too.
 func emptyScratch(config Config) (string, error) {
 	scratch := filepath.Join(filepath.Dir(config.Kubeconfig), ".create-"+config.Name)
 	if err := errors.Join(os.RemoveAll(scratch), os.MkdirAll(scratch, 0o700)); err != nil {
-		return "", fmt.Errorf("a folder for kind's kubeconfig of cluster %s: %w", config.Name, err)
+		return "", fmt.Errorf("create the folder for kind's kubeconfig of cluster %s: %w", config.Name, err)
 	}
 	return scratch, nil
 }
 
-// abort removes the cluster's containers again and again, until kind has returned and nothing can come any more.
+// abort removes the cluster's containers repeatedly until kind has returned and can create no more.
 func abort(ctx context.Context, name string, done <-chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()
@@ -95,7 +95,7 @@ func markCreated(ctx context.Context, name, fingerprint string) error {
 	return c.ControlPlane().WriteFile(ctx, createdMarker, 0o644, []byte(fingerprint))
 }
 
-// withOutput adds the end of the failed command's output, which kind's errors leave out.
+// withOutput adds the end of the failed command's output, which kind's errors omit.
 func withOutput(err error) error {
 	failed := exec.RunErrorForError(err)
 	if failed == nil {

@@ -20,8 +20,8 @@ const (
 	orphanTimeout = 30 * time.Second
 )
 
-// Delete removes the cluster's containers and their volumes, whatever state they are in; kubeconfig files are not
-// touched. It succeeds when nothing is there.
+// Delete removes the cluster's containers, in whatever state, and their volumes. It does not touch
+// kubeconfig files, and succeeds if there is nothing to remove.
 func Delete(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, deleteTimeout, fmt.Errorf("not done in %s", deleteTimeout))
 	defer cancel()
@@ -41,7 +41,7 @@ func Delete(ctx context.Context, name string) error {
 			thaw(freezer, c.id)
 			argv = append(argv, c.name)
 		}
-		// The engine sometimes needs a second call, for a container that it is about to stop or restart.
+		// The engine sometimes needs a second call for a container that it is stopping or restarting.
 		_, last = command.Output(ctx, argv...)
 		return last == nil, nil
 	})
@@ -51,8 +51,8 @@ func Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// awaitOrphans waits until no `docker run` for the cluster is left over from a process that was killed while it created
-// the cluster: its container appears a moment later than the one who asked for it has gone.
+// awaitOrphans waits until no `docker run` for the cluster is left from a killed process: its
+// container appears only after the process is gone.
 func awaitOrphans(ctx context.Context, name string) {
 	_ = wait.PollUntilContextTimeout(ctx, pollInterval, orphanTimeout, true, func(context.Context) (bool, error) {
 		files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -66,7 +66,7 @@ func awaitOrphans(ctx context.Context, name string) {
 	})
 }
 
-// runsNodeOf tells whether a command line, as /proc has it, is that of a `docker run` for a node of the cluster.
+// runsNodeOf reports whether a /proc/PID/cmdline is a `docker run` for a node of the cluster.
 func runsNodeOf(cmdline, name string) bool {
 	argv := strings.Split(cmdline, "\x00")
 	return len(argv) > 2 && filepath.Base(argv[0]) == "docker" && argv[1] == "run" &&

@@ -12,16 +12,17 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// createdMarker lies on the control plane once kind has finished, with the fingerprint of what it was told. It goes with
-// the container.
+// createdMarker is a file on the control plane that holds the fingerprint of a completely created
+// cluster. It disappears with the container.
 const createdMarker = "/kind/registry-cache-testbed"
 
-// Ensure returns the cluster that the configuration describes. One that exists is verified, and repaired where that is
-// possible: it is built again if a container is missing or dead, if it was created half or from another configuration,
-// or if its API or nodes do not become ready in a bounded time. Clusters of different names may be ensured in parallel.
+// Ensure returns the cluster that config describes. It verifies an existing cluster, repairs it
+// where possible, and rebuilds it if a container is missing or not running, if its creation was
+// interrupted, if its configuration differs, or if its API server or nodes do not become ready in
+// time. Clusters with different names may be ensured in parallel.
 //
-// When the context ends, what was created so far is removed before Ensure returns. A killed process leaves containers
-// with kind's label only, which Delete and the next Ensure find.
+// When ctx ends, Ensure removes what it created so far. A killed process leaves containers with
+// kind's label, which Delete and the next Ensure find.
 func Ensure(ctx context.Context, config Config) (*Cluster, error) {
 	release, err := HoldNetwork(ctx)
 	if err != nil {
@@ -61,7 +62,7 @@ func Ensure(ctx context.Context, config Config) (*Cluster, error) {
 	return c, nil
 }
 
-// summary is the error in a few words, for a progress line.
+// summary shortens the error for a progress line.
 func summary(err error) string {
 	var wait *notReady
 	if errors.As(err, &wait) {
@@ -70,8 +71,8 @@ func summary(err error) string {
 	return command.Tail(err.Error(), 1)
 }
 
-// complete brings everything that kind leaves out up to date and waits until the cluster can be used. It does the same
-// for a new cluster and for one that exists, perhaps with nodes that were stopped or restarted.
+// complete applies everything that kind does not, and waits until the cluster is usable. It works
+// for new and for existing clusters, whose nodes may have been stopped or restarted.
 func complete(ctx context.Context, config Config) (*Cluster, error) {
 	c, err := find(ctx, config.Name)
 	if err != nil {
@@ -124,7 +125,7 @@ func complete(ctx context.Context, config Config) (*Cluster, error) {
 	return c, c.markCompleted(ctx)
 }
 
-// startStopped starts the machines that StopMachine stopped and that nobody started again.
+// startStopped starts machines that StopMachine stopped and nobody started since.
 func (c *Cluster) startStopped(ctx context.Context) error {
 	for _, n := range c.Workers() {
 		runs, err := n.kubeletRuns(ctx)

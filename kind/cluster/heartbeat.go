@@ -14,13 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// completedMarker lies on a node's tmpfs: it is gone when the container has been restarted.
+// completedMarker is on a node's tmpfs, so it is gone after a restart of the container.
 const completedMarker = "/run/registry-cache-testbed"
 
-// controllers are those that the state of all other objects depends on, by the names of their leases.
+// controllers are the lease names of the controllers that all other objects' status depends on.
 var controllers = []string{"kube-controller-manager", "kube-scheduler"}
 
-// restarted tells whether a node was restarted since the cluster was completed, by the engine for example.
+// restarted reports whether a node was restarted, for example by the engine, since the cluster was
+// completed.
 func (c *Cluster) restarted(ctx context.Context) (bool, error) {
 	for _, n := range c.nodes {
 		_, err := n.ReadFile(ctx, completedMarker)
@@ -42,8 +43,9 @@ func (c *Cluster) markCompleted(ctx context.Context) error {
 	return group.Wait()
 }
 
-// waitForHeartbeats waits until each node and controller has shown since the given time that it lives. After a restart
-// the objects in etcd tell of the time before: nodes look Ready and pods available that have not even started.
+// waitForHeartbeats waits until each node and controller has renewed its lease after since. After a
+// restart, etcd still holds the old status: nodes look Ready and pods available that have not even
+// started.
 func (c *Cluster) waitForHeartbeats(ctx context.Context, since time.Time) error {
 	var wanted []client.ObjectKey
 	for _, name := range controllers {
@@ -52,29 +54,29 @@ func (c *Cluster) waitForHeartbeats(ctx context.Context, since time.Time) error 
 	for _, n := range c.nodes {
 		wanted = append(wanted, n.lease())
 	}
-	return await(ctx, "signs of life in "+c.name, usableTimeout, func(ctx context.Context) string {
+	return await(ctx, "lease renewals in "+c.name, usableTimeout, func(ctx context.Context) string {
 		var leases coordinationv1.LeaseList
 		if err := c.client.List(ctx, &leases); err != nil {
 			return err.Error()
 		}
-		return strings.Join(silent(leases.Items, wanted, since), ", ")
+		return strings.Join(notRenewed(leases.Items, wanted, since), ", ")
 	})
 }
 
-// lease is what the node's kubelet renews.
+// lease is the key of the lease that the node's kubelet renews.
 func (n *Node) lease() client.ObjectKey {
 	return client.ObjectKey{Namespace: corev1.NamespaceNodeLease, Name: n.Name()}
 }
 
-// waitForRegistration waits until the node's kubelet has made the Node object since then, or has shown that it uses the
-// one that nobody deleted and that tells of the time before.
+// waitForRegistration waits until the node's kubelet has created its Node object after since, or
+// has renewed its lease and so uses an existing Node object that nobody deleted.
 func (c *Cluster) waitForRegistration(ctx context.Context, n *Node, since time.Time) error {
 	return await(ctx, "registration of "+n.Name(), usableTimeout, func(ctx context.Context) string {
 		var node corev1.Node
 		if err := c.client.Get(ctx, client.ObjectKey{Name: n.Name()}, &node); err != nil {
 			return err.Error()
 		}
-		// Its time of creation is in whole seconds.
+		// creationTimestamp has whole seconds.
 		if !node.CreationTimestamp.Time.Before(since.Truncate(time.Second)) {
 			return ""
 		}
@@ -82,12 +84,12 @@ func (c *Cluster) waitForRegistration(ctx context.Context, n *Node, since time.T
 		if err := c.client.Get(ctx, n.lease(), &lease); err != nil {
 			return err.Error()
 		}
-		return strings.Join(silent([]coordinationv1.Lease{lease}, []client.ObjectKey{n.lease()}, since), "")
+		return strings.Join(notRenewed([]coordinationv1.Lease{lease}, []client.ObjectKey{n.lease()}, since), "")
 	})
 }
 
-// silent returns the names of those wanted leases that were not renewed since then.
-func silent(leases []coordinationv1.Lease, wanted []client.ObjectKey, since time.Time) []string {
+// notRenewed returns the names of the wanted leases that were not renewed after since.
+func notRenewed(leases []coordinationv1.Lease, wanted []client.ObjectKey, since time.Time) []string {
 	renewed := map[client.ObjectKey]bool{}
 	for _, lease := range leases {
 		if lease.Spec.RenewTime != nil && lease.Spec.RenewTime.After(since) {

@@ -5,16 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// clusterLabel is what kind puts on each container of a cluster.
+// clusterLabel is the label that kind sets on each container of a cluster.
 const clusterLabel = "io.x-k8s.kind.cluster"
 
-// absent is the reason to build a cluster of which nothing exists.
+// absent is the reason to create a cluster that has no container.
 const absent = "it does not exist"
 
 // container is a line of docker ps.
@@ -22,8 +23,8 @@ type container struct {
 	name, state, id string
 }
 
-// inspect returns why the cluster has to be built: absent, or what is wrong with the one that exists; empty if, as far as
-// can be seen from outside, there is nothing wrong.
+// inspect returns why the cluster must be built: absent, or what is wrong with it. The reason is
+// empty if nothing is wrong as far as the engine shows.
 func inspect(ctx context.Context, config Config) (reason string, err error) {
 	found, err := containers(ctx, config.Name)
 	if err != nil {
@@ -51,7 +52,7 @@ func inspect(ctx context.Context, config Config) (reason string, err error) {
 	return "", nil
 }
 
-// assess compares the containers that exist with the names of those that should.
+// assess compares the existing containers with the expected names.
 func assess(found []container, names []string) (reason string) {
 	if len(found) == 0 {
 		return absent
@@ -66,18 +67,19 @@ func assess(found []container, names []string) (reason string) {
 		}
 	}
 	if len(found) != len(names) {
-		return fmt.Sprintf("it has %d nodes in place of %d", len(found), len(names))
+		return fmt.Sprintf("it has %d nodes instead of %d", len(found), len(names))
 	}
 	return ""
 }
 
-// Exists tells whether the cluster has a container, in whatever state.
+// Exists reports whether the cluster has a container, in whatever state.
 func Exists(ctx context.Context, name string) (bool, error) {
 	found, err := containers(ctx, name)
 	return len(found) > 0, err
 }
 
-// Stopped returns the cluster's containers that do not run, with their state, in the order of their names.
+// Stopped returns the names of the cluster's containers that are not running, each with its state,
+// sorted.
 func Stopped(ctx context.Context, name string) ([]string, error) {
 	found, err := containers(ctx, name)
 	return stopped(found), err
@@ -108,4 +110,34 @@ func containers(ctx context.Context, name string) ([]container, error) {
 		}
 	}
 	return found, nil
+}
+
+// Origin returns the folder of the kubeconfig that the cluster was created with
+// (Config.Kubeconfig), and whether its control plane is running. The folder is empty if there is no
+// control plane or if Config.Audited was empty: kind cannot add labels to nodes, so the folder is
+// read from the mount of the audit policy, which lasts as long as the container.
+func Origin(ctx context.Context, name string) (folder string, running bool, err error) {
+	found, err := containers(ctx, name)
+	if err != nil {
+		return "", false, err
+	}
+	i := slices.IndexFunc(found, func(c container) bool { return c.name == nodeNames(Config{Name: name})[0] })
+	if i < 0 {
+		return "", false, nil
+	}
+	out, err := command.Output(ctx, "docker", "inspect", "--type", "container", "--format",
+		`{{range .Mounts}}{{if eq .Destination "`+auditPolicyDir+`"}}{{.Source}}{{end}}{{end}}`, found[i].id)
+	if err != nil {
+		return "", false, fmt.Errorf("reading the mounts of cluster %s: %w", name, err)
+	}
+	mounted := strings.TrimSpace(out)
+	if mounted == "" {
+		return "", false, nil
+	}
+	return filepath.Dir(mounted), found[i].alive(), nil
+}
+
+// alive reports whether the container has processes, even frozen ones.
+func (c container) alive() bool {
+	return slices.Contains([]string{"running", "paused", "restarting"}, c.state)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// IPFamily is that of the nodes' addresses, pods and Services.
+// IPFamily is the IP family of the nodes, pods and Services.
 type IPFamily string
 
 // The IP families.
@@ -20,11 +20,12 @@ const (
 	DualStack IPFamily = "dual"
 )
 
-// hostIPv6 is "1" where the kernel was told to do without IPv6; the file is not there where it cannot.
+// hostIPv6 contains "1" if IPv6 is disabled. It does not exist on a kernel without IPv6.
 var hostIPv6 = "/proc/sys/net/ipv6/conf/all/disable_ipv6"
 
-// IPv6Missing says why no cluster with IPv6 can be made here, and what to do about it; empty if one can. It has to be called while
-// the network is held, see HoldNetwork. local says whether the engine runs on this machine, so that its kernel can be asked.
+// IPv6Missing returns why a cluster with IPv6 cannot be created and what to do about it, or "" if
+// it can. The caller must hold the network (HoldNetwork). local means that the engine runs on this
+// machine's kernel.
 func IPv6Missing(ctx context.Context, local bool) (reason string, err error) {
 	if local {
 		disabled, err := os.ReadFile(hostIPv6)
@@ -42,11 +43,12 @@ func IPv6Missing(ctx context.Context, local bool) (reason string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("inspecting the docker network %s: %w", NetworkName, err)
 	}
-	return withoutIPv6(ranges), nil
+	return missingIPv6(ranges), nil
 }
 
-// withoutIPv6 reads whether the network has IPv6, and its ranges.
-func withoutIPv6(inspected string) string {
+// missingIPv6 returns what is wrong with the output of docker network inspect: whether IPv6 is
+// enabled, then the subnets.
+func missingIPv6(inspected string) string {
 	fields := strings.Fields(inspected)
 	if len(fields) > 1 && fields[0] == "true" {
 		for _, subnet := range fields[1:] {
@@ -55,9 +57,10 @@ func withoutIPv6(inspected string) string {
 			}
 		}
 	}
-	return fmt.Sprintf("the docker network %s has no range of IPv6 (%s): the engine could not make it with one, or somebody else made it; "+
-		"`docker network rm %s` while nothing uses it, then try again", NetworkName, strings.Join(fields[min(1, len(fields)):], ", "), NetworkName)
+	return fmt.Sprintf("the docker network %s has no IPv6 subnet (%s): "+
+		"the engine could not create it with one, or something else created it; run `docker network rm %s` while nothing uses it, then try again",
+		NetworkName, strings.Join(fields[min(1, len(fields)):], ", "), NetworkName)
 }
 
-// isIPv6 says whether an address or a range is of IPv6.
+// isIPv6 reports whether an address or a subnet is IPv6.
 func isIPv6(address string) bool { return strings.Contains(address, ":") }

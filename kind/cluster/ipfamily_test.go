@@ -7,19 +7,19 @@ import (
 	"testing"
 )
 
-func TestWithoutIPv6(t *testing.T) {
+func TestMissingIPv6(t *testing.T) {
 	for _, tc := range []struct {
 		name, inspected, want string
 	}{
 		{"both", "true 172.18.0.0/16 fc00:f853:ccd:e793::/64\n", ""},
 		{"IPv6 alone", "true fc00:f853:ccd:e793::/64\n", ""},
-		{"IPv4 alone", "false 172.18.0.0/16\n", "no range of IPv6 (172.18.0.0/16)"},
-		{"a range that is switched off", "false 172.18.0.0/16 fc00::/64\n", "no range of IPv6"},
-		{"switched on without a range", "true 172.18.0.0/16\n", "no range of IPv6"},
-		{"nothing", "\n", "no range of IPv6"},
+		{"IPv4 alone", "false 172.18.0.0/16\n", "no IPv6 subnet (172.18.0.0/16)"},
+		{"a range that is switched off", "false 172.18.0.0/16 fc00::/64\n", "no IPv6 subnet"},
+		{"switched on without a range", "true 172.18.0.0/16\n", "no IPv6 subnet"},
+		{"nothing", "\n", "no IPv6 subnet"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := withoutIPv6(tc.inspected)
+			got := missingIPv6(tc.inspected)
 			if (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
@@ -41,7 +41,8 @@ func TestIPv6MissingAsksTheKernelOfTheEngine(t *testing.T) {
 	if reason, err := IPv6Missing(t.Context(), true); err != nil || !strings.Contains(reason, "disabled") {
 		t.Errorf("switched off: %q, %v", reason, err)
 	}
-	// An engine elsewhere has another kernel: only its network can tell. The fake knows no such command.
+	// An engine elsewhere has another kernel: only its network can tell. The fake knows no such
+	// command.
 	if reason, err := IPv6Missing(t.Context(), false); err == nil {
 		t.Errorf("an engine elsewhere: %q, want the network to be asked", reason)
 	}

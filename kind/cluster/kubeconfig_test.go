@@ -30,6 +30,6 @@ func TestInternalKubeconfig(t *testing.T) {
 		t.Error("trust or credentials are lost")
 	}
 	if _, err := internalKubeconfig([]byte("\t"), "a"); err == nil {
-		t.Error("no error for what is not YAML")
+		t.Error("no error for invalid YAML")
 	}
 }

@@ -13,22 +13,23 @@ import (
 )
 
 const (
-	kubeProxyName = "kube-proxy"
-	// kubeProxyFile is where kubeadm keeps the configuration in the ConfigMap.
+	// kubeProxyFile is the key of the configuration in kubeadm's ConfigMap.
 	kubeProxyFile = "config.conf"
-	// kubeProxyMark is an annotation of the ConfigMap, and of the pods that have read it, with the mode that we have set.
-	kubeProxyMark = "registry-cache.testbed/kube-proxy-mode"
+	// kubeProxyAnnotation records the mode that the testbed has set, on the ConfigMap and on the pods
+	// that have read it.
+	kubeProxyAnnotation = "registry-cache.testbed/kube-proxy-mode"
 )
 
-// applyKubeProxyMode brings kube-proxy to the mode, and its pods to the configuration; whoever waits for the DaemonSet afterwards
-// waits for that. kube-proxy itself removes the rules of the mode before.
+// applyKubeProxyMode sets kube-proxy's mode and replaces its pods if they run with another one.
+// Callers then wait for the DaemonSet. kube-proxy itself removes the rules of its previous mode.
 //
-// The mark is written with the configuration, so that one who was killed in between leaves a trace of what is still to be done.
+// The annotation is written together with the configuration. If the process is killed before the
+// pods are replaced, the next call sees that they still must be.
 func (c *Cluster) applyKubeProxyMode(ctx context.Context, mode string) error {
 	if mode == "" {
 		return nil
 	}
-	key := client.ObjectKey{Namespace: "kube-system", Name: kubeProxyName}
+	key := client.ObjectKey{Namespace: "kube-system", Name: "kube-proxy"}
 	var config corev1.ConfigMap
 	if err := c.client.Get(ctx, key, &config); err != nil {
 		return fmt.Errorf("reading kube-proxy's configuration: %w", err)
@@ -43,16 +44,16 @@ func (c *Cluster) applyKubeProxyMode(ctx context.Context, mode string) error {
 			return fmt.Errorf("changing kube-proxy's configuration: %w", err)
 		}
 	}
-	mark, ok := config.Annotations[kubeProxyMark]
+	applied, ok := config.Annotations[kubeProxyAnnotation]
 	if !ok {
-		return nil // as kubeadm made it
+		return nil // unchanged since kubeadm created it
 	}
 	var proxy appsv1.DaemonSet
 	if err := c.client.Get(ctx, key, &proxy); err != nil {
 		return fmt.Errorf("reading kube-proxy's DaemonSet: %w", err)
 	}
 	before := proxy.DeepCopy()
-	if !markPods(&proxy, mark) {
+	if !annotatePods(&proxy, applied) {
 		return nil
 	}
 	if err := c.client.Patch(ctx, &proxy, client.MergeFrom(before)); err != nil {
@@ -61,14 +62,15 @@ func (c *Cluster) applyKubeProxyMode(ctx context.Context, mode string) error {
 	return nil
 }
 
-// setKubeProxyMode changes the mode in the ConfigMap, and marks it; it says whether there was something to change.
+// setKubeProxyMode sets the mode and the annotation in the ConfigMap. It reports whether anything
+// changed.
 func setKubeProxyMode(config *corev1.ConfigMap, mode string) (changed bool, err error) {
 	var settings map[string]any
 	if err := yaml.Unmarshal([]byte(config.Data[kubeProxyFile]), &settings); err != nil {
 		return false, fmt.Errorf("reading kube-proxy's configuration: %w", err)
 	}
 	if settings == nil {
-		return false, fmt.Errorf("kube-proxy has no configuration in %s of its ConfigMap", kubeProxyFile)
+		return false, fmt.Errorf("kube-proxy's ConfigMap has no %s", kubeProxyFile)
 	}
 	present, _ := settings["mode"].(string)
 	if present == mode || present == "" && mode == "iptables" { // kube-proxy's default
@@ -83,19 +85,19 @@ func setKubeProxyMode(config *corev1.ConfigMap, mode string) (changed bool, err 
 	if config.Annotations == nil {
 		config.Annotations = map[string]string{}
 	}
-	config.Annotations[kubeProxyMark] = mode
+	config.Annotations[kubeProxyAnnotation] = mode
 	return true, nil
 }
 
-// markPods says whether pods with another mark have to be replaced.
-func markPods(proxy *appsv1.DaemonSet, mark string) bool {
+// annotatePods sets the annotation on the pod template. It reports whether anything changed.
+func annotatePods(proxy *appsv1.DaemonSet, applied string) bool {
 	template := &proxy.Spec.Template
-	if template.Annotations[kubeProxyMark] == mark {
+	if template.Annotations[kubeProxyAnnotation] == applied {
 		return false
 	}
 	if template.Annotations == nil {
 		template.Annotations = map[string]string{}
 	}
-	template.Annotations[kubeProxyMark] = mark
+	template.Annotations[kubeProxyAnnotation] = applied
 	return true
 }

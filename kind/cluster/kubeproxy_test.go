@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// proxied is a cluster as kubeadm leaves it, with the mode.
+// proxied returns a cluster as kubeadm leaves it, with the given mode.
 func proxied(mode string, funcs interceptor.Funcs) *Cluster {
 	meta := metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-proxy"}
 	config := &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{
@@ -24,8 +24,8 @@ func proxied(mode string, funcs interceptor.Funcs) *Cluster {
 	return &Cluster{client: fake.NewClientBuilder().WithObjects(config, &appsv1.DaemonSet{ObjectMeta: meta}).WithInterceptorFuncs(funcs).Build()}
 }
 
-// state is the mode of the configuration, and the mark of the pods.
-func (c *Cluster) kubeProxyState(t *testing.T) (mode, mark string, config corev1.ConfigMap) {
+// kubeProxyState returns the configured mode and the annotation of the pods.
+func (c *Cluster) kubeProxyState(t *testing.T) (mode, annotation string, config corev1.ConfigMap) {
 	t.Helper()
 	key := client.ObjectKey{Namespace: "kube-system", Name: "kube-proxy"}
 	var proxy appsv1.DaemonSet
@@ -37,19 +37,19 @@ func (c *Cluster) kubeProxyState(t *testing.T) (mode, mark string, config corev1
 			mode = strings.TrimSpace(value)
 		}
 	}
-	return mode, proxy.Spec.Template.Annotations[kubeProxyMark], config
+	return mode, proxy.Spec.Template.Annotations[kubeProxyAnnotation], config
 }
 
 func TestApplyKubeProxyMode(t *testing.T) {
 	for _, tc := range []struct {
-		name, from  string
-		modes       []string
-		mode, marks string
+		name, from      string
+		modes           []string
+		mode, annotated string
 	}{
 		{"left alone", "nftables", []string{""}, "nftables", ""},
 		{"as it is", "nftables", []string{"nftables"}, "nftables", ""},
 		{"kube-proxy's default is iptables", `""`, []string{"iptables"}, `""`, ""},
-		{"another one", "nftables", []string{"iptables"}, "iptables", "iptables"},
+		{"another mode", "nftables", []string{"iptables"}, "iptables", "iptables"},
 		{"there and back", "nftables", []string{"iptables", "nftables"}, "nftables", "nftables"},
 		{"twice", "nftables", []string{"iptables", "iptables"}, "iptables", "iptables"},
 	} {
@@ -60,9 +60,9 @@ func TestApplyKubeProxyMode(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			mode, mark, config := c.kubeProxyState(t)
-			if mode != tc.mode || mark != tc.marks {
-				t.Errorf("mode %s, pods marked %q, want %s and %q", mode, mark, tc.mode, tc.marks)
+			mode, annotation, config := c.kubeProxyState(t)
+			if mode != tc.mode || annotation != tc.annotated {
+				t.Errorf("mode %s, pods annotated %q, want %s and %q", mode, annotation, tc.mode, tc.annotated)
 			}
 			if !strings.Contains(config.Data["config.conf"], "maxPerCore: 0") || config.Data["kubeconfig.conf"] != "untouched" {
 				t.Errorf("more than the mode has changed: %v", config.Data)
@@ -71,7 +71,8 @@ func TestApplyKubeProxyMode(t *testing.T) {
 	}
 }
 
-// TestKubeProxyAfterAKill: the configuration is written, the pods are not replaced yet.
+// TestKubeProxyAfterAKill covers a process that was killed after it wrote the configuration and
+// before it replaced the pods.
 func TestKubeProxyAfterAKill(t *testing.T) {
 	killed := errors.New("killed")
 	dead := true
@@ -90,7 +91,7 @@ func TestKubeProxyAfterAKill(t *testing.T) {
 	if err := c.applyKubeProxyMode(t.Context(), "iptables"); err != nil {
 		t.Fatal(err)
 	}
-	if mode, mark, _ := c.kubeProxyState(t); mode != "iptables" || mark != "iptables" {
-		t.Errorf("mode %s, pods marked %q: those with the old rules stay", mode, mark)
+	if mode, annotation, _ := c.kubeProxyState(t); mode != "iptables" || annotation != "iptables" {
+		t.Errorf("mode %s, pods annotated %q: those with the old rules stay", mode, annotation)
 	}
 }

@@ -15,44 +15,41 @@ import (
 const (
 	nodeAgentDir  = "/var/lib/gardener-node-agent"
 	nodeAgentUnit = "gardener-node-agent.service"
-	// lastApplied is where gardener-node-agent v1.147 keeps the OperatingSystemConfig that it applied last.
+	// lastApplied is where gardener-node-agent v1.147 stores the last applied OperatingSystemConfig.
 	lastApplied = nodeAgentDir + "/last-applied-osc.yaml"
 
 	machineTimeout = 2 * time.Minute
-	// forgetTimeout bounds how long the runtime service may list images that containerd has no more.
-	forgetTimeout = 10 * time.Second
+	// imageListTimeout bounds how long the CRI may list images that containerd has removed.
+	imageListTimeout = 10 * time.Second
 )
 
-// stopMachine is `crictl rmp` for all pods, after what would start them again. Its requests have 2 seconds by default, which
-// a busy machine does not make.
+// stopMachine stops the units that would start pods again, then runs `crictl rmp` for all pods.
+// crictl's default timeout of 2 seconds is too short for a busy machine.
 const stopMachine = `
 systemctl stop "$@" kubelet.service
 crictl --timeout=30s rmp --all --force >/dev/null
 `
 
-// StopMachine makes the node look like a machine that is gone: gardener-node-agent, the units that it started and the
-// kubelet are stopped, all pods are killed. The container stays; deleting the Node object is up to the caller.
+// StopMachine makes the node look like a machine that is gone. It stops gardener-node-agent, the
+// units that it started and the kubelet, and kills all pods. The container stays. Deleting the Node
+// object is up to the caller.
 func (n *Node) StopMachine(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, machineTimeout, fmt.Errorf("%s was not stopped in %s", n.Name(), machineTimeout))
 	defer cancel()
 	if n.controlPlane {
-		return fmt.Errorf("%s is the control plane: the cluster would be gone with it", n.Name())
+		return fmt.Errorf("%s is the control plane, without which the cluster does not work", n.Name())
 	}
-	laid, err := n.laidDown(ctx)
+	applied, err := n.appliedOSC(ctx)
 	if err != nil {
 		return err
 	}
-	units, err := n.loadedUnits(ctx, append([]string{nodeAgentUnit}, laid.units...))
-	if err != nil {
-		return err
-	}
-	_, err = n.Script(ctx, stopMachine, units...)
+	_, err = n.Script(ctx, stopMachine, applied.units...)
 	return err
 }
 
-// startMachine removes the former machine, files first, so that nothing is left but what the image brought. It takes the units
-// to disable in $1, the paths to remove line by line in $2, the directories to empty in $3 and $4, and forgetTimeout in whole
-// seconds in $5.
+// startMachine removes the state of the previous machine, files first, so that only the node
+// image's own is left. Arguments: $1 the units to disable, $2 the paths to remove, one per line, $3
+// and $4 the directories to empty, $5 imageListTimeout in whole seconds.
 const startMachine = `
 for unit in $1; do systemctl disable --now -- "$unit" >/dev/null 2>&1 || true; done
 printf '%s' "$2" | while IFS= read -r path; do rm -rf -- "$path"; done
@@ -60,8 +57,8 @@ find "$3" -mindepth 1 -delete 2>/dev/null || true
 find "$4" -mindepth 1 -delete 2>/dev/null || true
 systemctl daemon-reload
 systemctl reset-failed
-# Images of the reserved domain .test (RFC 6761) were pulled by scenarios. An image has several names, one of them without the
-# domain: what they have in common is the digest. With --sync their content is gone too when the last one is removed.
+# Scenarios pull images from hosts in .test, a reserved domain (RFC 6761). An image has several names, one of them without the
+# host: only the digest identifies all of them. --sync also deletes the content with the last name.
 scenarios='^[^/]+[.]test(:[0-9]+)?/'
 pulled() {
   ctr --namespace=k8s.io images list | awk -v scenarios="$scenarios" '
@@ -71,9 +68,9 @@ pulled() {
 }
 pulled | xargs --no-run-if-empty ctr --namespace=k8s.io images remove --sync >/dev/null
 left=$(pulled) # an assignment keeps the exit code: when ctr fails, the script does
-[[ -z "$left" ]] || { echo "images are left: ${left//$'\n'/ }" >&2; exit 1; }
-# The runtime service hears of that some time later; the kubelet must not take an image for present that is gone. An error of
-# crictl tells nothing: only a list without these images does.
+[[ -z "$left" ]] || { echo "images were not removed: ${left//$'\n'/ }" >&2; exit 1; }
+# The CRI learns of this later, and the kubelet must not believe that a removed image is present. A failing crictl
+# proves nothing: only a list without these images does.
 listed() {
   crictl --timeout=30s images | awk -v scenarios="$scenarios" '$1 ~ scenarios { print $1 ":" $2 }'
 }
@@ -81,7 +78,7 @@ SECONDS=0
 until left=$(listed) && [[ -z "$left" ]]; do
   if ((SECONDS >= $5)); then
     left=${left:-unknown, crictl fails}
-    echo "images are left in the runtime service after $5 seconds: ${left//$'\n'/ }" >&2
+    echo "the CRI still lists images after $5 seconds: ${left//$'\n'/ }" >&2
     exit 1
   fi
   sleep 0.1
@@ -89,23 +86,20 @@ done
 systemctl start kubelet.service
 `
 
-// StartMachine makes the node look like a fresh machine that joins: gardener-node-agent's state, what it laid down for
-// the OperatingSystemConfig, all registry configuration, the pod network's configuration and all images that were pulled
-// from *.test are removed; then the kubelet starts. It returns when the Node object is there again and Ready.
+// StartMachine makes the node look like a new machine that joins. It removes gardener-node-agent's
+// state, what it applied from the OperatingSystemConfig, all registry configuration, the pod
+// network's configuration and all images pulled from *.test, then starts the kubelet. It returns
+// when the Node object exists again and is Ready.
 func (n *Node) StartMachine(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, machineTimeout, fmt.Errorf("%s was not ready again in %s", n.Name(), machineTimeout))
 	defer cancel()
-	laid, err := n.laidDown(ctx)
+	applied, err := n.appliedOSC(ctx)
 	if err != nil {
 		return err
 	}
-	units, err := n.loadedUnits(ctx, append([]string{nodeAgentUnit}, laid.units...))
-	if err != nil {
-		return err
-	}
-	paths, start := lines(formerPaths(laid, n.cluster.stock)), time.Now()
-	forget := fmt.Sprintf("%.0f", forgetTimeout.Seconds())
-	if _, err := n.Script(ctx, startMachine, strings.Join(units, " "), paths, nodeAgentDir, RegistryConfigDir, forget); err != nil {
+	paths, start := lines(stalePaths(applied, n.cluster.stock)), time.Now()
+	timeout := fmt.Sprintf("%.0f", imageListTimeout.Seconds())
+	if _, err := n.Script(ctx, startMachine, strings.Join(applied.units, " "), paths, nodeAgentDir, RegistryConfigDir, timeout); err != nil {
 		return err
 	}
 	if err := n.cluster.waitForRegistration(ctx, n, start); err != nil {
@@ -119,45 +113,40 @@ func (n *Node) StartMachine(ctx context.Context) error {
 	return n.cluster.waitForReadyNodes(ctx, n.Name())
 }
 
-// formerPaths returns what a machine that starts anew must not have. Without the CNI configuration of the former one the
-// runtime's network is not ready until [Node.applyPodNetwork] has written that of the new range: a pod that started before
-// had an address of the old range, to which no other node has a route. kind's own network (stock) looks after itself.
-func formerPaths(laid laidDown, stock bool) []string {
+// stalePaths returns the files that a new machine must not have. The CNI configuration is one:
+// without it the CRI's network is not ready until [Node.applyPodNetwork] has written that of the
+// new pod CIDR. A pod started earlier would get an address of the old CIDR, to which no other node
+// has a route. kind's own network (stock) manages this itself.
+func stalePaths(applied appliedOSC, stock bool) []string {
 	if stock {
-		return laid.paths
+		return applied.paths
 	}
-	return append(slices.Clone(laid.paths), conflistPath)
+	return append(slices.Clone(applied.paths), conflistPath)
 }
 
-// laidDown reads what gardener-node-agent has laid down on the node; nothing if it never ran.
-func (n *Node) laidDown(ctx context.Context) (laidDown, error) {
+// appliedOSC reads what gardener-node-agent has put on the node, and keeps the units that systemd
+// knows: stopping an unknown one is an error. The agent's own unit is one of them.
+func (n *Node) appliedOSC(ctx context.Context) (appliedOSC, error) {
 	data, err := n.ReadFile(ctx, lastApplied)
-	if errors.Is(err, fs.ErrNotExist) {
-		return laidDown{}, nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return appliedOSC{}, err
 	}
+	applied, err := parseLastApplied(data) // without data, because the agent never ran, it is empty
 	if err != nil {
-		return laidDown{}, err
+		return appliedOSC{}, fmt.Errorf("%s of %s: %w", lastApplied, n.Name(), err)
 	}
-	laid, err := parseLastApplied(data)
-	if err != nil {
-		return laidDown{}, fmt.Errorf("%s of %s: %w", lastApplied, n.Name(), err)
-	}
-	return laid, nil
-}
-
-// loadedUnits returns those of the units that systemd knows: stopping an unknown one is an error.
-func (n *Node) loadedUnits(ctx context.Context, units []string) ([]string, error) {
 	const script = `for unit; do systemctl cat -- "$unit" >/dev/null 2>&1 && echo "$unit" || true; done`
-	out, err := n.Script(ctx, script, units...)
-	return strings.Fields(out), err
+	out, err := n.Script(ctx, script, append([]string{nodeAgentUnit}, applied.units...)...)
+	applied.units = strings.Fields(out)
+	return applied, err
 }
 
-// kubeletRuns tells whether the node's kubelet is, or is about to be, active.
+// kubeletRuns reports whether the node's kubelet is active or activating.
 func (n *Node) kubeletRuns(ctx context.Context) (bool, error) {
 	out, err := n.Exec(ctx, "systemctl", "is-active", "kubelet.service")
 	var failed *command.Error
 	if errors.As(err, &failed) && strings.TrimSpace(out) != "" {
-		err = nil // the exit code says no more than the output
+		err = nil // the output has the state, whatever the exit code
 	}
 	state := strings.TrimSpace(out)
 	return state == "active" || state == "activating", err

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// The stand-ins keep their state in the files that the script of the test is started in: "images" has name and digest of what
-// containerd has, "calls" what was called. ctr and crictl fail when they are called otherwise than the script should.
+// The fake commands keep their state in files in the script's working directory: "images" lists the
+// names and digests of containerd's images, "calls" the commands that ran. ctr and crictl fail for
+// arguments that the script should not use.
 const (
 	fakeSystemctl = `echo "systemctl $*" >>calls`
 
@@ -51,7 +52,7 @@ done <images`
 	startKubelet = "systemctl start kubelet.service"
 )
 
-// otherImages must survive: none is of a host of .test, and none shares a digest with one that is.
+// otherImages must survive: none is from a .test host or shares a digest with one that is.
 var otherImages = []string{
 	"registry-cache.testbed/busybox:stable sha256:b1",
 	"registry.k8s.io/pause:3.10 sha256:b2",
@@ -63,7 +64,8 @@ var otherImages = []string{
 	"sha256:c1 sha256:b1",
 }
 
-// startedNode is a folder in which the real script runs in the real bash; commands of a node are stand-ins.
+// startedNode is a folder in which the real script runs in the real bash, with fake commands of a
+// node.
 type startedNode struct {
 	state   string
 	tools   string
@@ -78,7 +80,7 @@ func newStartedNode(t *testing.T, images []string) *startedNode {
 	n.write(t, "images", strings.Join(images, "\n")+"\n")
 	n.write(t, "calls", "")
 	for name, body := range map[string]string{"systemctl": fakeSystemctl, "ctr": fakeCtr, "crictl": fakeCrictl} {
-		n.standIn(t, name, body)
+		n.fake(t, name, body)
 	}
 	return n
 }
@@ -90,8 +92,8 @@ func (n *startedNode) write(t *testing.T, name, content string) {
 	}
 }
 
-// standIn puts a command in front of PATH.
-func (n *startedNode) standIn(t *testing.T, name, body string) {
+// fake puts a command first on the PATH.
+func (n *startedNode) fake(t *testing.T, name, body string) {
 	t.Helper()
 	content := "#!/bin/bash\nset -euo pipefail\n" + body + "\n"
 	if err := os.WriteFile(filepath.Join(n.tools, name), []byte(content), 0o755); err != nil {
@@ -99,7 +101,7 @@ func (n *startedNode) standIn(t *testing.T, name, body string) {
 	}
 }
 
-// lines returns those of a file of the state.
+// lines returns the lines of a state file.
 func (n *startedNode) lines(t *testing.T, name string) []string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(n.state, name))
@@ -109,7 +111,7 @@ func (n *startedNode) lines(t *testing.T, name string) []string {
 	return strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
 }
 
-// calls returns how often a command was called with arguments that begin like this.
+// calls returns how many calls start with command.
 func (n *startedNode) calls(t *testing.T, command string) int {
 	t.Helper()
 	count := 0
@@ -139,7 +141,7 @@ func (n *startedNode) start(t *testing.T, units ...string) (string, int) {
 	return string(output), cmd.ProcessState.ExitCode()
 }
 
-// expectStart checks that the script succeeds and that the kubelet starts when all else is done.
+// expectStart checks that the script succeeds and starts the kubelet last.
 func (n *startedNode) expectStart(t *testing.T, units ...string) {
 	t.Helper()
 	if output, code := n.start(t, units...); code != 0 {
@@ -151,14 +153,14 @@ func (n *startedNode) expectStart(t *testing.T, units ...string) {
 	}
 }
 
-// expectFailure checks that the script fails, says why in its last line (errors hold the end of a long output only) and
-// leaves the kubelet stopped.
+// expectFailure checks that the script fails, gives the reason in its last line (errors keep only
+// the end of a long output) and does not start the kubelet.
 func (n *startedNode) expectFailure(t *testing.T, code int, why ...string) {
 	t.Helper()
 	output, got := n.start(t)
-	said := strings.TrimSuffix(output, "\n")
-	said = said[strings.LastIndex(said, "\n")+1:]
-	if got != code || slices.ContainsFunc(why, func(part string) bool { return !strings.Contains(said, part) }) {
+	last := strings.TrimSuffix(output, "\n")
+	last = last[strings.LastIndex(last, "\n")+1:]
+	if got != code || slices.ContainsFunc(why, func(part string) bool { return !strings.Contains(last, part) }) {
 		t.Errorf("exit code %d, want %d and %q in the last line of\n%s", got, code, why, output)
 	}
 	if n.calls(t, startKubelet) != 0 {
@@ -205,7 +207,7 @@ func TestStartMachineWaitsForTheRuntime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newStartedNode(t, otherImages)
-			n.standIn(t, "crictl", `if ! [[ -e asked ]]; then touch asked; echo "crictl $*" >>calls; `+first+"; fi\n"+fakeCrictl)
+			n.fake(t, "crictl", `if ! [[ -e asked ]]; then touch asked; echo "crictl $*" >>calls; `+first+"; fi\n"+fakeCrictl)
 			n.expectStart(t)
 			if got := n.calls(t, "crictl --timeout=30s images"); got != 2 {
 				t.Errorf("crictl was asked %d times, want 2", got)
@@ -226,10 +228,10 @@ func TestStartMachineFails(t *testing.T) {
 	}{
 		"the runtime keeps images": {
 			"crictl", listedAlpha + "; echo beta.upstream.test/y   one", 1,
-			[]string{"in the runtime service after 1 seconds: " + alpha + " beta.upstream.test/y:one"},
+			[]string{"the CRI still lists images after 1 seconds: " + alpha + " beta.upstream.test/y:one"},
 		},
-		"the runtime does not answer": {"crictl", failing, 1, []string{"in the runtime service after 1 seconds: unknown, crictl fails"}},
-		"images stay":                 {"ctr", "[[ $3 != remove ]] || exit 0" + fakeCtr, 1, []string{"images are left: ", alpha, "sha256:c2"}},
+		"the runtime does not answer": {"crictl", failing, 1, []string{"the CRI still lists images after 1 seconds: unknown, crictl fails"}},
+		"images stay":                 {"ctr", "[[ $3 != remove ]] || exit 0" + fakeCtr, 1, []string{"images were not removed: ", alpha, "sha256:c2"}},
 		"containerd does not list":    {"ctr", "[[ $3 != list ]] || " + failing + fakeCtr, 3, []string{"no answer"}},
 		"containerd does not remove":  {"ctr", "[[ $3 != remove ]] || " + failing + fakeCtr, 123, []string{"no answer"}},
 		"containerd lists only once": {
@@ -239,7 +241,7 @@ func TestStartMachineFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newStartedNode(t, append([]string{alpha + " sha256:a1", "sha256:c2 sha256:a1"}, otherImages...))
 			n.seconds = "1"
-			n.standIn(t, test.tool, test.body)
+			n.fake(t, test.tool, test.body)
 			n.expectFailure(t, test.code, test.why...)
 		})
 	}
@@ -276,9 +278,10 @@ func TestStartMachineRemovesFiles(t *testing.T) {
 	}
 }
 
-// TestFormerPaths: a pod that starts before the node has its new range must not get an address of the former one.
-func TestFormerPaths(t *testing.T) {
-	laid := laidDown{paths: []string{"/opt/bin/a"}}
+// TestStalePaths: a pod that starts before the node has its new pod CIDR must not get an address of
+// the old one.
+func TestStalePaths(t *testing.T) {
+	applied := appliedOSC{paths: []string{"/opt/bin/a"}}
 	for name, test := range map[string]struct {
 		stock bool
 		want  []string
@@ -287,14 +290,15 @@ func TestFormerPaths(t *testing.T) {
 		"kind's":          {true, []string{"/opt/bin/a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := formerPaths(laid, test.stock); !slices.Equal(got, test.want) {
+			if got := stalePaths(applied, test.stock); !slices.Equal(got, test.want) {
 				t.Errorf("%q, want %q", got, test.want)
 			}
 		})
 	}
 }
 
-// TestStartMachineAgain: a machine that has nothing of the former one, not even its directories, starts too.
+// TestStartMachineAgain: a machine without any state of the previous one, not even its directories,
+// starts too.
 func TestStartMachineAgain(t *testing.T) {
 	n := newStartedNode(t, otherImages)
 	for i := range n.dirs {

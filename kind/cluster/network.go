@@ -13,27 +13,27 @@ import (
 )
 
 const (
-	// NetworkName is Docker's network on which kind puts all nodes of all its clusters.
+	// NetworkName is the Docker network of all nodes of all kind clusters.
 	NetworkName = "kind"
 
-	// networkLabel marks a network that a testbed created and that all testbeds share.
+	// networkLabel marks a network that a testbed created. All testbeds share it.
 	networkLabel = "registry-cache.testbed.network=shared"
-	// networkSubnet is the IPv6 range that kind derives from the name of its network.
+	// networkSubnet is the IPv6 subnet that kind derives from the network's name.
 	networkSubnet  = "fc00:f853:ccd:e793::/64"
 	networkTimeout = 30 * time.Second
 )
 
-// networkUsers is the lock that everybody shares who relies on the network while no container of theirs is on it yet;
-// networkCreation keeps clusters that are created at once, also by other processes, from creating the network twice:
-// Docker allows two networks of one name.
+// networkUsers is a lock shared by all testbeds that rely on the network but have no container on
+// it yet. networkCreation keeps parallel creations, also by other processes, from creating the
+// network twice: Docker allows two networks with one name.
 var (
 	networkUsers    = filepath.Join(lock.Directory(), "network-users.lock")
 	networkCreation = filepath.Join(lock.Directory(), "network-creation.lock")
 )
 
-// HoldNetwork creates kind's network, with kind's own options, unless it is there, and keeps RemoveNetwork, also of
-// other processes, from removing it until release is called or this process ends. One that we create has a label, so
-// that RemoveNetwork can tell.
+// HoldNetwork creates kind's network with kind's own options if it does not exist. It keeps
+// RemoveNetwork, in other processes too, from removing it until release is called or this process
+// ends. A network that it creates has a label, by which RemoveNetwork recognizes it.
 func HoldNetwork(ctx context.Context) (release func(), err error) {
 	ctx, cancel := networkContext(ctx)
 	defer cancel()
@@ -62,9 +62,9 @@ func ensureNetwork(ctx context.Context) error {
 	if _, err := command.Output(ctx, networkCommand(true)...); err == nil {
 		return nil
 	}
-	// Hosts without IPv6 do without, and so does kind.
+	// Hosts without IPv6 get an IPv4 network, as kind would create.
 	if _, err := command.Output(ctx, networkCommand(false)...); err != nil {
-		// A kind of somebody else may have been faster.
+		// Another kind process may have created it meanwhile.
 		if found, listErr := networks(ctx, "name=^"+NetworkName+"$"); listErr == nil && len(found) > 0 {
 			return nil
 		}
@@ -73,8 +73,8 @@ func ensureNetwork(ctx context.Context) error {
 	return nil
 }
 
-// RemoveNetwork removes kind's network if HoldNetwork created it, nobody holds it and no container, running or not,
-// belongs to it. Otherwise, and when there is none, it does nothing: who holds it removes it later.
+// RemoveNetwork removes kind's network if HoldNetwork created it, nothing holds it and no
+// container, running or not, is on it. Otherwise it does nothing: the last holder removes it later.
 func RemoveNetwork(ctx context.Context) error {
 	ctx, cancel := networkContext(ctx)
 	defer cancel()
@@ -87,11 +87,11 @@ func RemoveNetwork(ctx context.Context) error {
 	}
 	defer unlock()
 
-	ours, err := networks(ctx, "label="+networkLabel)
+	created, err := networks(ctx, "label="+networkLabel)
 	if err != nil {
 		return err
 	}
-	for _, id := range ours {
+	for _, id := range created {
 		users, err := command.Output(ctx, "docker", "ps", "--all", "--quiet", "--filter", "network="+id)
 		if err != nil {
 			return fmt.Errorf("listing the containers on the docker network %s: %w", NetworkName, err)
@@ -107,10 +107,10 @@ func RemoveNetwork(ctx context.Context) error {
 }
 
 func networkContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, networkTimeout, fmt.Errorf("the docker engine took over %s", networkTimeout))
+	return context.WithTimeoutCause(ctx, networkTimeout, fmt.Errorf("the docker engine took longer than %s", networkTimeout))
 }
 
-// networkCommand returns the command that kind's docker provider would create its network by.
+// networkCommand returns the command with which kind's docker provider would create its network.
 func networkCommand(ipv6 bool) []string {
 	argv := []string{"docker", "network", "create", "--driver=bridge", "--label=" + networkLabel,
 		"--opt=com.docker.network.bridge.enable_ip_masquerade=true"}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// fakeDocker puts a docker command first on the PATH that keeps one network: a file that is there or not. Only the
-// engine is faked; commands and locks are the real ones.
+// fakeDocker puts a docker command first on the PATH that knows one network, represented by a file.
+// Only the engine is fake; commands and locks are real.
 func fakeDocker(t *testing.T) (network, users string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,7 +40,7 @@ func present(path string) bool {
 func TestNetworkStaysWhileItIsHeld(t *testing.T) {
 	network, users := fakeDocker(t)
 	var releases []func()
-	for range 2 { // two testbeds that come up at once
+	for range 2 { // two testbeds that start at once
 		release, err := HoldNetwork(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -49,7 +49,7 @@ func TestNetworkStaysWhileItIsHeld(t *testing.T) {
 	}
 	created, err := os.ReadFile(network)
 	if err != nil || !strings.Contains(string(created), "--label="+networkLabel) {
-		t.Fatalf("created by %q, %v: want our label", created, err)
+		t.Fatalf("created by %q, %v: want the testbed's label", created, err)
 	}
 	remove := func(when string, stays bool) {
 		t.Helper()
@@ -57,7 +57,7 @@ func TestNetworkStaysWhileItIsHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 		if present(network) != stays {
-			t.Errorf("%s: there is %t, want %t", when, present(network), stays)
+			t.Errorf("%s: network exists: %t, want %t", when, present(network), stays)
 		}
 	}
 	remove("held by two", true)

@@ -16,8 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// Node is one machine of the cluster: a container that runs systemd, containerd and the kubelet. Its methods may be used
-// concurrently.
+// Node is one machine of the cluster: a container that runs systemd, containerd and the kubelet.
+// Its methods may be used concurrently.
 type Node struct {
 	kind         nodes.Node
 	cluster      *Cluster
@@ -27,7 +27,7 @@ type Node struct {
 // Name is the name of the container and of the Node object.
 func (n *Node) Name() string { return n.kind.String() }
 
-// IP returns the node's IPv4 address on the network that all nodes and upstream registries share.
+// IP returns the node's IPv4 address on the network that nodes and upstream registries share.
 func (n *Node) IP(ctx context.Context) (string, error) {
 	all, err := n.addresses(ctx)
 	if err != nil {
@@ -36,7 +36,7 @@ func (n *Node) IP(ctx context.Context) (string, error) {
 	return all[0], nil
 }
 
-// addresses returns the node's IPv4 address on that network, and that of IPv6 if it has one.
+// addresses returns the node's IPv4 address on that network, then its IPv6 address if it has one.
 func (n *Node) addresses(ctx context.Context) ([]string, error) {
 	out, err := command.Output(ctx, "docker", "inspect", "--format",
 		`{{with index .NetworkSettings.Networks "`+NetworkName+`"}}{{.IPAddress}} {{.GlobalIPv6Address}}{{end}}`, n.Name())
@@ -49,8 +49,8 @@ func (n *Node) addresses(ctx context.Context) ([]string, error) {
 	return nil, fmt.Errorf("node %s has no address on the docker network %s: is it running?", n.Name(), NetworkName)
 }
 
-// Exec runs a program on the node, as root, and returns its standard output. The error of a failed program is a
-// *command.Error with argv and output.
+// Exec runs a program on the node as root and returns its standard output. If the program fails,
+// the error is a *command.Error with argv and output.
 func (n *Node) Exec(ctx context.Context, argv ...string) (string, error) {
 	return n.run(ctx, nil, argv...)
 }
@@ -67,12 +67,13 @@ func (n *Node) run(ctx context.Context, stdin io.Reader, argv ...string) (string
 	return out, nil
 }
 
-// Script runs bash -euo pipefail on the node with the given arguments as $1, $2 and so on, and returns its output.
+// Script runs `bash -euo pipefail` on the node with args as $1, $2, ... and returns its standard
+// output.
 func (n *Node) Script(ctx context.Context, script string, args ...string) (string, error) {
 	return n.run(ctx, nil, append([]string{"bash", "-euo", "pipefail", "-c", script, "bash"}, args...)...)
 }
 
-// ReadFile returns a file's content. The error for a file that does not exist is fs.ErrNotExist.
+// ReadFile returns a file's content. The error wraps fs.ErrNotExist if the file does not exist.
 func (n *Node) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	out, err := n.Exec(ctx, "cat", "--", path)
 	if err == nil {
@@ -85,8 +86,8 @@ func (n *Node) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return nil, err
 }
 
-// writeFile creates missing directories and replaces the file as a whole: a reader sees the old or the new content, also
-// after a crash.
+// writeFile creates missing directories and replaces the file atomically: a reader sees either the
+// old or the new content, even after a crash.
 const writeFile = `
 mkdir -p -- "$(dirname -- "$1")"
 temp=$(mktemp -- "$1.XXXXXX")
@@ -97,7 +98,7 @@ sync -- "$temp"
 mv -fT -- "$temp" "$1"
 `
 
-// WriteFile replaces a file, atomically, and creates the directories above it.
+// WriteFile replaces a file atomically and creates missing parent directories.
 func (n *Node) WriteFile(ctx context.Context, path string, mode fs.FileMode, data []byte) error {
 	_, err := n.run(ctx, bytes.NewReader(data),
 		"bash", "-euo", "pipefail", "-c", writeFile, "bash", path, fmt.Sprintf("%04o", mode.Perm()))
@@ -107,7 +108,7 @@ func (n *Node) WriteFile(ctx context.Context, path string, mode fs.FileMode, dat
 	return nil
 }
 
-// LoadImage imports the images of an archive, as `docker save` writes it, into the node's containerd.
+// LoadImage imports an archive, in the format of `docker save`, into the node's containerd.
 func (n *Node) LoadImage(ctx context.Context, archive io.Reader) error {
 	if err := nodeutils.LoadImageArchive(n.kind, contextReader{ctx, archive}); err != nil {
 		return fmt.Errorf("loading an image into %s: %w", n.Name(), command.Explain(ctx, err))
@@ -115,7 +116,7 @@ func (n *Node) LoadImage(ctx context.Context, archive io.Reader) error {
 	return nil
 }
 
-// contextReader ends with the context: kind's function takes none, but stops with its input.
+// contextReader stops when ctx ends: kind's function takes no context but stops with its input.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

@@ -1,30 +1,39 @@
 package cluster
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 )
 
-// routeProtocol marks our routes among the node's own; numbers above 4 are for user space, see ip-route(8).
+// routeProtocol marks the testbed's routes. Numbers above 4 are for user space, see ip-route(8).
 const routeProtocol = "99"
 
-// conflistPath sorts before anything else that might lie there: the container runtime takes the first file.
+// conflistPath sorts before other files in the directory: the container runtime uses the first one.
 const conflistPath = "/etc/cni/net.d/10-testbed.conflist"
 
-// egressRange is where pods of a cluster of IPv6 have a second address, for IPv4 beyond the cluster: the engine answers names on
-// IPv4 only, and CoreDNS asks it. Nobody routes to it, and each node has the same: packets leave with the address of the node, as on
-// EKS, whose range it is.
+// egressRange gives pods of an IPv6 cluster a second, IPv4 address for traffic that leaves the
+// cluster: CoreDNS forwards to the engine's DNS, which answers on IPv4 only. It is the range that
+// EKS uses. All nodes share it and nothing routes to it: packets leave with the node's address.
 const egressRange = "169.254.172.0/22"
 
-// address is what the pod network needs to know of a node: its addresses, and the ranges of its pods.
+// address holds a node's IP addresses and pod CIDRs.
 type address struct {
 	node          string
 	ips, podCIDRs []string
 }
 
-// conflist returns the CNI configuration of one node: each pod has a point-to-point link to the node, with an address of
-// each of the node's ranges. host-local's state lies below /run, so that addresses are free again after a restart of the node.
+// conflist returns a node's CNI configuration: each pod has a point-to-point link to the node, with
+// an address from each of the node's pod CIDRs. host-local keeps its state below /run, so a restart
+// of the node frees the addresses.
 func conflist(podCIDRs []string) ([]byte, error) {
 	ranges := slices.Clone(podCIDRs)
 	if !slices.ContainsFunc(ranges, isIPv4) {
@@ -33,7 +42,7 @@ func conflist(podCIDRs []string) ([]byte, error) {
 	subnets, routes := [][]map[string]string{}, []map[string]string{}
 	for _, subnet := range ranges {
 		subnets = append(subnets, []map[string]string{{"subnet": subnet}})
-		routes = append(routes, map[string]string{"dst": everywhere(subnet)})
+		routes = append(routes, map[string]string{"dst": defaultRoute(subnet)})
 	}
 	config := map[string]any{
 		"cniVersion": "1.0.0",
@@ -57,21 +66,21 @@ func conflist(podCIDRs []string) ([]byte, error) {
 
 func isIPv4(address string) bool { return !isIPv6(address) }
 
-// everywhere is the destination of a default route of the family of the range.
-func everywhere(subnet string) string {
+// defaultRoute is the destination of a default route for the subnet's IP family.
+func defaultRoute(subnet string) string {
 	if isIPv6(subnet) {
 		return "::/0"
 	}
 	return "0.0.0.0/0"
 }
 
-// route is a line of `ip -json route show`.
+// route is one entry of `ip -json route show`.
 type route struct {
 	Destination string `json:"dst"`
 	Gateway     string `json:"gateway"`
 }
 
-// routesOf returns the routes that the node needs: one to each other node's pods, for each IP family that they have.
+// routesOf returns the routes that the node needs: one for each pod CIDR of each other node.
 func routesOf(node string, all []address) []route {
 	var routes []route
 	for _, other := range all {
@@ -88,7 +97,7 @@ func routesOf(node string, all []address) []route {
 	return routes
 }
 
-// routeCommands returns the commands that turn the present routes of ours into the wanted ones.
+// routeCommands returns the commands that change the testbed's routes from present to wanted.
 func routeCommands(present, wanted []route) [][]string {
 	var commands [][]string
 	for _, r := range present {
@@ -121,4 +130,102 @@ func parseRoutes(output string) ([]route, error) {
 		return nil, fmt.Errorf("decoding routes: %w", err)
 	}
 	return routes, nil
+}
+
+// podCIDRTimeout bounds how long kube-controller-manager may take to give each node a pod CIDR.
+const podCIDRTimeout = 60 * time.Second
+
+// applyPodNetwork updates each node's CNI configuration and routes to the current pod CIDRs. A node
+// that joined again may have another CIDR than before.
+func (c *Cluster) applyPodNetwork(ctx context.Context) error {
+	c.podNetwork.Lock()
+	defer c.podNetwork.Unlock()
+	all, err := c.addresses(ctx)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, a := range all {
+		group.Go(func() error { return c.node(a.node).applyPodNetwork(ctx, a.podCIDRs, routesOf(a.node, all)) })
+	}
+	return group.Wait()
+}
+
+// addresses waits until each Node object has a pod CIDR.
+func (c *Cluster) addresses(ctx context.Context) ([]address, error) {
+	var all []address
+	err := await(ctx, "pod CIDRs of all nodes", podCIDRTimeout, func(ctx context.Context) string {
+		var list corev1.NodeList
+		if err := c.client.List(ctx, &list); err != nil {
+			return err.Error()
+		}
+		all = nil
+		for _, node := range list.Items {
+			if len(node.Spec.PodCIDRs) == 0 {
+				return node.Name
+			}
+			if c.node(node.Name) != nil {
+				all = append(all, address{node: node.Name, podCIDRs: node.Spec.PodCIDRs})
+			}
+		}
+		return ""
+	})
+	if err != nil {
+		return nil, err
+	}
+	// Ask the engine: Node objects have old addresses for a while after a restart of the engine.
+	for i := range all {
+		if all[i].ips, err = c.node(all[i].node).addresses(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func (n *Node) applyPodNetwork(ctx context.Context, podCIDRs []string, wanted []route) error {
+	config, err := conflist(podCIDRs)
+	if err != nil {
+		return err
+	}
+	present, err := n.ReadFile(ctx, conflistPath)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if !bytes.Equal(present, config) {
+		if err := n.WriteFile(ctx, conflistPath, 0o644, config); err != nil {
+			return err
+		}
+	}
+
+	routes, err := n.podRoutes(ctx, slices.ContainsFunc(podCIDRs, isIPv6))
+	if err != nil {
+		return err
+	}
+	for _, argv := range routeCommands(routes, wanted) {
+		if _, err := n.Exec(ctx, argv...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// podRoutes returns the testbed's routes on the node.
+func (n *Node) podRoutes(ctx context.Context, ipv6 bool) ([]route, error) {
+	families := [][]string{{"ip", "-json"}}
+	if ipv6 {
+		families = append(families, []string{"ip", "-6", "-json"})
+	}
+	var all []route
+	for _, ip := range families {
+		out, err := n.Exec(ctx, append(ip, "route", "show", "proto", routeProtocol)...)
+		if err != nil {
+			return nil, err
+		}
+		routes, err := parseRoutes(out)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, routes...)
+	}
+	return all, nil
 }

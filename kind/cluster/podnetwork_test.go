@@ -37,7 +37,7 @@ func TestRoutesOfEachFamily(t *testing.T) {
 			[]route{{"fd00:0:0:1::/64", "fc00::3"}}},
 		{"both", []address{{"a", ips("2"), []string{"10.244.0.0/24", "fd00::/64"}}, {"b", ips("3"), []string{"10.244.1.0/24", "fd00:0:0:1::/64"}}},
 			[]route{{"10.244.1.0/24", "172.18.0.3"}, {"fd00:0:0:1::/64", "fc00::3"}}},
-		{"a node that has lost its IPv6", []address{{"a", ips("2"), nil}, {"b", ips("3")[:1], []string{"10.244.1.0/24", "fd00:0:0:1::/64"}}},
+		{"a node without its IPv6 address", []address{{"a", ips("2"), nil}, {"b", ips("3")[:1], []string{"10.244.1.0/24", "fd00:0:0:1::/64"}}},
 			[]route{{"10.244.1.0/24", "172.18.0.3"}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

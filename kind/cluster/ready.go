@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// apiTimeout is what a control plane that the engine has just restarted may take.
+	// apiTimeout covers a control plane that the engine has just restarted.
 	apiTimeout    = 60 * time.Second
 	usableTimeout = 2 * time.Minute
 )
 
-// notReady is a wait that was in vain.
+// notReady is a wait that timed out.
 type notReady struct {
 	what    string
 	timeout time.Duration
-	problem string // the last one
+	problem string // the last one reported
 	cause   error
 }
 
@@ -36,7 +36,7 @@ func (e *notReady) Error() string {
 
 func (e *notReady) Unwrap() error { return e.cause }
 
-// await polls until problem returns nothing. The error is a *notReady.
+// await polls until problem returns "". The error is a *notReady.
 func await(ctx context.Context, what string, timeout time.Duration, problem func(ctx context.Context) string) error {
 	last := "not asked yet"
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, timeout, true, func(ctx context.Context) (bool, error) {
@@ -76,7 +76,7 @@ func (c *Cluster) waitForReadyNodes(ctx context.Context, names ...string) error 
 	})
 }
 
-// unreadyNodes returns those names that have no Node object that is Ready.
+// unreadyNodes returns the names that have no Ready Node object.
 func unreadyNodes(list []corev1.Node, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.ContainsFunc(list, func(node corev1.Node) bool {
@@ -86,7 +86,7 @@ func unreadyNodes(list []corev1.Node, names []string) []string {
 	})
 }
 
-// workloads are the cluster's own: without them no name resolves, no Service answers, no volume is provisioned.
+// These workloads make the cluster usable: DNS, Services and volumes depend on them.
 var (
 	deployments = []client.ObjectKey{
 		{Namespace: "kube-system", Name: "coredns"},
@@ -95,7 +95,7 @@ var (
 	daemonSets = []client.ObjectKey{{Namespace: "kube-system", Name: "kube-proxy"}}
 )
 
-// waitUntilUsable waits until all nodes are Ready and the cluster's own workloads run.
+// waitUntilUsable waits until all nodes are Ready and deployments and daemonSets are available.
 func (c *Cluster) waitUntilUsable(ctx context.Context) error {
 	var names []string
 	for _, n := range c.nodes {
@@ -122,24 +122,25 @@ func (c *Cluster) deploymentProblem(ctx context.Context, key client.ObjectKey) s
 		return err.Error()
 	}
 	if d.Status.ObservedGeneration < d.Generation {
-		return key.String() + " has changed"
+		return key.String() + " is being updated"
 	}
 	return rollout(key, *d.Spec.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas)
 }
 
-// daemonSetProblem counts the nodes itself: right after one has joined again, the number that is wanted lags behind.
+// daemonSetProblem compares with the number of nodes: the DaemonSet's desired number lags behind
+// right after a node has joined again.
 func (c *Cluster) daemonSetProblem(ctx context.Context, key client.ObjectKey) string {
 	var d appsv1.DaemonSet
 	if err := c.client.Get(ctx, key, &d); err != nil {
 		return err.Error()
 	}
 	if d.Status.ObservedGeneration < d.Generation {
-		return key.String() + " has changed"
+		return key.String() + " is being updated"
 	}
 	return rollout(key, int32(len(c.nodes)), d.Status.UpdatedNumberScheduled, d.Status.NumberAvailable)
 }
 
-// rollout returns what is not yet as wanted, or nothing.
+// rollout returns what is missing, or "".
 func rollout(key client.ObjectKey, wanted, updated, available int32) string {
 	if updated < wanted || available < wanted {
 		return fmt.Sprintf("%s has %d of %d pods available, %d updated", key, available, wanted, updated)

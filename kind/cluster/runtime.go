@@ -9,26 +9,28 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Runtime are settings of containerd. The zero value is what the node image and kind bring.
+// Runtime configures containerd. The zero value keeps the configuration of the node image and kind.
 type Runtime struct {
-	// TransferService lets containerd fetch images by its transfer service. kind's setting discard_unpacked_layers keeps it from that.
+	// TransferService makes containerd pull with its transfer service, which kind's setting
+	// discard_unpacked_layers prevents.
 	TransferService bool
-	// ConfigPath is where containerd looks for hosts.toml, in place of RegistryConfigDir.
+	// ConfigPath replaces RegistryConfigDir as the place where containerd looks for hosts.toml.
 	ConfigPath string
 }
 
 const (
 	runtimeConfig = "/etc/containerd/config.toml"
-	// runtimeOriginal is the file as it was before settings were applied for the first time.
+	// runtimeOriginal is a copy of the file before the first change.
 	runtimeOriginal = "/kind/registry-cache-testbed-containerd.toml"
 )
 
-// isDefault says that nothing is to be changed.
+// isDefault reports whether the settings change nothing.
 func (r Runtime) isDefault() bool {
 	return !r.TransferService && (r.ConfigPath == "" || r.ConfigPath == RegistryConfigDir)
 }
 
-// apply returns containerd's configuration with the settings: the original itself if nothing is to be changed.
+// apply returns containerd's configuration with the settings applied, or original itself if they
+// change nothing.
 func (r Runtime) apply(original []byte) ([]byte, error) {
 	if r.isDefault() {
 		return original, nil
@@ -51,10 +53,10 @@ func (r Runtime) apply(original []byte) ([]byte, error) {
 	return toml.Marshal(config)
 }
 
-// images are the tables of the configuration that pulls depend on.
+// images are the tables of the configuration that affect pulls.
 type images struct{ store, registry map[string]any }
 
-// imagesTable finds them, in either version of the format.
+// imagesTable finds the tables in version 2 or 3 of the configuration.
 func imagesTable(config map[string]any) (images, error) {
 	switch version := config["version"]; version {
 	case int64(2):
@@ -64,11 +66,11 @@ func imagesTable(config map[string]any) (images, error) {
 		cri := table(table(config, "plugins"), "io.containerd.cri.v1.images")
 		return images{cri, table(cri, "registry")}, nil
 	default:
-		return images{}, fmt.Errorf("containerd's configuration is of version %v, want 2 or 3", version)
+		return images{}, fmt.Errorf("containerd's configuration has version %v, want 2 or 3", version)
 	}
 }
 
-// table returns the table of that name, which is made if it is not there.
+// table returns the named table of parent. It creates a missing one.
 func table(parent map[string]any, name string) map[string]any {
 	found, ok := parent[name].(map[string]any)
 	if !ok {
@@ -78,9 +80,11 @@ func table(parent map[string]any, name string) map[string]any {
 	return found
 }
 
-// restartRuntime replaces containerd's configuration, $3, by the file $1 and takes that back if containerd does not start with it. With
-// $2 it fails if containerd says that it cannot use its transfer service (internal/cri/config, CheckLocalImagePullConfigs). The
-// configuration of before lies beside it until containerd runs with the new one: where it is found, a call before was cut off.
+// restartRuntime replaces containerd's configuration $3 with the file $1 and restarts containerd.
+// It restores the previous configuration and fails if containerd does not start, or if $2 is true
+// and containerd logs that it cannot use its transfer service (internal/cri/config,
+// CheckLocalImagePullConfigs). $3.before holds the previous configuration until containerd runs
+// with the new one. If it exists at the start, an earlier call was interrupted.
 const restartRuntime = `
 config=$3
 if cmp -s -- "$1" "$config" && ! [[ -e $config.before ]]; then
@@ -108,8 +112,8 @@ fi
 rm -f -- "$config.before"
 `
 
-// applyRuntime brings containerd's configuration to the settings and restarts it, only if something has changed, or a change before
-// was cut off. Containers go on.
+// applyRuntime applies the settings to containerd's configuration. It restarts containerd only if
+// something changed or an earlier change was interrupted. Containers keep running.
 func (n *Node) applyRuntime(ctx context.Context, r Runtime) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, trustTimeout, fmt.Errorf("not done in %s", trustTimeout))
 	defer cancel()

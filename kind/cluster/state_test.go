@@ -27,7 +27,7 @@ func TestAssess(t *testing.T) {
 		{"creation was killed", []container{{name: "a-worker", state: "running"}}, "a-control-plane is missing"},
 		{"engine was stopped", []container{{name: "a-control-plane", state: "exited"}, {name: "a-worker", state: "exited"}}, "a-control-plane is exited"},
 		{"never started", []container{{name: "a-control-plane", state: "running"}, {name: "a-worker", state: "created"}}, "a-worker is created"},
-		{"one too many", []container{{name: "a-control-plane", state: "running"}, {name: "a-worker", state: "running"}, {name: "a-worker2", state: "running"}}, "it has 3 nodes in place of 2"},
+		{"one too many", []container{{name: "a-control-plane", state: "running"}, {name: "a-worker", state: "running"}, {name: "a-worker2", state: "running"}}, "it has 3 nodes instead of 2"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestUnreadyNodes(t *testing.T) {
 	}
 }
 
-func TestSilent(t *testing.T) {
+func TestNotRenewed(t *testing.T) {
 	restart := time.Now()
 	lease := func(name string, renewed time.Duration) coordinationv1.Lease {
 		at := metav1.NewMicroTime(restart.Add(renewed))
@@ -86,8 +86,8 @@ func TestSilent(t *testing.T) {
 	}
 	leases := []coordinationv1.Lease{lease("alive", time.Second), lease("before", -time.Second), {ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "never"}}}
 	for name, want := range map[string]int{"alive": 0, "before": 1, "never": 1, "gone": 1} {
-		if got := silent(leases, []client.ObjectKey{{Namespace: "n", Name: name}}, restart); len(got) != want {
-			t.Errorf("%s: silent are %v", name, got)
+		if got := notRenewed(leases, []client.ObjectKey{{Namespace: "n", Name: name}}, restart); len(got) != want {
+			t.Errorf("%s: not renewed are %v", name, got)
 		}
 	}
 }

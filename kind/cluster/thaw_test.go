@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestThaw: only what is frozen, and only of the container.
+// TestThaw checks that only frozen cgroups of the container change.
 func TestThaw(t *testing.T) {
 	root := t.TempDir()
 	states := map[string][2]string{ // before and after

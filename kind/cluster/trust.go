@@ -14,8 +14,8 @@ const (
 	trustTimeout = time.Minute
 )
 
-// trust puts the certificate authority into the node's trust store. containerd, which reads the store once, is restarted
-// only if something has changed.
+// trust adds the CA to the node's trust store. It restarts containerd, which reads the store once,
+// only if something changed.
 func (n *Node) trust(ctx context.Context, ca []byte) error {
 	if len(ca) == 0 {
 		return nil
@@ -29,7 +29,7 @@ func (n *Node) trust(ctx context.Context, ca []byte) error {
 	if bytes.Equal(present, ca) {
 		return nil
 	}
-	// The file is written last: if this is interrupted, it is done again.
+	// The file is written last: after an interruption, the next call does everything again.
 	staged := trustedFile + ".new.crt"
 	if err := n.WriteFile(ctx, staged, 0o644, ca); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (n *Node) trust(ctx context.Context, ca []byte) error {
 update-ca-certificates >/dev/null 2>&1 || { rm -f -- "$2"; update-ca-certificates; exit 1; }
 systemctl restart containerd.service || { rm -f -- "$2"; exit 1; }`
 	if _, err := n.Script(ctx, script, staged, trustedFile); err != nil {
-		return fmt.Errorf("making the node trust the testbed's certificate authority: %w", err)
+		return fmt.Errorf("adding the testbed's CA to the node's trust store: %w", err)
 	}
 	return nil
 }

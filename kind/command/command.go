@@ -8,17 +8,18 @@ import (
 	"sigs.k8s.io/kind/pkg/exec"
 )
 
-// tailLines is how many of the last lines of a failed command's output become part of the error message.
+// tailLines is the number of lines of a failed command's output in the error message.
 const tailLines = 8
 
-// Error is a failed command. It unwraps to kind's *exec.RunError, which has the argv and the whole output.
+// Error is a failed command. It unwraps to kind's *exec.RunError, which has the argv and the full
+// output.
 type Error struct {
 	*exec.RunError
-	// Cause is why the context ended, if it did.
+	// Cause is the cause of the context's end, if it ended.
 	Cause error
 }
 
-// Error names the command, the failure and the last lines of the output.
+// Error returns the command, the failure and the last lines of the output.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%s: %v", e.PrettyCommand(), e.Inner)
 	if e.Cause != nil {
@@ -39,19 +40,21 @@ func (e *Error) Unwrap() []error {
 	return wrapped
 }
 
-// Output runs a program on the host and returns its standard output. A failure is an *Error.
+// Output runs a program on the host and returns its standard output. If it fails, the error is an
+// *Error.
 func Output(ctx context.Context, argv ...string) (string, error) {
 	return Run(ctx, exec.CommandContext(ctx, argv[0], argv[1:]...))
 }
 
-// Run runs a command that was made for ctx and returns its standard output. A failure is an *Error.
+// Run runs a command that was created for ctx and returns its standard output. If it fails, the
+// error is an *Error.
 func Run(ctx context.Context, cmd exec.Cmd) (string, error) {
 	out, err := exec.Output(cmd)
 	return string(out), Explain(ctx, err)
 }
 
-// Explain returns the *Error for an error of kind's packages that a failed command caused, whose own text leaves the
-// command's output out; any other error as it is.
+// Explain returns an *Error for an error of kind's packages that a failed command caused: the
+// original omits the command's output. It returns any other error unchanged.
 func Explain(ctx context.Context, err error) error {
 	failed := exec.RunErrorForError(err)
 	if failed == nil {
@@ -60,7 +63,7 @@ func Explain(ctx context.Context, err error) error {
 	return &Error{RunError: failed, Cause: context.Cause(ctx)}
 }
 
-// Tail returns the last n lines of text, without surrounding white space.
+// Tail returns the last n lines of text without surrounding white space.
 func Tail(text string, n int) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")

@@ -29,22 +29,24 @@ const (
 	marker  = runDir + "/engine-started"
 	logFile = logDir + "/dockerd.log"
 
-	// startTimeout covers the repair of what a killed engine left: it stops every container that still runs.
+	// startTimeout includes dockerd's recovery after it was killed: it stops all containers that still
+	// run.
 	startTimeout = 90 * time.Second
 	stopTimeout  = 30 * time.Second
 	pollInterval = 200 * time.Millisecond
 )
 
-// startedBefore tells whether startDaemon ran on this boot and Release has not since.
+// startedBefore reports whether startDaemon ran since boot and Release has not since then.
 func startedBefore() bool {
 	_, err := os.Stat(marker)
 	return err == nil
 }
 
-// startDaemon runs dockerd in a session of its own, so that it outlives us and our terminal, and returns when it
-// answers. What a killed dockerd left, pid files and a containerd that still runs, is taken over.
+// startDaemon runs dockerd in its own session, so that it outlives this process and its terminal.
+// It returns when dockerd answers. It takes over the pid files and the running containerd that a
+// killed dockerd left behind.
 func startDaemon(ctx context.Context, flags []string) error {
-	answers, err := giveTime(ctx)
+	answers, err := awaitRunning(ctx)
 	if err != nil || answers {
 		return err
 	}
@@ -61,19 +63,19 @@ func startDaemon(ctx context.Context, flags []string) error {
 		return fmt.Errorf("starting dockerd: %w", err)
 	}
 	if err := waitForAnswer(ctx, exited); err != nil {
-		return fmt.Errorf("%w; the end of %s:\n%s", err, logFile, logTail())
+		return fmt.Errorf("%w; the last lines of %s:\n%s", err, logFile, logTail())
 	}
 	return nil
 }
 
-// spawn starts dockerd; what it returns is closed when dockerd has exited.
+// spawn starts dockerd. exited is closed when dockerd has exited.
 func spawn(ctx context.Context, flags []string) (exited <-chan struct{}, err error) {
 	for _, dir := range []string{runDir, logDir} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return nil, err
 		}
 	}
-	// One log before this one is kept: it tells how the engine died.
+	// Keep the previous log: it shows how the engine died.
 	_ = os.Rename(logFile, logFile+".1")
 	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -84,12 +86,12 @@ func spawn(ctx context.Context, flags []string) (exited <-chan struct{}, err err
 		return nil, err
 	}
 
-	path := os.Getenv("PATH") + ":" + systemPath
+	path := searchPath()
 	program, err := lookIn(path, "dockerd")
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, flags...) // it outlives us
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, flags...) // it outlives this process
 	cmd.Dir = "/"
 	cmd.Env = daemonEnvironment(os.Environ(), path)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -99,20 +101,23 @@ func spawn(ctx context.Context, flags []string) (exited <-chan struct{}, err err
 	}
 	done := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // its log tells more
+		_ = cmd.Wait() // the log has the reason
 		close(done)
 	}()
 	return done, nil
 }
 
-// daemonEnvironment returns the environment without what is about us: the variables by which the testbed finds processes
-// of its own would mark the engine, which other testbeds use, too.
+// daemonEnvironment returns the environment without the variables by which the testbed finds its
+// own processes: other testbeds use the engine too.
 func daemonEnvironment(environ []string, path string) []string {
 	kept := slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		return strings.HasPrefix(entry, "REGISTRY_CACHE_") || strings.HasPrefix(entry, "PATH=")
 	})
 	return append(kept, "PATH="+path)
 }
+
+// searchPath is PATH and the directories of system programs, which are often not on a user's PATH.
+func searchPath() string { return os.Getenv("PATH") + ":" + systemPath }
 
 func lookIn(path, program string) (string, error) {
 	for _, dir := range filepath.SplitList(path) {
@@ -123,9 +128,10 @@ func lookIn(path, program string) (string, error) {
 	return "", fmt.Errorf("%s is in none of %s", program, path)
 }
 
-// giveTime waits for a dockerd that runs, and is ours, see decide: it may be starting, or the machine may be busy.
-// Stopping it would stop every container of every testbed.
-func giveTime(ctx context.Context) (answers bool, err error) {
+// awaitRunning waits for a dockerd that Ensure started before (see decide) and that still runs: it
+// may be starting, or the machine may be busy. Stopping it would stop every container of every
+// testbed.
+func awaitRunning(ctx context.Context) (answers bool, err error) {
 	pid, err := process(pidFile, "dockerd")
 	if err != nil || pid == 0 {
 		return false, err
@@ -137,7 +143,7 @@ func giveTime(ctx context.Context) (answers bool, err error) {
 	return false, ctx.Err()
 }
 
-// waitForAnswer polls until the engine answers; it fails at once when dockerd has exited.
+// waitForAnswer polls until the engine answers. It fails at once when dockerd has exited.
 func waitForAnswer(ctx context.Context, exited <-chan struct{}) error {
 	last := errors.New("not asked yet")
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
@@ -150,7 +156,7 @@ func waitForAnswer(ctx context.Context, exited <-chan struct{}) error {
 		return last == nil, nil
 	})
 	if err != nil {
-		// Of what docker info prints only the reason is of use, at its end.
+		// Only the last line of docker info's output has the reason.
 		return fmt.Errorf("waiting up to %s for dockerd to answer: %w: %s", startTimeout, err, command.Tail(last.Error(), 1))
 	}
 	return nil
@@ -164,7 +170,7 @@ func logTail() string {
 	return command.Tail(string(data), 12)
 }
 
-// stopDaemon ends dockerd, first by SIGTERM, and returns when its process is gone.
+// stopDaemon stops dockerd with SIGTERM, then SIGKILL, and returns when its process is gone.
 func stopDaemon(ctx context.Context) error {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		pid, err := process(pidFile, "dockerd")
@@ -182,5 +188,5 @@ func stopDaemon(ctx context.Context) error {
 			return err
 		}
 	}
-	return fmt.Errorf("dockerd did not stop in %s, not even by SIGKILL; see %s", 2*stopTimeout, logFile)
+	return fmt.Errorf("dockerd did not stop in %s, not even after SIGKILL; see %s", 2*stopTimeout, logFile)
 }

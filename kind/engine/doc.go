@@ -1,8 +1,9 @@
-// Package engine provides the Docker Engine that the testbed runs on: one that is reachable is used as it is; where
-// none is, on Debian and Ubuntu as root, it is installed from the distribution's packages and started.
+// Package engine provides the Docker Engine that the testbed runs on. It uses a reachable engine
+// unchanged. If there is none, it installs the distribution's packages and starts the engine, on
+// Debian and Ubuntu as root.
 //
-// What to do is decided by pure functions of what was seen on the host. On a host without systemd the engine runs in a
-// session of its own, marked by a label, so that Release stops nothing but what Ensure started.
+// Pure functions of the observed host decide what to do. On a host without systemd, the engine runs
+// in its own session. A label marks an engine that Ensure started, so that Release stops no other.
 //
-// It must not know kind, clusters or images.
+// The package must not know kind, clusters or images.
 package engine

@@ -3,9 +3,12 @@ package engine
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/debian"
+	"github.com/gardener-extensions/registry-cache/kind/lock"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -13,32 +16,33 @@ import (
 type Engine struct {
 	// Version is the engine's version, for example 20.10.24.
 	Version string
-	// APIVersion is the highest version of Docker's API that the engine speaks, for example 1.41.
+	// APIVersion is the highest Docker API version that the engine supports, for example 1.41.
 	APIVersion string
 	// CgroupVersion is 1 or 2.
 	CgroupVersion int
-	// DataRoot is the directory, on the engine's host, where images and volumes lie.
+	// DataRoot is the directory of images and volumes on the engine's host.
 	DataRoot string
-	// SysResource tells whether a privileged container gets CAP_SYS_RESOURCE, without which neither a negative
-	// oom_score_adj nor a raised hard limit can be set.
+	// SysResource reports whether privileged containers have CAP_SYS_RESOURCE. Without it, neither a
+	// negative oom_score_adj nor a higher hard limit can be set.
 	SysResource bool
-	// Managed tells whether Ensure started the engine.
+	// Managed reports whether Ensure started the engine.
 	Managed bool
-	// Local tells whether the engine runs on this machine, as far as its endpoint says.
+	// Local reports whether the engine's endpoint is on this machine.
 	Local bool
 
 	containers int
 }
 
-// Ensure returns the engine that the docker command reaches. Where there is none and the host is Debian or Ubuntu and
-// we are root, the engine is installed and started first, in at most some minutes. Otherwise the error is a *Missing,
-// in under 10 s. Concurrent calls, also of other processes, wait for each other.
+// Ensure returns the engine that the docker command reaches. If there is none, the host is Debian
+// or Ubuntu and the process is root, it first installs and starts the engine, which takes a few
+// minutes at most. Otherwise the error is a *Missing, after less than 10 s. Concurrent calls, in
+// other processes too, wait for each other.
 func Ensure(ctx context.Context) (*Engine, error) {
-	found, client, err := lookAround(ctx)
+	found, seen, err := inspect(ctx)
 	if err != nil || found != nil {
 		return found, err
 	}
-	if _, missing := decide(client); missing != nil {
+	if _, missing := decide(seen); missing != nil {
 		return nil, missing
 	}
 
@@ -47,16 +51,16 @@ func Ensure(ctx context.Context) (*Engine, error) {
 		return nil, err
 	}
 	defer unlock()
-	// Another process may have been faster.
-	found, client, err = lookAround(ctx)
+	// Another process may have set it up meanwhile.
+	found, seen, err = inspect(ctx)
 	if err != nil || found != nil {
 		return found, err
 	}
-	plan, missing := decide(client)
+	plan, missing := decide(seen)
 	if missing != nil {
 		return nil, missing
 	}
-	if err := carryOut(ctx, plan); err != nil {
+	if err := apply(ctx, plan); err != nil {
 		return nil, fmt.Errorf("setting up a docker engine: %w", err)
 	}
 	return probe(ctx)
@@ -71,27 +75,27 @@ func Running(ctx context.Context) *Engine {
 	return found
 }
 
-// Attach returns the reachable engine; an engine that Ensure had started and that has died is started again. It
-// returns nil where none runs, and installs nothing: it is for looking at, or taking down, what is there. One that may run
-// and that cannot be asked, as it hangs, is not ours to use or was chosen and is out of reach, is a *Missing: nobody knows
-// then what it has.
+// Attach returns the reachable engine, or nil if none runs. It restarts an engine that Ensure
+// started and that has died, but installs nothing: it is for inspecting or removing a testbed. It
+// returns a *Missing if an engine may run but cannot be asked, because it hangs, permission is
+// missing, or its chosen endpoint is unreachable: its containers are then unknown.
 func Attach(ctx context.Context) (*Engine, error) {
-	found, seen, err := lookAround(ctx)
+	found, seen, err := inspect(ctx)
 	if err != nil || found != nil {
 		return found, err
 	}
 	start, missing := revive(seen, startedBefore())
-	switch {
-	case start:
+	if start {
 		return Ensure(ctx)
-	case missing != nil:
+	}
+	if missing != nil {
 		return nil, missing
 	}
 	return nil, nil
 }
 
-// lookAround returns the reachable engine, or else what was seen on the host.
-func lookAround(ctx context.Context) (*Engine, host, error) {
+// inspect returns the reachable engine, or else the state of the host.
+func inspect(ctx context.Context) (*Engine, host, error) {
 	found, err := probe(ctx)
 	if err == nil {
 		progress.Note(ctx, "engine %s", found.Version)
@@ -111,11 +115,11 @@ func install(ctx context.Context, packages []string) error {
 	if hasProgram("docker") {
 		return nil
 	}
-	return debian.Install(ctx, "docker-cli") // a package of its own since Debian 13
+	return debian.Install(ctx, "docker-cli") // a separate package since Debian 13
 }
 
-// carryOut installs and starts the engine and returns when it answers.
-func carryOut(ctx context.Context, p plan) error {
+// apply installs and starts the engine, and returns when it answers.
+func apply(ctx context.Context, p plan) error {
 	if len(p.install) > 0 {
 		progress.Note(ctx, "installed %s", strings.Join(p.install, ", "))
 		if err := install(ctx, p.install); err != nil {
@@ -124,7 +128,7 @@ func carryOut(ctx context.Context, p plan) error {
 	}
 	flags := daemonFlags(p.shim)
 	if p.shim {
-		progress.Note(ctx, "runc shim: the host lacks %s", strings.Join(p.lacking, ", "))
+		progress.Note(ctx, "runc shim: the host lacks %s", strings.Join(p.missingCaps, ", "))
 		if err := buildShim(ctx); err != nil {
 			return err
 		}
@@ -133,4 +137,17 @@ func carryOut(ctx context.Context, p plan) error {
 		return startService(ctx, p.shim, flags)
 	}
 	return startDaemon(ctx, flags)
+}
+
+// lockTimeout is longer than another process may take to install and start the engine.
+const lockTimeout = 15 * time.Minute
+
+// acquire keeps other processes from installing, starting or stopping the engine until unlock is
+// called or this process dies.
+func acquire(ctx context.Context) (unlock func(), err error) {
+	unlock, err = lock.Wait(ctx, filepath.Join(lock.Directory(), "engine.lock"), lockTimeout)
+	if err != nil {
+		return nil, fmt.Errorf("waiting for another process to set up or stop the docker engine: %w", err)
+	}
+	return unlock, nil
 }

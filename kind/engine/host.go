@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +20,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/debian"
 )
 
-// readHost looks at the host; answer is why the engine cannot be used.
+// readHost reads the state of the host. answer is why the engine cannot be used.
 func readHost(ctx context.Context, answer error) (host, error) {
 	h := host{
 		client:   hasProgram("docker"),
@@ -35,30 +34,25 @@ func readHost(ctx context.Context, answer error) (host, error) {
 
 	release, err := os.ReadFile("/etc/os-release")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return host{}, fmt.Errorf("reading which distribution this is: %w", err)
+		return host{}, fmt.Errorf("reading the distribution: %w", err)
 	}
 	h.distribution, h.debian = parseRelease(string(release))
 	if !startedBefore() {
-		if h.foreign, err = process(pidFile, "dockerd"); err != nil {
+		if h.unmanaged, err = process(pidFile, "dockerd"); err != nil {
 			return host{}, fmt.Errorf("looking for dockerd: %w", err)
 		}
 	}
-	h.lacking, err = lackingCapabilities()
+	h.missingCaps, err = missingCapabilities()
 	return h, err
 }
 
-// hasProgram looks into the directories of system programs, too: they are often not on a user's PATH.
 func hasProgram(name string) bool {
-	if _, err := exec.LookPath(name); err == nil {
-		return true
-	}
-	return slices.ContainsFunc(strings.Split(systemPath, ":"), func(dir string) bool {
-		_, err := exec.LookPath(dir + "/" + name)
-		return err == nil
-	})
+	_, err := lookIn(searchPath(), name)
+	return err == nil
 }
 
-// parseRelease reads os-release(5): the distribution's name, and whether it is Debian, Ubuntu or derived from them.
+// parseRelease returns the distribution's name from os-release(5), and whether it is Debian, Ubuntu
+// or derived from them.
 func parseRelease(text string) (name string, debian bool) {
 	fields := map[string]string{}
 	for scanner := bufio.NewScanner(strings.NewReader(text)); scanner.Scan(); {
@@ -74,9 +68,9 @@ func parseRelease(text string) (name string, debian bool) {
 	return cmp.Or(fields["PRETTY_NAME"], fields["ID"], "an unknown system"), debian
 }
 
-// endpointInUse is where the docker command looks for the engine.
+// endpointInUse returns the endpoint that the docker command connects to.
 func endpointInUse(ctx context.Context) string {
-	// The context in use takes DOCKER_HOST and DOCKER_CONTEXT into account.
+	// The current context takes DOCKER_HOST and DOCKER_CONTEXT into account.
 	out, err := command.Output(ctx, "docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
 	if endpoint := strings.TrimSpace(out); err == nil && endpoint != "" {
 		return endpoint
@@ -94,7 +88,8 @@ func isLocal(endpoint string) bool {
 	return local
 }
 
-// listens tells whether a local endpoint accepts, or refuses for lack of permission, a connection.
+// listens reports whether a local endpoint accepts a connection, or refuses it for lack of
+// permission.
 func listens(ctx context.Context, endpoint string) bool {
 	path, local := socketPath(endpoint)
 	if !local {
@@ -109,21 +104,22 @@ func listens(ctx context.Context, endpoint string) bool {
 	return true
 }
 
-// lackingCapabilities returns the capabilities that the kernel knows and this process's bounding set lacks.
-func lackingCapabilities() ([]string, error) {
+// missingCapabilities returns the capabilities that the kernel supports and this process's bounding
+// set lacks.
+func missingCapabilities() ([]string, error) {
 	known, err := capability.ListSupported()
 	if err != nil {
 		return nil, fmt.Errorf("listing the kernel's capabilities: %w", err)
 	}
-	var lacking []string
+	var missing []string
 	for _, c := range known {
 		bound, err := capability.GetBound(c)
 		if err != nil {
 			return nil, fmt.Errorf("reading the bounding set for %s: %w", c, err)
 		}
 		if !bound {
-			lacking = append(lacking, c.String())
+			missing = append(missing, c.String())
 		}
 	}
-	return lacking, nil
+	return missing, nil
 }

@@ -8,30 +8,31 @@ import (
 // defaultEndpoint is where Docker's packages make the engine listen.
 const defaultEndpoint = "unix:///var/run/docker.sock"
 
-// host is what was seen on a host whose engine does not answer.
+// host is the state of a host whose engine does not answer.
 type host struct {
-	client       bool     // the docker command is there
-	daemon       bool     // dockerd is there
-	endpoint     string   // where the docker command looks for the engine
-	answer       string   // what it said
+	client       bool     // the docker command exists
+	daemon       bool     // dockerd exists
+	endpoint     string   // the docker command's endpoint
+	answer       string   // why the engine cannot be used
 	listening    bool     // something accepts connections at the endpoint
 	distribution string   // PRETTY_NAME of os-release
-	debian       bool     // Debian, Ubuntu or a relative
-	root         bool     // we are root
+	debian       bool     // Debian, Ubuntu or derived from them
+	root         bool     // this process is root
 	systemd      bool     // systemd is the init system
-	foreign      int      // process ID of a dockerd that somebody else started, if one runs
-	lacking      []string // capabilities that the kernel knows and our bounding set lacks
+	unmanaged    int      // process ID of a running dockerd that no testbed started, or 0
+	missingCaps  []string // capabilities that the kernel supports and the bounding set lacks
 }
 
 // plan is how to get an engine.
 type plan struct {
-	install []string // packages
-	systemd bool     // start it as a systemd service, else in a session of its own
-	shim    bool     // by way of the OCI runtime shim
-	lacking []string // why the shim is needed
+	install     []string // packages
+	systemd     bool     // start it as a systemd service, else in its own session
+	shim        bool     // use the OCI runtime shim
+	missingCaps []string // why the shim is needed
 }
 
-// Missing says what is missing for a Docker Engine, and how to get it. It is an error of the environment (exit code 3).
+// Missing reports what is missing for a Docker Engine, and how to get it. It is an environment
+// error (exit code 3).
 type Missing struct {
 	// What is missing, as one clause.
 	What string
@@ -42,48 +43,49 @@ type Missing struct {
 // EnvironmentError marks the error for internal/program.
 func (m *Missing) EnvironmentError() {}
 
-// Error is one line: what is missing; how to get it.
+// Error returns one line: what is missing; how to fix it.
 func (m *Missing) Error() string {
 	return m.What + "; " + m.Fix
 }
 
-const installByHand = "install Docker Engine 20.10 or newer (https://docs.docker.com/engine/install/) and start it, or let DOCKER_HOST point to one"
+const installByHand = "install Docker Engine 20.10 or newer (https://docs.docker.com/engine/install/) and start it, " +
+	"or set DOCKER_HOST to a running one"
 
 // decide returns how to get an engine on this host, or what is missing.
 func decide(h host) (plan, *Missing) {
-	if missing := withheld(h); missing != nil {
+	if missing := unusable(h); missing != nil {
 		return plan{}, missing
 	}
 	switch {
 	case !h.debian:
-		return plan{}, &Missing{unreachable(h) + ", and it can be installed on Debian and Ubuntu only, not on " + h.distribution, installByHand}
+		return plan{}, &Missing{unreachable(h) + ", and it can be installed only on Debian and Ubuntu, not on " + h.distribution, installByHand}
 	case !h.root:
 		return plan{}, &Missing{unreachable(h) + ", and only root can install and start it", "run as root, or " + installByHand}
 	}
 
-	p := plan{systemd: h.systemd, shim: len(h.lacking) > 0, lacking: h.lacking}
+	p := plan{systemd: h.systemd, shim: len(h.missingCaps) > 0, missingCaps: h.missingCaps}
 	if !h.daemon || !h.client {
 		p.install = []string{"docker.io"}
 	}
 	return p, nil
 }
 
-// withheld returns why an engine that is there, or that somebody chose, cannot be used; nil where neither is so.
-func withheld(h host) *Missing {
+// unusable returns why an existing or chosen engine cannot be used; nil if there is no such engine.
+func unusable(h host) *Missing {
 	switch {
 	case h.endpoint != defaultEndpoint:
-		// Somebody chose this endpoint: an engine elsewhere is not what they asked for.
+		// The user chose this endpoint and did not ask for an engine elsewhere.
 		return &Missing{unreachable(h) + reason(h),
 			"start that engine, or unset DOCKER_HOST and select the default context (docker context use default)"}
 	case h.listening && strings.Contains(h.answer, "permission denied"):
-		return &Missing{"permission to use the docker engine at " + h.endpoint + " is missing",
-			"run as root, or join the group: usermod -aG docker $USER, then log in again"}
+		return &Missing{"no permission to use the docker engine at " + h.endpoint,
+			"run as root, or join the docker group (usermod -aG docker $USER) and log in again"}
 	case h.listening && !h.client:
-		return &Missing{"the docker command is missing, though something listens at " + h.endpoint,
+		return &Missing{"the docker command is missing, but something listens at " + h.endpoint,
 			"install the client: apt-get install docker-cli, or docker.io where that package does not exist"}
-	case h.foreign != 0:
-		return &Missing{fmt.Sprintf("dockerd (process %d) runs but does not answer, and it was not started by a testbed", h.foreign) + reason(h),
-			"look into its log and restart it"}
+	case h.unmanaged != 0:
+		return &Missing{fmt.Sprintf("dockerd (process %d) runs but does not answer, and no testbed started it", h.unmanaged) + reason(h),
+			"check its log and restart it"}
 	}
 	return nil
 }
@@ -92,10 +94,31 @@ func unreachable(h host) string { return "no docker engine answers at " + h.endp
 
 func reason(h host) string {
 	if !h.client {
-		return " (there is no docker command to ask it)"
+		return " (the docker command is missing)"
 	}
 	if h.answer == "" {
 		return ""
 	}
 	return " (" + h.answer + ")"
+}
+
+// revive decides about an engine that does not answer, before it and its containers are taken for
+// gone. start means that Ensure started it and it died. missing is what a person must do if it may
+// be running. If neither is set, no engine runs as far as this host shows.
+func revive(h host, managed bool) (start bool, missing *Missing) {
+	if missing := unusable(h); missing != nil {
+		return false, missing
+	}
+	plan, missing := decide(h)
+	switch {
+	case managed && missing == nil && len(plan.install) == 0:
+		return true, nil
+	case managed && h.daemon && missing != nil:
+		// Its containers outlive a killed dockerd.
+		return false, missing
+	case h.listening:
+		return false, &Missing{"something listens at " + h.endpoint + " but does not answer like a docker engine" + reason(h),
+			"check the log of dockerd and restart it"}
+	}
+	return false, nil
 }

@@ -20,19 +20,19 @@ func TestDecide(t *testing.T) {
 	}{
 		{"bare machine", bare(func(*host) {}), plan{install: []string{"docker.io"}}, ""},
 		{"bare machine with systemd", bare(func(h *host) { h.systemd = true }), plan{install: []string{"docker.io"}, systemd: true}, ""},
-		{"restricted bounding set", bare(func(h *host) { h.lacking = []string{"sys_resource"} }),
-			plan{install: []string{"docker.io"}, shim: true, lacking: []string{"sys_resource"}}, ""},
+		{"restricted bounding set", bare(func(h *host) { h.missingCaps = []string{"sys_resource"} }),
+			plan{install: []string{"docker.io"}, shim: true, missingCaps: []string{"sys_resource"}}, ""},
 		{"client without engine", bare(func(h *host) { h.client = true }), plan{install: []string{"docker.io"}}, ""},
 		{"installed, not running", bare(func(h *host) { h.client, h.daemon = true, true }), plan{}, ""},
 		{"installed, stale socket with a dead engine behind", bare(func(h *host) { h.client, h.daemon, h.listening = true, true, true }), plan{}, ""},
 		{"not root", bare(func(h *host) { h.root = false }), plan{}, "only root can install"},
 		{"another distribution", bare(func(h *host) { h.debian, h.distribution = false, "Fedora Linux 42" }), plan{}, "not on Fedora Linux 42"},
-		{"an endpoint that somebody chose", bare(func(h *host) { h.endpoint, h.client, h.answer = "tcp://builder:2376", true, "no route to host" }),
+		{"a chosen endpoint", bare(func(h *host) { h.endpoint, h.client, h.answer = "tcp://builder:2376", true, "no route to host" }),
 			plan{}, "no docker engine answers at tcp://builder:2376 (no route to host); start that engine, or unset DOCKER_HOST"},
 		{"no permission", bare(func(h *host) { h.root, h.client, h.listening, h.answer = false, true, true, "permission denied while" }),
 			plan{}, "usermod -aG docker"},
-		{"a host's own engine that hangs", bare(func(h *host) { h.client, h.daemon, h.foreign, h.answer = true, true, 7, "no answer in 4s" }),
-			plan{}, "dockerd (process 7) runs but does not answer, and it was not started by a testbed (no answer in 4s); look into its log"},
+		{"a host's own engine that hangs", bare(func(h *host) { h.client, h.daemon, h.unmanaged, h.answer = true, true, 7, "no answer in 4s" }),
+			plan{}, "dockerd (process 7) runs but does not answer, and no testbed started it (no answer in 4s); check its log"},
 		{"engine without client", bare(func(h *host) { h.listening = true }), plan{}, "docker command is missing"},
 	}
 	for _, tc := range tests {
@@ -43,7 +43,7 @@ func TestDecide(t *testing.T) {
 			}
 			switch {
 			case missing == nil && tc.missing != "":
-				t.Errorf("nothing missing, want %q", tc.missing)
+				t.Errorf("nothing is missing, want %q", tc.missing)
 			case missing != nil && (tc.missing == "" || !strings.Contains(missing.Error(), tc.missing)):
 				t.Errorf("missing: %q, want %q", missing, tc.missing)
 			case missing != nil && strings.Contains(missing.Error(), "\n"):

@@ -12,14 +12,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// probeTimeout bounds one question to the engine. One on a busy machine takes seconds to answer; the person who has none
-// is to know in less than 10 s.
+// probeTimeout bounds one request to the engine. On a busy machine it takes seconds to answer; a
+// user without an engine should know in less than 10 s.
 const probeTimeout = 8 * time.Second
 
-// managedLabel marks, in the engine's own description, an engine that Ensure started.
+// managedLabel is the engine label that marks an engine started by Ensure.
 const managedLabel = "registry-cache.testbed=managed"
 
-// info is what we read of `docker info`.
+// info holds the used fields of `docker info`.
 type info struct {
 	ServerVersion string
 	CgroupVersion string
@@ -30,10 +30,10 @@ type info struct {
 	ServerErrors  []string
 }
 
-// probe asks the engine that the docker command reaches, by the context or DOCKER_HOST in effect, to describe itself.
-// The docker command is what kind uses, too: what it does not reach is of no use.
+// probe describes the engine that the docker command reaches through the current context or
+// DOCKER_HOST. kind uses the docker command too, so an engine that it does not reach is useless.
 func probe(ctx context.Context) (*Engine, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, fmt.Errorf("the docker engine gave no answer in %s", probeTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, fmt.Errorf("the docker engine did not answer in %s", probeTimeout))
 	defer cancel()
 
 	out, err := command.Output(ctx, "docker", "info", "--format", "{{json .}}")
@@ -55,22 +55,22 @@ func probe(ctx context.Context) (*Engine, error) {
 	return found, nil
 }
 
-// parseInfo reads the JSON that `docker info` prints. Some clients print what they know, and the reason, when the
-// engine does not answer, and exit with 0.
+// parseInfo reads the JSON output of `docker info`. If the engine does not answer, some clients
+// print what they know and the reason, and exit with 0.
 func parseInfo(data []byte) (*Engine, error) {
 	var described info
 	if err := json.Unmarshal(data, &described); err != nil {
 		return nil, fmt.Errorf("decoding docker info: %w", err)
 	}
 	if described.ServerVersion == "" {
-		return nil, errors.New(strings.Join(append(described.ServerErrors, "docker info names no server version"), "; "))
+		return nil, errors.New(strings.Join(append(described.ServerErrors, "docker info has no server version"), "; "))
 	}
 	if described.OSType != "" && described.OSType != "linux" {
-		return nil, fmt.Errorf("the docker engine runs %s containers, linux is needed", described.OSType)
+		return nil, fmt.Errorf("the docker engine runs %s containers, want linux", described.OSType)
 	}
 	found := &Engine{
 		Version:       described.ServerVersion,
-		CgroupVersion: 1, // engines before 20.10 say nothing and know version 1 only
+		CgroupVersion: 1, // engines before 20.10 omit it and support only version 1
 		DataRoot:      described.DockerRootDir,
 		Managed:       slices.Contains(described.Labels, managedLabel),
 		containers:    described.Containers,

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// process returns the ID in the pid file if a living process of that program has it, else 0. IDs are used again, and
-// a process that nobody waits for keeps its ID after its death: the pid file alone says nothing.
+// process returns the ID in the pid file if a living process of that program has it, else 0. The
+// pid file alone proves nothing: IDs are reused, and a zombie keeps its ID.
 func process(pidFile, program string) (int, error) {
 	data, err := os.ReadFile(pidFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -19,18 +19,18 @@ func process(pidFile, program string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	pid, _ := strconv.Atoi(strings.TrimSpace(string(data))) // 0 for a file that was written half
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(data))) // 0 for an incomplete file
 	if pid <= 0 {
 		return 0, nil
 	}
-	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // empty for a process that is gone
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // empty if the process is gone
 	if name, state := parseStatus(string(status)); name != program || state == "Z" || state == "X" {
 		return 0, nil
 	}
 	return pid, nil
 }
 
-// parseStatus returns name and state of /proc/PID/status.
+// parseStatus returns name and state from /proc/PID/status.
 func parseStatus(status string) (name, state string) {
 	for line := range strings.Lines(status) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -44,8 +44,9 @@ func parseStatus(status string) (name, state string) {
 	return name, state
 }
 
-// removeStale removes a pid file unless a living process of that program has the ID. dockerd 20.10 refuses to start
-// while any process, of whatever program and even a dead one, has the ID in its pid file.
+// removeStale removes a pid file unless a living process of that program has the ID. dockerd 20.10
+// refuses to start while any process, even a zombie or one of another program, has the ID in its
+// pid file.
 func removeStale(pidFile, program string) error {
 	pid, err := process(pidFile, program)
 	if err != nil || pid != 0 {

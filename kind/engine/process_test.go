@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 )
 
 func TestProcess(t *testing.T) {
@@ -23,7 +25,7 @@ func TestProcess(t *testing.T) {
 		{"alive", fmt.Sprintf("%d\n", os.Getpid()), self, os.Getpid()},
 		{"the ID belongs to another program", fmt.Sprint(os.Getpid()), "dockerd", 0},
 		{"gone", "4194305", "dockerd", 0},
-		{"written half", "", "dockerd", 0},
+		{"incomplete", "", "dockerd", 0},
 		{"not a process ID", "-1", "dockerd", 0},
 	}
 	for _, tc := range tests {
@@ -56,7 +58,7 @@ func TestParseStatusTellsADeadProcess(t *testing.T) {
 	}
 }
 
-func TestDaemonEnvironmentIsNotMarkedAsOurs(t *testing.T) {
+func TestDaemonEnvironmentHasNoTestbedVariables(t *testing.T) {
 	got := daemonEnvironment([]string{"HOME=/root", "REGISTRY_CACHE_TESTBED=registry-cache", "PATH=/bin"}, "/bin:/sbin")
 	if want := []string{"HOME=/root", "PATH=/bin:/sbin"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -73,5 +75,54 @@ ExecStart=/usr/sbin/dockerd -H fd:// --containerd=/run/containerd/containerd.soc
 	}
 	if got := daemonFlags(false); len(got) != 1 {
 		t.Errorf("flags without the shim: %v", got)
+	}
+}
+
+// TestZombieProcess covers containers whose init process does not reap: a killed dockerd keeps its
+// ID.
+func TestZombieProcess(t *testing.T) {
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		t.Skip("no /proc here")
+	}
+	child := exec.Command("sleep", "600")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = child.Wait() })
+	file := filepath.Join(t.TempDir(), "pid")
+	if err := os.WriteFile(file, fmt.Append(nil, child.Process.Pid), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := processBecomes(t, file, child.Process.Pid); got != child.Process.Pid {
+		t.Errorf("a living process: got %d", got)
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if got := processBecomes(t, file, 0); got != 0 {
+		t.Errorf("a zombie: got %d", got)
+	}
+}
+
+// processBecomes polls for up to a minute until process returns want: the kernel takes time to
+// start or kill.
+func processBecomes(t *testing.T, file string, want int) int {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		got, err := process(file, "sleep")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got == want {
+			return got
+		}
+		select {
+		case <-deadline:
+			return got
+		case <-tick.C:
+		}
 	}
 }

@@ -10,13 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// execRoot is where dockerd keeps what lives no longer than its containers.
+// execRoot is where dockerd keeps the runtime state of containers.
 const execRoot = "/var/run/docker"
 
-// Release stops the engine if Ensure started it and it has no container left, running or not, and removes our files: shim, log,
-// marker, and what one that was killed left below /var/run/docker. In all other cases, and where no engine answers, it does nothing.
-// Images stay in the engine's data directory for the next time, the packages stay installed: where systemd runs, the service starts,
-// without the shim, at the next boot.
+// Release stops the engine if Ensure started it and it has no containers, running or not. It then
+// removes the testbed's files (shim, logs, marker) and what a killed dockerd left below
+// /var/run/docker. Otherwise, and if no engine answers, it does nothing. Images stay in the
+// engine's data directory and packages stay installed: with systemd, the service starts without the
+// shim at the next boot.
 func Release(ctx context.Context) error {
 	found, err := probe(ctx)
 	if err != nil || !found.Managed {
@@ -28,7 +29,7 @@ func Release(ctx context.Context) error {
 	}
 	defer unlock()
 
-	// Another testbed may have come or gone while we waited.
+	// Another testbed may have started or stopped meanwhile.
 	found, err = probe(ctx)
 	if err != nil || !found.Managed || found.containers > 0 {
 		return nil
@@ -46,17 +47,18 @@ func stop(ctx context.Context) error {
 	return stopDaemon(ctx)
 }
 
-// removeSandboxes removes what a dockerd that was killed has left of its containers' networks. The next one makes new ones and forgets
-// these, with or without the network namespace that each may still hold. No dockerd may run.
+// removeSandboxes removes the network sandboxes that a killed dockerd left behind, some with a
+// network namespace mounted. A new dockerd creates others and never removes these. No dockerd may
+// be running.
 func removeSandboxes(root string) error {
 	var failed error
 	for _, pattern := range []string{"netns/*", "libnetwork/*.sock"} {
 		left, err := filepath.Glob(filepath.Join(root, pattern))
 		failed = errors.Join(failed, err)
 		for _, path := range left {
-			_ = unix.Unmount(path, unix.MNT_DETACH) // most are mounted no more
+			_ = unix.Unmount(path, unix.MNT_DETACH) // most are not mounted any more
 			if err := os.Remove(path); err != nil {
-				failed = errors.Join(failed, fmt.Errorf("removing what a killed dockerd left: %w", err))
+				failed = errors.Join(failed, fmt.Errorf("removing a network sandbox of a killed dockerd: %w", err))
 			}
 		}
 	}

@@ -11,8 +11,9 @@ import (
 	"github.com/moby/sys/capability"
 )
 
-// sysResource tells whether containers of the engine at the endpoint can have CAP_SYS_RESOURCE: they get no capability
-// that the bounding set of the process behind a local socket lacks. Of an engine elsewhere it is taken for granted.
+// sysResource reports whether containers of the engine at the endpoint can have CAP_SYS_RESOURCE:
+// they get no capability that is missing in the bounding set of the process that listens on a local
+// socket. For a remote engine it assumes true.
 func sysResource(endpoint string) bool {
 	path, local := socketPath(endpoint)
 	if !local {
@@ -20,7 +21,7 @@ func sysResource(endpoint string) bool {
 	}
 	status, err := listenerStatus(path)
 	if err != nil {
-		// The engine runs in another PID namespace, or the socket belongs to a proxy: nothing is known.
+		// Unknown: the engine runs in another PID namespace, or a proxy listens on the socket.
 		return true
 	}
 	bounding, err := boundingSet(status)
@@ -52,7 +53,7 @@ func listenerStatus(path string) (string, error) {
 	return string(status), err
 }
 
-// boundingSet reads the bit mask behind CapBnd in /proc/PID/status, see proc_pid_status(5).
+// boundingSet returns the CapBnd bit mask of /proc/PID/status, see proc_pid_status(5).
 func boundingSet(status string) (uint64, error) {
 	for line := range strings.Lines(status) {
 		if value, ok := strings.CutPrefix(line, "CapBnd:"); ok {

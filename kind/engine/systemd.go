@@ -11,16 +11,18 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// dropIn lies below /run, so that it lasts until the next boot at most.
+// dropIn is below /run, so it disappears at the next boot.
 const dropIn = "/run/systemd/system/docker.service.d/registry-cache-testbed.conf"
 
-// serviceTimeout bounds each call of systemctl.
+// serviceTimeout bounds each systemctl call.
 const serviceTimeout = 90 * time.Second
 
-// startService starts the packaged service. Without the shim it is the host's own service from then on, and stays;
-// with it, a drop-in makes it use the shim and marks it as ours.
+// startService starts the packaged service. Without the shim it is then the host's own service and
+// is never stopped. With the shim, a drop-in makes it use the shim and the managed label.
 func startService(ctx context.Context, shim bool, flags []string) error {
+	verb := "start"
 	if shim {
+		verb = "restart" // installing the package started it without the drop-in
 		if err := os.MkdirAll(filepath.Dir(dropIn), 0o755); err != nil {
 			return err
 		}
@@ -31,20 +33,18 @@ func startService(ctx context.Context, shim bool, flags []string) error {
 			return err
 		}
 	}
-	verb := "start"
-	if shim {
-		verb = "restart" // installing the package has started it without the drop-in
+	err := systemctl(ctx, verb, "docker.service")
+	if err == nil {
+		err = waitForAnswer(ctx, nil)
 	}
-	if err := systemctl(ctx, verb, "docker.service"); err != nil {
-		return fmt.Errorf("%w; see journalctl -u docker.service", err)
-	}
-	if err := waitForAnswer(ctx, nil); err != nil {
+	if err != nil {
 		return fmt.Errorf("%w; see journalctl -u docker.service", err)
 	}
 	return nil
 }
 
-// dropInText replaces the service's command: the flags of Debian's and Ubuntu's unit, then ours.
+// dropInText replaces the service's command with the flags of Debian's and Ubuntu's unit, then
+// flags.
 func dropInText(flags []string) string {
 	return "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd -H fd:// --containerd=/run/containerd/containerd.sock " +
 		strings.Join(flags, " ") + "\n"

@@ -17,19 +17,21 @@ import (
 	"github.com/gardener-extensions/registry-cache/charts"
 )
 
-// Admission is an extension's admission component in a garden without gardener-operator: both of its charts are installed
-// into one namespace of the garden's cluster, which runs the pods as well.
+// Admission is an extension's admission component in a garden without gardener-operator. Both of
+// its charts are installed into one namespace of the garden's cluster, which also runs the pods.
 type Admission struct {
-	// Name of its release, Deployment and ServiceAccount, and of its ValidatingWebhookConfiguration.
+	// Name of the release, the Deployment, the ServiceAccount and the ValidatingWebhookConfiguration.
 	Name string
-	// Namespace is its own; it is created and removed with it.
+	// Namespace belongs to the component: Deploy creates it, Remove deletes it.
 	Namespace string
-	// Application and Runtime are the directories of the two Helm charts, Image is for the second.
+	// Application and Runtime are the directories of the two Helm charts. Image is for the runtime
+	// chart.
 	Application, Runtime fs.FS
 	Image                string
 }
 
-// Deploy renders and applies the charts, the one with the rights first.
+// Deploy renders and applies the application chart, which has the RBAC objects, then the runtime
+// chart.
 func (a Admission) Deploy(ctx context.Context, garden kubernetes.Interface) error {
 	if err := apply(ctx, garden.Client(), a.namespace()); err != nil {
 		return fmt.Errorf("deploy %s: %w", a.Name, err)
@@ -46,8 +48,8 @@ func (a Admission) Deploy(ctx context.Context, garden kubernetes.Interface) erro
 	return nil
 }
 
-// Wait returns when its pods are ready and its webhook is registered with a certificate authority; or an error, at the
-// latest after three minutes.
+// Wait returns when the pods are ready and the webhook is registered with a CA bundle. It fails
+// after at most three minutes.
 func (a Admission) Wait(ctx context.Context, garden client.Reader) error {
 	if err := waitForDeployment(ctx, garden, client.ObjectKeyFromObject(a.deployment())); err != nil {
 		return err
@@ -58,12 +60,13 @@ func (a Admission) Wait(ctx context.Context, garden client.Reader) error {
 	return nil
 }
 
-// Remove deletes all that Deploy and the pods have made, and returns when it is gone, or an error after two minutes. What is
-// gone already is no error.
+// Remove deletes everything that Deploy and the pods created, and returns when it is gone. It fails
+// after two minutes. Missing objects are no error.
 func (a Admission) Remove(ctx context.Context, garden kubernetes.Interface) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, rolloutTimeout, fmt.Errorf("it took longer than %s", rolloutTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, rolloutTimeout, fmt.Errorf("not done in %s", rolloutTimeout))
 	defer cancel()
-	// In this order nobody waits for the answer of a pod that is gone, and no pod asks for what it may not any more.
+	// The webhook goes first: its clients would wait for pods that are gone. The pods go before the
+	// RBAC objects that they need.
 	failed := remove(ctx, garden.Client(), a.registration())
 	failed = errors.Join(failed, remove(ctx, garden.Client(), a.deployment()))
 	for _, chart := range a.charts() {
@@ -79,7 +82,7 @@ func (a Admission) Remove(ctx context.Context, garden kubernetes.Interface) erro
 	return nil
 }
 
-// remove deletes an object with what belongs to it, and waits until it is gone.
+// remove deletes an object and its dependents, and waits until it is gone.
 func remove(ctx context.Context, garden client.Client, object client.Object) error {
 	err := garden.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationForeground))
 	if err != nil {
@@ -88,7 +91,7 @@ func remove(ctx context.Context, garden client.Client, object client.Object) err
 	return kubernetesutils.WaitUntilResourceDeleted(ctx, garden, object, pollInterval)
 }
 
-// admissionChart is one of the two charts.
+// admissionChart is one of the two charts with its values.
 type admissionChart struct {
 	name   string
 	files  fs.FS

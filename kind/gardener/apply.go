@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// apply server-side-applies the objects in their order as FieldManager, taking over fields that others own.
-// Its error names the kind and the object that could not be applied; the objects before it stay applied.
+// apply applies the objects in order by server-side apply as FieldManager, and takes over fields
+// that others own. The error names the object that failed; the objects before it stay applied.
 func apply(ctx context.Context, c client.Client, objects ...client.Object) error {
 	for _, object := range objects {
 		configuration, err := applyConfiguration(object, c.Scheme())
@@ -26,7 +26,7 @@ func apply(ctx context.Context, c client.Client, objects ...client.Object) error
 	return nil
 }
 
-// applyConfiguration returns what of the object is ours to apply: everything but its status.
+// applyConfiguration returns the object without its status.
 func applyConfiguration(object client.Object, scheme *runtime.Scheme) (*unstructured.Unstructured, error) {
 	kind, err := apiutil.GVKForObject(object, scheme)
 	if err != nil {

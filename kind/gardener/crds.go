@@ -14,12 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// InstallCRDs installs the definitions into the seed that gardenlet installs and that an extension may meet: extension
-// resources, ManagedResource, machines, the Prometheus operator's (rules and scrape configs of a shoot's control plane) and
-// the VerticalPodAutoscaler's. It returns when the API server serves them. They come from the Gardener module, so they
-// always fit the version in go.mod. Nothing reconciles machines and those of Prometheus and the autoscaler.
+// InstallCRDs installs the CRDs that gardenlet installs and an extension may use: extension
+// resources, ManagedResource, machines, the Prometheus operator's (rules and scrape configs of a
+// shoot's control plane) and VerticalPodAutoscaler. It returns when the API server serves them.
+// They come from the Gardener module, so they match the version in go.mod. Nothing reconciles the
+// machines, Prometheus and autoscaler resources.
 //
-// It has to run before any extension starts: an extension's webhook rules need the REST mapping of OperatingSystemConfig.
+// It must run before any extension starts: an extension's webhook rules need the REST mapping of
+// OperatingSystemConfig.
 func InstallCRDs(ctx context.Context, seed client.Client) error {
 	var all []component.Deployer
 	for name, read := range map[string]func() (component.DeployWaiter, error){
@@ -29,7 +31,8 @@ func InstallCRDs(ctx context.Context, seed client.Client) error {
 		},
 		"monitoring": func() (component.DeployWaiter, error) { return prometheusoperator.NewCRDs(seed) },
 		"autoscaler": func() (component.DeployWaiter, error) { return vpa.NewCRD(seed, nil) },
-		// There are no machines, but gardenlet asks which there are before it deletes stale operating system configs.
+		// There are no machines, but gardenlet lists them before it deletes stale operating system
+		// configs.
 		"machine": func() (component.DeployWaiter, error) { return machinecontrollermanager.NewCRD(seed) },
 	} {
 		definitions, err := read()

@@ -5,16 +5,30 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"time"
 
 	gardencorev1 "github.com/gardener/gardener/pkg/apis/core/v1"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"github.com/gardener/gardener/pkg/chartrenderer"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
+	fakekubernetes "github.com/gardener/gardener/pkg/client/kubernetes/fake"
 	"github.com/gardener/gardener/pkg/gardenlet/controller/controllerinstallation/controllerinstallation"
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
+	"github.com/gardener/gardener/pkg/utils/managedresources"
+	"github.com/go-logr/logr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/gardener-extensions/registry-cache/charts"
@@ -22,22 +36,23 @@ import (
 
 // Extension is an extension that gardenlet installs into the seed.
 type Extension struct {
-	// Name of its ControllerInstallation: the extension runs in namespace extension-<Name>.
+	// Name of its ControllerInstallation. The extension runs in namespace extension-<Name>.
 	Name string
-	// Registration says what the extension is responsible for. Its deploymentRefs are not looked at.
+	// Registration lists the resources that the extension is responsible for. Its deploymentRefs are
+	// ignored.
 	Registration *gardencorev1beta1.ControllerRegistration
 	// Chart is the directory of its Helm chart.
 	Chart fs.FS
-	// Values for the chart; gardenlet adds the ones below "gardener".
+	// Values for the chart. gardenlet adds those below "gardener".
 	Values map[string]any
 }
 
-// Deploy installs or updates the extension by gardenlet's own ControllerInstallation reconciler: it renders the chart,
-// prepares the namespace, and writes a ManagedResource of class seed, which SeedResourceManager applies. Objects that an
-// older version of the chart had and this one has not are removed by it.
+// Deploy installs or updates the extension with gardenlet's ControllerInstallation reconciler: it
+// renders the chart, prepares the namespace, and writes a ManagedResource of class seed, which
+// SeedResourceManager applies. That deletes objects that only an older version of the chart had.
 //
-// The garden that the reconciler reads is NewGarden, with a Seed, this extension's Registration, and a ControllerDeployment
-// and ControllerInstallation made from the fields.
+// The reconciler's garden is a NewGarden with a Seed, the Registration, and a ControllerDeployment
+// and ControllerInstallation created from the fields.
 func (e Extension) Deploy(ctx context.Context, seed kubernetes.Interface) error {
 	garden, err := e.gardenObjects()
 	if err != nil {
@@ -60,7 +75,8 @@ func (e Extension) Deploy(ctx context.Context, seed kubernetes.Interface) error 
 	return nil
 }
 
-// gardenObjects are what an operator and Gardener's control plane create in the garden for an extension on a seed.
+// gardenObjects returns what an operator and Gardener's control plane create in the garden for an
+// extension on a seed.
 func (e Extension) gardenObjects() ([]client.Object, error) {
 	archive, err := charts.Archive(e.Chart, e.Name)
 	if err != nil {
@@ -87,4 +103,137 @@ func (e Extension) gardenObjects() ([]client.Object, error) {
 			},
 		},
 	}, nil
+}
+
+// Wait returns when the extension's ManagedResource is healthy, its pods are ready, and its
+// webhooks are registered with a CA bundle. It fails after at most four minutes.
+func (e Extension) Wait(ctx context.Context, seed client.Client) error {
+	defer Hurry(ctx, seed, GardenNamespace)()
+	err := poll(ctx, time.Minute, func(ctx context.Context) error {
+		return managedresources.WaitUntilHealthy(ctx, seed, GardenNamespace, e.Name)
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("wait for extension %s: %w", e.Name, err)
+	}
+	// Check the Deployments even after an error: they explain it best.
+	deployments := &appsv1.DeploymentList{}
+	if err := seed.List(ctx, deployments, client.InNamespace(e.Namespace())); err != nil {
+		return fmt.Errorf("list the deployments of extension %s: %w", e.Name, err)
+	}
+	for _, deployment := range deployments.Items {
+		if err := waitForDeployment(ctx, seed, client.ObjectKeyFromObject(&deployment)); err != nil {
+			return fmt.Errorf("extension %s: %w", e.Name, err)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("managed resource %s/%s of extension %s: %w", GardenNamespace, e.Name, e.Name, err)
+	}
+	registration := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "gardener-extension-" + e.Name}}
+	if err := waitForRegistration(ctx, seed, registration); err != nil {
+		return fmt.Errorf("extension %s: %w", e.Name, err)
+	}
+	return nil
+}
+
+// Namespace returns the namespace in which the extension runs.
+func (e Extension) Namespace() string { return "extension-" + e.Name }
+
+// Objects returns what Deploy writes into an empty seed, in the order in which it can be applied:
+// the extension's namespace, the Secret with the rendered chart, and the ManagedResource that
+// refers to it. It runs the same reconciler on an in-memory seed: it contacts no cluster, and the
+// same fields give the same objects. renderer is the seed client set's, since charts may depend on
+// the Kubernetes version.
+func (e Extension) Objects(ctx context.Context, renderer chartrenderer.Interface) ([]*unstructured.Unstructured, error) {
+	memory := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).Build()
+	seed := fakekubernetes.NewClientSetBuilder().WithClient(memory).WithChartRenderer(renderer).Build()
+	ctx = logf.IntoContext(ctx, logr.Discard())
+	if err := e.Deploy(ctx, seed); err != nil {
+		return nil, err
+	}
+	written, err := e.written(ctx, memory)
+	if err != nil {
+		return nil, fmt.Errorf("read back what gardenlet installs for extension %s: %w", e.Name, err)
+	}
+	objects := make([]*unstructured.Unstructured, 0, len(written))
+	for _, object := range written {
+		object.SetResourceVersion("") // of the in-memory seed
+		configuration, err := applyConfiguration(object, memory.Scheme())
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, configuration)
+	}
+	return objects, nil
+}
+
+// written returns the extension's objects that Deploy wrote. Gardener's own namespace is not one.
+func (e Extension) written(ctx context.Context, seed client.Client) ([]client.Object, error) {
+	namespace := &corev1.Namespace{}
+	if err := seed.Get(ctx, client.ObjectKey{Name: e.Namespace()}, namespace); err != nil {
+		return nil, err
+	}
+	resource := &resourcesv1alpha1.ManagedResource{}
+	if err := seed.Get(ctx, client.ObjectKey{Namespace: GardenNamespace, Name: e.Name}, resource); err != nil {
+		return nil, err
+	}
+	objects := []client.Object{namespace}
+	for _, reference := range resource.Spec.SecretRefs {
+		secret := &corev1.Secret{}
+		if err := seed.Get(ctx, client.ObjectKey{Namespace: GardenNamespace, Name: reference.Name}, secret); err != nil {
+			return nil, err
+		}
+		objects = append(objects, secret)
+	}
+	return append(objects, resource), nil
+}
+
+// reconcileTimeout bounds how long the extension may take for one Shoot.
+const reconcileTimeout = time.Minute
+
+// Reconcile makes the extension reconcile each of its Extension resources, with the annotation
+// gardener.cloud/operation as gardenlet does, and returns their number when all are done. It skips
+// resources that are being deleted. It is for an extension that was replaced while Shoots stay
+// unchanged: only the extension acts. It fails after at most a minute for each resource.
+func (e Extension) Reconcile(ctx context.Context, seed client.Client) (int, error) {
+	extensions := &extensionsv1alpha1.ExtensionList{}
+	if err := seed.List(ctx, extensions); err != nil {
+		return 0, fmt.Errorf("list the Extensions in the seed: %w", err)
+	}
+	count := 0
+	for i := range extensions.Items {
+		extension := &extensions.Items[i]
+		if extension.Spec.Type != e.Name || extension.DeletionTimestamp != nil {
+			continue
+		}
+		count++
+		if err := reconcileOne(ctx, seed, extension); err != nil {
+			return count, fmt.Errorf("extension %s: %w", client.ObjectKeyFromObject(extension), err)
+		}
+	}
+	return count, nil
+}
+
+func reconcileOne(ctx context.Context, seed client.Client, extension *extensionsv1alpha1.Extension) error {
+	var before metav1.Time
+	if last := extension.Status.LastOperation; last != nil {
+		before = last.LastUpdateTime
+	}
+	// The old status stays until the extension has seen the annotation.
+	done := health.And(health.CheckExtensionObject, health.ExtensionOperationHasBeenUpdatedSince(before))
+
+	patch := client.MergeFrom(extension.DeepCopy())
+	metav1.SetMetaDataAnnotation(&extension.ObjectMeta, v1beta1constants.GardenerOperation, v1beta1constants.GardenerOperationReconcile)
+	if err := seed.Patch(ctx, extension, patch); err != nil {
+		return fmt.Errorf("annotate for reconciliation: %w", err)
+	}
+	err := poll(ctx, reconcileTimeout, func(ctx context.Context) error {
+		if err := seed.Get(ctx, client.ObjectKeyFromObject(extension), extension); err != nil {
+			return err
+		}
+		return done(extension)
+	})
+	if err != nil {
+		return fmt.Errorf("not reconciled after %s: %w", reconcileTimeout, err)
+	}
+	return nil
 }

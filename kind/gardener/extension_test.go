@@ -1,20 +1,27 @@
 package gardener
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
+	"time"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/chartrenderer"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	fakekubernetes "github.com/gardener/gardener/pkg/client/kubernetes/fake"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
 var chart = fstest.MapFS{
@@ -69,7 +76,7 @@ func TestExtensionDeploy(t *testing.T) {
 	}
 }
 
-// deployedManifest returns what a ManagedResource of class seed brings into the seed.
+// deployedManifest returns the content of a ManagedResource of class seed.
 func deployedManifest(t *testing.T, seed client.Client, key client.ObjectKey) string {
 	t.Helper()
 	resource := &resourcesv1alpha1.ManagedResource{}
@@ -90,4 +97,127 @@ func deployedManifest(t *testing.T, seed client.Client, key client.ObjectKey) st
 		}
 	}
 	return manifest.String()
+}
+
+// TestExtensionObjectsAreWhatDeployWrites applies the objects to an empty seed and compares the
+// result with what Deploy writes.
+func TestExtensionObjectsAreWhatDeployWrites(t *testing.T) {
+	extension := Extension{
+		Name:         "sample",
+		Registration: &gardencorev1beta1.ControllerRegistration{ObjectMeta: metav1.ObjectMeta{Name: "sample-registration"}},
+		Chart:        chart,
+		Values:       map[string]any{"image": map[string]any{"ref": "test/sample:1"}},
+	}
+	renderer := chartrenderer.NewWithServerVersion(&version.Info{GitVersion: "v1.36.2"})
+	objects, err := extension.Objects(t.Context(), renderer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := kindsOf(objects), "Namespace extension-sample, Secret , ManagedResource sample"; got != want {
+		t.Errorf("objects %s, want %s", got, want)
+	}
+	seed := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).Build()
+	for _, object := range objects {
+		if object.GetResourceVersion() != "" {
+			t.Errorf("%s %s has a resourceVersion: it could not be applied over an existing one", object.GetKind(), object.GetName())
+		}
+		if err := seed.Create(t.Context(), object.DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	manifest := deployedManifest(t, seed, client.ObjectKey{Namespace: GardenNamespace, Name: "sample"})
+	for _, want := range []string{"image: test/sample:1", "namespace: extension-sample"} {
+		if !strings.Contains(manifest, want) {
+			t.Errorf("the release lacks %q:\n%s", want, manifest)
+		}
+	}
+
+	again, err := extension.Objects(t.Context(), renderer)
+	if err != nil || again[1].GetName() != objects[1].GetName() {
+		t.Errorf("the same chart and values give another Secret: %v", err)
+	}
+	extension.Values = map[string]any{"image": map[string]any{"ref": "test/sample:2"}}
+	other, err := extension.Objects(t.Context(), renderer)
+	if err != nil || other[1].GetName() == objects[1].GetName() {
+		t.Errorf("another image gives the same Secret, which would not be applied: %v", err)
+	}
+}
+
+func kindsOf(objects []*unstructured.Unstructured) string {
+	var kinds []string
+	for _, object := range objects {
+		name := object.GetName()
+		if object.GetKind() == "Secret" {
+			name = "" // a hash
+		}
+		kinds = append(kinds, object.GetKind()+" "+name)
+	}
+	return strings.Join(kinds, ", ")
+}
+
+// TestExtensionReconcile emulates the extension: it removes the annotation at the first read and is
+// done at the second.
+func TestExtensionReconcile(t *testing.T) {
+	for name, test := range map[string]struct {
+		outcome gardencorev1beta1.LastOperationState
+		failure string
+	}{
+		"succeeds":     {outcome: gardencorev1beta1.LastOperationStateSucceeded},
+		"never ends":   {outcome: gardencorev1beta1.LastOperationStateProcessing, failure: "not reconciled after 1m0s"},
+		"is not there": {failure: "not yet picked up"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				before := metav1.NewTime(time.Now().Add(-time.Hour))
+				mine, unrelated := extensionOf("mine", "sample", before), extensionOf("unrelated", "other", before)
+				seed := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).WithObjects(mine, unrelated).
+					WithStatusSubresource(mine).WithInterceptorFuncs(interceptor.Funcs{Get: acting(test.outcome)}).Build()
+				count, err := Extension{Name: "sample"}.Reconcile(t.Context(), seed)
+				if count != 1 {
+					t.Errorf("%d Extensions were reconciled, want the one of this type", count)
+				}
+				if (err == nil) != (test.failure == "") || err != nil && !strings.Contains(err.Error(), test.failure) {
+					t.Errorf("error %v, want one that says %q", err, test.failure)
+				}
+				if err := seed.Get(t.Context(), client.ObjectKeyFromObject(unrelated), unrelated); err != nil {
+					t.Fatal(err)
+				}
+				if len(unrelated.Annotations) > 0 {
+					t.Errorf("the Extension of another type has the annotations %v", unrelated.Annotations)
+				}
+			})
+		})
+	}
+}
+
+func extensionOf(name, extensionType string, last metav1.Time) *extensionsv1alpha1.Extension {
+	return &extensionsv1alpha1.Extension{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shoot", Name: name},
+		Spec:       extensionsv1alpha1.ExtensionSpec{DefaultSpec: extensionsv1alpha1.DefaultSpec{Type: extensionType}},
+		Status: extensionsv1alpha1.ExtensionStatus{DefaultStatus: extensionsv1alpha1.DefaultStatus{
+			LastOperation: &gardencorev1beta1.LastOperation{State: gardencorev1beta1.LastOperationStateSucceeded, LastUpdateTime: last},
+		}},
+	}
+}
+
+// acting returns a Get that acts as the extension before it answers. Without an outcome there is no
+// extension.
+func acting(outcome gardencorev1beta1.LastOperationState) func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return func(ctx context.Context, seed client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+		if err := seed.Get(ctx, key, object, options...); err != nil {
+			return err
+		}
+		extension, ok := object.(*extensionsv1alpha1.Extension)
+		if !ok || outcome == "" {
+			return nil
+		}
+		if _, asked := extension.Annotations[v1beta1constants.GardenerOperation]; asked {
+			seen := extension.DeepCopy()
+			delete(seen.Annotations, v1beta1constants.GardenerOperation)
+			return seed.Update(ctx, seen)
+		}
+		done := extension.DeepCopy()
+		done.Status.LastOperation.State, done.Status.LastOperation.LastUpdateTime = outcome, metav1.Now()
+		return seed.Status().Update(ctx, done)
+	}
 }

@@ -1,9 +1,14 @@
 package gardener
 
 import (
+	"context"
+	"fmt"
+
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -12,11 +17,11 @@ import (
 // SeedName is the name of the testbed's seed.
 const SeedName = "local"
 
-// NewGarden returns the garden cluster of the testbed, which holds the given objects.
+// NewGarden returns the testbed's garden cluster with the given objects.
 //
-// It is a fake, controller-runtime's in-memory client: there is no gardener-apiserver here, and gardenlet's components
-// only read a handful of objects from the garden. It lives as long as the process (OpenGarden's lives longer) and does not
-// validate or default anything, so callers hand in complete objects.
+// It is controller-runtime's fake client: there is no gardener-apiserver, and gardenlet's
+// components only read a few objects from the garden. It validates and defaults nothing, so callers
+// must pass complete objects. It lasts as long as the process; OpenGarden's lasts longer.
 func NewGarden(objects ...client.Object) client.Client { return newGardenBuilder(objects...).Build() }
 
 func newGardenBuilder(objects ...client.Object) *fake.ClientBuilder {
@@ -26,7 +31,7 @@ func newGardenBuilder(objects ...client.Object) *fake.ClientBuilder {
 		WithObjects(objects...)
 }
 
-// NewSeed returns the garden's object for the testbed's seed. Its networks are those of kind.
+// NewSeed returns the garden's Seed object for the testbed's seed, with kind's networks.
 func NewSeed() *gardencorev1beta1.Seed {
 	return &gardencorev1beta1.Seed{
 		ObjectMeta: metav1.ObjectMeta{Name: SeedName},
@@ -40,4 +45,36 @@ func NewSeed() *gardencorev1beta1.Seed {
 		},
 		Status: gardencorev1beta1.SeedStatus{ClusterIdentity: ptr.To("kind-" + SeedName)},
 	}
+}
+
+// EnsureGardenNamespace creates GardenNamespace in the seed if it does not exist.
+func EnsureGardenNamespace(ctx context.Context, seed client.Client) error {
+	if err := apply(ctx, seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: GardenNamespace}}); err != nil {
+		return fmt.Errorf("create the namespace %s of the seed: %w", GardenNamespace, err)
+	}
+	return nil
+}
+
+// NewSeedClient returns gardener's client set for a seed, with the scheme of the extension and
+// resource APIs and without a cache. It fails if the API server does not answer or Gardener does
+// not support its version.
+func NewSeedClient(config *rest.Config) (kubernetes.Interface, error) {
+	return newClientSet("seed", config, client.Options{Scheme: kubernetes.SeedScheme})
+}
+
+// NewShootClient is like NewSeedClient, with gardener's scheme for shoots.
+func NewShootClient(config *rest.Config) (kubernetes.Interface, error) {
+	return newClientSet("shoot", config, client.Options{Scheme: kubernetes.ShootScheme})
+}
+
+func newClientSet(cluster string, config *rest.Config, options client.Options) (kubernetes.Interface, error) {
+	clientSet, err := kubernetes.NewWithConfig(
+		kubernetes.WithRESTConfig(config),
+		kubernetes.WithClientOptions(options),
+		kubernetes.WithDisabledCachedClient(),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the %s's API server %s: %w", cluster, config.Host, err)
+	}
+	return clientSet, nil
 }

@@ -21,9 +21,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
-// OpenGarden is NewGarden for a garden that outlives the process: Secrets, Shoots and ShootStates are in the file at path,
-// which only its owner may read. It is replaced as a whole with every write, before the write returns, so that a killed process
-// loses nothing. A file that is not there is an empty garden; its directory has to exist. One process at a time may have it open.
+// OpenGarden is NewGarden for a garden that outlives the process. Secrets, Shoots and ShootStates
+// are stored in the file at path, which only its owner may read. Every write replaces the file
+// before it returns, so a killed process loses nothing. A missing file is an empty garden; its
+// directory must exist. Only one process may have it open at a time.
 func OpenGarden(path string, objects ...client.Object) (client.Client, error) {
 	garden := &gardenFile{path: path}
 	stored, err := garden.read()
@@ -33,7 +34,7 @@ func OpenGarden(path string, objects ...client.Object) (client.Client, error) {
 	return newGardenBuilder(append(stored, objects...)...).WithInterceptorFuncs(garden.funcs()).Build(), nil
 }
 
-// gardenFile is what of a garden is in a file.
+// gardenFile is the stored part of a garden.
 type gardenFile struct {
 	path string
 	mu   sync.Mutex
@@ -45,7 +46,7 @@ type content struct {
 	Items []json.RawMessage `json:"items"`
 }
 
-// storedLists are of the kinds that the file holds: what nobody could make again.
+// storedLists returns lists of the kinds that the file holds: those that cannot be created again.
 func storedLists() []client.ObjectList {
 	return []client.ObjectList{&gardencorev1beta1.ShootList{}, &gardencorev1beta1.ShootStateList{}, &corev1.SecretList{}}
 }
@@ -60,7 +61,7 @@ func (g *gardenFile) read() ([]client.Object, error) {
 		objects, err = decodeGarden(data)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the garden (remove %s to go on without the Secrets and the state of a shoot in it): %w", g.path, err)
+		return nil, fmt.Errorf("read the garden: remove %s to continue without the stored Secrets and shoot states: %w", g.path, err)
 	}
 	g.last = data
 	return objects, nil
@@ -79,14 +80,14 @@ func decodeGarden(data []byte) ([]client.Object, error) {
 		}
 		object, ok := decoded.(client.Object)
 		if !ok {
-			return nil, fmt.Errorf("items[%d]: a %T is no object", i, decoded)
+			return nil, fmt.Errorf("items[%d]: %T is not an API object", i, decoded)
 		}
 		objects = append(objects, object)
 	}
 	return objects, nil
 }
 
-// save writes the file, unless it has this content already.
+// save writes the file if its content changes.
 func (g *gardenFile) save(ctx context.Context, garden client.Client) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -106,7 +107,7 @@ func encodeGarden(ctx context.Context, garden client.Client) ([]byte, error) {
 	var stored content
 	for _, list := range storedLists() {
 		if err := garden.List(ctx, list); err != nil {
-			return nil, fmt.Errorf("list what is in the garden: %w", err)
+			return nil, fmt.Errorf("list the objects of the garden: %w", err)
 		}
 		err := meta.EachListItem(list, func(object runtime.Object) error {
 			encoded, err := runtime.Encode(codec, object)
@@ -114,13 +115,13 @@ func encodeGarden(ctx context.Context, garden client.Client) ([]byte, error) {
 			return err
 		})
 		if err != nil {
-			return nil, fmt.Errorf("encode what is in the garden: %w", err)
+			return nil, fmt.Errorf("encode the objects of the garden: %w", err)
 		}
 	}
 	return json.Marshal(stored)
 }
 
-// funcs save the file after every write.
+// funcs returns client functions that save the file after every write.
 func (g *gardenFile) funcs() interceptor.Funcs {
 	saved := func(ctx context.Context, garden client.Client, err error) error {
 		if err != nil {

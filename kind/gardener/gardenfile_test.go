@@ -33,7 +33,8 @@ func gardenSecret() *corev1.Secret {
 	}
 }
 
-// TestGardenOutlivesTheProcess opens the garden anew after each write, as a process does that comes after one that was killed.
+// TestGardenOutlivesTheProcess opens the garden again after each write, like a process that follows
+// a killed one.
 func TestGardenOutlivesTheProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "garden.json")
 	ctx, secret := t.Context(), gardenSecret()
@@ -93,7 +94,7 @@ func TestGardenOutlivesTheProcess(t *testing.T) {
 	}
 }
 
-// TestGardenFileHoldsNothingElse: what is installed comes from the repository, each time.
+// TestGardenFileHoldsNothingElse: the garden's other objects come from the repository each time.
 func TestGardenFileHoldsNothingElse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "garden.json")
 	if err := openGarden(t, path).Create(t.Context(), gardenSecret()); err != nil {
@@ -121,7 +122,7 @@ func TestDamagedGarden(t *testing.T) {
 			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := OpenGarden(path); err == nil || !strings.Contains(err.Error(), "remove "+path+" to go on") {
+			if _, err := OpenGarden(path); err == nil || !strings.Contains(err.Error(), "remove "+path+" to continue") {
 				t.Errorf("error %v", err)
 			}
 		})

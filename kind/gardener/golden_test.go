@@ -11,7 +11,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
-// compareObjects compares the objects, as they are applied, with a file of testdata.
+// compareObjects compares the objects, as they are applied, with a golden file.
 func compareObjects(t *testing.T, name string, objects []client.Object) {
 	t.Helper()
 	var got bytes.Buffer

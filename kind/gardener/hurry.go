@@ -14,18 +14,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// hurryInterval is the time between two looks. Each that finds something costs gardener-resource-manager a few requests.
+// hurryInterval is the time between two requests. Each costs gardener-resource-manager a few API
+// calls if a deletion is pending.
 const hurryInterval = time.Second
 
-// Hurry asks gardener-resource-manager again and again to look at deletions in the namespace that are pending, until the
-// function that it returns is called; nothing of it goes on after that. By itself gardener-resource-manager comes back after
-// five seconds (v1.147.1, RequeueAfterOnDeletionPending, which no configuration reaches), also if a single Secret was
-// replaced; a flow waits for that up to four times in a row. An error is no problem: it then comes back by itself.
+// Hurry makes gardener-resource-manager check pending deletions in the namespace every
+// hurryInterval, until stop is called. stop returns when all of Hurry's work has ended. By itself
+// gardener-resource-manager requeues only after five seconds (v1.147.1,
+// RequeueAfterOnDeletionPending, which cannot be configured), even if a single Secret was replaced;
+// a flow would wait for that up to four times in a row. Errors are ignored, since the requeue still
+// happens.
 func Hurry(ctx context.Context, seed client.Client, namespace string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var background sync.WaitGroup
 	background.Go(func() {
-		wait.UntilWithContext(ctx, func(ctx context.Context) { _ = askAgain(ctx, seed, namespace) }, hurryInterval)
+		wait.UntilWithContext(ctx, func(ctx context.Context) { _ = requeueDeletions(ctx, seed, namespace) }, hurryInterval)
 	})
 	return func() {
 		cancel()
@@ -33,8 +36,8 @@ func Hurry(ctx context.Context, seed client.Client, namespace string) (stop func
 	}
 }
 
-// askAgain asks once.
-func askAgain(ctx context.Context, seed client.Client, namespace string) error {
+// requeueDeletions annotates the ManagedResources whose deletion is pending, for reconciliation.
+func requeueDeletions(ctx context.Context, seed client.Client, namespace string) error {
 	resources := &resourcesv1alpha1.ManagedResourceList{}
 	if err := seed.List(ctx, resources, client.InNamespace(namespace)); err != nil {
 		return err
@@ -52,7 +55,8 @@ func askAgain(ctx context.Context, seed client.Client, namespace string) error {
 	return errors.Join(errs...)
 }
 
-// deletionPending says whether gardener-resource-manager waits until something is gone from the target.
+// deletionPending reports whether gardener-resource-manager waits for deletions in the target
+// cluster.
 func deletionPending(mr *resourcesv1alpha1.ManagedResource) bool {
 	applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
 	return applied != nil && applied.Reason == resourcesv1alpha1.ConditionDeletionPending

@@ -16,15 +16,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// TestAskAgain: only what waits is asked for again, and only in the namespace.
-func TestAskAgain(t *testing.T) {
+// TestRequeueDeletions: only pending deletions in the namespace are annotated.
+func TestRequeueDeletions(t *testing.T) {
 	for name, test := range map[string]struct {
 		namespace, reason string
 		asked             bool
 	}{
 		"a deletion is pending":           {"shoot--local--local", resourcesv1alpha1.ConditionDeletionPending, true},
 		"applied":                         {"shoot--local--local", resourcesv1alpha1.ConditionApplySucceeded, false},
-		"not looked at yet":               {"shoot--local--local", "", false},
+		"not reconciled yet":              {"shoot--local--local", "", false},
 		"a deletion elsewhere is pending": {"shoot--local--other", resourcesv1alpha1.ConditionDeletionPending, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -33,20 +33,20 @@ func TestAskAgain(t *testing.T) {
 				mr.Status.Conditions = []gardencorev1beta1.Condition{{Type: resourcesv1alpha1.ResourcesApplied, Reason: test.reason}}
 			}
 			seed := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).WithObjects(mr).Build()
-			if err := askAgain(t.Context(), seed, "shoot--local--local"); err != nil {
+			if err := requeueDeletions(t.Context(), seed, "shoot--local--local"); err != nil {
 				t.Fatal(err)
 			}
 			if err := seed.Get(t.Context(), client.ObjectKeyFromObject(mr), mr); err != nil {
 				t.Fatal(err)
 			}
 			if asked := mr.Annotations["gardener.cloud/operation"] == "reconcile"; asked != test.asked {
-				t.Errorf("asked again: %t, want %t", asked, test.asked)
+				t.Errorf("annotated: %t, want %t", asked, test.asked)
 			}
 		})
 	}
 }
 
-// TestHurry: it asks every second, and no more when it was stopped.
+// TestHurry: it asks every second until it is stopped.
 func TestHurry(t *testing.T) {
 	pending := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--local--local", Name: "one"}}
 	pending.Status.Conditions = []gardencorev1beta1.Condition{{Type: resourcesv1alpha1.ResourcesApplied, Reason: resourcesv1alpha1.ConditionDeletionPending}}
@@ -66,7 +66,7 @@ func TestHurry(t *testing.T) {
 		}
 		<-time.After(10 * hurryInterval)
 		if asked != 3 {
-			t.Error("it asks on although it was stopped")
+			t.Error("it continues after it was stopped")
 		}
 	})
 }

@@ -9,16 +9,22 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	nodeagentconfigv1alpha1 "github.com/gardener/gardener/pkg/apis/config/nodeagent/v1alpha1"
+	"github.com/gardener/gardener/pkg/component/extensions/operatingsystemconfig/original/components/nodeagent"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
 )
 
-// Node is the node of a cluster on which gardener-node-agent is installed.
+// Node is a cluster node on which gardener-node-agent is installed.
 type Node interface {
-	// Name is the node's name, which is its host name too.
+	// Name returns the node's name, which is also its host name.
 	Name() string
-	// Exec runs a command on the node and returns its standard output. The error of a failed command carries its output.
+	// Exec runs a command on the node and returns its standard output. If the command fails, the error
+	// has its output.
 	Exec(ctx context.Context, argv ...string) (stdout string, err error)
-	// WriteFile writes a file atomically, creating the directories above it.
+	// WriteFile writes a file atomically and creates missing parent directories.
 	WriteFile(ctx context.Context, path string, mode fs.FileMode, data []byte) error
 }
 
@@ -26,19 +32,22 @@ type Node interface {
 type NodeAgent struct {
 	// Binary is the statically linked gardener-node-agent, built with Ldflags.
 	Binary []byte
-	// Kubeconfig leads to the shoot from a node. Credentials must be inline: gardener-node-agent refuses files.
+	// Kubeconfig is for the shoot as seen from a node. Credentials must be inline: gardener-node-agent
+	// refuses files.
 	Kubeconfig []byte
-	// SecretName is the name of the Secret in the shoot's kube-system that holds the pool's operating system config.
+	// SecretName is the name of the Secret in the shoot's kube-system with the pool's operating system
+	// config.
 	SecretName string
 	// KubernetesVersion is the version of the node's kubelet.
 	KubernetesVersion string
 }
 
-// Install brings gardener-node-agent onto the node and starts it, and returns when its unit is active. What is there
-// already with the same content is not written again; the unit is restarted only if something changed.
+// Install installs gardener-node-agent on the node, starts it, and returns when its unit is active.
+// It writes only files whose content differs, and restarts the unit only if one did.
 //
-// Instead of a bootstrap token it is given a kubeconfig, so it asks for no certificate. All else is as on a machine that
-// Gardener made: binary, configuration, machine name, unit.
+// Instead of a bootstrap token the agent gets a kubeconfig, so it requests no certificate.
+// Everything else is as on a machine that Gardener created: binary, configuration, machine name,
+// unit.
 func (a NodeAgent) Install(ctx context.Context, node Node) error {
 	files, err := a.files(node.Name())
 	if err != nil {
@@ -62,7 +71,7 @@ func (a NodeAgent) Install(ctx context.Context, node Node) error {
 	return nil
 }
 
-// startCommands returns what has to be run after the files are in place.
+// startCommands returns the commands to run after the files are written.
 func startCommands(changed, active bool) [][]string {
 	unit := nodeagentconfigv1alpha1.UnitName
 	switch {
@@ -75,23 +84,23 @@ func startCommands(changed, active bool) [][]string {
 	}
 }
 
-// nodeFile is a file that belongs to gardener-node-agent.
+// nodeFile is one of gardener-node-agent's files.
 type nodeFile struct {
 	path string
 	mode fs.FileMode
 	data []byte
 }
 
-// nodeState is what is on a node before an installation.
+// nodeState is the state of a node before an installation.
 type nodeState struct {
-	// sums are lines of sha256sum for the files that are there.
+	// sums are the sha256sum lines of existing files.
 	sums []string
-	// active says that the unit is enabled and runs.
+	// active means that the unit is enabled and running.
 	active bool
 }
 
-// readScript prints the checksums of the files in its arguments, without those that are missing, and then "active" if the
-// unit is. It is one script because a command on a node takes longer than all it does.
+// readScript prints the checksums of those of its arguments that exist, then "active" if the unit
+// is active. It is one script because each command on a node takes longer than all of its work.
 const readScript = `unit=$1; shift
 sha256sum -- "$@" 2>/dev/null
 systemctl is-enabled --quiet "$unit" && systemctl is-active "$unit"
@@ -110,10 +119,61 @@ func readState(ctx context.Context, node Node, files []nodeFile) (nodeState, err
 	return nodeState{sums: lines, active: lines[len(lines)-1] == "active"}, nil
 }
 
-// outdated returns the files whose content differs from what is on the node, or that are not there.
+// outdated returns the files that are missing on the node or have other content there.
 func (s nodeState) outdated(files []nodeFile) []nodeFile {
 	return slices.DeleteFunc(files, func(file nodeFile) bool {
 		sum := sha256.Sum256(file.data)
 		return slices.Contains(s.sums, hex.EncodeToString(sum[:])+"  "+file.path)
 	})
+}
+
+// nodeAgentKubeconfig is the path of the kubeconfig. It is not KubeconfigFilePath, which
+// gardener-node-agent writes itself after a bootstrap and expects to own.
+const nodeAgentKubeconfig = nodeagentconfigv1alpha1.CredentialsDir + "/kubeconfig-testbed"
+
+// files returns the files for the node with the given name.
+func (a NodeAgent) files(nodeName string) ([]nodeFile, error) {
+	config, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	return []nodeFile{
+		{nodeagentconfigv1alpha1.BinaryDir + "/gardener-node-agent", 0o755, a.Binary},
+		{nodeagentconfigv1alpha1.MachineNameFilePath, 0o600, []byte(nodeName)},
+		{nodeAgentKubeconfig, 0o600, a.Kubeconfig},
+		{nodeagentconfigv1alpha1.BaseDir + "/config-" + Version + ".yaml", 0o600, config},
+		{"/etc/systemd/system/" + nodeagentconfigv1alpha1.UnitName, 0o644, []byte(nodeagent.UnitContent())},
+	}, nil
+}
+
+// config returns the configuration that gardenlet generates for the agent, plus the kubeconfig.
+func (a NodeAgent) config() ([]byte, error) {
+	version, err := semver.NewVersion(a.KubernetesVersion)
+	if err != nil {
+		return nil, fmt.Errorf("gardener-node-agent: Kubernetes version %q: %w", a.KubernetesVersion, err)
+	}
+	server, err := apiServer(a.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("gardener-node-agent: kubeconfig: %w", err)
+	}
+	config := nodeagent.ComponentConfig(a.SecretName, version, server, nil)
+	config.TypeMeta = metav1.TypeMeta{
+		APIVersion: nodeagentconfigv1alpha1.SchemeGroupVersion.String(),
+		Kind:       "NodeAgentConfiguration",
+	}
+	config.ClientConnection.Kubeconfig = nodeAgentKubeconfig
+	data, err := yaml.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("encode the configuration of gardener-node-agent: %w", err)
+	}
+	return data, nil
+}
+
+// apiServer returns the server URL of the kubeconfig's current context.
+func apiServer(kubeconfig []byte) (string, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return "", err
+	}
+	return config.Host, nil
 }

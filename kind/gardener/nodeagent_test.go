@@ -27,7 +27,7 @@ var agent = NodeAgent{
 	Binary: []byte("a binary"), Kubeconfig: []byte(kubeconfig), SecretName: "gardener-node-agent-local-0123", KubernetesVersion: "v1.36.2",
 }
 
-// fakeNode has files and answers to sha256sum; it records what else is run.
+// fakeNode stores files and answers the script that reads checksums. It records all other commands.
 type fakeNode struct {
 	active   bool
 	files    map[string][]byte
@@ -132,13 +132,13 @@ func TestNodeAgentBadInput(t *testing.T) {
 				t.Errorf("error %v does not name the %s", err, name)
 			}
 			if len(node.files) > 0 {
-				t.Error("the node was changed nevertheless")
+				t.Error("the node was changed")
 			}
 		})
 	}
 }
 
-// TestReadScript runs the script in a real shell, with a systemctl that says what the test wants.
+// TestReadScript runs the script in a real shell with a fake systemctl.
 func TestReadScript(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {

@@ -21,11 +21,11 @@ const (
 
 // OSExtension is the operating system extension of the testbed's machines (package osextension).
 type OSExtension struct {
-	// Image is the reference of its image, which the seed's node must have already.
+	// Image is the reference of its image, which must already be on the seed's node.
 	Image string
 }
 
-// Deploy creates or updates the extension in a namespace of its own.
+// Deploy creates or updates the extension in its own namespace.
 func (o OSExtension) Deploy(ctx context.Context, seed client.Client) error {
 	if err := apply(ctx, seed, o.objects()...); err != nil {
 		return fmt.Errorf("deploy the operating system extension: %w", err)
@@ -33,7 +33,7 @@ func (o OSExtension) Deploy(ctx context.Context, seed client.Client) error {
 	return nil
 }
 
-// Wait returns when the extension has rolled out and is available, or an error after two minutes.
+// Wait returns when the extension has rolled out and is available. It fails after two minutes.
 func (o OSExtension) Wait(ctx context.Context, seed client.Reader) error {
 	return waitForDeployment(ctx, seed, client.ObjectKey{Namespace: osExtensionNamespace, Name: osExtensionName})
 }
@@ -58,8 +58,9 @@ func (o OSExtension) objects() []client.Object {
 	}
 }
 
-// osExtensionRules are what gardener's OperatingSystemConfig controller does: it reconciles the configs with their status
-// and finalizer, reads the Cluster and the Namespace (is it a shoot's?), and stores user data in a Secret that it looks up by name.
+// osExtensionRules returns what gardener's OperatingSystemConfig controller needs: it reconciles
+// the configs with their status and finalizer, reads the Cluster and the Namespace (to see whether
+// it is a shoot's), and stores user data in a Secret that it gets by name.
 func osExtensionRules() []rbacv1.PolicyRule {
 	group := []string{extensionsv1alpha1.SchemeGroupVersion.Group}
 	return []rbacv1.PolicyRule{

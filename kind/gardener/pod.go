@@ -10,11 +10,12 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// nonRoot is the user and group under which the testbed's pods run; it owns nothing.
+// nonRoot is the user and group of the testbed's pods. It owns no files.
 const nonRoot int64 = 65532
 
-// podSpec returns a pod of one container with no more rights than a Go binary on an empty image needs. The image is never
-// pulled: it is loaded into the nodes, and one that is missing shows as ErrImageNeverPull at once.
+// podSpec returns a pod with one container and no more rights than a Go binary on an empty image
+// needs. The image is loaded into the nodes and never pulled: a missing one shows at once as
+// ErrImageNeverPull.
 func podSpec(name, image string, args []string) corev1.PodSpec {
 	return corev1.PodSpec{
 		ServiceAccountName: name,
@@ -36,15 +37,16 @@ func podSpec(name, image string, args []string) corev1.PodSpec {
 				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 			},
 		}},
-		// None has anything to lose. Kubernetes, when it deletes a namespace with pods, looks again after half of their grace
-		// period (namespace controller, estimateGracefulTermination).
+		// These pods have nothing to lose. When Kubernetes deletes a namespace with pods, it waits for
+		// half of their grace period before it looks again (namespace controller,
+		// estimateGracefulTermination).
 		TerminationGracePeriodSeconds: ptr.To[int64](2),
-		// The testbed's seed has one node, which carries the control plane.
+		// The testbed's seed has one node, the control plane.
 		Tolerations: []corev1.Toleration{{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists}},
 	}
 }
 
-// mount adds a read-only volume named after the last element of dir to the pod's only container.
+// mount adds a read-only volume, named after the last element of dir, to the pod's only container.
 func mount(pod *corev1.PodSpec, dir string, source corev1.VolumeSource) {
 	name := path.Base(dir)
 	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: name, VolumeSource: source})
@@ -59,7 +61,8 @@ func httpProbe(urlPath string, port int32) *corev1.Probe {
 	}
 }
 
-// deployment returns a Deployment of one replica that never runs two pods at once: none of ours elects a leader.
+// deployment returns a Deployment with one replica and never two pods at once, since its pods do no
+// leader election.
 func deployment(namespace, name string, pod corev1.PodSpec, annotations map[string]string) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{

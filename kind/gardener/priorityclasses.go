@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// InstallPriorityClasses creates the priority classes in the shoot that gardenlet's shoot system component creates
-// and that system pods of extensions may use.
+// InstallPriorityClasses creates the priority classes of gardenlet's shoot system component in the
+// shoot. System pods of extensions may use them.
 func InstallPriorityClasses(ctx context.Context, shoot client.Client) error {
 	if err := apply(ctx, shoot, priorityClasses()...); err != nil {
 		return fmt.Errorf("install the shoot's priority classes: %w", err)
@@ -19,8 +19,8 @@ func InstallPriorityClasses(ctx context.Context, shoot client.Client) error {
 	return nil
 }
 
-// InstallSeedPriorityClasses creates the priority classes in the seed that gardenlet's seed system component creates and
-// that extensions may use for their own pods.
+// InstallSeedPriorityClasses creates the priority classes of gardenlet's seed system component in
+// the seed. Pods of extensions may use them.
 func InstallSeedPriorityClasses(ctx context.Context, seed client.Client) error {
 	if err := apply(ctx, seed, seedPriorityClasses()...); err != nil {
 		return fmt.Errorf("install the seed's priority classes: %w", err)

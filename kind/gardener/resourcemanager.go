@@ -3,45 +3,56 @@ package gardener
 import (
 	"context"
 	"fmt"
+	"time"
 
+	resourcemanagerconfigv1alpha1 "github.com/gardener/gardener/pkg/apis/config/resourcemanager/v1alpha1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
-	"github.com/gardener/gardener/pkg/utils/retry"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"github.com/gardener/gardener/pkg/utils"
 	"github.com/gardener/gardener/pkg/utils/secrets"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	componentbaseconfigv1alpha1 "k8s.io/component-base/config/v1alpha1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 )
 
-// ResourceManager is one gardener-resource-manager: it applies the ManagedResources of one class to one target cluster.
+// ResourceManager is a gardener-resource-manager, which applies the ManagedResources of one class
+// to one target cluster.
 type ResourceManager struct {
 	// Namespace of the seed in which it runs.
 	Namespace string
-	// Image is the reference of its image, which the seed's node must have already.
+	// Image is the reference of its image, which must already be on the seed's node.
 	Image string
-	// Class of the ManagedResources that it handles. Empty means the ones without a class, which belong to the shoot; then
-	// only those in Namespace are handled.
+	// Class of the ManagedResources that it handles. Empty means those without a class, which belong
+	// to the shoot; it then handles only those in Namespace.
 	Class string
-	// TargetKubeconfig leads to the cluster to which the resources are applied; its server must be reachable from a pod of
+	// TargetKubeconfig is for the cluster to which the resources are applied, as seen from a pod of
 	// the seed. Empty means the seed itself.
 	TargetKubeconfig []byte
-	// Stopped says that it is installed but does not run, as in the control plane of a hibernated shoot.
+	// Stopped means zero replicas, as in the control plane of a hibernated shoot.
 	Stopped bool
 }
 
-// SeedResourceManager returns the resource manager for ManagedResources of class seed, which gardenlet uses for whatever
-// it installs into the seed itself, such as extensions and a shoot's referenced resources.
+// SeedResourceManager returns the resource manager for ManagedResources of class seed. gardenlet
+// uses them for what it installs into the seed, such as extensions and a shoot's referenced
+// resources.
 func SeedResourceManager(image string) ResourceManager {
 	return ResourceManager{Namespace: GardenNamespace, Image: image, Class: v1beta1constants.SeedResourceManagerClass}
 }
 
-// ShootResourceManager returns the resource manager of the shoot whose control plane namespace is given.
+// ShootResourceManager returns the resource manager of the shoot with the given control plane
+// namespace.
 func ShootResourceManager(namespace, image string, shootKubeconfig []byte) ResourceManager {
 	return ResourceManager{Namespace: namespace, Image: image, TargetKubeconfig: shootKubeconfig}
 }
 
-// Deploy creates or updates everything the resource manager needs. The namespace must exist. Its serving certificate is
-// generated once and then kept.
+// Deploy creates or updates everything that the resource manager needs. The namespace must exist.
+// The serving certificate is generated once and then kept.
 func (r ResourceManager) Deploy(ctx context.Context, seed client.Client) error {
 	if err := r.ensureCertificate(ctx, seed); err != nil {
 		return err
@@ -56,22 +67,21 @@ func (r ResourceManager) Deploy(ctx context.Context, seed client.Client) error {
 	return nil
 }
 
-// Wait returns when the resource manager has rolled out and is available, or an error after two minutes.
+// Wait returns when the resource manager has rolled out and is available. It fails after two
+// minutes.
 func (r ResourceManager) Wait(ctx context.Context, seed client.Reader) error {
 	return waitForDeployment(ctx, seed, client.ObjectKey{Namespace: r.Namespace, Name: resourceManagerName})
 }
 
-// WaitStopped returns when none of its pods is left, or an error after two minutes.
+// WaitStopped returns when no pod of the resource manager is left. It fails after two minutes.
 func (r ResourceManager) WaitStopped(ctx context.Context, seed client.Reader) error {
-	err := retry.UntilTimeout(ctx, pollInterval, rolloutTimeout, func(ctx context.Context) (bool, error) {
+	err := poll(ctx, rolloutTimeout, func(ctx context.Context) error {
 		pods := &corev1.PodList{}
-		if err := seed.List(ctx, pods, client.InNamespace(r.Namespace), client.MatchingLabels{"app": resourceManagerName}); err != nil {
-			return retry.MinorError(err)
-		}
+		err := seed.List(ctx, pods, client.InNamespace(r.Namespace), client.MatchingLabels{"app": resourceManagerName})
 		if len(pods.Items) > 0 {
-			return retry.MinorError(fmt.Errorf("pod %s is left", pods.Items[0].Name))
+			return fmt.Errorf("pod %s still exists", pods.Items[0].Name)
 		}
-		return retry.Ok()
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("%s in namespace %s has not stopped after %s: %w", resourceManagerName, r.Namespace, rolloutTimeout, err)
@@ -79,7 +89,7 @@ func (r ResourceManager) WaitStopped(ctx context.Context, seed client.Reader) er
 	return nil
 }
 
-// Destroy deletes what Deploy created. Objects that are gone already are no error.
+// Destroy deletes what Deploy created. Missing objects are no error.
 func (r ResourceManager) Destroy(ctx context.Context, seed client.Client) error {
 	objects, err := r.objects()
 	if err != nil {
@@ -95,12 +105,12 @@ func (r ResourceManager) Destroy(ctx context.Context, seed client.Client) error 
 }
 
 // ensureCertificate creates the certificate of the webhook server. No webhook is registered, but
-// gardener-resource-manager always starts the server and exits without a certificate. It is signed by itself, because
-// nobody ever connects.
+// gardener-resource-manager always starts the server and exits without a certificate. It is
+// self-signed, because nothing connects.
 func (r ResourceManager) ensureCertificate(ctx context.Context, seed client.Client) error {
 	secret := r.certificate()
 	if err := seed.Get(ctx, client.ObjectKeyFromObject(secret), &corev1.Secret{}); !apierrors.IsNotFound(err) {
-		return err // nil: it is there
+		return err // nil if it exists
 	}
 	server := &secrets.CertificateSecretConfig{
 		Name: resourceManagerName, CommonName: resourceManagerName, CertType: secrets.ServerCert,
@@ -119,4 +129,154 @@ func (r ResourceManager) ensureCertificate(ctx context.Context, seed client.Clie
 
 func (r ResourceManager) certificate() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: certificateSecretName}}
+}
+
+const (
+	resourceManagerName   = "gardener-resource-manager"
+	certificateSecretName = resourceManagerName + "-server"
+	targetSecretName      = resourceManagerName + "-target"
+)
+
+// objects returns everything that the resource manager needs except its certificate, in the order
+// in which it is applied.
+func (r ResourceManager) objects() ([]client.Object, error) {
+	config, err := r.config()
+	if err != nil {
+		return nil, err
+	}
+	objects := []client.Object{
+		&corev1.ServiceAccount{ObjectMeta: r.meta(resourceManagerName)},
+		&corev1.ConfigMap{ObjectMeta: r.meta(resourceManagerName), Data: map[string]string{configKey: string(config)}},
+	}
+	objects = append(objects, r.rbac()...)
+	if len(r.TargetKubeconfig) > 0 {
+		objects = append(objects, &corev1.Secret{
+			ObjectMeta: r.meta(targetSecretName),
+			Type:       corev1.SecretTypeOpaque,
+			Data:       map[string][]byte{kubeconfigKey: r.TargetKubeconfig},
+		})
+	}
+	return append(objects, r.deployment(config)), nil
+}
+
+// rbac returns the permissions in the seed: a Role for a shoot's resource manager, cluster-admin
+// for one that targets the seed. As in a real seed, the latter must create whatever a chart
+// contains.
+func (r ResourceManager) rbac() []client.Object {
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.Namespace, Name: resourceManagerName}}
+	if len(r.TargetKubeconfig) == 0 {
+		return []client.Object{&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: resourceManagerName + "-" + r.Namespace},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+			Subjects:   subjects,
+		}}
+	}
+	return []client.Object{
+		&rbacv1.Role{ObjectMeta: r.meta(resourceManagerName), Rules: sourceRules()},
+		&rbacv1.RoleBinding{
+			ObjectMeta: r.meta(resourceManagerName),
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: resourceManagerName},
+			Subjects:   subjects,
+		},
+	}
+}
+
+// sourceRules returns the rules of gardener's pkg/component/gardener/resourcemanager without those
+// for leader election.
+func sourceRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{
+			APIGroups: []string{resourcesv1alpha1.SchemeGroupVersion.Group},
+			Resources: []string{"managedresources", "managedresources/status"},
+			Verbs:     []string{"get", "list", "watch", "update", "patch"},
+		},
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "update", "patch"}},
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+	}
+}
+
+func (r ResourceManager) deployment(config []byte) *appsv1.Deployment {
+	args := []string{"--config=" + configDir + "/" + configKey}
+	pod := podSpec(resourceManagerName, r.Image, args)
+	container := &pod.Containers[0]
+	container.ReadinessProbe = httpProbe("/readyz", healthPort)
+	mount(&pod, configDir, corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: resourceManagerName},
+	}})
+	mount(&pod, certificateDir, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: certificateSecretName}})
+	if len(r.TargetKubeconfig) > 0 {
+		mount(&pod, targetDir, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: targetSecretName}})
+	}
+	checksum := utils.ComputeSHA256Hex(append(append([]byte{}, config...), r.TargetKubeconfig...))
+	manager := deployment(r.Namespace, resourceManagerName, pod, map[string]string{"checksum/config": checksum})
+	if r.Stopped {
+		manager.Spec.Replicas = ptr.To[int32](0)
+	}
+	return manager
+}
+
+func (r ResourceManager) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: r.Namespace, Name: name, Labels: map[string]string{"app": resourceManagerName}}
+}
+
+const (
+	webhookPort = 10250
+	healthPort  = 8081
+	metricsPort = 8080
+
+	configDir      = "/etc/gardener-resource-manager/config"
+	certificateDir = "/etc/gardener-resource-manager/tls"
+	targetDir      = "/etc/gardener-resource-manager/target"
+
+	configKey     = "config.yaml"
+	kubeconfigKey = "kubeconfig"
+)
+
+// syncPeriod is the shortest one that gardener-resource-manager accepts.
+const syncPeriod = 15 * time.Second
+
+// config returns the configuration file. It enables only the controllers that cannot be disabled
+// (managed resources, their health and progress): extensions need none of the others.
+func (r ResourceManager) config() ([]byte, error) {
+	config := &resourcemanagerconfigv1alpha1.ResourceManagerConfiguration{
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: resourcemanagerconfigv1alpha1.SchemeGroupVersion.String(),
+			Kind:       "ResourceManagerConfiguration",
+		},
+		LeaderElection: componentbaseconfigv1alpha1.LeaderElectionConfiguration{LeaderElect: ptr.To(false)},
+		Server:         resourceManagerServer(),
+		LogLevel:       "info",
+		LogFormat:      "text",
+		Controllers: resourcemanagerconfigv1alpha1.ResourceManagerControllerConfiguration{
+			ClusterID:       ptr.To("seed"),
+			ManagedResource: resourcemanagerconfigv1alpha1.ManagedResourceControllerConfig{SyncPeriod: &metav1.Duration{Duration: syncPeriod}},
+			Health:          resourcemanagerconfigv1alpha1.HealthControllerConfig{SyncPeriod: &metav1.Duration{Duration: syncPeriod}},
+		},
+	}
+	if r.Class != "" {
+		config.Controllers.ResourceClass = ptr.To(r.Class)
+	} else {
+		config.SourceClientConnection.Namespaces = []string{r.Namespace}
+	}
+	if len(r.TargetKubeconfig) > 0 {
+		config.TargetClientConnection = &resourcemanagerconfigv1alpha1.ClientConnection{}
+		config.TargetClientConnection.Kubeconfig = targetDir + "/" + kubeconfigKey
+	}
+	data, err := yaml.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("encode the configuration of %s: %w", resourceManagerName, err)
+	}
+	return data, nil
+}
+
+func resourceManagerServer() resourcemanagerconfigv1alpha1.ServerConfiguration {
+	return resourcemanagerconfigv1alpha1.ServerConfiguration{
+		Webhooks: resourcemanagerconfigv1alpha1.HTTPSServer{
+			Server: resourcemanagerconfigv1alpha1.Server{Port: webhookPort},
+			TLS:    resourcemanagerconfigv1alpha1.TLSServer{ServerCertDir: certificateDir},
+		},
+		HealthProbes: &resourcemanagerconfigv1alpha1.Server{Port: healthPort},
+		Metrics:      &resourcemanagerconfigv1alpha1.Server{Port: metricsPort},
+	}
 }

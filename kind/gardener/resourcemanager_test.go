@@ -38,7 +38,7 @@ func TestResourceManagerRollsOutWhenItsTargetChanges(t *testing.T) {
 		return manager.deployment(config).Spec.Template.Annotations["checksum/config"]
 	}
 	if checksum("one") == checksum("two") {
-		t.Error("pods would go on using the old kubeconfig")
+		t.Error("pods would continue to use the old kubeconfig")
 	}
 }
 

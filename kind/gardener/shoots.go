@@ -17,46 +17,46 @@ import (
 //go:embed shoots.yaml
 var shootDefinition string
 
-// InstallShootDefinition makes a cluster's API server serve Shoots, as a stand-in for gardener-apiserver: what differs,
-// shoots.yaml says. It returns when they are served.
+// InstallShootDefinition makes a cluster's API server serve Shoots in place of gardener-apiserver;
+// shoots.yaml lists the differences. It returns when they are served.
 func InstallShootDefinition(ctx context.Context, cluster client.Client) error {
 	definition, err := newShootDefinition(cluster)
 	if err != nil {
 		return err
 	}
 	if err := definition.Deploy(ctx); err != nil {
-		return fmt.Errorf("install the definition of Shoots: %w", err)
+		return fmt.Errorf("install the CRD of Shoots: %w", err)
 	}
 	return nil
 }
 
-// RemoveShootDefinition removes the definition with all Shoots, whatever finalizers they have, and returns when it is gone.
-// A webhook that refuses to change Shoots has to be removed before.
+// RemoveShootDefinition deletes the CRD with all Shoots, regardless of their finalizers, and
+// returns when it is gone. A webhook that rejects changes of Shoots must be removed first.
 func RemoveShootDefinition(ctx context.Context, cluster client.Client) error {
 	definition, err := newShootDefinition(cluster)
 	if err != nil {
 		return err
 	}
-	if err := releaseShoots(ctx, cluster); err != nil {
+	if err := removeFinalizers(ctx, cluster); err != nil {
 		return err
 	}
 	if err := definition.Destroy(ctx); err != nil {
-		return fmt.Errorf("remove the definition of Shoots: %w", err)
+		return fmt.Errorf("remove the CRD of Shoots: %w", err)
 	}
 	return nil
 }
 
-// newShootDefinition returns what installs and removes the definition, and waits for either.
+// newShootDefinition returns a component that installs and deletes the CRD and waits for either.
 func newShootDefinition(cluster client.Client) (component.DeployWaiter, error) {
 	definition, err := crddeployer.New(cluster, []string{shootDefinition}, false)
 	if err != nil {
-		return nil, fmt.Errorf("read the definition of Shoots: %w", err)
+		return nil, fmt.Errorf("read the CRD of Shoots: %w", err)
 	}
 	return component.OpWait(definition), nil
 }
 
-// releaseShoots takes the finalizers off all Shoots; there are none where nothing serves them.
-func releaseShoots(ctx context.Context, cluster client.Client) error {
+// removeFinalizers removes the finalizers of all Shoots. It does nothing if the API is not served.
+func removeFinalizers(ctx context.Context, cluster client.Client) error {
 	shoots := &metav1.PartialObjectMetadataList{}
 	shoots.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("ShootList"))
 	err := cluster.List(ctx, shoots)
@@ -71,7 +71,7 @@ func releaseShoots(ctx context.Context, cluster client.Client) error {
 		before := client.MergeFrom(shoot.DeepCopy())
 		shoot.Finalizers = nil
 		if err := cluster.Patch(ctx, shoot, before); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("take the finalizers off Shoot %s: %w", client.ObjectKeyFromObject(shoot), err)
+			return fmt.Errorf("remove the finalizers of Shoot %s: %w", client.ObjectKeyFromObject(shoot), err)
 		}
 	}
 	return nil

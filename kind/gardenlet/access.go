@@ -13,11 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// deployShootAccess creates the Secret with which extensions reach the shoot. In a real seed it holds a token that
-// gardener-resource-manager requests; here it is a kubeconfig of kind. While the shoot sleeps it leads nowhere.
+// deployShootAccess creates the Secret that extensions use to access the shoot. In a real seed
+// gardener-resource-manager requests a token for it; here it holds a kubeconfig of kind. While the
+// shoot is hibernated, the kubeconfig points to a port where nothing listens.
 func (o *shootOperation) deployShootAccess(ctx context.Context) error {
 	kubeconfig := o.shootKubeconfig
-	if o.asleep() {
+	if o.apiServerStopped() {
 		var err error
 		if kubeconfig, err = unreachable(kubeconfig); err != nil {
 			return err
@@ -42,7 +43,7 @@ func (o *shootOperation) writeShootAccess(ctx context.Context, kubeconfig []byte
 	return nil
 }
 
-// deleteCluster deletes the Cluster resource, the last that is left of a shoot in the seed.
+// deleteCluster deletes the Cluster resource, the last trace of a shoot in the seed.
 func (o *shootOperation) deleteCluster(ctx context.Context) error {
 	cluster := &extensionsv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: o.Shoot.ControlPlaneNamespace}}
 	return client.IgnoreNotFound(o.SeedClientSet.Client().Delete(ctx, cluster))

@@ -2,9 +2,9 @@ package gardenlet
 
 import "github.com/gardener/gardener/pkg/utils/flow"
 
-// deleteGraph returns gardenlet's flow for deleting a shoot. Names and dependencies are those of gardenlet's
-// reconciler_delete.go: machines, then operating system configs and gardenlet's managed resources, then extensions. The
-// kube-apiserver of the shoot is kind's and stays.
+// deleteGraph returns gardenlet's flow for deleting a shoot, with the names and dependencies of
+// gardenlet's reconciler_delete.go: machines, then operating system configs and gardenlet's
+// ManagedResources, then extensions. The shoot's kube-apiserver belongs to kind and stays.
 func deleteGraph(t tasks) *flow.Graph {
 	g := newGraph("Shoot cluster deletion")
 	connected := g.connectForDeletion(t)
@@ -13,7 +13,8 @@ func deleteGraph(t tasks) *flow.Graph {
 	worker := nodes.deploy("Destroying shoot workers", t.destroyWorker, connected)
 	workerGone := nodes.wait("Waiting until shoot worker nodes have been terminated", t.waitUntilWorkerGone, worker)
 	configs := nodes.deploy("Deleting operating system config resources", t.destroyOperatingSystemConfig, workerGone)
-	configsGone := nodes.wait("Waiting until all operating system config resources are deleted", t.waitUntilOperatingSystemConfigDeleted, configs)
+	configsGone := nodes.wait("Waiting until all operating system config resources are deleted",
+		t.waitUntilOperatingSystemConfigDeleted, configs)
 	resources := g.deploy("Deleting managed resources", t.deleteManagedResources, workerGone)
 	resourcesGone := g.wait("Waiting until managed resources have been deleted",
 		t.waitUntilManagedResourcesDeleted.Timeout(resourcesTimeout), resources)
@@ -34,8 +35,9 @@ func deleteGraph(t tasks) *flow.Graph {
 	return g.Graph
 }
 
-// connectForDeletion adds the beginning of a deletion and of a migration: everything that the deletion of objects in the shoot
-// needs is brought up first, also for a hibernated shoot. Nothing is if an earlier one came as far as the namespace.
+// connectForDeletion adds the start of a deletion or migration: it deploys what is needed to delete
+// objects in the shoot, even if the shoot is hibernated. It adds only skipped tasks if an earlier
+// run has already started to delete the namespace.
 func (g graph) connectForDeletion(t tasks) flow.TaskIDer {
 	g = g.unless(t.terminating)
 	namespace := g.deploy("Deploying Shoot namespace in Seed", t.deployNamespace)
@@ -44,8 +46,8 @@ func (g graph) connectForDeletion(t tasks) flow.TaskIDer {
 	return g.deploy("Deploying Gardener shoot access resources", t.deployShootAccess, managerReady)
 }
 
-// deleteExtensions adds the deletion of the extensions in front of the kube-apiserver and of stale ones, and returns the
-// tasks after which they are gone.
+// deleteExtensions adds the deletion of stale extensions and of those before kube-apiserver. It
+// returns the tasks after which they are gone.
 func (g graph) deleteExtensions(t tasks, configsGone, resourcesGone flow.TaskID) flow.TaskIDs {
 	extensions := g.deploy("Deleting extension resources before kube-apiserver", t.destroyExtensionsBeforeKAPI, configsGone, resourcesGone)
 	extensionsGone := g.wait("Waiting until extension resources that should be handled before kube-apiserver have been deleted",

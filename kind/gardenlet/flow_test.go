@@ -94,8 +94,9 @@ func (j *journal) tasks() tasks {
 	}
 }
 
-// ordered checks that the flow has the tasks of each chain and that each depends on the one before it: it must not run if
-// that one fails. Time is faked, since a failing task is tried again for half a minute.
+// ordered checks that the flow has the tasks of each chain, and that each task depends on the one
+// before it: it must not run if that one fails. Time is fake, since a failing task is retried for
+// half a minute.
 func ordered(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks), chains ...string) {
 	t.Helper()
 	run := func(t *testing.T, failing string) []string {
@@ -124,11 +125,12 @@ func ordered(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks)
 	})
 }
 
-// unchanged leaves the tasks as they are; the others are for a shoot, or a namespace, of another kind.
-func unchanged(*tasks)        {}
-func asleep(steps *tasks)     { steps.hibernated = true }
-func workerless(steps *tasks) { steps.workerless = true }
-func ending(steps *tasks)     { steps.terminating = true }
+// unchanged keeps the tasks. The other functions are for a hibernated or workerless shoot, or a
+// terminating namespace.
+func unchanged(*tasks)         {}
+func hibernating(steps *tasks) { steps.hibernated = true }
+func workerless(steps *tasks)  { steps.workerless = true }
+func terminating(steps *tasks) { steps.terminating = true }
 
 // ended returns the tasks that the flow runs.
 func ended(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks)) []string {
@@ -155,13 +157,13 @@ func TestReconcileOrder(t *testing.T) {
 	)
 	for _, name := range ended(t, reconcileGraph, unchanged) {
 		if strings.HasPrefix(name, "destroy") || name == "hibernateControlPlane" {
-			t.Errorf("%s is no part of a reconciliation", name)
+			t.Errorf("%s is part of a reconciliation", name)
 		}
 	}
 }
 
-// The clean-up of an extension that is disabled runs while the nodes get their new operating system config, and neither
-// waits for the other: both orders must be possible.
+// Clean-up of a disabled extension and the rollout of the operating system config run in parallel:
+// both orders must be possible.
 func TestStaleExtensionsAreDeletedDuringTheRollout(t *testing.T) {
 	for first, second := range map[string]string{
 		"waitUntilStaleExtensionsDeleted":       "deployExtensions",
@@ -203,8 +205,8 @@ func TestDeleteOrder(t *testing.T) {
 		`waitUntilExtensionsAfterKAPIDeleted destroyReferencedResources deleteNamespace`,
 	)
 
-	ordered(t, deleteGraph, ending, "destroyWorker waitUntilWorkerGone destroyOperatingSystemConfig", end)
-	for _, name := range ended(t, deleteGraph, ending) {
+	ordered(t, deleteGraph, terminating, "destroyWorker waitUntilWorkerGone destroyOperatingSystemConfig", end)
+	for _, name := range ended(t, deleteGraph, terminating) {
 		if strings.HasPrefix(name, "deploy") {
 			t.Errorf("%s cannot work in a terminating namespace", name)
 		}

@@ -2,10 +2,10 @@ package gardenlet
 
 import "github.com/gardener/gardener/pkg/utils/flow"
 
-// forceDeleteGraph returns gardenlet's flow for a shoot that cannot be deleted in order. Names and dependencies are those of
-// gardenlet's reconciler_force_delete.go: all extension objects are deleted at once, then all ManagedResources, whose
-// finalizers are taken away, and then the namespace with what is left in it. Nobody connects to the shoot; machines are none
-// of its business.
+// forceDeleteGraph returns gardenlet's flow for a shoot that cannot be deleted normally, with the
+// names and dependencies of gardenlet's reconciler_force_delete.go: all extension objects, then all
+// ManagedResources and their finalizers, then the namespace with everything in it. It neither
+// connects to the shoot nor touches machines.
 func forceDeleteGraph(t tasks) *flow.Graph {
 	g := newGraph("Shoot cluster force deletion")
 	extensions := g.deploy("Deleting extension resources", t.deleteExtensionObjects)

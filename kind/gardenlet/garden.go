@@ -13,8 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// PutSecret creates an immutable Secret in the shoot's project namespace of the garden. One of that name is replaced, as if
-// a user had deleted and created it. WithSecret lets a shoot refer to it; the next flow brings it into the seed.
+// PutSecret creates an immutable Secret in the shoot's project namespace of the garden. It replaces
+// an existing one, as if a user deleted and created it. Use WithSecret to refer to it from a shoot;
+// the next flow copies it to the seed.
 func (g *Gardenlet) PutSecret(ctx context.Context, name string, data map[string][]byte) error {
 	return g.StoreSecret(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -24,8 +25,8 @@ func (g *Gardenlet) PutSecret(ctx context.Context, name string, data map[string]
 	})
 }
 
-// StoreSecret is PutSecret for a Secret that a user has written, whatever its namespace: name, labels, annotations, type,
-// immutability and data are kept.
+// StoreSecret is PutSecret for a user's Secret. It keeps name, labels, annotations, type,
+// immutability and data, but not the namespace.
 func (g *Gardenlet) StoreSecret(ctx context.Context, wanted *corev1.Secret) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -44,7 +45,7 @@ func (g *Gardenlet) StoreSecret(ctx context.Context, wanted *corev1.Secret) erro
 	return nil
 }
 
-// RemoveSecret deletes the Secret from the garden; one that is not there is no error.
+// RemoveSecret deletes the Secret from the garden. A missing one is no error.
 func (g *Gardenlet) RemoveSecret(ctx context.Context, name string) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ProjectNamespace, Name: name}}
 	if err := g.Garden.Delete(ctx, secret); err != nil && !apierrors.IsNotFound(err) {
@@ -53,8 +54,9 @@ func (g *Gardenlet) RemoveSecret(ctx context.Context, name string) error {
 	return nil
 }
 
-// WithSecret adds the Secret of the garden to the shoot's spec.resources, under the given name, which is what an extension's
-// providerConfig refers to. A resource of that name is replaced.
+// WithSecret returns the shoot with a reference to the garden's Secret in spec.resources. An
+// extension's providerConfig refers to it by the resource name. An existing resource with that name
+// is replaced.
 func WithSecret(shoot *gardencorev1beta1.Shoot, resource, secret string) *gardencorev1beta1.Shoot {
 	shoot = shoot.DeepCopy()
 	reference := gardencorev1beta1.NamedResourceReference{
@@ -69,4 +71,22 @@ func WithSecret(shoot *gardencorev1beta1.Shoot, resource, secret string) *garden
 	}
 	shoot.Spec.Resources = append(shoot.Spec.Resources, reference)
 	return shoot
+}
+
+// CheckReferences returns an error with the path of the first entry of spec.resources whose Secret
+// is not in the garden. A real garden rejects such a Shoot when it is written; a flow would fail
+// only after it has started.
+func (g *Gardenlet) CheckReferences(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
+	for i, resource := range shoot.Spec.Resources {
+		if resource.ResourceRef.Kind != "Secret" {
+			continue
+		}
+		key := client.ObjectKey{Namespace: ProjectNamespace, Name: resource.ResourceRef.Name}
+		if err := g.Garden.Get(ctx, key, &corev1.Secret{}); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("read secret %s in the garden: %w", key, err)
+		} else if err != nil {
+			return fmt.Errorf("spec.resources[%d]: Secret %s not found in the garden: add it to the file of the Shoot", i, key.Name)
+		}
+	}
+	return nil
 }

@@ -18,37 +18,42 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
 
-// DefaultAttempts is how often a flow is run if it fails.
+// DefaultAttempts is how often a failing flow is run.
 const DefaultAttempts = 3
 
-// firstPause is how long a failed flow rests before it is run again; then the pause doubles.
+// firstPause is the pause before the second run of a failed flow. It doubles with each run.
 const firstPause = 2 * time.Second
 
-// Gardenlet drives a shoot. It has no state of its own: what a flow must know of the one before is in the seed, as the
-// Cluster resource. A value may be copied, for example to change Attempts. Only one flow of a shoot may run at a time.
+// Gardenlet drives a shoot. It is stateless: flows read the result of earlier ones from the Cluster
+// resource in the seed. A value may be copied, for example to change Attempts. Only one flow per
+// shoot may run at a time.
 type Gardenlet struct {
-	// Name is the name of the shoot that it drives; the flows refuse another one.
+	// Name is the name of its shoot. Flows refuse other shoots.
 	Name string
-	// Seed is the seed cluster, Shoot the cluster that serves as shoot.
+	// Seed is the seed cluster, Shoot the cluster that serves as the shoot.
 	Seed, Shoot kubernetes.Interface
-	// ShootKubeconfig leads to the shoot from pods of the seed and from the shoot's nodes; credentials are inline.
+	// ShootKubeconfig is for the shoot as seen from the seed's pods and the shoot's nodes. Credentials
+	// must be inline.
 	ShootKubeconfig []byte
-	// Garden holds the ControllerRegistrations and what a shoot refers to in spec.resources (gardener.NewGarden).
+	// Garden holds the ControllerRegistrations and the objects that a shoot refers to in
+	// spec.resources (gardener.NewGarden).
 	Garden client.Client
-	// ResourceManagerImage is the reference of the image of gardener-resource-manager, present on the seed's node.
+	// ResourceManagerImage is the reference of gardener-resource-manager's image, which must already
+	// be on the seed's node.
 	ResourceManagerImage string
 	// NodeAgentBinary is the gardener-node-agent for the machines.
 	NodeAgentBinary []byte
-	// Machines are the machines of the shoot's only worker pool. Without any the pool is empty.
+	// Machines are the machines of the shoot's only worker pool, which may be empty.
 	Machines []Machine
-	// IPFamilies are those of the cluster that serves as shoot, the first one first. Without any they are what the shoot says.
+	// IPFamilies are those of the cluster that serves as the shoot, the primary one first. Empty means
+	// those of the Shoot.
 	IPFamilies []gardencorev1beta1.IPFamily
-	// Attempts is how often a flow is run if it fails; 0 means DefaultAttempts.
+	// Attempts is how often a failing flow is run. 0 means DefaultAttempts.
 	Attempts int
-	// Log takes what gardener's components log. The zero value discards it.
+	// Log receives the logs of gardener's components. The zero value discards them.
 	Log logr.Logger
 
-	// pause is the first pause between two attempts; 0 means firstPause.
+	// pause replaces firstPause unless it is 0.
 	pause time.Duration
 }
 
@@ -66,8 +71,8 @@ func (g *Gardenlet) run(ctx context.Context, shoot *gardencorev1beta1.Shoot, p p
 	return err
 }
 
-// runOnce is one run of a flow with gardenlet's book-keeping around it: the Cluster resource shows the operation before,
-// while and after the flow runs.
+// runOnce runs the flow once, with gardenlet's bookkeeping: the Cluster resource shows the
+// operation before, during and after the flow.
 func (g *Gardenlet) runOnce(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) error {
 	o, err := g.prepare(ctx, shoot, p)
 	if err != nil {
@@ -86,13 +91,13 @@ func (g *Gardenlet) runOnce(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 	return flowErr
 }
 
-// runFlow runs the flow of the process. Nothing of it goes on when it returns.
+// runFlow runs the flow of the process. No part of it continues after it returns.
 func (o *shootOperation) runFlow(ctx context.Context, p process) error {
 	defer gardener.Hurry(ctx, o.SeedClientSet.Client(), o.Shoot.ControlPlaneNamespace)()
 	return p.newGraph(o.tasks()).Compile().Run(ctx, flow.Opts{Log: o.Logger})
 }
 
-// willNotRetry says whether gardenlet gives up after this error of a flow.
+// willNotRetry reports whether gardenlet gives up after this error of a flow.
 func willNotRetry(err error) bool {
 	taskErrors := flow.Errors(err)
 	if taskErrors == nil {

@@ -37,7 +37,8 @@ current-context: shoot
 // namespace is that of the shoot that testGardenlet drives.
 var namespace = Namespace(FirstShoot)
 
-// testGardenlet returns a Gardenlet on in-memory clusters, whose garden has an extension of type sample registered.
+// testGardenlet returns a Gardenlet on in-memory clusters. Its garden has an extension of type
+// sample.
 func testGardenlet(shootObjects ...client.Object) *Gardenlet {
 	registration := &gardencorev1beta1.ControllerRegistration{
 		ObjectMeta: metav1.ObjectMeta{Name: "sample"},
@@ -102,7 +103,7 @@ func TestNamespaceLabelFollowsTheExtension(t *testing.T) {
 			t.Errorf("with %d extensions the label is %q, want %q", len(step.shoot.Spec.Extensions), label, step.want)
 		}
 		if role := got.Labels["gardener.cloud/role"]; role != "shoot" {
-			t.Errorf("the role is %q: the extension library would not take it for a shoot", role)
+			t.Errorf("the role is %q: the extension library would not recognize a shoot", role)
 		}
 	}
 }
@@ -250,7 +251,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// fakeMachine is a machine whose node is in the shoot while it runs.
+// fakeMachine is a machine whose node exists in the shoot while it runs.
 type fakeMachine struct {
 	name  string
 	shoot client.Client

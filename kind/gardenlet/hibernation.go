@@ -10,10 +10,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// asleep says that gardenlet has no API server of the shoot running while its flow runs: it sleeps already, or is created
-// or restored asleep. A shoot that goes to sleep has one until the end of the flow; one that is deleted or migrated is
-// woken up (gardenlet's determineControllerReplicas).
-func (o *shootOperation) asleep() bool {
+// apiServerStopped reports whether the shoot would have no API server while its flow runs in
+// gardenlet: it is already hibernated, or is created or restored hibernated. A shoot that is being
+// hibernated has one until the end of the flow; one that is deleted or migrated is woken up
+// (gardenlet's determineControllerReplicas).
+func (o *shootOperation) apiServerStopped() bool {
 	status := o.Shoot.GetInfo().Status
 	switch status.LastOperation.Type {
 	case gardencorev1beta1.LastOperationTypeCreate, gardencorev1beta1.LastOperationTypeRestore:
@@ -25,8 +26,9 @@ func (o *shootOperation) asleep() bool {
 	}
 }
 
-// hibernateControlPlane stops gardener-resource-manager, as gardenlet does, and cuts extensions off from the API server of
-// the shoot, which gardenlet would stop too. kind's API server and controllers go on: nobody but the testbed may notice.
+// hibernateControlPlane stops gardener-resource-manager, as gardenlet does, and makes the shoot's
+// API server unreachable for extensions, where gardenlet would stop it. kind's API server and
+// controllers continue; only the testbed can tell.
 func (o *shootOperation) hibernateControlPlane(ctx context.Context) error {
 	kubeconfig, err := unreachable(o.shootKubeconfig)
 	if err != nil {
@@ -43,8 +45,8 @@ func (o *shootOperation) hibernateControlPlane(ctx context.Context) error {
 	return manager.WaitStopped(ctx, o.SeedClientSet.Client())
 }
 
-// unreachable returns the kubeconfig with a port at which nothing listens: connections are refused, as those to a Service
-// whose API server is scaled down.
+// unreachable returns the kubeconfig with a port where nothing listens: connections are refused,
+// like those to a Service of an API server with zero replicas.
 func unreachable(kubeconfig []byte) ([]byte, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {

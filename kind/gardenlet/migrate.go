@@ -1,11 +1,16 @@
 package gardenlet
 
-import "github.com/gardener/gardener/pkg/utils/flow"
+import (
+	"context"
 
-// migrateGraph returns gardenlet's flow that prepares a shoot for its move to another seed. Names and dependencies are those
-// of gardenlet's reconciler_migrate.go: the ManagedResources go and leave their objects in the shoot, extensions let go of
-// theirs, the state of extensions is saved in the garden, and the namespace is deleted. Machines and API server of the shoot
-// are not touched.
+	"github.com/gardener/gardener/pkg/utils/flow"
+	"github.com/gardener/gardener/pkg/utils/gardener/shootstate"
+)
+
+// migrateGraph returns gardenlet's flow that prepares a shoot for its move to another seed, with
+// the names and dependencies of gardenlet's reconciler_migrate.go. It deletes the ManagedResources
+// but keeps their objects in the shoot, migrates the extensions, saves their state in the garden,
+// and deletes the namespace. The shoot's machines and API server are not touched.
 func migrateGraph(t tasks) *flow.Graph {
 	g := newGraph("Shoot cluster preparation for migration")
 	connected := g.connectForDeletion(t)
@@ -21,7 +26,7 @@ func migrateGraph(t tasks) *flow.Graph {
 	extensions := g.wait("Migrating extensions before kube-apiserver", t.migrateExtensionsBeforeKAPI, resourcesGone)
 	extensionsMigrated := g.wait("Waiting until extensions that should be handled before kube-apiserver have been migrated",
 		t.waitUntilExtensionsBeforeKAPIMigrated, extensions)
-	// gardenlet waits for the configs only; extensions save their state while they are reconciled.
+	// gardenlet waits only for the configs; extensions save their state while they are reconciled.
 	saved := g.wait("Persisting ShootState in garden cluster", t.persistShootState, configsMigrated)
 
 	gone := g.deleteMigrated(t, saved, configsMigrated, extensionsMigrated)
@@ -35,7 +40,8 @@ func migrateGraph(t tasks) *flow.Graph {
 	return g.Graph
 }
 
-// deleteMigrated adds the deletion of what has been migrated. No controller acts on it any more: it has no finalizer.
+// deleteMigrated adds the deletion of migrated resources. They have no finalizers, so no controller
+// acts on them.
 func (g graph) deleteMigrated(t tasks, saved, configsMigrated, extensionsMigrated flow.TaskID) flow.TaskIDs {
 	nodes := g.unless(t.workerless)
 	configs := nodes.wait("Deleting extension resources from the Shoot namespace", t.destroyOperatingSystemConfig, saved)
@@ -48,7 +54,7 @@ func (g graph) deleteMigrated(t tasks, saved, configsMigrated, extensionsMigrate
 	return flow.NewTaskIDs(configsGone, extensionsGone, staleGone)
 }
 
-// migrateExtensionsAfterKAPI adds the extensions that are migrated when the kube-apiserver is gone.
+// migrateExtensionsAfterKAPI adds the extensions that are migrated after kube-apiserver is gone.
 func (g graph) migrateExtensionsAfterKAPI(t tasks, leftoversGone flow.TaskID) flow.TaskID {
 	extensions := g.wait("Migrating extensions after kube-apiserver", t.migrateExtensionsAfterKAPI, leftoversGone)
 	migrated := g.wait("Waiting until extensions that should be handled after kube-apiserver have been migrated",
@@ -56,4 +62,15 @@ func (g graph) migrateExtensionsAfterKAPI(t tasks, leftoversGone flow.TaskID) fl
 	deletion := g.wait("Deleting extensions after kube-apiserver", t.destroyExtensionsAfterKAPI, migrated)
 	return g.wait("Waiting until extensions that should be handled after kube-apiserver have been deleted",
 		t.waitUntilExtensionsAfterKAPIDeleted, deletion)
+}
+
+// persistShootState saves the extensions' status.state in a ShootState of the garden, which must
+// last until the shoot is restored.
+func (o *shootOperation) persistShootState(ctx context.Context) error {
+	return shootstate.Deploy(ctx, o.Clock, o.GardenClient, o.SeedClientSet.Client(), o.Shoot.GetInfo(), o.Shoot.ControlPlaneNamespace, false)
+}
+
+// deleteShootState deletes the ShootState. A missing one is no error.
+func (o *shootOperation) deleteShootState(ctx context.Context) error {
+	return shootstate.Delete(ctx, o.GardenClient, o.Shoot.GetInfo())
 }

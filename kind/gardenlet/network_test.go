@@ -9,8 +9,8 @@ import (
 	fakekubernetes "github.com/gardener/gardener/pkg/client/kubernetes/fake"
 )
 
-// TestShootSaysWhatTheClusterIs: IP families and the number of machines, which extensions may go by.
-func TestShootSaysWhatTheClusterIs(t *testing.T) {
+// TestShootMatchesTheCluster: IP families and the number of machines, which extensions may use.
+func TestShootMatchesTheCluster(t *testing.T) {
 	const four, six = gardencorev1beta1.IPFamilyIPv4, gardencorev1beta1.IPFamilyIPv6
 	for _, tc := range []struct {
 		name           string

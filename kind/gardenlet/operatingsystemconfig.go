@@ -21,9 +21,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
 
-// The operating system configs of a real shoot lay down the whole node: kubelet, containerd, sysctls and so on. A kind node
-// has all that already and would break, so gardenlet's component computes configs without units and files here. What
-// extensions add to them is all that gardener-node-agent has to apply.
+// The operating system configs of a real shoot set up the whole node: kubelet, containerd, sysctls
+// and so on. They would break a kind node, which already has all of that, so gardenlet's component
+// generates configs without units and files here. gardener-node-agent applies only what extensions
+// add.
 func init() {
 	operatingsystemconfig.OriginalConfigFn = func(components.Context) ([]extensionsv1alpha1.Unit, []extensionsv1alpha1.File, error) {
 		return nil, nil, nil
@@ -37,7 +38,7 @@ func init() {
 
 // useOperatingSystemConfigs sets gardenlet's component for OperatingSystemConfigs.
 func (o *shootOperation) useOperatingSystemConfigs() {
-	o.SecretsManager = certificateAuthorities(o.Shoot.ControlPlaneNamespace, o.ShootClientSet.RESTConfig())
+	o.SecretsManager = caSecrets(o.Shoot.ControlPlaneNamespace, o.ShootClientSet.RESTConfig())
 	o.Shoot.Components.Extensions.OperatingSystemConfig = operatingsystemconfig.New(
 		o.Logger,
 		o.SeedClientSet.Client(),
@@ -51,7 +52,7 @@ func (o *shootOperation) useOperatingSystemConfigs() {
 				KubeProxyEnabled: true,
 				PrimaryIPFamily:  primaryIPFamily(o.Shoot.GetInfo()),
 				Images: map[string]*imagevectorutils.Image{
-					// The component formats this reference, nothing pulls it.
+					// The component only formats this reference; nothing pulls it.
 					imagevector.ContainerImageNameGardenerNodeAgent: {
 						Name: imagevector.ContainerImageNameGardenerNodeAgent, Repository: ptr.To("gardener-node-agent"), Tag: ptr.To(gardener.Version),
 					},
@@ -64,7 +65,7 @@ func (o *shootOperation) useOperatingSystemConfigs() {
 	)
 }
 
-// primaryIPFamily is the first one of the shoot.
+// primaryIPFamily returns the shoot's first IP family, IPv4 by default.
 func primaryIPFamily(shoot *gardencorev1beta1.Shoot) gardencorev1beta1.IPFamily {
 	if networking := shoot.Spec.Networking; networking != nil && len(networking.IPFamilies) > 0 {
 		return networking.IPFamilies[0]
@@ -72,18 +73,19 @@ func primaryIPFamily(shoot *gardencorev1beta1.Shoot) gardencorev1beta1.IPFamily 
 	return gardencorev1beta1.IPFamilyIPv4
 }
 
-// certificateAuthorities returns a secrets manager that knows the authorities of the shoot's API server and kubelets. It is
-// gardener's fake on an in-memory client: the shoot's certificates belong to kind, so there is nothing to generate or rotate.
-func certificateAuthorities(namespace string, shoot *rest.Config) secretsmanager.Interface {
-	authority := func(name string) *corev1.Secret {
+// caSecrets returns a secrets manager with the CA bundles of the shoot's API server and kubelets.
+// It is gardener's fake on an in-memory client: the shoot's certificates belong to kind, so there
+// is nothing to generate or rotate.
+func caSecrets(namespace string, shoot *rest.Config) secretsmanager.Interface {
+	ca := func(name string) *corev1.Secret {
 		return &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 			Data:       map[string][]byte{secretsutils.DataKeyCertificateBundle: shoot.CAData},
 		}
 	}
 	secrets := fake.NewClientBuilder().WithObjects(
-		authority(v1beta1constants.SecretNameCACluster),
-		authority(v1beta1constants.SecretNameCAKubelet),
+		ca(v1beta1constants.SecretNameCACluster),
+		ca(v1beta1constants.SecretNameCAKubelet),
 	).Build()
 	return fakesecretsmanager.New(secrets, namespace)
 }

@@ -17,22 +17,22 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
 
-// shootOperation is one run of a flow: gardenlet's Botanist for the shoot, and the emulated rest.
+// shootOperation is one run of a flow: gardenlet's Botanist for the shoot, and the emulated parts.
 type shootOperation struct {
 	*botanist.Botanist
 	workers         workers
 	resourceManager gardener.ResourceManager
-	// shootKubeconfig leads to the shoot while its API server runs.
+	// shootKubeconfig is for the shoot while its API server runs.
 	shootKubeconfig []byte
-	// namespaceTerminating says that the shoot's namespace is being deleted.
+	// namespaceTerminating means that the shoot's namespace is being deleted.
 	namespaceTerminating bool
 }
 
-// prepare is gardenlet's prepareOperation: it completes the shoot and builds the Botanist with the components that the
-// flows use.
+// prepare corresponds to gardenlet's prepareOperation: it completes the shoot and builds the
+// Botanist with the components that the flows use.
 func (g *Gardenlet) prepare(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) (*shootOperation, error) {
 	if shoot.Name != g.Name {
-		return nil, fmt.Errorf("this gardenlet drives the shoot %s only", g.Name)
+		return nil, fmt.Errorf("this gardenlet drives only shoot %s", g.Name)
 	}
 	shoot, err := g.complete(ctx, shoot, p)
 	if err != nil {
@@ -68,7 +68,7 @@ func (g *Gardenlet) prepare(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 	if err != nil {
 		return nil, fmt.Errorf("set up the component for extensions: %w", err)
 	}
-	o.resourceManager.Stopped = o.asleep()
+	o.resourceManager.Stopped = o.apiServerStopped()
 	o.useOperatingSystemConfigs()
 	o.workers = g.workers(o)
 	namespace := &corev1.Namespace{}

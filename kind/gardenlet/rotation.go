@@ -7,19 +7,19 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 )
 
-// rotated returns the process that runs a phase of the rotation of the certificate authorities.
+// rotated returns the process for a phase of the CA rotation.
 func rotated(phase gardencorev1beta1.CredentialsRotationPhase) (process, error) {
 	switch phase {
 	case gardencorev1beta1.RotationPreparing, gardencorev1beta1.RotationCompleting:
 		return process{newGraph: reconcileGraph, rotation: phase}, nil
 	default:
-		return process{}, fmt.Errorf("rotation of the certificate authorities has no phase %q to run: want %s or %s",
+		return process{}, fmt.Errorf("CA rotation has no phase %q to run: want %s or %s",
 			phase, gardencorev1beta1.RotationPreparing, gardencorev1beta1.RotationCompleting)
 	}
 }
 
-// startRotation begins a phase as gardenlet does for the operations rotate-ca-start and rotate-ca-complete. In a phase that
-// has begun already, because its flow failed, nothing changes.
+// startRotation starts a phase like gardenlet does for the operations rotate-ca-start and
+// rotate-ca-complete. It changes nothing if the phase has already started, because its flow failed.
 func startRotation(shoot *gardencorev1beta1.Shoot, phase gardencorev1beta1.CredentialsRotationPhase) {
 	if v1beta1helper.GetShootCARotationPhase(shoot.Status.Credentials) == phase {
 		return
@@ -35,7 +35,7 @@ func startRotation(shoot *gardencorev1beta1.Shoot, phase gardencorev1beta1.Crede
 	})
 }
 
-// finishRotation ends the phase that is under way, as gardenlet does when its flow has succeeded.
+// finishRotation ends the current phase like gardenlet does after a successful flow.
 func finishRotation(shoot *gardencorev1beta1.Shoot) {
 	phase := v1beta1helper.GetShootCARotationPhase(shoot.Status.Credentials)
 	if phase != gardencorev1beta1.RotationPreparing && phase != gardencorev1beta1.RotationCompleting {

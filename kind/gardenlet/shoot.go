@@ -19,7 +19,7 @@ import (
 
 // Names of the testbed's shoots.
 const (
-	// ProjectNamespace is the namespace of the garden in which shoots and what they refer to live.
+	// ProjectNamespace is the garden's namespace for shoots and what they refer to.
 	ProjectNamespace = "garden-" + project
 	// FirstShoot is the name of the shoot that every testbed has.
 	FirstShoot = "local"
@@ -33,7 +33,7 @@ const (
 	region           = "local"
 )
 
-// The networks that kind gives its clusters. A Shoot names those of its first IP family.
+// Networks of kind's clusters. A Shoot has those of its first IP family.
 const (
 	podNetwork     = "10.244.0.0/16"
 	serviceNetwork = "10.96.0.0/16"
@@ -42,7 +42,8 @@ const (
 	serviceNetworkIPv6 = "fd00:10:96::/112"
 )
 
-// Namespace returns the control plane namespace in the seed of the shoot with that name, its technical ID.
+// Namespace returns the technical ID of the shoot with that name: its control plane namespace in
+// the seed.
 func Namespace(name string) string {
 	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	return gardenerutils.ComputeTechnicalID(project, shoot)
@@ -53,15 +54,16 @@ func Shoot(extensions ...gardencorev1beta1.Extension) *gardencorev1beta1.Shoot {
 	return Named(FirstShoot, extensions...)
 }
 
-// Workerless returns the shoot without its worker pool. Gardener allows no shoot to become workerless: it has to be created so.
+// Workerless returns the shoot without its worker pool. It must be created so: Gardener does not
+// allow a shoot to become workerless.
 func Workerless(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 	shoot = shoot.DeepCopy()
 	shoot.Spec.Provider.Workers, shoot.Spec.Provider.WorkersSettings = nil, nil
 	return shoot
 }
 
-// Named returns a shoot of that name with the given extensions. Its Kubernetes version is empty, which means the version of
-// the cluster that serves as shoot.
+// Named returns a shoot with that name and the given extensions. Its Kubernetes version is empty,
+// which means that of the cluster that serves as the shoot.
 func Named(name string, extensions ...gardencorev1beta1.Extension) *gardencorev1beta1.Shoot {
 	return &gardencorev1beta1.Shoot{
 		TypeMeta: metav1.TypeMeta{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Shoot"},
@@ -70,7 +72,8 @@ func Named(name string, extensions ...gardencorev1beta1.Extension) *gardencorev1
 			Name:       name,
 			UID:        types.UID(uuid.NewSHA1(uuid.NameSpaceDNS, []byte(Namespace(name))).String()),
 			Generation: 1,
-			// gardenlet rolls operating system configs out over five minutes so as not to overload a real shoot.
+			// By default gardenlet spreads operating system configs over five minutes, to protect a real
+			// shoot.
 			Annotations: map[string]string{v1beta1constants.AnnotationShootCloudConfigExecutionMaxDelaySeconds: "0"},
 		},
 		Spec: gardencorev1beta1.ShootSpec{
@@ -94,7 +97,7 @@ func Named(name string, extensions ...gardencorev1beta1.Extension) *gardencorev1
 	}
 }
 
-// Extension returns an extension for a shoot's spec. Without a providerConfig (JSON) it has none.
+// Extension returns an extension for a shoot's spec. providerConfig is JSON and may be empty.
 func Extension(extensionType string, providerConfig []byte) gardencorev1beta1.Extension {
 	extension := gardencorev1beta1.Extension{Type: extensionType}
 	if len(providerConfig) > 0 {
@@ -103,8 +106,8 @@ func Extension(extensionType string, providerConfig []byte) gardencorev1beta1.Ex
 	return extension
 }
 
-// worker returns the worker pool. It names no container runtime interface: then gardener-node-agent leaves the
-// configuration of containerd alone, which on a kind node belongs to kind.
+// worker returns the worker pool. It has no CRI, so that gardener-node-agent does not touch
+// containerd's configuration, which belongs to kind on a kind node.
 func worker() gardencorev1beta1.Worker {
 	return gardencorev1beta1.Worker{
 		Name:           WorkerPool,
@@ -127,7 +130,7 @@ func machine() gardencorev1beta1.Machine {
 	}
 }
 
-// cloudProfile returns the garden's CloudProfile of the shoot.
+// cloudProfile returns the garden's CloudProfile for the shoot.
 func cloudProfile() *gardencorev1beta1.CloudProfile {
 	return &gardencorev1beta1.CloudProfile{
 		ObjectMeta: metav1.ObjectMeta{Name: cloudProfileName},
@@ -135,7 +138,7 @@ func cloudProfile() *gardencorev1beta1.CloudProfile {
 	}
 }
 
-// now is the current time as the API server stores it.
+// now returns the current time as the API server stores it.
 func now() *metav1.Time {
 	return ptr.To(metav1.NewTime(time.Now().UTC().Truncate(time.Second)))
 }

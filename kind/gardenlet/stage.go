@@ -11,27 +11,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Stage is where a shoot stands between two operations.
+// Stage is the state of a shoot between two operations.
 type Stage string
 
 // Stages of a shoot.
 const (
-	// StageAbsent: there is no shoot, neither on the seed nor on its way to another one.
+	// StageAbsent: the shoot is neither on the seed nor being migrated.
 	StageAbsent Stage = "absent"
-	// StagePresent: it was created or reconciled, or somebody tried to; also while it sleeps.
+	// StagePresent: it was created or reconciled, even unsuccessfully. It may be hibernated.
 	StagePresent Stage = "present"
-	// StageMigrating: its migration has begun and has not ended.
+	// StageMigrating: its migration has started and not ended.
 	StageMigrating Stage = "migrating"
 	// StageMigrated: it has left the seed, and its state is in the garden.
 	StageMigrated Stage = "migrated"
-	// StageRestoring: its restoration has begun and has not succeeded.
+	// StageRestoring: its restoration has started and not succeeded.
 	StageRestoring Stage = "restoring"
-	// StageDeleting: its deletion has begun and has not ended.
+	// StageDeleting: its deletion has started and not ended.
 	StageDeleting Stage = "deleting"
 )
 
-// Find returns the shoot as the last operation left it, in this process or another one, and where it stands. It is read from
-// the Cluster resource; one that has been migrated, from the garden. A shoot that is absent is nil.
+// Find returns the shoot as the last operation of any process left it, and its stage. It reads the
+// Cluster resource, or the garden for a migrated shoot. An absent shoot is nil.
 func (g *Gardenlet) Find(ctx context.Context) (*gardencorev1beta1.Shoot, Stage, error) {
 	shoot, err := FindOnSeed(ctx, g.Seed.Client(), g.Name)
 	if err != nil {
@@ -47,7 +47,8 @@ func (g *Gardenlet) Find(ctx context.Context) (*gardencorev1beta1.Shoot, Stage, 
 	return shoot, StageOf(shoot), nil
 }
 
-// FindOnSeed returns the shoot of that name as the Cluster resource shows it to extensions; nil if there is none.
+// FindOnSeed returns the shoot with that name from its Cluster resource, as extensions see it; nil
+// if there is none.
 func FindOnSeed(ctx context.Context, seed client.Reader, name string) (*gardencorev1beta1.Shoot, error) {
 	namespace := Namespace(name)
 	cluster, err := extensions.GetCluster(ctx, seed, namespace)
@@ -60,7 +61,7 @@ func FindOnSeed(ctx context.Context, seed client.Reader, name string) (*gardenco
 	return cluster.Shoot, nil
 }
 
-// StageOf returns where a shoot stands that FindOnSeed has found, or not found.
+// StageOf returns the stage of a shoot that FindOnSeed returned. It may be nil.
 func StageOf(shoot *gardencorev1beta1.Shoot) Stage {
 	if shoot == nil {
 		return StageAbsent
@@ -79,7 +80,7 @@ func StageOf(shoot *gardencorev1beta1.Shoot) Stage {
 	return StagePresent
 }
 
-// saved returns the shoot that has been migrated from the garden; nil unless its state is there too.
+// saved returns the migrated shoot from the garden; nil unless its ShootState is there too.
 func (g *Gardenlet) saved(ctx context.Context) (*gardencorev1beta1.Shoot, error) {
 	key := client.ObjectKey{Namespace: ProjectNamespace, Name: g.Name}
 	shoot := &gardencorev1beta1.Shoot{}
@@ -95,8 +96,9 @@ func (g *Gardenlet) saved(ctx context.Context) (*gardencorev1beta1.Shoot, error)
 	return shoot, nil
 }
 
-// Leave prepares the garden for the migration of the shoot: it has the shoot, and no state of an earlier migration.
-// Restore can then follow in another process, if the garden outlives this one (gardener.OpenGarden).
+// Leave prepares the garden for the migration of the shoot: it stores the shoot and removes the
+// state of an earlier migration. Restore can then follow in another process, if the garden outlives
+// this one (gardener.OpenGarden).
 func (g *Gardenlet) Leave(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	if err := g.Forget(ctx); err != nil {
 		return err
@@ -104,17 +106,17 @@ func (g *Gardenlet) Leave(ctx context.Context, shoot *gardencorev1beta1.Shoot) e
 	shoot = shoot.DeepCopy()
 	shoot.ResourceVersion = ""
 	if err := g.Garden.Create(ctx, shoot); err != nil {
-		return fmt.Errorf("put shoot %s into the garden: %w", client.ObjectKeyFromObject(shoot), err)
+		return fmt.Errorf("create shoot %s in the garden: %w", client.ObjectKeyFromObject(shoot), err)
 	}
 	return nil
 }
 
-// Forget removes from the garden what Leave and a migration have put there; what is not there is no error.
+// Forget deletes from the garden what Leave and a migration stored. Missing objects are no error.
 func (g *Gardenlet) Forget(ctx context.Context) error {
 	name := metav1.ObjectMeta{Namespace: ProjectNamespace, Name: g.Name}
 	for _, object := range []client.Object{&gardencorev1beta1.ShootState{ObjectMeta: name}, &gardencorev1beta1.Shoot{ObjectMeta: name}} {
 		if err := g.Garden.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("remove shoot %s from the garden: %w", client.ObjectKeyFromObject(object), err)
+			return fmt.Errorf("delete shoot %s from the garden: %w", client.ObjectKeyFromObject(object), err)
 		}
 	}
 	return nil

@@ -50,7 +50,7 @@ func TestStageOf(t *testing.T) {
 	}
 }
 
-// inAnotherProcess returns a Gardenlet that knows of the first one only what the clusters and the garden's file have.
+// inAnotherProcess returns a Gardenlet that shares only the clusters and the garden's file with g.
 func inAnotherProcess(ctx context.Context, t *testing.T, g *Gardenlet, path string) *Gardenlet {
 	t.Helper()
 	registrations := &gardencorev1beta1.ControllerRegistrationList{}
@@ -67,8 +67,8 @@ func inAnotherProcess(ctx context.Context, t *testing.T, g *Gardenlet, path stri
 	return &another
 }
 
-// A process migrates, or dies while it does, and another one restores.
-func TestMigrationOverProcesses(t *testing.T) {
+// One process migrates the shoot, or dies while it does, and another one restores it.
+func TestMigrationAcrossProcesses(t *testing.T) {
 	ctx, path := t.Context(), filepath.Join(t.TempDir(), "garden.json")
 	g := inAnotherProcess(ctx, t, testGardenlet(), path)
 	expect := func(when string, want Stage) *gardencorev1beta1.Shoot {
@@ -124,7 +124,7 @@ func TestMigrationOverProcesses(t *testing.T) {
 	}
 }
 
-// A state that an earlier migration left must not come back.
+// The state of an earlier migration must not be restored.
 func TestLeaveForgetsAnEarlierMigration(t *testing.T) {
 	g := testGardenlet()
 	state := &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Namespace: ProjectNamespace, Name: FirstShoot}}
@@ -177,7 +177,7 @@ func TestCheckReferences(t *testing.T) {
 	if err := g.PutSecret(t.Context(), "login", nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.CheckReferences(t.Context(), shoot); err == nil || !strings.HasPrefix(err.Error(), "spec.resources[1]: there is no Secret bundle") {
+	if err := g.CheckReferences(t.Context(), shoot); err == nil || !strings.HasPrefix(err.Error(), "spec.resources[1]: Secret bundle not found") {
 		t.Errorf("error %v", err)
 	}
 	if err := g.PutSecret(t.Context(), "bundle", nil); err != nil {

@@ -1,6 +1,7 @@
 package gardenlet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,8 +16,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
 
-// complete returns a copy of the shoot with what a gardener-apiserver and earlier operations would have filled in, and with
-// the operation that begins. The status comes from the Cluster resource of the last operation.
+// complete returns a copy of the shoot with what gardener-apiserver and earlier operations would
+// have filled in, and with the starting operation. The status comes from the Cluster resource of
+// the last operation.
 func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) (*gardencorev1beta1.Shoot, error) {
 	shoot = g.defaulted(shoot)
 	last, err := FindOnSeed(ctx, g.Seed.Client(), shoot.Name)
@@ -38,19 +40,20 @@ func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot
 	return shoot, nil
 }
 
-// Settled says whether the last operation created or reconciled the shoot with the spec that is passed in, and succeeded; no
-// rotation is under way then. What somebody else has changed since, and what only a further reconciliation would do, it does
-// not know.
+// Settled reports whether the last operation successfully created or reconciled the shoot with the
+// given spec, and no rotation is in progress. It does not know what something else changed since,
+// or what only another reconciliation would do.
 func (g *Gardenlet) Settled(ctx context.Context, shoot *gardencorev1beta1.Shoot) (bool, error) {
 	last, err := FindOnSeed(ctx, g.Seed.Client(), shoot.Name)
-	if err != nil || last == nil || !atRest(last.Status) {
+	if err != nil || last == nil || !settled(last.Status) {
 		return false, err
 	}
 	return sameSpec(last, g.defaulted(shoot))
 }
 
-// atRest says whether the last operation created or reconciled the shoot, succeeded, and has left no rotation half done.
-func atRest(status gardencorev1beta1.ShootStatus) bool {
+// settled reports whether the last operation successfully created or reconciled the shoot, and no
+// rotation is in progress.
+func settled(status gardencorev1beta1.ShootStatus) bool {
 	last := status.LastOperation
 	if last == nil || last.State != gardencorev1beta1.LastOperationStateSucceeded {
 		return false
@@ -60,19 +63,11 @@ func atRest(status gardencorev1beta1.ShootStatus) bool {
 		(phase == "" || phase == gardencorev1beta1.RotationCompleted)
 }
 
-// defaulted returns a copy of the shoot with what a gardener-apiserver would have filled in.
-func defaulted(shoot *gardencorev1beta1.Shoot, version string) *gardencorev1beta1.Shoot {
-	shoot = shoot.DeepCopy()
-	if shoot.Spec.Kubernetes.Version == "" {
-		shoot.Spec.Kubernetes.Version = version
-	}
-	return shoot
-}
-
-// defaulted returns a copy of the shoot with what a gardener-apiserver would have filled in for the cluster that serves as shoot: its
-// version, IP families and number of machines.
+// defaulted returns a copy of the shoot with what gardener-apiserver would have filled in: the
+// version, IP families and number of machines of the cluster that serves as the shoot.
 func (g *Gardenlet) defaulted(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
-	shoot = defaulted(shoot, g.Shoot.Version())
+	shoot = shoot.DeepCopy()
+	shoot.Spec.Kubernetes.Version = cmp.Or(shoot.Spec.Kubernetes.Version, g.Shoot.Version())
 	if networking := shoot.Spec.Networking; networking != nil && len(g.IPFamilies) > 0 {
 		networking.IPFamilies = slices.Clone(g.IPFamilies)
 		if g.IPFamilies[0] == gardencorev1beta1.IPFamilyIPv6 {
@@ -99,7 +94,7 @@ func sameSpec(a, b *gardencorev1beta1.Shoot) (bool, error) {
 	return equality.Semantic.DeepEqual(specs[0], specs[1]), nil
 }
 
-// begin writes into the shoot's status that the process begins.
+// begin sets the shoot's status for the start of the process.
 func begin(shoot *gardencorev1beta1.Shoot, p process) {
 	operation := p.operation
 	if operation == "" {
@@ -116,13 +111,13 @@ func begin(shoot *gardencorev1beta1.Shoot, p process) {
 	}
 }
 
-// start records in the Cluster resource that the operation begins.
+// start writes the start of the operation to the Cluster resource.
 func (o *shootOperation) start(ctx context.Context) error {
 	return o.sync(ctx, o.Shoot.GetInfo())
 }
 
-// finish records how the operation ended. A shoot that is deleted or on its way to another seed has no Cluster resource
-// any more.
+// finish writes the result of the operation to the Cluster resource. A deleted or migrated shoot
+// has none.
 func (o *shootOperation) finish(ctx context.Context, flowErr error) error {
 	shoot := o.Shoot.GetInfo().DeepCopy()
 	last := shoot.Status.LastOperation

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// lastShoot is the shoot as the Cluster resource shows it to extensions.
+// lastShoot returns the shoot from the Cluster resource, as extensions see it.
 func lastShoot(t *testing.T, g *Gardenlet) *gardencorev1beta1.Shoot {
 	t.Helper()
 	cluster, err := extensions.GetCluster(t.Context(), g.Seed.Client(), Namespace(g.Name))
@@ -28,12 +28,12 @@ func lastShoot(t *testing.T, g *Gardenlet) *gardencorev1beta1.Shoot {
 
 func TestGardenletRefusesAnotherShoot(t *testing.T) {
 	g := testGardenlet()
-	if err := g.Reconcile(t.Context(), Named("other")); err == nil || !strings.Contains(err.Error(), "drives the shoot local only") {
+	if err := g.Reconcile(t.Context(), Named("other")); err == nil || !strings.Contains(err.Error(), "drives only shoot local") {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestShootsDoNotMeet(t *testing.T) {
+func TestShootsAreDistinct(t *testing.T) {
 	first, second := Shoot(), Named("second")
 	if first.UID == second.UID || Namespace(first.Name) == Namespace(second.Name) {
 		t.Errorf("UIDs %s and %s, namespaces %s and %s", first.UID, second.UID, Namespace(first.Name), Namespace(second.Name))
@@ -43,7 +43,7 @@ func TestShootsDoNotMeet(t *testing.T) {
 	}
 }
 
-// access returns the kubeconfig that extensions find, and how many resource managers run.
+// access returns the kubeconfig for extensions and the number of running resource managers.
 func access(t *testing.T, g *Gardenlet) (kubeconfig string, managers int32) {
 	t.Helper()
 	secret, manager := &corev1.Secret{}, &appsv1.Deployment{}
@@ -57,7 +57,7 @@ func access(t *testing.T, g *Gardenlet) (kubeconfig string, managers int32) {
 
 func TestHibernation(t *testing.T) {
 	g := testGardenlet()
-	const awake, cut = "https://shoot-control-plane:6443\"", "https://shoot-control-plane:1\n"
+	const reachable, unreachable = "https://shoot-control-plane:6443\"", "https://shoot-control-plane:1\n"
 	expect := func(when, server string, managers int32) {
 		t.Helper()
 		kubeconfig, running := access(t, g)
@@ -77,37 +77,37 @@ func TestHibernation(t *testing.T) {
 		}
 		return o
 	}
-	finish := func(o *shootOperation, asleep bool) {
+	finish := func(o *shootOperation, hibernated bool) {
 		t.Helper()
 		if err := o.finish(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		if got := lastShoot(t, g).Status.IsHibernated; got != asleep {
+		if got := lastShoot(t, g).Status.IsHibernated; got != hibernated {
 			t.Errorf("status.hibernated is %v", got)
 		}
 	}
 
 	finish(deploy(Shoot()), false)
 	o := deploy(hibernated(Shoot(), true))
-	expect("while it goes to sleep", awake, 1)
+	expect("while it is being hibernated", reachable, 1)
 	if err := o.hibernateControlPlane(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	expect("asleep", cut, 0)
+	expect("hibernated", unreachable, 0)
 	finish(o, true)
 	finish(deploy(hibernated(Shoot(), true)), true)
-	expect("reconciled asleep", cut, 0)
+	expect("reconciled hibernated", unreachable, 0)
 	deploy(deleted(hibernated(Shoot(), true)))
-	expect("deleted", awake, 1)
+	expect("deleted", reachable, 1)
 
 	g = testGardenlet()
 	deploy(hibernated(Shoot(), true))
-	expect("created asleep", cut, 0)
+	expect("created hibernated", unreachable, 0)
 	finish(deploy(hibernated(Shoot(), false)), false)
-	expect("awake", awake, 1)
+	expect("woken up", reachable, 1)
 }
 
-// A scenario that finds the shoot as it wants it need not wait for a flow, but must wait for one in every other case.
+// A scenario may skip the flow only if the shoot already has the wanted state.
 func TestSettled(t *testing.T) {
 	g := testGardenlet()
 	shoot := Shoot(Extension("sample", []byte(`{"z":1,"a":[2]}`)))
@@ -140,19 +140,19 @@ func TestSettled(t *testing.T) {
 	if err := preparedFor(t, g, shoot, preparing).finish(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	expect("authorities are being rotated", shoot, false)
+	expect("CA rotation in progress", shoot, false)
 	if err := preparedFor(t, g, shoot, process{rotation: gardencorev1beta1.RotationCompleting}).finish(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	expect("authorities are rotated", shoot, true)
+	expect("CAs are rotated", shoot, true)
 	restored := lastShoot(t, g).Status
 	restored.LastOperation.Type = gardencorev1beta1.LastOperationTypeRestore
-	if atRest(restored) {
+	if settled(restored) {
 		t.Error("a restored shoot was not reconciled yet")
 	}
 }
 
-func TestRotationOfAuthorities(t *testing.T) {
+func TestCARotation(t *testing.T) {
 	g := testGardenlet()
 	authorities := func() *gardencorev1beta1.CARotation {
 		return lastShoot(t, g).Status.Credentials.Rotation.CertificateAuthorities
@@ -171,7 +171,7 @@ func TestRotationOfAuthorities(t *testing.T) {
 	begun := *authorities().LastInitiationTime
 	o = preparedFor(t, g, Shoot(), preparing)
 	if got := authorities(); got.Phase != gardencorev1beta1.RotationPreparing || !got.LastInitiationTime.Equal(&begun) {
-		t.Errorf("a failed flow was begun anew: %+v", got)
+		t.Errorf("the retry of a failed flow restarted the phase: %+v", got)
 	}
 	for _, step := range []struct {
 		o    *shootOperation
@@ -193,7 +193,7 @@ func TestRotationOfAuthorities(t *testing.T) {
 	}
 }
 
-// The state of an extension comes back through the garden.
+// The extension's state is restored from the garden.
 func TestMigrationSavesTheState(t *testing.T) {
 	g := testGardenlet()
 	if err := g.Restore(t.Context(), Shoot()); err == nil || !strings.Contains(err.Error(), "not found") {

@@ -8,22 +8,23 @@ import (
 	"github.com/gardener/gardener/pkg/utils/flow"
 )
 
-// How gardenlet wraps tasks that write objects.
+// gardenlet's retries of tasks that write objects.
 const (
 	deployInterval = 5 * time.Second
 	deployTimeout  = 30 * time.Second
 )
 
 const (
-	// leftoverTimeout bounds how long a ManagedResource for the shoot may be left after its extension is gone.
+	// leftoverTimeout bounds how long a ManagedResource for the shoot may exist after its extension is
+	// gone.
 	leftoverTimeout = 30 * time.Second
-	// resourcesTimeout bounds the deletion of gardenlet's ManagedResources, and of the namespace.
+	// resourcesTimeout bounds the deletion of gardenlet's ManagedResources and of the namespace.
 	resourcesTimeout = 5 * time.Minute
 	// hibernationTimeout bounds how long gardener-resource-manager may take to stop.
 	hibernationTimeout = 2 * time.Minute
 )
 
-// tasks are the steps of which the flows consist. Each is the function that gardenlet calls, or the emulation of it.
+// tasks are the steps of the flows. Each is gardenlet's function or its emulation.
 type tasks struct {
 	deployNamespace, deleteNamespace, waitUntilNamespaceDeleted            flow.TaskFn
 	deployReferencedResources, destroyReferencedResources                  flow.TaskFn
@@ -57,13 +58,13 @@ type tasks struct {
 	dropManagedResources, forceDeleteManagedResources              flow.TaskFn
 	waitUntilAllManagedResourcesDeleted, deleteKubernetesResources flow.TaskFn
 
-	// hibernated says that the shoot is to sleep, workerless that it has no worker pools.
+	// hibernated means that the shoot is to be hibernated, workerless that it has no worker pools.
 	hibernated, workerless bool
-	// terminating says that the namespace is being deleted already: nothing can be created in it any more.
+	// terminating means that the namespace is being deleted, so nothing can be created in it.
 	terminating bool
 }
 
-// tasks returns the steps for this operation.
+// tasks returns the steps of this operation.
 func (o *shootOperation) tasks() tasks {
 	t := tasks{
 		hibernated:  o.Shoot.HibernationEnabled,
@@ -100,8 +101,8 @@ func (o *shootOperation) addResourceManager(t *tasks) {
 	t.destroyResourceManager = func(ctx context.Context) error { return o.resourceManager.Destroy(ctx, seed) }
 }
 
-// addExtensions adds what concerns the Extensions. In the restoration of a shoot the first three take their state from the
-// ShootState.
+// addExtensions adds the tasks for Extensions. When a shoot is restored, the first three take their
+// state from the ShootState.
 func (o *shootOperation) addExtensions(t *tasks) {
 	extensions := o.Shoot.Components.Extensions.Extension
 	t.deployExtensionsBeforeKAPI = o.DeployExtensionsBeforeKubeAPIServer
@@ -122,7 +123,8 @@ func (o *shootOperation) addExtensions(t *tasks) {
 	t.waitUntilExtensionsAfterKAPIMigrated = extensions.WaitMigrateAfterKubeAPIServer
 }
 
-// addNodes adds what concerns machines and what is laid down on them. A hibernated shoot has no machines.
+// addNodes adds the tasks for machines and their operating system configs. A hibernated shoot has
+// no machines.
 func (o *shootOperation) addNodes(t *tasks) {
 	configs := o.Shoot.Components.Extensions.OperatingSystemConfig
 	t.deployOperatingSystemConfig = o.DeployOperatingSystemConfig
@@ -145,7 +147,7 @@ func (o *shootOperation) addNodes(t *tasks) {
 	}
 }
 
-// addCleaner adds what gardenlet's cleaner does in the force-deletion of a shoot.
+// addCleaner adds gardenlet's cleaner for force-deletion.
 func (o *shootOperation) addCleaner(t *tasks) {
 	cleaner := shoot.NewCleaner(o.Logger, o.SeedClientSet.Client(), o.GardenClient, o.Shoot.ControlPlaneNamespace)
 	t.deleteExtensionObjects = cleaner.DeleteExtensionObjects
@@ -154,9 +156,4 @@ func (o *shootOperation) addCleaner(t *tasks) {
 	t.forceDeleteManagedResources = cleaner.DeleteManagedResources
 	t.waitUntilAllManagedResourcesDeleted = cleaner.WaitUntilManagedResourcesDeleted
 	t.deleteKubernetesResources = cleaner.DeleteKubernetesResources
-}
-
-// deployed wraps a task like gardenlet does: it is tried again for a while if it fails.
-func deployed(fn flow.TaskFn) flow.TaskFn {
-	return fn.RetryUntilTimeout(deployInterval, deployTimeout)
 }

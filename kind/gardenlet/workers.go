@@ -19,17 +19,18 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
-// machineTimeout bounds how long a machine may take from being started until its node is ready.
+// machineTimeout bounds the time from starting a machine until its node is ready.
 const machineTimeout = 3 * time.Minute
 
-// workers stands in for the Worker resource, the extension that reconciles it, and machine-controller-manager: the
-// machines are there, and they are started and stopped instead of created and deleted.
+// workers emulates the Worker resource, its extension, and machine-controller-manager. The machines
+// exist already; they are started and stopped instead of created and deleted.
 type workers struct {
 	shoot    client.Client
 	machines []Machine
 	agent    gardener.NodeAgent
 	labels   func(secretName string) map[string]string
-	// secretName returns the name of the pool's operating system config Secret; it is known once the configs are deployed.
+	// secretName returns the name of the pool's operating system config Secret. It is known only after
+	// the configs are deployed.
 	secretName func() string
 }
 
@@ -56,8 +57,9 @@ func (g *Gardenlet) workers(o *shootOperation) workers {
 	}
 }
 
-// deploy starts the machines that do not run, labels their nodes as members of the pool, and installs gardener-node-agent
-// on them. On a real machine the labels come with the kubelet's configuration and the agent with the user data.
+// deploy starts the machines that do not run, labels their nodes as members of the pool, and
+// installs gardener-node-agent. On a real machine, the labels are in the kubelet's configuration
+// and the agent in the user data.
 func (w workers) deploy(ctx context.Context) error {
 	return w.forEach(ctx, func(ctx context.Context, machine Machine) error {
 		err := w.shoot.Get(ctx, client.ObjectKey{Name: machine.Name()}, &corev1.Node{})
@@ -76,7 +78,7 @@ func (w workers) deploy(ctx context.Context) error {
 	})
 }
 
-// labelNode waits until the kubelet has registered the node and sets the pool's labels.
+// labelNode waits until the kubelet has registered the node, and sets the pool's labels.
 func (w workers) labelNode(ctx context.Context, name string) error {
 	err := retry.UntilTimeout(ctx, pollInterval, machineTimeout, func(ctx context.Context) (bool, error) {
 		node := &corev1.Node{}
@@ -118,8 +120,8 @@ func (w workers) wait(ctx context.Context) error {
 	})
 }
 
-// destroy stops the machines and deletes their nodes, as machine-controller-manager does. No pod outlives that: those
-// that were bound to a machine are removed at once, which Kubernetes' pod garbage collector would do a minute later.
+// destroy stops the machines and deletes their nodes, as machine-controller-manager does. It also
+// deletes their pods at once, which Kubernetes' pod garbage collector would do a minute later.
 func (w workers) destroy(ctx context.Context) error {
 	return w.forEach(ctx, func(ctx context.Context, machine Machine) error {
 		if err := machine.StopMachine(ctx); err != nil {
@@ -140,13 +142,13 @@ func (w workers) removePods(ctx context.Context, node string) error {
 	}
 	for _, pod := range pods.Items {
 		if err := w.shoot.Delete(ctx, &pod, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("remove pod %s: %w", client.ObjectKeyFromObject(&pod), err)
+			return fmt.Errorf("delete pod %s: %w", client.ObjectKeyFromObject(&pod), err)
 		}
 	}
 	return nil
 }
 
-// waitCleanup returns when no node of the pool is left.
+// waitCleanup returns when the pool has no nodes.
 func (w workers) waitCleanup(ctx context.Context) error {
 	err := retry.UntilTimeout(ctx, pollInterval, machineTimeout, func(ctx context.Context) (bool, error) {
 		nodes := &corev1.NodeList{}
@@ -164,7 +166,7 @@ func (w workers) waitCleanup(ctx context.Context) error {
 	return nil
 }
 
-// forEach calls the function for all machines at the same time. Its error names the machines that failed.
+// forEach calls do for all machines in parallel. The error names the machines that failed.
 func (w workers) forEach(ctx context.Context, do func(context.Context, Machine) error) error {
 	fns := make([]flow.TaskFn, 0, len(w.machines))
 	for _, machine := range w.machines {
@@ -176,4 +178,16 @@ func (w workers) forEach(ctx context.Context, do func(context.Context, Machine) 
 		})
 	}
 	return flow.Parallel(fns...)(ctx)
+}
+
+// Machine is a machine of the shoot's worker pool: a node of the kind cluster that serves as the
+// shoot.
+type Machine interface {
+	gardener.Node
+	// StopMachine stops everything that runs on the machine, as if it were gone. Its disk stays.
+	// Stopping a stopped machine is no error.
+	StopMachine(ctx context.Context) error
+	// StartMachine starts a stopped machine as a new one: nothing of an applied operating system
+	// config is left, and the kubelet registers the node.
+	StartMachine(ctx context.Context) error
 }

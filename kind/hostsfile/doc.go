@@ -1,4 +1,4 @@
-// Package hostsfile reads a hosts.toml as containerd does: whom a pull asks, in which order.
+// Package hostsfile reads a hosts.toml as containerd does: which hosts a pull asks, in which order.
 //
-// It is a function of the file's content. It must not know nodes, or how the file is read from one.
+// It parses file content. It must not know nodes, or how to read a file from one.
 package hostsfile

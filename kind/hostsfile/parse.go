@@ -8,18 +8,18 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// Mirror is one hosts.toml: pulls from Upstream ask Hosts in this order, and Server at last.
+// Mirror is one hosts.toml: a pull from Upstream asks Hosts in this order, then Server.
 type Mirror struct {
 	Upstream string   `json:"upstream"`
 	Hosts    []string `json:"hosts"`
 	Server   string   `json:"server"`
-	// Managed says that the file carries the extension's mark; otherwise it is somebody else's.
+	// Managed reports whether the file has the extension's mark.
 	Managed bool   `json:"managed"`
 	Problem string `json:"problem,omitempty"`
 }
 
-// Parse reads what a hosts.toml makes containerd do. What containerd could not read is a Problem. The order of the [host] tables
-// counts, so the file is walked and not decoded into a map.
+// Parse parses a hosts.toml. If containerd could not read it, Problem says why. The order of the
+// [host] tables matters, so the file is walked instead of decoded into a map.
 func Parse(upstream string, content []byte) Mirror {
 	mirror := Mirror{Upstream: upstream, Server: "https://" + upstream, Managed: nodeconfig.Marked(string(content))}
 	var parser unstable.Parser

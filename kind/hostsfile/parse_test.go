@@ -9,17 +9,17 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	ours := nodeconfig.HostsTOML(nodeconfig.Registry{
+	managed := nodeconfig.HostsTOML(nodeconfig.Registry{
 		Upstream: "alpha.test", Endpoint: "http://10.96.0.7:5000", UpstreamURL: "http://alpha.test:8080",
 	})
 	for _, tc := range []struct {
 		name, content string
 		want          Mirror
 	}{
-		{"ours", ours, Mirror{
+		{"managed", managed, Mirror{
 			Upstream: "alpha.test", Hosts: []string{"http://10.96.0.7:5000"}, Server: "http://alpha.test:8080", Managed: true,
 		}},
-		{"foreign, two hosts, no server", "[host.\"http://b\"]\nserver = \"no\"\n[host.\"http://a\"]\n", Mirror{
+		{"unmanaged, two hosts, no server", "[host.\"http://b\"]\nserver = \"no\"\n[host.\"http://a\"]\n", Mirror{
 			Upstream: "alpha.test", Hosts: []string{"http://b", "http://a"}, Server: "https://alpha.test",
 		}},
 	} {

@@ -1,5 +1,5 @@
-// Package lock lets one process at a time do something on this machine, by flock(2) on a file: the kernel frees a lock
-// when its holder ends, however it ends.
+// Package lock provides locks between the processes of this machine, with flock(2) on files: the
+// kernel releases a lock when its holder ends, for whatever reason.
 //
 // It must not know what is locked.
 package lock

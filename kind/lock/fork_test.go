@@ -7,16 +7,17 @@ import (
 	"testing"
 )
 
-// TestUnlockedBesidePrograms: a program that is being started has all files of this process until it is one of its own.
-func TestUnlockedBesidePrograms(t *testing.T) {
+// TestUnlockWhileProgramsStart: between fork and exec, a child process has all open files of this
+// process.
+func TestUnlockWhileProgramsStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	over := make(chan struct{})
+	done := make(chan struct{})
 	var starting sync.WaitGroup
 	for range 4 {
 		starting.Go(func() {
 			for {
 				select {
-				case <-over:
+				case <-done:
 					return
 				default:
 					_ = exec.CommandContext(t.Context(), "true").Run()
@@ -32,6 +33,6 @@ func TestUnlockedBesidePrograms(t *testing.T) {
 		}
 		unlock()
 	}
-	close(over)
+	close(done)
 	starting.Wait()
 }

@@ -17,11 +17,12 @@ const (
 	pollInterval  = 200 * time.Millisecond
 )
 
-// ErrBusy says that somebody else holds the lock.
+// ErrBusy reports that another process holds the lock.
 var ErrBusy = errors.New("another process holds the lock")
 
-// Directory is where the locks lie that all testbeds of this machine share. Who is not root has a directory of their
-// own: what only root may change on the host, such as its packages, then needs no lock.
+// Directory returns the directory of the locks that all testbeds on this machine share. Users other
+// than root have their own: they cannot change what needs a lock between users, such as the host's
+// packages.
 func Directory() string {
 	if os.Geteuid() == 0 {
 		return filepath.Join("/run", directoryName)
@@ -32,23 +33,24 @@ func Directory() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("%s-%d", directoryName, os.Getuid()))
 }
 
-// Try takes the lock that the file stands for, or returns ErrBusy at once. The file and its directory are created when
-// they are missing; the file stays, so that whoever waits to open it finds the same one.
+// Try acquires the lock file at path, or returns ErrBusy at once. It creates a missing file and its
+// directory. The file stays, so that all processes lock the same one.
 func Try(path string) (unlock func(), err error) { return try(path, unix.LOCK_EX) }
 
-// Wait is Try for work that ends by itself: it waits its turn, at most for the given time and as long as ctx lasts.
+// Wait is Try, but retries until timeout or until ctx ends. It is for work that ends by itself.
 func Wait(ctx context.Context, path string, timeout time.Duration) (unlock func(), err error) {
 	return poll(ctx, path, timeout, unix.LOCK_EX)
 }
 
-// Share is Wait for a lock that any number of holders may share; Try and Wait are kept out by any of them.
+// Share is Wait for a shared lock: any number of holders may share it, and each blocks Try and
+// Wait.
 func Share(ctx context.Context, path string, timeout time.Duration) (unlock func(), err error) {
 	return poll(ctx, path, timeout, unix.LOCK_SH)
 }
 
 func try(path string, how int) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, fmt.Errorf("create the directory of lock %s: %w", path, err)
+		return nil, fmt.Errorf("create the directory of the lock %s: %w", path, err)
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -62,7 +64,8 @@ func try(path string, how int) (unlock func(), err error) {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return func() {
-		// Closing is not enough while another goroutine starts a program: until that is one of its own, it has the file, too.
+		// Closing is not enough: between fork and exec, a child that another goroutine starts has the
+		// file too.
 		_ = unix.Flock(int(file.Fd()), unix.LOCK_UN)
 		_ = file.Close()
 	}, nil

@@ -73,7 +73,7 @@ func TestShare(t *testing.T) {
 	}
 	for _, unlock := range holders {
 		if _, err := Try(path); !errors.Is(err, ErrBusy) {
-			t.Errorf("beside a holder that shares: %v, want ErrBusy", err)
+			t.Errorf("with a shared holder: %v, want ErrBusy", err)
 		}
 		unlock()
 	}
@@ -83,6 +83,6 @@ func TestShare(t *testing.T) {
 	}
 	defer unlock()
 	if _, err := Share(t.Context(), path, time.Millisecond); !errors.Is(err, ErrBusy) {
-		t.Errorf("shared beside a sole holder: %v, want ErrBusy", err)
+		t.Errorf("shared with an exclusive holder: %v, want ErrBusy", err)
 	}
 }

@@ -2,10 +2,10 @@ package logline
 
 import "regexp"
 
-// PullState is what containerd says of a pull.
+// PullState is the state of a pull in containerd's log.
 type PullState string
 
-// The states.
+// Pull states.
 const (
 	PullBegan    PullState = ""
 	PullReturned PullState = " returns"
@@ -14,7 +14,7 @@ const (
 
 var pullMessage = regexp.MustCompile(`^PullImage "([^"]+)"( returns| failed)?`)
 
-// PullMessage reads a message of containerd about a pull; image is as it was asked for.
+// PullMessage parses a message of containerd about a pull. image is the reference as requested.
 func PullMessage(message string) (image string, state PullState, ok bool) {
 	match := pullMessage.FindStringSubmatch(message)
 	if match == nil {
@@ -23,6 +23,6 @@ func PullMessage(message string) (image string, state PullState, ok bool) {
 	return match[1], PullState(match[2]), true
 }
 
-// ContainerdStarts says that the message is the first one of a containerd that starts: it knows of no pull, so all that began before
-// are over, and nobody says so.
+// ContainerdStarts reports whether message is the first one of a starting containerd. It knows no
+// pulls, so all earlier ones have ended without a message.
 func ContainerdStarts(message string) bool { return message == "starting containerd" }

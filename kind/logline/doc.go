@@ -1,6 +1,6 @@
-// Package logline reads a line of a log: when, how bad, and what. It knows the formats that the parts of a testbed write:
-// systemd's journal, the timestamps that the kubelet puts before what a container prints, logrus, zap (JSON and console),
-// and klog.
+// Package logline parses a log line into time, level and message. It knows the formats of the
+// testbed's components: systemd's journal, the timestamps that the kubelet adds to container
+// output, logrus, zap (JSON and console), and klog.
 //
-// It is a function of text. It must not know where a line comes from, or what it means.
+// It parses text. It must not know where a line comes from or what it means.
 package logline

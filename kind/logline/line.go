@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Level says how bad a line is.
+// Level is the severity of a line.
 type Level string
 
-// The levels. A line that does not say is Info.
+// Levels. A line without a level is Info.
 const (
 	Error   Level = "error"
 	Warning Level = "warning"
@@ -18,24 +18,24 @@ const (
 
 // Line is one line of a log.
 type Line struct {
-	// Time is when it was written; zero if the line does not tell.
+	// Time is zero if the line has none.
 	Time time.Time
-	// Program is who wrote it, of a line of the journal.
+	// Program is the writer of a journal line.
 	Program string
 	Level   Level
 	Message string
-	// Fields are what it says beside the message, by key.
+	// Fields are the key-value pairs of the line, without message, level and time.
 	Fields map[string]string
 }
 
-// journalTime is journalctl's --output=short-iso-precise.
+// journalTime is the format of journalctl --output=short-iso-precise.
 const journalTime = "2006-01-02T15:04:05.999999-0700"
 
-// programName is that of a process, with its number behind it or without.
+// programName matches a program name with or without a process ID.
 var programName = regexp.MustCompile(`^([^\s\[\]:]+)(\[\d+\])?:$`)
 
-// Journal reads a line as `journalctl --output=short-iso-precise` prints it: time, host, program, text. It is false for
-// anything else, for example the line that says that there are no entries.
+// Journal parses a line of `journalctl --output=short-iso-precise`: time, host, program, text. It
+// returns false for any other line, for example "-- No entries --".
 func Journal(text string) (Line, bool) {
 	words := strings.SplitN(strings.TrimRight(text, "\r\n"), " ", 4)
 	if len(words) < 3 {
@@ -54,8 +54,8 @@ func Journal(text string) (Line, bool) {
 	return line, true
 }
 
-// Container reads a line of a container's log with the timestamp of the kubelet or of Docker before it. It is false for a line
-// without one.
+// Container parses a line of a container's log that starts with the timestamp of the kubelet or
+// Docker. It returns false for a line without one.
 func Container(text string) (Line, bool) {
 	stamp, payload, _ := strings.Cut(strings.TrimRight(text, "\r\n"), " ")
 	at, err := time.Parse(time.RFC3339Nano, stamp)
@@ -67,8 +67,8 @@ func Container(text string) (Line, bool) {
 	return line, true
 }
 
-// Text is the message, and behind it the fields with these names that the line has, in this order; "error" is an alias for
-// "err". Without names it is only the message.
+// Text returns the message and those of the given fields that the line has, in this order; "error"
+// also matches "err". Without fields it returns only the message.
 func (l Line) Text(fields ...string) string {
 	parts := []string{}
 	if l.Message != "" {

@@ -51,7 +51,7 @@ func TestJournal(t *testing.T) {
 			Line{Time: at("2026-11-22T00:04:23.802994Z"), Program: "systemd", Level: Info, Message: "Started kubelet.service - kubelet."}, nil,
 		},
 		{
-			"the kernel, which has no number", `2026-11-22T00:04:23.802994+0000 worker kernel: oom`,
+			"the kernel, which has no process ID", `2026-11-22T00:04:23.802994+0000 worker kernel: oom`,
 			Line{Time: at("2026-11-22T00:04:23.802994Z"), Program: "kernel", Level: Info, Message: "oom"}, nil,
 		},
 	} {
@@ -59,7 +59,7 @@ func TestJournal(t *testing.T) {
 			got, ok := Journal(tc.line + "\n")
 			same(t, got, tc.want, tc.fields)
 			if !ok {
-				t.Error("it is no line of the journal")
+				t.Error("not recognized as a journal line")
 			}
 		})
 	}
@@ -114,7 +114,7 @@ func TestContainer(t *testing.T) {
 			got, ok := Container(tc.line)
 			same(t, got, tc.want, tc.fields)
 			if !ok {
-				t.Error("it is no line of a container")
+				t.Error("not recognized as a container line")
 			}
 		})
 	}
@@ -123,7 +123,7 @@ func TestContainer(t *testing.T) {
 	}
 }
 
-// TestPayload has what keeps its own time.
+// TestPayload covers payloads with their own time.
 func TestPayload(t *testing.T) {
 	same(t, Payload(`{"level":"error","ts":1795308203.5,"msg":"no","error":"x"}`),
 		Line{Time: at("2026-11-22T00:43:23.5Z"), Level: Error, Message: "no"}, map[string]string{"error": "x"})

@@ -10,14 +10,14 @@ import (
 )
 
 var (
-	// klogHead is the head of k8s.io/klog: level, month and day, time, process, source.
+	// klogHead is klog's header: level, month and day, time, process, source.
 	klogHead = regexp.MustCompile(`^([IWEF])\d{4} \d{2}:\d{2}:\d{2}\.\d+ +\d+ [^ \]]+\] `)
-	// consoleHead is the head of zap's console encoder: time, level.
+	// consoleHead is the header of zap's console encoder: time, level.
 	consoleHead = regexp.MustCompile(`^\S+T\S+Z?\t([A-Z]+)\t`)
 	logfmtKey   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*=`)
 )
 
-// Payload reads what a program wrote. What is in none of the known formats is the message, as a whole.
+// Payload parses the output of a program. Text in no known format becomes the message.
 func Payload(text string) Line {
 	text = strings.TrimSpace(text)
 	for _, read := range []func(string) (Line, bool){readJSON, readKlog, readConsole, readLogfmt} {
@@ -28,7 +28,7 @@ func Payload(text string) Line {
 	return Line{Level: Info, Message: text}
 }
 
-// levelOf takes the names and the letters that loggers use.
+// levelOf accepts the names and letters that loggers use.
 func levelOf(name string) Level {
 	switch strings.ToLower(name) {
 	case "e", "f", "error", "fatal", "panic", "dpanic", "err":
@@ -60,7 +60,7 @@ func jsonFields(text string) (map[string]string, bool) {
 	return fields, true
 }
 
-// plain is a JSON string without its quotation marks, anything else as it is written.
+// plain returns a JSON string without quotes, and any other value unchanged.
 func plain(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -84,7 +84,7 @@ func readKlog(text string) (Line, bool) {
 		return line, true
 	}
 	line.Fields = fields
-	line.Message, _ = strconv.Unquote(quoted) // it was found by its quotes
+	line.Message, _ = strconv.Unquote(quoted) // QuotedPrefix has validated it
 	return line, true
 }
 
@@ -95,7 +95,7 @@ func readConsole(text string) (Line, bool) {
 	}
 	message, fields, _ := strings.Cut(text[len(head[0]):], "\t{")
 	line := Line{Level: levelOf(head[1]), Message: message}
-	line.Fields, _ = jsonFields("{" + fields) // none is fine
+	line.Fields, _ = jsonFields("{" + fields) // fields are optional
 	return line, true
 }
 
@@ -107,7 +107,7 @@ func readLogfmt(text string) (Line, bool) {
 	return fromFields(fields, "msg", "level", "time")
 }
 
-// fromFields takes message, level and time out of the fields; without a message it is no line of a log.
+// fromFields moves message, level and time out of fields. It returns false without a message.
 func fromFields(fields map[string]string, message, level, at string) (Line, bool) {
 	text, ok := fields[message]
 	if !ok {
@@ -120,7 +120,7 @@ func fromFields(fields map[string]string, message, level, at string) (Line, bool
 	return line, true
 }
 
-// parseTime takes RFC 3339, or seconds since 1970 as zap writes them; anything else is zero.
+// parseTime accepts RFC 3339 and zap's seconds since 1970. It returns zero for anything else.
 func parseTime(text string) time.Time {
 	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		return at.UTC()
@@ -133,7 +133,8 @@ func parseTime(text string) time.Time {
 	return time.Unix(int64(whole), int64(fraction*1e9)).UTC()
 }
 
-// parseLogfmt reads key=value pairs, with quotes as Go's; false for text that is something else.
+// parseLogfmt parses key=value pairs whose values may be quoted like in Go. It returns false for
+// other text.
 func parseLogfmt(text string) (map[string]string, bool) {
 	fields := map[string]string{}
 	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {

@@ -9,14 +9,14 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Type is the type of the OperatingSystemConfigs that this extension is responsible for: the name of the machine image
-// in the shoot's worker pools.
+// Type is the type of OperatingSystemConfigs that this extension handles: the name of the machine
+// image in the shoot's worker pools.
 const Type = "kind"
 
-// actuator needs nothing from the machine's operating system: a kind node is complete when it starts.
+// actuator changes nothing: a kind node is complete when it starts.
 type actuator struct{}
 
-// Short names for what gardener's Actuator interface returns.
+// Short names for the results of gardener's Actuator interface.
 type (
 	units   = []extensionsv1alpha1.Unit
 	files   = []extensionsv1alpha1.File
@@ -25,8 +25,8 @@ type (
 
 var _ operatingsystemconfig.Actuator = actuator{}
 
-// Reconcile returns no additional units and files. A config for provisioning gets user data, because gardenlet waits for
-// it; no machine ever runs them, since kind nodes are not started by user data.
+// Reconcile returns no additional units and files. A config for provisioning gets user data,
+// because gardenlet waits for it, but kind nodes never run user data.
 func (actuator) Reconcile(_ context.Context, _ logr.Logger, osc *extensionsv1alpha1.OperatingSystemConfig) ([]byte, units, files, inPlace, error) {
 	switch osc.Spec.Purpose {
 	case extensionsv1alpha1.OperatingSystemConfigPurposeProvision:
@@ -38,22 +38,22 @@ func (actuator) Reconcile(_ context.Context, _ logr.Logger, osc *extensionsv1alp
 	}
 }
 
-// Restore is Reconcile: there is no state.
+// Restore is Reconcile, since there is no state.
 func (a actuator) Restore(ctx context.Context, log logr.Logger, osc *extensionsv1alpha1.OperatingSystemConfig) ([]byte, units, files, inPlace, error) {
 	return a.Reconcile(ctx, log, osc)
 }
 
-// Delete has nothing to clean up.
+// Delete does nothing.
 func (actuator) Delete(context.Context, logr.Logger, *extensionsv1alpha1.OperatingSystemConfig) error {
 	return nil
 }
 
-// ForceDelete has nothing to clean up.
+// ForceDelete does nothing.
 func (actuator) ForceDelete(context.Context, logr.Logger, *extensionsv1alpha1.OperatingSystemConfig) error {
 	return nil
 }
 
-// Migrate has no state to save.
+// Migrate does nothing, since there is no state.
 func (actuator) Migrate(context.Context, logr.Logger, *extensionsv1alpha1.OperatingSystemConfig) error {
 	return nil
 }

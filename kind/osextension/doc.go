@@ -1,5 +1,6 @@
-// Package osextension is the Gardener extension for the operating system of the testbed's machines, which are kind nodes:
-// it reconciles OperatingSystemConfigs of type "kind" with gardener's extension library and adds nothing to them.
+// Package osextension is the Gardener extension for the operating system of the testbed's machines,
+// which are kind nodes. It reconciles OperatingSystemConfigs of type "kind" with gardener's
+// extension library and adds nothing to them.
 //
 // It must not know how its pod is installed, or any other extension.
 package osextension

@@ -18,8 +18,8 @@ import (
 // HealthPort is the port on which /readyz is served.
 const HealthPort = 8081
 
-// Run reconciles the OperatingSystemConfigs of the seed until the context ends. It elects no leader: there must be one
-// replica only.
+// Run reconciles the seed's OperatingSystemConfigs until ctx ends. It does no leader election, so
+// only one replica may run.
 func Run(ctx context.Context, config *rest.Config) error {
 	scheme := runtime.NewScheme()
 	if err := extensionscontroller.AddToScheme(scheme); err != nil {
@@ -29,7 +29,7 @@ func Run(ctx context.Context, config *rest.Config) error {
 		Scheme:                 scheme,
 		HealthProbeBindAddress: fmt.Sprintf(":%d", HealthPort),
 		Metrics:                metricsserver.Options{BindAddress: "0"},
-		// Secrets are read by name only, so the extension needs no right to list them.
+		// Without a cache the extension needs no permission to list Secrets, which it gets by name only.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package readiness tells whether nodes and pods say of themselves that they are ready.
+// Package readiness reports whether nodes and pods are ready.
 //
-// It is made of functions of objects. It must not know where these come from.
+// Its functions take objects. It must not know where the objects come from.
 package readiness

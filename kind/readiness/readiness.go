@@ -2,7 +2,8 @@ package readiness
 
 import corev1 "k8s.io/api/core/v1"
 
-// Node says whether the node's kubelet reports it as ready, and otherwise why not; "" where it does not say.
+// Node reports whether the node is Ready, and otherwise the reason and message of its condition; ""
+// without a condition.
 func Node(node *corev1.Node) (ready bool, why string) {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type != corev1.NodeReady {
@@ -16,7 +17,7 @@ func Node(node *corev1.Node) (ready bool, why string) {
 	return false, ""
 }
 
-// Pod says whether the pod is reported as ready.
+// Pod reports whether the pod is Ready.
 func Pod(pod *corev1.Pod) bool {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady {

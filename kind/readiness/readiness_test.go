@@ -14,7 +14,7 @@ func TestNode(t *testing.T) {
 		ready      bool
 		why        string
 	}{
-		{"nothing is known", nil, false, ""},
+		{"no conditions", nil, false, ""},
 		{"another condition", []corev1.NodeCondition{other}, false, ""},
 		{"ready", []corev1.NodeCondition{other, {Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}, true, ""},
 		{"not ready", []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", Message: "no CNI"}}, false, "KubeletNotReady: no CNI"},

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// document is a file that tells runc which process to run.
+// document is a JSON file that defines the process for runc to run.
 type document struct {
 	path string
 	kind documentKind
@@ -15,16 +15,16 @@ type document struct {
 type documentKind int
 
 const (
-	// specDocument is a bundle's config.json: the process is a field of it.
+	// specDocument is a bundle's config.json. The process is one of its fields.
 	specDocument documentKind = iota
-	// processDocument is what exec gets by --process: the process itself.
+	// processDocument is the file of exec --process: the process itself.
 	processDocument
 )
 
-// globalValueFlags are runc's flags before the command that take a value of their own.
+// globalValueFlags are runc's global flags that take a value as a separate argument.
 var globalValueFlags = []string{"--log", "--log-format", "--root", "--rootless", "--criu"}
 
-// findDocument returns the document that runc reads for these arguments; false for commands that read none.
+// findDocument returns the document that runc reads for args, and false for commands without one.
 func findDocument(args []string) (document, bool) {
 	command, rest := splitCommand(args)
 	switch command {
@@ -39,7 +39,7 @@ func findDocument(args []string) (document, bool) {
 	}
 }
 
-// splitCommand returns runc's command and what follows it.
+// splitCommand returns runc's command and the arguments after it.
 func splitCommand(args []string) (command string, rest []string) {
 	for i := 0; i < len(args); i++ {
 		if !strings.HasPrefix(args[i], "-") {
@@ -52,7 +52,7 @@ func splitCommand(args []string) (command string, rest []string) {
 	return "", nil
 }
 
-// flagValue returns the value of the first of the flags that is present, written as `flag value` or `flag=value`.
+// flagValue returns the value of the first of the flags in args, as `flag value` or `flag=value`.
 func flagValue(args []string, flags ...string) string {
 	for i, arg := range args {
 		name, value, inline := strings.Cut(arg, "=")

@@ -1,9 +1,11 @@
-// Command runcshim stands between Docker and the real runc on hosts whose capability bounding set is restricted.
+// Command runcshim runs between Docker and runc on hosts with a restricted capability bounding set.
 //
-// `docker run --privileged` and `docker exec --privileged` ask runc for every capability there is. On a host that lacks
-// one of them runc fails with "unable to apply caps: operation not permitted". Before it execs runc with the same
-// arguments, the shim removes from the bundle's config.json, or from exec's process file, each capability that its own
-// bounding set lacks, and lifts a negative oom_score_adj, which needs CAP_SYS_RESOURCE, to 0.
+// `docker run --privileged` and `docker exec --privileged` request every capability. If the host
+// lacks one, runc fails with "unable to apply caps: operation not permitted". The shim edits the
+// bundle's config.json, or the process file of exec, and then executes runc with the same
+// arguments. It removes the capabilities that its own bounding set lacks. If CAP_SYS_RESOURCE is
+// one of them, it also raises a negative oom_score_adj to 0.
 //
-// It must not know Docker, kind or the testbed: all it sees is runc's command line and the OCI runtime specification.
+// It must not know Docker, kind or the testbed, only runc's command line and the OCI runtime
+// specification.
 package main

@@ -6,10 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 
 	"github.com/moby/sys/capability"
+
+	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
 func main() {
@@ -19,19 +20,20 @@ func main() {
 	}
 }
 
-// run restricts what the arguments refer to and replaces this process by runc; it returns on failure only.
+// run restricts the document of args and replaces this process with runc. It returns only on
+// failure.
 func run(args []string) error {
 	runc, err := exec.LookPath("runc")
 	if err != nil {
-		return fmt.Errorf("looking for the real runc: %w", err)
+		return fmt.Errorf("looking for runc: %w", err)
 	}
 	if doc, found := findDocument(args); found {
-		lacking, err := lackingCapabilities()
+		missing, err := missingCapabilities()
 		if err != nil {
 			return err
 		}
-		// A document that is not there is runc's to complain about.
-		if err := restrictFile(doc, lacking); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		// Let runc report a missing document.
+		if err := restrictFile(doc, missing); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -41,9 +43,10 @@ func run(args []string) error {
 	return nil
 }
 
-// lackingCapabilities returns the names, as in the OCI runtime specification, of what the bounding set lacks.
-func lackingCapabilities() (map[string]bool, error) {
-	lacking := map[string]bool{}
+// missingCapabilities returns the capabilities, named as in the OCI runtime specification, that the
+// bounding set lacks.
+func missingCapabilities() (map[string]bool, error) {
+	missing := map[string]bool{}
 	for _, c := range capability.ListKnown() {
 		bound, err := capability.GetBound(c)
 		if errors.Is(err, syscall.EINVAL) {
@@ -53,14 +56,14 @@ func lackingCapabilities() (map[string]bool, error) {
 			return nil, fmt.Errorf("reading the bounding set for %s: %w", c, err)
 		}
 		if !bound {
-			lacking[specName(c)] = true
+			missing[specName(c)] = true
 		}
 	}
-	return lacking, nil
+	return missing, nil
 }
 
-// restrictFile rewrites the document where it asks for something that the host lacks. The file is replaced as a whole.
-func restrictFile(doc document, lacking map[string]bool) error {
+// restrictFile rewrites the document atomically if it requests a missing capability.
+func restrictFile(doc document, missing map[string]bool) error {
 	info, err := os.Stat(doc.path)
 	if err != nil {
 		return err
@@ -69,26 +72,12 @@ func restrictFile(doc document, lacking map[string]bool) error {
 	if err != nil {
 		return err
 	}
-	after, changed, err := restrict(before, doc.kind, lacking)
+	after, changed, err := restrict(before, doc.kind, missing)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doc.path, err)
 	}
 	if !changed {
 		return nil
 	}
-	return replace(doc.path, after, info.Mode().Perm())
-}
-
-func replace(path string, data []byte, mode fs.FileMode) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), ".runcshim-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(temp.Name()) }()
-
-	_, err = temp.Write(data)
-	if err := errors.Join(err, temp.Chmod(mode), temp.Close()); err != nil {
-		return fmt.Errorf("writing %s: %w", temp.Name(), err)
-	}
-	return os.Rename(temp.Name(), path)
+	return file.Replace(doc.path, after, info.Mode().Perm())
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/moby/sys/capability"
 )
 
-// specName is the name of a capability in the OCI runtime specification.
+// specName returns the capability's name in the OCI runtime specification.
 func specName(c capability.Cap) string {
 	return "CAP_" + strings.ToUpper(c.String())
 }
 
-// restrict removes the lacking capabilities from all five sets of the document's process and lifts a negative
-// oomScoreAdj to 0 if CAP_SYS_RESOURCE is lacking. Everything else is kept, unknown fields included. changed is false,
-// and data is returned as it is, when there is nothing to remove.
-func restrict(data []byte, kind documentKind, lacking map[string]bool) (restricted []byte, changed bool, err error) {
+// restrict removes the missing capabilities from all five sets of the document's process, and
+// raises a negative oomScoreAdj to 0 if CAP_SYS_RESOURCE is missing. It keeps everything else,
+// including unknown fields. Without a change it returns data itself and false.
+func restrict(data []byte, kind documentKind, missing map[string]bool) (restricted []byte, changed bool, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber() // keeps 64-bit numbers exact
 	var doc map[string]any
@@ -29,9 +29,9 @@ func restrict(data []byte, kind documentKind, lacking map[string]bool) (restrict
 	if kind == specDocument {
 		process, _ = doc["process"].(map[string]any)
 	}
-	dropped := dropCapabilities(process, lacking)
-	lifted := lacking[specName(capability.CAP_SYS_RESOURCE)] && liftOOMScore(process)
-	if !dropped && !lifted {
+	dropped := dropCapabilities(process, missing)
+	raised := missing[specName(capability.CAP_SYS_RESOURCE)] && raiseOOMScore(process)
+	if !dropped && !raised {
 		return data, false, nil
 	}
 
@@ -39,7 +39,7 @@ func restrict(data []byte, kind documentKind, lacking map[string]bool) (restrict
 	return restricted, true, err
 }
 
-func dropCapabilities(process map[string]any, lacking map[string]bool) (changed bool) {
+func dropCapabilities(process map[string]any, missing map[string]bool) (changed bool) {
 	sets, _ := process["capabilities"].(map[string]any)
 	for name, value := range sets {
 		names, ok := value.([]any)
@@ -48,7 +48,7 @@ func dropCapabilities(process map[string]any, lacking map[string]bool) (changed 
 		}
 		kept := make([]any, 0, len(names))
 		for _, entry := range names {
-			if text, ok := entry.(string); !ok || !lacking[text] {
+			if text, ok := entry.(string); !ok || !missing[text] {
 				kept = append(kept, entry)
 			}
 		}
@@ -59,7 +59,7 @@ func dropCapabilities(process map[string]any, lacking map[string]bool) (changed 
 	return changed
 }
 
-func liftOOMScore(process map[string]any) (changed bool) {
+func raiseOOMScore(process map[string]any) (changed bool) {
 	score, ok := process["oomScoreAdj"].(json.Number)
 	if !ok || !strings.HasPrefix(score.String(), "-") {
 		return false

@@ -41,34 +41,34 @@ func TestRestrict(t *testing.T) {
 		name      string
 		data      string
 		kind      documentKind
-		lacking   map[string]bool
+		missing   map[string]bool
 		want      string
 		unchanged bool
 	}{
 		{
-			name: "spec", kind: specDocument, lacking: sysResource,
+			name: "spec", kind: specDocument, missing: sysResource,
 			data: `{"ociVersion":"1.0.2","process":{"capabilities":{"bounding":["CAP_CHOWN","CAP_SYS_RESOURCE"],"ambient":["CAP_SYS_RESOURCE"]},` +
 				`"oomScoreAdj":-999,"x":1}}`,
 			want: `{"ociVersion":"1.0.2","process":{"capabilities":{"ambient":[],"bounding":["CAP_CHOWN"]},"oomScoreAdj":0,"x":1}}`,
 		},
 		{
-			name: "process", kind: processDocument, lacking: sysResource,
+			name: "process", kind: processDocument, missing: sysResource,
 			data: `{"args":["a"],"capabilities":{"effective":["CAP_SYS_RESOURCE","CAP_KILL"]},"rlimits":[{"hard":9223372036854775807}]}`,
 			want: `{"args":["a"],"capabilities":{"effective":["CAP_KILL"]},"rlimits":[{"hard":9223372036854775807}]}`,
 		},
 		{
-			name: "another capability lacks: the score may stay", kind: processDocument, lacking: map[string]bool{"CAP_BPF": true},
+			name: "another capability is missing: the score stays", kind: processDocument, missing: map[string]bool{"CAP_BPF": true},
 			data: `{"capabilities":{"permitted":["CAP_BPF"]},"oomScoreAdj":-5}`,
 			want: `{"capabilities":{"permitted":[]},"oomScoreAdj":-5}`,
 		},
-		{name: "a positive score stays", kind: processDocument, lacking: sysResource, data: `{"oomScoreAdj": 5}`, want: `{"oomScoreAdj": 5}`, unchanged: true},
-		{name: "nothing lacks", kind: specDocument, data: `{"process":{"capabilities":{"bounding":["CAP_CHOWN"]}}}`,
+		{name: "a positive score stays", kind: processDocument, missing: sysResource, data: `{"oomScoreAdj": 5}`, want: `{"oomScoreAdj": 5}`, unchanged: true},
+		{name: "nothing is missing", kind: specDocument, data: `{"process":{"capabilities":{"bounding":["CAP_CHOWN"]}}}`,
 			want: `{"process":{"capabilities":{"bounding":["CAP_CHOWN"]}}}`, unchanged: true},
-		{name: "no process", kind: specDocument, lacking: sysResource, data: `{"process":null}`, want: `{"process":null}`, unchanged: true},
+		{name: "no process", kind: specDocument, missing: sysResource, data: `{"process":null}`, want: `{"process":null}`, unchanged: true},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			got, changed, err := restrict([]byte(tc.data), tc.kind, tc.lacking)
+			got, changed, err := restrict([]byte(tc.data), tc.kind, tc.missing)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +84,8 @@ func TestRestrict(t *testing.T) {
 	})
 }
 
-// TestRun executes the shim as a program: it must hand all arguments on and rewrite the file that runc then reads.
+// TestRun executes the shim as a program: it must pass all arguments on and rewrite the file that
+// runc then reads.
 func TestRun(t *testing.T) {
 	if os.Getenv("RUNCSHIM_ARGS") != "" {
 		if err := run(strings.Fields(os.Getenv("RUNCSHIM_ARGS"))); err != nil {
@@ -96,7 +97,7 @@ func TestRun(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "runc"), []byte(fake), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// No kernel knows CAP_NONE, so the file has to stay as it is: what is asserted holds on every host.
+	// No kernel supports CAP_NONE, so the file must stay unchanged on every host.
 	config := `{"process":{"capabilities":{"bounding":["CAP_NONE"]}}}`
 	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)

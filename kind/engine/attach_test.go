@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestRevive is about what may be taken for gone: down removes the state of a testbed then.
+// TestRevive covers which engines are taken for gone: down then removes the state of a testbed.
 func TestRevive(t *testing.T) {
 	installed := func(change func(h *host)) host {
 		h := host{endpoint: defaultEndpoint, answer: "no answer in 8s", debian: true, root: true, client: true, daemon: true}
@@ -17,7 +17,7 @@ func TestRevive(t *testing.T) {
 	tests := []struct {
 		name    string
 		host    host
-		ours    bool
+		managed bool
 		start   bool
 		missing string // part of the message
 	}{
@@ -26,25 +26,25 @@ func TestRevive(t *testing.T) {
 		{"another distribution", host{endpoint: defaultEndpoint, distribution: "Fedora Linux 42", root: true}, false, false, ""},
 		{"installed, not running", installed(func(*host) {}), false, false, ""},
 		{"installed, not running, not root", installed(func(h *host) { h.root = false }), false, false, ""},
-		{"ours has died", installed(func(*host) {}), true, true, ""},
-		{"ours hangs", installed(func(h *host) { h.listening = true }), true, true, ""},
-		{"ours has died, not root", installed(func(h *host) { h.root = false }), true, false, "only root can install and start it"},
-		{"ours has died, packages removed", installed(func(h *host) { h.client, h.daemon = false, false }), true, false, ""},
-		{"the host's own hangs", installed(func(h *host) { h.foreign, h.listening = 7, true }), false, false, "dockerd (process 7) runs but does not answer"},
-		{"the host's own starts and does not listen yet", installed(func(h *host) { h.foreign = 7 }), false, false, "dockerd (process 7) runs"},
+		{"managed has died", installed(func(*host) {}), true, true, ""},
+		{"managed hangs", installed(func(h *host) { h.listening = true }), true, true, ""},
+		{"managed has died, not root", installed(func(h *host) { h.root = false }), true, false, "only root can install and start it"},
+		{"managed has died, packages removed", installed(func(h *host) { h.client, h.daemon = false, false }), true, false, ""},
+		{"the host's own hangs", installed(func(h *host) { h.unmanaged, h.listening = 7, true }), false, false, "dockerd (process 7) runs but does not answer"},
+		{"the host's own starts and does not listen yet", installed(func(h *host) { h.unmanaged = 7 }), false, false, "dockerd (process 7) runs"},
 		{"something listens", installed(func(h *host) { h.listening, h.daemon = true, false }), false, false,
-			"something listens at unix:///var/run/docker.sock and does not answer as a docker engine (no answer in 8s); look into the log"},
+			"something listens at unix:///var/run/docker.sock but does not answer like a docker engine (no answer in 8s); check the log"},
 		{"something listens, not root", installed(func(h *host) { h.listening, h.root = true, false }), false, false, "something listens"},
 		{"something listens, no client", installed(func(h *host) { h.listening, h.client = true, false }), false, false, "docker command is missing"},
 		{"no permission", installed(func(h *host) { h.root, h.listening, h.answer = false, true, "permission denied while" }), false, false, "usermod -aG docker"},
-		{"an endpoint that somebody chose", installed(func(h *host) { h.endpoint = "tcp://builder:2376" }), false, false,
+		{"a chosen endpoint", installed(func(h *host) { h.endpoint = "tcp://builder:2376" }), false, false,
 			"no docker engine answers at tcp://builder:2376"},
-		{"an endpoint that somebody chose beside ours", installed(func(h *host) { h.endpoint = "tcp://builder:2376" }), true, false,
+		{"a chosen endpoint, besides a managed engine", installed(func(h *host) { h.endpoint = "tcp://builder:2376" }), true, false,
 			"no docker engine answers at tcp://builder:2376"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			start, missing := revive(tc.host, tc.ours)
+			start, missing := revive(tc.host, tc.managed)
 			if start != tc.start {
 				t.Errorf("start is %t", start)
 			}

@@ -18,15 +18,16 @@ func without(t *testing.T, newGraph func(tasks) *flow.Graph, change func(*tasks)
 	}
 }
 
-// Extensions are reconciled while the nodes run, and what is for nodes is not waited for any more.
+// While a shoot is hibernated, extensions are reconciled before the nodes stop, and nothing waits
+// for nodes.
 func TestHibernationOrder(t *testing.T) {
-	ordered(t, reconcileGraph, asleep,
+	ordered(t, reconcileGraph, hibernating,
 		`deployResourceManager deployShootAccess deployExtensions waitUntilExtensionsReady deployOperatingSystemConfig
 		 waitUntilOperatingSystemConfigReady deployWorker waitUntilWorkerReady hibernateControlPlane`,
 		`hibernateControlPlane deployExtensionsBeforeKAPI waitUntilExtensionsBeforeKAPIReady`,
 		`deployShootAccess deleteStaleExtensions`,
 	)
-	without(t, reconcileGraph, asleep, "waitUntilResourceManagerReady", "deployNodeAgentResources", "waitUntilOperatingSystemConfigApplied",
+	without(t, reconcileGraph, hibernating, "waitUntilResourceManagerReady", "deployNodeAgentResources", "waitUntilOperatingSystemConfigApplied",
 		"waitUntilStaleExtensionsDeleted", "waitUntilStaleOperatingSystemConfigDeleted")
 }
 
@@ -52,7 +53,7 @@ func TestMigrationOrder(t *testing.T) {
 		`waitUntilOperatingSystemConfigMigrated deleteStaleExtensions waitUntilStaleExtensionsDeleted waitUntilShootManagedResourcesDeleted`,
 	)
 	without(t, migrateGraph, unchanged, "destroyWorker", "destroyResourceManager")
-	without(t, migrateGraph, ending, "deployNamespace", "deployResourceManager", "deployShootAccess", "keepManagedResources")
+	without(t, migrateGraph, terminating, "deployNamespace", "deployResourceManager", "deployShootAccess", "keepManagedResources")
 }
 
 func TestForceDeletionOrder(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 
 func TestWaitForRegistration(t *testing.T) {
 	named := metav1.ObjectMeta{Name: "one"}
-	with := admissionregistrationv1.WebhookClientConfig{CABundle: []byte("authority")}
+	with := admissionregistrationv1.WebhookClientConfig{CABundle: []byte("ca")}
 	for name, test := range map[string]struct {
 		present, wanted client.Object
 		failure         string
@@ -29,19 +29,19 @@ func TestWaitForRegistration(t *testing.T) {
 			},
 			wanted: &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: named},
 		},
-		"without authority": {
+		"without CA bundle": {
 			present: &admissionregistrationv1.ValidatingWebhookConfiguration{
 				ObjectMeta: named, Webhooks: []admissionregistrationv1.ValidatingWebhook{{Name: "one"}},
 			},
 			wanted:  &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: named},
-			failure: "no certificate authority", took: registrationTimeout,
+			failure: "no CA bundle", took: registrationTimeout,
 		},
 		"not there": {
 			present: &corev1.Namespace{ObjectMeta: named},
 			wanted:  &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: named},
 			failure: "not found", took: registrationTimeout,
 		},
-		"no configuration of webhooks": {
+		"no webhook configuration": {
 			present: &corev1.Namespace{ObjectMeta: named}, wanted: &corev1.Namespace{ObjectMeta: named}, failure: "unexpected",
 		},
 	} {

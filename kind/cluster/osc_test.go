@@ -30,7 +30,7 @@ status:
   extensionFiles:
   - path: /opt/bin/extra
 `
-	want := laidDown{
+	want := appliedOSC{
 		units: []string{"gardener-node-agent.service", "configure-containerd-registries.service"},
 		paths: []string{
 			"/etc/systemd/system/gardener-node-agent.service",
@@ -46,6 +46,6 @@ status:
 		t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
 	}
 	if _, err := parseLastApplied([]byte("\t")); err == nil {
-		t.Error("no error for what is not YAML")
+		t.Error("no error for invalid YAML")
 	}
 }
