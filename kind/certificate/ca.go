@@ -18,53 +18,54 @@ import (
 const (
 	certificateFile = "ca.crt"
 	keyFile         = "ca.key"
-	// renewal is how long before its end an authority is replaced by a new one.
+	// renewal is how long before its expiry a CA is replaced.
 	renewal = 30 * 24 * time.Hour
 )
 
-// Authority signs certificates of the testbed.
+// Authority is a CA that signs server certificates of the testbed.
 type Authority struct{ ca *secrets.Certificate }
 
 // Pair is a certificate and its private key, both in PEM.
 type Pair struct{ Certificate, Key []byte }
 
-// Ensure loads the authority from dir/ca.crt and dir/ca.key, or makes one when there is none, when only one of the
-// files is there (its creation was cut off), or when it ends within 30 days. The folder is created if need be; the key
-// file is readable by its owner only. Files that cannot be read or do not belong together are an error and are left as
-// they are.
+// Ensure loads the CA from dir/ca.crt and dir/ca.key. It creates a new CA, and dir if needed, when
+// one of the files is missing (because an earlier run was interrupted, for example) or the CA
+// expires within 30 days. Only the owner can read the key file. Files that cannot be read or do not
+// match are an error and are not changed.
 func Ensure(dir string) (*Authority, error) {
-	authority, err := Load(dir)
+	loaded, err := Load(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return create(dir)
 	case err != nil:
-		return nil, fmt.Errorf("%w; remove %s to have a new one made", err, dir)
-	case time.Until(authority.ca.Certificate.NotAfter) < renewal:
+		return nil, fmt.Errorf("%w; remove %s to create a new one", err, dir)
+	case time.Until(loaded.ca.Certificate.NotAfter) < renewal:
 		return create(dir)
 	}
-	return authority, nil
+	return loaded, nil
 }
 
-// Load is Ensure for whoever only reads: where a file is not there, the error is an fs.ErrNotExist, and one that ends soon is returned.
+// Load reads the CA without creating or replacing it. It also returns a CA that is about to expire.
+// If a file is missing, the error wraps fs.ErrNotExist.
 func Load(dir string) (*Authority, error) {
-	authority, err := load(dir)
+	loaded, err := load(dir)
 	if err != nil {
-		return nil, fmt.Errorf("load the testbed's certificate authority: %w", err)
+		return nil, fmt.Errorf("load the testbed's CA: %w", err)
 	}
-	return authority, nil
+	return loaded, nil
 }
 
-// PEM is the authority's certificate, what clients have to trust.
+// PEM returns the CA's certificate, which clients have to trust.
 func (a *Authority) PEM() []byte { return a.ca.CertificatePEM }
 
-// Pool trusts the authority and nothing else.
+// Pool returns a pool that contains only this CA.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(a.PEM())
 	return pool
 }
 
-// Server issues a new server certificate for the host names; the first is its common name.
+// Server issues a server certificate for the host names. The first one becomes the common name.
 func (a *Authority) Server(host string, more ...string) (Pair, error) {
 	config := secrets.CertificateSecretConfig{
 		Name: host, CommonName: host, DNSNames: append([]string{host}, more...),
@@ -96,29 +97,30 @@ func load(dir string) (*Authority, error) {
 	return &Authority{ca: ca}, nil
 }
 
-// New makes an authority that nobody trusts and that is kept nowhere: that of a company, say, in front of its own registry.
+// New creates a private CA, like that of a company in front of its own registry. Nothing trusts it
+// and it is not stored.
 func New(commonName string) (*Authority, error) {
 	config := secrets.CertificateSecretConfig{Name: "private", CommonName: commonName, CertType: secrets.CACert}
 	ca, err := config.GenerateCertificate()
 	if err != nil {
-		return nil, fmt.Errorf("make certificate authority %q: %w", commonName, err)
+		return nil, fmt.Errorf("create CA %q: %w", commonName, err)
 	}
 	return &Authority{ca: ca}, nil
 }
 
-// create writes the key first: a certificate without its key would look complete to nobody.
+// create writes the key first, so that an interruption never leaves a certificate without its key.
 func create(dir string) (*Authority, error) {
-	authority, err := New("registry-cache testbed")
+	created, err := New("registry-cache testbed")
 	if err != nil {
 		return nil, err
 	}
-	ca := authority.ca
+	ca := created.ca
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make folder of the testbed's certificate authority: %w", err)
+		return nil, fmt.Errorf("create the folder of the testbed's CA: %w", err)
 	}
 	for _, name := range []string{certificateFile, keyFile} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("replace the testbed's certificate authority: %w", err)
+			return nil, fmt.Errorf("replace the testbed's CA: %w", err)
 		}
 	}
 	if err := file.Replace(filepath.Join(dir, keyFile), ca.PrivateKeyPEM, 0o600); err != nil {
@@ -127,5 +129,5 @@ func create(dir string) (*Authority, error) {
 	if err := file.Replace(filepath.Join(dir, certificateFile), ca.CertificatePEM, 0o644); err != nil {
 		return nil, err
 	}
-	return authority, nil
+	return created, nil
 }
