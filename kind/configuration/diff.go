@@ -6,30 +6,29 @@ import (
 	"strings"
 )
 
-// Effect says what has to be done for a change.
+// Effect is what applying a change takes.
 type Effect string
 
-// The effects, the smallest first.
+// The effects, from the smallest to the largest.
 const (
-	// Live changes are made in the clusters that run.
+	// Live changes are applied to the running clusters.
 	Live Effect = "in the running testbed"
-	// RebuildsShoot changes need a new shoot cluster: what was in it is lost.
+	// RebuildsShoot changes recreate the shoot cluster, which loses its content.
 	RebuildsShoot Effect = "the shoot cluster is built again"
-	// RebuildsAll changes need both clusters anew.
+	// RebuildsAll changes recreate both clusters.
 	RebuildsAll Effect = "both clusters are built again"
 )
 
-// Change is a field in which two configurations differ.
+// Change is a field that differs between two configurations.
 type Change struct {
-	// Field is its path, From and To are the values as they are written in a file; empty for what is not set.
-	Field string `json:"field"`
-	From  string `json:"from"`
-	To    string `json:"to"`
-	// Effect is what has to be done for it.
+	// Field is its path. From and To are the values as a file spells them, empty if not set.
+	Field  string `json:"field"`
+	From   string `json:"from"`
+	To     string `json:"to"`
 	Effect Effect `json:"effect"`
 }
 
-// String describes the change in a few words.
+// String describes the change for people.
 func (c Change) String() string {
 	return fmt.Sprintf("%s: %s → %s (%s)", c.Field, orNone(c.From), orNone(c.To), c.Effect)
 }
@@ -41,8 +40,8 @@ func orNone(value string) string {
 	return value
 }
 
-// Diff returns what has to be changed to bring a testbed from one configuration to another, in the order of the fields. Defaults
-// have to be set in both.
+// Diff returns the changes that lead from one configuration to another, in the order of the fields.
+// Both must have their defaults set.
 func Diff(from, to *Testbed) []Change {
 	var changes []Change
 	compare := func(effect Effect, field, old, wanted string) {
@@ -81,12 +80,14 @@ func names(upstreams []Upstream) string {
 	return strings.Join(all, ", ")
 }
 
-// Cached are the names of the upstreams that have a cache in the shoot; none if a manifest says which.
+// Cached returns the names of the upstreams that have a cache in the Shoot. It is empty if a
+// manifest decides that.
 func (t *Testbed) Cached() []string {
 	return t.upstreams(func(u Upstream) bool { return u.Cached != nil && *u.Cached })
 }
 
-// Direct are the names of the upstreams that nobody caches; none if a manifest says which.
+// Direct returns the names of the upstreams without a cache. It is empty if a manifest decides
+// that.
 func (t *Testbed) Direct() []string {
 	return t.upstreams(func(u Upstream) bool { return u.Cached != nil && !*u.Cached })
 }
