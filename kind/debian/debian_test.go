@@ -82,7 +82,7 @@ func TestRestore(t *testing.T) {
 			}
 		})
 	}
-	t.Run("what cannot be removed is said", func(t *testing.T) {
+	t.Run("a policy that cannot be removed is an error", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "policy-rc.d")
 		if err := os.WriteFile(file, []byte(policy), 0o755); err != nil {
 			t.Fatal(err)
@@ -103,7 +103,7 @@ func content(t *testing.T, file string) string {
 	return string(data)
 }
 
-// TestInstall runs fakes of dpkg and apt-get that write down how they are called.
+// TestInstall replaces dpkg and apt-get by scripts that record their arguments.
 func TestInstall(t *testing.T) {
 	if os.Geteuid() != 0 && !Systemd() {
 		t.Skip("only root may place a policy")
@@ -131,14 +131,14 @@ func TestInstall(t *testing.T) {
 			t.Errorf("calls:\n%s", got)
 		}
 	})
-	t.Run("fails for good", func(t *testing.T) {
+	t.Run("fails every time", func(t *testing.T) {
 		fake("apt-get", "printf 'E: Unable to %s' fetch >&2; exit 100\n")
 		err := Install(t.Context(), "tool")
 		if err == nil || !strings.Contains(err.Error(), "Unable to fetch") || !strings.Contains(err.Error(), "apt-get install --no-install-recommends tool") {
 			t.Errorf("error %v says neither why nor what to do", err)
 		}
 	})
-	t.Run("does not go on when the context has ended", func(t *testing.T) {
+	t.Run("stops when the context ends", func(t *testing.T) {
 		if err := os.Remove(calls); err != nil {
 			t.Fatal(err)
 		}
