@@ -9,10 +9,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// pauseSource is the source of the pause container's program in Kubernetes' module.
+// pauseSource is the source of the pause program in Kubernetes' module.
 const pauseSource = "build/pause/linux/pause.c"
 
-// pauseArguments are those of the C compiler; Kubernetes' own Makefile uses the same.
+// pauseArguments returns those of the C compiler, as in Kubernetes' Makefile.
 func pauseArguments(kubernetesDir, target string) []string {
 	return []string{
 		"-Os", "-Wall", "-Werror", "-static", "-DVERSION=" + KubernetesVersion,

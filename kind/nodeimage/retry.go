@@ -8,10 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// fetchBackoff bounds how often something is fetched from the network again: three times, within half a minute.
+// fetchBackoff allows three attempts to download something, within half a minute.
 var fetchBackoff = wait.Backoff{Steps: 3, Duration: 5 * time.Second, Factor: 3, Jitter: 0.1}
 
-// retry calls fetch until it succeeds, the backoff is used up or ctx is done; the error is fetch's last.
+// retry calls fetch until it succeeds, the backoff is used up or ctx is done. The error is the last
+// one of fetch.
 func retry(ctx context.Context, backoff wait.Backoff, what string, fetch func(context.Context) error) error {
 	var last error
 	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
@@ -21,7 +22,7 @@ func retry(ctx context.Context, backoff wait.Backoff, what string, fetch func(co
 	switch {
 	case err == nil:
 		return nil
-	case last == nil: // ctx was done before the first try
+	case last == nil: // ctx was done before the first attempt
 		last = err
 	}
 	return fmt.Errorf("%s (tried up to %d times): %w", what, backoff.Steps, last)
