@@ -45,7 +45,7 @@ func TestOptionsValidate(t *testing.T) {
 		`host "https://x": must be a DNS name`:          func(o *Options) { o.Host = "https://x" },
 		`host "A.test": must be a DNS name`:             func(o *Options) { o.Host = "A.test" },
 		"alpha.mine.upstream.test: network is empty":    func(o *Options) { o.Network = "" },
-		"alpha.mine.upstream.test: no certificate aut":  func(o *Options) { o.Authority = nil },
+		"alpha.mine.upstream.test: no CA":               func(o *Options) { o.Authority = nil },
 		"alpha.mine.upstream.test: no image":            func(o *Options) { o.Image = image.Built{} },
 		"test: credentials: user name contains a colon": func(o *Options) { o.Credentials = &Credentials{Username: []byte("a:b")} },
 		"test: credentials: user name is empty":         func(o *Options) { o.Credentials = &Credentials{} },
@@ -76,13 +76,14 @@ func TestFingerprint(t *testing.T) {
 			o := base
 			change(&o)
 			if o.fingerprint() == base.fingerprint() {
-				t.Error("the change would not be noticed")
+				t.Error("the change goes unnoticed")
 			}
 		})
 	}
 }
 
-// TestFingerprintTellsNoCredentials: it is in a label, where everybody may read it and try passwords.
+// TestFingerprintTellsNoCredentials: the fingerprint is in a label, which everybody can read and
+// use to test passwords.
 func TestFingerprintTellsNoCredentials(t *testing.T) {
 	one, other := options(t), options(t)
 	other.Authority = one.Authority

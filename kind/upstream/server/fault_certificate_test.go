@@ -15,8 +15,8 @@ import (
 
 const expiringHost = "alpha.upstream.test"
 
-// TestExpiring shakes hands with a server over a real connection.
-func TestExpiring(t *testing.T) {
+// TestTLSConfig does TLS handshakes with a server over a real connection.
+func TestTLSConfig(t *testing.T) {
 	authority, err := certificate.New("testbed")
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestExpiring(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := expiring(faults, key)
+	settings := tlsConfig(faults, key)
 	settings.Certificates = []tls.Certificate{own} // as http.Server.ListenAndServeTLS does
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", settings)
 	if err != nil {
