@@ -13,8 +13,7 @@ const kindFiles = "images/base/files"
 // containerdConfigFile is the path of containerd's configuration on a node.
 const containerdConfigFile = "/etc/containerd/config.toml"
 
-// baseFiles returns the files of kind's base image with the modes that its Dockerfile sets. files
-// is the content of kindFiles.
+// baseFiles returns the files in kindFiles with the modes that kind's Dockerfile sets.
 func baseFiles(files fs.FS) ([]entry, error) {
 	var entries []entry
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
@@ -79,8 +78,7 @@ func content(files []entry, path string) (string, error) {
 	return "", fmt.Errorf("kind's base files have no %s", path)
 }
 
-// settings returns the effects of the RUN lines in kind's Dockerfile, other than enabling units and
-// removing wants.
+// settings returns what other RUN lines of kind's Dockerfile change.
 func settings() []entry {
 	return []entry{
 		text("/etc/systemd/journald.conf.d/kind.conf", "[Journal]\nReadKMsg=no\n"),

@@ -83,9 +83,9 @@ func (b builder) node(ctx context.Context, built artifacts, base []entry, store 
 	return load(ctx, b.plan.ref, image)
 }
 
-// parts builds the missing parts. Debian trees are built in parallel with programs, because they
-// mostly download and unpack. Modules are downloaded while other programs compile. Compilations run
-// one after another, because each uses all CPUs.
+// parts builds the missing parts: Debian trees in parallel with programs, because they mostly
+// download. Modules are downloaded while other programs compile. Each compilation uses all CPUs, so
+// they run one after another.
 func (b builder) parts(ctx context.Context) error {
 	if b.complete() {
 		return nil
@@ -115,8 +115,8 @@ func (b builder) complete() bool {
 	return true
 }
 
-// fetch starts to download the modules of missing programs. It closes the channel of a compilation
-// once its modules are there.
+// fetch downloads the modules of missing programs, and closes the channel of each finished
+// compilation.
 func (b builder) fetch(ctx context.Context, group *errgroup.Group) map[string]chan struct{} {
 	fetched := map[string]chan struct{}{}
 	for _, c := range b.plan.compilations {

@@ -51,12 +51,10 @@ func openCache(ctx context.Context, dir string) (*cache, error) {
 	return c, nil
 }
 
-// temp returns the folder for unfinished work. It is emptied when the cache is opened and removed
-// when it is closed.
+// temp returns the folder for unfinished work. openCache and close empty it.
 func (c *cache) temp() string { return filepath.Join(c.dir, tempDir) }
 
-// removeTemp removes unfinished work. It retries, because commands of a killed build may still
-// write for a short time.
+// removeTemp retries, because commands of a killed build may still write for a short time.
 func (c *cache) removeTemp(ctx context.Context) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, removeRetry, removeTimeout, true, func(context.Context) (bool, error) {
@@ -75,11 +73,9 @@ func (c *cache) has(entry string) bool {
 	return err == nil
 }
 
-// path returns the path of the entry, whether or not it exists.
 func (c *cache) path(entry string) string { return filepath.Join(c.dir, entry) }
 
-// produce runs build, which writes a file or folder to the given path, and renames the result to
-// the entry.
+// produce runs build, which writes to the given path, and renames the result to the entry.
 func (c *cache) produce(entry string, build func(path string) error) error {
 	unfinished := filepath.Join(c.temp(), entry)
 	if err := build(unfinished); err != nil {

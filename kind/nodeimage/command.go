@@ -3,10 +3,12 @@ package nodeimage
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/kind/pkg/exec"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
@@ -42,4 +44,23 @@ func feed(ctx context.Context, cmd exec.Cmd, write func(io.Writer) error) error 
 		err = writeErr
 	}
 	return err
+}
+
+// fetchBackoff allows three attempts to download something, within half a minute.
+var fetchBackoff = wait.Backoff{Steps: 3, Duration: 5 * time.Second, Factor: 3, Jitter: 0.1}
+
+// retry calls fetch until it succeeds, the backoff ends or ctx does. It returns fetch's last error.
+func retry(ctx context.Context, backoff wait.Backoff, what string, fetch func(context.Context) error) error {
+	var last error
+	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
+		last = fetch(ctx)
+		return last == nil, nil
+	})
+	switch {
+	case err == nil:
+		return nil
+	case last == nil: // ctx was done before the first attempt
+		last = err
+	}
+	return fmt.Errorf("%s (tried up to %d times): %w", what, backoff.Steps, last)
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// packages returns the packages for `go build` and `go list`.
 func (c compilation) packages() []string {
 	var packages []string
 	for _, p := range c.programs {
@@ -23,8 +22,7 @@ func (c compilation) packages() []string {
 	return packages
 }
 
-// arguments returns those of `go build` into the folder target, which ends in a slash, with up to
-// jobs parallel jobs.
+// arguments returns those of `go build` into the folder target, which ends in a slash.
 func (c compilation) arguments(flags, target string, jobs int) []string {
 	args := []string{"build", "-p", strconv.Itoa(jobs), "-o", target, "-ldflags", flags}
 	if len(c.tags) > 0 {
@@ -36,8 +34,7 @@ func (c compilation) arguments(flags, target string, jobs int) []string {
 // linkMemory is the memory that linking one Kubernetes program takes.
 const linkMemory = 2 << 30
 
-// jobs returns how many programs may link at once, so that a machine with many CPUs does not run
-// out of memory (in bytes).
+// jobs returns how many programs may link at once in so many bytes of memory.
 func jobs(cpus int, memory uint64) int {
 	return max(1, min(cpus, int(memory/linkMemory)))
 }
@@ -94,4 +91,26 @@ func (c compilation) goCommand(ctx context.Context, modules string, args ...stri
 	args = append([]string{"-C", filepath.Join(modules, c.module)}, args...)
 	_, err := command.Run(ctx, interruptible(ctx, "go", args...).SetEnv(c.environment()...))
 	return err
+}
+
+// pauseSource is the source of the pause program in Kubernetes' module.
+const pauseSource = "build/pause/linux/pause.c"
+
+// pauseArguments returns those of the C compiler, as in Kubernetes' Makefile.
+func pauseArguments(kubernetesDir, target string) []string {
+	return []string{
+		"-Os", "-Wall", "-Werror", "-static", "-DVERSION=" + KubernetesVersion,
+		"-o", filepath.Join(target, "pause"), filepath.Join(kubernetesDir, pauseSource),
+	}
+}
+
+// compilePause builds Kubernetes' pause program into the new folder target.
+func compilePause(ctx context.Context, kubernetesDir, target string) error {
+	if err := os.MkdirAll(target, 0o755); err != nil {
+		return err
+	}
+	if _, err := command.Output(ctx, append([]string{"gcc"}, pauseArguments(kubernetesDir, target)...)...); err != nil {
+		return fmt.Errorf("compiling pause: %w", err)
+	}
+	return nil
 }

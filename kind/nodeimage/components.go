@@ -8,8 +8,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// component is one image in the containerd of the node: a few programs on scratch or on a Debian
-// tree.
+// component is one image in the containerd of the node: a few programs, perhaps on a Debian tree.
 type component struct {
 	// name is the last part of the image's repository.
 	name string
@@ -37,8 +36,7 @@ func components() []component {
 	}
 }
 
-// iptablesLinks returns the links of Debian's alternatives, which the scripts of the package would
-// create.
+// iptablesLinks returns the links of Debian's alternatives, which extractOnly leaves out.
 func iptablesLinks() []entry {
 	var links []entry
 	for _, family := range []string{"iptables", "ip6tables"} {
@@ -49,8 +47,7 @@ func iptablesLinks() []entry {
 	return links
 }
 
-// appletLinks returns the commands of local-path-provisioner's scripts and those for interactive
-// use.
+// appletLinks returns the commands of local-path-provisioner's scripts and of people.
 func appletLinks() []entry {
 	var links []entry
 	for _, applet := range []string{"sh", "cat", "chmod", "chown", "cp", "df", "du", "ls", "mkdir", "mv", "rm", "sleep", "sync"} {
@@ -59,9 +56,8 @@ func appletLinks() []entry {
 	return links
 }
 
-// references maps the name of each component to its reference. kubeadmImages is the output of
-// `kubeadm config images list`. The sandbox image comes from containerd's configuration, and the
-// rest is defined in this package.
+// references maps components to the references in kubeadmImages, the output of `kubeadm config
+// images list`, to sandboxImage, and to the images in this package.
 func references(kubeadmImages, sandboxImage string) (map[string]string, error) {
 	refs := map[string]string{}
 	for _, ref := range append(strings.Fields(kubeadmImages), sandboxImage, LocalPathProvisionerImage, HelperImage) {

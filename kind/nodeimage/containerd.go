@@ -24,9 +24,8 @@ func containerdConfig(base string) (string, error) {
 	return config, nil
 }
 
-// baseSpec turns the output of `ctr oci spec` into the base spec that kind's containerd
-// configuration names. Like the Dockerfile of kind's base image, it adds the hook for the product
-// files and removes resource limits.
+// baseSpec adapts the output of `ctr oci spec` as the Dockerfile of kind's base image does: it adds
+// the hook for the product files and removes resource limits.
 func baseSpec(generated []byte) (string, error) {
 	var spec map[string]any
 	if err := json.Unmarshal(generated, &spec); err != nil {

@@ -23,8 +23,7 @@ var rootfsScript string
 type debianTree struct {
 	name     string
 	packages []string
-	// extractOnly unpacks the packages without running their scripts. The tree then has no shell,
-	// alternatives or package database.
+	// extractOnly runs no package scripts: no shell, no alternatives, no package database.
 	extractOnly bool
 	// script is a hook that runs on the finished tree, or empty.
 	script string

@@ -2,13 +2,9 @@ package nodeimage
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
-
-	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 // Programs returns the paths of programs of the node image by their names in the image, such as
@@ -32,7 +28,7 @@ func Programs(ctx context.Context, o Options, names ...string) (map[string]strin
 	}
 	found := &cache{dir: dir} // reading needs no lock: an existing entry is complete
 	if slices.ContainsFunc(plan.compilations, func(c plannedCompilation) bool { return !found.has(c.entry) }) {
-		if err := o.compile(ctx, src, plan.compilations, dir); err != nil {
+		if err := o.compile(ctx, src, plan); err != nil {
 			return nil, err
 		}
 	}
@@ -66,27 +62,20 @@ func compilationsWith(all []plannedCompilation, names []string) ([]plannedCompil
 	}), nil
 }
 
-// compile builds the missing compilations under the cache's lock.
-func (o Options) compile(ctx context.Context, src source, compilations []plannedCompilation, dir string) (err error) {
-	cache, err := openCache(ctx, dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cache.close(ctx)) }()
-	b := builder{source: src, plan: plan{compilations: compilations}, cache: cache, progress: o.Progress}
-	if b.progress == nil {
-		b.progress = progress.New(io.Discard)
-	}
-	for _, c := range compilations {
-		err := b.part(ctx, "compile "+c.name, c.entry, func(ctx context.Context, target string) error {
-			if err := c.fetch(ctx, src.modules); err != nil {
+// compile builds the missing compilations of the plan.
+func (o Options) compile(ctx context.Context, src source, plan plan) error {
+	return o.withBuilder(ctx, src, plan, func(b builder) error {
+		for _, c := range plan.compilations {
+			err := b.part(ctx, "compile "+c.name, c.entry, func(ctx context.Context, target string) error {
+				if err := c.fetch(ctx, src.modules); err != nil {
+					return err
+				}
+				return c.run(ctx, src.modules, c.flags, target)
+			})
+			if err != nil {
 				return err
 			}
-			return c.run(ctx, src.modules, c.flags, target)
-		})
-		if err != nil {
-			return err
 		}
-	}
-	return nil
+		return nil
+	})
 }

@@ -18,9 +18,8 @@ type hostTool struct {
 	present func() bool
 }
 
-// hostTools returns what a build needs beside the Go toolchain: mmdebstrap with Debian's keys for
-// the file trees, and a C compiler with static libraries for runc (with seccomp) and Kubernetes'
-// pause.
+// hostTools returns the tools beside Go: mmdebstrap with Debian's keys for the file trees, and a C
+// compiler with static libraries for runc (with seccomp) and Kubernetes' pause.
 func hostTools() []hostTool {
 	return []hostTool{
 		{"mmdebstrap", inPath("mmdebstrap")},

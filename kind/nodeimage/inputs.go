@@ -52,8 +52,7 @@ const (
 	inputRecipe    = "recipe/"
 )
 
-// newInputs reads the modules and the recipe, and adds the versions of the toolchain (with the
-// architecture) and of kind.
+// newInputs reads the modules and the recipe. toolchain and kind are versions.
 func newInputs(modules fs.FS, toolchain, kind string) (inputs, error) {
 	in := inputs{inputToolchain: toolchain, inputKind: kind}
 	if err := in.add(inputModules, modules, isModuleSource); err != nil {

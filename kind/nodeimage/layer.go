@@ -14,8 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/compression"
 )
 
-// plainLayer is an uncompressed layer. The engine runs on the same machine and would only
-// decompress it again.
+// plainLayer is an uncompressed layer: the engine on this machine would only decompress it again.
 type plainLayer struct {
 	file string
 	hash v1.Hash

@@ -14,8 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// Options selects an image and how to build it. The zero value builds the image of this repository
-// without progress.
+// Options selects an image. The zero value builds the one of this repository without progress.
 type Options struct {
 	// Override is a stock kindest/node reference that replaces the build (NODE_IMAGE).
 	Override string
@@ -93,8 +92,21 @@ func (o Options) plan(ctx context.Context) (source, plan, error) {
 	return src, p, nil
 }
 
-// build builds the image under the cache's lock.
-func (o Options) build(ctx context.Context, src source, plan plan) (err error) {
+// build builds the image.
+func (o Options) build(ctx context.Context, src source, plan plan) error {
+	return o.withBuilder(ctx, src, plan, func(b builder) error {
+		if found, err := loaded(ctx, plan.ref); err != nil || found { // another build may have loaded it meanwhile
+			return err
+		}
+		if err := b.run(ctx); err != nil {
+			return err
+		}
+		return b.cache.prune(time.Now().Add(-keepUnused))
+	})
+}
+
+// withBuilder calls build under the cache's lock.
+func (o Options) withBuilder(ctx context.Context, src source, plan plan, build func(builder) error) error {
 	dir, err := o.cacheDir()
 	if err != nil {
 		return err
@@ -103,18 +115,12 @@ func (o Options) build(ctx context.Context, src source, plan plan) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, cache.close(ctx)) }()
-	if found, err := loaded(ctx, plan.ref); err != nil || found { // another build may have loaded it meanwhile
-		return err
+	recorder := o.Progress
+	if recorder == nil {
+		recorder = progress.New(io.Discard)
 	}
-	b := builder{source: src, plan: plan, cache: cache, progress: o.Progress}
-	if b.progress == nil {
-		b.progress = progress.New(io.Discard)
-	}
-	if err := b.run(ctx); err != nil {
-		return err
-	}
-	return cache.prune(time.Now().Add(-keepUnused))
+	err = build(builder{source: src, plan: plan, cache: cache, progress: recorder})
+	return errors.Join(err, cache.close(ctx))
 }
 
 func (o Options) cacheDir() (string, error) {

@@ -47,8 +47,7 @@ type stamp struct {
 	format   func(version string) string
 }
 
-// compilations returns everything that is compiled from Go, in build order: what the next step
-// needs comes first.
+// compilations returns all compilations in build order: what the next step needs comes first.
 func compilations() []compilation {
 	return []compilation{containerdPrograms(), runcProgram(), localPathProgram(), kubernetesPrograms()}
 }
@@ -122,8 +121,7 @@ func kubernetesPrograms() compilation {
 	}
 }
 
-// file returns the name that go build gives the program: the last element of the package path that
-// is not a major version.
+// file returns the name that go build uses: the last element of pkg that is not a major version.
 func (p program) file() string {
 	prefix, _, _ := module.SplitPathVersion(p.pkg)
 	return path.Base(prefix)

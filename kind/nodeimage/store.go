@@ -21,9 +21,8 @@ const containerdRoot = "/var/lib/containerd"
 // imageNameAnnotation names an image in an OCI layout for containerd's import.
 const imageNameAnnotation = "io.containerd.image.name"
 
-// imageStore builds the images of all components, imports them into a containerd root folder below
-// work, and returns that folder as entries of the node's file system. refs maps components to
-// references.
+// imageStore imports the images of all components into a containerd root folder below work and
+// returns that folder as entries of the node's file system. refs has their references.
 func imageStore(ctx context.Context, built artifacts, refs map[string]string, work string) ([]entry, error) {
 	images, err := componentImages(ctx, built, work)
 	if err != nil {
@@ -82,8 +81,7 @@ func writeLayout(dir string, images map[string]v1.Image, refs map[string]string)
 	return nil
 }
 
-// importLayout streams the layout into the program imagestore, which creates containerd's root
-// folder.
+// importLayout streams the layout into imagestore, which creates a containerd root folder.
 func importLayout(ctx context.Context, imagestore, dir, root string) error {
 	entries, err := treeOf(dir, "/")
 	if err != nil {

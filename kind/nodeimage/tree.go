@@ -113,8 +113,7 @@ func (e entry) copySource(tw *tar.Writer, header *tar.Header) (err error) {
 	return err
 }
 
-// treeOf returns the content of the folder dir on this machine, with its modes, as entries below
-// root.
+// treeOf returns the content of the folder dir on this machine as entries below root.
 func treeOf(dir, root string) ([]entry, error) {
 	var entries []entry
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {

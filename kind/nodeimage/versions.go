@@ -10,8 +10,7 @@ import (
 // modules/kubernetes/go.mod pins it; a test checks that both are equal.
 const KubernetesVersion = "v1.36.2"
 
-// References of the images for persistent volumes. They are in the node's containerd only, not in a
-// registry.
+// Images for persistent volumes. They are in the node's containerd only, not in a registry.
 const (
 	// LocalPathProvisionerImage provisions volumes of the default StorageClass.
 	LocalPathProvisionerImage = "registry-cache.testbed/local-path-provisioner:v0.0.30"
