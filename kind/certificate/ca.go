@@ -45,14 +45,30 @@ func Ensure(dir string) (*Authority, error) {
 	return loaded, nil
 }
 
-// Load reads the CA without creating or replacing it. It also returns a CA that is about to expire.
-// If a file is missing, the error wraps fs.ErrNotExist.
-func Load(dir string) (*Authority, error) {
-	loaded, err := load(dir)
+// Load reads the CA, also one that is about to expire. If a file is missing, the error wraps
+// fs.ErrNotExist.
+func Load(dir string) (_ *Authority, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("load the testbed's CA: %w", err)
+		}
+	}()
+	key, err := os.ReadFile(filepath.Join(dir, keyFile))
 	if err != nil {
-		return nil, fmt.Errorf("load the testbed's CA: %w", err)
+		return nil, err
 	}
-	return loaded, nil
+	certificate, err := os.ReadFile(filepath.Join(dir, certificateFile))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := tls.X509KeyPair(certificate, key); err != nil {
+		return nil, fmt.Errorf("%s and %s in %s: %w", certificateFile, keyFile, dir, err)
+	}
+	ca, err := secrets.LoadCertificate("testbed", key, certificate)
+	if err != nil {
+		return nil, fmt.Errorf("%s and %s in %s: %w", certificateFile, keyFile, dir, err)
+	}
+	return &Authority{ca: ca}, nil
 }
 
 // PEM returns the CA's certificate, which clients have to trust.
@@ -78,27 +94,7 @@ func (a *Authority) Server(host string, more ...string) (Pair, error) {
 	return Pair{Certificate: issued.CertificatePEM, Key: issued.PrivateKeyPEM}, nil
 }
 
-func load(dir string) (*Authority, error) {
-	key, err := os.ReadFile(filepath.Join(dir, keyFile))
-	if err != nil {
-		return nil, err
-	}
-	certificate, err := os.ReadFile(filepath.Join(dir, certificateFile))
-	if err != nil {
-		return nil, err
-	}
-	if _, err := tls.X509KeyPair(certificate, key); err != nil {
-		return nil, fmt.Errorf("%s and %s in %s: %w", certificateFile, keyFile, dir, err)
-	}
-	ca, err := secrets.LoadCertificate("testbed", key, certificate)
-	if err != nil {
-		return nil, fmt.Errorf("%s and %s in %s: %w", certificateFile, keyFile, dir, err)
-	}
-	return &Authority{ca: ca}, nil
-}
-
-// New creates a private CA, like that of a company in front of its own registry. Nothing trusts it
-// and it is not stored.
+// New creates a private CA, like a company's. Nothing trusts it and it is not stored.
 func New(commonName string) (*Authority, error) {
 	config := secrets.CertificateSecretConfig{Name: "private", CommonName: commonName, CertType: secrets.CACert}
 	ca, err := config.GenerateCertificate()

@@ -55,9 +55,8 @@ func (s *Shoot) setDefaults(stockImage bool) {
 	}
 }
 
-// WithNodeImage returns a copy with another node image. If the kube-proxy mode is the default of
-// the current image, it becomes the default of the new one. To combine a stock image with another
-// mode, name both in the file.
+// WithNodeImage returns a copy with another node image. A kube-proxy mode that is the default of
+// the current image becomes that of the new one; to keep it, name both in the file.
 func (t *Testbed) WithNodeImage(reference string) *Testbed {
 	changed := *t
 	changed.NodeImage = reference

@@ -40,8 +40,8 @@ func orNone(value string) string {
 	return value
 }
 
-// Diff returns the changes that lead from one configuration to another, in the order of the fields.
-// Both must have their defaults set.
+// Diff returns the changes between two configurations in the order of the fields. Both must have
+// defaults.
 func Diff(from, to *Testbed) []Change {
 	var changes []Change
 	compare := func(effect Effect, field, old, wanted string) {
@@ -58,7 +58,8 @@ func Diff(from, to *Testbed) []Change {
 	compare(Live, "shoot.containerd.pull", string(a.Containerd.Pull), string(b.Containerd.Pull))
 	compare(Live, "shoot.containerd.configPath", a.Containerd.ConfigPath, b.Containerd.ConfigPath)
 	compare(Live, "shoot.manifest", a.Manifest, b.Manifest)
-	compare(Live, "upstreams", names(from.Upstreams), names(to.Upstreams))
+	all := func(Upstream) bool { return true }
+	compare(Live, "upstreams", strings.Join(from.upstreams(all), ", "), strings.Join(to.upstreams(all), ", "))
 	compare(Live, "upstreams[].cached", strings.Join(from.Cached(), ", "), strings.Join(to.Cached(), ", "))
 	return changes
 }
@@ -72,22 +73,12 @@ func gates(set map[string]bool) string {
 	return strings.Join(all, ", ")
 }
 
-func names(upstreams []Upstream) string {
-	var all []string
-	for _, upstream := range upstreams {
-		all = append(all, upstream.Name)
-	}
-	return strings.Join(all, ", ")
-}
-
-// Cached returns the names of the upstreams that have a cache in the Shoot. It is empty if a
-// manifest decides that.
+// Cached returns the names of the upstreams with a cache, or none if a manifest decides that.
 func (t *Testbed) Cached() []string {
 	return t.upstreams(func(u Upstream) bool { return u.Cached != nil && *u.Cached })
 }
 
-// Direct returns the names of the upstreams without a cache. It is empty if a manifest decides
-// that.
+// Direct returns the names of the upstreams without a cache, or none if a manifest decides that.
 func (t *Testbed) Direct() []string {
 	return t.upstreams(func(u Upstream) bool { return u.Cached != nil && !*u.Cached })
 }

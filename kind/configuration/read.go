@@ -9,8 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kubeyaml "k8s.io/apimachinery/pkg/util/yaml"
 	strictjson "sigs.k8s.io/json"
@@ -20,8 +20,7 @@ import (
 // maxBytes is the maximum size of a file.
 const maxBytes = 1 << 20
 
-// Load reads a file strictly, sets the defaults and validates the result. It makes the path of a
-// manifest absolute.
+// Load reads a file strictly, sets defaults, validates, and makes the path of a manifest absolute.
 func Load(path string) (*Testbed, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -34,8 +33,7 @@ func Load(path string) (*Testbed, error) {
 	return read, nil
 }
 
-// Read is Load for any reader. Errors call the input name; a relative path of a manifest starts at
-// folder.
+// Read is Load for any reader. Errors start with name; a relative manifest path starts at folder.
 func Read(name, folder string, content io.Reader) (*Testbed, error) {
 	document, err := onlyDocument(content)
 	if err != nil {
@@ -57,8 +55,7 @@ func Read(name, folder string, content io.Reader) (*Testbed, error) {
 	return read, nil
 }
 
-// onlyDocument returns the only document of a YAML stream as JSON. Empty documents and those with
-// only comments do not count.
+// onlyDocument returns the only non-empty document of a YAML stream as JSON.
 func onlyDocument(content io.Reader) ([]byte, error) {
 	limited := &io.LimitedReader{R: content, N: maxBytes + 1}
 	documents := kubeyaml.NewYAMLReader(bufio.NewReader(limited))
@@ -113,7 +110,7 @@ func decode(document []byte) (*Testbed, error) {
 		return nil, err
 	}
 	if len(strict) > 0 {
-		return nil, errors.New(join(strict))
+		return nil, utilerrors.NewAggregate(strict)
 	}
 	return read, nil
 }
@@ -123,14 +120,6 @@ func checkVersion(read *Testbed) error {
 		return nil
 	}
 	return fmt.Errorf("want apiVersion %s and kind %s, not %q and %q", APIVersion, Kind, read.APIVersion, read.Kind)
-}
-
-func join(errs []error) string {
-	var texts []string
-	for _, err := range errs {
-		texts = append(texts, err.Error())
-	}
-	return strings.Join(texts, ", ")
 }
 
 // Encode returns the configuration as a file that Read accepts.

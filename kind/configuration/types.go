@@ -17,8 +17,7 @@ type Testbed struct {
 	NodeImage string `json:"nodeImage,omitempty"`
 	// Shoot is the cluster that serves as shoot. The seed has no settings: it has one node and IPv4.
 	Shoot Shoot `json:"shoot"`
-	// Upstreams are the registries beside the clusters. By default alpha and beta have a cache and
-	// gamma has none.
+	// Upstreams are the registries. By default alpha and beta have a cache and gamma has none.
 	Upstreams []Upstream `json:"upstreams,omitempty"`
 }
 
@@ -26,19 +25,16 @@ type Testbed struct {
 type Shoot struct {
 	// Workers is the number of nodes beside the control plane, 1 to 5. The default is 2.
 	Workers *int `json:"workers,omitempty"`
-	// IPFamily is that of nodes, pods and Services: ipv4 (the default), ipv6, or dual for both with
-	// IPv4 first.
+	// IPFamily is that of nodes, pods and Services: ipv4 (default), ipv6, or dual with IPv4 first.
 	IPFamily IPFamily `json:"ipFamily,omitempty"`
-	// KubeProxyMode is nftables or iptables. The default is nftables, or iptables with a stock node
-	// image.
+	// KubeProxyMode is nftables (default) or iptables (default with a stock node image).
 	KubeProxyMode KubeProxyMode `json:"kubeProxyMode,omitempty"`
 	// FeatureGates are those of all Kubernetes components, including the kubelets.
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
 	// Containerd configures the container runtime of all nodes.
 	Containerd Containerd `json:"containerd"`
-	// Manifest is the path of a Shoot with its Secrets, as for `testbed shoot apply -f`. A relative
-	// path starts at the folder of the file. The default is a Shoot with a cache for each upstream
-	// that is cached.
+	// Manifest is the path of a Shoot with its Secrets, as for `testbed shoot apply -f`, relative to
+	// the folder of the file. The default is a Shoot with a cache for each cached upstream.
 	Manifest string `json:"manifest,omitempty"`
 }
 
@@ -47,9 +43,8 @@ type Containerd struct {
 	// Pull selects the code in containerd that pulls images: local (the default, as on kind's nodes)
 	// or transfer, the transfer service, which is the default of containerd 2.1 and later.
 	Pull PullPath `json:"pull,omitempty"`
-	// ConfigPath is the config_path of containerd: one folder, or several separated by colons, in
-	// which it looks for hosts.toml files. The default is /etc/containerd/certs.d, which the extension
-	// writes to.
+	// ConfigPath is containerd's config_path: folders with hosts.toml files, separated by colons. The
+	// default is /etc/containerd/certs.d, which the extension writes to.
 	ConfigPath string `json:"configPath,omitempty"`
 }
 
@@ -57,8 +52,7 @@ type Containerd struct {
 type Upstream struct {
 	// Name is the first label of its host: in the default testbed, alpha is alpha.upstream.test.
 	Name string `json:"name"`
-	// Cached reports whether the Shoot has a cache for it. The default is true. It must not be set if
-	// the Shoot has a manifest.
+	// Cached reports whether the Shoot has a cache for it (default: true). A manifest forbids it.
 	Cached *bool `json:"cached,omitempty"`
 }
 

@@ -21,8 +21,7 @@ const (
 
 var gate = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 
-// Validate returns the mistakes of a configuration whose defaults are set, each with the path of
-// its field.
+// Validate returns the mistakes, each with its field. The defaults must be set.
 func Validate(t *Testbed) field.ErrorList {
 	return append(validateShoot(&t.Shoot, field.NewPath("shoot")), validateUpstreams(t, field.NewPath("upstreams"))...)
 }
@@ -56,8 +55,7 @@ func oneOf[T ~string](at *field.Path, value T, known ...T) field.ErrorList {
 	return field.ErrorList{field.NotSupported(at, value, known)}
 }
 
-// validateGate cannot check whether Kubernetes knows the gate. Its components refuse to start if
-// they do not.
+// validateGate checks the form only. Kubernetes refuses to start with an unknown gate.
 func validateGate(name string, at *field.Path) field.ErrorList {
 	switch {
 	case name == inUserNamespace:

@@ -31,8 +31,7 @@ func (r Replacement) String() string {
 	return fmt.Sprintf("%s (%s, here %s)", r.Path, r.Manifest, r.Testbed)
 }
 
-// compare returns the fields of manifest that used does not have with the same value, sorted by
-// path.
+// compare returns the fields of manifest whose value used does not have, sorted by path.
 func compare(manifest, used *gardencorev1beta1.Shoot) ([]Replacement, error) {
 	var fields [2]map[string]any
 	for i, shoot := range []*gardencorev1beta1.Shoot{manifest, used} {
@@ -44,8 +43,7 @@ func compare(manifest, used *gardencorev1beta1.Shoot) ([]Replacement, error) {
 	return differences("", fields[0], fields[1]), nil
 }
 
-// differences descends into objects that both sides have. Lists, and objects that only one side
-// has, are compared as a whole.
+// differences descends into objects that both sides have and compares everything else as a whole.
 func differences(path string, manifest, used map[string]any) []Replacement {
 	var found []Replacement
 	for _, name := range slices.Sorted(maps.Keys(manifest)) {

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	kubeyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
@@ -24,8 +24,7 @@ const maxBytes = 4 << 20
 type Manifest struct {
 	// Shoot is neither defaulted nor validated.
 	Shoot *gardencorev1beta1.Shoot
-	// Secrets are what the Shoot may refer to. Their stringData is moved to data, as an API server
-	// does.
+	// Secrets are for the Shoot. As in an API server, their stringData is moved to data.
 	Secrets []*corev1.Secret
 }
 
@@ -85,7 +84,10 @@ func (m *Manifest) add(document []byte) error {
 	case runtime.IsNotRegisteredError(err), runtime.IsMissingKind(err), runtime.IsMissingVersion(err):
 		return fmt.Errorf("want a Shoot of apiVersion %s or a Secret: %w", gardencorev1beta1.SchemeGroupVersion, err)
 	case err != nil:
-		return explain(err)
+		if strict, ok := runtime.AsStrictDecodingError(err); ok {
+			return utilerrors.NewAggregate(strict.Errors())
+		}
+		return err
 	}
 	switch object := object.(type) {
 	case *gardencorev1beta1.Shoot:
@@ -99,19 +101,6 @@ func (m *Manifest) add(document []byte) error {
 		return fmt.Errorf("want a Shoot or a Secret, not a %s", object.GetObjectKind().GroupVersionKind().Kind)
 	}
 	return nil
-}
-
-// explain returns the problems that strict decoding found, without its prefix.
-func explain(err error) error {
-	strict, ok := runtime.AsStrictDecodingError(err)
-	if !ok {
-		return err
-	}
-	var problems []string
-	for _, problem := range strict.Errors() {
-		problems = append(problems, problem.Error())
-	}
-	return errors.New(strings.Join(problems, ", "))
 }
 
 // check validates the Secrets against the Shoot.
