@@ -23,9 +23,8 @@ func Systemd() bool {
 	return err == nil && booted.IsDir()
 }
 
-// Restore removes the policy with which a killed Install still keeps packages from starting
-// services. It does nothing while another process is installing packages, or when the policy on the
-// host is not one of Install.
+// Restore removes the policy that a killed Install left, so that packages can start services again.
+// It does nothing during another Install, and never removes any other policy.
 func Restore() error {
 	return removePolicy(policyFile, lockFile())
 }
@@ -70,9 +69,8 @@ func denyServiceStart(ctx context.Context) (restore func(), err error) {
 	return func() { remove(); unlock() }, nil
 }
 
-// placePolicy writes a policy that denies every service action, see invoke-rc.d(8). It keeps a
-// policy that the host already has. One that an interrupted Install left is reused, and restore
-// removes it.
+// placePolicy writes a policy that denies all service actions, see invoke-rc.d(8). It keeps a
+// host's own policy. restore also removes one that an interrupted Install left.
 func placePolicy(path string) (restore func(), err error) {
 	present, err := os.ReadFile(path)
 	switch {

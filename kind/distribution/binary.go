@@ -15,8 +15,8 @@ const moduleFolder = "kind/distribution/module"
 
 // Binary returns the build of the stock image for image.Build, in the repository at root. As in
 // upstream's image, the binary is /bin/registry and the entry point, the user is root, and
-// Mozilla's CA bundle is installed. Unlike upstream's image, it has no Alpine, hence no shell, and
-// no default configuration.
+// Mozilla's CA bundle is installed. There is no Alpine, hence no shell, and no default
+// configuration.
 func Binary(root string) image.Binary {
 	return image.Binary{
 		Name:       "stock-registry",

@@ -82,8 +82,7 @@ func Machine(host preflight.Host, failed []preflight.Failure) []Item {
 	return items
 }
 
-// Findings returns the items of a testbed. A finding that may be the consequence of another one is
-// a notice.
+// Findings returns the items of a testbed. A finding that is not certain is a notice.
 func Findings(all []finding.Finding) []Item {
 	var items []Item
 	certain := false
@@ -106,8 +105,8 @@ func Findings(all []finding.Finding) []Item {
 
 var signs = map[Mark]string{Fine: "✓", Problem: "✗", Notice: "!"}
 
-// Write prints the report for people. A fix follows the text, or is on its own line if the text is
-// a sentence or has details.
+// Write prints the report for people. A fix follows its text unless that is a sentence or has
+// details.
 func (r *Report) Write(w io.Writer) error {
 	var text strings.Builder
 	for _, section := range r.Sections {

@@ -126,9 +126,8 @@ func (inv invocation) args() []string {
 	return append(args, inv.pkgs...)
 }
 
-// debugFlags disable optimization and inlining in this module, so that a debugger knows its every
-// line and variable. Dependencies come unchanged from the build cache and need not be compiled
-// again.
+// debugFlags disable optimization and inlining in this module, for a debugger. Dependencies come
+// unchanged from the build cache.
 const debugFlags = "github.com/gardener-extensions/registry-cache/...=-N -l"
 
 // linkerFlags strips the symbols unless a debugger needs them.

@@ -2,6 +2,5 @@
 // binaries on scratch, and test images of random content that a pod can run.
 //
 // Everything here is a function from files to v1.Image values. The only process it starts is the go
-// command. It must not know Docker, containerd or Kubernetes: kind/cluster and kind/upstream load
-// the archives.
+// command. It must not know Docker, containerd or Kubernetes.
 package image

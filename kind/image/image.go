@@ -54,8 +54,7 @@ type Binary struct {
 // Built is an image and the reference to load it under.
 type Built struct {
 	Name string // of the Binary
-	// Ref is registry-cache.testbed/<name>:<first 12 hex digits of the image's digest>. It changes if
-	// and only if the content does.
+	// Ref is registry-cache.testbed/<name>:<first 12 hex digits of the image's digest>.
 	Ref string
 	// Image reads the binary from the directory given to Build whenever a layer is read. It is valid
 	// as long as that directory does not change.
@@ -67,8 +66,7 @@ type Built struct {
 // Build compiles the packages of bins into dir and returns one image for each. It runs go build
 // once for each distinct set of linker flags, module, overlay and Debug, in the current directory,
 // which must be inside the main module. The same sources, Go version and bins give byte-identical
-// images. If any Binary is invalid, Build compiles nothing. The error of go build includes its
-// command line and output.
+// images. If any Binary is invalid, Build compiles nothing.
 func Build(ctx context.Context, dir string, bins ...Binary) ([]Built, error) {
 	for _, bin := range bins {
 		if err := bin.validate(); err != nil {
@@ -160,8 +158,7 @@ func assemble(bin Binary, executable string) (Built, error) {
 	return Built{Name: bin.Name, Ref: ref, Image: img, Executable: executable}, nil
 }
 
-// withConfig puts the layers on scratch. Its config has a fixed creation time, which keeps the
-// digest reproducible.
+// withConfig puts the layers on scratch, with a fixed creation time for a reproducible digest.
 func withConfig(bin Binary, layers []v1.Layer) (v1.Image, error) {
 	img, err := mutate.AppendLayers(ociScratch(), layers...)
 	if err != nil {

@@ -51,8 +51,7 @@ func ociScratch() v1.Image {
 	return mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 }
 
-// layer is a v1.Layer that is written again for each read, so that an image of a 100 MB binary
-// takes no memory.
+// layer is a v1.Layer that is written for each read, so that a 100 MB binary takes no memory.
 type layer struct {
 	entries []Entry
 	digest  v1.Hash

@@ -58,8 +58,7 @@ func randomLayers(layers int, size int64) ([]v1.Layer, error) {
 	return all, nil
 }
 
-// Blobs returns the digests of the blobs that a first pull fetches: the config and each distinct
-// layer, but not the manifest.
+// Blobs returns the digests that a first pull fetches as blobs: the config and each distinct layer.
 func Blobs(img v1.Image) ([]v1.Hash, error) {
 	manifest, err := img.Manifest()
 	if err != nil {

@@ -114,8 +114,7 @@ func checkGo(h Host, r Requirements) *Failure {
 	return nil
 }
 
-// release removes the suffix that distributions and experiments add, as in "go1.26.3
-// X:nocoverageredesign".
+// release removes an experiment, as in "go1.26.3 X:nocoverageredesign".
 func release(goVersion string) string {
 	first, _, _ := strings.Cut(goVersion, " ")
 	return first

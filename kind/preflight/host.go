@@ -55,8 +55,7 @@ func readDisk(required []Space) ([]Space, error) {
 	return found, nil
 }
 
-// diskFree returns the space that an unprivileged process may use on the file system of dir, or of
-// its closest existing parent.
+// diskFree returns the space for unprivileged processes at dir or its closest existing parent.
 func diskFree(dir string) (path string, free uint64, err error) {
 	for {
 		var stat syscall.Statfs_t
@@ -149,8 +148,7 @@ func readNumber(path string, number *uint64) error {
 	return err
 }
 
-// raiseInotify raises limits that are too low, until the next boot. It does nothing unless this
-// process is root.
+// raiseInotify raises limits that are too low, until the next boot, if this process is root.
 func raiseInotify(h *Host, r Requirements) (raised bool, err error) {
 	if os.Geteuid() != 0 {
 		return false, nil

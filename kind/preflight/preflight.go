@@ -16,8 +16,7 @@ type Requirements struct {
 	Disk []Space
 	// MemoryBytes is the total memory of the host, free or not.
 	MemoryBytes uint64
-	// InotifyInstances and InotifyWatches are the minimum of fs.inotify.max_user_instances and
-	// max_user_watches.
+	// InotifyInstances and InotifyWatches are the minimum of fs.inotify.max_user_(instances|watches).
 	InotifyInstances, InotifyWatches uint64
 	// GoVersion is the oldest Go that builds this module, for example "go1.26.3".
 	GoVersion string

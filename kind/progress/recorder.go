@@ -30,23 +30,21 @@ type Phase struct {
 	Result string `json:"result"`
 }
 
-// Recorder prints steps and keeps them. It is safe for concurrent use and writes each line with one
-// Write.
+// Recorder prints steps, one Write per line, and keeps them. It is safe for concurrent use.
 type Recorder struct {
 	mu     sync.Mutex
 	w      io.Writer
 	phases []Phase
 }
 
-// New returns a Recorder that prints to w. It ignores errors of w: progress must not fail the work
-// that it reports on.
+// New returns a Recorder that prints to w. It ignores errors of w.
 func New(w io.Writer) *Recorder {
 	return &Recorder{w: w}
 }
 
 // Step runs fn and returns its error unchanged. Every 30 s it prints that the step is still
-// running. When fn returns, Step prints one line with a mark, the name, the notes and the seconds,
-// and records the phase. The context of fn carries the step for Note and Skip. Nested steps are
+// running. When fn returns, Step prints a line with a mark, the name, the notes and the seconds,
+// and records the phase. Note and Skip find the step in the context of fn. Nested steps are
 // indented.
 func (r *Recorder) Step(ctx context.Context, name string, fn func(ctx context.Context) error) error {
 	s := &step{name: name, depth: depthOf(ctx) + 1}
@@ -67,8 +65,7 @@ func (r *Recorder) Phases() []Phase {
 	return slices.Clone(r.phases)
 }
 
-// watch prints a line every stillRunningInterval until stop is called. stop waits for a line that
-// is being printed.
+// watch prints a line every stillRunningInterval until stop is called.
 func (r *Recorder) watch(s *step, start time.Time) (stop func()) {
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {

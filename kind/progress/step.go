@@ -20,16 +20,14 @@ type step struct {
 	skipped bool
 }
 
-// Note adds a detail to the line of the step in ctx. A repeated detail is shown once. Without a
-// step, Note does nothing.
+// Note adds a detail to the line of the step in ctx, if there is one. Repeated details show once.
 func Note(ctx context.Context, format string, args ...any) {
 	if s := stepOf(ctx); s != nil {
 		s.note(fmt.Sprintf(format, args...), false)
 	}
 }
 
-// Skip marks the step in ctx as skipped for the given reason, unless it then fails. Without a step,
-// Skip does nothing.
+// Skip marks the step in ctx, if there is one, as skipped for the given reason unless it fails.
 func Skip(ctx context.Context, format string, args ...any) {
 	if s := stepOf(ctx); s != nil {
 		s.note(fmt.Sprintf(format, args...), true)
