@@ -13,12 +13,12 @@ import (
 )
 
 func TestPolicy(t *testing.T) {
-	const foreign = "#!/bin/sh\nexit 101\n"
+	const own = "#!/bin/sh\nexit 101\n"
 	tests := []struct {
 		name, before, during, after string // empty: no file
 	}{
 		{"none there", "", policy, ""},
-		{"the host's own stays", foreign, foreign, foreign},
+		{"the host's own policy stays", own, own, own},
 		{"one that an interrupted run left", policy, policy, ""},
 	}
 	for _, tc := range tests {
@@ -48,14 +48,14 @@ func TestPolicy(t *testing.T) {
 }
 
 func TestRestore(t *testing.T) {
-	const foreign = "#!/bin/sh\nexit 101\n"
+	const own = "#!/bin/sh\nexit 101\n"
 	tests := []struct {
 		name, before string // empty: no file
 		busy         bool
 		after        string
 	}{
 		{"none there", "", false, ""},
-		{"the host's own stays", foreign, false, foreign},
+		{"the host's own policy stays", own, false, own},
 		{"one that a killed run left", policy, false, ""},
 		{"one that a run still needs", policy, true, policy},
 	}

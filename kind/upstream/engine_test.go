@@ -66,7 +66,7 @@ func engine(t *testing.T) (client.APIClient, func(host string) Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	authority, err := certificate.Ensure(t.TempDir())
+	ca, err := certificate.Ensure(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func engine(t *testing.T) (client.APIClient, func(host string) Options) {
 		t.Fatal(err)
 	}
 	return docker, func(host string) Options {
-		return Options{Prefix: testPrefix, Host: host, Network: testPrefix, Authority: authority, Image: built[0]}
+		return Options{Prefix: testPrefix, Host: host, Network: testPrefix, Authority: ca, Image: built[0]}
 	}
 }
 

@@ -24,12 +24,12 @@ func TestHosts(t *testing.T) {
 
 func options(t *testing.T) Options {
 	t.Helper()
-	authority, err := certificate.Ensure(t.TempDir())
+	ca, err := certificate.Ensure(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return Options{
-		Prefix: "mine", Host: "alpha.mine.upstream.test", Network: "kind", Authority: authority,
+		Prefix: "mine", Host: "alpha.mine.upstream.test", Network: "kind", Authority: ca,
 		Image: image.Built{Ref: "registry-cache.testbed/upstream-registry:1", Image: empty.Image},
 	}
 }
@@ -69,7 +69,7 @@ func TestFingerprint(t *testing.T) {
 		"host":      func(o *Options) { o.Host = "beta.mine.upstream.test" },
 		"network":   func(o *Options) { o.Network = "other" },
 		"image":     func(o *Options) { o.Image.Ref = "registry-cache.testbed/upstream-registry:2" },
-		"authority": func(o *Options) { o.Authority = options(t).Authority },
+		"CA":        func(o *Options) { o.Authority = options(t).Authority },
 		"protected": func(o *Options) { o.Credentials = &Credentials{Username: []byte("robot")} },
 	} {
 		t.Run(name, func(t *testing.T) {
