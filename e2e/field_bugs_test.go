@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"github.com/gardener-extensions/registry-cache/cmd/testbed/cli"
-	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 )
 
 // fieldBugsFile has the results that `make field-bugs` takes over into the page, below artifacts.

@@ -9,24 +9,24 @@ import (
 )
 
 func TestExpired(t *testing.T) {
-	authority, err := New("testbed")
+	ca, err := New("testbed")
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair, err := authority.Server("alpha.upstream.test", "localhost")
+	pair, err := ca.Server("alpha.upstream.test", "localhost")
 	if err != nil {
 		t.Fatal(err)
 	}
-	over, err := authority.Expired(pair.Certificate)
+	expired, err := ca.Expired(pair.Certificate)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The key of the good one fits.
-	shown, err := tls.X509KeyPair(over, pair.Key)
+	// The valid certificate's key fits.
+	shown, err := tls.X509KeyPair(expired, pair.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := x509.VerifyOptions{Roots: authority.Pool(), DNSName: "alpha.upstream.test"}
+	options := x509.VerifyOptions{Roots: ca.Pool(), DNSName: "alpha.upstream.test"}
 	var invalid x509.CertificateInvalidError
 	if _, err := shown.Leaf.Verify(options); !errors.As(err, &invalid) || invalid.Reason != x509.Expired {
 		t.Errorf("verified: %v", err)
@@ -36,20 +36,20 @@ func TestExpired(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	issuer, err := parse(authority.PEM())
+	issuer, err := parse(ca.PEM())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := shown.Leaf.CheckSignatureFrom(issuer); err != nil {
 		t.Error(err)
 	}
-	if bytes.Equal(over, pair.Certificate) {
-		t.Error("it is the same one")
+	if bytes.Equal(expired, pair.Certificate) {
+		t.Error("the certificate was not changed")
 	}
 }
 
-func TestExpiredOfAnother(t *testing.T) {
-	authority, err := New("testbed")
+func TestExpiredNeedsItsOwnCertificate(t *testing.T) {
+	ca, err := New("testbed")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,9 +61,9 @@ func TestExpiredOfAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string][]byte{"another authority": pair.Certificate, "no PEM": []byte("x"), "nothing": nil} {
-		if over, err := authority.Expired(content); err == nil {
-			t.Errorf("%s: %s", name, over)
+	for name, content := range map[string][]byte{"another CA": pair.Certificate, "no PEM": []byte("x"), "nothing": nil} {
+		if expired, err := ca.Expired(content); err == nil {
+			t.Errorf("%s: %s", name, expired)
 		}
 	}
 }

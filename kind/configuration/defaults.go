@@ -7,18 +7,18 @@ import (
 
 const (
 	defaultWorkers = 2
-	// DefaultConfigPath is the folder to which the extension writes.
+	// DefaultConfigPath is the folder that the extension writes to.
 	DefaultConfigPath = "/etc/containerd/certs.d"
 )
 
-// Default is the configuration of a testbed for which nobody has written a file, with all defaults set.
+// Default returns the configuration of a testbed without a file.
 func Default() *Testbed {
 	t := &Testbed{TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: Kind}}
 	t.SetDefaults()
 	return t
 }
 
-// SetDefaults sets what is not set. NodeImage has to be known by then.
+// SetDefaults sets the fields that are not set. The default of KubeProxyMode depends on NodeImage.
 func (t *Testbed) SetDefaults() {
 	t.Shoot.setDefaults(t.NodeImage != "")
 	if t.Upstreams == nil {
@@ -28,7 +28,7 @@ func (t *Testbed) SetDefaults() {
 		}
 	}
 	if t.Shoot.Manifest != "" {
-		return // it says which upstreams have a cache
+		return // the manifest decides which upstreams have a cache
 	}
 	for i := range t.Upstreams {
 		if t.Upstreams[i].Cached == nil {
@@ -55,8 +55,8 @@ func (s *Shoot) setDefaults(stockImage bool) {
 	}
 }
 
-// WithNodeImage returns a copy with another node image, and with the mode of kube-proxy that is the default for it if the present one
-// is the default for the present image: who wants another one with a stock image names both in a file.
+// WithNodeImage returns a copy with another node image. A kube-proxy mode that is the default of
+// the current image becomes that of the new one; to keep it, name both in the file.
 func (t *Testbed) WithNodeImage(reference string) *Testbed {
 	changed := *t
 	changed.NodeImage = reference

@@ -6,30 +6,29 @@ import (
 	"strings"
 )
 
-// Effect says what has to be done for a change.
+// Effect is what applying a change takes.
 type Effect string
 
-// The effects, the smallest first.
+// The effects, from the smallest to the largest.
 const (
-	// Live changes are made in the clusters that run.
+	// Live changes are applied to the running clusters.
 	Live Effect = "in the running testbed"
-	// RebuildsShoot changes need a new shoot cluster: what was in it is lost.
+	// RebuildsShoot changes recreate the shoot cluster, which loses its content.
 	RebuildsShoot Effect = "the shoot cluster is built again"
-	// RebuildsAll changes need both clusters anew.
+	// RebuildsAll changes recreate both clusters.
 	RebuildsAll Effect = "both clusters are built again"
 )
 
-// Change is a field in which two configurations differ.
+// Change is a field that differs between two configurations.
 type Change struct {
-	// Field is its path, From and To are the values as they are written in a file; empty for what is not set.
-	Field string `json:"field"`
-	From  string `json:"from"`
-	To    string `json:"to"`
-	// Effect is what has to be done for it.
+	// Field is its path. From and To are the values as a file spells them, empty if not set.
+	Field  string `json:"field"`
+	From   string `json:"from"`
+	To     string `json:"to"`
 	Effect Effect `json:"effect"`
 }
 
-// String describes the change in a few words.
+// String describes the change for people.
 func (c Change) String() string {
 	return fmt.Sprintf("%s: %s → %s (%s)", c.Field, orNone(c.From), orNone(c.To), c.Effect)
 }
@@ -41,8 +40,8 @@ func orNone(value string) string {
 	return value
 }
 
-// Diff returns what has to be changed to bring a testbed from one configuration to another, in the order of the fields. Defaults
-// have to be set in both.
+// Diff returns the changes between two configurations in the order of the fields. Both must have
+// defaults.
 func Diff(from, to *Testbed) []Change {
 	var changes []Change
 	compare := func(effect Effect, field, old, wanted string) {
@@ -59,7 +58,8 @@ func Diff(from, to *Testbed) []Change {
 	compare(Live, "shoot.containerd.pull", string(a.Containerd.Pull), string(b.Containerd.Pull))
 	compare(Live, "shoot.containerd.configPath", a.Containerd.ConfigPath, b.Containerd.ConfigPath)
 	compare(Live, "shoot.manifest", a.Manifest, b.Manifest)
-	compare(Live, "upstreams", names(from.Upstreams), names(to.Upstreams))
+	all := func(Upstream) bool { return true }
+	compare(Live, "upstreams", strings.Join(from.upstreams(all), ", "), strings.Join(to.upstreams(all), ", "))
 	compare(Live, "upstreams[].cached", strings.Join(from.Cached(), ", "), strings.Join(to.Cached(), ", "))
 	return changes
 }
@@ -73,20 +73,12 @@ func gates(set map[string]bool) string {
 	return strings.Join(all, ", ")
 }
 
-func names(upstreams []Upstream) string {
-	var all []string
-	for _, upstream := range upstreams {
-		all = append(all, upstream.Name)
-	}
-	return strings.Join(all, ", ")
-}
-
-// Cached are the names of the upstreams that have a cache in the shoot; none if a manifest says which.
+// Cached returns the names of the upstreams with a cache, or none if a manifest decides that.
 func (t *Testbed) Cached() []string {
 	return t.upstreams(func(u Upstream) bool { return u.Cached != nil && *u.Cached })
 }
 
-// Direct are the names of the upstreams that nobody caches; none if a manifest says which.
+// Direct returns the names of the upstreams without a cache, or none if a manifest decides that.
 func (t *Testbed) Direct() []string {
 	return t.upstreams(func(u Upstream) bool { return u.Cached != nil && !*u.Cached })
 }

@@ -1,5 +1,7 @@
-// Package configuration is the file from which a testbed is brought up, testbed.yaml: its type, how it is read, its defaults,
-// what is wrong with one, and what has to be done to bring a testbed from one to another.
+// Package configuration defines testbed.yaml, the file that describes a testbed: its type,
+// defaults, validation, how it is read, and what it takes to change a testbed from one
+// configuration to another.
 //
-// All of it are functions of values; only Load reads a file. The package must not know how clusters and registries are made.
+// Everything here is a function of values; only Load reads a file. The package must not know how
+// clusters and registries are created.
 package configuration

@@ -9,18 +9,18 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kubeyaml "k8s.io/apimachinery/pkg/util/yaml"
 	strictjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
-// maxBytes is the most that a file may hold.
+// maxBytes is the maximum size of a file.
 const maxBytes = 1 << 20
 
-// Load reads a file strictly, sets defaults and validates it. The path of a manifest in it becomes an absolute one.
+// Load reads a file strictly, sets defaults, validates, and makes the path of a manifest absolute.
 func Load(path string) (*Testbed, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -33,7 +33,7 @@ func Load(path string) (*Testbed, error) {
 	return read, nil
 }
 
-// Read is Load for what somebody else reads. name says in errors what was read, folder is where the path of a manifest starts.
+// Read is Load for any reader. Errors start with name; a relative manifest path starts at folder.
 func Read(name, folder string, content io.Reader) (*Testbed, error) {
 	document, err := onlyDocument(content)
 	if err != nil {
@@ -55,7 +55,7 @@ func Read(name, folder string, content io.Reader) (*Testbed, error) {
 	return read, nil
 }
 
-// onlyDocument returns the one document of a YAML stream; what is empty or comments only does not count.
+// onlyDocument returns the only non-empty document of a YAML stream as JSON.
 func onlyDocument(content io.Reader) ([]byte, error) {
 	limited := &io.LimitedReader{R: content, N: maxBytes + 1}
 	documents := kubeyaml.NewYAMLReader(bufio.NewReader(limited))
@@ -79,17 +79,17 @@ func onlyDocument(content io.Reader) ([]byte, error) {
 			continue
 		}
 		if only != nil {
-			return nil, errors.New("more than one document: one testbed, one file")
+			return nil, errors.New("more than one document: a file describes one testbed")
 		}
 		only = asJSON
 	}
 	if only == nil {
-		return nil, fmt.Errorf("empty; it has to begin with\napiVersion: %s\nkind: %s", APIVersion, Kind)
+		return nil, fmt.Errorf("empty, must begin with\napiVersion: %s\nkind: %s", APIVersion, Kind)
 	}
 	return only, nil
 }
 
-// decode refuses another version before it looks at the fields, of which it may know none.
+// decode checks the version before the fields: those of another version may be unknown.
 func decode(document []byte) (*Testbed, error) {
 	read := &Testbed{}
 	strict, err := strictjson.UnmarshalStrict(document, read)
@@ -110,7 +110,7 @@ func decode(document []byte) (*Testbed, error) {
 		return nil, err
 	}
 	if len(strict) > 0 {
-		return nil, errors.New(join(strict))
+		return nil, utilerrors.NewAggregate(strict)
 	}
 	return read, nil
 }
@@ -122,15 +122,7 @@ func checkVersion(read *Testbed) error {
 	return fmt.Errorf("want apiVersion %s and kind %s, not %q and %q", APIVersion, Kind, read.APIVersion, read.Kind)
 }
 
-func join(errs []error) string {
-	var texts []string
-	for _, err := range errs {
-		texts = append(texts, err.Error())
-	}
-	return strings.Join(texts, ", ")
-}
-
-// Encode returns the configuration as a file that Read understands.
+// Encode returns the configuration as a file that Read accepts.
 func (t *Testbed) Encode() ([]byte, error) {
 	data, err := yaml.Marshal(t)
 	if err != nil {

@@ -17,7 +17,8 @@ func read(t *testing.T, text string) (*Testbed, error) {
 	return Read("testbed.yaml", t.TempDir(), strings.NewReader(text))
 }
 
-// TestExampleIsTheDefault: the example spells the defaults out, and a file that says nothing has them.
+// TestExampleIsTheDefault: the example spells out the defaults, and an empty file has the same
+// ones.
 func TestExampleIsTheDefault(t *testing.T) {
 	example, err := Load("../../examples/testbed/testbed.yaml")
 	if err != nil {
@@ -36,8 +37,8 @@ func TestExampleIsTheDefault(t *testing.T) {
 
 func TestReadRefuses(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
-		{"nothing", "", "it has to begin with\napiVersion: testbed.registry"},
-		{"comments alone", "# apiVersion\n---\n# more\n", "it has to begin with"},
+		{"nothing", "", "must begin with\napiVersion: testbed.registry"},
+		{"comments alone", "# apiVersion\n---\n# more\n", "must begin with"},
 		{"no YAML", "shoot: [", "testbed.yaml: "},
 		{"another version", "apiVersion: testbed.registry.extensions.gardener.cloud/v1\nkind: Testbed\nnew: true\n", `v1alpha1 and kind Testbed, not "testbed.registry.extensions.gardener.cloud/v1" and "Testbed"`},
 		{"another kind", "apiVersion: kind.x-k8s.io/v1alpha4\nkind: Cluster\n", `not "kind.x-k8s.io/v1alpha4" and "Cluster"`},
@@ -77,7 +78,7 @@ func TestManifestIsRelativeToTheFile(t *testing.T) {
 	}
 }
 
-// TestEncode: what is written down is read as the same.
+// TestEncode: Read returns what Encode was given.
 func TestEncode(t *testing.T) {
 	for _, text := range []string{
 		header,
@@ -107,7 +108,7 @@ func TestLoadNamesTheFile(t *testing.T) {
 	}
 }
 
-// TestLoadIsBounded: of what never ends no more is read than a configuration may hold.
+// TestLoadIsBounded: Load stops reading an endless file at the maximum size.
 func TestLoadIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "endless")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

@@ -3,21 +3,21 @@ package configuration
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 const (
-	// APIVersion is the version of the format. One that is no longer understood is refused, not guessed.
+	// APIVersion is the version of the format. Other versions are rejected.
 	APIVersion = "testbed.registry.extensions.gardener.cloud/v1alpha1"
-	// Kind is the kind of the one document that a file holds.
+	// Kind is the kind of the only document in a file.
 	Kind = "Testbed"
 )
 
-// Testbed is what a file describes. What it leaves out has a default, see SetDefaults.
+// Testbed is the content of a file. See SetDefaults for the defaults.
 type Testbed struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// NodeImage is the reference of a stock kindest/node image to use instead of one built here.
+	// NodeImage is the reference of a stock kindest/node image, which replaces the one built here.
 	NodeImage string `json:"nodeImage,omitempty"`
-	// Shoot is the cluster that serves as shoot. The seed has no settings: it is one node with IPv4.
+	// Shoot is the cluster that serves as shoot. The seed has no settings: it has one node and IPv4.
 	Shoot Shoot `json:"shoot"`
-	// Upstreams are the registries that run beside the clusters: alpha and beta with a cache and gamma without one by default.
+	// Upstreams are the registries. By default alpha and beta have a cache and gamma has none.
 	Upstreams []Upstream `json:"upstreams,omitempty"`
 }
 
@@ -25,38 +25,38 @@ type Testbed struct {
 type Shoot struct {
 	// Workers is the number of nodes beside the control plane, 1 to 5. The default is 2.
 	Workers *int `json:"workers,omitempty"`
-	// IPFamily is that of nodes, pods and Services: ipv4 (the default), ipv6, or dual for both, with IPv4 first.
+	// IPFamily is that of nodes, pods and Services: ipv4 (default), ipv6, or dual with IPv4 first.
 	IPFamily IPFamily `json:"ipFamily,omitempty"`
-	// KubeProxyMode is how Services are made: nftables or iptables. The default is nftables, with a stock node image iptables.
+	// KubeProxyMode is nftables (default) or iptables (default with a stock node image).
 	KubeProxyMode KubeProxyMode `json:"kubeProxyMode,omitempty"`
-	// FeatureGates are Kubernetes' own, for all of its components and the kubelets.
+	// FeatureGates are those of all Kubernetes components, including the kubelets.
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
-	// Containerd is the container runtime of all nodes of the cluster.
+	// Containerd configures the container runtime of all nodes.
 	Containerd Containerd `json:"containerd"`
-	// Manifest is the path of a Shoot with its Secrets, as for `testbed shoot apply -f`. A relative one starts at the folder of the
-	// file. The default is a Shoot with a cache for each upstream that is cached.
+	// Manifest is the path of a Shoot with its Secrets, as for `testbed shoot apply -f`, relative to
+	// the folder of the file. The default is a Shoot with a cache for each cached upstream.
 	Manifest string `json:"manifest,omitempty"`
 }
 
 // Containerd are settings of containerd.
 type Containerd struct {
-	// Pull says which code of containerd fetches images: local (the default, what kind's nodes use) or transfer, its transfer service,
-	// which containerd 2.1 and later use unless a setting keeps them from it.
+	// Pull selects the code in containerd that pulls images: local (the default, as on kind's nodes)
+	// or transfer, the transfer service, which is the default of containerd 2.1 and later.
 	Pull PullPath `json:"pull,omitempty"`
-	// ConfigPath is the setting of that name: one folder, or several with colons between them, that containerd looks for hosts.toml
-	// in. The default is /etc/containerd/certs.d, to which the extension writes.
+	// ConfigPath is containerd's config_path: folders with hosts.toml files, separated by colons. The
+	// default is /etc/containerd/certs.d, which the extension writes to.
 	ConfigPath string `json:"configPath,omitempty"`
 }
 
 // Upstream is one registry.
 type Upstream struct {
-	// Name is the first label of its host: alpha is alpha.upstream.test in the default testbed.
+	// Name is the first label of its host: in the default testbed, alpha is alpha.upstream.test.
 	Name string `json:"name"`
-	// Cached says whether the shoot has a cache for it. The default is true; with a manifest it must not be set.
+	// Cached reports whether the Shoot has a cache for it (default: true). A manifest forbids it.
 	Cached *bool `json:"cached,omitempty"`
 }
 
-// IPFamily is a cluster's.
+// IPFamily is the IP family of a cluster.
 type IPFamily string
 
 // The IP families.
@@ -66,16 +66,16 @@ const (
 	DualStack IPFamily = "dual"
 )
 
-// KubeProxyMode is how kube-proxy makes Services.
+// KubeProxyMode is the mode of kube-proxy.
 type KubeProxyMode string
 
-// The modes. IPVS is deprecated in Kubernetes and needs a module of the kernel.
+// The modes. IPVS is missing: Kubernetes deprecates it, and it needs a kernel module.
 const (
 	NFTables KubeProxyMode = "nftables"
 	IPTables KubeProxyMode = "iptables"
 )
 
-// PullPath is the code of containerd that fetches images.
+// PullPath is the code in containerd that pulls images.
 type PullPath string
 
 // The paths.

@@ -13,15 +13,15 @@ import (
 const (
 	maxWorkers   = 5
 	maxUpstreams = 8
-	// maxName keeps the names of containers and of what a cache is called short enough.
+	// maxName limits the length of container and cache names that contain it.
 	maxName = 20
-	// inUserNamespace is set by the testbed itself.
+	// inUserNamespace is a feature gate that the testbed itself sets.
 	inUserNamespace = "KubeletInUserNamespace"
 )
 
 var gate = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 
-// Validate returns what is wrong with a configuration whose defaults are set, each mistake with the path of its field.
+// Validate returns the mistakes, each with its field. The defaults must be set.
 func Validate(t *Testbed) field.ErrorList {
 	return append(validateShoot(&t.Shoot, field.NewPath("shoot")), validateUpstreams(t, field.NewPath("upstreams"))...)
 }
@@ -41,7 +41,7 @@ func validateShoot(s *Shoot, at *field.Path) field.ErrorList {
 	for _, folder := range strings.Split(s.Containerd.ConfigPath, ":") {
 		if !path.IsAbs(folder) || path.Clean(folder) != folder {
 			errs = append(errs, field.Invalid(containerd.Child("configPath"), s.Containerd.ConfigPath,
-				"must be an absolute path, or several with colons between them"))
+				"must be absolute paths, separated by colons"))
 			break
 		}
 	}
@@ -55,13 +55,13 @@ func oneOf[T ~string](at *field.Path, value T, known ...T) field.ErrorList {
 	return field.ErrorList{field.NotSupported(at, value, known)}
 }
 
-// validateGate cannot say whether Kubernetes knows the gate: its components do, and refuse to start with another one.
+// validateGate checks the form only. Kubernetes refuses to start with an unknown gate.
 func validateGate(name string, at *field.Path) field.ErrorList {
 	switch {
 	case name == inUserNamespace:
-		return field.ErrorList{field.Forbidden(at, "the testbed sets it where the machine needs it")}
+		return field.ErrorList{field.Forbidden(at, "the testbed sets it if the machine needs it")}
 	case !gate.MatchString(name):
-		return field.ErrorList{field.Invalid(at, name, "is not the name of a feature gate")}
+		return field.ErrorList{field.Invalid(at, name, "must be the name of a feature gate")}
 	}
 	return nil
 }

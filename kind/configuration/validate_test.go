@@ -40,7 +40,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestStockImageKeepsKindsMode: with a stock node image kind's own network stays, and with it its mode.
+// TestStockImageKeepsKindsMode: a stock node image keeps kind's own network and therefore its
+// kube-proxy mode.
 func TestStockImageKeepsKindsMode(t *testing.T) {
 	for text, want := range map[string]KubeProxyMode{
 		"": NFTables, "nodeImage: kindest/node:v1.36.2\n": IPTables, "nodeImage: kindest/node:v1.36.2\nshoot: {kubeProxyMode: nftables}\n": NFTables,

@@ -13,12 +13,12 @@ import (
 )
 
 func TestPolicy(t *testing.T) {
-	const foreign = "#!/bin/sh\nexit 101\n"
+	const own = "#!/bin/sh\nexit 101\n"
 	tests := []struct {
 		name, before, during, after string // empty: no file
 	}{
 		{"none there", "", policy, ""},
-		{"the host's own stays", foreign, foreign, foreign},
+		{"the host's own policy stays", own, own, own},
 		{"one that an interrupted run left", policy, policy, ""},
 	}
 	for _, tc := range tests {
@@ -48,14 +48,14 @@ func TestPolicy(t *testing.T) {
 }
 
 func TestRestore(t *testing.T) {
-	const foreign = "#!/bin/sh\nexit 101\n"
+	const own = "#!/bin/sh\nexit 101\n"
 	tests := []struct {
 		name, before string // empty: no file
 		busy         bool
 		after        string
 	}{
 		{"none there", "", false, ""},
-		{"the host's own stays", foreign, false, foreign},
+		{"the host's own policy stays", own, false, own},
 		{"one that a killed run left", policy, false, ""},
 		{"one that a run still needs", policy, true, policy},
 	}
@@ -82,7 +82,7 @@ func TestRestore(t *testing.T) {
 			}
 		})
 	}
-	t.Run("what cannot be removed is said", func(t *testing.T) {
+	t.Run("a policy that cannot be removed is an error", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "policy-rc.d")
 		if err := os.WriteFile(file, []byte(policy), 0o755); err != nil {
 			t.Fatal(err)
@@ -103,7 +103,7 @@ func content(t *testing.T, file string) string {
 	return string(data)
 }
 
-// TestInstall runs fakes of dpkg and apt-get that write down how they are called.
+// TestInstall replaces dpkg and apt-get by scripts that record their arguments.
 func TestInstall(t *testing.T) {
 	if os.Geteuid() != 0 && !Systemd() {
 		t.Skip("only root may place a policy")
@@ -131,14 +131,14 @@ func TestInstall(t *testing.T) {
 			t.Errorf("calls:\n%s", got)
 		}
 	})
-	t.Run("fails for good", func(t *testing.T) {
+	t.Run("fails every time", func(t *testing.T) {
 		fake("apt-get", "printf 'E: Unable to %s' fetch >&2; exit 100\n")
 		err := Install(t.Context(), "tool")
 		if err == nil || !strings.Contains(err.Error(), "Unable to fetch") || !strings.Contains(err.Error(), "apt-get install --no-install-recommends tool") {
 			t.Errorf("error %v says neither why nor what to do", err)
 		}
 	})
-	t.Run("does not go on when the context has ended", func(t *testing.T) {
+	t.Run("stops when the context ends", func(t *testing.T) {
 		if err := os.Remove(calls); err != nil {
 			t.Fatal(err)
 		}

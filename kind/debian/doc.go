@@ -1,5 +1,6 @@
-// Package debian installs packages on a Debian or Ubuntu host, unattended: nothing asks, nothing starts a service where
-// there is no init system, and a run heals what an interrupted one has left half done.
+// Package debian installs packages on a Debian or Ubuntu host, unattended: nothing prompts, no
+// service starts on a host without systemd, and each run first finishes what an interrupted run
+// left half configured.
 //
-// It must not know what the packages are for, nor decide whether the host may be changed.
+// It must not know what the packages are for, and does not decide whether the host may be changed.
 package debian

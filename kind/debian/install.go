@@ -16,16 +16,17 @@ import (
 const (
 	installTimeout  = 8 * time.Minute
 	installAttempts = 3
-	// lockSeconds is how long apt-get and dpkg wait for another run of theirs.
+	// lockSeconds is how long apt-get waits for another apt-get or dpkg.
 	lockSeconds = "120"
-	// stopDelay is the time that dpkg gets to end in a consistent state.
+	// stopDelay is how long an interrupted command gets to leave dpkg in a consistent state.
 	stopDelay = 20 * time.Second
 )
 
-// Install installs the packages, without what they only recommend, from package lists that it updates first. It needs
-// root. It tries three times, within 8 minutes in all; the error is the last attempt's, with the output's end.
+// Install updates the package lists and installs the packages, without recommended ones. It needs
+// root. It tries up to three times within 8 minutes in total. The error is that of the last attempt
+// and includes the end of the output.
 func Install(ctx context.Context, packages ...string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, installTimeout, fmt.Errorf("apt-get was not done in %s", installTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, installTimeout, fmt.Errorf("apt-get did not finish within %s", installTimeout))
 	defer cancel()
 	restore, err := denyServiceStart(ctx)
 	if err != nil {
@@ -53,13 +54,13 @@ func attempt(ctx context.Context, packages []string) error {
 	return nil
 }
 
-// commands returns what one attempt runs, in this order.
+// commands returns the commands of one attempt, in order.
 func commands(packages []string) [][]string {
 	apt := func(args ...string) []string {
 		return append([]string{"apt-get", "-y", "-q", "-o", "DPkg::Lock::Timeout=" + lockSeconds, "-o", "Acquire::Retries=3"}, args...)
 	}
 	return [][]string{
-		{"dpkg", "--configure", "-a"}, // what an interrupted run left half done
+		{"dpkg", "--configure", "-a"}, // finishes an interrupted run
 		apt("update"),
 		apt(append([]string{"install", "--no-install-recommends"}, packages...)...),
 	}

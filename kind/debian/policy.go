@@ -17,24 +17,24 @@ const (
 	policy     = "#!/bin/sh\n# Written by the registry-cache testbed for the time of one apt-get run.\nexit 101\n"
 )
 
-// Systemd tells whether systemd is this host's init system, as sd_booted(3) does.
+// Systemd reports whether systemd is this host's init system, as sd_booted(3) does.
 func Systemd() bool {
 	booted, err := os.Lstat("/run/systemd/system")
 	return err == nil && booted.IsDir()
 }
 
-// Restore lets packages start services again where a killed Install has forbidden it for good. It does nothing where
-// another process is in Install, and where the host's own policy, or none, lies.
+// Restore removes the policy that a killed Install left, so that packages can start services again.
+// It does nothing during another Install, and never removes any other policy.
 func Restore() error {
 	return removePolicy(policyFile, lockFile())
 }
 
-// lockFile is held while packages are installed.
+// lockFile returns the path of the lock that Install holds.
 func lockFile() string { return filepath.Join(lock.Directory(), "packages.lock") }
 
 func removePolicy(policyFile, lockFile string) error {
 	if present, err := os.ReadFile(policyFile); err != nil || string(present) != policy {
-		return nil // not ours; what cannot be read is not ours either
+		return nil // not written by Install, as far as one can tell
 	}
 	unlock, err := lock.Try(lockFile)
 	if errors.Is(err, lock.ErrBusy) {
@@ -45,17 +45,18 @@ func removePolicy(policyFile, lockFile string) error {
 		err = os.Remove(policyFile)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("packages start no service while an interrupted run's %s is there (as root: rm %[1]s): %w", policyFile, err)
+		return fmt.Errorf("an interrupted run left %s, which keeps packages from starting services (as root: rm %[1]s): %w", policyFile, err)
 	}
 	return nil
 }
 
-// denyServiceStart keeps package scripts from starting services where systemd does not run: an init script would hang or
-// fail there. restore undoes it. Other processes that install packages wait for it, as long as ctx lasts.
+// denyServiceStart keeps package scripts from starting services on a host without systemd, where an
+// init script would hang or fail. restore undoes it. It takes the lock, so other processes that
+// install packages wait, at most until their ctx ends.
 func denyServiceStart(ctx context.Context) (restore func(), err error) {
 	unlock, err := lock.Wait(ctx, lockFile(), installTimeout)
 	if err != nil {
-		return nil, fmt.Errorf("waiting for another testbed that installs packages: %w", err)
+		return nil, fmt.Errorf("waiting for another testbed to finish installing packages: %w", err)
 	}
 	if Systemd() {
 		return unlock, nil
@@ -68,8 +69,8 @@ func denyServiceStart(ctx context.Context) (restore func(), err error) {
 	return func() { remove(); unlock() }, nil
 }
 
-// placePolicy writes a policy that denies all, see invoke-rc.d(8). One of the host's own is left alone; one of ours that
-// an interrupted run left is removed by restore.
+// placePolicy writes a policy that denies all service actions, see invoke-rc.d(8). It keeps a
+// host's own policy. restore also removes one that an interrupted Install left.
 func placePolicy(path string) (restore func(), err error) {
 	present, err := os.ReadFile(path)
 	switch {

@@ -10,12 +10,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
-// Folder of the build module below the root of the repository.
+// moduleFolder is the folder of the build module, relative to the repository root.
 const moduleFolder = "kind/distribution/module"
 
-// Binary is what the stock image is built from, for image.Build in the repository at root. As in the original the binary
-// is /bin/registry, it is the entry point, the user is root, and the certificates of the well-known authorities are there.
-// What the original has and this one lacks: Alpine, that is a shell, and the default configuration.
+// Binary returns the build of the stock image for image.Build, in the repository at root. As in
+// upstream's image, the binary is /bin/registry and the entry point, the user is root, and
+// Mozilla's CA bundle is installed. There is no Alpine, hence no shell, and no default
+// configuration.
 func Binary(root string) image.Binary {
 	return image.Binary{
 		Name:       "stock-registry",
@@ -26,12 +27,12 @@ func Binary(root string) image.Binary {
 		Cmd:        []string{"serve", "/etc/distribution/config.yml"},
 		Env:        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "OTEL_TRACES_EXPORTER=none"},
 		User:       "0:0",
-		Entries:    []image.Entry{{Path: "/etc/ssl/certs/ca-certificates.crt", Mode: 0o644, Content: authorities()}},
+		Entries:    []image.Entry{{Path: "/etc/ssl/certs/ca-certificates.crt", Mode: 0o644, Content: caBundle()}},
 	}
 }
 
-// authorities are those of Mozilla's list, which Alpine's package has too.
-func authorities() []byte {
+// caBundle returns Mozilla's CA certificates in PEM, the same list that Alpine's package installs.
+func caBundle() []byte {
 	var all bytes.Buffer
 	for root := range bundle.Roots() {
 		all.Write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}))

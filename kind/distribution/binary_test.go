@@ -10,7 +10,7 @@ import (
 
 const module = "github.com/distribution/distribution/v3"
 
-// TestVersion: the stock image is of the version that our own cache is made of.
+// TestVersion: the stock image has the same version of distribution as the extension's cache.
 func TestVersion(t *testing.T) {
 	own, stock := required(t, "../../go.mod"), required(t, "module/go.mod")
 	if own != stock {
@@ -38,7 +38,7 @@ func required(t *testing.T, path string) string {
 }
 
 func TestAuthorities(t *testing.T) {
-	if pool := x509.NewCertPool(); !pool.AppendCertsFromPEM(authorities()) {
+	if pool := x509.NewCertPool(); !pool.AppendCertsFromPEM(caBundle()) {
 		t.Error("no certificate in the bundle")
 	}
 }

@@ -1,3 +1,3 @@
-// Package doctor says what is wrong with a machine and a testbed, and what to do about it. It turns what others have found
-// into one report, and prints it; it must not look at anything itself.
+// Package doctor builds and prints the report of `testbed doctor`: what is wrong and how to fix it.
+// Callers collect the facts; this package must not inspect anything itself.
 package doctor

@@ -9,18 +9,18 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/preflight"
 )
 
-// Mark says what an item means.
+// Mark is the meaning of an item.
 type Mark string
 
 // The marks.
 const (
 	Fine    Mark = "fine"
 	Problem Mark = "problem"
-	// Notice is worth a look, and no problem by itself.
+	// Notice is worth a look, but not a problem by itself.
 	Notice Mark = "notice"
 )
 
-// Item is one thing that was looked at.
+// Item is one thing that was checked.
 type Item struct {
 	Mark    Mark     `json:"mark"`
 	Text    string   `json:"text"`
@@ -29,13 +29,13 @@ type Item struct {
 	Fix string `json:"fix,omitempty"`
 }
 
-// Section are the items of one place.
+// Section is the items of one place, for example the machine.
 type Section struct {
 	Title string `json:"title"`
 	Items []Item `json:"items"`
 }
 
-// Report is what `testbed doctor` tells.
+// Report is the output of `testbed doctor`.
 type Report struct {
 	Sections []Section `json:"sections"`
 }
@@ -45,7 +45,7 @@ func (r *Report) Add(title string, items ...Item) {
 	r.Sections = append(r.Sections, Section{Title: title, Items: append([]Item{}, items...)})
 }
 
-// Problems counts them.
+// Problems returns the number of problems.
 func (r *Report) Problems() int {
 	count := 0
 	for _, section := range r.Sections {
@@ -58,7 +58,7 @@ func (r *Report) Problems() int {
 	return count
 }
 
-// Err is nil if there is no problem.
+// Err returns an error with the number of problems, or nil if there are none.
 func (r *Report) Err() error {
 	switch count := r.Problems(); count {
 	case 0:
@@ -70,21 +70,19 @@ func (r *Report) Err() error {
 	}
 }
 
-// Machine are the items of a host: what it has, or what it lacks.
+// Machine returns the items of a host: its summary, or the checks that failed.
 func Machine(host preflight.Host, failed []preflight.Failure) []Item {
 	if len(failed) == 0 {
 		return []Item{{Mark: Fine, Text: host.String()}}
 	}
 	var items []Item
 	for _, failure := range failed {
-		items = append(items, Item{
-			Mark: Problem, Text: fmt.Sprintf("%s: %s, needed: %s", failure.Check, failure.Found, failure.Needed), Fix: failure.Fix,
-		})
+		items = append(items, Item{Mark: Problem, Text: failure.Problem, Fix: failure.Fix})
 	}
 	return items
 }
 
-// Findings are the items of a testbed that was looked at. What may be a consequence of something else is a notice.
+// Findings returns the items of a testbed. A finding that is not certain is a notice.
 func Findings(all []finding.Finding) []Item {
 	var items []Item
 	certain := false
@@ -98,7 +96,7 @@ func Findings(all []finding.Finding) []Item {
 	if certain {
 		return items
 	}
-	fine := Item{Mark: Fine, Text: "nothing is broken of what was looked at:"}
+	fine := Item{Mark: Fine, Text: "no problem found in:"}
 	for _, check := range finding.Checks() {
 		fine.Details = append(fine.Details, check.Name)
 	}
@@ -107,18 +105,23 @@ func Findings(all []finding.Finding) []Item {
 
 var signs = map[Mark]string{Fine: "✓", Problem: "✗", Notice: "!"}
 
-// Write prints the report for people.
+// Write prints the report for people. A fix follows its text unless that is a sentence or has
+// details.
 func (r *Report) Write(w io.Writer) error {
 	var text strings.Builder
 	for _, section := range r.Sections {
 		fmt.Fprintln(&text, section.Title)
 		for _, item := range section.Items {
-			fmt.Fprintf(&text, " %s %s\n", signs[item.Mark], item.Text)
+			line, fix := item.Text, item.Fix
+			if fix != "" && len(item.Details) == 0 && !strings.HasSuffix(line, ".") {
+				line, fix = line+": "+fix, ""
+			}
+			fmt.Fprintf(&text, " %s %s\n", signs[item.Mark], line)
 			for _, detail := range item.Details {
 				fmt.Fprintf(&text, "     %s\n", strings.Join(strings.Fields(detail), " "))
 			}
-			if item.Fix != "" {
-				fmt.Fprintf(&text, "     -> %s\n", item.Fix)
+			if fix != "" {
+				fmt.Fprintf(&text, "     -> %s\n", fix)
 			}
 		}
 	}

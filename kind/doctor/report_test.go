@@ -11,7 +11,7 @@ import (
 
 func TestWrite(t *testing.T) {
 	report := &Report{}
-	report.Add("this machine", Machine(preflight.Host{}, []preflight.Failure{{Check: "memory", Found: "2.0 GiB", Needed: "6.0 GiB", Fix: "use another one"}})...)
+	report.Add("this machine", Machine(preflight.Host{}, []preflight.Failure{{Problem: "2.0 GiB of memory, 6.0 GiB needed", Fix: "free some, or use a larger machine"}})...)
 	report.Add("testbed", Findings([]finding.Finding{
 		{Certain: true, Problem: "The node is gone.", Details: []string{"NodeStatusUnknown:\nkubelet stopped"}, Fix: "testbed up"},
 		{Problem: "Pulls failed."},
@@ -26,7 +26,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestFine: a notice is no problem, and what is fine says what was looked at.
+// TestFine: a notice is not a problem, and a report without problems lists the checks.
 func TestFine(t *testing.T) {
 	report := &Report{}
 	report.Add("this machine", Machine(preflight.Host{Memory: 8 << 30, CgroupVersion: 2, GoVersion: "go1.26.3"}, nil)...)

@@ -1,4 +1,4 @@
-// Package file writes files so that no reader, and no reader after a crash, sees a part of one.
+// Package file writes files atomically: no reader sees a half-written file, not even after a crash.
 //
 // It must not know what it writes.
 package file

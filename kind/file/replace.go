@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// Replace gives the file at path this content and mode. It is written beside its place, made durable, and renamed: the
-// file is the old one or the new one, never half of it, also when this process is killed. The directory must exist.
-// After an error the old file is as it was and nothing lies beside it.
+// Replace writes a file with this content and mode by renaming a synced temporary file, so path has
+// either the old or the new content, even if this process is killed. The directory must exist.
+// After an error the old file is unchanged and no temporary file remains.
 func Replace(path string, content []byte, mode fs.FileMode) (err error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {

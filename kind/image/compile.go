@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// settings are what one run of go build has in common for all that it builds.
+// settings are the flags that one run of go build uses for everything it builds.
 type settings struct {
 	module, ldflags, overlay string
 	debug                    bool
@@ -24,7 +24,7 @@ type settings struct {
 
 func (b Binary) settings() settings { return settings{b.Module, b.Ldflags, b.Overlay, b.Debug} }
 
-// target is what go build makes one executable of.
+// target identifies one executable.
 type target struct {
 	settings
 	pkg string
@@ -39,7 +39,7 @@ type invocation struct {
 	pkgs []string
 }
 
-// compile builds every distinct target of bins below dir and returns the paths.
+// compile builds every distinct target of bins below dir and returns the paths of the executables.
 func compile(ctx context.Context, dir string, bins []Binary) (map[target]string, error) {
 	executables := map[target]string{}
 	invocations, err := plan(dir, bins)
@@ -57,9 +57,9 @@ func compile(ctx context.Context, dir string, bins []Binary) (map[target]string,
 	return executables, nil
 }
 
-// plan groups bins by their settings: one go build compiles the packages that several programs share once, and links the
-// programs in parallel. Each group has a folder of its own, so that the same package with other flags does not
-// overwrite it.
+// plan groups bins by their settings. One go build compiles the packages that several programs
+// share only once, and links the programs in parallel. Each group has its own folder, so that the
+// same package with other flags does not overwrite it.
 func plan(dir string, bins []Binary) ([]invocation, error) {
 	var plan []invocation
 	for _, bin := range bins {
@@ -73,7 +73,7 @@ func plan(dir string, bins []Binary) ([]invocation, error) {
 		}
 		same := func(pkg string) bool { return path.Base(pkg) == path.Base(bin.Package) }
 		if j := slices.IndexFunc(plan[i].pkgs, same); j >= 0 {
-			return nil, fmt.Errorf("image %s: packages %s and %s would be built to the same file: give one of them linker flags of its own",
+			return nil, fmt.Errorf("image %s: packages %s and %s would be built to the same file: give one of them different linker flags",
 				bin.Name, plan[i].pkgs[j], bin.Package)
 		}
 		plan[i].pkgs = append(plan[i].pkgs, bin.Package)
@@ -81,7 +81,7 @@ func plan(dir string, bins []Binary) ([]invocation, error) {
 	return plan, nil
 }
 
-// group names the folder of the binaries that are built together.
+// group returns the folder name of the binaries that are built together.
 func (b Binary) group() string {
 	text := b.Ldflags
 	if b.Module != "" {
@@ -109,8 +109,8 @@ func (inv invocation) run(ctx context.Context) error {
 	return nil
 }
 
-// args leaves the state of the version control system out of the binaries: with it every commit, also one of
-// documentation, would make new images.
+// args returns the arguments of go. They leave the state of the version control system out of the
+// binaries: otherwise every commit, even one of documentation, would change all images.
 func (inv invocation) args() []string {
 	args := []string{"build"}
 	if inv.module != "" {
@@ -120,17 +120,17 @@ func (inv invocation) args() []string {
 		args = append(args, "-overlay", inv.overlay)
 	}
 	if inv.debug {
-		args = append(args, "-gcflags", readable)
+		args = append(args, "-gcflags", debugFlags)
 	}
 	args = append(args, "-trimpath", "-buildvcs=false", "-ldflags", inv.linkerFlags(), "-o", inv.dir+string(filepath.Separator))
 	return append(args, inv.pkgs...)
 }
 
-// readable keeps the compiler from optimizing and inlining what is of this module: a debugger then knows every line and variable
-// of it. What others have written comes from the build cache as it is, so that it does not have to be compiled anew.
-const readable = "github.com/gardener-extensions/registry-cache/...=-N -l"
+// debugFlags disable optimization and inlining in this module, for a debugger. Dependencies come
+// unchanged from the build cache.
+const debugFlags = "github.com/gardener-extensions/registry-cache/...=-N -l"
 
-// linkerFlags leave the symbols out unless a debugger needs them.
+// linkerFlags strips the symbols unless a debugger needs them.
 func (s settings) linkerFlags() string {
 	if s.debug {
 		return s.ldflags

@@ -16,62 +16,57 @@ import (
 )
 
 const (
-	// Registry is the host part of the references of all images built here. Nothing answers under this name: an image
-	// that was not loaded fails to be pulled.
+	// Registry is the host part of every reference built here. No registry has this name, so an image
+	// that was not loaded cannot be pulled.
 	Registry = "registry-cache.testbed"
-	// NonRoot is the user that an image runs as unless its Binary says otherwise.
+	// NonRoot is the user of an image whose Binary sets no User.
 	NonRoot = "65532:65532"
 )
 
-// Binary describes one image that holds one static Go binary.
+// Binary describes an image with one static Go binary.
 type Binary struct {
-	// Name is the last part of the image's reference and, unless Path is set, the file name of the binary in the image:
-	// /<Name>.
+	// Name is the last part of the image's reference. The binary is /<Name> unless Path is set.
 	Name string
-	// Package is the import path of a main package, of the main module or of one of its dependencies.
+	// Package is the import path of a main package of the main module or of one of its dependencies.
 	Package string
-	// Module is the folder of another module to build the package in, one that pins it with a tool line: what a foreign
-	// program needs does not meet what the main module needs then. Empty means the main module.
+	// Module is the folder of another module to build the package in, which pins it with a tool line.
+	// This keeps the program's dependencies out of the main module. Empty means the main module.
 	Module string
-	// Ldflags are linker flags, for example -X assignments, added to "-s -w".
+	// Ldflags are linker flags, for example -X assignments, appended to "-s -w".
 	Ldflags string
-	// Overlay is what `go build -overlay` reads, the absolute path of a JSON file: sources that are compiled in place of others.
-	// Empty means none. The binary differs by what is in those sources, and by nothing else.
+	// Overlay is the absolute path of a JSON file for `go build -overlay`, which replaces source
+	// files. Empty means none. Only the content of those files changes the binary.
 	Overlay string
-	// Debug builds it for a debugger: with symbols, and what is of the main module without optimizations.
+	// Debug builds for a debugger: with symbols, and without optimizations in the main module.
 	Debug bool
-	// Path is the absolute path of the binary in the image.
-	Path string
+	Path  string // of the binary in the image, absolute
 	// Entrypoint defaults to the path of the binary.
 	Entrypoint []string
-	// Cmd are the default arguments.
+	// Cmd is the default arguments.
 	Cmd []string
-	// Env are variables in the form NAME=value.
-	Env []string
-	// User is "uid:gid"; it defaults to NonRoot.
+	Env []string // NAME=value
+	// User is "uid:gid". It defaults to NonRoot.
 	User string
 	// Entries are further files and directories, for example {Path: "/tmp", Mode: fs.ModeDir | 0o777}.
 	Entries []Entry
 }
 
-// Built is an image together with the reference it is to be loaded under.
+// Built is an image and the reference to load it under.
 type Built struct {
-	// Name is the Name of the Binary.
-	Name string
-	// Ref is registry-cache.testbed/<name>:<first 12 hex digits of the image's digest>: the same content has the same
-	// reference, other content another one.
+	Name string // of the Binary
+	// Ref is registry-cache.testbed/<name>:<first 12 hex digits of the image's digest>.
 	Ref string
-	// Image reads the binary from the directory given to Build whenever a layer is read; it is valid as long as that
-	// directory is left alone.
+	// Image reads the binary from the directory given to Build whenever a layer is read. It is valid
+	// as long as that directory does not change.
 	Image v1.Image
 	// Executable is the path of the binary on this machine.
 	Executable string
 }
 
-// Build compiles the packages of bins into dir and makes one image of each. It runs one go build per distinct set of
-// linker flags, module, overlay and Debug, in the current directory, which must lie inside the main module. The images are the same, byte for
-// byte, whenever sources, Go version and bins are the same. Nothing is built when a Binary is invalid; a failed go
-// build is reported with its command line and output.
+// Build compiles the packages of bins into dir and returns one image for each. It runs go build
+// once for each distinct set of linker flags, module, overlay and Debug, in the current directory,
+// which must be inside the main module. The same sources, Go version and bins give byte-identical
+// images. If any Binary is invalid, Build compiles nothing.
 func Build(ctx context.Context, dir string, bins ...Binary) ([]Built, error) {
 	for _, bin := range bins {
 		if err := bin.validate(); err != nil {
@@ -97,9 +92,9 @@ func Build(ctx context.Context, dir string, bins ...Binary) ([]Built, error) {
 	return built, nil
 }
 
-// WriteArchive writes the images as one archive in the format of docker save, which "docker load" and "ctr images
-// import" read. Layers are stored uncompressed: the archive never leaves the machine, and compressing would take
-// seconds per image.
+// WriteArchive writes the images as one archive in the format of docker save, which "docker load"
+// and "ctr images import" read. Layers are not compressed: the archive never leaves the machine,
+// and compression would take seconds per image.
 func WriteArchive(w io.Writer, built ...Built) error {
 	images := make(map[name.Reference]v1.Image, len(built))
 	for _, b := range built {
@@ -137,7 +132,7 @@ func (b Binary) path() string {
 	return "/" + path.Base(b.Name)
 }
 
-// assemble makes the image: the entries in one layer, the binary in another.
+// assemble returns the image: the entries in one layer, the binary in another.
 func assemble(bin Binary, executable string) (Built, error) {
 	layers := []v1.Layer{}
 	groups := [][]Entry{bin.Entries, {{Path: bin.path(), Mode: 0o755, Source: executable}}}
@@ -163,7 +158,7 @@ func assemble(bin Binary, executable string) (Built, error) {
 	return Built{Name: bin.Name, Ref: ref, Image: img, Executable: executable}, nil
 }
 
-// withConfig puts the layers on scratch with a config that holds no time of its own.
+// withConfig puts the layers on scratch, with a fixed creation time for a reproducible digest.
 func withConfig(bin Binary, layers []v1.Layer) (v1.Image, error) {
 	img, err := mutate.AppendLayers(ociScratch(), layers...)
 	if err != nil {

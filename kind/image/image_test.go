@@ -82,7 +82,7 @@ func TestBuildConfig(t *testing.T) {
 	}
 }
 
-// TestBuiltProgram runs what is in the layer: static, and obedient to SIGTERM.
+// TestBuiltProgram runs the binary in the layer: it is static and ends on SIGTERM.
 func TestBuiltProgram(t *testing.T) {
 	bin := Pause()
 	bin.Entries = []Entry{
@@ -192,7 +192,7 @@ func TestPlanRunsOneBuildPerFlags(t *testing.T) {
 	plan, err := plan("d", []Binary{
 		{Name: "a", Package: "m/a", Ldflags: "-X m.v=1"}, {Name: "b", Package: "m/b", Ldflags: "-X m.v=1"},
 		{Name: "c", Package: "m/c"}, {Name: "again", Package: "m/a", Ldflags: "-X m.v=1"}, {Name: "plain", Package: "m/a"},
-		{Name: "foreign", Package: "n/a", Module: "/other/module"},
+		{Name: "other", Package: "n/a", Module: "/other/module"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func TestPlanForDebugger(t *testing.T) {
 	if len(plan) != 2 || plan[0].dir == plan[1].dir {
 		t.Fatalf("plan %+v, want two builds with a folder each", plan)
 	}
-	for i, want := range []struct{ ldflags, gcflags string }{{"-s -w", ""}, {"", readable}} {
+	for i, want := range []struct{ ldflags, gcflags string }{{"-s -w", ""}, {"", debugFlags}} {
 		args := plan[i].args()
 		if got := args[slices.Index(args, "-ldflags")+1]; got != want.ldflags {
 			t.Errorf("build %d: linker flags %q, want %q", i, got, want.ldflags)
@@ -234,8 +234,8 @@ func TestPlanForDebugger(t *testing.T) {
 			t.Errorf("build %d: compiler flags %q, want %q", i, got, want.gcflags)
 		}
 	}
-	if !strings.HasPrefix(readable, strings.TrimSuffix(PausePackage, "kind/image/pause")) {
-		t.Errorf("%q is not about this module", readable)
+	if !strings.HasPrefix(debugFlags, strings.TrimSuffix(PausePackage, "kind/image/pause")) {
+		t.Errorf("%q does not apply to this module", debugFlags)
 	}
 }
 

@@ -20,18 +20,18 @@ import (
 type Entry struct {
 	// Path is absolute and clean.
 	Path string
-	// Mode holds the permission bits, and fs.ModeDir for a directory.
+	// Mode has the permission bits, and fs.ModeDir for a directory.
 	Mode fs.FileMode
 	// Owner is the numeric user and group.
 	Owner int
-	// Content is the text of a file whose Source is empty.
+	// Content is the content of a file whose Source is empty.
 	Content []byte
-	// Source is the path of a file on this machine that is read whenever the layer is.
+	// Source is the path of a file on this machine. It is read whenever the layer is.
 	Source string
 }
 
-// NewLayer returns an uncompressed OCI layer of the entries, in the order given. Its digest depends on the entries
-// only: modification times are zero.
+// NewLayer returns an uncompressed OCI layer with the entries in the given order. Its digest
+// depends only on the entries: modification times are zero.
 func NewLayer(entries ...Entry) (v1.Layer, error) {
 	l := &layer{entries: entries}
 	content, err := l.Uncompressed()
@@ -45,13 +45,13 @@ func NewLayer(entries ...Entry) (v1.Layer, error) {
 	return l, nil
 }
 
-// ociScratch is the empty image with OCI media types: Docker's have no name for a layer that is not compressed and is
-// pulled.
+// ociScratch returns the empty image with OCI media types. Docker has no media type for an
+// uncompressed layer that can be pulled.
 func ociScratch() v1.Image {
 	return mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 }
 
-// layer is a v1.Layer that is written anew at each reading, so that an image of a 100 MB binary takes no memory.
+// layer is a v1.Layer that is written for each read, so that a 100 MB binary takes no memory.
 type layer struct {
 	entries []Entry
 	digest  v1.Hash

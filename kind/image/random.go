@@ -8,15 +8,16 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
-// PausePackage is the program that the images of Random run: it sleeps until SIGTERM.
+// PausePackage is the program that the images of Random run: it waits for SIGTERM.
 const PausePackage = "github.com/gardener-extensions/registry-cache/kind/image/pause"
 
-// Pause is the Binary to give to Build for the first argument of Random.
+// Pause returns the Binary to build for the first argument of Random.
 func Pause() Binary { return Binary{Name: "pause", Package: PausePackage} }
 
-// Random returns an image that a pod can run and whose blobs exist nowhere else: layers layers of size bytes of random
-// content each, and one small layer with the program of pause, made unique by a random file beside it. Pulling it from
-// nothing fetches layers+2 blobs (see Blobs). layers may be 0; size is of the content, to which tar adds a few KiB.
+// Random returns an image that a pod can run and whose blobs exist nowhere else. It has the given
+// number of layers, each with size bytes of random content, and one small layer with the pause
+// program and a random file that makes it unique. A first pull fetches layers+2 blobs (see Blobs).
+// layers may be 0. tar adds a few KiB to size.
 func Random(pause Built, layers int, size int64) (v1.Image, error) {
 	program, err := NewLayer(
 		Entry{Path: "/pause", Mode: 0o755, Source: pause.Executable},
@@ -32,7 +33,7 @@ func Random(pause Built, layers int, size int64) (v1.Image, error) {
 	return withConfig(Binary{Name: "pause", Path: "/pause"}, append([]v1.Layer{program}, more...))
 }
 
-// Extend returns an image that has all layers of base, and after them layers layers of size bytes of random content each.
+// Extend appends layers, each with size bytes of random content, to those of base.
 func Extend(base v1.Image, layers int, size int64) (v1.Image, error) {
 	more, err := randomLayers(layers, size)
 	if err != nil {
@@ -57,8 +58,7 @@ func randomLayers(layers int, size int64) ([]v1.Layer, error) {
 	return all, nil
 }
 
-// Blobs returns the digests that a pull of the image from nothing fetches as blobs: its config and each distinct layer,
-// not the manifest.
+// Blobs returns the digests that a first pull fetches as blobs: the config and each distinct layer.
 func Blobs(img v1.Image) ([]v1.Hash, error) {
 	manifest, err := img.Manifest()
 	if err != nil {
@@ -75,7 +75,7 @@ func Blobs(img v1.Image) ([]v1.Hash, error) {
 	return digests, nil
 }
 
-// random never fails: crypto/rand.Read ends the program when the system has no randomness.
+// random cannot fail: crypto/rand.Read crashes the program if the system has no randomness.
 func random(size int64) []byte {
 	content := make([]byte, size)
 	rand.Read(content)

@@ -10,17 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Replacement is a field of a manifest whose value is not used.
+// Replacement is a field of the manifest whose value is not used.
 type Replacement struct {
-	// Path is the path of the field, such as spec.region.
+	// Path is the path of the field, for example spec.region.
 	Path string `json:"path"`
-	// Manifest is the value in the manifest, Testbed the one that is used. They are empty for what is no single value, and
-	// Testbed also for a field that the testbed's shoot does not have.
+	// Manifest is the value in the manifest, Testbed the one that is used. Objects and lists are left
+	// empty, and so is Testbed if the testbed's Shoot does not have the field.
 	Manifest string `json:"manifest,omitempty"`
 	Testbed  string `json:"testbed,omitempty"`
 }
 
-// String describes the replacement in a few words.
+// String describes the replacement for people.
 func (r Replacement) String() string {
 	switch {
 	case r.Manifest == "":
@@ -31,7 +31,7 @@ func (r Replacement) String() string {
 	return fmt.Sprintf("%s (%s, here %s)", r.Path, r.Manifest, r.Testbed)
 }
 
-// compare lists the fields of manifest that used does not have with the same value, sorted by path.
+// compare returns the fields of manifest whose value used does not have, sorted by path.
 func compare(manifest, used *gardencorev1beta1.Shoot) ([]Replacement, error) {
 	var fields [2]map[string]any
 	for i, shoot := range []*gardencorev1beta1.Shoot{manifest, used} {
@@ -43,8 +43,7 @@ func compare(manifest, used *gardencorev1beta1.Shoot) ([]Replacement, error) {
 	return differences("", fields[0], fields[1]), nil
 }
 
-// differences descends into objects that both sides have, and into those that only one has as a whole; lists are compared as
-// a whole.
+// differences descends into objects that both sides have and compares everything else as a whole.
 func differences(path string, manifest, used map[string]any) []Replacement {
 	var found []Replacement
 	for _, name := range slices.Sorted(maps.Keys(manifest)) {
@@ -67,7 +66,7 @@ func differences(path string, manifest, used map[string]any) []Replacement {
 	return found
 }
 
-// empty says whether the value is what Go's types encode for a field that is not set.
+// empty reports whether the value is how Go's types encode a field that is not set.
 func empty(value any) bool {
 	switch value := value.(type) {
 	case nil:
@@ -91,7 +90,7 @@ func empty(value any) bool {
 	return false
 }
 
-// single returns the text of a single value; "" for objects, lists and what is not set.
+// single returns the text of a scalar, and "" for objects, lists and fields that are not set.
 func single(value any) string {
 	switch value.(type) {
 	case nil, []any, map[string]any:

@@ -1,5 +1,6 @@
-// Package manifest reads the Shoot that somebody has in a file, with the Secrets that it refers to, and fits it into the
-// testbed: what concerns extensions and the life of the shoot is the file's, everything else the testbed's.
+// Package manifest reads a user's Shoot and its Secrets from a file, and merges it with the
+// testbed's Shoot: extensions and lifecycle come from the file, everything else from the testbed.
 //
-// Both are functions of values. The package must not know which testbed it is, nor what any extension does.
+// Both are functions of values. The package must not know which testbed it is, and does not
+// interpret any extension.
 package manifest

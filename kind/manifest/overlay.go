@@ -7,15 +7,16 @@ import (
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 )
 
-// Overlay returns base, the testbed's shoot, with what the manifest says about extensions and the life of the shoot: labels
-// and annotations, spec.extensions, resources, purpose, hibernation, maintenance, monitoring and systemComponents. Everything
-// else stays base's, because the clusters are there already: name, networks, machines, versions, cloud. The second value
-// says what of the manifest is not in the result. Neither argument is changed.
+// Overlay returns a copy of base, the testbed's Shoot, with the manifest's extensions and
+// lifecycle: labels and annotations, spec.extensions, resources, purpose, hibernation, maintenance,
+// monitoring and systemComponents. Name, networks, machines, versions and cloud stay those of base,
+// because the clusters already exist. Overlay also returns the fields of the manifest that the
+// result does not have. It changes neither argument.
 func Overlay(manifest, base *gardencorev1beta1.Shoot) (*gardencorev1beta1.Shoot, []Replacement, error) {
 	shoot, wanted := base.DeepCopy(), manifest.DeepCopy()
 	shoot.Labels = merged(wanted.Labels, base.Labels)
 	shoot.Annotations = merged(wanted.Annotations, base.Annotations)
-	// It asks gardenlet for an operation; here the command says which one.
+	// This annotation requests an operation from gardenlet; here the command does that.
 	delete(shoot.Annotations, v1beta1constants.GardenerOperation)
 
 	shoot.Spec.Extensions = wanted.Spec.Extensions
@@ -31,7 +32,7 @@ func Overlay(manifest, base *gardencorev1beta1.Shoot) (*gardencorev1beta1.Shoot,
 	return shoot, replaced, err
 }
 
-// merged returns the entries of both; those of winner count where both have one.
+// merged returns the entries of both maps. If both have a key, winner decides.
 func merged(entries, winner map[string]string) map[string]string {
 	if entries == nil {
 		return maps.Clone(winner)

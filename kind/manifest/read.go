@@ -6,29 +6,29 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	kubeyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
 
-// maxBytes is the most that a file may hold: etcd takes no object that comes near to it.
+// maxBytes is the maximum size of a file. It is well above the largest object that etcd accepts.
 const maxBytes = 4 << 20
 
 // Manifest is the content of one file.
 type Manifest struct {
-	// Shoot is as it is in the file: neither defaulted nor validated.
+	// Shoot is neither defaulted nor validated.
 	Shoot *gardencorev1beta1.Shoot
-	// Secrets are what the Shoot may refer to, each with its stringData moved to data, as an API server does.
+	// Secrets are for the Shoot. As in an API server, their stringData is moved to data.
 	Secrets []*corev1.Secret
 }
 
-// decoder knows what a file may hold, and refuses fields that are not known or there twice.
+// decoder decodes the kinds that a file may contain. It rejects unknown and duplicate fields.
 var decoder = newDecoder()
 
 func newDecoder() runtime.Decoder {
@@ -38,9 +38,10 @@ func newDecoder() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 }
 
-// Read reads YAML or JSON documents: exactly one Shoot (core.gardener.cloud/v1beta1), and Secrets of its namespace. It is
-// strict: a field that is not known, or there twice, is an error with its path, and so is any other kind. What is inside of a
-// providerConfig is the extension's to judge. name says in errors what was read; they never repeat what is in a Secret.
+// Read reads YAML or JSON documents: exactly one Shoot (core.gardener.cloud/v1beta1) and Secrets of
+// its namespace. It is strict: any other kind is an error, and so is an unknown or duplicate field,
+// whose path the error names. It does not check a providerConfig, which is the extension's task.
+// Errors call the input name and never quote a Secret.
 func Read(name string, content io.Reader) (*Manifest, error) {
 	limited := &io.LimitedReader{R: content, N: maxBytes + 1}
 	documents := kubeyaml.NewYAMLReader(bufio.NewReader(limited))
@@ -69,11 +70,11 @@ func Read(name string, content io.Reader) (*Manifest, error) {
 	return read, nil
 }
 
-// add adds one document; an empty one, or one of comments only, is passed over.
+// add adds one document. It skips empty documents and those that contain only comments.
 func (m *Manifest) add(document []byte) error {
 	asJSON, err := yaml.YAMLToJSON(document)
 	if err != nil {
-		return fmt.Errorf("it is no YAML: %w", err)
+		return fmt.Errorf("not YAML: %w", err)
 	}
 	if bytes.Equal(asJSON, []byte("null")) {
 		return nil
@@ -83,12 +84,15 @@ func (m *Manifest) add(document []byte) error {
 	case runtime.IsNotRegisteredError(err), runtime.IsMissingKind(err), runtime.IsMissingVersion(err):
 		return fmt.Errorf("want a Shoot of apiVersion %s or a Secret: %w", gardencorev1beta1.SchemeGroupVersion, err)
 	case err != nil:
-		return explain(err)
+		if strict, ok := runtime.AsStrictDecodingError(err); ok {
+			return utilerrors.NewAggregate(strict.Errors())
+		}
+		return err
 	}
 	switch object := object.(type) {
 	case *gardencorev1beta1.Shoot:
 		if m.Shoot != nil {
-			return fmt.Errorf("a second Shoot, %s: the testbed has one, give it one", object.Name)
+			return fmt.Errorf("a second Shoot, %s: the testbed has only one", object.Name)
 		}
 		m.Shoot = object
 	case *corev1.Secret:
@@ -99,20 +103,7 @@ func (m *Manifest) add(document []byte) error {
 	return nil
 }
 
-// explain names the fields that strict decoding refused, without the words around them.
-func explain(err error) error {
-	strict, ok := runtime.AsStrictDecodingError(err)
-	if !ok {
-		return err
-	}
-	var problems []string
-	for _, problem := range strict.Errors() {
-		problems = append(problems, problem.Error())
-	}
-	return errors.New(strings.Join(problems, ", "))
-}
-
-// check holds the Secrets against the Shoot.
+// check validates the Secrets against the Shoot.
 func (m *Manifest) check() error {
 	names := map[string]bool{}
 	for _, secret := range m.Secrets {
@@ -120,9 +111,9 @@ func (m *Manifest) check() error {
 		case secret.Name == "":
 			return errors.New("a Secret has no metadata.name")
 		case names[secret.Name]:
-			return fmt.Errorf("secret %s is there twice", secret.Name)
+			return fmt.Errorf("secret %s appears twice", secret.Name)
 		case secret.Namespace != m.Shoot.Namespace:
-			return fmt.Errorf("secret %s is in namespace %q, the Shoot in %q: a Shoot refers to Secrets of its own namespace only",
+			return fmt.Errorf("secret %s is in namespace %q, the Shoot in %q: a Shoot can only refer to Secrets of its own namespace",
 				secret.Name, secret.Namespace, m.Shoot.Namespace)
 		}
 		names[secret.Name] = true
@@ -130,7 +121,7 @@ func (m *Manifest) check() error {
 	return nil
 }
 
-// stored returns the Secret with stringData written over data, as the API server stores it.
+// stored merges stringData into data, as the API server does.
 func stored(secret *corev1.Secret) *corev1.Secret {
 	for key, value := range secret.StringData {
 		if secret.Data == nil {

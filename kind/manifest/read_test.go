@@ -56,8 +56,8 @@ func TestReadRefuses(t *testing.T) {
 		{"another kind", shoot + next + "apiVersion: v1\nkind: ConfigMap\n", "document 2 of shoot.yaml: want a Shoot or a Secret, not a ConfigMap"},
 		{"an unknown kind", "apiVersion: example.org/v1\nkind: Thing\n", "want a Shoot"},
 		{"no kind", "metadata: {name: x}\n", "want a Shoot"},
-		{"no YAML", "spec: [\n", "it is no YAML"},
-		{"a Secret twice", shoot + next + secret + next + secret, "secret login is there twice"},
+		{"no YAML", "spec: [\n", "not YAML"},
+		{"a Secret twice", shoot + next + secret + next + secret, "secret login appears twice"},
 		{"a Secret without name", shoot + next + "apiVersion: v1\nkind: Secret\n", "a Secret has no metadata.name"},
 		{"a Secret of another namespace", strings.Replace(shoot, "garden-dev", "garden-x", 1) + next + secret,
 			`secret login is in namespace "garden-dev", the Shoot in "garden-x"`},
@@ -72,8 +72,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestMistakesRepeatNoSecret: what is said about a Secret may end in the log of a CI.
-func TestMistakesRepeatNoSecret(t *testing.T) {
+// TestErrorsQuoteNoSecret: errors may end up in the log of a CI job.
+func TestErrorsQuoteNoSecret(t *testing.T) {
 	for _, line := range []string{
 		"stringData: {password: [hunter2]}", "data: {password: hunter2!}", "stringData: {password: 42hunter2, password: b}",
 		"stringData: {password: {hunter2: x}}", "stringData:\n  password: hunter2\n bad", "stringData: hunter2",
@@ -85,7 +85,7 @@ func TestMistakesRepeatNoSecret(t *testing.T) {
 	}
 }
 
-// TestExamplesAreManifests: what a Shoot owner copies can be applied.
+// TestExamplesAreManifests: users can apply the examples unchanged.
 func TestExamplesAreManifests(t *testing.T) {
 	entries, err := fs.ReadDir(examples.Files, examples.ShootsFolder)
 	if err != nil || len(entries) < 5 {

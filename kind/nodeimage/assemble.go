@@ -13,8 +13,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// nodeConfig is the configuration of kind's base image: systemd as the first process of the container, told by
-// `container` where it runs, stopped by the signal that it takes for a shutdown.
+// nodeConfig returns the config of kind's base image: the entrypoint starts systemd, the variable
+// `container` tells systemd where it runs, and the stop signal is systemd's shutdown signal.
 func nodeConfig() v1.Config {
 	return v1.Config{
 		Env:        []string{searchPath, "container=docker"},
@@ -23,8 +23,8 @@ func nodeConfig() v1.Config {
 	}
 }
 
-// kindBase returns the files of kind's base image, with what its Dockerfile runs on them, and the sandbox image that
-// its containerd configuration asks for.
+// kindBase returns the files of kind's base image, including the effects of its Dockerfile's RUN
+// lines, and the sandbox image that its containerd configuration names.
 func kindBase(kindDir string) (entries []entry, sandbox string, err error) {
 	files, err := baseFiles(os.DirFS(filepath.Join(kindDir, kindFiles)))
 	if err != nil {
@@ -48,7 +48,7 @@ func kindBase(kindDir string) (entries []entry, sandbox string, err error) {
 	return append(files, text(containerdConfigFile, config)), sandbox, nil
 }
 
-// nodePrograms returns the programs that lie on the node itself.
+// nodePrograms returns the programs in the file system of the node.
 func nodePrograms(built artifacts) []entry {
 	var entries []entry
 	for _, c := range compilations() {
@@ -61,14 +61,14 @@ func nodePrograms(built artifacts) []entry {
 	return entries
 }
 
-// generated returns the files that our own programs make: the base spec of containers, and the StorageClass's manifest
-// from the module folder of local-path-provisioner.
+// generated returns the base spec of containers, which ctr generates, and the manifest of the
+// StorageClass, from the module folder of local-path-provisioner.
 func generated(ctx context.Context, built artifacts, localPathDir string) ([]entry, error) {
-	generated, err := command.Output(ctx, built.programs["ctr"], "oci", "spec")
+	output, err := command.Output(ctx, built.programs["ctr"], "oci", "spec")
 	if err != nil {
 		return nil, err
 	}
-	spec, err := baseSpec([]byte(generated))
+	spec, err := baseSpec([]byte(output))
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func generated(ctx context.Context, built artifacts, localPathDir string) ([]ent
 	return []entry{text("/etc/containerd/cri-base.json", spec), text(storageManifestFile, manifest)}, nil
 }
 
-// nodeImage puts the layers on each other: the least often changed first.
+// nodeImage returns the image with the archives as layers, the least frequently changed one first.
 func nodeImage(archives ...string) (v1.Image, error) {
 	var layers []v1.Layer
 	for _, archive := range archives {

@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// kindFiles is where kind's module keeps the files of its base image.
+// kindFiles is the folder of the base image's files in kind's module.
 const kindFiles = "images/base/files"
 
 // containerdConfigFile is the path of containerd's configuration on a node.
 const containerdConfigFile = "/etc/containerd/config.toml"
 
-// baseFiles returns the files of kind's base image with the modes that its Dockerfile gives them; files is the content
-// of kindFiles.
+// baseFiles returns the files in kindFiles with the modes that kind's Dockerfile sets.
 func baseFiles(files fs.FS) ([]entry, error) {
 	var entries []entry
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
@@ -35,10 +34,10 @@ func baseFiles(files fs.FS) ([]entry, error) {
 	return entries, nil
 }
 
-// enabledUnits are those that kind's Dockerfile enables.
+// enabledUnits are the units that kind's Dockerfile enables.
 var enabledUnits = []string{"kubelet.service", "containerd.service", "undo-mount-hacks.service"}
 
-// enable returns the symbolic links that `systemctl enable` would make for the units among the files.
+// enable returns the symbolic links that `systemctl enable` would create for enabledUnits.
 func enable(files []entry) ([]entry, error) {
 	const systemd = "/etc/systemd/system/"
 	var links []entry
@@ -58,7 +57,7 @@ func enable(files []entry) ([]entry, error) {
 	return links, nil
 }
 
-// wantedBy returns the targets of the WantedBy= lines of a unit.
+// wantedBy returns the targets in the WantedBy= lines of a unit.
 func wantedBy(unit string) []string {
 	var targets []string
 	for line := range strings.Lines(unit) {
@@ -79,11 +78,11 @@ func content(files []entry, path string) (string, error) {
 	return "", fmt.Errorf("kind's base files have no %s", path)
 }
 
-// settings are what the RUN lines of kind's Dockerfile do beside enabling units and removing wants.
+// settings returns what other RUN lines of kind's Dockerfile change.
 func settings() []entry {
 	return []entry{
 		text("/etc/systemd/journald.conf.d/kind.conf", "[Journal]\nReadKMsg=no\n"),
-		// it would register formats in binfmt_misc, which belongs to the host's kernel
+		// The unit would register formats in binfmt_misc, which belongs to the host's kernel.
 		symlink("/etc/systemd/system/systemd-binfmt.service", "/dev/null"),
 		folder("/etc/kubernetes/manifests", 0o755),
 		folder("/etc/containerd/certs.d", 0o755),

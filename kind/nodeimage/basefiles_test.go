@@ -68,8 +68,8 @@ func TestEnable(t *testing.T) {
 	}
 }
 
-// TestKindBase reads the files of the kind module that this repository requires: a new kind that moves or changes what
-// the recipe relies on is found here and not in the middle of a build.
+// TestKindBase reads the files of the kind module that this repository requires. It fails early if
+// a new version of kind moves or changes what the recipe needs.
 func TestKindBase(t *testing.T) {
 	src, err := locate(context.Background(), "")
 	if err != nil {
@@ -82,7 +82,7 @@ func TestKindBase(t *testing.T) {
 	if !strings.HasPrefix(sandbox, "registry.k8s.io/pause:") {
 		t.Errorf("sandbox image %q", sandbox)
 	}
-	if _, err := references(asked, sandbox); err != nil {
+	if _, err := references(listed, sandbox); err != nil {
 		t.Error(err)
 	}
 	byPath := map[string]entry{}
@@ -96,6 +96,6 @@ func TestKindBase(t *testing.T) {
 		}
 	}
 	if config := byPath[containerdConfigFile].data; !strings.Contains(config, "/etc/containerd/certs.d") {
-		t.Errorf("containerd's configuration without our addition:\n%s", config)
+		t.Errorf("containerd's configuration without registryConfig:\n%s", config)
 	}
 }

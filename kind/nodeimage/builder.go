@@ -10,7 +10,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// builder makes what a plan asks for and the cache does not have.
+// builder builds the parts of a plan that the cache does not have.
 type builder struct {
 	source   source
 	plan     plan
@@ -18,7 +18,7 @@ type builder struct {
 	progress *progress.Recorder
 }
 
-// run builds the parts, the images inside the node, and the node's image.
+// run builds the parts, the images inside the node, and the node image.
 func (b builder) run(ctx context.Context) error {
 	if err := b.parts(ctx); err != nil {
 		return err
@@ -44,13 +44,13 @@ func (b builder) run(ctx context.Context) error {
 	})
 }
 
-// store writes the layer with containerd's image store to the file archive.
+// store writes the layer with containerd's image store to archive.
 func (b builder) store(ctx context.Context, built artifacts, sandbox, archive string) error {
-	asked, err := command.Output(ctx, built.programs["kubeadm"], "config", "images", "list", "--kubernetes-version", KubernetesVersion)
+	required, err := command.Output(ctx, built.programs["kubeadm"], "config", "images", "list", "--kubernetes-version", KubernetesVersion)
 	if err != nil {
 		return err
 	}
-	refs, err := references(asked, sandbox)
+	refs, err := references(required, sandbox)
 	if err != nil {
 		return err
 	}
@@ -62,29 +62,30 @@ func (b builder) store(ctx context.Context, built artifacts, sandbox, archive st
 	return writeTreeFile(archive, entries)
 }
 
-// node loads the image of the node into the Docker Engine.
+// node assembles the node image and loads it into the Docker Engine.
 func (b builder) node(ctx context.Context, built artifacts, base []entry, store string) error {
 	localPath, err := b.source.moduleDir(ctx, "localpath", localPathModule)
 	if err != nil {
 		return err
 	}
-	made, err := generated(ctx, built, localPath)
+	files, err := generated(ctx, built, localPath)
 	if err != nil {
 		return err
 	}
-	files := filepath.Join(b.cache.temp(), "node.tar")
-	if err := writeTreeFile(files, append(append(base, nodePrograms(built)...), made...)); err != nil {
+	archive := filepath.Join(b.cache.temp(), "node.tar")
+	if err := writeTreeFile(archive, append(append(base, nodePrograms(built)...), files...)); err != nil {
 		return err
 	}
-	image, err := nodeImage(built.trees[nodeTree().name], files, store)
+	image, err := nodeImage(built.trees[nodeTree().name], archive, store)
 	if err != nil {
 		return err
 	}
 	return load(ctx, b.plan.ref, image)
 }
 
-// parts builds the missing parts: Debian trees beside programs, since the former mostly wait and unpack; modules are
-// fetched while programs of others are compiled; programs are compiled one set after the other, each on all CPUs.
+// parts builds the missing parts: Debian trees in parallel with programs, because they mostly
+// download. Modules are downloaded while other programs compile. Each compilation uses all CPUs, so
+// they run one after another.
 func (b builder) parts(ctx context.Context) error {
 	if b.complete() {
 		return nil
@@ -114,8 +115,8 @@ func (b builder) complete() bool {
 	return true
 }
 
-// fetch starts to download what the missing programs are made of; the channel of a compilation is closed when its
-// modules are there.
+// fetch downloads the modules of missing programs, and closes the channel of each finished
+// compilation.
 func (b builder) fetch(ctx context.Context, group *errgroup.Group) map[string]chan struct{} {
 	fetched := map[string]chan struct{}{}
 	for _, c := range b.plan.compilations {
@@ -169,7 +170,7 @@ func (b builder) programs(ctx context.Context, fetched map[string]chan struct{})
 	})
 }
 
-// part builds one entry of the cache as a step of its own, if it is missing.
+// part builds one entry of the cache in a step of its own, unless the cache has it.
 func (b builder) part(ctx context.Context, name, entry string, build func(ctx context.Context, target string) error) error {
 	if b.cache.has(entry) {
 		return nil

@@ -17,22 +17,24 @@ import (
 const (
 	lockFile = "lock"
 	tempDir  = "tmp"
-	// lockTimeout is longer than a build from nothing takes on a small machine.
+	// lockTimeout is longer than a full build on a small machine.
 	lockTimeout = 40 * time.Minute
 	removeRetry = 500 * time.Millisecond
-	// keepUnused is how long an entry that no build uses any more stays, for someone who goes back to an earlier commit.
+	// removeTimeout bounds the retries of removing the temporary files of killed commands.
+	removeTimeout = 20 * time.Second
+	// keepUnused is how long an unused entry stays, so that going back to an earlier commit is fast.
 	keepUnused = 14 * 24 * time.Hour
 )
 
-// cache keeps built files and folders by content key, so that an interrupted build resumes where it was. Entries
-// appear by rename: one that is there is whole.
+// cache keeps built files and folders by content key, so that an interrupted build can resume.
+// Entries appear by rename and are therefore complete.
 type cache struct {
 	dir    string
 	unlock func()
 }
 
-// openCache opens the cache for one build: it waits, as long as ctx lasts, for another process that builds, and
-// removes what a killed build left behind. Close it.
+// openCache opens the cache for one build. It waits, at most until ctx ends, for another building
+// process, and removes what a killed build left. The caller must close the cache.
 func openCache(ctx context.Context, dir string) (*cache, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("creating the build cache: %w", err)
@@ -44,18 +46,18 @@ func openCache(ctx context.Context, dir string) (*cache, error) {
 	c := &cache{dir: dir, unlock: unlock}
 	if err := errors.Join(c.removeTemp(ctx), os.Mkdir(c.temp(), 0o755)); err != nil {
 		unlock()
-		return nil, fmt.Errorf("removing the rest of an interrupted build: %w", err)
+		return nil, fmt.Errorf("removing what an interrupted build left: %w", err)
 	}
 	return c, nil
 }
 
-// temp returns the folder for unfinished work; it is emptied when the cache is opened and closed.
+// temp returns the folder for unfinished work. openCache and close empty it.
 func (c *cache) temp() string { return filepath.Join(c.dir, tempDir) }
 
-// removeTemp removes unfinished work. Commands of a killed build may outlive it for a moment and write on.
+// removeTemp retries, because commands of a killed build may still write for a short time.
 func (c *cache) removeTemp(ctx context.Context) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, removeRetry, cleanUpTime, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, removeRetry, removeTimeout, true, func(context.Context) (bool, error) {
 		last = os.RemoveAll(c.temp())
 		return last == nil, nil
 	})
@@ -65,16 +67,15 @@ func (c *cache) removeTemp(ctx context.Context) error {
 	return err
 }
 
-// has tells whether the entry was built before.
+// has reports whether the cache has the entry.
 func (c *cache) has(entry string) bool {
 	_, err := os.Stat(filepath.Join(c.dir, entry))
 	return err == nil
 }
 
-// path is where the entry lies, or will lie.
 func (c *cache) path(entry string) string { return filepath.Join(c.dir, entry) }
 
-// produce runs build, which writes the entry (a file or a folder) to the path that it is given, and then puts it in place.
+// produce runs build, which writes to the given path, and renames the result to the entry.
 func (c *cache) produce(entry string, build func(path string) error) error {
 	unfinished := filepath.Join(c.temp(), entry)
 	if err := build(unfinished); err != nil {
@@ -86,7 +87,7 @@ func (c *cache) produce(entry string, build func(path string) error) error {
 	return os.Rename(unfinished, c.path(entry))
 }
 
-// close removes unfinished work, also when ctx is done, and gives up the lock.
+// close removes unfinished work, even if ctx is done, and releases the lock.
 func (c *cache) close(ctx context.Context) error {
 	defer c.unlock()
 	return c.removeTemp(context.WithoutCancel(ctx))
@@ -98,7 +99,7 @@ func (c *cache) use(entry string) (string, error) {
 	return c.path(entry), os.Chtimes(c.path(entry), now, now)
 }
 
-// prune removes the entries that nothing has used since the given time.
+// prune removes the entries that were not used since the given time.
 func (c *cache) prune(since time.Time) error {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -120,7 +121,7 @@ func removeOlder(path string, since time.Time) error {
 	return os.RemoveAll(path)
 }
 
-// syncTree makes the content of a file, or of each file in a folder, durable before a rename announces it.
+// syncTree makes a file, or all files in a folder, durable before the rename.
 func syncTree(root string) error {
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {

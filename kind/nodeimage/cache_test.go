@@ -47,7 +47,7 @@ func TestProduce(t *testing.T) {
 			c := open(t, t.TempDir())
 			err := c.produce("part", func(path string) error {
 				if path == c.path("part") {
-					t.Error("is built in place: an interrupted build would be taken for a whole one")
+					t.Error("is built in place: an interrupted build would look complete")
 				}
 				return tt.build(t, path)
 			})

@@ -14,7 +14,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// packages are what is given to `go build` and `go list`.
 func (c compilation) packages() []string {
 	var packages []string
 	for _, p := range c.programs {
@@ -23,7 +22,7 @@ func (c compilation) packages() []string {
 	return packages
 }
 
-// arguments are those of `go build` into the folder target, which ends in a slash, with so many jobs at a time.
+// arguments returns those of `go build` into the folder target, which ends in a slash.
 func (c compilation) arguments(flags, target string, jobs int) []string {
 	args := []string{"build", "-p", strconv.Itoa(jobs), "-o", target, "-ldflags", flags}
 	if len(c.tags) > 0 {
@@ -32,15 +31,15 @@ func (c compilation) arguments(flags, target string, jobs int) []string {
 	return append(args, c.packages()...)
 }
 
-// linkMemory is what linking one program of Kubernetes takes.
+// linkMemory is the memory that linking one Kubernetes program takes.
 const linkMemory = 2 << 30
 
-// jobs bounds how many programs are linked at once, so that a machine with many CPUs does not run out of memory (in bytes).
+// jobs returns how many programs may link at once in so many bytes of memory.
 func jobs(cpus int, memory uint64) int {
 	return max(1, min(cpus, int(memory/linkMemory)))
 }
 
-// memory is what this machine has, in bytes.
+// memory returns the memory of this machine in bytes, or 0 if it is unknown.
 func memory() uint64 {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
@@ -49,8 +48,8 @@ func memory() uint64 {
 	return info.Totalram * uint64(info.Unit)
 }
 
-// environment is that of the go command. The flags equal those of the rest of the repository, so that the build cache
-// is shared with it; the workspace of someone who works on the repository must not change versions.
+// environment returns that of the go command. The flags are those of the rest of the repository, so
+// that both share the build cache. GOWORK=off keeps a developer's workspace from changing versions.
 func (c compilation) environment() []string {
 	cgo := "CGO_ENABLED=0"
 	if c.cgo {
@@ -59,12 +58,13 @@ func (c compilation) environment() []string {
 	return append(os.Environ(), cgo, "GOFLAGS=-trimpath -buildvcs=false", "GOWORK=off")
 }
 
-// run builds the programs into the new folder target; each gets the name that it has in the image.
+// run builds the programs into the new folder target, under their names in the image.
 func (c compilation) run(ctx context.Context, modules, flags, target string) error {
 	if err := os.MkdirAll(target, 0o755); err != nil {
 		return err
 	}
-	if err := c.goCommand(ctx, modules, c.arguments(flags, target+string(filepath.Separator), jobs(runtime.NumCPU(), memory()))...); err != nil {
+	args := c.arguments(flags, target+string(filepath.Separator), jobs(runtime.NumCPU(), memory()))
+	if err := c.goCommand(ctx, modules, args...); err != nil {
 		return fmt.Errorf("compiling %s: %w", c.name, err)
 	}
 	for _, p := range c.programs {
@@ -78,7 +78,7 @@ func (c compilation) run(ctx context.Context, modules, flags, target string) err
 	return nil
 }
 
-// fetch downloads the modules that the programs are made of, and no others.
+// fetch downloads only the modules that the programs need.
 func (c compilation) fetch(ctx context.Context, modules string) error {
 	return retry(ctx, fetchBackoff, "fetching the Go modules of "+c.name, func(ctx context.Context) error {
 		return c.goCommand(ctx, modules, append([]string{"list", "-deps", "-f", "{{.Dir}}"}, c.packages()...)...)
@@ -87,8 +87,30 @@ func (c compilation) fetch(ctx context.Context, modules string) error {
 
 // goCommand runs go in the compilation's module.
 func (c compilation) goCommand(ctx context.Context, modules string, args ...string) error {
-	// -C and not the process's folder: kind's exec has no way to set it.
+	// kind's exec cannot set the working directory of a process.
 	args = append([]string{"-C", filepath.Join(modules, c.module)}, args...)
 	_, err := command.Run(ctx, interruptible(ctx, "go", args...).SetEnv(c.environment()...))
 	return err
+}
+
+// pauseSource is the source of the pause program in Kubernetes' module.
+const pauseSource = "build/pause/linux/pause.c"
+
+// pauseArguments returns those of the C compiler, as in Kubernetes' Makefile.
+func pauseArguments(kubernetesDir, target string) []string {
+	return []string{
+		"-Os", "-Wall", "-Werror", "-static", "-DVERSION=" + KubernetesVersion,
+		"-o", filepath.Join(target, "pause"), filepath.Join(kubernetesDir, pauseSource),
+	}
+}
+
+// compilePause builds Kubernetes' pause program into the new folder target.
+func compilePause(ctx context.Context, kubernetesDir, target string) error {
+	if err := os.MkdirAll(target, 0o755); err != nil {
+		return err
+	}
+	if _, err := command.Output(ctx, append([]string{"gcc"}, pauseArguments(kubernetesDir, target)...)...); err != nil {
+		return fmt.Errorf("compiling pause: %w", err)
+	}
+	return nil
 }

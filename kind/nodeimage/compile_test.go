@@ -35,7 +35,7 @@ func TestBuildArguments(t *testing.T) {
 	}
 }
 
-// TestRun compiles a small module for real, with a program that has another name in the image.
+// TestRun compiles a small module with a program that has another name in the image.
 func TestRun(t *testing.T) {
 	modules := t.TempDir()
 	write(t, filepath.Join(modules, "small/go.mod"), "module small\n\ngo 1.26\n")

@@ -13,16 +13,16 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// searchPath is what PATH is in each image; kubeadm's manifests name programs without their folder.
+// searchPath sets PATH in each image. kubeadm's manifests call programs without their folder.
 const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// artifacts are the built parts: paths on this machine by name.
+// artifacts are the built parts: their paths on this machine by name.
 type artifacts struct {
 	programs map[string]string
 	trees    map[string]string
 }
 
-// entries are the files of the component's own layer.
+// entries returns the files of the component's own layer.
 func (c component) entries(built artifacts) ([]entry, error) {
 	entries := []entry{folder("/tmp", 0o777|fs.ModeSticky)}
 	for _, name := range c.programs {
@@ -35,7 +35,7 @@ func (c component) entries(built artifacts) ([]entry, error) {
 	return append(entries, c.extra...), nil
 }
 
-// config is what a container of the image runs.
+// config returns the config of the image.
 func (c component) config() v1.Config {
 	entrypoint := []string{"/bin/sh"}
 	if len(c.programs) > 0 {
@@ -44,7 +44,7 @@ func (c component) config() v1.Config {
 	return v1.Config{Env: []string{searchPath}, Entrypoint: entrypoint}
 }
 
-// image makes the component's image; its layers are written to the folder work.
+// image returns the component's image. It writes the layers to the folder work.
 func (c component) image(built artifacts, work string) (v1.Image, error) {
 	entries, err := c.entries(built)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c component) image(built artifacts, work string) (v1.Image, error) {
 	return imageOf(c.config(), types.OCIManifestSchema1, types.OCIConfigJSON, layers...)
 }
 
-// imageOf makes an image for this machine's architecture.
+// imageOf returns an image for this machine's architecture.
 func imageOf(config v1.Config, manifest, configType types.MediaType, layers ...v1.Layer) (v1.Image, error) {
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, manifest), configType)
 	file, err := base.ConfigFile()

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// fakeArtifacts stand for programs and trees.
+// fakeArtifacts returns a fake program and tree.
 func fakeArtifacts(t *testing.T) artifacts {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,7 +48,8 @@ func TestComponentImage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// an image without entry point cannot run: containerd says "invalid empty entrypoint and cmd"
+			// Without an entry point an image cannot run: containerd reports "invalid empty entrypoint and
+			// cmd".
 			if got := config.Config.Entrypoint; !slices.Equal(got, []string{tt.entrypoint}) {
 				t.Errorf("entry point %v, want %s", got, tt.entrypoint)
 			}
@@ -94,7 +95,7 @@ func TestNodeImage(t *testing.T) {
 	checkPlain(t, image)
 }
 
-// checkPlain checks that no layer is compressed: its digest is that of its content.
+// checkPlain checks that no layer is compressed: its digest equals that of its content.
 func checkPlain(t *testing.T, image v1.Image) {
 	t.Helper()
 	layers, err := image.Layers()

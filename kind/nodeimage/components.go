@@ -8,19 +8,19 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// component is one image in the node's containerd: from scratch, a few programs, perhaps a Debian tree below them.
+// component is one image in the containerd of the node: a few programs, perhaps on a Debian tree.
 type component struct {
-	// name is the last part of the repository that kubeadm asks for, or of our own reference.
+	// name is the last part of the image's repository.
 	name string
-	// programs are titles of programs, put to /usr/local/bin; the first is the entry point.
+	// programs are the titles of the programs in /usr/local/bin. The first one is the entry point.
 	programs []string
-	// tree is the Debian tree below the programs, nil for none.
+	// tree is the Debian tree below the programs, or nil.
 	tree *debianTree
-	// extra entries come on top.
+	// extra entries are added last.
 	extra []entry
 }
 
-// components lists the images of a node.
+// components returns the images of a node.
 func components() []component {
 	proxy, shell := proxyTree(), shellTree()
 	return []component{
@@ -36,7 +36,7 @@ func components() []component {
 	}
 }
 
-// iptablesLinks are what Debian's alternatives would set up if the package's scripts had run.
+// iptablesLinks returns the links of Debian's alternatives, which extractOnly leaves out.
 func iptablesLinks() []entry {
 	var links []entry
 	for _, family := range []string{"iptables", "ip6tables"} {
@@ -47,7 +47,7 @@ func iptablesLinks() []entry {
 	return links
 }
 
-// appletLinks are the commands of local-path-provisioner's scripts and those that a person would try first.
+// appletLinks returns the commands of local-path-provisioner's scripts and of people.
 func appletLinks() []entry {
 	var links []entry
 	for _, applet := range []string{"sh", "cat", "chmod", "chown", "cp", "df", "du", "ls", "mkdir", "mv", "rm", "sleep", "sync"} {
@@ -56,8 +56,8 @@ func appletLinks() []entry {
 	return links
 }
 
-// references maps the name of each component to its reference: kubeadm decides the Kubernetes ones, containerd's
-// configuration the sandbox image, we the rest. kubeadmImages is the output of `kubeadm config images list`.
+// references maps components to the references in kubeadmImages, the output of `kubeadm config
+// images list`, to sandboxImage, and to the images in this package.
 func references(kubeadmImages, sandboxImage string) (map[string]string, error) {
 	refs := map[string]string{}
 	for _, ref := range append(strings.Fields(kubeadmImages), sandboxImage, LocalPathProvisionerImage, HelperImage) {
@@ -66,22 +66,22 @@ func references(kubeadmImages, sandboxImage string) (map[string]string, error) {
 	wanted := components()
 	for _, c := range wanted {
 		if refs[c.name] == "" {
-			return nil, fmt.Errorf("kubeadm asks for no image %s: it asks for %s", c.name, strings.Join(strings.Fields(kubeadmImages), ", "))
+			return nil, fmt.Errorf("kubeadm does not list an image %s: it lists %s", c.name, strings.Join(strings.Fields(kubeadmImages), ", "))
 		}
 	}
 	if len(refs) != len(wanted) {
-		return nil, fmt.Errorf("kubeadm asks for an image that is not built: it asks for %s", strings.Join(strings.Fields(kubeadmImages), ", "))
+		return nil, fmt.Errorf("kubeadm lists an image that is not built: it lists %s", strings.Join(strings.Fields(kubeadmImages), ", "))
 	}
 	return refs, nil
 }
 
-// componentName is the last part of a reference's repository.
+// componentName returns the last part of a reference's repository.
 func componentName(ref string) string {
 	name, _, _ := strings.Cut(path.Base(ref), ":")
 	return name
 }
 
-// sandboxImage returns the pause image that a containerd configuration, format version 2, names.
+// sandboxImage returns the pause image in a containerd configuration of format version 2.
 func sandboxImage(config string) (string, error) {
 	var parsed struct {
 		Plugins map[string]struct {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// asked is what kubeadm v1.36.2 prints.
-const asked = `registry.k8s.io/kube-apiserver:v1.36.2
+// listed is the output of kubeadm v1.36.2.
+const listed = `registry.k8s.io/kube-apiserver:v1.36.2
 registry.k8s.io/kube-controller-manager:v1.36.2
 registry.k8s.io/kube-scheduler:v1.36.2
 registry.k8s.io/kube-proxy:v1.36.2
@@ -17,16 +17,16 @@ registry.k8s.io/etcd:3.6.8-0
 
 func TestReferences(t *testing.T) {
 	tests := []struct {
-		name, asked string
-		err         string
+		name, listed string
+		err          string
 	}{
-		{"as kubeadm asks", asked, ""},
-		{"one missing", strings.Replace(asked, "registry.k8s.io/etcd:3.6.8-0", "", 1), "kubeadm asks for no image etcd"},
-		{"one more", asked + "registry.k8s.io/kine:v1\n", "an image that is not built"},
+		{"as kubeadm lists", listed, ""},
+		{"one missing", strings.Replace(listed, "registry.k8s.io/etcd:3.6.8-0", "", 1), "kubeadm does not list an image etcd"},
+		{"one more", listed + "registry.k8s.io/kine:v1\n", "an image that is not built"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			refs, err := references(tt.asked, "registry.k8s.io/pause:3.10")
+			refs, err := references(tt.listed, "registry.k8s.io/pause:3.10")
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("got %v, want %q", err, tt.err)

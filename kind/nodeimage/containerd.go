@@ -7,14 +7,14 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// registryConfig makes the one folder in which containerd looks up how to reach a registry.
+// registryConfig sets the only folder in which containerd looks for a registry's hosts.toml.
 const registryConfig = `
 # registry-cache testbed: the one folder with a hosts.toml for each registry
 [plugins."io.containerd.grpc.v1.cri".registry]
   config_path = "/etc/containerd/certs.d"
 `
 
-// containerdConfig adds the registry folder to the configuration of kind's base image.
+// containerdConfig adds registryConfig to the containerd configuration of kind's base image.
 func containerdConfig(base string) (string, error) {
 	config := base + registryConfig
 	var parsed map[string]any
@@ -24,8 +24,8 @@ func containerdConfig(base string) (string, error) {
 	return config, nil
 }
 
-// baseSpec turns the output of `ctr oci spec` into the spec that kind's containerd configuration starts containers
-// from, as the Dockerfile of kind's base image does: with a hook for the product files and without resource limits.
+// baseSpec adapts the output of `ctr oci spec` as the Dockerfile of kind's base image does: it adds
+// the hook for the product files and removes resource limits.
 func baseSpec(generated []byte) (string, error) {
 	var spec map[string]any
 	if err := json.Unmarshal(generated, &spec); err != nil {

@@ -32,7 +32,7 @@ func TestBaseSpec(t *testing.T) {
 		hooks      int
 	}{
 		{"no hooks", `{"process":{"args":["sh"],"rlimits":[{"type":"RLIMIT_NOFILE"}]}}`, 1},
-		{"a hook of another", `{"process":{"rlimits":[]},"hooks":{"createContainer":[{"path":"/other"}]}}`, 2},
+		{"an existing hook", `{"process":{"rlimits":[]},"hooks":{"createContainer":[{"path":"/other"}]}}`, 2},
 		{"no process", `{}`, 1},
 	}
 	for _, tt := range tests {
@@ -45,11 +45,11 @@ func TestBaseSpec(t *testing.T) {
 				t.Errorf("want no rlimits and %d hooks, got\n%s", tt.hooks, got)
 			}
 			if strings.Contains(tt.spec, "args") && !strings.Contains(got, `"args"`) {
-				t.Errorf("lost what was there:\n%s", got)
+				t.Errorf("existing content is lost:\n%s", got)
 			}
 		})
 	}
 	if _, err := baseSpec([]byte("ctr: failed")); err == nil || !strings.Contains(err.Error(), "ctr oci spec") {
-		t.Errorf("no JSON: got %v", err)
+		t.Errorf("not JSON: got %v", err)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// suite is the Debian release of the node. Its systemd still starts on cgroup v1; that of the next release does not.
+// suite is the Debian release of the node. It is the last one whose systemd starts on cgroup v1.
 const suite = "bookworm"
 
-// rootfsScript removes what kind's base image removes from a Debian root file system.
+// rootfsScript removes the same files as kind's Dockerfile from a Debian root file system.
 //
 //go:embed rootfs.sh
 var rootfsScript string
@@ -23,14 +23,14 @@ var rootfsScript string
 type debianTree struct {
 	name     string
 	packages []string
-	// extractOnly unpacks the packages without running their scripts: no shell, no alternatives, no package database.
+	// extractOnly runs no package scripts: no shell, no alternatives, no package database.
 	extractOnly bool
-	// script is a hook that runs on the finished tree, if not empty.
+	// script is a hook that runs on the finished tree, or empty.
 	script string
 }
 
-// nodeTree is the root file system of a node: the packages of kind's base image, systemd's D-Bus for those who talk to
-// systemd, and openssl, which ca-certificates' trust store update calls.
+// nodeTree returns the root file system of a node: the packages of kind's base image, D-Bus for the
+// clients of systemd, and openssl for the script that updates the trust store of ca-certificates.
 func nodeTree() debianTree {
 	return debianTree{
 		name: "rootfs",
@@ -44,19 +44,19 @@ func nodeTree() debianTree {
 	}
 }
 
-// proxyTree is what kube-proxy calls, in either of its modes.
+// proxyTree returns what kube-proxy calls in its iptables and nftables modes.
 func proxyTree() debianTree {
 	return debianTree{name: "kube-proxy-tools", packages: []string{"nftables", "iptables", "conntrack"}, extractOnly: true}
 }
 
-// shellTree is a static shell for local-path-provisioner's helper pods.
+// shellTree returns a static shell for local-path-provisioner's helper pods.
 func shellTree() debianTree {
 	return debianTree{name: "busybox", packages: []string{"busybox-static"}, extractOnly: true}
 }
 
 func debianTrees() []debianTree { return []debianTree{nodeTree(), proxyTree(), shellTree()} }
 
-// entry is the name of the tree's archive in the cache.
+// entry returns the name of the tree's archive in the cache.
 func (t debianTree) entry(toolchain string) string {
 	in := inputs{
 		inputToolchain: toolchain, "suite": suite, "packages": strings.Join(t.packages, " "),
@@ -65,7 +65,7 @@ func (t debianTree) entry(toolchain string) string {
 	return "debian-" + t.name + "-" + in.hash() + ".tar"
 }
 
-// arguments are mmdebstrap's; script is the path of the hook, if the tree has one.
+// arguments returns those of mmdebstrap. script is the path of the hook, if the tree has one.
 func (t debianTree) arguments(script, target string) []string {
 	args := []string{
 		"--quiet",
@@ -88,14 +88,14 @@ func (t debianTree) arguments(script, target string) []string {
 	return append(args, suite, target)
 }
 
-// build makes the tree's archive at target; work is a folder for what mmdebstrap does in between. mmdebstrap mounts in
-// a mount namespace of its own, so that a killed one leaves files only.
+// build writes the tree's archive to target. mmdebstrap uses the folder work for temporary files.
+// It mounts in its own mount namespace, so a killed one leaves only files.
 func (t debianTree) build(ctx context.Context, work, target string) error {
 	script := filepath.Join(work, t.name+".sh")
 	if err := os.WriteFile(script, []byte(t.script), 0o755); err != nil {
 		return err
 	}
-	return retry(ctx, fetchBackoff, "making the Debian file tree "+t.name, func(ctx context.Context) error {
+	return retry(ctx, fetchBackoff, "building the Debian file tree "+t.name, func(ctx context.Context) error {
 		_, err := command.Run(ctx, interruptible(ctx, "mmdebstrap", t.arguments(script, target)...).
 			SetEnv(append(os.Environ(), "TMPDIR="+work, "SOURCE_DATE_EPOCH=0")...))
 		return err

@@ -50,7 +50,7 @@ func TestTreeEntryDependsOnItsRecipe(t *testing.T) {
 	for name, other := range tests {
 		t.Run(name, func(t *testing.T) {
 			if other.entry("go") == base.entry("go") {
-				t.Error("another recipe has the same entry in the cache")
+				t.Error("a different tree has the same entry in the cache")
 			}
 		})
 	}

@@ -1,21 +1,25 @@
-// Package nodeimage builds the image of a kind node from Go modules and Debian packages alone, so that clusters start
-// where no container registry is in reach.
+// Package nodeimage builds the image of a kind node from Go modules and Debian packages only, so
+// that clusters start without access to a container registry.
 //
-// The recipe is a function of values: Inputs (the go.mod and go.sum files below modules/, our small mains, the kind
-// module's version, the Debian packages, this package's own recipe version) have one hash, the hash is the image's tag,
-// and an image with that tag is never built again. What goes in:
+// The recipe is a function of values. The inputs are the go.mod and go.sum files and the small main
+// packages below modules/, the version of kind's module, the toolchain, the names of the Debian
+// packages, and the source of this package. Their hash is the tag of the image, and an image whose
+// tag exists is not built again. The image contains:
 //
-//   - programs: Kubernetes, etcd, CoreDNS, crictl, containerd, runc, the CNI plugins and local-path-provisioner, each
-//     pinned by a go.mod below modules/ so that their dependencies never meet ours;
+//   - programs: Kubernetes, etcd, CoreDNS, crictl, containerd, runc, the CNI plugins and
+//     local-path-provisioner, each pinned by a go.mod below modules/, which keeps their
+//     dependencies out of the main module;
 //   - a Debian root file system (mmdebstrap);
 //   - kind's base files, read from kind's Go module;
-//   - containerd's image store with the images that kubeadm asks for, from scratch around the same programs.
+//   - containerd's image store with the images that kubeadm needs, built from scratch around the
+//     same programs.
 //
-// Debian's packages are the one input that is not pinned: their names and the release are in the hash, their versions are
-// not. A node image has the packages of the day on which it was built, until another input changes or the cached tree is
-// removed.
+// Only the versions of Debian packages are not pinned: the hash has the release and the names of
+// the packages. A node image has the packages of its build day until another input changes or the
+// cached tree is removed.
 //
-// The Docker Engine is asked twice, whether the image is there and to load it; no container runs during a build.
+// A build asks the Docker Engine only whether it has the image, and to load it. It runs no
+// container.
 //
-// The package must not know how clusters are made of the image, nor who installs the engine.
+// The package must not know how clusters use the image or who installs the engine.
 package nodeimage

@@ -15,7 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
-// loaded tells whether the Docker Engine has the image.
+// loaded reports whether the Docker Engine has the image.
 func loaded(ctx context.Context, ref string) (bool, error) {
 	_, err := command.Output(ctx, "docker", "image", "inspect", "--format", "{{.Id}}", ref)
 	if err == nil {
@@ -34,17 +34,7 @@ func load(ctx context.Context, ref string, image v1.Image) error {
 	if err != nil {
 		return err
 	}
-	reader, writer := io.Pipe()
-	written := make(chan error, 1)
-	go func() {
-		err := tarball.Write(tag, image, writer)
-		written <- errors.Join(err, writer.CloseWithError(err))
-	}()
-	_, err = command.Run(ctx, exec.CommandContext(ctx, "docker", "load", "--quiet").SetStdin(reader))
-	_ = reader.Close() // unblocks the writer when the command ended early
-	if writeErr := <-written; err == nil {
-		err = writeErr
-	}
+	err = feed(ctx, exec.CommandContext(ctx, "docker", "load", "--quiet"), func(w io.Writer) error { return tarball.Write(tag, image, w) })
 	if err != nil {
 		return fmt.Errorf("loading the node image %s into the Docker Engine: %w", ref, err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// fakeDocker puts a docker command first in PATH that runs the script.
+// fakeDocker puts a docker command that runs the script first in PATH.
 func fakeDocker(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -25,7 +25,7 @@ func TestLoaded(t *testing.T) {
 	}{
 		{"there", "echo sha256:1", true, ""},
 		{"absent", "echo '[]'; echo 'Error: No such image: x' >&2; exit 1", false, ""},
-		{"absent, as newer clients say", "echo 'Error response from daemon: no such image: x' >&2; exit 1", false, ""},
+		{"absent, newer clients", "echo 'Error response from daemon: no such image: x' >&2; exit 1", false, ""},
 		{"no engine", "echo 'Cannot connect to the Docker daemon' >&2; exit 1", false, "asking the Docker Engine for the node image x:1"},
 	}
 	for _, tt := range tests {
@@ -84,7 +84,7 @@ func TestEnsure(t *testing.T) {
 		options      Options
 		want         string
 	}{
-		{"a stock image is taken as it is", "exit 1", Options{Override: "kindest/node:v1.36.2"}, "kindest/node:v1.36.2"},
+		{"a stock image is returned unchanged", "exit 1", Options{Override: "kindest/node:v1.36.2"}, "kindest/node:v1.36.2"},
 		{"a loaded image is not built", "[ \"$1\" = image ]", Options{CacheDir: "/nowhere/at/all"}, "registry-cache-testbed/node:"},
 	}
 	for _, tt := range tests {

@@ -2,21 +2,18 @@ package nodeimage
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
-
-	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// Programs returns the paths of programs of the node image, by their names in it (kube-apiserver, etcd), for use on this
-// machine. What of them the build cache lacks is compiled first, which takes minutes and needs the Go module proxy; no
-// Docker Engine is asked. A name that no compilation has is an error. Options.Override is not looked at.
+// Programs returns the paths of programs of the node image by their names in the image, such as
+// kube-apiserver or etcd, for use on this machine. It compiles programs that the build cache does
+// not have, which takes minutes and needs the Go module proxy. It does not use the Docker Engine
+// and ignores Options.Override. An unknown name is an error.
 //
-// The files belong to the build cache: they must not be changed, and a build that no longer uses them removes them after
-// two weeks.
+// Callers must not change the files: they belong to the build cache. A build that no longer uses
+// them removes them after two weeks.
 func Programs(ctx context.Context, o Options, names ...string) (map[string]string, error) {
 	src, plan, err := o.plan(ctx)
 	if err != nil {
@@ -29,9 +26,9 @@ func Programs(ctx context.Context, o Options, names ...string) (map[string]strin
 	if err != nil {
 		return nil, err
 	}
-	found := &cache{dir: dir} // reading takes no lock: an entry that is there is whole
+	found := &cache{dir: dir} // reading needs no lock: an existing entry is complete
 	if slices.ContainsFunc(plan.compilations, func(c plannedCompilation) bool { return !found.has(c.entry) }) {
-		if err := o.compile(ctx, src, plan.compilations, dir); err != nil {
+		if err := o.compile(ctx, src, plan); err != nil {
 			return nil, err
 		}
 	}
@@ -50,42 +47,35 @@ func Programs(ctx context.Context, o Options, names ...string) (map[string]strin
 	return paths, nil
 }
 
-// compilationsWith returns the compilations that make the named programs.
+// compilationsWith returns the compilations that build the named programs.
 func compilationsWith(all []plannedCompilation, names []string) ([]plannedCompilation, error) {
-	makes := func(c plannedCompilation, name string) bool {
+	builds := func(c plannedCompilation, name string) bool {
 		return slices.ContainsFunc(c.programs, func(p program) bool { return p.title() == name })
 	}
 	for _, name := range names {
-		if !slices.ContainsFunc(all, func(c plannedCompilation) bool { return makes(c, name) }) {
+		if !slices.ContainsFunc(all, func(c plannedCompilation) bool { return builds(c, name) }) {
 			return nil, fmt.Errorf("the node image has no program %s", name)
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(c plannedCompilation) bool {
-		return !slices.ContainsFunc(names, func(name string) bool { return makes(c, name) })
+		return !slices.ContainsFunc(names, func(name string) bool { return builds(c, name) })
 	}), nil
 }
 
-// compile builds the missing ones of the compilations under the cache's lock.
-func (o Options) compile(ctx context.Context, src source, compilations []plannedCompilation, dir string) (err error) {
-	cache, err := openCache(ctx, dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cache.close(ctx)) }()
-	b := builder{source: src, plan: plan{compilations: compilations}, cache: cache, progress: o.Progress}
-	if b.progress == nil {
-		b.progress = progress.New(io.Discard)
-	}
-	for _, c := range compilations {
-		err := b.part(ctx, "compile "+c.name, c.entry, func(ctx context.Context, target string) error {
-			if err := c.fetch(ctx, src.modules); err != nil {
+// compile builds the missing compilations of the plan.
+func (o Options) compile(ctx context.Context, src source, plan plan) error {
+	return o.withBuilder(ctx, src, plan, func(b builder) error {
+		for _, c := range plan.compilations {
+			err := b.part(ctx, "compile "+c.name, c.entry, func(ctx context.Context, target string) error {
+				if err := c.fetch(ctx, src.modules); err != nil {
+					return err
+				}
+				return c.run(ctx, src.modules, c.flags, target)
+			})
+			if err != nil {
 				return err
 			}
-			return c.run(ctx, src.modules, c.flags, target)
-		})
-		if err != nil {
-			return err
 		}
-	}
-	return nil
+		return nil
+	})
 }

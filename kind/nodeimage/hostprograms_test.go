@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestProgramsFromCache finds programs that are built, without a lock that another build may hold, an engine or a compiler.
+// TestProgramsFromCache: built programs are found while another build holds the lock, and without
+// an engine or a compiler.
 func TestProgramsFromCache(t *testing.T) {
 	o := Options{CacheDir: t.TempDir()}
 	_, plan, err := o.plan(t.Context())
@@ -51,6 +52,6 @@ func TestCompilationsWith(t *testing.T) {
 		names = append(names, c.name)
 	}
 	if got := strings.Join(names, " "); got != "runc kubernetes" {
-		t.Errorf("compiles %s, want what the programs need and no more", got)
+		t.Errorf("compiles %s, want only what the programs need", got)
 	}
 }

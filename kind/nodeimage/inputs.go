@@ -14,15 +14,15 @@ import (
 // repository is the name of every image that this package builds.
 const repository = "registry-cache-testbed/node"
 
-// recipe is this package's own source: how the image is put together is one of its inputs.
+// recipe is this package's own source, which is an input too.
 //
 //go:embed *.go *.sh
 var recipe embed.FS
 
-// inputs is everything that decides what the image contains, by name.
+// inputs is everything that the content of the image depends on, by name.
 type inputs map[string]string
 
-// hash returns a hex digest that differs when a name or a value does.
+// hash returns a hex digest of all names and values.
 func (in inputs) hash() string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(in)) {
@@ -52,7 +52,7 @@ const (
 	inputRecipe    = "recipe/"
 )
 
-// newInputs reads the modules and adds the versions of the toolchain (with the architecture) and of kind.
+// newInputs reads the modules and the recipe. toolchain and kind are versions.
 func newInputs(modules fs.FS, toolchain, kind string) (inputs, error) {
 	in := inputs{inputToolchain: toolchain, inputKind: kind}
 	if err := in.add(inputModules, modules, isModuleSource); err != nil {
@@ -81,7 +81,7 @@ func isModuleSource(name string) bool {
 
 func isRecipe(name string) bool { return !strings.HasSuffix(name, "_test.go") }
 
-// key identifies the outcome of one compilation: its module, its flags and the toolchain.
+// key identifies the result of a compilation by its module, its flags and the toolchain.
 func (c compilation) key(in inputs, flags string) string {
 	own := in.under(inputToolchain, inputModules+c.module+"/")
 	own["flags"] = flags

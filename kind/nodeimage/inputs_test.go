@@ -46,7 +46,7 @@ func TestNewInputsReadsSourcesOfModules(t *testing.T) {
 	}
 	for _, name := range []string{"modules/kubernetes/README", "recipe/inputs_test.go"} {
 		if _, ok := in[name]; ok {
-			t.Errorf("%s decides nothing but is an input", name)
+			t.Errorf("%s is an input, but the image does not depend on it", name)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/compression"
 )
 
-// plainLayer is a layer that stays uncompressed: the engine on the same machine would only inflate it again.
+// plainLayer is an uncompressed layer: the engine on this machine would only decompress it again.
 type plainLayer struct {
 	file string
 	hash v1.Hash
@@ -23,7 +23,7 @@ type plainLayer struct {
 
 var _ v1.Layer = plainLayer{}
 
-// newPlainLayer reads the tar archive once, for its digest.
+// newPlainLayer reads the tar archive once to compute its digest.
 func newPlainLayer(archive string) (l plainLayer, err error) {
 	file, err := os.Open(archive)
 	if err != nil {
@@ -45,8 +45,8 @@ func (l plainLayer) Uncompressed() (io.ReadCloser, error) { return os.Open(l.fil
 func (l plainLayer) Size() (int64, error)                 { return l.size, nil }
 func (l plainLayer) MediaType() (types.MediaType, error)  { return types.DockerUncompressedLayer, nil }
 
-// packedLayer is a layer for a node's containerd: each node copies it from the image to a volume, so it is compressed,
-// and unpacks it at its start, so it is compressed with what inflates fastest.
+// packedLayer returns a compressed layer for a node's containerd: each node copies it from the
+// image to a volume. Nodes unpack it when they start, so it uses zstd, the fastest to decompress.
 func packedLayer(archive string) (v1.Layer, error) {
 	return tarball.LayerFromFile(archive,
 		tarball.WithCompression(compression.ZStd),

@@ -14,27 +14,28 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// Options says which image is wanted and how it is built. The zero value builds our own, without showing progress.
+// Options selects an image. The zero value builds the one of this repository without progress.
 type Options struct {
-	// Override is a stock kindest/node reference to use instead of building (NODE_IMAGE).
+	// Override is a stock kindest/node reference that replaces the build (NODE_IMAGE).
 	Override string
-	// Repository is a folder inside this repository; empty means the current one.
+	// Repository is a folder inside this repository. Empty means the current folder.
 	Repository string
-	// CacheDir keeps built parts between builds; empty means registry-cache-testbed/nodeimage below $XDG_CACHE_HOME or
-	// ~/.cache. Parts that no build has used for two weeks are removed.
+	// CacheDir keeps built parts between builds. Empty means registry-cache-testbed/nodeimage below
+	// $XDG_CACHE_HOME or ~/.cache. A build removes parts that were not used for two weeks.
 	CacheDir string
-	// Progress shows the steps of a build; nil shows nothing.
+	// Progress shows the steps of a build. It may be nil.
 	Progress *progress.Recorder
 }
 
-// Ensure returns the reference of a node image. Override is returned as it is: kind pulls it if it is missing. Else the
-// reference carries the hash of all inputs; when the Docker Engine has an image of that name nothing is built, which
-// takes about a second. Otherwise the missing parts are built and the image is loaded into the engine.
+// Ensure returns the reference of a node image. It returns Override unchanged; kind pulls that
+// image if necessary. Otherwise the tag is the hash of all inputs. If the Docker Engine has that
+// image, Ensure takes about a second. If not, it builds the missing parts and loads the image into
+// the engine.
 //
-// A build needs the Go module proxy, a Debian mirror, the packages of hostTools (installed when this process is root
-// and apt-get is there, else the error names them), about 3 GiB of disk, and takes minutes. When it fails or ctx ends,
-// the parts that were finished stay and the next call continues with them. Concurrent calls, also of other processes,
-// wait for each other.
+// A build takes minutes and about 3 GiB of disk. It needs the Go module proxy, a Debian mirror and
+// the packages of hostTools, which it installs if this process is root and apt-get exists;
+// otherwise the error names them. If it fails or ctx ends, the next call continues with the
+// finished parts. Concurrent calls, also in other processes, wait for each other.
 func Ensure(ctx context.Context, o Options) (string, error) {
 	if o.Override != "" {
 		return o.Override, nil
@@ -49,7 +50,7 @@ func Ensure(ctx context.Context, o Options) (string, error) {
 	return plan.ref, o.build(ctx, src, plan)
 }
 
-// Loaded tells whether the Docker Engine has the image that Ensure would return.
+// Loaded reports whether the Docker Engine has the image that Ensure would return.
 func Loaded(ctx context.Context, o Options) (bool, error) {
 	if o.Override != "" {
 		return loaded(ctx, o.Override)
@@ -61,7 +62,7 @@ func Loaded(ctx context.Context, o Options) (bool, error) {
 	return loaded(ctx, plan.ref)
 }
 
-// Begun tells whether Ensure has built parts before, perhaps of another image, in the same CacheDir.
+// Begun reports whether Ensure has built parts in CacheDir before, even for another image.
 func Begun(o Options) (bool, error) {
 	dir, err := o.cacheDir()
 	if err != nil {
@@ -74,7 +75,7 @@ func Begun(o Options) (bool, error) {
 	return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return entry.Name() != lockFile }), err
 }
 
-// plan says what the image is made of, and where that lies.
+// plan returns the sources of the image and the parts to build.
 func (o Options) plan(ctx context.Context) (source, plan, error) {
 	src, err := locate(ctx, o.Repository)
 	if err != nil {
@@ -91,8 +92,21 @@ func (o Options) plan(ctx context.Context) (source, plan, error) {
 	return src, p, nil
 }
 
-// build makes the image under the cache's lock.
-func (o Options) build(ctx context.Context, src source, plan plan) (err error) {
+// build builds the image.
+func (o Options) build(ctx context.Context, src source, plan plan) error {
+	return o.withBuilder(ctx, src, plan, func(b builder) error {
+		if found, err := loaded(ctx, plan.ref); err != nil || found { // another build may have loaded it meanwhile
+			return err
+		}
+		if err := b.run(ctx); err != nil {
+			return err
+		}
+		return b.cache.prune(time.Now().Add(-keepUnused))
+	})
+}
+
+// withBuilder calls build under the cache's lock.
+func (o Options) withBuilder(ctx context.Context, src source, plan plan, build func(builder) error) error {
 	dir, err := o.cacheDir()
 	if err != nil {
 		return err
@@ -101,18 +115,12 @@ func (o Options) build(ctx context.Context, src source, plan plan) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, cache.close(ctx)) }()
-	if found, err := loaded(ctx, plan.ref); err != nil || found { // by the build that was waited for
-		return err
+	recorder := o.Progress
+	if recorder == nil {
+		recorder = progress.New(io.Discard)
 	}
-	b := builder{source: src, plan: plan, cache: cache, progress: o.Progress}
-	if b.progress == nil {
-		b.progress = progress.New(io.Discard)
-	}
-	if err := b.run(ctx); err != nil {
-		return err
-	}
-	return cache.prune(time.Now().Add(-keepUnused))
+	err = build(builder{source: src, plan: plan, cache: cache, progress: recorder})
+	return errors.Join(err, cache.close(ctx))
 }
 
 func (o Options) cacheDir() (string, error) {

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// plan is what one set of inputs asks for: every part by its name in the cache.
+// plan is what one set of inputs requires: all parts by their names in the cache.
 type plan struct {
 	ref          string
 	compilations []plannedCompilation
@@ -24,7 +24,6 @@ type plannedTree struct {
 	entry string
 }
 
-// newPlan derives the plan from the inputs.
 func newPlan(in inputs) (plan, error) {
 	p := plan{ref: repository + ":" + in.hash()}
 	for _, c := range compilations() {
@@ -47,7 +46,7 @@ func newPlan(in inputs) (plan, error) {
 	return p, nil
 }
 
-// entries are the names of all parts.
+// entries returns the names of all parts.
 func (p plan) entries() []string {
 	entries := []string{p.pause}
 	for _, c := range p.compilations {
@@ -59,7 +58,7 @@ func (p plan) entries() []string {
 	return entries
 }
 
-// artifacts locates the parts once they are built; use turns the name of a part into its path.
+// artifacts returns the built parts. use returns the path of a part.
 func (p plan) artifacts(use func(entry string) (string, error)) (artifacts, error) {
 	built := artifacts{programs: map[string]string{}, trees: map[string]string{}}
 	paths := map[string]string{}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// realInputs are those of this repository, with a fixed toolchain and kind.
+// realInputs returns this repository's inputs with a fixed toolchain and kind.
 func realInputs(t *testing.T) inputs {
 	t.Helper()
 	in, err := newInputs(os.DirFS("modules"), "go1 linux/amd64", "v0")
@@ -27,8 +27,8 @@ func mustPlan(t *testing.T, in inputs) plan {
 	return p
 }
 
-// TestPlanRebuildsWhatChanged changes one input and compares the parts: the image is always another, of the parts
-// only those that the input decides.
+// TestPlanRebuildsWhatChanged: a changed input always changes the image, and only the parts that
+// depend on it.
 func TestPlanRebuildsWhatChanged(t *testing.T) {
 	tests := []struct {
 		name, input string
@@ -36,8 +36,8 @@ func TestPlanRebuildsWhatChanged(t *testing.T) {
 	}{
 		{"kubernetes' go.mod", "modules/kubernetes/go.mod", []string{"programs-kubernetes-", "programs-pause-"}},
 		{"kubernetes' go.sum", "modules/kubernetes/go.sum", []string{"programs-kubernetes-"}},
-		{"our coredns", "modules/kubernetes/coredns/main.go", []string{"programs-kubernetes-"}},
-		{"our imagestore", "modules/containerd/imagestore/main.go", []string{"programs-containerd-", "programs-runc-"}},
+		{"coredns", "modules/kubernetes/coredns/main.go", []string{"programs-kubernetes-"}},
+		{"imagestore", "modules/containerd/imagestore/main.go", []string{"programs-containerd-", "programs-runc-"}},
 		{"local-path-provisioner's go.mod", "modules/localpath/go.mod", []string{"programs-local-path-provisioner-"}},
 		{"kind", inputKind, nil},
 		{"the recipe", "recipe/assemble.go", nil},

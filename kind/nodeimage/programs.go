@@ -8,7 +8,7 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// Folders of the node's file system that programs go to; kind's base files and kubeadm expect them.
+// Folders for programs in the node's file system. kind's base files and kubeadm expect these.
 const (
 	usrBin       = "/usr/bin"
 	usrLocalBin  = "/usr/local/bin"
@@ -16,40 +16,38 @@ const (
 	cniBin       = "/opt/cni/bin"
 )
 
-// compilation is one `go build` of programs of one module with equal flags.
+// compilation is one `go build` of programs of one module with the same flags.
 type compilation struct {
-	// name tells compilations of one module apart.
+	// name distinguishes compilations of one module.
 	name string
 	// module is the folder below modules/ whose go.mod pins the programs.
-	module string
-	// programs are what is built.
+	module   string
 	programs []program
-	// stamps are the variables that carry versions.
+	// stamps are the variables that hold versions.
 	stamps []stamp
-	// cgo links C code, statically, so that the host's C library need not be the node's.
-	cgo bool
-	// tags are build tags.
+	// cgo links C code statically, so that the node does not need the host's C library.
+	cgo  bool
 	tags []string
 }
 
 // program is one executable.
 type program struct {
-	// pkg is its import path, or ./folder for a main of ours.
+	// pkg is the import path, or ./folder for a main package below modules/.
 	pkg string
-	// name is what it is called in the image; the last element of pkg if empty.
+	// name is the name in the image, by default the last element of pkg.
 	name string
-	// dir is where it lies on a node; empty for programs that are only used inside images or by the build.
+	// dir is the folder on a node. It is empty for programs that only images or the build use.
 	dir string
 }
 
-// stamp sets the string variable to a module's version at link time.
+// stamp sets a string variable to a module's version at link time.
 type stamp struct {
 	variable string
 	module   string
 	format   func(version string) string
 }
 
-// compilations lists everything that is compiled from Go, in the order in which it is: what the next step needs first.
+// compilations returns all compilations in build order: what the next step needs comes first.
 func compilations() []compilation {
 	return []compilation{containerdPrograms(), runcProgram(), localPathProgram(), kubernetesPrograms()}
 }
@@ -113,7 +111,7 @@ func kubernetesPrograms() compilation {
 			{pkg: "go.etcd.io/etcd/etcdctl/v3", name: "etcdctl"},
 			{pkg: "./coredns"},
 		},
-		// Without these kubeadm and the kubelet take themselves for v0.0.0 and refuse to work with each other.
+		// Without these, kubeadm and the kubelet report v0.0.0 and refuse to work with each other.
 		stamps: []stamp{
 			{"k8s.io/component-base/version.gitVersion", kubernetes, whole},
 			{"k8s.io/component-base/version.gitMajor", kubernetes, major},
@@ -123,13 +121,13 @@ func kubernetesPrograms() compilation {
 	}
 }
 
-// file is the program's name as go build makes it: the last element of the package path that is not a major version.
+// file returns the name that go build uses: the last element of pkg that is not a major version.
 func (p program) file() string {
 	prefix, _, _ := module.SplitPathVersion(p.pkg)
 	return path.Base(prefix)
 }
 
-// title is the program's name in the image.
+// title returns the program's name in the image.
 func (p program) title() string {
 	if p.name != "" {
 		return p.name
@@ -137,7 +135,7 @@ func (p program) title() string {
 	return p.file()
 }
 
-// linkerFlags renders -ldflags; each stamp's module must be pinned.
+// linkerFlags returns the value of -ldflags. The module of each stamp must be pinned.
 func (c compilation) linkerFlags(v versions) (string, error) {
 	flags := []string{"-s", "-w"}
 	if c.cgo {

@@ -53,7 +53,8 @@ func TestLinkerFlags(t *testing.T) {
 	}
 }
 
-// TestProgramsAreToolsOfTheirModule keeps the table and the tool lines of the go.mod files equal.
+// TestProgramsAreToolsOfTheirModule keeps the programs in sync with the tool lines of the go.mod
+// files.
 func TestProgramsAreToolsOfTheirModule(t *testing.T) {
 	built := map[string][]string{}
 	for _, c := range compilations() {
@@ -94,7 +95,7 @@ func goMod(t *testing.T, module string) *modfile.File {
 	return file
 }
 
-// TestConstantsEqualPins keeps the versions that other packages read equal to those that are built.
+// TestConstantsEqualPins keeps exported versions in sync with the pinned ones.
 func TestConstantsEqualPins(t *testing.T) {
 	tests := []struct{ module, path, constant string }{
 		{"kubernetes", kubernetesMod, KubernetesVersion},
@@ -117,7 +118,8 @@ func TestConstantsEqualPins(t *testing.T) {
 	}
 }
 
-// TestStagingIsPinned guards the replace lines: a staging module without one resolves to v0.0.0, which does not exist.
+// TestStagingIsPinned checks the replace lines: without one a staging module resolves to v0.0.0,
+// which does not exist.
 func TestStagingIsPinned(t *testing.T) {
 	file := goMod(t, "kubernetes")
 	staging := "v0" + strings.TrimPrefix(KubernetesVersion, "v1")

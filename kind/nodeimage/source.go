@@ -19,18 +19,17 @@ const (
 	localPathModule = "github.com/rancher/local-path-provisioner"
 )
 
-// source is where the inputs lie on this machine.
+// source is the location of the inputs on this machine.
 type source struct {
-	// modules is the folder with the build modules.
-	modules string
-	// kindDir and kindVersion are kind's module, of the version that this repository requires.
+	modules string // the folder with the build modules
+	// kindDir and kindVersion are those of kind's module in this repository's go.mod.
 	kindDir, kindVersion string
 }
 
-// toolchain names the compiler and the architecture; both decide what the programs are.
+// toolchain returns the compiler version and the architecture, which both determine the programs.
 func toolchain() string { return runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH }
 
-// locate asks the go command in the folder dir, which lies in this repository; empty means the current folder.
+// locate runs the go command in the folder dir of this repository. Empty means the current folder.
 func locate(ctx context.Context, dir string) (source, error) {
 	if dir == "" {
 		dir = "."
@@ -42,7 +41,7 @@ func locate(ctx context.Context, dir string) (source, error) {
 	return parseLocation(out)
 }
 
-// parseLocation reads a line with path, version and folder for each module.
+// parseLocation parses one line per module: path, version and folder, separated by tabs.
 func parseLocation(lines string) (source, error) {
 	var s source
 	for line := range strings.Lines(lines) {
@@ -60,7 +59,7 @@ func parseLocation(lines string) (source, error) {
 	return s, nil
 }
 
-// moduleDir returns the folder of a module that one of the build modules requires, fetching it if it is not there.
+// moduleDir returns the folder of a module that a build module requires. It may download it.
 func (s source) moduleDir(ctx context.Context, buildModule, module string) (string, error) {
 	var download string
 	err := retry(ctx, fetchBackoff, "fetching the Go module "+module, func(ctx context.Context) (err error) {
@@ -73,11 +72,11 @@ func (s source) moduleDir(ctx context.Context, buildModule, module string) (stri
 	return parseDownload(download)
 }
 
-// parseDownload returns the folder that `go mod download -json` names.
+// parseDownload returns the folder in the output of `go mod download -json`.
 func parseDownload(answer string) (string, error) {
 	var module struct{ Dir string }
 	if err := json.Unmarshal([]byte(answer), &module); err != nil {
-		return "", fmt.Errorf("reading the answer of `go mod download`: %w", err)
+		return "", fmt.Errorf("reading the output of `go mod download`: %w", err)
 	}
 	return module.Dir, nil
 }

@@ -36,6 +36,6 @@ func TestParseDownload(t *testing.T) {
 		t.Errorf("got %q, %v", dir, err)
 	}
 	if _, err := parseDownload("go: not found"); err == nil {
-		t.Error("no JSON is no error")
+		t.Error("invalid JSON gives no error")
 	}
 }

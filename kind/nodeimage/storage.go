@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	// storageManifestFile is what kind applies to a new cluster when the node image has it.
+	// storageManifestFile is the manifest on the node image that kind applies to a new cluster.
 	storageManifestFile = "/kind/manifests/default-storage.yaml"
 	// storageDeployFile is the manifest in local-path-provisioner's module.
 	storageDeployFile = "deploy/local-path-storage.yaml"
-	// volumesFolder is where volumes lie on a node: on the volume that kind mounts at /var.
+	// volumesFolder is the folder of the persistent volumes, on the volume that kind mounts at /var.
 	volumesFolder = "/var/local-path-provisioner"
 )
 
-// storageManifest adapts local-path-provisioner's own manifest as kind's images do: the default StorageClass
-// `standard`, volumes below /var, our images, and a provisioner that also runs on a control plane.
+// storageManifest adapts local-path-provisioner's manifest as kind's images do: StorageClass
+// `standard` is the default, volumes are below /var, the images are those on the node, and the
+// provisioner tolerates control planes.
 func storageManifest(upstream []byte) (string, error) {
 	var out bytes.Buffer
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(upstream), 4096)
@@ -70,7 +71,7 @@ func adaptStorageConfig(configMap map[string]any) error {
 	return unstructured.SetNestedField(configMap, helperPod, "data", "helperPod.yaml")
 }
 
-// helperPod makes and removes the folders of volumes.
+// helperPod creates and removes the folders of volumes.
 const helperPod = `apiVersion: v1
 kind: Pod
 metadata:
@@ -93,7 +94,7 @@ func adaptProvisioner(deployment map[string]any) error {
 	}
 	container, ok := containers[0].(map[string]any)
 	if !ok {
-		return errors.New("the container is no object")
+		return errors.New("the container is not an object")
 	}
 	command, _, err := unstructured.NestedStringSlice(container, "command")
 	if err != nil {

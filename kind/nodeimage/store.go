@@ -2,7 +2,6 @@ package nodeimage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,18 +13,16 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kind/pkg/exec"
-
-	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
 // containerdRoot is containerd's root folder on a node.
 const containerdRoot = "/var/lib/containerd"
 
-// imageNameAnnotation names an image inside an OCI layout, for containerd's import.
+// imageNameAnnotation names an image in an OCI layout for containerd's import.
 const imageNameAnnotation = "io.containerd.image.name"
 
-// imageStore builds the images of all components and returns containerd's root folder with them, as entries of the
-// node's file system. refs are the images' references by component; files are written below work.
+// imageStore imports the images of all components into a containerd root folder below work and
+// returns that folder as entries of the node's file system. refs has their references.
 func imageStore(ctx context.Context, built artifacts, refs map[string]string, work string) ([]entry, error) {
 	images, err := componentImages(ctx, built, work)
 	if err != nil {
@@ -84,22 +81,11 @@ func writeLayout(dir string, images map[string]v1.Image, refs map[string]string)
 	return nil
 }
 
-// importLayout streams the layout into the program imagestore, which creates containerd's root folder.
+// importLayout streams the layout into imagestore, which creates a containerd root folder.
 func importLayout(ctx context.Context, imagestore, dir, root string) error {
 	entries, err := treeOf(dir, "/")
 	if err != nil {
 		return err
 	}
-	reader, writer := io.Pipe()
-	written := make(chan error, 1)
-	go func() {
-		err := writeTree(writer, entries)
-		written <- errors.Join(err, writer.CloseWithError(err))
-	}()
-	_, err = command.Run(ctx, exec.CommandContext(ctx, imagestore, root).SetStdin(reader))
-	_ = reader.Close() // unblocks the writer when the program ended early
-	if writeErr := <-written; err == nil {
-		err = writeErr
-	}
-	return err
+	return feed(ctx, exec.CommandContext(ctx, imagestore, root), func(w io.Writer) error { return writeTree(w, entries) })
 }

@@ -16,15 +16,12 @@ import (
 
 // entry is one file, symbolic link or folder of an image, owned by root.
 type entry struct {
-	// path is absolute inside the image.
-	path string
-	// mode holds permissions and, for folders, fs.ModeDir.
+	path string // absolute inside the image
+	// mode has the permissions and, for folders, fs.ModeDir.
 	mode fs.FileMode
-	// link is the target of a symbolic link.
-	link string
-	// data is the content, unless source is set.
-	data string
-	// source is the file on this machine whose content is taken.
+	link string // target of a symbolic link
+	data string // the content, unless source is set
+	// source is a file on this machine with the content. Empty means data.
 	source string
 }
 
@@ -33,8 +30,8 @@ func symlink(path, target string) entry          { return entry{path: path, link
 func text(path, data string) entry               { return entry{path: path, data: data, mode: 0o644} }
 func executable(path, source string) entry       { return entry{path: path, source: source, mode: 0o755} }
 
-// withParents returns the entries in the order of their paths, each path once (the last wins), with the folders above
-// them: a layer that leaves them out lets the engine choose their mode.
+// withParents returns the entries sorted by path, each path once (the last one wins), and adds
+// missing parent folders: without them, the engine would choose their mode.
 func withParents(entries []entry) []entry {
 	all := map[string]entry{}
 	for _, e := range entries {
@@ -55,7 +52,7 @@ func withParents(entries []entry) []entry {
 	return sorted
 }
 
-// writeTree writes the entries and the folders above them as a tar archive that depends on nothing but them.
+// writeTree writes the entries and their parent folders as a reproducible tar archive.
 func writeTree(w io.Writer, entries []entry) error {
 	tw := tar.NewWriter(w)
 	for _, e := range withParents(entries) {
@@ -116,7 +113,7 @@ func (e entry) copySource(tw *tar.Writer, header *tar.Header) (err error) {
 	return err
 }
 
-// treeOf returns the folder dir of this machine, with its modes, as the entries of an image below root.
+// treeOf returns the content of the folder dir on this machine as entries below root.
 func treeOf(dir, root string) ([]entry, error) {
 	var entries []entry
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// listing reads a tar archive back: one line a file.
+// listing returns one line for each file of a tar archive.
 func listing(t *testing.T, r io.Reader) []string {
 	t.Helper()
 	var lines []string

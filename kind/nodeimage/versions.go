@@ -6,22 +6,22 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// KubernetesVersion is the version of the kubelet, kubeadm and the control plane in the image. The go.mod below
-// modules/kubernetes pins it; a test keeps the two equal.
+// KubernetesVersion is the version of the kubelet, kubeadm and the control plane in the image.
+// modules/kubernetes/go.mod pins it; a test checks that both are equal.
 const KubernetesVersion = "v1.36.2"
 
-// References of the images for persistent volumes, which are in the node's containerd and in no registry.
+// Images for persistent volumes. They are in the node's containerd only, not in a registry.
 const (
 	// LocalPathProvisionerImage provisions volumes of the default StorageClass.
 	LocalPathProvisionerImage = "registry-cache.testbed/local-path-provisioner:v0.0.30"
-	// HelperImage is a static busybox, for local-path-provisioner's helper pods.
+	// HelperImage is a static busybox for local-path-provisioner's helper pods.
 	HelperImage = "registry-cache.testbed/busybox:stable"
 )
 
-// versions maps a module path to the version that a go.mod selects.
+// versions maps module paths to the versions in a go.mod.
 type versions map[string]string
 
-// parseVersions reads the requirements of a go.mod.
+// parseVersions returns the requirements of a go.mod.
 func parseVersions(name string, data []byte) (versions, error) {
 	file, err := modfile.ParseLax(name, data, nil)
 	if err != nil {

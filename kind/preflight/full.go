@@ -11,24 +11,25 @@ import (
 )
 
 const (
-	// leastFree is what a file system has left when it counts as full. What fails below is no use in reading: an etcd that cannot
-	// write is a cluster that does not become ready, minutes later.
+	// leastFree is the free space below which a file system counts as full. On a full disk the errors
+	// that follow are misleading: an etcd that cannot write, for example, shows up minutes later as a
+	// cluster that does not become ready.
 	leastFree = 32 << 20
-	// fullInterval is short beside the time in which a disk loses leastFree.
+	// fullInterval is short compared with the time it takes to fill leastFree.
 	fullInterval = time.Second
 )
 
-// Full is a file system that has no room any more. It is an error of the environment (exit code 3).
+// Full is the error of a full file system. It is an environment error (exit code 3).
 type Full struct {
 	Space
-	// Past says that there was none when something was to be written: who failed for that may have given room back since.
+	// Past is set if a write failed for lack of space. The failed program may have freed space since.
 	Past bool
 }
 
 // EnvironmentError marks the error for internal/program.
 func (f *Full) EnvironmentError() {}
 
-// Error is one line: what is full; what a person can do about it.
+// Error returns one line: which file system is full, and what to do.
 func (f *Full) Error() string {
 	if f.Past {
 		return fmt.Sprintf("the disk was full: no space was left on a device, and %.1f MiB are left at %s now; "+
@@ -38,8 +39,8 @@ func (f *Full) Error() string {
 		float64(f.Bytes)/(1<<20), f.Directory)
 }
 
-// AwaitFull returns a *Full as soon as the file system of one of the directories is full, and nil when ctx ends before. One whose
-// free space cannot be read is passed over.
+// AwaitFull returns a *Full as soon as the file system of one of the directories is full, or nil
+// when ctx ends. It ignores a file system whose free space cannot be read.
 func AwaitFull(ctx context.Context, directories ...string) *Full {
 	var found *Full
 	_ = wait.PollUntilContextCancel(ctx, fullInterval, true, func(context.Context) (bool, error) {
@@ -49,7 +50,7 @@ func AwaitFull(ctx context.Context, directories ...string) *Full {
 	return found
 }
 
-// FindFull returns the first of the directories whose file system is full, or nil.
+// FindFull returns the first full file system of the directories, or nil.
 func FindFull(directories ...string) *Full {
 	for _, directory := range directories {
 		if path, free, err := diskFree(directory); err == nil && free < leastFree {
@@ -59,9 +60,10 @@ func FindFull(directories ...string) *Full {
 	return nil
 }
 
-// WasFull returns, for an error that tells of no space left on a device, the file system of the directories that has the least;
-// otherwise nil. The text counts: most of what writes is another program, and the error is what it has printed. Limits of the kernel
-// that are told in the same words, on inotify and cgroups, are none of a disk.
+// WasFull returns, if err reports that no space was left on a device, the file system of the
+// directories with the least space, and otherwise nil. It matches the text of err, because most
+// writers are other programs and err only has their output. The kernel uses the same text for its
+// limits on inotify and cgroups; WasFull ignores those errors.
 func WasFull(err error, directories ...string) *Full {
 	if err == nil {
 		return nil

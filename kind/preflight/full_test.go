@@ -28,7 +28,8 @@ func TestFullTellsWhatHelps(t *testing.T) {
 	}
 }
 
-// TestWasFull: only an error that tells of no space is explained by what is left, and by the disk that has the least.
+// TestWasFull: only an error about missing space returns a Full, with the file system that has the
+// least space.
 func TestWasFull(t *testing.T) {
 	folder := t.TempDir()
 	noSpace := errors.New("docker run: exit status 125: write /var/lib/docker/x: no space left on device")

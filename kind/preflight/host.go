@@ -42,7 +42,7 @@ func readHost(ctx context.Context, disks []Space) (Host, error) {
 	return h, errors.Join(readNumber(instancesFile, &h.InotifyInstances), readNumber(watchesFile, &h.InotifyWatches))
 }
 
-// readDisk returns the free space for each that is required.
+// readDisk returns the free space for each required Space.
 func readDisk(required []Space) ([]Space, error) {
 	var found []Space
 	for _, space := range required {
@@ -55,7 +55,7 @@ func readDisk(required []Space) ([]Space, error) {
 	return found, nil
 }
 
-// diskFree returns what an unprivileged process may use on the file system of dir or of its next existing parent.
+// diskFree returns the space for unprivileged processes at dir or its closest existing parent.
 func diskFree(dir string) (path string, free uint64, err error) {
 	for {
 		var stat syscall.Statfs_t
@@ -71,7 +71,7 @@ func diskFree(dir string) (path string, free uint64, err error) {
 	}
 }
 
-// readMemory returns what the machine has, or less if a cgroup limits it.
+// readMemory returns the memory of the machine, or the limit of the cgroup if that is less.
 func readMemory(meminfo, cgroupDir string) (uint64, error) {
 	text, err := os.ReadFile(meminfo)
 	if err != nil {
@@ -81,7 +81,7 @@ func readMemory(meminfo, cgroupDir string) (uint64, error) {
 	return min(total, memoryLimit(cgroupDir)), err
 }
 
-// parseMemory reads MemTotal of proc_meminfo(5).
+// parseMemory returns MemTotal of proc_meminfo(5) in bytes.
 func parseMemory(text string) (uint64, error) {
 	for scanner := bufio.NewScanner(strings.NewReader(text)); scanner.Scan(); {
 		if fields := strings.Fields(scanner.Text()); len(fields) >= 2 && fields[0] == "MemTotal:" {
@@ -92,8 +92,8 @@ func parseMemory(text string) (uint64, error) {
 	return 0, fmt.Errorf("%s has no MemTotal", meminfo)
 }
 
-// memoryLimit returns the limit of the cgroup that is mounted at dir, which in a container is the container's own. A limit
-// that is not set, or cannot be read, is none.
+// memoryLimit returns the limit of the cgroup mounted at dir, which in a container is the
+// container's own. It returns math.MaxUint64 if there is no limit or it cannot be read.
 func memoryLimit(dir string) uint64 {
 	for _, file := range []string{"memory.max", filepath.Join("memory", "memory.limit_in_bytes")} { // version 2, version 1
 		var limit uint64
@@ -104,7 +104,7 @@ func memoryLimit(dir string) uint64 {
 	return math.MaxUint64
 }
 
-// readCgroups returns the version that is mounted at dir, and its controllers.
+// readCgroups returns the cgroup version mounted at dir, and its controllers.
 func readCgroups(dir string) (version int, controllers []string, err error) {
 	unified, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if err == nil {
@@ -113,7 +113,7 @@ func readCgroups(dir string) (version int, controllers []string, err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return 0, nil, err
 	}
-	// Version 1 has a hierarchy, or a link to one, for each controller.
+	// Version 1 has a folder, or a link to one, for each controller.
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, nil, err
@@ -127,7 +127,8 @@ func readCgroups(dir string) (version int, controllers []string, err error) {
 	return 1, controllers, nil
 }
 
-// goVersion is the version that builds this module: the go command may switch to a newer toolchain, see go.dev/doc/toolchain.
+// goVersion returns the version that builds this module, or "". The go command may switch to a
+// newer toolchain, see go.dev/doc/toolchain.
 func goVersion(ctx context.Context) string {
 	ctx, cancel := context.WithTimeoutCause(ctx, goEnvTimeout, fmt.Errorf("no answer in %s", goEnvTimeout))
 	defer cancel()
@@ -147,7 +148,7 @@ func readNumber(path string, number *uint64) error {
 	return err
 }
 
-// raiseInotify raises the limits that are too low until the next boot; it leaves them alone if we are not root.
+// raiseInotify raises limits that are too low, until the next boot, if this process is root.
 func raiseInotify(h *Host, r Requirements) (raised bool, err error) {
 	if os.Geteuid() != 0 {
 		return false, nil
@@ -163,7 +164,7 @@ func raiseInotify(h *Host, r Requirements) (raised bool, err error) {
 		if *limit.now >= limit.needed {
 			continue
 		}
-		// In a container without the right to, the check itself reports the limit with its fix.
+		// A container may lack the right to do this. The check then reports the limit with its fix.
 		if err := os.WriteFile(limit.file, []byte(strconv.FormatUint(limit.needed, 10)), 0); err != nil {
 			continue
 		}

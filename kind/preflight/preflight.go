@@ -10,28 +10,28 @@ import (
 
 const gib = 1 << 30
 
-// Requirements is what the testbed needs of its host.
+// Requirements is what the testbed needs from its host.
 type Requirements struct {
 	// Disk is the space that must be free.
 	Disk []Space
-	// MemoryBytes is the memory that the host must have in all, used or not.
+	// MemoryBytes is the total memory of the host, free or not.
 	MemoryBytes uint64
-	// InotifyInstances and InotifyWatches are the least values of fs.inotify.max_user_instances and max_user_watches.
+	// InotifyInstances and InotifyWatches are the minimum of fs.inotify.max_user_(instances|watches).
 	InotifyInstances, InotifyWatches uint64
 	// GoVersion is the oldest Go that builds this module, for example "go1.26.3".
 	GoVersion string
 }
 
-// Space is room on a file system.
+// Space is free space on a file system.
 type Space struct {
-	// Directory is on that file system. If it does not exist yet, the next existing parent counts.
+	// Directory is on that file system. If it does not exist, its closest existing parent counts.
 	Directory string
 	Bytes     uint64
 }
 
-// Defaults returns what both clusters, the node image's build and the scenarios need, without the disk: that depends on
-// what is there already. The inotify limits are those of
-// kind's documentation (known issues, "too many open files").
+// Defaults returns the requirements of both clusters, the build of the node image and the
+// scenarios. It leaves out the disk, which depends on what already exists. The inotify limits are
+// those in kind's documentation (known issues, "too many open files").
 func Defaults() Requirements {
 	return Requirements{
 		MemoryBytes:      6 * gib,
@@ -41,15 +41,15 @@ func Defaults() Requirements {
 	}
 }
 
-// Failure is one check that failed.
+// Failure is one failed check.
 type Failure struct {
-	// Check names what was checked, Found and Needed say what is there and what should be.
-	Check, Found, Needed string
+	// Problem is what the host has and what it needs, for example "2.0 GiB of memory, 6.0 GiB needed".
+	Problem string
 	// Fix is what a person can do about it.
 	Fix string
 }
 
-// Failures are the checks that failed. It is an error of the environment (exit code 3).
+// Failures is the error of failed checks. It is an environment error (exit code 3).
 type Failures struct {
 	List []Failure
 }
@@ -57,17 +57,17 @@ type Failures struct {
 // EnvironmentError marks the error for internal/program.
 func (f *Failures) EnvironmentError() {}
 
-// Error has one line for each failure, with its fix.
+// Error returns one line for each failure, with its fix.
 func (f *Failures) Error() string {
 	lines := []string{"this machine does not meet the testbed's requirements:"}
 	for _, failure := range f.List {
-		lines = append(lines, fmt.Sprintf("  %s: %s, needed: %s; %s", failure.Check, failure.Found, failure.Needed, failure.Fix))
+		lines = append(lines, "  "+failure.Problem+": "+failure.Fix)
 	}
 	return strings.Join(lines, "\n")
 }
 
-// Check looks at the host and returns *Failures if it does not meet the requirements. Inotify limits that are too low
-// are raised if we are root; nothing else is changed.
+// Check returns *Failures if the host does not meet the requirements. As root it raises inotify
+// limits that are too low; it changes nothing else.
 func Check(ctx context.Context, needed Requirements) error {
 	host, err := readHost(ctx, needed.Disk)
 	if err != nil {
@@ -87,7 +87,7 @@ func Check(ctx context.Context, needed Requirements) error {
 	return nil
 }
 
-// Look returns what there is, and the checks that fail, and changes nothing.
+// Look returns the host and the failed checks. It changes nothing.
 func Look(ctx context.Context, needed Requirements) (Host, []Failure, error) {
 	host, err := readHost(ctx, needed.Disk)
 	if err != nil {
@@ -96,7 +96,7 @@ func Look(ctx context.Context, needed Requirements) (Host, []Failure, error) {
 	return host, evaluate(host, needed), nil
 }
 
-// CheckDisk is the part of Check that looks at the disk.
+// CheckDisk returns *Failures if the host does not have the disk space.
 func CheckDisk(needed []Space) error {
 	found, err := readDisk(needed)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,34 +18,34 @@ const (
 	ResultSkipped = "skipped"
 )
 
-// stillRunningInterval is how long a step may stay silent before a line says that it is alive.
+// stillRunningInterval is how often a running step prints a line.
 const stillRunningInterval = 30 * time.Second
 
 // Phase is one finished step.
 type Phase struct {
-	// Name is the name that was given to Step.
-	Name string `json:"name"`
-	// Seconds is the wall-clock time that the step took, rounded to tenths.
+	Name string `json:"name"` // as given to Step
+	// Seconds is the step's wall-clock time, rounded to tenths.
 	Seconds float64 `json:"seconds"`
 	// Result is ResultOK, ResultFailed or ResultSkipped.
 	Result string `json:"result"`
 }
 
-// Recorder prints steps to a writer and keeps them. It is safe for concurrent use; each line is written by one Write.
+// Recorder prints steps, one Write per line, and keeps them. It is safe for concurrent use.
 type Recorder struct {
 	mu     sync.Mutex
 	w      io.Writer
 	phases []Phase
 }
 
-// New returns a Recorder that prints to w. Errors of w are ignored: progress never fails the work it reports on.
+// New returns a Recorder that prints to w. It ignores errors of w.
 func New(w io.Writer) *Recorder {
 	return &Recorder{w: w}
 }
 
-// Step runs fn and returns its error unchanged. When fn returns, one line with a mark, the name, the notes and the
-// seconds is printed and the phase is recorded, in the order in which steps end. While fn runs, a line each 30 s says
-// so. fn's context carries the step for Note and Skip; steps may be nested, inner ones are printed indented.
+// Step runs fn and returns its error unchanged. Every 30 s it prints that the step is still
+// running. When fn returns, Step prints a line with a mark, the name, the notes and the seconds,
+// and records the phase. Note and Skip find the step in the context of fn. Nested steps are
+// indented.
 func (r *Recorder) Step(ctx context.Context, name string, fn func(ctx context.Context) error) error {
 	s := &step{name: name, depth: depthOf(ctx) + 1}
 	start := time.Now()
@@ -57,14 +58,14 @@ func (r *Recorder) Step(ctx context.Context, name string, fn func(ctx context.Co
 	return err
 }
 
-// Phases returns the steps that have ended so far, in the order in which they ended.
+// Phases returns the steps that have ended, in the order in which they ended.
 func (r *Recorder) Phases() []Phase {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]Phase(nil), r.phases...)
+	return slices.Clone(r.phases)
 }
 
-// watch prints a line each stillRunningInterval until the returned function is called, which waits for the last one.
+// watch prints a line every stillRunningInterval until stop is called.
 func (r *Recorder) watch(s *step, start time.Time) (stop func()) {
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -99,7 +100,7 @@ func (r *Recorder) print(text string) {
 	_, _ = io.WriteString(r.w, text)
 }
 
-// line renders one line; only the first line of a detail is shown.
+// line renders one line with only the first line of the detail.
 func line(mark string, depth int, name, detail string, took time.Duration) string {
 	text := strings.Repeat("  ", depth-1) + " " + mark + " " + name
 	if first, _, more := strings.Cut(strings.TrimSpace(detail), "\n"); first != "" {

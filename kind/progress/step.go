@@ -3,13 +3,14 @@ package progress
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 )
 
 type contextKey struct{}
 
-// step is what Note and Skip write to while the step runs.
+// step is a running step, which Note and Skip add to.
 type step struct {
 	name  string
 	depth int
@@ -19,16 +20,14 @@ type step struct {
 	skipped bool
 }
 
-// Note adds a detail to the line of the step that ctx belongs to; repeated details are shown once. Outside of a step
-// it does nothing.
+// Note adds a detail to the line of the step in ctx, if there is one. Repeated details show once.
 func Note(ctx context.Context, format string, args ...any) {
 	if s := stepOf(ctx); s != nil {
 		s.note(fmt.Sprintf(format, args...), false)
 	}
 }
 
-// Skip marks the step that ctx belongs to as skipped, for the given reason, unless it then fails. Outside of a step it
-// does nothing.
+// Skip marks the step in ctx, if there is one, as skipped for the given reason unless it fails.
 func Skip(ctx context.Context, format string, args ...any) {
 	if s := stepOf(ctx); s != nil {
 		s.note(fmt.Sprintf(format, args...), true)
@@ -51,12 +50,9 @@ func (s *step) note(text string, skip bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.skipped = s.skipped || skip
-	for _, known := range s.notes {
-		if known == text {
-			return
-		}
+	if !slices.Contains(s.notes, text) {
+		s.notes = append(s.notes, text)
 	}
-	s.notes = append(s.notes, text)
 }
 
 func (s *step) lastNote() string {
@@ -68,7 +64,7 @@ func (s *step) lastNote() string {
 	return s.notes[len(s.notes)-1]
 }
 
-// outcome tells how the step ended: its result, the mark and the detail for its line.
+// outcome returns the result of the step, and the mark and the detail for its line.
 func (s *step) outcome(err error) (result, mark, detail string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	poll "k8s.io/apimachinery/pkg/util/wait"
 )
 
-// container is what all containers have in common: reachable by their host name in the network and by ports on localhost,
-// without any privilege, and ready when they answer.
+// container returns the part of the request that all containers share: they have no privileges, can
+// be reached by host name in the network and by port on localhost, and are ready when they answer.
 func (l launch) container(name string, labels map[string]string, ports ...uint16) testcontainers.ContainerRequest {
 	exposed := []string{}
 	for _, port := range ports {
@@ -28,14 +28,14 @@ func (l launch) container(name string, labels map[string]string, ports ...uint16
 		Networks:           []string{l.network},
 		NetworkAliases:     map[string][]string{l.network: {l.host}},
 		HostConfigModifier: func(host *container.HostConfig) { restrict(host, l.network, exposed) },
-		WaitingFor:         wait.ForNop(l.ready.awaited).WithStartupTimeout(startTimeout),
+		WaitingFor:         wait.ForNop(l.ready.wait).WithStartupTimeout(startTimeout),
 	}
 }
 
-// awaited waits until the container answers on the port on localhost. testcontainers-go's own HTTP strategy asks the
-// gateway of the bridge instead when it believes that it runs in a container itself (core.DefaultGatewayIP, for example
-// where /.dockerenv exists); nothing is published there.
-func (a answer) awaited(ctx context.Context, target wait.StrategyTarget) error {
+// wait waits until the container answers on its port on localhost. It replaces testcontainers-go's
+// HTTP strategy, which asks the gateway of the bridge if it detects that it runs in a container
+// (core.DefaultGatewayIP, for example if /.dockerenv exists). Nothing is published there.
+func (a answer) wait(ctx context.Context, target wait.StrategyTarget) error {
 	port, err := target.MappedPort(ctx, tcp(a.port))
 	if err != nil {
 		return fmt.Errorf("find the published port: %w", err)
@@ -51,8 +51,8 @@ func (a answer) awaited(ctx context.Context, target wait.StrategyTarget) error {
 	return nil
 }
 
-// restrict publishes the ports on localhost only and takes every privilege away. The log driver is named because the
-// access log is read back through the engine.
+// restrict publishes the ports on localhost only and drops all privileges. It names the log driver
+// because the access log is read through the engine.
 func restrict(host *container.HostConfig, name string, ports []string) {
 	host.NetworkMode = container.NetworkMode(name)
 	host.PortBindings = network.PortMap{}

@@ -13,15 +13,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/server"
 )
 
-// Credentials are what a protected upstream asks its clients for, by HTTP basic authentication.
+// Credentials are what a protected upstream expects from its clients in HTTP basic authentication.
 type Credentials = server.Credentials
 
-// credentialsTimeout bounds the replacement of a file in a container.
+// credentialsTimeout bounds the replacement of the credentials file in a container.
 const credentialsTimeout = 20 * time.Second
 
-// SetCredentials makes a protected upstream accept these credentials and no others, from the next request on; Push shows
-// the first. They reach the container by standard input, so that neither its description nor its list of processes has them.
-// An upstream that was started without credentials stays open to everybody.
+// SetCredentials makes a protected upstream accept only these credentials, from the next request
+// on. Push uses the first ones. They are passed by standard input, so neither the description of
+// the container nor its process list shows them. An open upstream stays open.
 func (r *Registry) SetCredentials(ctx context.Context, first Credentials, more ...Credentials) error {
 	all := append([]Credentials{first}, more...)
 	for _, c := range all {
@@ -55,7 +55,7 @@ func (i *instance) exec(ctx context.Context, stdin []byte, argv ...string) error
 		return fmt.Errorf("run %q: %w", argv, err)
 	}
 	defer attached.Close()
-	// Reads and writes of the connection know no context.
+	// Reads and writes of the connection do not take a context.
 	defer context.AfterFunc(ctx, attached.Close)()
 	if _, err := attached.Conn.Write(stdin); err != nil {
 		return fmt.Errorf("run %q: write its input: %w", argv, err)

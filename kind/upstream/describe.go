@@ -12,17 +12,18 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// describeTimeout bounds what Describe asks for.
+// describeTimeout bounds the requests of Describe.
 const describeTimeout = 10 * time.Second
 
-// Describe looks an image up by tag or digest and hands it to read, with the index that it was found in, or nil. From an index
-// it takes the image for the nodes: Linux, on the architecture of this machine. What the image reads lazily it can read as long
-// as read runs, within 10 s in all. The requests go through a port on localhost; the access log knows them as AskerHarness.
+// Describe looks up an image by tag or digest and passes it to read. From an index it selects the
+// Linux image for this machine's architecture, which the nodes use. The image reads lazily, which
+// works until read returns; the limit is 10 s in total. Requests go through a port on localhost; in
+// the access log they are of AskerHarness.
 func (r *Registry) Describe(ctx context.Context, repository, identifier string, read Reader) error {
 	return r.describe(ctx, repository, identifier, runtime.GOARCH, read)
 }
 
-// Reader takes an image, and the index that it was found in or nil.
+// Reader receives an image and the index that it was found in, or nil.
 type Reader func(index *v1.Descriptor, img v1.Image) error
 
 func (r *Registry) describe(ctx context.Context, repository, identifier, architecture string, read Reader) error {
@@ -49,7 +50,7 @@ func (r *Registry) describe(ctx context.Context, repository, identifier, archite
 	return read(index, img)
 }
 
-// local is the name that this machine gives to an image here, by tag or digest.
+// local returns the reference of an image, by tag or digest, for requests from this machine.
 func (r *Registry) local(repository, identifier string) (name.Reference, error) {
 	separator := ":"
 	if strings.Contains(identifier, ":") {

@@ -1,7 +1,8 @@
-// Package upstream starts the testbed's upstream registries: real distribution registries in containers on Docker's
-// network of kind, HTTPS for nodes, HTTP for caches, and an access log that proves who pulled what.
+// Package upstream runs the testbed's upstream registries: real distribution registries in
+// containers on Docker's kind network, with HTTPS for nodes, HTTP for caches, and an access log
+// that shows who pulled what.
 //
-// The containers are the only state: whoever knows the prefix of a testbed finds them again. The package must not know
-// Kubernetes, the clusters, or the caches in front of it. What runs in the container is in package server, what the log
-// says in package accesslog.
+// All state is in the containers: a testbed's prefix suffices to find them. The package must not
+// know Kubernetes, the clusters, or the caches in front of it. Package server runs in the
+// containers, package accesslog reads their logs.
 package upstream

@@ -15,15 +15,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
-// setUp makes testcontainers-go fit for a machine without a registry and for a program whose output is read by people:
-// no reaper container, whose image cannot be pulled (containers are found and removed by label instead), and no log
-// lines. It reads the variable once.
+// setUp configures testcontainers-go: no reaper container, because its image cannot be pulled on a
+// machine without a registry (containers are found and removed by label instead), and no log lines.
+// testcontainers-go reads the variable only once.
 var setUp = sync.OnceFunc(func() {
 	_ = os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true")
 	log.SetDefault(log.NewNoopLogger())
 })
 
-// connect returns a client of the same engine that testcontainers-go uses.
+// connect returns a client of the engine that testcontainers-go uses.
 func connect() (client.APIClient, error) {
 	setUp()
 	provider, err := testcontainers.NewDockerProvider()
@@ -33,10 +33,10 @@ func connect() (client.APIClient, error) {
 	return provider.Client(), nil
 }
 
-// loading keeps upstreams that start at the same time from loading their image twice.
+// loading prevents upstreams that start at the same time from loading their image twice.
 var loading sync.Mutex
 
-// ensureImage loads the image unless the engine has it, then removes its predecessors.
+// ensureImage loads the image unless the engine has it, and then removes its older versions.
 func ensureImage(ctx context.Context, docker client.APIClient, built image.Built) error {
 	loading.Lock()
 	defer loading.Unlock()
@@ -55,20 +55,20 @@ func ensureImage(ctx context.Context, docker client.APIClient, built image.Built
 		return fmt.Errorf("load image %s: %w", built.Ref, err)
 	}
 	defer loaded.Close()
-	// The engine answers 200 and reports a failure in the stream; the inspection shows it.
+	// The engine answers 200 and reports failures in the stream. The inspection detects them.
 	output, err := io.ReadAll(io.LimitReader(loaded, 1<<16))
 	if err != nil {
 		return fmt.Errorf("load image %s: %w", built.Ref, err)
 	}
 	if _, err := docker.ImageInspect(ctx, built.Ref); err != nil {
-		return fmt.Errorf("load image %s: %w; the engine said: %s", built.Ref, err, output)
+		return fmt.Errorf("load image %s: %w; output of the engine: %s", built.Ref, err, output)
 	}
-	removePredecessors(ctx, docker, built)
+	removeOldImages(ctx, docker, built)
 	return nil
 }
 
-// removePredecessors is best effort: an image in use, for example by another testbed, stays.
-func removePredecessors(ctx context.Context, docker client.APIClient, built image.Built) {
+// removeOldImages is best effort: images in use, for example by another testbed, stay.
+func removeOldImages(ctx context.Context, docker client.APIClient, built image.Built) {
 	filter := make(client.Filters).Add("reference", image.Registry+"/"+built.Name)
 	images, err := docker.ImageList(ctx, client.ImageListOptions{Filters: filter})
 	if err != nil {

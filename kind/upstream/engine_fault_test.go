@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
-// brokenOnPurpose sets faults in a container, as another process reads them, and takes them back.
+// brokenOnPurpose sets faults in a container, reads them as another process would, and clears them.
 func brokenOnPurpose(t *testing.T, _ client.APIClient, options func(host string) Options) {
 	o := options(Hosts(testPrefix)[0])
 	registry := mustStart(t, o)
@@ -49,7 +49,7 @@ func brokenOnPurpose(t *testing.T, _ client.APIClient, options func(host string)
 	expectStatus(t, node, registry, http.StatusOK)
 }
 
-// expectStatus asks as containerd does.
+// expectStatus sends a request as containerd would.
 func expectStatus(t *testing.T, node *http.Client, registry *Registry, want int) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+registry.LocalHTTPS()+"/v2/", nil)

@@ -18,8 +18,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// protected: every way to the content needs the credentials, they can be replaced, and nobody who may look at the
-// container or its output sees them.
+// protected: all access to the content requires the credentials, they can be replaced, and neither
+// the container nor its output reveals them.
 func protected(t *testing.T, docker client.APIClient, options func(host string) Options) {
 	o := options(Host(testPrefix, "private"))
 	first := Credentials{Username: []byte("@robot"), Password: []byte("'$#&:\"\xff")}
@@ -55,7 +55,7 @@ func protected(t *testing.T, docker client.APIClient, options func(host string) 
 	notSeen(t, docker, again, "robot", "replacement", "QHJvYm90", "'$#&:")
 }
 
-// notSeen looks for secrets in the description of the container, in its output and in the access log.
+// notSeen searches the description of the container, its output and the access log for secrets.
 func notSeen(t *testing.T, docker client.APIClient, registry *Registry, secrets ...string) {
 	t.Helper()
 	inspected, err := docker.ContainerInspect(t.Context(), registry.id, client.ContainerInspectOptions{})
@@ -102,8 +102,8 @@ func randomImage(t *testing.T) v1.Image {
 	return img
 }
 
-// privateAuthority: who trusts the testbed's authority does not trust this upstream.
-func privateAuthority(t *testing.T, _ client.APIClient, options func(host string) Options) {
+// privateCA: clients that trust the testbed's CA do not trust this upstream.
+func privateCA(t *testing.T, _ client.APIClient, options func(host string) Options) {
 	o := options(Host(testPrefix, "private"))
 	everybodys := o.Authority
 	private, err := certificate.New("a company")
@@ -120,14 +120,15 @@ func privateAuthority(t *testing.T, _ client.APIClient, options func(host string
 	response, err := trusting.Get("https://" + registry.LocalHTTPS() + "/v2/")
 	if err == nil {
 		_ = response.Body.Close()
-		t.Fatal("trusted with the testbed's authority")
+		t.Fatal("trusted with the testbed's CA")
 	}
 	if !strings.Contains(err.Error(), "certificate signed by unknown authority") {
 		t.Error(err)
 	}
 }
 
-// proxied: the proxy reaches an upstream by its name, by both ways, and says so.
+// proxied: the proxy reaches an upstream by its host name, with and without a tunnel, and logs
+// both.
 func proxied(t *testing.T, _ client.APIClient, options func(host string) Options) {
 	alpha := options(Hosts(testPrefix)[0])
 	mustStart(t, alpha)
@@ -165,7 +166,7 @@ func proxied(t *testing.T, _ client.APIClient, options func(host string) Options
 		t.Errorf("the proxy's log has: %s", hosts)
 	}
 	if all, err := List(t.Context(), testPrefix); err != nil || len(all) != 1 {
-		t.Errorf("upstreams %v, %v; the proxy is none", all, err)
+		t.Errorf("upstreams %v, %v; the proxy is not an upstream", all, err)
 	}
 	if err := Remove(context.WithoutCancel(t.Context()), testPrefix); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// testPrefix is the testbed of TestInContainers, with a network of its own.
+// testPrefix is the testbed of TestInContainers, which has its own network.
 const testPrefix = "upstream-test"
 
 // TestInContainers needs a Docker Engine.
@@ -36,7 +36,7 @@ func TestInContainers(t *testing.T) {
 		"stopped":                stopped,
 		"failure leaves nothing": failureLeavesNothing,
 		"protected":              protected,
-		"private authority":      privateAuthority,
+		"private CA":             privateCA,
 		"proxy":                  proxied,
 		"broken on purpose":      brokenOnPurpose,
 	} {
@@ -51,8 +51,8 @@ func TestInContainers(t *testing.T) {
 	}
 }
 
-// engine skips the test when no engine answers; it returns options whose network is there, and removes everything
-// afterwards.
+// engine skips the test if no engine answers. It returns options with an existing network, and
+// removes everything afterwards.
 func engine(t *testing.T) (client.APIClient, func(host string) Options) {
 	t.Helper()
 	docker, err := connect()
@@ -66,11 +66,11 @@ func engine(t *testing.T) (client.APIClient, func(host string) Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	authority, err := certificate.Ensure(t.TempDir())
+	ca, err := certificate.Ensure(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The containers have fixed names: another run of this test, by somebody else on this machine, has to end first.
+	// The containers have fixed names, so another run of this test on the same machine must end first.
 	unlock, err := lock.Wait(t.Context(), filepath.Join(lock.Directory(), testPrefix+".lock"), 5*time.Minute)
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,8 @@ func engine(t *testing.T) (client.APIClient, func(host string) Options) {
 		if err := Remove(ctx, testPrefix); err != nil {
 			t.Error(err)
 		}
-		// By ID: runs that were killed may have left several of the name, which no name tells apart then.
+		// Remove by ID: killed runs may have left several networks of this name, which makes the name
+		// ambiguous.
 		left, err := docker.NetworkList(ctx, client.NetworkListOptions{Filters: make(client.Filters).Add("label", Label+"="+testPrefix)})
 		if err != nil {
 			t.Error(err)
@@ -100,7 +101,7 @@ func engine(t *testing.T) (client.APIClient, func(host string) Options) {
 		t.Fatal(err)
 	}
 	return docker, func(host string) Options {
-		return Options{Prefix: testPrefix, Host: host, Network: testPrefix, Authority: authority, Image: built[0]}
+		return Options{Prefix: testPrefix, Host: host, Network: testPrefix, Authority: ca, Image: built[0]}
 	}
 }
 
@@ -115,7 +116,7 @@ func mustStart(t *testing.T, o Options) *Registry {
 	return registry
 }
 
-// pull reads a whole image over HTTPS, trusting only the authority.
+// pull reads a whole image over HTTPS and trusts only the CA.
 func pull(t *testing.T, o Options, registry *Registry, image string) v1.Image {
 	t.Helper()
 	tag, err := name.NewTag(registry.LocalHTTPS() + "/" + image)
@@ -203,7 +204,7 @@ func keepWhatRuns(t *testing.T, docker client.APIClient, options func(host strin
 	}
 	third := mustStart(t, o)
 	if third.id == first.id {
-		t.Error("a dead upstream was kept")
+		t.Error("a stopped upstream was kept")
 	}
 	other, err := certificate.Ensure(t.TempDir())
 	if err != nil {
@@ -211,7 +212,7 @@ func keepWhatRuns(t *testing.T, docker client.APIClient, options func(host strin
 	}
 	o.Authority = other
 	if fourth := mustStart(t, o); fourth.id == third.id {
-		t.Error("an upstream with a certificate of another authority was kept")
+		t.Error("an upstream with a certificate of another CA was kept")
 	}
 	if all, err := List(t.Context(), testPrefix); err != nil || len(all) != 1 {
 		t.Errorf("upstreams %v, %v", all, err)

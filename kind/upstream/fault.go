@@ -17,8 +17,8 @@ import (
 // faultsTimeout bounds reading and replacing the faults in a container.
 const faultsTimeout = 20 * time.Second
 
-// SetFaults makes the upstream break its answers in these ways and no others, from the next request on. Requests that a fault
-// holds up go on when it is not among them.
+// SetFaults replaces the faults from the next request on. Requests delayed by a removed fault
+// continue.
 func (r *Registry) SetFaults(ctx context.Context, all ...spec.Fault) error {
 	content, err := spec.Encode(all)
 	if err != nil {
@@ -32,7 +32,7 @@ func (r *Registry) SetFaults(ctx context.Context, all ...spec.Fault) error {
 	return nil
 }
 
-// Faults returns those that SetFaults, of this process or another, set and whose time is not over.
+// Faults returns the faults that any process has set with SetFaults and that have not expired.
 func (r *Registry) Faults(ctx context.Context) ([]spec.Fault, error) {
 	ctx, cancel := context.WithTimeout(ctx, faultsTimeout)
 	defer cancel()
@@ -50,7 +50,7 @@ func (r *Registry) Faults(ctx context.Context) ([]spec.Fault, error) {
 	return spec.Active(all, time.Now()), nil
 }
 
-// Certificate returns the one that the upstream shows to HTTPS clients when nothing is broken, in PEM.
+// Certificate returns the certificate, in PEM, that HTTPS clients get if there is no fault.
 func (r *Registry) Certificate(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, faultsTimeout)
 	defer cancel()
@@ -61,7 +61,7 @@ func (r *Registry) Certificate(ctx context.Context) ([]byte, error) {
 	return content, nil
 }
 
-// readFile returns a file of the container; also of one that does not run.
+// readFile returns a file of the container, which need not run.
 func (i *instance) readFile(ctx context.Context, path string) ([]byte, error) {
 	copied, err := i.docker.CopyFromContainer(ctx, i.id, client.CopyFromContainerOptions{SourcePath: path})
 	if err != nil {

@@ -23,41 +23,41 @@ const (
 	removeTimeout = 30 * time.Second
 )
 
-// ErrNotRunning says that an upstream, or a proxy, is not there, or does not run.
+// ErrNotRunning means that an upstream or a proxy does not exist or does not run.
 var ErrNotRunning = errors.New("not running")
 
-// instance is one container of a testbed's upstream side, as it was when it was looked up.
+// instance is one container of a testbed: an upstream or a proxy, as of its last look-up.
 type instance struct {
 	docker        client.APIClient
 	id, name      string
 	host, config  string
 	state, status string
-	ports         map[uint16]uint16 // in the container → on localhost
-	addresses     []netip.Addr      // on the network that it was started in
+	ports         map[uint16]uint16 // container port → port on localhost
+	addresses     []netip.Addr      // in its network
 	log           *follower
 }
 
-// Host is the name that nodes and caches reach it by.
+// Host returns the host name that nodes and caches use.
 func (i *instance) Host() string { return i.host }
 
-// Container is the name of the container.
+// Container returns the name of the container.
 func (i *instance) Container() string { return i.name }
 
-// Running says whether the container ran when it was looked up.
+// Running reports whether the container ran at its look-up.
 func (i *instance) Running() bool { return i.state == string(container.StateRunning) }
 
-// Addresses are those of the container for nodes and pods, of IPv4 and of IPv6, as they were when it was looked up; none if it
-// does not run.
+// Addresses returns the IPs of the container in its network, or none if it did not run at its
+// look-up.
 func (i *instance) Addresses() []netip.Addr { return i.addresses }
 
-// Status is the engine's own words, for example "Up 5 minutes".
+// Status returns the status in the words of the engine, for example "Up 5 minutes".
 func (i *instance) Status() string { return i.status }
 
 func (i *instance) localAddress(port uint16) string { return localhost(i.ports[port]) }
 
 func localhost(port uint16) string { return net.JoinHostPort("localhost", strconv.Itoa(int(port))) }
 
-// check says whether the container answers, see answers.
+// check returns an error unless the container gives the answer.
 func (i *instance) check(ctx context.Context, a answer) error {
 	if !i.Running() {
 		return fmt.Errorf("%s: %w", i.host, ErrNotRunning)
@@ -67,14 +67,14 @@ func (i *instance) check(ctx context.Context, a answer) error {
 	return get(ctx, i.localAddress(a.port), a.path, a.statuses...)
 }
 
-// answer is what a container gives when it is ready: one of the statuses for the path on the port.
+// answer is what a ready container returns: one of the statuses for the path on the port.
 type answer struct {
 	port     uint16
 	path     string
 	statuses []int
 }
 
-// get asks a server for a path and expects one of the statuses.
+// get requests a path and returns an error unless the response has one of the statuses.
 func get(ctx context.Context, address, pathAndQuery string, expected ...int) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+pathAndQuery, nil)
 	if err != nil {
@@ -93,7 +93,7 @@ func get(ctx context.Context, address, pathAndQuery string, expected ...int) err
 	return nil
 }
 
-// Remove removes the container with all that it stores. That it is gone already is no error.
+// Remove removes the container with its content. A missing container is not an error.
 func (i *instance) Remove(ctx context.Context) error {
 	i.log.mu.Lock()
 	defer i.log.mu.Unlock()
@@ -107,7 +107,7 @@ func (i *instance) Remove(ctx context.Context) error {
 	return nil
 }
 
-// instances returns the containers of a testbed that have the label; with a value if it is not empty.
+// instances returns a testbed's containers with the label (and value, if any), sorted by host name.
 func instances(ctx context.Context, docker client.APIClient, prefix, label, value string) ([]instance, error) {
 	if value != "" {
 		label += "=" + value

@@ -15,22 +15,22 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// logTimeout bounds the wait for answers that were still under way when the log was read.
+// logTimeout bounds the wait for requests that are still running when the log is read.
 const logTimeout = 30 * time.Second
 
-// follower reads the output of a container on and on. The log of a long run has thousands of records, and is asked for
-// hundreds of times: only what is new is read then.
+// follower reads the output of a container continuously. A long run reads its log of thousands of
+// records hundreds of times; the follower reads only new ones.
 type follower struct {
 	mu     sync.Mutex
 	reader *accesslog.Reader
 	close  func()
 }
 
-// Log returns the access log since the container was created, complete up to now: every request that had arrived before
-// the call is in it, once its answer has ended, for which Log waits up to 30 s.
+// Log returns the access log since the container was created. It contains every request that
+// arrived before the call. Log waits up to 30 s for running requests to end.
 //
-// An engine passes on what a container prints with some delay, and a client has a whole answer before the server has
-// recorded it. Log therefore asks the server to settle and reads until it sees the record of that very request.
+// The engine delays output, and a client can have a whole response before the server has recorded
+// it. Log therefore sends a request to SettlePath and reads until the record of that request.
 func (i *instance) Log(ctx context.Context) (accesslog.Records, error) {
 	i.log.mu.Lock()
 	defer i.log.mu.Unlock()
@@ -40,8 +40,8 @@ func (i *instance) Log(ctx context.Context) (accesslog.Records, error) {
 	if err := get(ctx, i.logAddress(), accesslog.SettlePath+"?"+mark, http.StatusOK); err != nil {
 		return nil, fmt.Errorf("read access log of %s: %w", i.host, err)
 	}
-	// What follows may have ended since the last time, for example with the container before a restart; the engine has all
-	// that was printed, so it is read from the beginning then.
+	// The stream may have ended since the last call, for example because the container restarted. The
+	// engine keeps all output, so the second attempt reads it from the beginning.
 	records, err := i.readLog(ctx, mark)
 	if err != nil && ctx.Err() == nil {
 		records, err = i.readLog(ctx, mark)
@@ -52,7 +52,7 @@ func (i *instance) Log(ctx context.Context) (accesslog.Records, error) {
 	return records, nil
 }
 
-// readLog reads on until the mark. An error, or the end of the context, ends the follower.
+// readLog reads on until the mark. An error, or the end of ctx, ends the follower.
 func (i *instance) readLog(ctx context.Context, mark string) (accesslog.Records, error) {
 	if i.log.reader == nil {
 		if err := i.follow(ctx); err != nil {
@@ -67,7 +67,7 @@ func (i *instance) readLog(ctx context.Context, mark string) (accesslog.Records,
 	return records, err
 }
 
-// end ends it; the next Log begins anew.
+// end closes the stream. The next Log opens a new one.
 func (f *follower) end() {
 	if f.reader != nil {
 		f.close()
@@ -75,7 +75,7 @@ func (f *follower) end() {
 	}
 }
 
-// follow starts to read, until end is called. What nobody reads yet waits in the engine.
+// follow opens the stream, until end is called. The engine buffers what is not read yet.
 func (i *instance) follow(ctx context.Context) error {
 	following, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
@@ -99,8 +99,8 @@ func (i *instance) follow(ctx context.Context) error {
 	return nil
 }
 
-// Output copies what the container has printed so far: the access log to stdout, everything else to stderr. Unlike Log
-// it also works when the container no longer runs.
+// Output copies what the container has printed: the access log to stdout, the rest to stderr.
+// Unlike Log, it does not need a running container.
 func (i *instance) Output(ctx context.Context, stdout, stderr io.Writer) error {
 	stream, err := i.docker.ContainerLogs(ctx, i.id, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true})
 	if err != nil {
@@ -113,7 +113,7 @@ func (i *instance) Output(ctx context.Context, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// logAddress is that of the published port that answers for the log by plain HTTP.
+// logAddress returns the address of the published plain HTTP port.
 func (i *instance) logAddress() string {
 	if _, ok := i.ports[ProxyPort]; ok {
 		return i.localAddress(ProxyPort)

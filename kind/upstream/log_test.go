@@ -16,7 +16,7 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// output is what a container prints. A stream of it goes on until it is closed; if the container has ended, up to where it is.
+// output is what a container prints. Its stream continues until it is closed or the container ends.
 type output struct {
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -33,11 +33,11 @@ func (o *output) add(line string) {
 	o.changed.Broadcast()
 }
 
-// stream is one look at an output, from its beginning.
+// stream is one reader of an output, from its beginning.
 type stream struct {
 	*output
 	at     int
-	end    int // where it ends, -1 if it goes on
+	end    int // where it ends, or -1
 	closed bool
 }
 
@@ -67,7 +67,7 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// logEngine passes on the output of its only container.
+// logEngine serves the output of its only container.
 type logEngine struct {
 	client.APIClient
 	output *output
@@ -105,7 +105,8 @@ func newLogged(t *testing.T) (*instance, *logEngine) {
 	return &instance{docker: docker, host: "alpha.test", ports: map[uint16]uint16{httpPort: uint16(port)}, log: &follower{}}, docker
 }
 
-// TestLogIsFollowed: while the container runs it is read once, and all of it again only after its end.
+// TestLogIsFollowed: the log of a running container is read once, and read again from the beginning
+// only after the container has ended.
 func TestLogIsFollowed(t *testing.T) {
 	for name, test := range map[string]struct {
 		ended bool

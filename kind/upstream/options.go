@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// Label of every upstream container of a testbed; its value is the prefix. The nodes have the label that kind gives
-	// them, with the name of their cluster.
+	// Label is on every upstream container of a testbed, with the prefix as its value. The nodes have
+	// the label that kind gives them, with the name of their cluster.
 	Label = "registry-cache.testbed"
-	// DefaultPrefix is the one whose upstreams have the short host names.
+	// DefaultPrefix is the prefix whose upstreams have short host names.
 	DefaultPrefix = "registry-cache"
 
 	hostLabel   = Label + ".upstream" // the host name of an upstream
@@ -27,9 +27,9 @@ const (
 	configLabel = Label + ".config"   // what the container was made from
 )
 
-// Hosts returns the host names of a testbed's upstreams: alpha.upstream.test, beta.upstream.test and
-// gamma.upstream.test for the default prefix. All testbeds share Docker's network of kind; those with another prefix
-// have it in the names (alpha.<prefix>.upstream.test), so that each reaches its own.
+// Hosts returns the host names of a testbed's upstreams: alpha.upstream.test, beta.upstream.test
+// and gamma.upstream.test for the default prefix. All testbeds share Docker's kind network, so with
+// any other prefix the names contain it (alpha.<prefix>.upstream.test).
 func Hosts(prefix string) []string {
 	hosts := []string{}
 	for _, name := range []string{"alpha", "beta", "gamma"} {
@@ -38,7 +38,7 @@ func Hosts(prefix string) []string {
 	return hosts
 }
 
-// Host is the host name of a further upstream of a testbed, or of a proxy, whose first label is given.
+// Host returns the host name of an upstream or proxy of a testbed. name is its first label.
 func Host(prefix, name string) string {
 	domain := "upstream.test"
 	if prefix != DefaultPrefix {
@@ -50,7 +50,7 @@ func Host(prefix, name string) string {
 // upstreamProgram is the path of the program in the image.
 const upstreamProgram = "/upstream-registry"
 
-// Binary is what the upstreams' image is built from, see image.Build.
+// Binary returns the build of the upstreams' image, for image.Build.
 func Binary() image.Binary {
 	const owner = 65532 // of image.NonRoot
 	return image.Binary{
@@ -65,19 +65,18 @@ func Binary() image.Binary {
 	}
 }
 
-// Options say what to start.
+// Options describe an upstream or a proxy to start.
 type Options struct {
-	// Prefix of the testbed, a DNS label.
+	// Prefix is that of the testbed, a DNS label.
 	Prefix string
-	// Host is the name that nodes and caches reach it by, a DNS name; its first label becomes part of the container's
-	// name.
+	// Host is the DNS name that nodes and caches use. Its first label is part of the container's name.
 	Host string
 	// Network is the name of an existing Docker network, usually "kind".
 	Network string
-	// Authority issues the certificate: the one that the nodes trust, or a private one (certificate.New) that nobody does.
+	// Authority is the CA that signs the certificate: that of the nodes, or a private one.
 	Authority *certificate.Authority
-	// Credentials make it a protected upstream, which asks every client for them; see Registry.SetCredentials. An upstream
-	// without them is open to everybody.
+	// Credentials make this a protected upstream, which requires them from every client; see
+	// Registry.SetCredentials. Without them the upstream is open.
 	Credentials *Credentials
 	// Image is built from Binary.
 	Image image.Built
@@ -90,7 +89,7 @@ func (o Options) validate() error {
 		return err
 	}
 	if o.Authority == nil {
-		return fmt.Errorf("host %s: no certificate authority", o.Host)
+		return fmt.Errorf("host %s: no CA", o.Host)
 	}
 	if o.Credentials == nil {
 		return nil
@@ -101,7 +100,7 @@ func (o Options) validate() error {
 	return nil
 }
 
-// validateContainer looks at what every container needs.
+// validateContainer checks what upstreams and proxies both need.
 func (o Options) validateContainer() error {
 	switch {
 	case !dnsName.MatchString(o.Prefix) || strings.Contains(o.Prefix, "."):
@@ -122,8 +121,8 @@ func (o Options) containerName() string {
 	return o.Prefix + "-upstream-" + name
 }
 
-// fingerprint changes when a running container would no longer be what is asked for. That it asks for credentials counts,
-// which ones does not: they can be set, and the fingerprint is there for everybody to see.
+// fingerprint changes if a running container no longer matches the options. It has no secrets,
+// because everybody can read it: only the existence of credentials counts.
 func (o Options) fingerprint() string {
 	protected := strconv.FormatBool(o.Credentials != nil)
 	return fingerprint(o.Host, o.Network, o.Image.Ref, string(o.Authority.PEM()), protected)

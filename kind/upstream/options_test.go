@@ -24,12 +24,12 @@ func TestHosts(t *testing.T) {
 
 func options(t *testing.T) Options {
 	t.Helper()
-	authority, err := certificate.Ensure(t.TempDir())
+	ca, err := certificate.Ensure(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return Options{
-		Prefix: "mine", Host: "alpha.mine.upstream.test", Network: "kind", Authority: authority,
+		Prefix: "mine", Host: "alpha.mine.upstream.test", Network: "kind", Authority: ca,
 		Image: image.Built{Ref: "registry-cache.testbed/upstream-registry:1", Image: empty.Image},
 	}
 }
@@ -45,7 +45,7 @@ func TestOptionsValidate(t *testing.T) {
 		`host "https://x": must be a DNS name`:          func(o *Options) { o.Host = "https://x" },
 		`host "A.test": must be a DNS name`:             func(o *Options) { o.Host = "A.test" },
 		"alpha.mine.upstream.test: network is empty":    func(o *Options) { o.Network = "" },
-		"alpha.mine.upstream.test: no certificate aut":  func(o *Options) { o.Authority = nil },
+		"alpha.mine.upstream.test: no CA":               func(o *Options) { o.Authority = nil },
 		"alpha.mine.upstream.test: no image":            func(o *Options) { o.Image = image.Built{} },
 		"test: credentials: user name contains a colon": func(o *Options) { o.Credentials = &Credentials{Username: []byte("a:b")} },
 		"test: credentials: user name is empty":         func(o *Options) { o.Credentials = &Credentials{} },
@@ -69,20 +69,21 @@ func TestFingerprint(t *testing.T) {
 		"host":      func(o *Options) { o.Host = "beta.mine.upstream.test" },
 		"network":   func(o *Options) { o.Network = "other" },
 		"image":     func(o *Options) { o.Image.Ref = "registry-cache.testbed/upstream-registry:2" },
-		"authority": func(o *Options) { o.Authority = options(t).Authority },
+		"CA":        func(o *Options) { o.Authority = options(t).Authority },
 		"protected": func(o *Options) { o.Credentials = &Credentials{Username: []byte("robot")} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := base
 			change(&o)
 			if o.fingerprint() == base.fingerprint() {
-				t.Error("the change would not be noticed")
+				t.Error("the change goes unnoticed")
 			}
 		})
 	}
 }
 
-// TestFingerprintTellsNoCredentials: it is in a label, where everybody may read it and try passwords.
+// TestFingerprintTellsNoCredentials: the fingerprint is in a label, which everybody can read and
+// use to test passwords.
 func TestFingerprintTellsNoCredentials(t *testing.T) {
 	one, other := options(t), options(t)
 	other.Authority = one.Authority

@@ -14,11 +14,11 @@ import (
 // ProxyPort is the port of a Proxy.
 const ProxyPort = 3128
 
-// Proxy is an HTTP proxy beside the upstreams. It forwards requests for http:// URLs and opens tunnels for CONNECT; its
-// log says for whom, and where to: accesslog.Record.Host.
+// Proxy is an HTTP proxy beside the upstreams. It forwards requests for http:// URLs and opens
+// tunnels for CONNECT. Its log has the client and the target (accesslog.Record.Host).
 type Proxy struct{ instance }
 
-// StartProxy does what Start does for a proxy. Authority and Credentials of the options are not used.
+// StartProxy is Start for a proxy. It ignores Authority and Credentials.
 func StartProxy(ctx context.Context, o Options) (*Proxy, error) {
 	if err := o.validateContainer(); err != nil {
 		return nil, fmt.Errorf("start proxy: %w", err)
@@ -34,7 +34,7 @@ func StartProxy(ctx context.Context, o Options) (*Proxy, error) {
 	return &Proxy{instance: *found}, nil
 }
 
-// URL is the proxy's address for its clients, for example http://proxy.upstream.test:3128.
+// URL returns the proxy's address for its clients, for example http://proxy.upstream.test:3128.
 func (p *Proxy) URL() string { return "http://" + p.host + ":" + strconv.Itoa(ProxyPort) }
 
 func (o Options) proxyLaunch() launch {

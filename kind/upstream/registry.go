@@ -15,12 +15,12 @@ import (
 // Registry is one upstream of a testbed.
 type Registry struct {
 	instance
-	// credentials are what Push shows; nil for an open upstream, and after Find and List.
+	// credentials are for Push. They are nil for an open upstream, and after Find and List.
 	credentials *Credentials
 }
 
-// Find returns the running upstream of a testbed that has the host name. The error is an ErrNotRunning when there is
-// none. Push to a protected one fails before SetCredentials.
+// Find returns the running upstream with the host name, or an ErrNotRunning. Push to a protected
+// upstream fails until SetCredentials is called.
 func Find(ctx context.Context, prefix, host string) (*Registry, error) {
 	docker, err := connect()
 	if err != nil {
@@ -29,7 +29,7 @@ func Find(ctx context.Context, prefix, host string) (*Registry, error) {
 	return find(ctx, docker, prefix, host)
 }
 
-// List returns the upstreams of a testbed, ordered by host name, also those that do not run.
+// List returns the upstreams of a testbed, running or not, sorted by host name.
 func List(ctx context.Context, prefix string) ([]*Registry, error) {
 	docker, err := connect()
 	if err != nil {
@@ -46,7 +46,7 @@ func List(ctx context.Context, prefix string) ([]*Registry, error) {
 	return all, nil
 }
 
-// Remove removes all upstreams and the proxy of a testbed with what was pushed to them. That there are none is no error.
+// Remove removes a testbed's upstreams and proxies with their content. There may be none.
 func Remove(ctx context.Context, prefix string) error {
 	docker, err := connect()
 	if err != nil {
@@ -62,16 +62,16 @@ func Remove(ctx context.Context, prefix string) error {
 	return err
 }
 
-// URL is the address for caches, for example http://alpha.upstream.test.
+// URL returns the address for caches, for example http://alpha.upstream.test.
 func (r *Registry) URL() string { return "http://" + r.host }
 
-// Reference is the name that a pod on a node gives to an image here.
+// Reference returns the reference of an image for pods.
 func (r *Registry) Reference(repository, tag string) string {
 	return fmt.Sprintf("%s/%s:%s", r.host, repository, tag)
 }
 
-// Push stores an image and returns its digest. It goes through a port on localhost; the access log knows the requests
-// as AskerHarness.
+// Push stores an image and returns its digest. It goes through a port on localhost; in the access
+// log its requests are of AskerHarness.
 func (r *Registry) Push(ctx context.Context, repository, tag string, img v1.Image) (v1.Hash, error) {
 	ref, err := name.NewTag(r.localAddress(httpPort)+"/"+repository+":"+tag, name.Insecure, name.StrictValidation)
 	if err != nil {
@@ -83,9 +83,9 @@ func (r *Registry) Push(ctx context.Context, repository, tag string, img v1.Imag
 	return img.Digest()
 }
 
-// access are the options of requests from this machine.
+// access returns the options of requests from this machine.
 func (r *Registry) access(ctx context.Context) []remote.Option {
-	// Without a name of its own go-containerregistry begins with a request that could be anybody's.
+	// Without a user agent, go-containerregistry's first request cannot be told from those of others.
 	options := []remote.Option{remote.WithContext(ctx), remote.WithUserAgent(userAgent)}
 	if c := r.credentials; c != nil {
 		options = append(options, remote.WithAuth(&authn.Basic{Username: string(c.Username), Password: string(c.Password)}))
@@ -93,8 +93,7 @@ func (r *Registry) access(ctx context.Context) []remote.Option {
 	return options
 }
 
-// LocalHTTPS is the address on this machine that the HTTPS port is published on; the certificate is also valid for
-// localhost.
+// LocalHTTPS returns the HTTPS address on localhost, for which the certificate is valid too.
 func (r *Registry) LocalHTTPS() string { return r.localAddress(httpsPort) }
 
 func find(ctx context.Context, docker client.APIClient, prefix, host string) (*Registry, error) {
@@ -105,7 +104,7 @@ func find(ctx context.Context, docker client.APIClient, prefix, host string) (*R
 	return &Registry{instance: *found}, nil
 }
 
-// running returns the container of a testbed that runs under the host name.
+// running returns the running container with the host name.
 func running(ctx context.Context, docker client.APIClient, prefix, label, host string) (*instance, error) {
 	found, err := instances(ctx, docker, prefix, label, host)
 	if err != nil {

@@ -23,12 +23,12 @@ const (
 	httpsPort = 443
 )
 
-// userAgent makes our own requests known as such in the access log.
+// userAgent identifies the testbed's own requests in the access log.
 const userAgent = "registry-cache-testbed/1"
 
-// Start brings up one upstream and returns when it answers. A running one that was made from the same options and
-// answers is kept with everything that was pushed to it; otherwise it is replaced by an empty one. Its credentials are
-// those of the options in either case. When starting fails, or ctx ends, the new container is removed.
+// Start starts an upstream and waits until it answers. It keeps a running one, with its content, if
+// that has the same options and answers, and otherwise replaces it by an empty one. Either way it
+// sets the credentials of the options. If starting fails or ctx ends, it removes the new container.
 func Start(ctx context.Context, o Options) (*Registry, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("start upstream: %w", err)
@@ -50,8 +50,8 @@ func Start(ctx context.Context, o Options) (*Registry, error) {
 	return registry, nil
 }
 
-// StartAll does what Start does for several upstreams at the same time and returns them in the order of the options. It
-// waits for all of them; those that did start stay when another fails.
+// StartAll starts several upstreams in parallel and returns them in the order of the options. It
+// waits for all of them. If one fails, the others keep running.
 func StartAll(ctx context.Context, options ...Options) ([]*Registry, error) {
 	started, errs := make([]*Registry, len(options)), make([]error, len(options))
 	var running sync.WaitGroup
@@ -65,7 +65,7 @@ func StartAll(ctx context.Context, options ...Options) ([]*Registry, error) {
 	return started, nil
 }
 
-// launch is a container that is to run.
+// launch describes a container to start.
 type launch struct {
 	prefix, label, host, network string
 	image                        image.Built
@@ -74,8 +74,8 @@ type launch struct {
 	request                      func() (testcontainers.ContainerRequest, error)
 }
 
-// launch describes the container of an upstream. One that is protected answers before it has credentials: nobody is let
-// in then.
+// launch returns the container of an upstream. A protected one is ready before it has credentials;
+// until then it rejects every client.
 func (o Options) launch() launch {
 	l := launch{
 		prefix: o.Prefix, label: hostLabel, host: o.Host, network: o.Network, image: o.Image, fingerprint: o.fingerprint(),
@@ -94,7 +94,7 @@ func (o Options) launch() launch {
 	return l
 }
 
-// start returns the running container when it can be kept, and a new one otherwise.
+// start returns the running container if it can be kept, or else a new one.
 func start(ctx context.Context, docker client.APIClient, l launch) (*instance, error) {
 	if kept, err := reusable(ctx, docker, l); kept != nil || err != nil {
 		return kept, err
@@ -108,7 +108,7 @@ func start(ctx context.Context, docker client.APIClient, l launch) (*instance, e
 	return running(ctx, docker, l.prefix, l.label, l.host)
 }
 
-// reusable returns the container when it can be kept, and removes what cannot.
+// reusable returns the container if it can be kept, and removes it otherwise.
 func reusable(ctx context.Context, docker client.APIClient, l launch) (*instance, error) {
 	found, err := instances(ctx, docker, l.prefix, l.label, l.host)
 	if err != nil {
@@ -149,8 +149,8 @@ func (l launch) run(ctx context.Context, docker client.APIClient) error {
 	return errors.Join(fmt.Errorf("start container %s: %w", wanted.Name, err), removed)
 }
 
-// request describes the container. The key is readable by everybody inside it because Docker copies files as root, and
-// the registry does not run as root.
+// request returns the container request. Every user in the container can read the key, because
+// Docker copies files as root and the registry does not run as root.
 func request(o Options, certificate, key []byte) testcontainers.ContainerRequest {
 	l := o.launch()
 	wanted := l.container(o.containerName(), o.labels(), httpPort, httpsPort)
@@ -167,5 +167,5 @@ func request(o Options, certificate, key []byte) testcontainers.ContainerRequest
 
 func tcp(port uint16) string { return strconv.Itoa(int(port)) + "/tcp" }
 
-// startTimeout bounds the way from a created container to an answer.
+// startTimeout bounds the time from creating a container to its first answer.
 const startTimeout = time.Minute

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 )
 
 func newReproduceCommand(options *kind.Options, std program.Streams) *cobra.Command {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 )
 
 // TestReproduceRefuses what cannot end well, before a fault is cleared or a Shoot is applied.

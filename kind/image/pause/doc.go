@@ -1,3 +1,3 @@
-// Command pause sleeps until it is told to end. It is the program of the testbed's test images, which have to run in a
-// pod but have nothing to do; it must stay free of dependencies, because its size is part of every test image.
+// Command pause waits for SIGTERM or SIGINT and exits. The testbed's test images run it, because a
+// pod needs a process. It must have no dependencies: its size adds to every test image.
 package main

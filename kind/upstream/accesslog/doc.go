@@ -1,6 +1,7 @@
-// Package accesslog records what an upstream registry was asked, by whom, and how many bytes it answered with; and it
-// counts in such records. The proof that a pull came from a cache rests on it.
+// Package accesslog records the requests to an upstream registry: what was requested, by whom, and
+// how many bytes were sent. It also counts and filters such records. Scenarios use it as proof that
+// a pull came from a cache.
 //
-// It is a plain HTTP middleware and functions of values: it must not know containers, clusters, or which registry it
-// stands in front of.
+// It consists of a plain HTTP middleware and functions of values. It must not know containers,
+// clusters, or which registry it serves.
 package accesslog

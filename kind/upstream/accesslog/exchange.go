@@ -2,26 +2,27 @@ package accesslog
 
 import "context"
 
-// exchange is a request that is being answered.
+// exchange is a running request.
 type exchange struct {
 	log *Log
-	// done is closed when nobody has to wait for the answer any longer; nil while it is held. The log's lock guards it.
+	// done is closed when nobody has to wait for the response any longer. It is nil while the request
+	// is held. The lock of log guards it.
 	done   chan struct{}
 	faults []string
 }
 
 type exchangeKey struct{}
 
-// NoteFault says that the answer to the request with this context was changed on purpose, so that its Record can tell. It is
-// to be called by the handler, before it returns. Without a Log it does nothing.
+// NoteFault records that a fault has changed the response to the request in ctx. The handler must
+// call it before it returns. Without a Log it does nothing.
 func NoteFault(ctx context.Context, id string) {
 	if e, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
 		e.faults = append(e.faults, id)
 	}
 }
 
-// Hold says that the request with this context is kept waiting on purpose, until the returned function is called: who reads
-// the log does not wait for its answer, and finds its record once it has ended. Without a Log it does nothing.
+// Hold declares that a fault delays the request in ctx until release is called. Readers of the log
+// do not wait for a held request. Without a Log, Hold does nothing.
 func Hold(ctx context.Context) (release func()) {
 	e, ok := ctx.Value(exchangeKey{}).(*exchange)
 	if !ok {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestHold keeps a request waiting: settle does not wait for it while it is held, waits for it afterwards, and it is recorded.
+// TestHold: settle does not wait for a held request, waits for it after its release, and the
+// request is recorded.
 func TestHold(t *testing.T) {
 	var out bytes.Buffer
 	held, release, released, end, ended := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -53,7 +54,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// TestWithoutLog proves that a handler may call these wherever it is.
+// TestWithoutLog: both functions work without a Log.
 func TestWithoutLog(t *testing.T) {
 	NoteFault(t.Context(), "f1")
 	Hold(t.Context())()

@@ -13,9 +13,9 @@ import (
 	"github.com/felixge/httpsnoop"
 )
 
-// SettlePath is answered by the log itself, once all requests that arrived before have been answered and recorded, and
-// is then recorded like any other. A reader that asks for it with a query of its own and then finds that record has the
-// whole log before it.
+// SettlePath is answered by the log itself after all requests that arrived before have ended and
+// were recorded. Its own request is then recorded like any other. A reader that requests it with a
+// unique query and then finds that record has read the complete log before it.
 const SettlePath = "/-/settle"
 
 // Log records the requests to a registry.
@@ -31,8 +31,7 @@ func NewLog(out io.Writer) *Log {
 	return &Log{out: json.NewEncoder(out), running: map[chan struct{}]struct{}{}, now: time.Now}
 }
 
-// Handler records every request when next has answered it, also when next panics, which is how net/http handlers cut a
-// connection (http.ErrAbortHandler).
+// Handler records each request when next returns or panics, see http.ErrAbortHandler.
 func (l *Log) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e := &exchange{log: l}
@@ -46,7 +45,7 @@ func (l *Log) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// serve runs next, records the request, and passes a panic of next on.
+// serve runs next, records the request, and re-panics if next did.
 func (l *Log) serve(next http.Handler, w http.ResponseWriter, r *http.Request, e *exchange) {
 	record := newRecord(r, l.now())
 	metrics := httpsnoop.Metrics{Code: http.StatusOK}
@@ -65,11 +64,11 @@ func (l *Log) serve(next http.Handler, w http.ResponseWriter, r *http.Request, e
 func (l *Log) write(record Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// The record can be encoded; and when the output is gone there is nobody left to tell.
+	// A record can always be encoded. If the output is closed, there is no place to report that.
 	_ = l.out.Encode(record) //nolint:errchkjson // a request's time has a year below 10000
 }
 
-// settle answers when the requests that are running now have ended, or with 503 when the client no longer waits for it.
+// settle answers when the requests that run now have ended, or 503 if its client disconnects.
 func (l *Log) settle(w http.ResponseWriter, r *http.Request) {
 	for _, done := range l.snapshot() {
 		select {

@@ -81,7 +81,7 @@ func TestHandlerRecordsAnAbort(t *testing.T) {
 	}
 }
 
-// TestSettleWaitsForRunningRequests: settle does not answer 200 before a slow request has been recorded.
+// TestSettleWaitsForRunningRequests: settle answers only after a slow request was recorded.
 func TestSettleWaitsForRunningRequests(t *testing.T) {
 	var out bytes.Buffer
 	started, release, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Reader reads a log that grows, one JSON object a line, and keeps what it has read.
+// Reader reads a growing log, one JSON object per line, and keeps the records.
 type Reader struct {
 	lines   *bufio.Scanner
 	number  int
@@ -22,10 +22,10 @@ func NewReader(log io.Reader) *Reader {
 	return r
 }
 
-// Until reads on until it has seen the record of a request for SettlePath with the query mark, and returns all those before
-// it, from the beginning of the log, without the other requests for SettlePath. A line that is not a record, and an end
-// before the mark, is an error, and the end of the Reader: the log is evidence, and a lost line would count as "nobody
-// asked".
+// Until reads until the record of a request for SettlePath with the query mark. It returns all
+// records before it, from the beginning of the log, without those for SettlePath. An invalid line,
+// or a log that ends before the mark, is an error, after which the Reader is unusable: a lost
+// record would count as a request that was never made.
 func (r *Reader) Until(mark string) (Records, error) {
 	for r.lines.Scan() {
 		r.number++

@@ -9,7 +9,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// Kind says what a request was about.
+// Kind is the kind of a request.
 type Kind string
 
 // The kinds of requests.
@@ -20,41 +20,40 @@ const (
 	KindOther    Kind = "other"    // uploads, tag lists, the catalog, anything else
 )
 
-// Asker says who made a request.
+// Asker is who made a request.
 type Asker string
 
 // The askers that AskerOf knows.
 const (
 	AskerCache   Asker = "cache"   // a pull-through cache
-	AskerNode    Asker = "node"    // containerd, without a cache between
+	AskerNode    Asker = "node"    // containerd, without a cache
 	AskerHarness Asker = "harness" // the testbed and its scenarios
-	AskerOther   Asker = "other"   // somebody else, for example a person with curl
+	AskerOther   Asker = "other"   // any other client, for example curl
 )
 
-// Record is one answered request.
+// Record is one request that has ended.
 type Record struct {
-	// Time is when the request arrived, Seconds how long the answer took.
+	// Time is when the request arrived. Seconds is how long the response took.
 	Time    time.Time `json:"time"`
 	Seconds float64   `json:"seconds"`
 	Method  string    `json:"method"`
-	// Host is the name that the server was asked by; for a request to a proxy, where it is to go.
-	Host string `json:"host"`
-	// Path is the path of the URL, Query its raw query.
+	// Host is that of the request. For a request to a proxy, it is the target.
+	Host  string `json:"host"`
 	Path  string `json:"path"`
-	Query string `json:"query,omitempty"`
+	Query string `json:"query,omitempty"` // the raw query of the URL
 	Kind  Kind   `json:"kind"`
-	// Repository is set for manifests and blobs, and for uploads and tag lists.
+	// Repository is set for manifests, blobs, uploads and tag lists.
 	Repository string `json:"repository,omitempty"`
-	// Reference is the tag or digest of a manifest, the digest of a blob.
+	// Reference is the tag or digest of a manifest, or the digest of a blob.
 	Reference string `json:"reference,omitempty"`
 	Status    int    `json:"status"`
-	// Bytes counts what was written of the answer's body; 0 for a HEAD request.
+	// Bytes is the number of bytes written of the body. It is 0 for a HEAD request.
 	Bytes int64 `json:"bytes"`
-	// Aborted: the handler cut the connection instead of ending the answer.
+	// Aborted is set if the handler cut the connection before the end of the response.
 	Aborted bool `json:"aborted,omitempty"`
-	// Faults are those that changed the answer on purpose, by their IDs.
+	// Faults are the IDs of the faults that changed the response.
 	Faults []string `json:"faults,omitempty"`
-	// Authorization: the request carried credentials of some kind. What they were is never recorded.
+	// Authorization is set if the request had credentials of any kind. They are never recorded.
 	Authorization bool   `json:"authorization,omitempty"`
 	UserAgent     string `json:"userAgent"`
 	RemoteAddr    string `json:"remoteAddr"`
@@ -62,39 +61,31 @@ type Record struct {
 	Asker         Asker  `json:"asker"`
 }
 
-// AskerOf tells by the User-Agent header who asks:
+// AskerOf derives the asker from the User-Agent header:
 //
-//   - containerd sends "containerd/<version>" with every registry request
-//     (containerd v2.3.4, core/remotes/docker/resolver.go, requestHeaders);
-//   - go-containerregistry sends "go-containerregistry", with a version if it knows its own,
-//     after the name of the program if one is set (v0.22.1, pkg/v1/remote/transport/useragent.go);
-//     the testbed pushes with it, and names itself "registry-cache-testbed/" otherwise;
-//   - distribution's proxy sets no header, so that net/http sends "Go-http-client/<version>"
-//     (distribution v3.1.2, registry/proxy/proxyregistry.go); "registry-cache/" and
-//     "distribution/" are accepted in case a cache starts to name itself.
+//   - containerd sends "containerd/<version>" with every registry request (containerd v2.3.4,
+//     core/remotes/docker/resolver.go, requestHeaders);
+//   - go-containerregistry sends "go-containerregistry", with its version if known, after the name
+//     of the program if one is set (v0.22.1, pkg/v1/remote/transport/useragent.go); the testbed
+//     pushes with it, and otherwise sends "registry-cache-testbed/";
+//   - distribution's proxy sets no header, so net/http sends "Go-http-client/<version>"
+//     (distribution v3.1.2, registry/proxy/proxyregistry.go); "registry-cache/" and "distribution/"
+//     are accepted in case a cache starts to send its own name.
 func AskerOf(userAgent string) Asker {
 	switch {
 	case strings.HasPrefix(userAgent, "containerd/"):
 		return AskerNode
 	case strings.Contains(userAgent, "go-containerregistry"), strings.HasPrefix(userAgent, "registry-cache-testbed/"):
 		return AskerHarness
-	case hasAnyPrefix(userAgent, "Go-http-client/", "registry-cache/", "distribution/"):
+	case strings.HasPrefix(userAgent, "Go-http-client/"), strings.HasPrefix(userAgent, "registry-cache/"),
+		strings.HasPrefix(userAgent, "distribution/"):
 		return AskerCache
 	default:
 		return AskerOther
 	}
 }
 
-func hasAnyPrefix(s string, prefixes ...string) bool {
-	for _, prefix := range prefixes {
-		if strings.HasPrefix(s, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
-// newRecord says everything about a request that is known before it is answered.
+// newRecord returns the part of a record that is known before the response.
 func newRecord(r *http.Request, now time.Time) Record {
 	record := Record{
 		Time: now, Method: r.Method, Host: r.Host, Path: r.URL.Path, Query: r.URL.RawQuery, UserAgent: r.UserAgent(),
@@ -108,13 +99,13 @@ func newRecord(r *http.Request, now time.Time) Record {
 	return record
 }
 
-// KindOf says what a request is about.
+// KindOf returns the kind of a request.
 func KindOf(r *http.Request) Kind {
 	kind, _, _ := classify(r)
 	return kind
 }
 
-// classify asks distribution's own routes.
+// classify uses distribution's own routes.
 func classify(r *http.Request) (kind Kind, repository, reference string) {
 	var match mux.RouteMatch
 	if !v2.Router().Match(r, &match) || match.Route == nil {

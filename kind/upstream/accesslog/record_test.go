@@ -78,7 +78,7 @@ func TestNewRecordScheme(t *testing.T) {
 	}
 }
 
-// TestNewRecordHasNoCredentials: whatever form a client gives them in, the record has none of it.
+// TestNewRecordHasNoCredentials: a record contains no credentials in any form.
 func TestNewRecordHasNoCredentials(t *testing.T) {
 	for name, change := range map[string]func(*http.Request){
 		"basic":         func(r *http.Request) { r.SetBasicAuth("@robot", "secret") },

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Records is an access log, or a part of one, in the order in which answers ended. Its methods return the part that
-// fits and change nothing; they chain:
+// Records is an access log, or a part of one, in the order in which requests ended. Its methods
+// return the matching records and do not modify the receiver. They can be chained:
 //
 //	log.Repository("shop/web").Blobs().Gets().By(AskerNode)
 type Records []Record
@@ -30,7 +30,7 @@ func (rs Records) Repository(name string) Records {
 	return rs.Filter(func(r Record) bool { return r.Repository == name })
 }
 
-// Since returns the requests that arrived at t or later, by the clock of the machine.
+// Since returns the requests that arrived at t or later, by this machine's clock.
 func (rs Records) Since(t time.Time) Records {
 	return rs.Filter(func(r Record) bool { return !r.Time.Before(t) })
 }
@@ -40,7 +40,7 @@ func (rs Records) By(asker Asker) Records {
 	return rs.Filter(func(r Record) bool { return r.Asker == asker })
 }
 
-// Pulls returns the requests that were not made by the testbed itself.
+// Pulls returns the requests that the testbed did not make itself.
 func (rs Records) Pulls() Records {
 	return rs.Filter(func(r Record) bool { return r.Asker != AskerHarness })
 }
@@ -55,17 +55,17 @@ func (rs Records) Manifests() Records {
 	return rs.Filter(func(r Record) bool { return r.Kind == KindManifest })
 }
 
-// Gets returns the GET requests: those that may move content.
+// Gets returns the GET requests, which may transfer content.
 func (rs Records) Gets() Records {
 	return rs.Filter(func(r Record) bool { return r.Method == http.MethodGet })
 }
 
-// Heads returns the HEAD requests: those that only ask whether something is there.
+// Heads returns the HEAD requests, which only check for existence.
 func (rs Records) Heads() Records {
 	return rs.Filter(func(r Record) bool { return r.Method == http.MethodHead })
 }
 
-// Bytes is the sum of all answers' bodies.
+// Bytes returns the total size of all response bodies.
 func (rs Records) Bytes() int64 {
 	var sum int64
 	for _, r := range rs {
@@ -74,7 +74,7 @@ func (rs Records) Bytes() int64 {
 	return sum
 }
 
-// PerReference counts requests per tag or digest.
+// PerReference returns the number of requests per tag or digest.
 func (rs Records) PerReference() map[string]int {
 	count := map[string]int{}
 	for _, r := range rs {
@@ -83,16 +83,16 @@ func (rs Records) PerReference() map[string]int {
 	return count
 }
 
-// Evidence is what a pull moved out of the upstream: counts of blob GETs, and bytes.
+// Evidence is what pulls transferred from the upstream: the number of blob GETs, and bytes.
 type Evidence struct {
 	ByCache, ByNodes, ByOthers int
-	// Bytes per asker, of blobs and manifests.
+	// Bytes is the number of bytes of blobs and manifests per asker.
 	Bytes map[Asker]int64
-	// Repeated are digests of blobs that were fetched more than once, in order.
+	// Repeated are the digests of blobs that were fetched more than once, sorted.
 	Repeated []string
 }
 
-// Evidence counts in the requests that were not made by the testbed itself.
+// Evidence summarizes the requests that the testbed did not make itself.
 func (rs Records) Evidence() Evidence {
 	pulls := rs.Pulls()
 	gets := pulls.Blobs().Gets()
@@ -112,7 +112,7 @@ func (rs Records) Evidence() Evidence {
 	return e
 }
 
-// String is one line for a report, for example "3 blob GETs by cache, 0 by nodes".
+// String returns one line for a report, for example "3 blob GETs by cache, 0 by nodes".
 func (e Evidence) String() string {
 	s := fmt.Sprintf("%d blob GETs by cache, %d by nodes", e.ByCache, e.ByNodes)
 	if e.ByOthers > 0 {
@@ -124,7 +124,7 @@ func (e Evidence) String() string {
 	return s
 }
 
-// Askers returns who made requests, in order.
+// Askers returns who made requests, sorted.
 func (rs Records) Askers() []Asker {
 	seen := map[Asker]bool{}
 	for _, r := range rs {

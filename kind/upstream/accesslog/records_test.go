@@ -107,7 +107,8 @@ func TestReadUntil(t *testing.T) {
 	}
 }
 
-// TestReaderGoesOn: what was read is there the next time, with what came since, and what a caller adds to it is his own.
+// TestReaderGoesOn: the next call returns the old records and new ones, and a caller's changes to
+// the result have no effect.
 func TestReaderGoesOn(t *testing.T) {
 	const one, settle = `{"path":"/v2/","kind":"base"}` + "\n", `{"path":"/-/settle","query":"m1"}` + "\n"
 	r := NewReader(strings.NewReader(one + settle + one + one + strings.ReplaceAll(settle, "m1", "m2")))

@@ -1,5 +1,6 @@
-// Package outbound is what runs inside the container of the testbed's HTTP proxy: it forwards requests with an absolute
-// URI, opens tunnels for CONNECT, and records both in an access log, which proves who went through it.
+// Package outbound runs in the container of the testbed's HTTP proxy. It forwards requests with an
+// absolute URI, opens tunnels for CONNECT, and records both in an access log, which shows who used
+// the proxy.
 //
-// It must not know who starts it or who uses it, and keeps nothing.
+// It must not know who starts or uses it, and stores nothing.
 package outbound

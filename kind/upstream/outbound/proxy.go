@@ -13,26 +13,25 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// dialTimeout bounds how long a client waits for a connection to where it wants to go.
+// dialTimeout bounds the connection to the target.
 const dialTimeout = 10 * time.Second
 
-// proxy answers the two kinds of requests that clients send to a proxy (RFC 9110, 3.7 and 9.3.6).
+// proxy answers the two kinds of proxy requests (RFC 9110, 3.7 and 9.3.6).
 type proxy struct {
 	ctx     context.Context // of the tunnels, which outlive their requests
 	dialer  net.Dialer
 	forward *httputil.ReverseProxy
 }
 
-// NewHandler returns a forward proxy that writes an accesslog.Record per request to records: with the host that the client
-// wants to reach, and for http:// URLs also with what it asked for. A tunnel is recorded when it stands, and its traffic
-// is nobody's business. Tunnels are cut when ctx ends.
+// NewHandler returns a forward proxy that writes an accesslog.Record per request to records. The
+// record has the target host, and for http:// URLs also the requested path. A tunnel is recorded
+// when it is open; its traffic is not. Tunnels are cut when ctx ends.
 func NewHandler(ctx context.Context, records io.Writer) http.Handler {
 	p := &proxy{ctx: ctx, dialer: net.Dialer{Timeout: dialTimeout}}
 	p.forward = &httputil.ReverseProxy{
-		// The URL of the request is absolute: it goes where it says. What concerns only the proxy is taken out by
-		// ReverseProxy.
+		// ReverseProxy sends the request to its absolute URL and removes the headers for the proxy.
 		Rewrite: func(r *httputil.ProxyRequest) { r.Out.Host = r.In.Host },
-		// A transport without a proxy of its own, which passes content on as it is.
+		// This transport uses no proxy itself and forwards content unchanged.
 		Transport:    &http.Transport{DialContext: p.dialer.DialContext, DisableCompression: true},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { refuse(w, err) },
 		ErrorLog:     log.New(io.Discard, "", 0),
@@ -47,13 +46,13 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Scheme == "http" && r.URL.Host != "":
 		p.forward.ServeHTTP(w, r)
 	default:
-		http.Error(w, "this is a proxy: ask for an http:// URL, or CONNECT for another scheme", http.StatusBadRequest)
+		http.Error(w, "this is a proxy: request an http:// URL, or use CONNECT for other schemes", http.StatusBadRequest)
 	}
 }
 
 func refuse(w http.ResponseWriter, err error) { http.Error(w, err.Error(), http.StatusBadGateway) }
 
-// tunnel connects the client with the host and returns; the traffic goes on until one of the two has had enough.
+// tunnel connects the client to the host and returns. Traffic continues until both directions end.
 func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	target, err := p.dialer.DialContext(r.Context(), "tcp", r.Host)
 	if err != nil {
@@ -73,14 +72,14 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 		defer stop()
 		defer closeBoth()
 		var ways sync.WaitGroup
-		// What the client has sent already is in the buffer.
+		// The buffer has what the client has already sent.
 		ways.Go(func() { pass(target, buffered) })
 		ways.Go(func() { pass(client, target) })
 		ways.Wait()
 	}()
 }
 
-// pass copies until the source ends or the destination fails, and tells the destination that no more will come.
+// pass copies until one side fails or ends, and then closes the write side of the destination.
 func pass(to net.Conn, from io.Reader) {
 	_, _ = io.Copy(to, from)
 	if half, ok := to.(interface{ CloseWrite() error }); ok {

@@ -19,7 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// records is an access log that is read when all requests have been answered.
+// records is an access log that is read after all requests have ended.
 type records struct {
 	mu sync.Mutex
 	bytes.Buffer
@@ -58,7 +58,7 @@ func start(t *testing.T) (address *url.URL, read func() accesslog.Records) {
 	}
 }
 
-// client reaches everything through the proxy and trusts the server.
+// client sends all requests through the proxy and trusts the server.
 func client(t *testing.T, proxy *url.URL, trusted *x509.Certificate) *http.Client {
 	t.Helper()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -85,7 +85,7 @@ func get(t *testing.T, c *http.Client, url string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// echo answers with what it was asked for and by whom.
+// echo answers with the request and its sender.
 var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode([]string{r.Host, r.URL.Path, r.Header.Get("Proxy-Authorization"), r.Header.Get("Authorization")})
 })

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// drain bounds how long a stop waits for running answers.
-const drain = 3 * time.Second
+// drainTimeout bounds how long a shutdown waits for running requests.
+const drainTimeout = 3 * time.Second
 
-// Run serves on the address until ctx ends, then stops gracefully, or until the port cannot be served.
+// Run serves on the address until ctx ends or the port fails, and then shuts down gracefully.
 func Run(ctx context.Context, address string, records io.Writer) error {
 	server := &http.Server{Addr: address, Handler: NewHandler(ctx, records), ReadHeaderTimeout: time.Minute}
 	group, ctx := errgroup.WithContext(ctx)
@@ -26,7 +26,7 @@ func Run(ctx context.Context, address string, records io.Writer) error {
 	})
 	group.Go(func() error {
 		<-ctx.Done()
-		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 		defer cancel()
 		return server.Shutdown(bound)
 	})

@@ -8,19 +8,20 @@ import (
 	"github.com/distribution/distribution/v3/registry/auth"
 )
 
-// accessType is the name of our access controller in distribution's configuration. Distribution's own "htpasswd" is not
-// used because its file cannot hold every user name, and its hashes only the first 72 bytes of a password.
+// accessType is the name of this access controller in distribution's configuration. It replaces
+// distribution's "htpasswd", whose file cannot represent every user name and whose hashes cover
+// only the first 72 bytes of a password.
 const accessType = "testbed"
 
 const realm = "upstream registry of the testbed"
 
 func init() {
 	if err := auth.Register(accessType, newAccess); err != nil {
-		panic(err) // two packages with one name
+		panic(err) // the name is already registered
 	}
 }
 
-// access lets a client do anything that shows the credentials in a file, which is read at every request.
+// access admits clients with credentials in a file, which it reads for every request.
 type access struct{ path string }
 
 func newAccess(options map[string]any) (auth.AccessController, error) {
@@ -44,11 +45,11 @@ func (a access) Authorized(r *http.Request, _ ...auth.Access) (*auth.Grant, erro
 	if !slices.ContainsFunc(accepted, func(c Credentials) bool { return c.match(username, password) }) {
 		return nil, challenge{auth.ErrAuthenticationFailure}
 	}
-	// Distribution logs the name of the user.
+	// Distribution logs the user name.
 	return &auth.Grant{User: auth.UserInfo{Name: "known"}}, nil
 }
 
-// challenge asks the client for basic authentication.
+// challenge requests basic authentication.
 type challenge struct{ cause error }
 
 var _ auth.Challenge = challenge{}

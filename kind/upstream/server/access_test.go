@@ -21,7 +21,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// awkward are credentials that quoting, printing or parsing anywhere on their way would spoil.
+// awkward are credentials that break code which quotes, prints or parses them.
 var awkward = []Credentials{
 	{[]byte("@robot"), []byte(`'$#&:"` + "\xff\xfe\x80 \\%")},
 	{[]byte("user"), []byte("line\nbreak\x00nul")},
@@ -30,7 +30,7 @@ var awkward = []Credentials{
 	{[]byte("long"), []byte(strings.Repeat("p", 100) + "1")},
 }
 
-// protectedRegistry is a registry that asks for the credentials in a file.
+// protectedRegistry is a registry that requires the credentials in a file.
 func protectedRegistry(t *testing.T, credentials Credentials) (u upstream, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "credentials.json")
@@ -56,7 +56,7 @@ func replace(t *testing.T, path string, accepted ...Credentials) {
 	}
 }
 
-// base asks for the API version check and returns the status and the header of the answer.
+// base requests the API version check and returns the status and header of the response.
 func (u upstream) base(t *testing.T, credentials *Credentials) (int, http.Header) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, u.URL+"/v2/", nil)
@@ -139,8 +139,8 @@ func TestCredentialsAreReplaced(t *testing.T) {
 	}
 }
 
-// TestProtectedRegistryKeepsSecrets pushes and pulls, by a client and through distribution's own pull-through cache, with
-// right and wrong credentials, and then looks for them in all that was printed.
+// TestProtectedRegistryKeepsSecrets pushes and pulls with right and wrong credentials, directly and
+// through distribution's pull-through cache, and then searches all output for the credentials.
 func TestProtectedRegistryKeepsSecrets(t *testing.T) {
 	printed := &logBuffer{}
 	logrus.SetOutput(printed)

@@ -13,15 +13,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
-// Credentials are what a protected registry asks its clients for.
+// Credentials are what a protected registry requires from its clients.
 type Credentials struct {
-	// Username is any bytes but a colon: HTTP basic authentication (RFC 7617) ends it there. It is not empty.
+	// Username is not empty and has no colon, which ends it in basic authentication (RFC 7617).
 	Username []byte
-	// Password is any bytes.
-	Password []byte
+	Password []byte // any bytes
 }
 
-// Validate says whether basic authentication can carry the credentials. The error does not contain them.
+// Validate checks that basic authentication can carry the credentials. Errors do not contain them.
 func (c Credentials) Validate() error {
 	switch {
 	case len(c.Username) == 0:
@@ -32,11 +31,11 @@ func (c Credentials) Validate() error {
 	return nil
 }
 
-// EncodeCredentials returns the content of a credentials file, in which a client may show any of these.
+// EncodeCredentials returns the content of a credentials file that accepts any of these.
 func EncodeCredentials(all ...Credentials) ([]byte, error) { return json.Marshal(all) }
 
-// ReplaceCredentials reads a credentials file from in and puts it in place of the one at path. A registry that runs sees
-// the old or the new one, never half of it; requests that it has admitted already go on.
+// ReplaceCredentials atomically replaces the credentials file at path with the content of in.
+// Requests that the registry has already admitted continue.
 func ReplaceCredentials(path string, in io.Reader) error {
 	content, err := io.ReadAll(io.LimitReader(in, 1<<20))
 	if err != nil {
@@ -48,7 +47,7 @@ func ReplaceCredentials(path string, in io.Reader) error {
 	return file.Replace(path, content, 0o400)
 }
 
-// readCredentials returns what a client may show now. Without a file nobody is let in.
+// readCredentials returns the accepted credentials. A missing file is an error.
 func readCredentials(path string) ([]Credentials, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -57,11 +56,11 @@ func readCredentials(path string) ([]Credentials, error) {
 	return decode(content)
 }
 
-// decode leaves the cause out of the error, which would quote the content.
+// decode drops the cause of an error, which would quote the content.
 func decode(content []byte) ([]Credentials, error) {
 	var all []Credentials
 	if json.Unmarshal(content, &all) != nil {
-		return nil, errors.New("credentials file: not the JSON of a list of Credentials")
+		return nil, errors.New("credentials file: not a JSON list of Credentials")
 	}
 	for i, c := range all {
 		if err := c.Validate(); err != nil {
@@ -71,7 +70,7 @@ func decode(content []byte) ([]Credentials, error) {
 	return all, nil
 }
 
-// match compares hashes, so that the time that it takes tells nothing about the content.
+// match compares hashes in constant time, so that its duration reveals nothing.
 func (c Credentials) match(username, password string) bool {
 	same := func(want []byte, got string) int {
 		a, b := sha256.Sum256(want), sha256.Sum256([]byte(got))

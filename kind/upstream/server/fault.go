@@ -1,6 +1,8 @@
 package server
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +17,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// ReplaceFaults reads faults, as fault.Encode wrote them, from in and puts them in place of the file at path. A registry that
-// runs sees the old or the new ones, never half of them.
+// ReplaceFaults atomically replaces the faults file at path with in, the output of spec.Encode.
 func ReplaceFaults(path string, in io.Reader) error {
 	content, err := io.ReadAll(io.LimitReader(in, 1<<20))
 	if err != nil {
@@ -28,7 +29,7 @@ func ReplaceFaults(path string, in io.Reader) error {
 	return file.Replace(path, content, 0o400)
 }
 
-// readFaults returns those that hold now: none without the file.
+// readFaults returns the active faults. Without the file there are none.
 func readFaults(path string) ([]spec.Fault, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -41,8 +42,8 @@ func readFaults(path string) ([]spec.Fault, error) {
 	return spec.Active(all, time.Now()), err
 }
 
-// Faults returns the Middleware that breaks answers as the file at path says at the time. A fault ends by the time that it
-// carries, or when it is no longer in the file. Requests of the testbed itself are never hit, and without the file none is.
+// Faults returns the Middleware that injects the faults in the file at path. A fault ends when it
+// expires or is removed from the file. Faults never affect the testbed's own requests.
 func Faults(path string) Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -55,22 +56,22 @@ func Faults(path string) Middleware {
 				http.Error(w, err.Error(), http.StatusInternalServerError)
 				return
 			}
-			breaking(next, all, path, r).ServeHTTP(w, r)
+			inject(next, all, path, r).ServeHTTP(w, r)
 		})
 	}
 }
 
-// breaking returns the handler with those faults before it that hit the request, the first one outermost.
-func breaking(next http.Handler, all []spec.Fault, path string, r *http.Request) http.Handler {
+// inject wraps the handler with the faults that match the request. The first one is the outermost.
+func inject(next http.Handler, all []spec.Fault, path string, r *http.Request) http.Handler {
 	for _, f := range slices.Backward(all) {
-		if hits(f, r) {
-			next = disturbance{f, path}.before(next)
+		if matches(f, r) {
+			next = injection{f, path}.wrap(next)
 		}
 	}
 	return next
 }
 
-func hits(f spec.Fault, r *http.Request) bool {
+func matches(f spec.Fault, r *http.Request) bool {
 	switch f.On {
 	case spec.All:
 		return true
@@ -83,43 +84,43 @@ func hits(f spec.Fault, r *http.Request) bool {
 	}
 }
 
-// disturbance is a fault of a registry whose faults are in the file at path.
-type disturbance struct {
+// injection is a fault and the path of the faults file.
+type injection struct {
 	spec.Fault
 	path string
 }
 
-// holds says whether the fault has neither ended nor been cleared.
-func (d disturbance) holds() bool {
+// active reports whether the fault has neither expired nor been cleared.
+func (d injection) active() bool {
 	all, err := readFaults(d.path)
 	return err == nil && slices.ContainsFunc(all, d.Same)
 }
 
-// before returns the handler that brings the fault about. What changes the body of an answer leaves alone those without one.
-func (d disturbance) before(next http.Handler) http.Handler {
+// wrap returns the handler with the fault. Faults of the body do not change responses without one.
+func (d injection) wrap(next http.Handler) http.Handler {
 	switch d.Kind {
 	case spec.Status:
 		return d.noted(http.HandlerFunc(d.answer))
 	case spec.Credentials:
-		return d.guarded(next)
+		return d.requireCredentials(next)
 	case spec.Latency, spec.Hang:
-		return d.noted(d.delayed(next))
+		return d.noted(d.delay(next))
 	case spec.Slow, spec.Reset, spec.Truncate, spec.WrongBytes:
-		return d.changed(next)
+		return d.changeBody(next)
 	default:
 		return next
 	}
 }
 
-func (d disturbance) noted(next http.Handler) http.Handler {
+func (d injection) noted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		accesslog.NoteFault(r.Context(), d.ID)
 		next.ServeHTTP(w, r)
 	})
 }
 
-// answer is all that the client gets.
-func (d disturbance) answer(w http.ResponseWriter, r *http.Request) {
+// answer replaces the response.
+func (d injection) answer(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	for name, values := range d.Header {
@@ -128,6 +129,22 @@ func (d disturbance) answer(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Length", fmt.Sprint(len(d.Body)))
 	w.WriteHeader(d.Status)
 	if r.Method != http.MethodHead {
-		_, _ = io.WriteString(w, d.Body) // the client may be gone
+		_, _ = io.WriteString(w, d.Body) // the client may have disconnected
 	}
+}
+
+// requireCredentials requires the credentials of the fault by HTTP basic authentication. It does
+// not change admitted requests, so the access log notes the fault only for rejected ones.
+func (d injection) requireCredentials(next http.Handler) http.Handler {
+	d.Status, d.Body = http.StatusUnauthorized, http.StatusText(http.StatusUnauthorized)+"\n"
+	d.Header = http.Header{"Www-Authenticate": {fmt.Sprintf("Basic realm=%q", realm)}}
+	reject := d.noted(http.HandlerFunc(d.answer))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, ok := r.BasicAuth()
+		if sum := sha256.Sum256([]byte(user + ":" + password)); !ok || hex.EncodeToString(sum[:]) != d.Accept {
+			reject.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }

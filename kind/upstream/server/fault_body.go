@@ -1,8 +1,11 @@
 package server
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -11,39 +14,39 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// errCut ends the handler that writes a body of which the rest is not wanted.
-var errCut = errors.New("the body is cut by a fault of the testbed")
+// errCut ends a handler that writes the rest of a truncated body.
+var errCut = errors.New("the body is cut by a fault")
 
-// changed breaks the body of a successful answer to GET.
-func (d disturbance) changed(next http.Handler) http.Handler {
+// changeBody injects the fault into the bodies of successful GET responses.
+func (d injection) changeBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
-			w = &body{ResponseWriter: w, request: r, disturbance: d}
+			w = &body{ResponseWriter: w, request: r, injection: d}
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// body is an answer whose body the disturbance changes. Its status, header and length stay what they are.
+// body is a response whose body the fault changes, but not its status, header and Content-Length.
 type body struct {
 	http.ResponseWriter
-	disturbance
+	injection
 	request *http.Request
-	begun   bool
-	// to takes the body; the fault is behind it.
+	started bool
+	// to receives the body and applies the fault.
 	to io.Writer
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (b *body) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
 func (b *body) WriteHeader(status int) {
-	if !b.begun && status >= http.StatusOK {
-		b.begun, b.to = true, b.ResponseWriter
+	if !b.started && status >= http.StatusOK {
+		b.started, b.to = true, b.ResponseWriter
 		if status == http.StatusOK || status == http.StatusPartialContent {
 			accesslog.NoteFault(b.request.Context(), b.ID)
-			b.to = b.spoiled()
+			b.to = b.faulty()
 		}
 	}
 	b.ResponseWriter.WriteHeader(status)
@@ -51,27 +54,27 @@ func (b *body) WriteHeader(status int) {
 
 // Write implements http.ResponseWriter.
 func (b *body) Write(p []byte) (int, error) {
-	if !b.begun {
+	if !b.started {
 		b.WriteHeader(http.StatusOK)
 	}
 	return b.to.Write(p)
 }
 
-func (b *body) spoiled() io.Writer {
+func (b *body) faulty() io.Writer {
 	switch b.Kind {
 	case spec.Slow:
-		return &slow{body: b, began: time.Now()}
+		return &slow{body: b, start: time.Now()}
 	case spec.WrongBytes:
 		return inverted{b.ResponseWriter}
 	case spec.Reset:
-		return &cut{w: b.ResponseWriter, left: b.passing(), end: b.reset}
+		return &cut{w: b.ResponseWriter, left: b.cutAfter(), end: b.reset}
 	default:
-		return &cut{w: b.ResponseWriter, left: b.passing(), end: func() error { return errCut }}
+		return &cut{w: b.ResponseWriter, left: b.cutAfter(), end: func() error { return errCut }}
 	}
 }
 
-// passing is how many bytes pass before the body is cut.
-func (b *body) passing() int64 {
+// cutAfter returns the number of bytes before the cut.
+func (b *body) cutAfter() int64 {
 	if b.After != nil {
 		return *b.After
 	}
@@ -82,7 +85,7 @@ func (b *body) passing() int64 {
 	return length / 2
 }
 
-// inverted writes other bytes, and as many.
+// inverted flips every byte and keeps the length.
 type inverted struct{ w io.Writer }
 
 func (i inverted) Write(p []byte) (int, error) {
@@ -114,21 +117,21 @@ func (c *cut) Write(p []byte) (int, error) {
 	return n, c.end()
 }
 
-// slow writes no more bytes a second than the fault lets pass, each as soon as its time has come.
+// slow limits the rate to that of the fault, in bytes per second.
 type slow struct {
 	*body
-	began time.Time
+	start time.Time
 	sent  int64
 }
 
-// portions is in how many parts the bytes of a second go.
+// portions is the number of portions per second.
 const portions = 10
 
 func (s *slow) Write(p []byte) (int, error) {
 	written := 0
 	for written < len(p) {
 		portion := min(int64(len(p)-written), max(1, s.Rate/portions))
-		due := s.began.Add(time.Duration(float64(s.sent+portion) / float64(s.Rate) * float64(time.Second)))
+		due := s.start.Add(time.Duration(float64(s.sent+portion) / float64(s.Rate) * float64(time.Second)))
 		if !s.waitUntil(s.request.Context(), time.After(time.Until(due))) {
 			return written, s.request.Context().Err()
 		}
@@ -138,8 +141,30 @@ func (s *slow) Write(p []byte) (int, error) {
 		if err != nil {
 			return written, err
 		}
-		// Whoever cannot flush sends the bytes later, by itself.
+		// A writer that cannot flush sends the bytes later.
 		_ = http.NewResponseController(s.ResponseWriter).Flush()
 	}
 	return written, nil
+}
+
+type connectionKey struct{}
+
+// withConnection is for http.Server.ConnContext. reset needs the connection, also with HTTP/2.
+func withConnection(ctx context.Context, connection net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, connection)
+}
+
+// reset resets the TCP connection. Data that is not sent yet is lost.
+func (b *body) reset() error {
+	_ = http.NewResponseController(b.ResponseWriter).Flush()
+	connection, _ := b.request.Context().Value(connectionKey{}).(net.Conn)
+	if secure, ok := connection.(*tls.Conn); ok {
+		connection = secure.NetConn()
+	}
+	if plain, ok := connection.(*net.TCPConn); ok {
+		// With a linger time of 0, closing sends a reset.
+		_ = plain.SetLinger(0)
+		_ = plain.Close()
+	}
+	panic(http.ErrAbortHandler)
 }

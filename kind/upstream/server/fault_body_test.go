@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// secure puts the registry behind HTTPS, where clients speak HTTP/2.
+// secure serves the registry over HTTPS, where clients use HTTP/2.
 func (b *broken) secure(t *testing.T) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(b.Config.Handler)
@@ -88,7 +88,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestSlowIsCleared proves that the rest comes at once.
+// TestSlowIsCleared: after the fault is cleared, the rest comes at once.
 func TestSlowIsCleared(t *testing.T) {
 	b := startBroken(t)
 	b.set(t, want(t, spec.Slow, "rate", "100", "for", "500ms"))

@@ -8,10 +8,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// expiring returns the settings of a server that shows the certificate of a fault.ExpiredTLS, as long as the file of faults has
-// one, to each client that says which host it wants. The server's own certificate is shown otherwise. Connections that are open
-// stay as they are.
-func expiring(faults, key string) *tls.Config {
+// tlsConfig returns the TLS settings of a server. While the faults file has a fault.ExpiredTLS, a
+// client that sends a server name gets that fault's certificate. Otherwise it gets the server's
+// own. Open connections are not affected.
+func tlsConfig(faults, key string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -29,7 +29,7 @@ func expiring(faults, key string) *tls.Config {
 	}
 }
 
-// withKey puts the certificate and the key in the file together.
+// withKey combines a certificate with the key in the file.
 func withKey(certificate, file string) (*tls.Certificate, error) {
 	key, err := os.ReadFile(file)
 	if err != nil {

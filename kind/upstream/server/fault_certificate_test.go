@@ -15,17 +15,17 @@ import (
 
 const expiringHost = "alpha.upstream.test"
 
-// TestExpiring shakes hands with a server over a real connection.
-func TestExpiring(t *testing.T) {
-	authority, err := certificate.New("testbed")
+// TestTLSConfig does TLS handshakes with a server over a real connection.
+func TestTLSConfig(t *testing.T) {
+	ca, err := certificate.New("testbed")
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair, err := authority.Server(expiringHost)
+	pair, err := ca.Server(expiringHost)
 	if err != nil {
 		t.Fatal(err)
 	}
-	over, err := authority.Expired(pair.Certificate)
+	expired, err := ca.Expired(pair.Certificate)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestExpiring(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := expiring(faults, key)
+	settings := tlsConfig(faults, key)
 	settings.Certificates = []tls.Certificate{own} // as http.Server.ListenAndServeTLS does
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", settings)
 	if err != nil {
@@ -55,7 +55,7 @@ func TestExpiring(t *testing.T) {
 		}
 	}()
 	dial := func() error {
-		client := &tls.Config{RootCAs: authority.Pool(), ServerName: expiringHost}
+		client := &tls.Config{RootCAs: ca.Pool(), ServerName: expiringHost}
 		connection, err := tls.Dial("tcp", listener.Addr().String(), client)
 		if err == nil {
 			_ = connection.Close()
@@ -66,7 +66,7 @@ func TestExpiring(t *testing.T) {
 		t.Errorf("without a fault: %v", err)
 	}
 	f := want(t, spec.ExpiredTLS, "for", "1h")
-	f.Certificate = string(over)
+	f.Certificate = string(expired)
 	store(t, faults, f)
 	var invalid x509.CertificateInvalidError
 	if err := dial(); !errors.As(err, &invalid) || invalid.Reason != x509.Expired {

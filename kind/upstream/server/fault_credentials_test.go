@@ -9,7 +9,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// robot is what the tests ask for: printf %s '@robot:a b:c' | sha256sum.
+// robot is the hash of the required credentials: printf %s '@robot:a b:c' | sha256sum.
 const robot = "2fb62f68ce616f2c1708f5e84634a3c64084d3a2c3897ca62c6dd686bb6c0ba2"
 
 func TestCredentialsFault(t *testing.T) {
@@ -32,14 +32,14 @@ func TestCredentialsFault(t *testing.T) {
 		})
 	}
 	if got := b.ask(t, http.MethodGet, "/v2/web/manifests/v1", containerd); got.status != http.StatusOK {
-		t.Errorf("a manifest is answered with %d (%v); the fault is of blobs", got.status, got.err)
+		t.Errorf("a manifest is answered with %d (%v); the fault applies to blobs", got.status, got.err)
 	}
 	if hit := b.hit(t); len(hit) != 3 {
-		t.Errorf("%d records name the fault, want those of the three that were refused: %+v", len(hit), hit)
+		t.Errorf("%d records name the fault, want those of the three rejected requests: %+v", len(hit), hit)
 	}
 }
 
-// askAs gets the blob and returns the status and the scheme of the challenge.
+// askAs requests the blob and returns the status and the scheme of the challenge.
 func (b *broken) askAs(ctx context.Context, t *testing.T, user, password string) (status int, asked string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.URL+b.blob, http.NoBody)

@@ -22,9 +22,9 @@ const containerd = "containerd/v2.3.4"
 type broken struct {
 	upstream
 	faults string
-	// reached has a word for each request to a blob that the server has got.
+	// reached receives a value for each request for the blob that reaches the server.
 	reached chan string
-	// path and content of a layer.
+	// blob is the path of a layer, content its content.
 	blob    string
 	content []byte
 }
@@ -44,7 +44,7 @@ func startBroken(t *testing.T) *broken {
 	b.blob = "/v2/web/blobs/" + digest.String()
 	whole := b.ask(t, http.MethodGet, b.blob, containerd)
 	if whole.err != nil || whole.status != http.StatusOK || len(whole.body) < 10_000 {
-		t.Fatalf("the registry is not well without a fault: %+v", whole)
+		t.Fatalf("the registry fails without a fault: %+v", whole)
 	}
 	b.content = whole.body
 	<-b.reached
@@ -60,7 +60,7 @@ func (b *broken) tell(next http.Handler) http.Handler {
 	})
 }
 
-// awaitReached waits until the server has got one more request to the blob.
+// awaitReached waits for the next request for the blob to reach the server.
 func (b *broken) awaitReached(t *testing.T) {
 	t.Helper()
 	select {
@@ -70,7 +70,7 @@ func (b *broken) awaitReached(t *testing.T) {
 	}
 }
 
-// want makes a fault of this kind; options are name and value in turn.
+// want returns a fault of this kind. options alternate between name and value.
 func want(t *testing.T, kind spec.Kind, options ...string) spec.Fault {
 	t.Helper()
 	given := map[string][]string{}
@@ -89,7 +89,7 @@ func (b *broken) set(t *testing.T, all ...spec.Fault) {
 	store(t, b.faults, all...)
 }
 
-// store puts the faults into the file.
+// store writes the faults to the file.
 func store(t *testing.T, path string, all ...spec.Fault) {
 	t.Helper()
 	content, err := spec.Encode(all)
@@ -101,7 +101,7 @@ func store(t *testing.T, path string, all ...spec.Fault) {
 	}
 }
 
-// answer is what a client has seen.
+// answer is the response that a client got.
 type answer struct {
 	status  int
 	header  http.Header
@@ -132,7 +132,7 @@ func (b *broken) askWith(ctx context.Context, method, path, userAgent string) an
 	return answer{response.StatusCode, response.Header, response.ContentLength, body, err, time.Since(began).Seconds()}
 }
 
-// hit returns the records of what the fault changed.
+// hit returns the records of requests that the fault changed.
 func (b *broken) hit(t *testing.T) accesslog.Records {
 	t.Helper()
 	return b.records(t).Filter(func(r accesslog.Record) bool { return len(r.Faults) > 0 })
@@ -234,7 +234,7 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// TestHang also proves that nobody who reads the log waits for an answer that may never come.
+// TestHang: readers of the log do not wait for a response that may never come.
 func TestHang(t *testing.T) {
 	b := startBroken(t)
 	b.set(t, want(t, spec.Hang))
@@ -249,7 +249,7 @@ func TestHang(t *testing.T) {
 	answered := make(chan answer)
 	ask := func(ctx context.Context) {
 		go func() { answered <- b.askWith(ctx, http.MethodGet, b.blob, containerd) }()
-		b.awaitReached(t) // on a busy machine that may take longer than the patience of who asks
+		b.awaitReached(t) // on a busy machine this may take longer than the timeout of the client
 	}
 	impatient, cancel := context.WithCancel(t.Context())
 	ask(impatient)
@@ -275,7 +275,7 @@ func TestHang(t *testing.T) {
 	}
 }
 
-// TestFaultsInTurn has two at once.
+// TestFaultsInTurn injects two faults at once.
 func TestFaultsInTurn(t *testing.T) {
 	b := startBroken(t)
 	late, refused := want(t, spec.Latency, "delay", "200ms"), want(t, spec.Status, "status", "502")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/distribution/distribution/v3/configuration"
@@ -14,12 +15,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// Middleware stands between the access log and the registry: what it does to an answer is recorded as it went over the
-// wire.
+// Middleware is between access log and registry. The log records responses as it changes them.
 type Middleware func(http.Handler) http.Handler
 
-// settings in distribution's own format. URLs in answers are relative because the registry is reached under several
-// names: its own, and a port on localhost for pushes.
+// settings is distribution's configuration. URLs in responses are relative, because the registry
+// has several names: its host name, and a port on localhost for pushes.
 const settings = `
 version: 0.1
 storage:
@@ -31,17 +31,17 @@ http:
   relativeurls: true
 `
 
-// protection is added to the settings of a registry that asks for credentials.
+// protection is appended to the settings of a registry with credentials.
 const protection = `
 auth:
   ` + accessType + `:
     path: %q
 `
 
-// NewHandler returns a registry that stores below the directory storage and writes an accesslog.Record per request to
-// log. If credentials is the path of a credentials file, it asks its clients for what is in there at the time; without
-// the file it lets nobody in. The first middleware is the outermost one. The registry stops its background work when ctx
-// ends.
+// NewHandler returns a registry that stores below the directory storage and writes an
+// accesslog.Record per request to log. If credentials is not empty, clients must present
+// credentials in the file at that path; without the file all clients are rejected. The first
+// middleware is the outermost. The registry stops its background work when ctx ends.
 func NewHandler(ctx context.Context, storage, credentials string, log io.Writer, middlewares ...Middleware) (_ http.Handler, err error) {
 	text := fmt.Sprintf(settings, storage)
 	if credentials != "" {
@@ -52,14 +52,14 @@ func NewHandler(ctx context.Context, storage, credentials string, log io.Writer,
 		return nil, fmt.Errorf("registry configuration: %w", err)
 	}
 	defer func() {
-		// handlers.NewApp (distribution v3.1.2) has no error result; it panics.
+		// handlers.NewApp (distribution v3.1.2) returns no error; it panics.
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("start registry in %s: %v", storage, cause)
 		}
 	}()
 	var handler http.Handler = handlers.NewApp(ctx, config)
-	for i := len(middlewares) - 1; i >= 0; i-- {
-		handler = middlewares[i](handler)
+	for _, middleware := range slices.Backward(middlewares) {
+		handler = middleware(handler)
 	}
 	return accesslog.NewLog(log).Handler(handler), nil
 }

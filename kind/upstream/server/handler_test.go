@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// logBuffer is a log that is read while it is written.
+// logBuffer is a log that can be read while it is written.
 type logBuffer struct {
 	mu sync.Mutex
 	bytes.Buffer
@@ -45,7 +45,7 @@ func (b *logBuffer) String() string {
 	return b.Buffer.String()
 }
 
-// as sends all requests under a user agent, as the client of that name does.
+// as sends all requests with the user agent.
 type as string
 
 func (a as) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -94,7 +94,7 @@ func (u upstream) push(t *testing.T, image string) v1.Image {
 	return img
 }
 
-// pull reads everything that a client of the name would.
+// pull reads everything that a client with the user agent would.
 func (u upstream) pull(t *testing.T, image, userAgent string) error {
 	t.Helper()
 	img, err := remote.Image(u.tag(t, image), remote.WithTransport(as(userAgent)))
@@ -137,7 +137,7 @@ func (u upstream) records(t *testing.T) accesslog.Records {
 	return records
 }
 
-// TestPullsAreToldApart pushes to and pulls from a real registry.
+// TestPullsAreToldApart: the log distinguishes pushes and pulls of different clients.
 func TestPullsAreToldApart(t *testing.T) {
 	u := start(t)
 	img := u.push(t, "shop/web:v1")
@@ -159,7 +159,7 @@ func TestPullsAreToldApart(t *testing.T) {
 	}
 }
 
-// TestRealCacheIsRecognised pulls as containerd through distribution's own pull-through cache.
+// TestRealCacheIsRecognised pulls as containerd through distribution's pull-through cache.
 func TestRealCacheIsRecognised(t *testing.T) {
 	u := start(t)
 	u.push(t, "shop/web:v1")
@@ -203,7 +203,7 @@ func TestMiddlewareIsSeenInTheLog(t *testing.T) {
 	}
 }
 
-// size is what a pull moves: the manifest, the config, and the layers.
+// size returns the bytes that a pull transfers: the manifest, the config, and the layers.
 func size(t *testing.T, img v1.Image) int64 {
 	t.Helper()
 	manifest, err := img.Manifest()

@@ -12,31 +12,31 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Paths inside the container, shared with the package that starts it.
+// Paths inside the container, shared with package upstream.
 const (
 	Storage     = "/var/lib/registry"
 	Certificate = "/etc/upstream/tls.crt"
 	Key         = "/etc/upstream/tls.key"
-	// CredentialsFile lies in a folder that the program may write to, see ReplaceCredentials.
+	// CredentialsFile is in a folder that the program can write to, see ReplaceCredentials.
 	CredentialsFile = "/var/lib/upstream/credentials.json"
-	// FaultsFile lies there too, see ReplaceFaults.
+	// FaultsFile is in the same folder, see ReplaceFaults.
 	FaultsFile = "/var/lib/upstream/faults.json"
 )
 
-// Config says where to listen and what to serve with.
+// Config has the addresses and files of a server.
 type Config struct {
 	HTTP, HTTPS      string // addresses, for example ":80"
 	Certificate, Key string // paths of PEM files
 	Storage          string // directory
-	Credentials      string // path of a credentials file; a registry without one is open to everybody
-	Faults           string // path of a faults file; without the file all answers are as they should be
+	Credentials      string // path of a credentials file; empty: no credentials required
+	Faults           string // path of a faults file; it may be missing
 }
 
-// drain bounds how long a stop waits for running answers.
-const drain = 3 * time.Second
+// drainTimeout bounds how long a shutdown waits for running requests.
+const drainTimeout = 3 * time.Second
 
-// Run serves until ctx ends, then stops gracefully, or until a port cannot be served. It writes one access record per
-// request to log and nothing else.
+// Run serves until ctx ends and then shuts down gracefully. It returns an error if it cannot serve
+// a port. It writes one access record per request to log and nothing else.
 func Run(ctx context.Context, config Config, log io.Writer) error {
 	logrus.SetLevel(logrus.WarnLevel) // of distribution, to stderr; it would log every request
 	handler, err := NewHandler(ctx, config.Storage, config.Credentials, log, Faults(config.Faults))
@@ -46,7 +46,7 @@ func Run(ctx context.Context, config Config, log io.Writer) error {
 	plain := &http.Server{Addr: config.HTTP, Handler: handler, ReadHeaderTimeout: time.Minute, ConnContext: withConnection}
 	secure := &http.Server{
 		Addr: config.HTTPS, Handler: handler, ReadHeaderTimeout: time.Minute, ConnContext: withConnection,
-		TLSConfig: expiring(config.Faults, config.Key),
+		TLSConfig: tlsConfig(config.Faults, config.Key),
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return serving(config.HTTP, plain.ListenAndServe()) })
@@ -55,7 +55,7 @@ func Run(ctx context.Context, config Config, log io.Writer) error {
 	})
 	group.Go(func() error {
 		<-ctx.Done()
-		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 		defer cancel()
 		return errors.Join(plain.Shutdown(bound), secure.Shutdown(bound))
 	})

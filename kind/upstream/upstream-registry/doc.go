@@ -1,4 +1,4 @@
-// Command upstream-registry is the program of the containers on the upstream side of the testbed: serve, a registry;
-// proxy, an HTTP proxy; replace-credentials and replace-faults, run inside a registry's container. It only reads arguments and
-// signals: what it serves is in packages server and outbound.
+// Command upstream-registry runs in the testbed's upstream containers. serve runs a registry and
+// proxy an HTTP proxy; replace-credentials and replace-faults run inside a registry's container.
+// The command handles arguments and signals only; packages server and outbound do the work.
 package main

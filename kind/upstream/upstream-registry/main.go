@@ -21,10 +21,10 @@ func main() {
 	}
 }
 
-// run does what the first argument says.
+// run runs the command in the first argument.
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("no command: want serve, proxy, replace-credentials or replace-faults")
+		return fmt.Errorf("command missing: want serve, proxy, replace-credentials or replace-faults")
 	}
 	flags := flag.NewFlagSet(args[0], flag.ExitOnError)
 	switch args[0] {
@@ -35,11 +35,11 @@ func run(ctx context.Context, args []string) error {
 		_ = flags.Parse(args[1:])
 		return outbound.Run(ctx, *address, os.Stdout)
 	case "replace-credentials":
-		path := flags.String("file", server.CredentialsFile, "credentials file to replace by standard input")
+		path := flags.String("file", server.CredentialsFile, "credentials file to replace with standard input")
 		_ = flags.Parse(args[1:])
 		return server.ReplaceCredentials(*path, os.Stdin)
 	case "replace-faults":
-		path := flags.String("file", server.FaultsFile, "faults file to replace by standard input")
+		path := flags.String("file", server.FaultsFile, "faults file to replace with standard input")
 		_ = flags.Parse(args[1:])
 		return server.ReplaceFaults(*path, os.Stdin)
 	default:
@@ -54,8 +54,8 @@ func serve(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	flags.StringVar(&config.Certificate, "certificate", server.Certificate, "PEM file of the certificate chain")
 	flags.StringVar(&config.Key, "key", server.Key, "PEM file of the private key")
 	flags.StringVar(&config.Storage, "storage", server.Storage, "directory of the images")
-	flags.StringVar(&config.Credentials, "credentials", "", "file with the credentials to ask for; empty: open to everybody")
-	flags.StringVar(&config.Faults, "faults", server.FaultsFile, "file with faults to bring about; it may be missing")
+	flags.StringVar(&config.Credentials, "credentials", "", "file with the required credentials; empty: none required")
+	flags.StringVar(&config.Faults, "faults", server.FaultsFile, "file with the faults to inject; it may be missing")
 	_ = flags.Parse(args)
 	return server.Run(ctx, config, os.Stdout)
 }

@@ -12,14 +12,14 @@ import (
 
 // hostTool is something that a build needs on this machine.
 type hostTool struct {
-	// debian is the package that has it, in Debian and Ubuntu.
+	// debian is its package in Debian and Ubuntu.
 	debian string
-	// present tells whether it is there.
+	// present reports whether the tool is there.
 	present func() bool
 }
 
-// hostTools lists what a build calls beside the Go toolchain: mmdebstrap with Debian's keys for the file trees, a C
-// compiler with static libraries for runc (with seccomp) and for Kubernetes' pause.
+// hostTools returns the tools beside Go: mmdebstrap with Debian's keys for the file trees, and a C
+// compiler with static libraries for runc (with seccomp) and Kubernetes' pause.
 func hostTools() []hostTool {
 	return []hostTool{
 		{"mmdebstrap", inPath("mmdebstrap")},
@@ -39,7 +39,7 @@ func isFile(name string) func() bool {
 	return func() bool { _, err := os.Stat(name); return err == nil }
 }
 
-// missingPackages returns the Debian packages of the tools that are not there.
+// missingPackages returns the Debian packages of the missing tools.
 func missingPackages(tools []hostTool) []string {
 	var packages []string
 	for _, tool := range tools {
@@ -50,10 +50,10 @@ func missingPackages(tools []hostTool) []string {
 	return packages
 }
 
-// installPackages installs Debian packages on this machine, which needs root and apt-get.
+// installPackages installs Debian packages on this machine. It needs root and apt-get.
 func installPackages(ctx context.Context, packages []string) error {
 	if os.Geteuid() != 0 || !inPath("apt-get")() {
-		return fmt.Errorf("building the node image needs Debian packages that are not installed; as root: apt-get install --no-install-recommends %s",
+		return fmt.Errorf("building the node image needs missing Debian packages; run as root: apt-get install --no-install-recommends %s",
 			strings.Join(packages, " "))
 	}
 	return debian.Install(ctx, packages...)

@@ -19,11 +19,11 @@ import (
 
 func ensure(t *testing.T, dir string) *Authority {
 	t.Helper()
-	authority, err := Ensure(dir)
+	ca, err := Ensure(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return authority
+	return ca
 }
 
 func TestEnsure(t *testing.T) {
@@ -33,9 +33,9 @@ func TestEnsure(t *testing.T) {
 		same  bool
 	}{
 		{"kept", func(t *testing.T, dir string) { ensure(t, dir) }, true},
-		{"creation was cut off", func(t *testing.T, dir string) { write(t, dir, map[string][]byte{keyFile: []byte("half")}) }, false},
-		{"about to end", func(t *testing.T, dir string) { write(t, dir, authorityFor(t, renewal-time.Hour)) }, false},
-		{"not yet about to end", func(t *testing.T, dir string) { write(t, dir, authorityFor(t, renewal+time.Hour)) }, true},
+		{"creation was interrupted", func(t *testing.T, dir string) { write(t, dir, map[string][]byte{keyFile: []byte("half")}) }, false},
+		{"about to expire", func(t *testing.T, dir string) { write(t, dir, files(t, renewal-time.Hour)) }, false},
+		{"not yet about to expire", func(t *testing.T, dir string) { write(t, dir, files(t, renewal+time.Hour)) }, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "state", "certificates")
@@ -43,10 +43,10 @@ func TestEnsure(t *testing.T) {
 			before, _ := os.ReadFile(filepath.Join(dir, certificateFile))
 			second := ensure(t, dir)
 			if same := bytes.Equal(before, second.PEM()); same != tc.same {
-				t.Errorf("same authority: %v, want %v", same, tc.same)
+				t.Errorf("same CA: %v, want %v", same, tc.same)
 			}
 			if stored, _ := os.ReadFile(filepath.Join(dir, certificateFile)); !bytes.Equal(stored, second.PEM()) {
-				t.Error("the stored authority is another one")
+				t.Error("a different CA is stored")
 			}
 		})
 	}
@@ -70,7 +70,7 @@ func TestEnsureFiles(t *testing.T) {
 }
 
 func TestEnsureKeepsWhatItCannotRead(t *testing.T) {
-	good, other := authorityFor(t, time.Hour), authorityFor(t, time.Hour)
+	good, other := files(t, time.Hour), files(t, time.Hour)
 	for name, content := range map[string]string{"garbage": "x", "other key": string(other[keyFile])} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -87,8 +87,8 @@ func TestEnsureKeepsWhatItCannotRead(t *testing.T) {
 }
 
 func TestServerIsTrusted(t *testing.T) {
-	authority := ensure(t, t.TempDir())
-	pair, err := authority.Server("alpha.upstream.test", "localhost")
+	ca := ensure(t, t.TempDir())
+	pair, err := ca.Server("alpha.upstream.test", "localhost")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestServerIsTrusted(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 	for name, trusted := range map[string]bool{"alpha.upstream.test": true, "localhost": true, "beta.upstream.test": false} {
-		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Pool(), ServerName: name}}
+		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Pool(), ServerName: name}}
 		response, err := (&http.Client{Transport: transport}).Get(server.URL)
 		if err == nil {
 			_ = response.Body.Close()
@@ -112,8 +112,8 @@ func TestServerIsTrusted(t *testing.T) {
 	}
 }
 
-// authorityFor returns the files of an authority that ends soon.
-func authorityFor(t *testing.T, validity time.Duration) map[string][]byte {
+// files returns the files of a CA that is valid for so long.
+func files(t *testing.T, validity time.Duration) map[string][]byte {
 	t.Helper()
 	config := secrets.CertificateSecretConfig{Name: "testbed", CommonName: "short", CertType: secrets.CACert, Validity: &validity}
 	ca, err := config.GenerateCertificate()
@@ -135,19 +135,19 @@ func write(t *testing.T, dir string, files map[string][]byte) {
 	}
 }
 
-// TestLoad makes nothing and replaces nothing.
+// TestLoad: Load neither creates nor replaces a CA.
 func TestLoad(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "certificates")
 	if _, err := Load(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the folder was made: %v", err)
+		t.Errorf("the folder was created: %v", err)
 	}
-	ends := authorityFor(t, renewal-time.Hour)
-	write(t, dir, ends)
+	expiring := files(t, renewal-time.Hour)
+	write(t, dir, expiring)
 	loaded, err := Load(dir)
-	if err != nil || !bytes.Equal(loaded.PEM(), ends[certificateFile]) {
-		t.Errorf("the authority was replaced, or could not be read: %v", err)
+	if err != nil || !bytes.Equal(loaded.PEM(), expiring[certificateFile]) {
+		t.Errorf("the CA was replaced or cannot be read: %v", err)
 	}
 }

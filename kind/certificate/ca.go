@@ -1,0 +1,129 @@
+package certificate
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gardener/gardener/pkg/utils/secrets"
+
+	"github.com/gardener-extensions/registry-cache/kind/file"
+)
+
+const (
+	certificateFile = "ca.crt"
+	keyFile         = "ca.key"
+	// renewal is how long before its expiry a CA is replaced.
+	renewal = 30 * 24 * time.Hour
+)
+
+// Authority is a CA that signs server certificates of the testbed.
+type Authority struct{ ca *secrets.Certificate }
+
+// Pair is a certificate and its private key, both in PEM.
+type Pair struct{ Certificate, Key []byte }
+
+// Ensure loads the CA from dir/ca.crt and dir/ca.key. It creates a new CA, and dir if needed, when
+// one of the files is missing (because an earlier run was interrupted, for example) or the CA
+// expires within 30 days. Only the owner can read the key file. Files that cannot be read or do not
+// match are an error and are not changed.
+func Ensure(dir string) (*Authority, error) {
+	loaded, err := Load(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return create(dir)
+	case err != nil:
+		return nil, fmt.Errorf("%w; remove %s to create a new one", err, dir)
+	case time.Until(loaded.ca.Certificate.NotAfter) < renewal:
+		return create(dir)
+	}
+	return loaded, nil
+}
+
+// Load reads the CA, also one that is about to expire. If a file is missing, the error wraps
+// fs.ErrNotExist.
+func Load(dir string) (_ *Authority, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("load the testbed's CA: %w", err)
+		}
+	}()
+	key, err := os.ReadFile(filepath.Join(dir, keyFile))
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := os.ReadFile(filepath.Join(dir, certificateFile))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := tls.X509KeyPair(certificate, key); err != nil {
+		return nil, fmt.Errorf("%s and %s in %s: %w", certificateFile, keyFile, dir, err)
+	}
+	ca, err := secrets.LoadCertificate("testbed", key, certificate)
+	if err != nil {
+		return nil, fmt.Errorf("%s and %s in %s: %w", certificateFile, keyFile, dir, err)
+	}
+	return &Authority{ca: ca}, nil
+}
+
+// PEM returns the CA's certificate, which clients have to trust.
+func (a *Authority) PEM() []byte { return a.ca.CertificatePEM }
+
+// Pool returns a pool that contains only this CA.
+func (a *Authority) Pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(a.PEM())
+	return pool
+}
+
+// Server issues a server certificate for the host names. The first one becomes the common name.
+func (a *Authority) Server(host string, more ...string) (Pair, error) {
+	config := secrets.CertificateSecretConfig{
+		Name: host, CommonName: host, DNSNames: append([]string{host}, more...),
+		CertType: secrets.ServerCert, SigningCA: a.ca,
+	}
+	issued, err := config.GenerateCertificate()
+	if err != nil {
+		return Pair{}, fmt.Errorf("issue certificate for %s: %w", host, err)
+	}
+	return Pair{Certificate: issued.CertificatePEM, Key: issued.PrivateKeyPEM}, nil
+}
+
+// New creates a private CA, like a company's. Nothing trusts it and it is not stored.
+func New(commonName string) (*Authority, error) {
+	config := secrets.CertificateSecretConfig{Name: "private", CommonName: commonName, CertType: secrets.CACert}
+	ca, err := config.GenerateCertificate()
+	if err != nil {
+		return nil, fmt.Errorf("create CA %q: %w", commonName, err)
+	}
+	return &Authority{ca: ca}, nil
+}
+
+// create writes the key first, so that an interruption never leaves a certificate without its key.
+func create(dir string) (*Authority, error) {
+	created, err := New("registry-cache testbed")
+	if err != nil {
+		return nil, err
+	}
+	ca := created.ca
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("create the folder of the testbed's CA: %w", err)
+	}
+	for _, name := range []string{certificateFile, keyFile} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("replace the testbed's CA: %w", err)
+		}
+	}
+	if err := file.Replace(filepath.Join(dir, keyFile), ca.PrivateKeyPEM, 0o600); err != nil {
+		return nil, err
+	}
+	if err := file.Replace(filepath.Join(dir, certificateFile), ca.CertificatePEM, 0o644); err != nil {
+		return nil, err
+	}
+	return created, nil
+}
