@@ -18,6 +18,8 @@ const (
 	ReferenceCABundle ReferenceKind = "CA bundle"
 )
 
+// +k8s:deepcopy-gen=false
+
 // Reference is a use of an entry of the Shoot's spec.resources, which must refer to a Secret.
 type Reference struct {
 	// Name is spec.resources[].name.
