@@ -30,9 +30,9 @@ var layers = map[string][]string{
 	"cmd/registry-cache-extension": {"api", "charts", "controller", "examples", "internal/program", "nodeconfig", "webhook"},
 	"kind":                         {"api", "charts", "examples", "nodeconfig"},
 	"cmd/testbed":                  {"e2e/fieldbugs", "internal/program", "kind"},
-	"e2e/fieldbugs":                {"kind"},
+	"e2e/fieldbugs":                {"api", "kind"},
 	"e2e":                          {"api", "charts", "cmd/testbed", "controller", "e2e/fieldbugs", "internal/program", "kind", "nodeconfig"},
-	"bench":                        {"charts", "internal/program", "kind"},
+	"bench":                        {"api", "charts", "internal/program", "kind"},
 	"internal/program":             {},
 	testOnly:                       {},
 }

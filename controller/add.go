@@ -12,18 +12,14 @@ import (
 	"github.com/gardener/gardener/extensions/pkg/controller/extension"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/charts"
 	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
 
-const (
-	// Type is the type of the Extension resources, and the name that gardenlet gives to each of them.
-	Type = "registry-cache"
-
-	// ReconciliationTimeout bounds one Reconcile or Delete. The extension library's default of 3 minutes is less than
-	// what waiting for the nodes to be cleaned may take.
-	ReconciliationTimeout = 11 * time.Minute
-)
+// ReconciliationTimeout bounds one Reconcile or Delete. The extension library's default of 3 minutes
+// is less than cleaning the nodes may take.
+const ReconciliationTimeout = 11 * time.Minute
 
 // Options are the settings of the controller.
 type Options struct {
@@ -56,11 +52,11 @@ func AddToManager(ctx context.Context, mgr manager.Manager, options Options) err
 	}
 	return extension.Add(mgr, extension.AddArgs{
 		Actuator:                  newBulkhead(NewActuator(live, shootclient.New(live).For, options.Images), options.Controller.MaxConcurrentReconciles),
-		Name:                      Type,
-		FinalizerSuffix:           Type,
+		Name:                      v1alpha3.ExtensionType,
+		FinalizerSuffix:           v1alpha3.ExtensionType,
 		ControllerOptions:         options.Controller,
 		Predicates:                extension.DefaultPredicates(ctx, mgr, options.IgnoreOperationAnnotation),
-		Type:                      Type,
+		Type:                      v1alpha3.ExtensionType,
 		IgnoreOperationAnnotation: options.IgnoreOperationAnnotation,
 		ExtensionClasses:          options.ExtensionClasses,
 	})

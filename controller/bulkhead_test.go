@@ -15,6 +15,8 @@ import (
 
 	"github.com/gardener/gardener/extensions/pkg/controller/extension"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 const hang = 10 * time.Second
@@ -99,7 +101,7 @@ func numbered(kind string, n int) []string {
 
 func inNamespace(namespace string) *extensionsv1alpha1.Extension {
 	ex := &extensionsv1alpha1.Extension{}
-	ex.Namespace, ex.Name = namespace, Type
+	ex.Namespace, ex.Name = namespace, v1alpha3.ExtensionType
 	return ex
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
 	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
@@ -112,7 +113,7 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string
 	}
 	if err != nil && (ctx.Err() != nil || !look(false)) {
 		return nil, fmt.Errorf("the nodes were not cleaned within %s; look at DaemonSet %s in the shoot: %w",
-			a.waits.cleaned, cleaner.Name, errors.Join(unfinished, err))
+			a.waits.cleaned, v1alpha3.CleanerDaemonSet, errors.Join(unfinished, err))
 	}
 	return passedOver, nil
 }
@@ -149,8 +150,8 @@ func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace s
 		return none, 0, err
 	}
 	set := &appsv1.DaemonSet{}
-	if err := shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: cleaner.Name}, set); err != nil {
-		return none, 0, fmt.Errorf("reading DaemonSet %s in the shoot: %w", cleaner.Name, err)
+	if err := shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: v1alpha3.CleanerDaemonSet}, set); err != nil {
+		return none, 0, fmt.Errorf("reading DaemonSet %s in the shoot: %w", v1alpha3.CleanerDaemonSet, err)
 	}
 	isSmall := set.Status.ObservedGeneration >= set.Generation && set.Status.DesiredNumberScheduled <= few
 	if err := cleaner.Reported(set); patient && !isSmall && err != nil {
@@ -162,7 +163,7 @@ func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace s
 	}
 	pods := &corev1.PodList{}
 	if err := shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels(cleaner.Labels())); err != nil {
-		return none, 0, fmt.Errorf("listing the pods of DaemonSet %s in the shoot: %w", cleaner.Name, err)
+		return none, 0, fmt.Errorf("listing the pods of DaemonSet %s in the shoot: %w", v1alpha3.CleanerDaemonSet, err)
 	}
 	var age time.Duration
 	if created := mr.CreationTimestamp; !created.IsZero() {

@@ -21,6 +21,7 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
 )
 
@@ -48,7 +49,7 @@ func (l *landscape) runCleaner(ctx context.Context, seed client.Client) error {
 	if !ok {
 		return fmt.Errorf("the cleaner is a %T", objects[0])
 	}
-	set.UID = types.UID(cleaner.Name)
+	set.UID = types.UID(v1alpha3.CleanerDaemonSet)
 	if err := l.shoot.Create(ctx, set); err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func (l *landscape) cleanerPod(set *appsv1.DaemonSet, node string) *corev1.Pod {
 	}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            cleaner.Name + "-" + node,
+			Name:            v1alpha3.CleanerDaemonSet + "-" + node,
 			Namespace:       set.Namespace,
 			Labels:          set.Spec.Template.Labels,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))},
@@ -183,7 +184,7 @@ func TestStuckNodeHoldsUpNothingForEver(t *testing.T) {
 				}
 				return
 			}
-			condition := v1beta1helper.GetCondition(l.extension(t).Status.Conditions, ConditionNodesCleaned)
+			condition := v1beta1helper.GetCondition(l.extension(t).Status.Conditions, v1alpha3.ConditionNodesCleaned)
 			if err != nil || condition == nil || condition.Status != gardencorev1beta1.ConditionFalse || !strings.Contains(condition.Message, want) {
 				t.Errorf("error %v, condition %+v", err, condition)
 			}

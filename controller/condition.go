@@ -9,13 +9,11 @@ import (
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 const (
-	// ConditionNodesCleaned is the type of the condition of an Extension that says whether the last clean-up reached every
-	// node. Without any clean-up there is no such condition.
-	ConditionNodesCleaned gardencorev1beta1.ConditionType = "NodesCleaned"
-
 	reasonAllCleaned     = "AllNodesCleaned"
 	reasonNodesUncleaned = "NodesPassedOver"
 
@@ -25,7 +23,7 @@ const (
 
 // nodesCleaned returns the condition after a clean-up that passed over the nodes, each of them with the reason.
 func nodesCleaned(clock clock.Clock, ex *extensionsv1alpha1.Extension, passedOver []string) gardencorev1beta1.Condition {
-	condition := v1beta1helper.GetOrInitConditionWithClock(clock, ex.Status.Conditions, ConditionNodesCleaned)
+	condition := v1beta1helper.GetOrInitConditionWithClock(clock, ex.Status.Conditions, v1alpha3.ConditionNodesCleaned)
 	if len(passedOver) == 0 {
 		return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionTrue, reasonAllCleaned,
 			"The last clean-up of removed caches reached every node.")

@@ -36,5 +36,5 @@ func decodeConfig(ex *extensionsv1alpha1.Extension, applied *v1alpha3.RegistryCo
 
 func configurationProblem(err error) error {
 	return v1beta1helper.NewErrorWithCodes(
-		fmt.Errorf("providerConfig of extension %s: %w", Type, err), gardencorev1beta1.ErrorConfigurationProblem)
+		fmt.Errorf("providerConfig of extension %s: %w", v1alpha3.ExtensionType, err), gardencorev1beta1.ErrorConfigurationProblem)
 }

@@ -112,7 +112,7 @@ func (a *Actuator) endpoints(ctx context.Context, shoot client.Client, t *target
 
 func listServices(ctx context.Context, shoot client.Client) ([]corev1.Service, error) {
 	services := &corev1.ServiceList{}
-	if err := shoot.List(ctx, services, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{cache.LabelUpstreamHost}); err != nil {
+	if err := shoot.List(ctx, services, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
 		return nil, fmt.Errorf("listing the services of the caches in the shoot: %w", err)
 	}
 	return services.Items, nil
@@ -143,15 +143,15 @@ func endpointURL(c *v1alpha3.RegistryCache, ip string) string {
 	if cache.ServesTLS(*c) {
 		scheme = "https"
 	}
-	return scheme + "://" + net.JoinHostPort(ip, strconv.Itoa(int(cache.Port)))
+	return scheme + "://" + net.JoinHostPort(ip, strconv.Itoa(v1alpha3.CachePort))
 }
 
 func clusterIP(services []corev1.Service, c *v1alpha3.RegistryCache) string {
 	for i := range services {
 		service := &services[i]
 		ours := service.Name == v1alpha3.ServiceName(c) &&
-			service.Labels[cache.LabelUpstreamHost] == v1alpha3.HostLabel(c.Upstream) &&
-			service.Annotations[cache.AnnotationUpstream] == c.Upstream
+			service.Labels[v1alpha3.LabelUpstreamHost] == v1alpha3.HostLabel(c.Upstream) &&
+			service.Annotations[v1alpha3.AnnotationUpstream] == c.Upstream
 		if ours && service.DeletionTimestamp == nil && service.Spec.ClusterIP != corev1.ClusterIPNone {
 			return service.Spec.ClusterIP
 		}

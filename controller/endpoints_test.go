@@ -8,15 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
 func serviceOf(upstream, ip string, changes ...func(*corev1.Service)) corev1.Service {
 	service := corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        v1alpha3.Name(upstream),
-			Labels:      map[string]string{cache.LabelUpstreamHost: v1alpha3.HostLabel(upstream)},
-			Annotations: map[string]string{cache.AnnotationUpstream: upstream},
+			Labels:      map[string]string{v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(upstream)},
+			Annotations: map[string]string{v1alpha3.AnnotationUpstream: upstream},
 		},
 		Spec: corev1.ServiceSpec{ClusterIP: ip},
 	}

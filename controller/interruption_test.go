@@ -206,7 +206,7 @@ func (l *landscape) summary(t *testing.T) string {
 		}
 	}
 	for _, service := range services.Items {
-		lines = append(lines, "Service "+service.Annotations[cache.AnnotationUpstream])
+		lines = append(lines, "Service "+service.Annotations[v1alpha3.AnnotationUpstream])
 	}
 	for _, set := range sets.Items {
 		request := set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage]

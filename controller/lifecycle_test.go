@@ -175,7 +175,7 @@ func TestNodesCleaned(t *testing.T) {
 	if err := l.reconcile(t); err != nil {
 		t.Fatal(err)
 	}
-	condition := v1beta1helper.GetCondition(l.extension(t).Status.Conditions, ConditionNodesCleaned)
+	condition := v1beta1helper.GetCondition(l.extension(t).Status.Conditions, v1alpha3.ConditionNodesCleaned)
 	if condition == nil || condition.Status != gardencorev1beta1.ConditionFalse || !strings.Contains(condition.Message, "broken") {
 		t.Errorf("condition = %v", condition)
 	}
@@ -186,7 +186,7 @@ func TestNodesCleaned(t *testing.T) {
 	if err := l.reconcile(t); err != nil {
 		t.Fatal(err)
 	}
-	condition = v1beta1helper.GetCondition(l.extension(t).Status.Conditions, ConditionNodesCleaned)
+	condition = v1beta1helper.GetCondition(l.extension(t).Status.Conditions, v1alpha3.ConditionNodesCleaned)
 	if condition == nil || condition.Status != gardencorev1beta1.ConditionTrue {
 		t.Errorf("condition = %v", condition)
 	}

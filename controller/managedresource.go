@@ -19,13 +19,13 @@ import (
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 const (
-	// cachesName is the name of the ManagedResource with the caches.
-	cachesName = "extension-registry-cache"
-	// cleanerName is the name of the ManagedResource with the cleaner.
-	cleanerName = "extension-registry-cleaner"
+	cachesName  = v1alpha3.ManagedResourceCaches
+	cleanerName = v1alpha3.ManagedResourceCleaner
 	// monitoringName is the name of the ManagedResource with what the shoot's Prometheus and Plutono read; it is applied to
 	// the seed.
 	monitoringName = "extension-registry-cache-monitoring"

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -24,18 +23,12 @@ type record struct {
 	cleanUps int64
 }
 
-// state is what status.state holds. The webhook reads cleanUps.
-type state struct {
-	*v1alpha3.RegistryConfig `json:",inline"`
-	CleanUps                 int64 `json:"cleanUps,omitempty"`
-}
-
 // state returns what status.state has to be, nil if nothing is worth to be kept.
-func (r record) state() *state {
+func (r record) state() *v1alpha3.State {
 	if r.applied == nil && r.cleanUps == 0 {
 		return nil
 	}
-	s := &state{RegistryConfig: r.applied.DeepCopy(), CleanUps: r.cleanUps}
+	s := &v1alpha3.State{RegistryConfig: r.applied.DeepCopy(), CleanUps: r.cleanUps}
 	if s.RegistryConfig != nil {
 		s.TypeMeta = typeMeta("RegistryConfig")
 	}
@@ -53,17 +46,11 @@ func recordOf(ex *extensionsv1alpha1.Extension) (record, error) {
 		status.TypeMeta = typeMeta("RegistryStatus")
 		r.status = status
 	}
-	if raw := ex.Status.State; raw != nil {
-		var before state
-		if err := json.Unmarshal(raw.Raw, &before); err != nil {
-			return record{}, fmt.Errorf("state of extension %s: %w", client.ObjectKeyFromObject(ex), err)
-		}
-		r.cleanUps = before.CleanUps
-		if r.applied = before.RegistryConfig; r.applied != nil {
-			r.applied.TypeMeta = typeMeta("RegistryConfig")
-			v1alpha3.SetDefaults(r.applied)
-		}
+	state, err := v1alpha3.DecodeState(ex.Status.State)
+	if err != nil {
+		return record{}, fmt.Errorf("extension %s: %w", client.ObjectKeyFromObject(ex), err)
 	}
+	r.applied, r.cleanUps = state.RegistryConfig, state.CleanUps
 	return r, nil
 }
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 
-	"github.com/gardener-extensions/registry-cache/controller/cache"
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 // applyCaches is the stand-in for gardener-resource-manager, as far as Services and StatefulSets go, and for the
@@ -106,7 +106,7 @@ func deleteInShoot(ctx context.Context, c client.WithWatch, obj client.Object, o
 func (l *landscape) prune(ctx context.Context, keptSets, keptServices []string) error {
 	services, sets, claims := &corev1.ServiceList{}, &appsv1.StatefulSetList{}, &corev1.PersistentVolumeClaimList{}
 	for _, list := range []client.ObjectList{services, sets, claims} {
-		if err := l.shoot.List(ctx, list, client.HasLabels{cache.LabelUpstreamHost}); err != nil {
+		if err := l.shoot.List(ctx, list, client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
 			return err
 		}
 	}

@@ -191,7 +191,7 @@ func (l *landscape) resync(t *testing.T, name string) {
 func (l *landscape) extension(t *testing.T) *extensionsv1alpha1.Extension {
 	t.Helper()
 	ex := &extensionsv1alpha1.Extension{}
-	if err := l.seed.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: Type}, ex); err != nil {
+	if err := l.seed.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: v1alpha3.ExtensionType}, ex); err != nil {
 		t.Fatal(err)
 	}
 	return ex
@@ -256,9 +256,9 @@ func newExtension(wanted, running []string) *extensionsv1alpha1.Extension {
 
 func rawExtension(config []byte) *extensionsv1alpha1.Extension {
 	return &extensionsv1alpha1.Extension{
-		ObjectMeta: metav1.ObjectMeta{Name: Type, Namespace: namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: v1alpha3.ExtensionType, Namespace: namespace},
 		Spec: extensionsv1alpha1.ExtensionSpec{DefaultSpec: extensionsv1alpha1.DefaultSpec{
-			Type:           Type,
+			Type:           v1alpha3.ExtensionType,
 			ProviderConfig: &runtime.RawExtension{Raw: config},
 		}},
 	}

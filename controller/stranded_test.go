@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
 // strand binds the claim of alpha's cache to a node that is gone, and lets its pod wait for that.
@@ -38,7 +37,7 @@ func (l *landscape) strand(t *testing.T) (claim, pod client.Object) {
 	}
 	waiting := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: bound.Namespace, Name: name + "-0", Labels: map[string]string{cache.LabelUpstreamHost: v1alpha3.HostLabel(alpha)},
+			Namespace: bound.Namespace, Name: name + "-0", Labels: map[string]string{v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(alpha)},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: name, Controller: ptr.To(true)}},
 		},
 		Spec: corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{

@@ -16,7 +16,7 @@ import (
 const originLabel = "origin"
 
 // extensionFinalizer is the one of our extension: it goes when the extension has done its part of the deletion.
-const extensionFinalizer = "extensions.gardener.cloud/registry-cache"
+const extensionFinalizer = "extensions.gardener.cloud/" + extensionName
 
 // proveOrder proves gardenlet's order (reconciler_delete.go of Gardener v1.147.1): machines, then OperatingSystemConfigs
 // and gardener's ManagedResources, then the Extension. Each stage is over before the next one begins.

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -22,7 +23,9 @@ func foreignService() features.Feature {
 		step{"beta is cached, and there are foreign Services with the label", func(ctx context.Context, p *proof) {
 			cached(beta)(ctx, p)
 			others = []*corev1.Service{
-				putForeignService(ctx, p, alpha, map[string]string{"upstream": alpha, "remote-url": "http://" + alpha}),
+				putForeignService(ctx, p, alpha, map[string]string{
+					v1alpha3.AnnotationUpstream: alpha, v1alpha3.AnnotationRemoteURL: "http://" + alpha,
+				}),
 				putForeignService(ctx, p, beta, nil),
 				putForeignService(ctx, p, "foreign.example.test", nil),
 			}

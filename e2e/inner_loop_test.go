@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -108,7 +110,7 @@ func unchanged(ctx context.Context, shoot kubernetes.Interface, path string) (st
 	for _, pod := range pods.Items {
 		// Nobody refuses a connection to a pod that has just gone: the API server would wait for half a minute.
 		asking, cancel := context.WithTimeout(ctx, answerTimeout)
-		answer, err := shoot.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, debugPort, "/"+path, nil).DoRaw(asking)
+		answer, err := shoot.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, strconv.Itoa(v1alpha3.CacheDebugPort), "/"+path, nil).DoRaw(asking)
 		cancel()
 		if err != nil || string(answer) != path {
 			return fmt.Sprintf("%s answers %q: %v", pod.Name, answer, err), nil

@@ -2,8 +2,10 @@
 
 package e2e
 
-// Names that others rely on (docs/architecture.md). They are written out here and not taken from the
-// packages that define them, so that a scenario goes red when one of them changes.
+import "github.com/gardener-extensions/registry-cache/api/v1alpha3"
+
+// Names that others rely on (docs/architecture.md). TestContract of package v1alpha3 pins those it
+// defines; the others are spelled here, so that a scenario fails when one of them changes.
 const (
 	alpha = "alpha.upstream.test"
 	beta  = "beta.upstream.test"
@@ -13,13 +15,13 @@ const (
 	private = "private.upstream.test"
 
 	shootNamespace = "shoot--local--local"
-	extensionName  = "registry-cache"
+	extensionName  = v1alpha3.ExtensionType
 
-	cachesManagedResource  = "extension-registry-cache"
-	cleanerManagedResource = "extension-registry-cleaner"
-	cleanerDaemonSet       = "registry-cleaner"
+	cachesManagedResource  = v1alpha3.ManagedResourceCaches
+	cleanerManagedResource = v1alpha3.ManagedResourceCleaner
+	cleanerDaemonSet       = v1alpha3.CleanerDaemonSet
 
-	upstreamHostLabel = "upstream-host"
+	upstreamHostLabel = v1alpha3.LabelUpstreamHost
 
 	certsDir   = "/etc/containerd/certs.d"
 	scriptPath = "/opt/bin/configure-containerd-registries.sh"

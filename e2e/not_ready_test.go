@@ -14,12 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
 const (
 	// nodesCleaned is the condition that reports what a clean-up could not reach.
-	nodesCleaned = "NodesCleaned"
+	nodesCleaned = v1alpha3.ConditionNodesCleaned
 	// quietFor is for how long the node counts as not ready when the clean-up begins. The extension gives it a minute.
 	quietFor = 50 * time.Second
 	// cleanUpBound is what a clean-up may take although a node is not ready: ten seconds for the rest of the minute, as much

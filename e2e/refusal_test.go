@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 const refusalPolicy = "e2e-refuse-service"
@@ -30,7 +32,7 @@ func refuseService(ctx context.Context, p *proof, host string) {
 		probe := &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{
 				GenerateName: "e2e-probe-", Namespace: metav1.NamespaceSystem,
-				Annotations: map[string]string{"upstream": host}, Labels: map[string]string{upstreamHostLabel: host},
+				Annotations: map[string]string{v1alpha3.AnnotationUpstream: host}, Labels: map[string]string{upstreamHostLabel: host},
 			},
 			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 5000}}},
 		}
@@ -65,8 +67,8 @@ func refusalObjects(host string) (*admissionregistrationv1.ValidatingAdmissionPo
 					}},
 				},
 				Validations: []admissionregistrationv1.Validation{{
-					Expression: fmt.Sprintf(`!has(object.metadata.annotations) || !("upstream" in object.metadata.annotations) || `+
-						`object.metadata.annotations["upstream"] != %q`, host),
+					Expression: fmt.Sprintf(`!has(object.metadata.annotations) || !(%[1]q in object.metadata.annotations) || `+
+						`object.metadata.annotations[%[1]q] != %[2]q`, v1alpha3.AnnotationUpstream, host),
 					Message: refusal,
 				}},
 			},

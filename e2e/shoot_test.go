@@ -271,7 +271,7 @@ func (p *proof) Services(ctx context.Context) map[string]corev1.Service {
 	p.Check(suite.shoot.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}))
 	services := map[string]corev1.Service{}
 	for _, service := range list.Items {
-		if upstream := service.Annotations["upstream"]; upstream != "" {
+		if upstream := service.Annotations[v1alpha3.AnnotationUpstream]; upstream != "" {
 			services[upstream] = service
 		}
 	}

@@ -146,7 +146,7 @@ func (p *proof) DeployPrevious(ctx context.Context) {
 	text = strings.ReplaceAll(text, previousImage, suite.testbed.CacheImage().Ref)
 	name, secret := managedresources.NewSecret(suite.seed, shootNamespace, cachesManagedResource, map[string][]byte{"alpha.yaml": []byte(text)}, true)
 	p.Check(secret.Reconcile(ctx))
-	p.Check(managedresources.NewForShoot(suite.seed, shootNamespace, cachesManagedResource, "registry-cache", false).
+	p.Check(managedresources.NewForShoot(suite.seed, shootNamespace, cachesManagedResource, extensionName, false).
 		WithSecretRef(name).DeletePersistentVolumeClaims(true).Reconcile(ctx))
 }
 

@@ -8,6 +8,7 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/charts"
 	"github.com/gardener-extensions/registry-cache/examples"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
@@ -15,7 +16,7 @@ import (
 )
 
 // extensionName is the name of the extension's ControllerInstallation and chart.
-const extensionName = "registry-cache"
+const extensionName = v1alpha3.ExtensionType
 
 // ExtensionNamespace is the namespace of the seed in which the extension runs. What its service accounts ask the seed's
 // API server is in the audit log of the cluster.

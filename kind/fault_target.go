@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/fault"
 )
 
@@ -25,7 +26,7 @@ func (t *Testbed) faultTarget(ctx context.Context, target fault.Target) (fault.T
 			return target, err
 		}
 		for _, service := range services {
-			if host := service.Annotations["upstream"]; host != "" {
+			if host := service.Annotations[v1alpha3.AnnotationUpstream]; host != "" {
 				names = append(names, host)
 			}
 		}
@@ -70,7 +71,7 @@ func (t *Testbed) serviceOf(ctx context.Context, host string) (*corev1.Service, 
 		return nil, err
 	}
 	for _, service := range services {
-		if service.Annotations["upstream"] == host {
+		if service.Annotations[v1alpha3.AnnotationUpstream] == host {
 			return &service, nil
 		}
 	}

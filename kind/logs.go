@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/logs"
@@ -104,7 +105,7 @@ const gardenerNodeAgentUnit = "gardener-node-agent.service"
 
 func anyPod(corev1.Pod) bool { return true }
 
-func isCache(pod corev1.Pod) bool { return pod.Labels["upstream-host"] != "" }
+func isCache(pod corev1.Pod) bool { return pod.Labels[v1alpha3.LabelUpstreamHost] != "" }
 
 func isResourceManager(pod corev1.Pod) bool {
 	return strings.HasPrefix(pod.Name, "gardener-resource-manager-")

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
@@ -60,7 +61,7 @@ func (t *Testbed) cacheAddresses(ctx context.Context, host string) []string {
 func addressesFor(services []corev1.Service, host string) []string {
 	addresses := []string{}
 	for _, service := range services {
-		if service.Annotations["upstream"] != host || len(service.Spec.Ports) == 0 {
+		if service.Annotations[v1alpha3.AnnotationUpstream] != host || len(service.Spec.Ports) == 0 {
 			continue // a foreign one may lead nowhere
 		}
 		for _, ip := range service.Spec.ClusterIPs {

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -54,7 +55,7 @@ func TestAddressesFor(t *testing.T) {
 	const host = "alpha.upstream.test"
 	service := func(upstream string, ports ...corev1.ServicePort) corev1.Service {
 		return corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"upstream": upstream}},
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha3.AnnotationUpstream: upstream}},
 			Spec:       corev1.ServiceSpec{ClusterIPs: []string{"10.96.0.7", "fd00::7"}, Ports: ports},
 		}
 	}

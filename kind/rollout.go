@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
@@ -22,7 +23,7 @@ import (
 
 const (
 	// cachesResource is the ManagedResource with the caches of a Shoot.
-	cachesResource = "extension-" + extensionName
+	cachesResource = v1alpha3.ManagedResourceCaches
 	// cachesTimeout bounds how long the pods of caches may take to be replaced; a pull holds one up for 25 seconds.
 	cachesTimeout = 2 * time.Minute
 	// cachesInterval is short: what is asked is on this machine.
@@ -91,7 +92,7 @@ func waitForCaches(ctx context.Context, seed client.Client, namespace string, sh
 	}
 	return retry.Until(ctx, cachesInterval, func(ctx context.Context) (bool, error) {
 		sets := &appsv1.StatefulSetList{}
-		if err := shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{"upstream-host"}); err != nil {
+		if err := shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
 			return retry.MinorError(fmt.Errorf("list the caches: %w", err))
 		}
 		if err := CachesRolledOut(sets.Items); err != nil {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
@@ -134,13 +136,13 @@ func (s *Status) addCaches(ctx context.Context, shoot *cluster.Cluster) {
 		ready[set.Name] = set.Status.ReadyReplicas > 0
 	}
 	for _, service := range services {
-		upstream := service.Annotations["upstream"]
+		upstream := service.Annotations[v1alpha3.AnnotationUpstream]
 		if upstream == "" {
 			continue
 		}
 		s.Caches = append(s.Caches, CacheStatus{
 			Upstream: upstream,
-			Endpoint: "http://" + net.JoinHostPort(service.Spec.ClusterIP, "5000"),
+			Endpoint: "http://" + net.JoinHostPort(service.Spec.ClusterIP, strconv.Itoa(v1alpha3.CachePort)),
 			Ready:    ready[service.Name],
 		})
 	}
@@ -153,7 +155,7 @@ func listCaches(ctx context.Context, shoot *cluster.Cluster) ([]corev1.Service, 
 	}
 	inKubeSystem := client.InNamespace(metav1.NamespaceSystem)
 	services, sets := &corev1.ServiceList{}, &appsv1.StatefulSetList{}
-	if err := api.List(ctx, services, inKubeSystem, client.HasLabels{"upstream-host"}); err != nil {
+	if err := api.List(ctx, services, inKubeSystem, client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
 		return nil, nil, fmt.Errorf("list the services of the caches: %w", err)
 	}
 	if err := api.List(ctx, sets, inKubeSystem); err != nil {

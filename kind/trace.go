@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/logs"
 	"github.com/gardener-extensions/registry-cache/kind/trace"
@@ -123,7 +124,7 @@ func (t *Testbed) traceCaches(ctx context.Context, work *tracing) ([]logs.Stream
 	if err != nil {
 		return nil, err
 	}
-	services, err := client.CoreV1().Services(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "upstream-host"})
+	services, err := client.CoreV1().Services(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: v1alpha3.LabelUpstreamHost})
 	if err != nil {
 		return nil, fmt.Errorf("list the services of the caches: %w", err)
 	}
@@ -146,7 +147,7 @@ func (t *Testbed) traceCaches(ctx context.Context, work *tracing) ([]logs.Stream
 func cacheOf(services []corev1.Service, pod string) string {
 	for _, service := range services {
 		if number, found := strings.CutPrefix(pod, service.Name+"-"); found && number == "0" {
-			return "cache " + firstLabel(service.Annotations["upstream"])
+			return "cache " + firstLabel(service.Annotations[v1alpha3.AnnotationUpstream])
 		}
 	}
 	return pod
@@ -157,7 +158,7 @@ func (w *tracing) know(services []corev1.Service, nodes []corev1.Node, shoot str
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, service := range services {
-		w.caches[service.Spec.ClusterIP] = "cache " + firstLabel(service.Annotations["upstream"])
+		w.caches[service.Spec.ClusterIP] = "cache " + firstLabel(service.Annotations[v1alpha3.AnnotationUpstream])
 	}
 	for _, node := range nodes {
 		for _, address := range bundle.Addresses(node) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
@@ -34,7 +35,7 @@ func TestMissingMirrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := missingMirrors(kind.ShootStatus{Extensions: []kind.ExtensionStatus{{Type: "registry-cache", ProviderStatus: json.RawMessage(`{`)}}}); err == nil {
+	if _, err := missingMirrors(kind.ShootStatus{Extensions: []kind.ExtensionStatus{{Type: v1alpha3.ExtensionType, ProviderStatus: json.RawMessage(`{`)}}}); err == nil {
 		t.Error("a status that cannot be read is no status without caches")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/manifest"
 )
@@ -95,7 +96,7 @@ func TestMissingNames(t *testing.T) {
 			}
 		})
 	}
-	if _, err := missingNames(kind.ShootStatus{Extensions: []kind.ExtensionStatus{{Type: "registry-cache", ProviderStatus: json.RawMessage(`{`)}}}, nil); err == nil {
+	if _, err := missingNames(kind.ShootStatus{Extensions: []kind.ExtensionStatus{{Type: v1alpha3.ExtensionType, ProviderStatus: json.RawMessage(`{`)}}}, nil); err == nil {
 		t.Error("a status that cannot be read is no status in which nothing is missing")
 	}
 }

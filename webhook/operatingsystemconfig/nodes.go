@@ -3,7 +3,6 @@ package operatingsystemconfig
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -92,7 +91,7 @@ func keepsNodes(shoot *gardencorev1beta1.Shoot) bool {
 // state. It is an error if there is no status.
 func (n nodes) status(ctx context.Context, namespace string) (*v1alpha3.RegistryStatus, int64, error) {
 	extension := &extensionsv1alpha1.Extension{}
-	key := client.ObjectKey{Namespace: namespace, Name: extensionType}
+	key := client.ObjectKey{Namespace: namespace, Name: v1alpha3.ExtensionType}
 	if err := n.extensions.Get(ctx, key, extension); err != nil {
 		return nil, 0, fmt.Errorf("reading extension %s: %w", key, err)
 	}
@@ -103,13 +102,9 @@ func (n nodes) status(ctx context.Context, namespace string) (*v1alpha3.Registry
 	if err != nil {
 		return nil, 0, fmt.Errorf("extension %s: %w", key, err)
 	}
-	var state struct {
-		CleanUps int64 `json:"cleanUps"`
-	}
-	if raw := extension.Status.State; raw != nil {
-		if err := json.Unmarshal(raw.Raw, &state); err != nil {
-			return nil, 0, fmt.Errorf("state of extension %s: %w", key, err)
-		}
+	state, err := v1alpha3.DecodeState(extension.Status.State)
+	if err != nil {
+		return nil, 0, fmt.Errorf("extension %s: %w", key, err)
 	}
 	return status, state.CleanUps, nil
 }

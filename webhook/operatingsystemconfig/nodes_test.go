@@ -23,6 +23,7 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -67,7 +68,7 @@ func newManager(t *testing.T, shoot *gardencorev1beta1.Shoot, extensions ...clie
 }
 
 func newExtension(status string) *extensionsv1alpha1.Extension {
-	extension := &extensionsv1alpha1.Extension{ObjectMeta: metav1.ObjectMeta{Name: extensionType, Namespace: namespace}}
+	extension := &extensionsv1alpha1.Extension{ObjectMeta: metav1.ObjectMeta{Name: v1alpha3.ExtensionType, Namespace: namespace}}
 	if status != "" {
 		extension.Status.ProviderStatus = &runtime.RawExtension{Raw: []byte(status)}
 	}

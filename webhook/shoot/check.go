@@ -10,9 +10,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// extensionType is the type of the entry of spec.extensions that is validated.
-const extensionType = "registry-cache"
-
 var extensionsPath = field.NewPath("spec", "extensions")
 
 // Check returns every mistake of a Shoot that concerns the extension, with its path in the Shoot. With old it is an
@@ -30,7 +27,7 @@ func Check(ctx context.Context, shoot, old *gardencorev1beta1.Shoot, secrets Sec
 	first := extensionsPath.Index(indices[0])
 	var errs field.ErrorList
 	for _, index := range indices[1:] {
-		errs = append(errs, field.Duplicate(extensionsPath.Index(index).Child("type"), extensionType))
+		errs = append(errs, field.Duplicate(extensionsPath.Index(index).Child("type"), v1alpha3.ExtensionType))
 	}
 	if len(shoot.Spec.Provider.Workers) == 0 {
 		errs = append(errs, field.Forbidden(first.Child("type"), "caches run on the nodes of the Shoot, and this Shoot has no workers"))
@@ -86,7 +83,7 @@ func appliedConfig(old *gardencorev1beta1.Shoot) *v1alpha3.RegistryConfig {
 func extensionIndices(shoot *gardencorev1beta1.Shoot) []int {
 	var indices []int
 	for i, extension := range shoot.Spec.Extensions {
-		if extension.Type == extensionType && (extension.Disabled == nil || !*extension.Disabled) {
+		if extension.Type == v1alpha3.ExtensionType && (extension.Disabled == nil || !*extension.Disabled) {
 			indices = append(indices, i)
 		}
 	}

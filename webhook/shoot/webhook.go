@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 const (
@@ -36,7 +38,7 @@ func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 		Path:   Path,
 		Target: extensionswebhook.TargetSeed, // the cluster that the manager's client is for
 		ObjectSelector: &metav1.LabelSelector{
-			MatchLabels: map[string]string{v1beta1constants.LabelExtensionExtensionTypePrefix + extensionType: "true"},
+			MatchLabels: map[string]string{v1beta1constants.LabelExtensionExtensionTypePrefix + v1alpha3.ExtensionType: "true"},
 		},
 		Validators: map[extensionswebhook.Validator][]extensionswebhook.Type{
 			NewValidator(mgr.GetAPIReader()): {{Obj: &gardencorev1beta1.Shoot{}}},
