@@ -10,12 +10,13 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// ErrEmpty says that there was nothing to decode. Callers test for it with errors.Is.
+// ErrEmpty is wrapped in the errors of DecodeConfig and DecodeStatus if there is nothing to decode.
 var ErrEmpty = errors.New("is empty")
 
-// DecodeConfig decodes the providerConfig of an Extension, JSON or YAML. It is strict: unknown, wrongly cased and
-// duplicate fields, values of a wrong type and another apiVersion or kind are errors that name the field's path;
-// apiVersion and kind may be missing. It neither defaults nor validates: SetDefaults and Validate do.
+// DecodeConfig decodes the providerConfig of an Extension from JSON or YAML. It is strict: unknown,
+// duplicate and wrongly cased fields, values of a wrong type, and another apiVersion or kind are
+// errors that name the field path. apiVersion and kind may be missing. It neither sets defaults nor
+// validates, see SetDefaults and Validate.
 func DecodeConfig(raw []byte) (*RegistryConfig, error) {
 	config := &RegistryConfig{}
 	if err := decode(raw, strictDecoder, "RegistryConfig", config); err != nil {
@@ -24,8 +25,8 @@ func DecodeConfig(raw []byte) (*RegistryConfig, error) {
 	return config, nil
 }
 
-// DecodeStatus decodes the providerStatus of an Extension. Unlike DecodeConfig it accepts unknown fields: the status is
-// written by controllers, and after a rollback one that is older reads what a newer one wrote.
+// DecodeStatus decodes the providerStatus of an Extension. Unlike DecodeConfig it ignores unknown
+// fields: after a rollback, an older controller reads what a newer one wrote.
 func DecodeStatus(raw []byte) (*RegistryStatus, error) {
 	status := &RegistryStatus{}
 	if err := decode(raw, lenientDecoder, "RegistryStatus", status); err != nil {
@@ -47,7 +48,7 @@ func decode(raw []byte, decoder runtime.Decoder, kind string, into runtime.Objec
 	if text := strings.TrimSpace(string(raw)); text == "" || text == "null" {
 		return fmt.Errorf("%s %w", kind, ErrEmpty)
 	}
-	// The decoder's own message for a value of a wrong type names no path, so the values are checked one by one first.
+	// The decoder's errors for values of a wrong type have no field path, so check the types first.
 	if errs := checkTypes(raw, into); len(errs) > 0 {
 		return fmt.Errorf("cannot decode %s: %w", kind, errs.ToAggregate())
 	}

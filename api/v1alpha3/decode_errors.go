@@ -9,11 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// quotedField matches the message of the strict decoder for one field, such as: unknown field "caches[0].upstrem".
+// quotedField matches an error of the strict decoder, such as: unknown field "caches[0].upstrem".
 var quotedField = regexp.MustCompile(`^(unknown field|duplicate field) "([^"]+)"$`)
 
-// DecodeErrors takes an error of DecodeConfig apart: one mistake for each field, with its path. A mistake that concerns
-// the document as a whole, such as an unknown kind, has an empty path. For nil it returns none.
+// DecodeErrors splits an error of DecodeConfig into one error per field, with its path. An error
+// that concerns the whole document, such as an unknown kind, has an empty path. For nil it returns
+// nil.
 func DecodeErrors(err error) field.ErrorList {
 	if err == nil {
 		return nil
@@ -25,14 +26,14 @@ func DecodeErrors(err error) field.ErrorList {
 	return list
 }
 
-// parts returns the errors that a decoder collected in err, or else err itself.
+// parts returns the errors that err aggregates, or err itself.
 func parts(err error) []error {
 	var aggregate utilerrors.Aggregate
 	if errors.As(err, &aggregate) {
 		return aggregate.Errors()
 	}
 	for wrapped := err; wrapped != nil; wrapped = errors.Unwrap(wrapped) {
-		if strict, ok := runtime.AsStrictDecodingError(wrapped); ok { // looks at no wrapped one itself
+		if strict, ok := runtime.AsStrictDecodingError(wrapped); ok { // it does not unwrap
 			return strict.Errors()
 		}
 	}

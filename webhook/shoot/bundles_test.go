@@ -43,7 +43,7 @@ func TestCheckLimitsTheSumOfCABundles(t *testing.T) {
 	if got := check(4); got != "" {
 		t.Errorf("four bundles: %s", got)
 	}
-	want := configPath + ".caches[4].caBundleSecretReferenceName: Invalid value: the CA bundles of all caches together have "
+	want := configPath + ".caches[4].caBundleSecretReferenceName: Invalid value: the CA bundles of all caches have "
 	if got := check(20); !strings.HasPrefix(got, want) {
 		t.Errorf("twenty bundles: got %q, want %q", got, want)
 	}
