@@ -11,11 +11,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// Name is the name of the webhook, and its path.
+// Name is the name and the path of the webhook.
 const Name = "operatingsystemconfig"
 
-// New returns the webhook that mutates the OperatingSystemConfigs in the namespaces of shoots that use the extension,
-// which gardenlet labels extensions.gardener.cloud/registry-cache=true.
+// New returns the webhook that mutates OperatingSystemConfigs. It selects the namespaces of shoots
+// that use the extension: gardenlet labels them extensions.gardener.cloud/registry-cache=true.
 func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 	return &extensionswebhook.Webhook{
 		Action:            extensionswebhook.ActionMutating,
@@ -24,8 +24,8 @@ func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 		Target:            extensionswebhook.TargetSeed,
 		NamespaceSelector: extensionswebhook.BuildExtensionTypeNamespaceSelector(v1alpha3.ExtensionType, nil),
 		Types:             []extensionswebhook.Type{{Obj: &extensionsv1alpha1.OperatingSystemConfig{}}},
-		// The Extension is read from the API server: gardenlet writes the OperatingSystemConfig right after the status of the
-		// Extension changed, when a cache may still have the endpoints of before.
+		// Extensions are read from the API server. gardenlet writes the OperatingSystemConfig right after
+		// the status of the Extension has changed, when a cache may still hold the previous endpoints.
 		Webhook: &admission.Webhook{
 			Handler:      &handler{nodes{clusters: mgr.GetClient(), extensions: mgr.GetAPIReader()}},
 			RecoverPanic: ptr.To(true),
