@@ -23,22 +23,24 @@ const ReconciliationTimeout = 11 * time.Minute
 
 // Options are the settings of the controller.
 type Options struct {
-	// Controller are options for the controller itself; ReconciliationTimeout is set when missing.
+	// Controller are the options of the controller itself. ReconciliationTimeout is the default of its
+	// ReconciliationTimeout.
 	Controller controller.Options
-	// IgnoreOperationAnnotation lets the controller act on every change, not only on the ones that gardenlet announces.
+	// IgnoreOperationAnnotation makes the controller reconcile every change, not only those that
+	// gardenlet annotates.
 	IgnoreOperationAnnotation bool
-	// ExtensionClasses are the classes of Extensions that the controller cares for. None means class shoot.
+	// ExtensionClasses are the classes of Extensions to reconcile. Empty means class shoot.
 	ExtensionClasses []extensionsv1alpha1.ExtensionClass
-	// Images are deployed into the shoots.
+	// Images are the images to deploy to the shoots.
 	Images charts.Images
 }
 
-// AddToManager adds the controller for Extensions of type registry-cache to the manager, whose scheme must know the
-// types of extensionscontroller.AddToScheme.
+// AddToManager adds the controller for Extensions of type registry-cache to the manager. The
+// manager's scheme must contain the types of extensionscontroller.AddToScheme.
 func AddToManager(ctx context.Context, mgr manager.Manager, options Options) error {
-	// The actuator decides about deletions by what it reads, and what a cache returns may be older than its own last
-	// write: a ManagedResource that was about to change was taken for healthy (gardener-extension-registry-cache#344). So it
-	// never reads from a cache.
+	// The actuator never reads from a cache. It decides about deletions by what it reads, and a cache
+	// may be older than the actuator's own last write: a ManagedResource that was about to change was
+	// considered healthy (gardener-extension-registry-cache#344).
 	live, err := client.New(mgr.GetConfig(), client.Options{
 		HTTPClient: mgr.GetHTTPClient(),
 		Scheme:     mgr.GetScheme(),
@@ -62,5 +64,5 @@ func AddToManager(ctx context.Context, mgr manager.Manager, options Options) err
 	})
 }
 
-// ShootClient returns a client for the shoot whose control plane runs in the namespace of the seed.
+// ShootClient returns a client for the shoot whose control plane is in the namespace of the seed.
 type ShootClient func(ctx context.Context, namespace string) (client.Client, error)

@@ -23,16 +23,16 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
 
-// clean runs the cleaner in the shoot until it did the task on every node, and asks for its deletion. The caller has to wait
-// for that, with remove. When it returns without error, no node has the configuration any more, but those it returns, each
-// with the reason: ones that were not ready, and, after a longer time, ones that the cleaner cannot run on. They are passed
-// over lest one broken node holds up the shoot for ever.
+// clean runs the cleaner in the shoot until all nodes are clean, and requests its deletion. The
+// caller must wait for the deletion with remove. It returns the skipped nodes, each with the
+// reason: nodes that are not ready and, after a longer time, ready nodes on which the cleaner
+// cannot run. They are skipped so that one broken node cannot block the Shoot.
 func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string, task cleaner.Task) ([]string, error) {
 	set, err := cleaner.DaemonSet(task, a.images.RegistryCleaner)
 	if err != nil {
 		return nil, err
 	}
-	data, err := serialize(shootEncoder, []client.Object{set})
+	data, err := encodeManifests(shootEncoder, []client.Object{set})
 	if err != nil {
 		return nil, err
 	}
@@ -45,20 +45,21 @@ func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string,
 	}); err != nil {
 		return nil, err
 	}
-	passedOver, err := a.awaitCleaned(ctx, namespace)
+	skipped, err := a.awaitCleaned(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
 	cleaningSeconds.Observe(time.Since(started).Seconds())
-	nodesPassedOver.Add(float64(len(passedOver)))
-	if len(passedOver) > 0 {
-		log.Info("Not cleaning nodes that the cleaner cannot run on; they may keep a mirror that does not exist any more", "nodes", passedOver)
+	nodesSkipped.Add(float64(len(skipped)))
+	if len(skipped) > 0 {
+		log.Info("Skipped nodes that the cleaner cannot run on; they may keep the mirror of a removed cache", "nodes", skipped)
 	}
 	_, err = a.requestDeletion(ctx, namespace, cleanerName)
-	return passedOver, err
+	return skipped, err
 }
 
-// awaitEarlierCleaner waits for a cleaner that is on its way out: what is written to it now would go with it.
+// awaitEarlierCleaner waits until a cleaner that is being deleted is gone. An update of it would be
+// lost.
 func (a *Actuator) awaitEarlierCleaner(ctx context.Context, namespace string) error {
 	mr, err := a.managedResource(ctx, namespace, cleanerName)
 	switch {
@@ -72,37 +73,37 @@ func (a *Actuator) awaitEarlierCleaner(ctx context.Context, namespace string) er
 	return a.remove(ctx, namespace, cleanerName)
 }
 
-// awaitCleaned waits until all nodes are clean. Nodes that are not ready for a while are not waited for, and returned; so are
-// those that are ready, once the cleaner has tried for long, in this attempt and the ones before. The error names the nodes
-// that are not clean.
+// awaitCleaned waits until all nodes are clean, and returns those that it skips. It does not wait
+// for nodes that have been not ready for a while. It also skips ready nodes once the cleaner has
+// tried for long, including earlier attempts. The error names the nodes that are not clean.
 func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string, error) {
 	shoot, err := a.shootClient(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
-	var passedOver []string
+	var skipped []string
 	var unfinished error
 	started := time.Now()
-	look := func(patient bool) bool {
+	check := func(patient bool) bool {
 		var rollout cleaner.Rollout
 		var age time.Duration
 		if rollout, age, unfinished = a.rollout(ctx, shoot, namespace, patient); unfinished != nil {
 			return false
 		}
-		passedOver, unfinished = rollout.Unclean(), rollout.Err()
-		return unfinished == nil || a.mayPassOver(rollout, age, time.Since(started))
+		skipped, unfinished = rollout.Unclean(), rollout.Err()
+		return unfinished == nil || a.maySkip(rollout, age, time.Since(started))
 	}
-	// As in awaitEndpoints, the requests do not get the time limit of the poll.
+	// The requests do not use the context of the poll, for the same reason as in awaitEndpoints.
 	limited, cancel := context.WithTimeout(ctx, a.waits.cleaned)
 	defer cancel()
-	closer := a.waits.reported
-	err = slowing(a.waits.interval).Until(limited, true, true, func(context.Context) (bool, error) {
+	fullCheckAt := a.waits.reported
+	err = backoff(a.waits.interval).Until(limited, true, true, func(context.Context) (bool, error) {
 		elapsed := time.Since(started)
-		patient := elapsed < closer
-		if !patient { // not each time, because of what it reads
-			closer = elapsed + min(elapsed, 2*a.waits.reported)
+		patient := elapsed < fullCheckAt
+		if !patient { // reads all nodes and pods, so not every time
+			fullCheckAt = elapsed + min(elapsed, 2*a.waits.reported)
 		}
-		done := look(patient)
+		done := check(patient)
 		if shootclient.NoAnswer(unfinished) {
 			return false, unfinished
 		}
@@ -111,41 +112,43 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string
 	if shootclient.NoAnswer(unfinished) {
 		return nil, unfinished
 	}
-	if err != nil && (ctx.Err() != nil || !look(false)) {
+	if err != nil && (ctx.Err() != nil || !check(false)) {
 		return nil, fmt.Errorf("the nodes were not cleaned within %s; look at DaemonSet %s in the shoot: %w",
 			a.waits.cleaned, v1alpha3.CleanerDaemonSet, errors.Join(unfinished, err))
 	}
-	return passedOver, nil
+	return skipped, nil
 }
 
-// mayPassOver says whether the clean-up may end without the nodes that it did not reach: ones that have not been ready for a
-// while, be it since the attempt started, and ready ones that a cleaner of this age has not cleaned.
-func (a *Actuator) mayPassOver(rollout cleaner.Rollout, age, elapsed time.Duration) bool {
+// maySkip returns whether the clean-up may end without the nodes that it did not reach. These are
+// nodes that have been not ready for a while, or since the attempt started, and ready nodes that a
+// cleaner of this age has not cleaned.
+func (a *Actuator) maySkip(rollout cleaner.Rollout, age, elapsed time.Duration) bool {
 	quiet := elapsed >= a.waits.notReady || !rollout.QuietSince.IsZero() && a.clock.Since(rollout.QuietSince) >= a.waits.notReady
 	stuck := age >= a.waits.stuck && elapsed >= a.waits.notReady
 	return (len(rollout.NotReady) == 0 || quiet) && (len(rollout.Unfinished) == 0 || stuck)
 }
 
-// slowing is for polls that take long if they take longer than usual: the time between two looks grows to five times the
-// interval.
-func slowing(interval time.Duration) wait.DelayFunc {
+// backoff slows down a poll that takes longer than usual: the interval grows up to five times.
+func backoff(interval time.Duration) wait.DelayFunc {
 	return wait.Backoff{Duration: interval, Factor: 1.2, Steps: 100, Cap: 5 * interval}.DelayFunc()
 }
 
-// few is up to how many nodes they are all looked at each time. The DaemonSet reports that a pod is ready some seconds after
-// the node is clean.
-const few = 20
+// smallShoot is the number of nodes up to which all nodes are read each time. The DaemonSet reports
+// a pod as ready some seconds after its node is clean.
+const smallShoot = 20
 
-// rollout looks once, and returns for how long there has been a cleaner. What it returns is about the DaemonSet that was
-// asked for, not about an earlier one. When patient, it reads nodes and pods, of which there may be a thousand, only if they
-// are few, or if the DaemonSet reports that it is done.
+// rollout reads the state of the rollout once, and returns the age of the cleaner. The state is
+// about the requested DaemonSet, not about an earlier one. If patient, it reads nodes and pods, of
+// which there may be a thousand each, only in a small shoot or if the DaemonSet reports that it is
+// done.
 func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace string, patient bool) (cleaner.Rollout, time.Duration, error) {
 	var none cleaner.Rollout
 	mr, err := a.managedResource(ctx, namespace, cleanerName)
 	if err != nil {
 		return none, 0, err
 	}
-	// The generation changes with the task: the name of the Secret with the DaemonSet is a hash of its content.
+	// The generation changes with the task, because the name of the DaemonSet's Secret contains a hash
+	// of its content.
 	if err := health.CheckManagedResourceApplied(mr); err != nil {
 		return none, 0, err
 	}
@@ -153,7 +156,7 @@ func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace s
 	if err := shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: v1alpha3.CleanerDaemonSet}, set); err != nil {
 		return none, 0, fmt.Errorf("reading DaemonSet %s in the shoot: %w", v1alpha3.CleanerDaemonSet, err)
 	}
-	isSmall := set.Status.ObservedGeneration >= set.Generation && set.Status.DesiredNumberScheduled <= few
+	isSmall := set.Status.ObservedGeneration >= set.Generation && set.Status.DesiredNumberScheduled <= smallShoot
 	if err := cleaner.Reported(set); patient && !isSmall && err != nil {
 		return none, 0, err
 	}

@@ -21,16 +21,16 @@ const (
 	maxNodesNamed = 10
 )
 
-// nodesCleaned returns the condition after a clean-up that passed over the nodes, each of them with the reason.
-func nodesCleaned(clock clock.Clock, ex *extensionsv1alpha1.Extension, passedOver []string) gardencorev1beta1.Condition {
+// nodesCleaned returns the condition after a clean-up that skipped the nodes, each with the reason.
+func nodesCleaned(clock clock.Clock, ex *extensionsv1alpha1.Extension, skipped []string) gardencorev1beta1.Condition {
 	condition := v1beta1helper.GetOrInitConditionWithClock(clock, ex.Status.Conditions, v1alpha3.ConditionNodesCleaned)
-	if len(passedOver) == 0 {
+	if len(skipped) == 0 {
 		return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionTrue, reasonAllCleaned,
 			"The last clean-up of removed caches reached every node.")
 	}
 	return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionFalse, reasonNodesUncleaned,
-		fmt.Sprintf("The last clean-up of removed caches passed over nodes: %s. Until gardener-node-agent applies the next "+
-			"OperatingSystemConfig there, or they are replaced, they try a cache that is gone before the upstream.", named(passedOver)))
+		fmt.Sprintf("The last clean-up of removed caches skipped nodes: %s. Until gardener-node-agent applies the next "+
+			"OperatingSystemConfig there, or the nodes are replaced, they try the removed cache before the upstream.", named(skipped)))
 }
 
 func named(nodes []string) string {

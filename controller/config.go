@@ -11,13 +11,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// errWorkerless says why a Shoot cannot have the extension. Admission refuses it; this is for Shoots that got past it.
-var errWorkerless = errors.New("the Shoot has no workers: no node would pull through a cache, and none could run one; " +
-	"remove the extension from the Shoot, or add a worker")
+// errWorkerless is the error for Shoots without workers. Admission rejects them, so this is for
+// Shoots that got past it.
+var errWorkerless = errors.New("the Shoot has no workers, so no node can run a cache or pull through it; " +
+	"remove the extension from the Shoot, or add a worker pool")
 
-// decodeConfig returns the defaulted and valid providerConfig. What was last applied, nil if unknown, limits what may
-// change. Whatever is wrong comes with its field path and the code ERR_CONFIGURATION_PROBLEM, by which Gardener shows it
-// as the mistake of the Shoot's owner.
+// decodeConfig returns the providerConfig, valid and with defaults. applied, the last applied
+// config, limits what may change. It is nil if unknown. Errors have field paths and the code
+// ERR_CONFIGURATION_PROBLEM, so that Gardener shows them as errors of the Shoot's owner.
 func decodeConfig(ex *extensionsv1alpha1.Extension, applied *v1alpha3.RegistryConfig) (*v1alpha3.RegistryConfig, error) {
 	var raw []byte
 	if ex.Spec.ProviderConfig != nil {
@@ -36,5 +37,5 @@ func decodeConfig(ex *extensionsv1alpha1.Extension, applied *v1alpha3.RegistryCo
 
 func configurationProblem(err error) error {
 	return v1beta1helper.NewErrorWithCodes(
-		fmt.Errorf("providerConfig of extension %s: %w", v1alpha3.ExtensionType, err), gardencorev1beta1.ErrorConfigurationProblem)
+		fmt.Errorf("providerConfig of Extension %s: %w", v1alpha3.ExtensionType, err), gardencorev1beta1.ErrorConfigurationProblem)
 }
