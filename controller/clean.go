@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -12,8 +13,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
@@ -173,4 +178,31 @@ func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace s
 		age = a.clock.Since(created.Time)
 	}
 	return cleaner.RolloutOf(set, pods.Items, nodes.Items), age, nil
+}
+
+const (
+	reasonAllCleaned     = "AllNodesCleaned"
+	reasonNodesUncleaned = "NodesPassedOver"
+
+	// maxNodesNamed keeps the message readable in a shoot with many broken nodes.
+	maxNodesNamed = 10
+)
+
+// nodesCleaned returns the condition after a clean-up that skipped the nodes, each with the reason.
+func nodesCleaned(clock clock.Clock, ex *extensionsv1alpha1.Extension, skipped []string) gardencorev1beta1.Condition {
+	condition := v1beta1helper.GetOrInitConditionWithClock(clock, ex.Status.Conditions, v1alpha3.ConditionNodesCleaned)
+	if len(skipped) == 0 {
+		return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionTrue, reasonAllCleaned,
+			"The last clean-up of removed caches reached every node.")
+	}
+	return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionFalse, reasonNodesUncleaned,
+		fmt.Sprintf("The last clean-up of removed caches skipped nodes: %s. Until gardener-node-agent applies the next "+
+			"OperatingSystemConfig there, or the nodes are replaced, they try the removed cache before the upstream.", named(skipped)))
+}
+
+func named(nodes []string) string {
+	if more := len(nodes) - maxNodesNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(nodes[:maxNodesNamed], ", "), more)
+	}
+	return strings.Join(nodes, ", ")
 }
