@@ -12,37 +12,35 @@ import (
 	"github.com/gardener/gardener/extensions/pkg/controller/extension"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/charts"
 	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
 
-const (
-	// Type is the type of the Extension resources, and the name that gardenlet gives to each of them.
-	Type = "registry-cache"
-
-	// ReconciliationTimeout bounds one Reconcile or Delete. The extension library's default of 3 minutes is less than
-	// what waiting for the nodes to be cleaned may take.
-	ReconciliationTimeout = 11 * time.Minute
-)
+// ReconciliationTimeout bounds one Reconcile or Delete. The extension library's default of 3 minutes
+// is less than cleaning the nodes may take.
+const ReconciliationTimeout = 11 * time.Minute
 
 // Options are the settings of the controller.
 type Options struct {
-	// Controller are options for the controller itself; ReconciliationTimeout is set when missing.
+	// Controller are the options of the controller itself. ReconciliationTimeout is the default of its
+	// ReconciliationTimeout.
 	Controller controller.Options
-	// IgnoreOperationAnnotation lets the controller act on every change, not only on the ones that gardenlet announces.
+	// IgnoreOperationAnnotation makes the controller reconcile every change, not only those that
+	// gardenlet annotates.
 	IgnoreOperationAnnotation bool
-	// ExtensionClasses are the classes of Extensions that the controller cares for. None means class shoot.
+	// ExtensionClasses are the classes of Extensions to reconcile. Empty means class shoot.
 	ExtensionClasses []extensionsv1alpha1.ExtensionClass
-	// Images are deployed into the shoots.
+	// Images are the images to deploy to the shoots.
 	Images charts.Images
 }
 
-// AddToManager adds the controller for Extensions of type registry-cache to the manager, whose scheme must know the
-// types of extensionscontroller.AddToScheme.
+// AddToManager adds the controller for Extensions of type registry-cache to the manager. The
+// manager's scheme must contain the types of extensionscontroller.AddToScheme.
 func AddToManager(ctx context.Context, mgr manager.Manager, options Options) error {
-	// The actuator decides about deletions by what it reads, and what a cache returns may be older than its own last
-	// write: a ManagedResource that was about to change was taken for healthy (gardener-extension-registry-cache#344). So it
-	// never reads from a cache.
+	// The actuator never reads from a cache. It decides about deletions by what it reads, and a cache
+	// may be older than the actuator's own last write: a ManagedResource that was about to change was
+	// considered healthy (gardener-extension-registry-cache#344).
 	live, err := client.New(mgr.GetConfig(), client.Options{
 		HTTPClient: mgr.GetHTTPClient(),
 		Scheme:     mgr.GetScheme(),
@@ -56,15 +54,15 @@ func AddToManager(ctx context.Context, mgr manager.Manager, options Options) err
 	}
 	return extension.Add(mgr, extension.AddArgs{
 		Actuator:                  newBulkhead(NewActuator(live, shootclient.New(live).For, options.Images), options.Controller.MaxConcurrentReconciles),
-		Name:                      Type,
-		FinalizerSuffix:           Type,
+		Name:                      v1alpha3.ExtensionType,
+		FinalizerSuffix:           v1alpha3.ExtensionType,
 		ControllerOptions:         options.Controller,
 		Predicates:                extension.DefaultPredicates(ctx, mgr, options.IgnoreOperationAnnotation),
-		Type:                      Type,
+		Type:                      v1alpha3.ExtensionType,
 		IgnoreOperationAnnotation: options.IgnoreOperationAnnotation,
 		ExtensionClasses:          options.ExtensionClasses,
 	})
 }
 
-// ShootClient returns a client for the shoot whose control plane runs in the namespace of the seed.
+// ShootClient returns a client for the shoot whose control plane is in the namespace of the seed.
 type ShootClient func(ctx context.Context, namespace string) (client.Client, error)

@@ -13,46 +13,49 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 )
 
-// patience is how long an operation may take to fail before its shoot counts as one that holds workers up. What fails of
-// itself does so within a second; the shortest wait for a shoot is longer.
-const patience = 5 * time.Second
+// slowAfter is how long a failing operation may take before its shoot counts as unresponsive. Other
+// failures take less than a second, and the shortest wait for a shoot is longer.
+const slowAfter = 5 * time.Second
 
-// forgetting is when a shoot that was not tried any more stops to count: its Extension is gone. The longest backoff of the
-// workqueue is 1,000 seconds.
-const forgetting = time.Hour
+// forgetAfter is when a shoot stops to count if it was not tried again, because its Extension is
+// gone. The longest backoff of the workqueue is 1,000 seconds.
+const forgetAfter = time.Hour
 
-// bulkhead keeps shoots that do not answer from taking all workers of the controller. An operation on such a shoot holds its
-// worker until its wait is over, and is retried. So shoots whose last operation held a worker up, and failed, share half of
-// the workers, in turns. Out of turn an operation fails at once, with the error of last time, and the workqueue's backoff
-// brings it back. All other shoots always find the other half. One whose Extension was changed since has its turn at once,
-// if there is a place: what failed may be mended. A force-deletion asks no shoot and waits for none.
+// bulkhead prevents unresponsive shoots from occupying all workers of the controller. An operation
+// on such a shoot blocks its worker until it times out, and is then retried. So shoots whose last
+// operation was slow and failed share half of the workers, one after another. An operation that may
+// not start fails immediately with the previous error, and the workqueue retries it with backoff.
+// The other half always stays free for all other shoots. If the Extension was changed since, its
+// shoot may use any free slot immediately, because the cause may be fixed. ForceDelete asks no
+// shoot and is never delayed.
 type bulkhead struct {
-	actuator extension.Actuator
-	patience time.Duration
-	places   int
+	actuator  extension.Actuator
+	slowAfter time.Duration
+	slots     int
 
 	mu sync.Mutex
-	// taken is how many of the places are.
-	taken int
-	// unresponsive are the shoots that share them, by namespace.
+	// inUse is the number of occupied slots.
+	inUse int
+	// unresponsive are the shoots that share the slots, by namespace.
 	unresponsive map[string]attempt
 }
 
-// attempt is how the last operation on an unresponsive shoot ended.
+// attempt is the result of the last operation on an unresponsive shoot.
 type attempt struct {
 	err   error
 	ended time.Time
-	// generation is the one of the Extension.
+	// generation is that of the Extension.
 	generation int64
-	// next is when its turn is again: not before all others could have had theirs.
+	// next is when the shoot may be tried again. By then, all others have had the time for an attempt.
 	next time.Time
 }
 
 var _ extension.Actuator = &bulkhead{}
 
-// newBulkhead returns a bulkhead before the actuator of a controller with so many workers. A single worker is shared by all.
+// newBulkhead wraps the actuator of a controller with this number of workers. With one worker, all
+// shoots share it.
 func newBulkhead(actuator extension.Actuator, workers int) *bulkhead {
-	return &bulkhead{actuator: actuator, patience: patience, places: max(1, workers/2), unresponsive: map[string]attempt{}}
+	return &bulkhead{actuator: actuator, slowAfter: slowAfter, slots: max(1, workers/2), unresponsive: map[string]attempt{}}
 }
 
 func (b *bulkhead) Reconcile(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
@@ -66,7 +69,7 @@ func (b *bulkhead) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 func (b *bulkhead) ForceDelete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	err := b.actuator.ForceDelete(ctx, log, ex)
 	if err == nil {
-		b.forget(ex.Namespace)
+		b.remove(ex.Namespace)
 	}
 	return err
 }
@@ -94,7 +97,8 @@ func (b *bulkhead) do(
 	return operate(ctx, log, ex)
 }
 
-// enter says whether the shoot took one of the places, or why the operation may not begin.
+// enter reserves a slot if the shoot is unresponsive. It returns an error if the operation may not
+// start.
 func (b *bulkhead) enter(ex *extensionsv1alpha1.Extension) (unresponsive bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,34 +107,34 @@ func (b *bulkhead) enter(ex *extensionsv1alpha1.Extension) (unresponsive bool, e
 		return false, nil
 	}
 	changed := last.generation != ex.Generation
-	if b.taken == b.places || !changed && time.Now().Before(last.next) {
-		return true, fmt.Errorf("it is the turn of other shoots that hold up the controller; the last attempt failed: %w", last.err)
+	if b.inUse == b.slots || !changed && time.Now().Before(last.next) {
+		return true, fmt.Errorf("waiting for other unresponsive shoots, will be retried; the last attempt failed: %w", last.err)
 	}
-	b.taken++
+	b.inUse++
 	return true, nil
 }
 
-// forget drops what is known of a shoot that goes.
-func (b *bulkhead) forget(namespace string) {
+// remove forgets a shoot.
+func (b *bulkhead) remove(namespace string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.unresponsive, namespace)
 	unresponsiveShoots.Set(float64(len(b.unresponsive)))
 }
 
-// leave gives the place back, and notes whether the shoot held up its worker this time.
+// leave frees the slot and records whether the shoot was unresponsive this time.
 func (b *bulkhead) leave(namespace string, unresponsive bool, last attempt, started time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	maps.DeleteFunc(b.unresponsive, func(_ string, a attempt) bool { return now.Sub(a.ended) > forgetting })
+	maps.DeleteFunc(b.unresponsive, func(_ string, a attempt) bool { return now.Sub(a.ended) > forgetAfter })
 	if unresponsive {
-		b.taken--
+		b.inUse--
 	}
 	delete(b.unresponsive, namespace)
-	if took := now.Sub(started); last.err != nil && took >= b.patience {
-		others := max(0, len(b.unresponsive)+1-b.places)
-		rest := took * time.Duration(others) / time.Duration(b.places)
+	if took := now.Sub(started); last.err != nil && took >= b.slowAfter {
+		others := max(0, len(b.unresponsive)+1-b.slots)
+		rest := took * time.Duration(others) / time.Duration(b.slots)
 		last.ended, last.next = now, now.Add(rest)
 		b.unresponsive[namespace] = last
 	}

@@ -15,20 +15,22 @@ import (
 
 	"github.com/gardener/gardener/extensions/pkg/controller/extension"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 const hang = 10 * time.Second
 
 var errHangs = errors.New("no answer")
 
-// shoots are an actuator for shoots of which some hang.
+// shoots is an actuator. Its operations on some shoots hang and then fail.
 type shoots struct {
 	mu      sync.Mutex
 	hanging map[string]bool
-	// done are the shoots whose last operation succeeded, calls counts all operations.
+	// done are the shoots whose last operation succeeded. calls counts all operations.
 	done  map[string]bool
 	calls map[string]int
-	// held is how many operations hang now, most the highest that ever was.
+	// held is the number of operations that hang now, most is its maximum.
 	held, most int
 }
 
@@ -64,7 +66,7 @@ func (s *shoots) Migrate(ctx context.Context, log logr.Logger, ex *extensionsv1a
 	return s.Reconcile(ctx, log, ex)
 }
 
-// setHanging makes the shoots hang, or answer, from now on.
+// setHanging makes the shoots hang or answer from now on.
 func (s *shoots) setHanging(hanging bool, namespaces []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,11 +101,11 @@ func numbered(kind string, n int) []string {
 
 func inNamespace(namespace string) *extensionsv1alpha1.Extension {
 	ex := &extensionsv1alpha1.Extension{}
-	ex.Namespace, ex.Name = namespace, Type
+	ex.Namespace, ex.Name = namespace, v1alpha3.ExtensionType
 	return ex
 }
 
-// work runs so many workers as controller-runtime does, until the test ends.
+// work runs workers as controller-runtime does, until the test ends.
 func work(t *testing.T, workers int, actuator extension.Actuator) workqueue.TypedRateLimitingInterface[string] {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
 	t.Cleanup(queue.ShutDown)
@@ -126,8 +128,8 @@ func work(t *testing.T, workers int, actuator extension.Actuator) workqueue.Type
 	return queue
 }
 
-// TestHangingShootsDelayNoOther, though there are more of them than workers: each holds one worker once, until its wait is
-// over, and from then on they have no more than half of the workers.
+// TestHangingShootsDelayNoOther has more hanging shoots than workers. Each blocks one worker once.
+// After that they share at most half of the workers.
 func TestHangingShootsDelayNoOther(t *testing.T) {
 	const workers = 4
 	synctest.Test(t, func(t *testing.T) {
@@ -147,13 +149,13 @@ func TestHangingShootsDelayNoOther(t *testing.T) {
 			}
 			synctest.Wait()
 			if missing := s.missing(healthy); len(missing) > 0 {
-				t.Fatalf("round %d: %d shoots wait for the ones that hang", round, len(missing))
+				t.Fatalf("round %d: %d shoots wait for those that hang", round, len(missing))
 			}
 			clear(s.done)
 			<-time.After(hang / 3)
 		}
 		if s.most != workers/2 {
-			t.Errorf("%d workers were held at the same time, want %d", s.most, workers/2)
+			t.Errorf("%d workers were blocked at the same time, want %d", s.most, workers/2)
 		}
 		<-time.After(20 * time.Minute) // the longest backoff is 1,000 seconds
 		for _, namespace := range hanging {
@@ -165,15 +167,16 @@ func TestHangingShootsDelayNoOther(t *testing.T) {
 		s.setHanging(false, hanging)
 		<-time.After(20 * time.Minute)
 		if missing := s.missing(hanging); len(missing) > 0 {
-			t.Errorf("%v were not tried when they answered again", missing)
+			t.Errorf("%v were not tried after they answered again", missing)
 		}
 		if len(b.unresponsive) > 0 {
-			t.Errorf("%v count as unresponsive still", b.unresponsive)
+			t.Errorf("%v still count as unresponsive", b.unresponsive)
 		}
 	})
 }
 
-// TestBulkheadGuardsEveryOperation but force-deletion, which waits for no shoot: with the only place taken, each of them fails without a call, and says why.
+// TestBulkheadGuardsEveryOperation checks all operations but ForceDelete. While the only slot is in
+// use, they fail without a call and return the previous error.
 func TestBulkheadGuardsEveryOperation(t *testing.T) {
 	for name, operate := range map[string]func(extension.Actuator) func(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error{
 		"reconcile": func(a extension.Actuator) func(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {
@@ -201,27 +204,28 @@ func TestBulkheadGuardsEveryOperation(t *testing.T) {
 						t.Fatalf("error = %v", err)
 					}
 				}
-				<-time.After(hang) // the turn of the first one is over
+				<-time.After(hang) // the first one may be tried again
 				ended := make(chan error)
 				go func() { ended <- do(both[0]) }()
 				synctest.Wait()
-				if err := do(both[1]); !errors.Is(err, errHangs) || !strings.Contains(err.Error(), "turn of other") || s.calls[both[1]] != 1 {
+				if err := do(both[1]); !errors.Is(err, errHangs) || !strings.Contains(err.Error(), "other unresponsive") || s.calls[both[1]] != 1 {
 					t.Errorf("error = %v after %d calls", err, s.calls[both[1]])
 				}
 				if err := do("healthy"); err != nil {
-					t.Errorf("a shoot that answers: %v", err)
+					t.Errorf("a responsive shoot: %v", err)
 				}
 				<-ended
 				if err := do(both[0]); !errors.Is(err, errHangs) || s.calls[both[0]] != 2 {
-					t.Errorf("out of its turn: error = %v after %d calls", err, s.calls[both[0]])
+					t.Errorf("too early: error = %v after %d calls", err, s.calls[both[0]])
 				}
 			})
 		})
 	}
 }
 
-// TestQuickFailuresHoldNobodyUp: a Shoot with a mistake in it is told so, each time.
-func TestQuickFailuresHoldNobodyUp(t *testing.T) {
+// TestQuickFailuresDoNotCount checks that a Shoot with an invalid configuration gets the error each
+// time.
+func TestQuickFailuresDoNotCount(t *testing.T) {
 	b := newBulkhead(quick{newShoots()}, 1)
 	for range 2 {
 		if err := b.Reconcile(t.Context(), logr.Discard(), inNamespace("one")); !errors.Is(err, errHangs) {
@@ -233,15 +237,15 @@ func TestQuickFailuresHoldNobodyUp(t *testing.T) {
 	}
 }
 
-// quick fails at once.
+// quick fails immediately.
 type quick struct{ *shoots }
 
 func (quick) Reconcile(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {
 	return errHangs
 }
 
-// TestPanicGivesThePlaceBack: controller-runtime recovers it, and the worker goes on.
-func TestPanicGivesThePlaceBack(t *testing.T) {
+// TestPanicFreesTheSlot matters because controller-runtime recovers panics.
+func TestPanicFreesTheSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShoots()
 		s.setHanging(true, []string{"one", "two"})
@@ -271,19 +275,19 @@ func (panicking) Reconcile(context.Context, logr.Logger, *extensionsv1alpha1.Ext
 	panic("x")
 }
 
-// TestShootsThatAreGoneAreForgotten: nobody tries them any more.
-func TestShootsThatAreGoneAreForgotten(t *testing.T) {
+// TestDeletedShootsAreForgotten checks shoots that are never tried again.
+func TestDeletedShootsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShoots()
 		s.setHanging(true, []string{"gone"})
 		b := newBulkhead(s, 2)
 		_ = b.Reconcile(t.Context(), logr.Discard(), inNamespace("gone"))
-		<-time.After(forgetting / 2)
+		<-time.After(forgetAfter / 2)
 		_ = b.Reconcile(t.Context(), logr.Discard(), inNamespace("other"))
 		if len(b.unresponsive) != 1 {
-			t.Error("it was forgotten early")
+			t.Error("it was forgotten too early")
 		}
-		<-time.After(forgetting)
+		<-time.After(forgetAfter)
 		_ = b.Reconcile(t.Context(), logr.Discard(), inNamespace("other"))
 		if len(b.unresponsive) != 0 {
 			t.Errorf("%v still counts", b.unresponsive)

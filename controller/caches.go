@@ -20,29 +20,29 @@ import (
 // writer returns the client to write ManagedResources with.
 func (a *Actuator) writer(t *target) client.Client {
 	if t.isNew {
-		return unread{a.client}
+		return createOnly{a.client}
 	}
 	return a.client
 }
 
-// deployCaches writes the ManagedResource with the objects of all caches. Volumes of caches that are no longer in it are
-// deleted with them.
+// deployCaches writes the ManagedResource with the objects of all caches. Volumes of caches that it
+// no longer contains are deleted.
 func (a *Actuator) deployCaches(ctx context.Context, t *target) error {
 	shoot := shootOf(t.cluster.Shoot, a.images.RegistryCache)
 	var objects []client.Object
 	for _, c := range t.config.Caches {
-		these, err := cache.Objects(c, shoot, t.secrets[c.Upstream])
+		cacheObjects, err := cache.Objects(c, shoot, t.secrets[c.Upstream])
 		if err != nil {
 			return err
 		}
-		objects = append(objects, these...)
+		objects = append(objects, cacheObjects...)
 	}
-	former, err := t.formerServices(shoot)
+	previous, err := t.previousServices(shoot)
 	if err != nil {
 		return err
 	}
-	objects = append(objects, former...)
-	data, err := serialize(shootEncoder, objects)
+	objects = append(objects, previous...)
+	data, err := encodeManifests(shootEncoder, objects)
 	if err != nil {
 		return err
 	}
@@ -51,8 +51,8 @@ func (a *Actuator) deployCaches(ctx context.Context, t *target) error {
 	})
 }
 
-// deployMonitoring writes the ManagedResource with what the shoot's Prometheus and Plutono read, and removes it from
-// Shoots for testing, which have neither.
+// deployMonitoring writes the ManagedResource for the shoot's Prometheus and Plutono. It removes it
+// from shoots of purpose testing, which have neither.
 func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 	if ptr.Deref(t.cluster.Shoot.Spec.Purpose, "") == gardencorev1beta1.ShootPurposeTesting {
 		if t.isNew {
@@ -64,7 +64,7 @@ func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 	if err != nil {
 		return err
 	}
-	data, err := serialize(seedEncoder, objects)
+	data, err := encodeManifests(seedEncoder, objects)
 	if err != nil {
 		return err
 	}
@@ -73,14 +73,15 @@ func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 	})
 }
 
-// requestReconciliation lets gardener-resource-manager look at a ManagedResource that was not changed.
+// requestReconciliation makes gardener-resource-manager reconcile a ManagedResource that has not
+// changed.
 func (a *Actuator) requestReconciliation(ctx context.Context, namespace, name string) error {
 	mr := &resourcesv1alpha1.ManagedResource{}
 	mr.Namespace, mr.Name = namespace, name
 	patch := client.MergeFrom(mr.DeepCopy())
 	mr.Annotations = map[string]string{v1beta1constants.GardenerOperation: v1beta1constants.GardenerOperationReconcile}
 	if err := a.client.Patch(ctx, mr, patch); err != nil {
-		return fmt.Errorf("asking for a reconciliation of ManagedResource %s: %w", name, err)
+		return fmt.Errorf("requesting the reconciliation of ManagedResource %s: %w", name, err)
 	}
 	return nil
 }

@@ -16,33 +16,33 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
 )
 
-// certificates are those of the caches that serve by HTTPS.
+// certificates are the certificates of the caches that serve HTTPS.
 type certificates struct {
-	// authority is nil if there is no such cache.
-	authority *certificate.Authority
-	// addresses are the cluster IPs that certificates were issued for, by upstream.
+	// ca is nil if no cache serves HTTPS.
+	ca *certificate.Authority
+	// addresses are the cluster IPs of the issued certificates, by upstream.
 	addresses map[string]string
 }
 
 func (c *certificates) bundle() []byte {
-	if c.authority == nil {
+	if c.ca == nil {
 		return nil
 	}
-	return c.authority.Bundle()
+	return c.ca.Bundle()
 }
 
-// certificates issues a certificate for every cache with HTTPS whose cluster IP is known. The others get only their
-// Service in a first pass, and a certificate once that has one.
+// certificates issues a certificate for every HTTPS cache whose cluster IP is known. The others get
+// only their Service at first, and a certificate once that has a cluster IP.
 func (a *Actuator) certificates(ctx context.Context, log logr.Logger, t *target) (*certificates, error) {
-	secure := t.secure()
+	secure := t.tlsCaches()
 	if len(secure) == 0 {
 		return &certificates{}, nil
 	}
-	authority, err := certificate.Load(ctx, log, a.clock, a.client, t.cluster)
+	ca, err := certificate.Load(ctx, log, a.clock, a.client, t.cluster)
 	if err != nil {
 		return nil, err
 	}
-	c := &certificates{authority: authority, addresses: map[string]string{}}
+	c := &certificates{ca: ca, addresses: map[string]string{}}
 	addresses, err := a.knownAddresses(ctx, t, secure)
 	if err != nil {
 		return nil, err
@@ -50,14 +50,14 @@ func (a *Actuator) certificates(ctx context.Context, log logr.Logger, t *target)
 	return c, c.issue(ctx, t, addresses)
 }
 
-// issue issues certificates for the addresses, by upstream, and puts them into the target.
+// issue issues certificates for the addresses, by upstream, and stores them in the target.
 func (c *certificates) issue(ctx context.Context, t *target, addresses map[string]string) error {
-	for _, this := range t.secure() {
+	for _, this := range t.tlsCaches() {
 		address := net.ParseIP(addresses[this.Upstream])
 		if address == nil {
 			continue
 		}
-		issued, err := c.authority.Issue(ctx, &this, address)
+		issued, err := c.ca.Issue(ctx, &this, address)
 		if err != nil {
 			return err
 		}
@@ -69,9 +69,9 @@ func (c *certificates) issue(ctx context.Context, t *target, addresses map[strin
 	return nil
 }
 
-// covers says whether every cache with HTTPS has a certificate for its endpoint.
+// covers returns whether every HTTPS cache has a certificate for its endpoint.
 func (c *certificates) covers(t *target, addresses map[string]string) bool {
-	for _, this := range t.secure() {
+	for _, this := range t.tlsCaches() {
 		if c.addresses[this.Upstream] == "" || c.addresses[this.Upstream] != addresses[this.Upstream] {
 			return false
 		}
@@ -79,14 +79,15 @@ func (c *certificates) covers(t *target, addresses map[string]string) bool {
 	return true
 }
 
-// knownAddresses returns the cluster IPs of the caches by upstream: of the Services as they are now, or else of the
-// endpoints that nodes know of. A cache that runs must not lose its StatefulSet because its Service is away for a moment.
+// knownAddresses returns the cluster IPs of the caches by upstream: of the current Services, or
+// else of the endpoints that nodes know. A running cache must not lose its StatefulSet because its
+// Service is temporarily missing.
 func (a *Actuator) knownAddresses(ctx context.Context, t *target, caches []v1alpha3.RegistryCache) (map[string]string, error) {
 	if t.isNew {
 		return nil, nil
 	}
 	var services []corev1.Service
-	if !t.sleeps() {
+	if !t.hibernationEnabled() {
 		shoot, err := a.shoot(ctx, t)
 		if err != nil {
 			return nil, err
@@ -105,11 +106,12 @@ func (a *Actuator) knownAddresses(ctx context.Context, t *target, caches []v1alp
 	return addresses, nil
 }
 
-// awaitCertificates waits, when nodes are about to be told of other authorities than before, until the caches serve with
-// certificates that those have signed: a node that forgets the old authority too early would pull from the upstream until
-// then. It is a matter of pods that restart, and not worth failing for: a cache that does not get ready holds up nothing.
+// awaitCertificates waits until the caches serve with the new certificates if the CA bundle for the
+// nodes is about to change. A node that drops the old CA too early would pull from the upstream in
+// the meantime. Pods restart for this, so a timeout is not an error, and a cache that does not get
+// ready blocks nothing.
 func (a *Actuator) awaitCertificates(ctx context.Context, log logr.Logger, t *target, c *certificates) error {
-	if c.authority == nil || t.before.status == nil || t.before.status.CABundle == nil || *t.before.status.CABundle == string(c.bundle()) {
+	if c.ca == nil || t.before.status == nil || t.before.status.CABundle == nil || *t.before.status.CABundle == string(c.bundle()) {
 		return nil
 	}
 	var pending error
@@ -127,7 +129,7 @@ func (a *Actuator) awaitCertificates(ctx context.Context, log logr.Logger, t *ta
 	return nil
 }
 
-// rolledOut returns nil if every pod is as the ManagedResource with the caches says.
+// rolledOut returns nil if all pods match the ManagedResource with the caches.
 func (a *Actuator) rolledOut(ctx context.Context, namespace string) error {
 	mr, err := a.managedResource(ctx, namespace, cachesName)
 	if err != nil {
@@ -139,7 +141,7 @@ func (a *Actuator) rolledOut(ctx context.Context, namespace string) error {
 	return health.CheckManagedResourceProgressing(mr)
 }
 
-// hostOf returns the host of an endpoint, empty if it has none.
+// hostOf returns the host of an endpoint, or an empty string.
 func hostOf(endpoint string) string {
 	parsed, err := url.Parse(endpoint)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -12,26 +13,31 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
 	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
 
-// clean runs the cleaner in the shoot until it did the task on every node, and asks for its deletion. The caller has to wait
-// for that, with remove. When it returns without error, no node has the configuration any more, but those it returns, each
-// with the reason: ones that were not ready, and, after a longer time, ones that the cleaner cannot run on. They are passed
-// over lest one broken node holds up the shoot for ever.
+// clean runs the cleaner in the shoot until all nodes are clean, and requests its deletion. The
+// caller must wait for the deletion with remove. It returns the skipped nodes, each with the
+// reason: nodes that are not ready and, after a longer time, ready nodes on which the cleaner
+// cannot run. They are skipped so that one broken node cannot block the Shoot.
 func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string, task cleaner.Task) ([]string, error) {
 	set, err := cleaner.DaemonSet(task, a.images.RegistryCleaner)
 	if err != nil {
 		return nil, err
 	}
-	data, err := serialize(shootEncoder, []client.Object{set})
+	data, err := encodeManifests(shootEncoder, []client.Object{set})
 	if err != nil {
 		return nil, err
 	}
@@ -44,20 +50,21 @@ func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string,
 	}); err != nil {
 		return nil, err
 	}
-	passedOver, err := a.awaitCleaned(ctx, namespace)
+	skipped, err := a.awaitCleaned(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
 	cleaningSeconds.Observe(time.Since(started).Seconds())
-	nodesPassedOver.Add(float64(len(passedOver)))
-	if len(passedOver) > 0 {
-		log.Info("Not cleaning nodes that the cleaner cannot run on; they may keep a mirror that does not exist any more", "nodes", passedOver)
+	nodesSkipped.Add(float64(len(skipped)))
+	if len(skipped) > 0 {
+		log.Info("Skipped nodes that the cleaner cannot run on; they may keep the mirror of a removed cache", "nodes", skipped)
 	}
 	_, err = a.requestDeletion(ctx, namespace, cleanerName)
-	return passedOver, err
+	return skipped, err
 }
 
-// awaitEarlierCleaner waits for a cleaner that is on its way out: what is written to it now would go with it.
+// awaitEarlierCleaner waits until a cleaner that is being deleted is gone. An update of it would be
+// lost.
 func (a *Actuator) awaitEarlierCleaner(ctx context.Context, namespace string) error {
 	mr, err := a.managedResource(ctx, namespace, cleanerName)
 	switch {
@@ -71,37 +78,37 @@ func (a *Actuator) awaitEarlierCleaner(ctx context.Context, namespace string) er
 	return a.remove(ctx, namespace, cleanerName)
 }
 
-// awaitCleaned waits until all nodes are clean. Nodes that are not ready for a while are not waited for, and returned; so are
-// those that are ready, once the cleaner has tried for long, in this attempt and the ones before. The error names the nodes
-// that are not clean.
+// awaitCleaned waits until all nodes are clean, and returns those that it skips. It does not wait
+// for nodes that have been not ready for a while. It also skips ready nodes once the cleaner has
+// tried for long, including earlier attempts. The error names the nodes that are not clean.
 func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string, error) {
 	shoot, err := a.shootClient(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
-	var passedOver []string
+	var skipped []string
 	var unfinished error
 	started := time.Now()
-	look := func(patient bool) bool {
+	check := func(patient bool) bool {
 		var rollout cleaner.Rollout
 		var age time.Duration
 		if rollout, age, unfinished = a.rollout(ctx, shoot, namespace, patient); unfinished != nil {
 			return false
 		}
-		passedOver, unfinished = rollout.Unclean(), rollout.Err()
-		return unfinished == nil || a.mayPassOver(rollout, age, time.Since(started))
+		skipped, unfinished = rollout.Unclean(), rollout.Err()
+		return unfinished == nil || a.maySkip(rollout, age, time.Since(started))
 	}
-	// As in awaitEndpoints, the requests do not get the time limit of the poll.
+	// The requests do not use the context of the poll, for the same reason as in awaitEndpoints.
 	limited, cancel := context.WithTimeout(ctx, a.waits.cleaned)
 	defer cancel()
-	closer := a.waits.reported
-	err = slowing(a.waits.interval).Until(limited, true, true, func(context.Context) (bool, error) {
+	fullCheckAt := a.waits.reported
+	err = backoff(a.waits.interval).Until(limited, true, true, func(context.Context) (bool, error) {
 		elapsed := time.Since(started)
-		patient := elapsed < closer
-		if !patient { // not each time, because of what it reads
-			closer = elapsed + min(elapsed, 2*a.waits.reported)
+		patient := elapsed < fullCheckAt
+		if !patient { // reads all nodes and pods, so not every time
+			fullCheckAt = elapsed + min(elapsed, 2*a.waits.reported)
 		}
-		done := look(patient)
+		done := check(patient)
 		if shootclient.NoAnswer(unfinished) {
 			return false, unfinished
 		}
@@ -110,49 +117,51 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string
 	if shootclient.NoAnswer(unfinished) {
 		return nil, unfinished
 	}
-	if err != nil && (ctx.Err() != nil || !look(false)) {
+	if err != nil && (ctx.Err() != nil || !check(false)) {
 		return nil, fmt.Errorf("the nodes were not cleaned within %s; look at DaemonSet %s in the shoot: %w",
-			a.waits.cleaned, cleaner.Name, errors.Join(unfinished, err))
+			a.waits.cleaned, v1alpha3.CleanerDaemonSet, errors.Join(unfinished, err))
 	}
-	return passedOver, nil
+	return skipped, nil
 }
 
-// mayPassOver says whether the clean-up may end without the nodes that it did not reach: ones that have not been ready for a
-// while, be it since the attempt started, and ready ones that a cleaner of this age has not cleaned.
-func (a *Actuator) mayPassOver(rollout cleaner.Rollout, age, elapsed time.Duration) bool {
+// maySkip returns whether the clean-up may end without the nodes that it did not reach. These are
+// nodes that have been not ready for a while, or since the attempt started, and ready nodes that a
+// cleaner of this age has not cleaned.
+func (a *Actuator) maySkip(rollout cleaner.Rollout, age, elapsed time.Duration) bool {
 	quiet := elapsed >= a.waits.notReady || !rollout.QuietSince.IsZero() && a.clock.Since(rollout.QuietSince) >= a.waits.notReady
 	stuck := age >= a.waits.stuck && elapsed >= a.waits.notReady
 	return (len(rollout.NotReady) == 0 || quiet) && (len(rollout.Unfinished) == 0 || stuck)
 }
 
-// slowing is for polls that take long if they take longer than usual: the time between two looks grows to five times the
-// interval.
-func slowing(interval time.Duration) wait.DelayFunc {
+// backoff slows down a poll that takes longer than usual: the interval grows up to five times.
+func backoff(interval time.Duration) wait.DelayFunc {
 	return wait.Backoff{Duration: interval, Factor: 1.2, Steps: 100, Cap: 5 * interval}.DelayFunc()
 }
 
-// few is up to how many nodes they are all looked at each time. The DaemonSet reports that a pod is ready some seconds after
-// the node is clean.
-const few = 20
+// smallShoot is the number of nodes up to which all nodes are read each time. The DaemonSet reports
+// a pod as ready some seconds after its node is clean.
+const smallShoot = 20
 
-// rollout looks once, and returns for how long there has been a cleaner. What it returns is about the DaemonSet that was
-// asked for, not about an earlier one. When patient, it reads nodes and pods, of which there may be a thousand, only if they
-// are few, or if the DaemonSet reports that it is done.
+// rollout reads the state of the rollout once, and returns the age of the cleaner. The state is
+// about the requested DaemonSet, not about an earlier one. If patient, it reads nodes and pods, of
+// which there may be a thousand each, only in a small shoot or if the DaemonSet reports that it is
+// done.
 func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace string, patient bool) (cleaner.Rollout, time.Duration, error) {
 	var none cleaner.Rollout
 	mr, err := a.managedResource(ctx, namespace, cleanerName)
 	if err != nil {
 		return none, 0, err
 	}
-	// The generation changes with the task: the name of the Secret with the DaemonSet is a hash of its content.
+	// The generation changes with the task, because the name of the DaemonSet's Secret contains a hash
+	// of its content.
 	if err := health.CheckManagedResourceApplied(mr); err != nil {
 		return none, 0, err
 	}
 	set := &appsv1.DaemonSet{}
-	if err := shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: cleaner.Name}, set); err != nil {
-		return none, 0, fmt.Errorf("reading DaemonSet %s in the shoot: %w", cleaner.Name, err)
+	if err := shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: v1alpha3.CleanerDaemonSet}, set); err != nil {
+		return none, 0, fmt.Errorf("reading DaemonSet %s in the shoot: %w", v1alpha3.CleanerDaemonSet, err)
 	}
-	isSmall := set.Status.ObservedGeneration >= set.Generation && set.Status.DesiredNumberScheduled <= few
+	isSmall := set.Status.ObservedGeneration >= set.Generation && set.Status.DesiredNumberScheduled <= smallShoot
 	if err := cleaner.Reported(set); patient && !isSmall && err != nil {
 		return none, 0, err
 	}
@@ -162,11 +171,38 @@ func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace s
 	}
 	pods := &corev1.PodList{}
 	if err := shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels(cleaner.Labels())); err != nil {
-		return none, 0, fmt.Errorf("listing the pods of DaemonSet %s in the shoot: %w", cleaner.Name, err)
+		return none, 0, fmt.Errorf("listing the pods of DaemonSet %s in the shoot: %w", v1alpha3.CleanerDaemonSet, err)
 	}
 	var age time.Duration
 	if created := mr.CreationTimestamp; !created.IsZero() {
 		age = a.clock.Since(created.Time)
 	}
 	return cleaner.RolloutOf(set, pods.Items, nodes.Items), age, nil
+}
+
+const (
+	reasonAllCleaned     = "AllNodesCleaned"
+	reasonNodesUncleaned = "NodesPassedOver"
+
+	// maxNodesNamed keeps the message readable in a shoot with many broken nodes.
+	maxNodesNamed = 10
+)
+
+// nodesCleaned returns the condition after a clean-up that skipped the nodes, each with the reason.
+func nodesCleaned(clock clock.Clock, ex *extensionsv1alpha1.Extension, skipped []string) gardencorev1beta1.Condition {
+	condition := v1beta1helper.GetOrInitConditionWithClock(clock, ex.Status.Conditions, v1alpha3.ConditionNodesCleaned)
+	if len(skipped) == 0 {
+		return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionTrue, reasonAllCleaned,
+			"The last clean-up of removed caches reached every node.")
+	}
+	return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionFalse, reasonNodesUncleaned,
+		fmt.Sprintf("The last clean-up of removed caches skipped nodes: %s. Until gardener-node-agent applies the next "+
+			"OperatingSystemConfig there, or the nodes are replaced, they try the removed cache before the upstream.", named(skipped)))
+}
+
+func named(nodes []string) string {
+	if more := len(nodes) - maxNodesNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(nodes[:maxNodesNamed], ", "), more)
+	}
+	return strings.Join(nodes, ", ")
 }

@@ -21,6 +21,7 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
 )
 
@@ -35,7 +36,7 @@ func worker(name string, ready bool) *corev1.Node {
 	}
 }
 
-// runCleaner is the stand-in for gardener-resource-manager, the DaemonSet controller and the kubelets.
+// runCleaner acts as gardener-resource-manager, DaemonSet controller and kubelets.
 func (l *landscape) runCleaner(ctx context.Context, seed client.Client) error {
 	if err := l.stopCleaner(ctx); err != nil {
 		return err
@@ -48,7 +49,7 @@ func (l *landscape) runCleaner(ctx context.Context, seed client.Client) error {
 	if !ok {
 		return fmt.Errorf("the cleaner is a %T", objects[0])
 	}
-	set.UID = types.UID(cleaner.Name)
+	set.UID = types.UID(v1alpha3.CleanerDaemonSet)
 	if err := l.shoot.Create(ctx, set); err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func (l *landscape) cleanerPod(set *appsv1.DaemonSet, node string) *corev1.Pod {
 	}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            cleaner.Name + "-" + node,
+			Name:            v1alpha3.CleanerDaemonSet + "-" + node,
 			Namespace:       set.Namespace,
 			Labels:          set.Spec.Template.Labels,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))},
@@ -91,7 +92,7 @@ func (l *landscape) cleanerPod(set *appsv1.DaemonSet, node string) *corev1.Pod {
 	return pod
 }
 
-// stopCleaner does what the deletion of the ManagedResource leads to.
+// stopCleaner deletes what the deletion of the ManagedResource deletes.
 func (l *landscape) stopCleaner(ctx context.Context) error {
 	inKubeSystem := client.InNamespace(metav1.NamespaceSystem)
 	if err := l.shoot.DeleteAllOf(ctx, &corev1.Pod{}, inKubeSystem, client.MatchingLabels(cleaner.Labels())); err != nil {
@@ -100,14 +101,15 @@ func (l *landscape) stopCleaner(ctx context.Context) error {
 	return l.shoot.DeleteAllOf(ctx, &appsv1.DaemonSet{}, inKubeSystem)
 }
 
-// TestBrokenNodeHoldsUpNothing: a node that is not ready is passed over, and the log names it.
-func TestBrokenNodeHoldsUpNothing(t *testing.T) {
+// TestBrokenNodeIsSkipped checks that a node that is not ready is skipped, and that the log names
+// it.
+func TestBrokenNodeIsSkipped(t *testing.T) {
 	for name, act := range map[string]func(*landscape, *strings.Builder) error{
-		"upstream removed": func(l *landscape, said *strings.Builder) error {
-			return l.actuator.Reconcile(t.Context(), logTo(said), l.extension(t))
+		"upstream removed": func(l *landscape, logged *strings.Builder) error {
+			return l.actuator.Reconcile(t.Context(), logTo(logged), l.extension(t))
 		},
-		"disabled": func(l *landscape, said *strings.Builder) error {
-			return l.actuator.Delete(t.Context(), logTo(said), l.extension(t))
+		"disabled": func(l *landscape, logged *strings.Builder) error {
+			return l.actuator.Delete(t.Context(), logTo(logged), l.extension(t))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,25 +117,26 @@ func TestBrokenNodeHoldsUpNothing(t *testing.T) {
 			if err := l.shoot.Create(t.Context(), worker("broken", false)); err != nil {
 				t.Fatal(err)
 			}
-			var said strings.Builder
-			if err := act(l, &said); err != nil {
+			var logged strings.Builder
+			if err := act(l, &logged); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Contains(l.log, "apply "+cleanerName) {
 				t.Errorf("nothing was cleaned: %v", l.log)
 			}
-			if !strings.Contains(said.String(), `"nodes"=["broken (the node is not ready)"]`) {
-				t.Errorf("the log does not name the node:\n%s", &said)
+			if !strings.Contains(logged.String(), `"nodes"=["broken (the node is not ready)"]`) {
+				t.Errorf("the log does not name the node:\n%s", &logged)
 			}
 		})
 	}
 }
 
-func logTo(said *strings.Builder) logr.Logger {
-	return funcr.New(func(_, args string) { said.WriteString(args + "\n") }, funcr.Options{})
+func logTo(logged *strings.Builder) logr.Logger {
+	return funcr.New(func(_, args string) { logged.WriteString(args + "\n") }, funcr.Options{})
 }
 
-// TestBrokenNodeGetsTime: it may just be restarting. One that has been down for longer is not waited for.
+// TestBrokenNodeGetsTime checks that a node that just became not ready is waited for, because it
+// may be restarting.
 func TestBrokenNodeGetsTime(t *testing.T) {
 	for name, test := range map[string]struct {
 		quiet  time.Duration
@@ -154,7 +157,7 @@ func TestBrokenNodeGetsTime(t *testing.T) {
 			}
 			err := l.reconcile(t)
 			if want := "broken (the node is not ready)"; test.waited && (err == nil || !strings.Contains(err.Error(), want)) {
-				t.Errorf("error = %v, want it to say %q", err, want)
+				t.Errorf("error = %v, want it to contain %q", err, want)
 			}
 			if !test.waited && err != nil {
 				t.Errorf("a node that is down was waited for: %v", err)
@@ -163,8 +166,9 @@ func TestBrokenNodeGetsTime(t *testing.T) {
 	}
 }
 
-// TestStuckNodeHoldsUpNothingForEver: a node that is ready, and cannot start the cleaner, is passed over by a later attempt.
-func TestStuckNodeHoldsUpNothingForEver(t *testing.T) {
+// TestStuckNodeIsSkipped checks that a later attempt skips a ready node that cannot start the
+// cleaner.
+func TestStuckNodeIsSkipped(t *testing.T) {
 	for name, test := range map[string]struct {
 		age   time.Duration
 		fails bool
@@ -179,11 +183,11 @@ func TestStuckNodeHoldsUpNothingForEver(t *testing.T) {
 			err := l.reconcile(t)
 			if test.fails {
 				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("error = %v, want it to say %q", err, want)
+					t.Errorf("error = %v, want it to contain %q", err, want)
 				}
 				return
 			}
-			condition := v1beta1helper.GetCondition(l.extension(t).Status.Conditions, ConditionNodesCleaned)
+			condition := v1beta1helper.GetCondition(l.extension(t).Status.Conditions, v1alpha3.ConditionNodesCleaned)
 			if err != nil || condition == nil || condition.Status != gardencorev1beta1.ConditionFalse || !strings.Contains(condition.Message, want) {
 				t.Errorf("error %v, condition %+v", err, condition)
 			}
@@ -191,12 +195,13 @@ func TestStuckNodeHoldsUpNothingForEver(t *testing.T) {
 	}
 }
 
-// TestCleaningReadsLittle: a shoot may have a thousand nodes, and each look at them is a thousand nodes and as many pods.
+// TestCleaningReadsLittle limits the reads of nodes and pods, of which a shoot may have a thousand
+// each.
 func TestCleaningReadsLittle(t *testing.T) { synctest.Test(t, testCleaningReadsLittle) }
 
 func testCleaningReadsLittle(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster())
-	for i := range few { // and one that is there
+	for i := range smallShoot { // plus worker-1
 		if err := l.shoot.Create(t.Context(), worker(fmt.Sprint("more-", i), true)); err != nil {
 			t.Fatal(err)
 		}
@@ -217,17 +222,17 @@ func testCleaningReadsLittle(t *testing.T) {
 			gets++
 		}
 	}
-	// After one fifth of the time, after two, after four, and at its end.
+	// After one, two and four fifths of the time, and at the end.
 	if lists != 4 {
 		t.Errorf("the nodes were listed %d times, want 4", lists)
 	}
-	// At the interval of the first look it would be once in a millisecond.
+	// With the initial interval it would be read every millisecond.
 	if most := int(l.actuator.waits.cleaned / l.actuator.waits.interval / 3); gets < 2 || gets > most {
 		t.Errorf("the DaemonSet was read %d times, want at most %d", gets, most)
 	}
 }
 
-// TestCleanedCountsOnceApplied: what runs in the shoot before is about another task.
+// TestCleanedCountsOnceApplied checks that an earlier cleaner with another task does not count.
 func TestCleanedCountsOnceApplied(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster())
 	l.behind = true

@@ -10,30 +10,30 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// expectCleanUps checks the number that the webhook reads, which has to change with each clean-up that has begun.
+// expectCleanUps checks the number of clean-ups in the state, which the webhook reads.
 func (l *landscape) expectCleanUps(t *testing.T, want string, upstreams ...string) {
 	t.Helper()
 	ex := l.extension(t)
 	if ex.Status.State == nil {
-		t.Fatal("there is no state")
+		t.Fatal("the Extension has no state")
 	}
 	if raw := string(ex.Status.State.Raw); !strings.Contains(raw, want) || want == "" && strings.Contains(raw, "cleanUps") {
-		t.Errorf("the state has not %q: %s", want, raw)
+		t.Errorf("the state does not contain %q: %s", want, raw)
 	}
 	if got := upstreamsOf(ex); !slices.Equal(got, upstreams) {
 		t.Errorf("status has %v, want %v", got, upstreams)
 	}
 }
 
-// TestRemovalTakenBack: some nodes are clean and others are not when the user wants the cache back. Its Service was there all
-// the time, so only the number makes the OperatingSystemConfig another one.
-func TestRemovalTakenBack(t *testing.T) {
+// TestRevertedRemoval checks a removal that is reverted when only some nodes are clean. The Service
+// has not changed, so only the number changes the OperatingSystemConfig.
+func TestRevertedRemoval(t *testing.T) {
 	remove := func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[:1] }
 	l, _ := newRunningLandscape(t, nil)
 	l.expectCleanUps(t, "", alpha, beta)
 	l.configure(t, remove)
 	l.noCleaner = "ImagePullBackOff"
-	for range 2 { // the second try goes on with the same clean-up
+	for range 2 { // the second attempt resumes the same clean-up
 		if err := l.reconcile(t); err == nil {
 			t.Fatal("no error although no node was cleaned")
 		}
@@ -60,7 +60,7 @@ func TestRemovalTakenBack(t *testing.T) {
 	l.expectCleanUps(t, `"cleanUps":2`, alpha)
 }
 
-// TestCleanUpsSurviveMigration: nodes may have been cleaned by the seed of before.
+// TestCleanUpsSurviveMigration matters because the previous seed may have cleaned nodes.
 func TestCleanUpsSurviveMigration(t *testing.T) {
 	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[:1] })
 	l.noCleaner = "ImagePullBackOff"
@@ -84,7 +84,7 @@ func TestCleanUpsSurviveMigration(t *testing.T) {
 	l.expectCleanUps(t, `"cleanUps":1`, alpha, beta)
 }
 
-// TestStateWithoutConfig: a status of a version that kept no state gets the number all the same.
+// TestStateWithoutConfig checks a status of a version that had no state.
 func TestStateWithoutConfig(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, []string{alpha, beta}), cluster())
 	l.noCleaner = "ImagePullBackOff"

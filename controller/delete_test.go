@@ -56,7 +56,7 @@ func TestDelete(t *testing.T) {
 			before:  []string{cachesName, cleanerName},
 			log:     []string{"delete extension-registry-cleaner", "delete extension-registry-cache"},
 		},
-		"shoot deleted while it sleeps": {
+		"shoot deleted while hibernated": {
 			running: []string{alpha},
 			shoot:   []func(*gardencorev1beta1.Shoot){hibernated, deleting},
 			before:  []string{cachesName},
@@ -84,13 +84,14 @@ func TestDelete(t *testing.T) {
 			}
 			l.log = nil
 			if err := l.delete(t); err != nil || len(l.log) > 0 && len(test.running) > 0 && len(test.shoot) == 0 {
-				t.Errorf("a second time: error %v, writes %v", err, l.log)
+				t.Errorf("the second time: error %v, writes %v", err, l.log)
 			}
 		})
 	}
 }
 
-// TestDeleteCleansEverything looks at the task: with the unit, not upstream by upstream.
+// TestDeleteCleansEverything checks that the cleaner also removes the unit, instead of single
+// upstreams.
 func TestDeleteCleansEverything(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, []string{alpha}), cluster(), managedResource(cachesName))
 	l.noCleaner = "ImagePullBackOff"
@@ -120,8 +121,9 @@ func TestDeleteWaits(t *testing.T) {
 	}
 }
 
-// TestDeleteWithUnreadableStatus: somebody edited it, or a newer version wrote it. The nodes are cleaned once.
-func TestDeleteWithUnreadableStatus(t *testing.T) {
+// TestDeleteWithUndecodableStatus checks a status that was edited or written by a newer version.
+// The nodes are cleaned once.
+func TestDeleteWithUndecodableStatus(t *testing.T) {
 	for name, damage := range map[string]func(*extensionsv1alpha1.ExtensionStatus){
 		"providerStatus": func(s *extensionsv1alpha1.ExtensionStatus) {
 			s.ProviderStatus = &runtime.RawExtension{Raw: []byte(`{"kind":"Other"}`)}
@@ -139,13 +141,13 @@ func TestDeleteWithUnreadableStatus(t *testing.T) {
 			}
 			l.log = nil
 			if err := l.delete(t); err == nil || slices.Contains(l.log, "apply "+cleanerName) {
-				t.Errorf("the next time error = %v, writes %q", err, l.log)
+				t.Errorf("the retry: error = %v, writes %q", err, l.log)
 			}
 		})
 	}
 }
 
-// TestForceDeleteWaitsForNothing: the objects stay, and it does not matter.
+// TestForceDeleteWaitsForNothing checks that remaining objects do not matter.
 func TestForceDeleteWaitsForNothing(t *testing.T) {
 	ex := newExtension([]string{alpha}, []string{alpha})
 	l := newLandscape(t, ex, managedResource(cachesName, "test/stays"), managedResource(cleanerName, "test/stays"))
@@ -180,7 +182,7 @@ func TestRestoreReconciles(t *testing.T) {
 	}
 }
 
-// TestTimeouts: one run of the actuator must be able to wait for everything it waits for.
+// TestTimeouts checks that one reconciliation has time for all its waits.
 func TestTimeouts(t *testing.T) {
 	w := NewActuator(nil, nil, newLandscape(t).actuator.images).waits
 	deleted := 3 * w.deleted // an earlier cleaner, this one, the monitoring

@@ -24,9 +24,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
 
-// endpointsOf returns the endpoint of every configured cache, in the order of the config. The certificate of a cache with
-// HTTPS must be for its cluster IP; if the IP is another than the certificates were issued for, or was not known yet, they
-// are issued and deployed once more.
+// endpointsOf returns the endpoints of all configured caches, in the order of the config. The
+// certificate of an HTTPS cache must be for its cluster IP. If the cluster IP has changed or was
+// unknown, the certificate is issued and deployed again.
 func (a *Actuator) endpointsOf(ctx context.Context, t *target, issued *certificates) ([]v1alpha3.RegistryCacheStatus, error) {
 	for range 2 {
 		endpoints, err := a.awaitEndpoints(ctx, t)
@@ -50,19 +50,20 @@ func (a *Actuator) endpointsOf(ctx context.Context, t *target, issued *certifica
 	return nil, errors.New("the cluster IP of a cache changed while its certificate was issued")
 }
 
-// awaitEndpoints waits for the Service of every configured cache. If some cache has none a short while after its
-// deployment, the error names the upstreams and why; the reconciliation is then retried with exponential backoff. If one
-// of the caches is new, what the Services say counts only after gardener-resource-manager applied the current state:
-// before, it may still delete the Service of an earlier cache of the same upstream.
+// awaitEndpoints waits for the Services of all configured caches. If some are missing after a short
+// while, the error names the upstreams and the reason, and the reconciliation is retried with
+// exponential backoff. If a cache is new, Services count only after gardener-resource-manager has
+// applied the current state. Before, it may still delete the Service of an earlier cache of the
+// same upstream.
 func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.RegistryCacheStatus, error) {
 	shoot, err := a.shoot(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	someNew := slices.ContainsFunc(t.config.Caches, func(c v1alpha3.RegistryCache) bool { return t.before.endpoint(c.Upstream) == "" })
-	if someNew { // what was written just now is not applied yet: a look would be a request for nothing
+	if someNew { // the caches were just written and are not applied yet
 		select {
-		case <-time.After(a.waits.firstLook):
+		case <-time.After(a.waits.firstCheck):
 		case <-ctx.Done():
 			return nil, fmt.Errorf("waiting for the services of the caches in the shoot: %w", ctx.Err())
 		}
@@ -70,8 +71,9 @@ func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.Re
 	var endpoints []v1alpha3.RegistryCacheStatus
 	var pending error
 	started := time.Now()
-	// The requests have a time limit of their own. With the one of the poll, the last of them would fail on it, and what is
-	// missing would not be reported but "client rate limiter Wait returned an error: context deadline exceeded".
+	// The requests have their own timeout. With the context of the poll, the last request would fail,
+	// and the error would be "client rate limiter Wait returned an error: context deadline exceeded"
+	// instead of what is missing.
 	err = wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.endpoints, true, func(context.Context) (bool, error) {
 		endpoints, pending = a.endpoints(ctx, shoot, t, someNew)
 		if errors.Is(pending, errNotApplicable) && time.Since(started) >= a.waits.applied || shootclient.NoAnswer(pending) {
@@ -85,7 +87,7 @@ func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.Re
 	return endpoints, nil
 }
 
-// endpoints looks once. The error says what is still missing.
+// endpoints checks once. The error tells what is missing.
 func (a *Actuator) endpoints(ctx context.Context, shoot client.Client, t *target, someNew bool) ([]v1alpha3.RegistryCacheStatus, error) {
 	mr, err := a.managedResource(ctx, t.ex.Namespace, cachesName)
 	if err != nil {
@@ -112,14 +114,15 @@ func (a *Actuator) endpoints(ctx context.Context, shoot client.Client, t *target
 
 func listServices(ctx context.Context, shoot client.Client) ([]corev1.Service, error) {
 	services := &corev1.ServiceList{}
-	if err := shoot.List(ctx, services, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{cache.LabelUpstreamHost}); err != nil {
+	if err := shoot.List(ctx, services, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
 		return nil, fmt.Errorf("listing the services of the caches in the shoot: %w", err)
 	}
 	return services.Items, nil
 }
 
-// matchServices finds the Service of each cache. Services of others that carry the same label, Services that are being
-// deleted and ones that have no cluster IP yet do not count. The endpoints come in the order of the config.
+// matchServices finds the Service of each cache. It ignores Services that only carry the same
+// label, are being deleted, or have no cluster IP yet. The endpoints are in the order of the
+// config.
 func matchServices(services []corev1.Service, t *target) (found []v1alpha3.RegistryCacheStatus, missing []string) {
 	for i := range t.config.Caches {
 		c := &t.config.Caches[i]
@@ -143,26 +146,26 @@ func endpointURL(c *v1alpha3.RegistryCache, ip string) string {
 	if cache.ServesTLS(*c) {
 		scheme = "https"
 	}
-	return scheme + "://" + net.JoinHostPort(ip, strconv.Itoa(int(cache.Port)))
+	return scheme + "://" + net.JoinHostPort(ip, strconv.Itoa(v1alpha3.CachePort))
 }
 
 func clusterIP(services []corev1.Service, c *v1alpha3.RegistryCache) string {
 	for i := range services {
 		service := &services[i]
-		ours := service.Name == v1alpha3.ServiceName(c) &&
-			service.Labels[cache.LabelUpstreamHost] == v1alpha3.HostLabel(c.Upstream) &&
-			service.Annotations[cache.AnnotationUpstream] == c.Upstream
-		if ours && service.DeletionTimestamp == nil && service.Spec.ClusterIP != corev1.ClusterIPNone {
+		matches := service.Name == v1alpha3.ServiceName(c) &&
+			service.Labels[v1alpha3.LabelUpstreamHost] == v1alpha3.HostLabel(c.Upstream) &&
+			service.Annotations[v1alpha3.AnnotationUpstream] == c.Upstream
+		if matches && service.DeletionTimestamp == nil && service.Spec.ClusterIP != corev1.ClusterIPNone {
 			return service.Spec.ClusterIP
 		}
 	}
 	return ""
 }
 
-// errNotApplicable says that waiting does not help until somebody changes something.
+// errNotApplicable means that waiting does not help until someone fixes the cause.
 var errNotApplicable = errors.New("cannot be applied to the shoot")
 
-// notApplied says why the objects of the ManagedResource may not be in the shoot.
+// notApplied returns why the objects of the ManagedResource may be missing in the shoot.
 func notApplied(mr *resourcesv1alpha1.ManagedResource) error {
 	applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
 	switch {
@@ -171,8 +174,8 @@ func notApplied(mr *resourcesv1alpha1.ManagedResource) error {
 	case applied != nil && applied.Status != gardencorev1beta1.ConditionTrue:
 		return fmt.Errorf("ManagedResource %s: %s: %s", mr.Name, applied.Reason, applied.Message)
 	case applied == nil || mr.Status.ObservedGeneration != mr.Generation:
-		return fmt.Errorf("ManagedResource %s is not reconciled by gardener-resource-manager yet", mr.Name)
+		return fmt.Errorf("ManagedResource %s has not been reconciled by gardener-resource-manager yet", mr.Name)
 	default:
-		return fmt.Errorf("ManagedResource %s is applied, but the service is missing, being deleted or without cluster IP", mr.Name)
+		return fmt.Errorf("ManagedResource %s is applied, but the Service is missing, being deleted or has no cluster IP", mr.Name)
 	}
 }

@@ -8,15 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
 func serviceOf(upstream, ip string, changes ...func(*corev1.Service)) corev1.Service {
 	service := corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        v1alpha3.Name(upstream),
-			Labels:      map[string]string{cache.LabelUpstreamHost: v1alpha3.HostLabel(upstream)},
-			Annotations: map[string]string{cache.AnnotationUpstream: upstream},
+			Labels:      map[string]string{v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(upstream)},
+			Annotations: map[string]string{v1alpha3.AnnotationUpstream: upstream},
 		},
 		Spec: corev1.ServiceSpec{ClusterIP: ip},
 	}
@@ -28,7 +27,7 @@ func serviceOf(upstream, ip string, changes ...func(*corev1.Service)) corev1.Ser
 
 func TestMatchServices(t *testing.T) {
 	terminating := func(s *corev1.Service) { now := metav1.Now(); s.DeletionTimestamp = &now }
-	foreign := func(s *corev1.Service) { s.Name, s.Annotations = "mirror", nil }
+	unrelated := func(s *corev1.Service) { s.Name, s.Annotations = "mirror", nil }
 	impostor := func(s *corev1.Service) { s.Name = "mirror" }
 	one, two := serviceOf(alpha, "10.0.0.1"), serviceOf(beta, "10.0.0.2")
 	const endpointOne, endpointTwo = "http://10.0.0.1:5000", "http://10.0.0.2:5000"
@@ -38,15 +37,15 @@ func TestMatchServices(t *testing.T) {
 		endpoints []string
 		missing   []string
 	}{
-		"none":                      {nil, nil, []string{alpha, beta}},
-		"both":                      {[]corev1.Service{two, one}, both, nil},
-		"one of two":                {[]corev1.Service{two}, []string{endpointTwo}, []string{alpha}},
-		"one more, of others":       {[]corev1.Service{serviceOf(alpha, "10.0.0.9", foreign), one, two}, both, nil},
-		"another in its place":      {[]corev1.Service{serviceOf(alpha, "10.0.0.9", impostor), two}, []string{endpointTwo}, []string{alpha}},
-		"a removed one still there": {[]corev1.Service{serviceOf("gamma.upstream.test", "10.0.0.3"), one, two}, both, nil},
-		"terminating":               {[]corev1.Service{serviceOf(alpha, "10.0.0.1", terminating), two}, []string{endpointTwo}, []string{alpha}},
-		"no cluster IP":             {[]corev1.Service{serviceOf(alpha, ""), serviceOf(beta, corev1.ClusterIPNone)}, nil, []string{alpha, beta}},
-		"IPv6":                      {[]corev1.Service{serviceOf(alpha, "2a05::1"), two}, []string{"http://[2a05::1]:5000", endpointTwo}, nil},
+		"none":                     {nil, nil, []string{alpha, beta}},
+		"both":                     {[]corev1.Service{two, one}, both, nil},
+		"one of two":               {[]corev1.Service{two}, []string{endpointTwo}, []string{alpha}},
+		"unrelated Service":        {[]corev1.Service{serviceOf(alpha, "10.0.0.9", unrelated), one, two}, both, nil},
+		"only an impostor":         {[]corev1.Service{serviceOf(alpha, "10.0.0.9", impostor), two}, []string{endpointTwo}, []string{alpha}},
+		"Service of removed cache": {[]corev1.Service{serviceOf("gamma.upstream.test", "10.0.0.3"), one, two}, both, nil},
+		"terminating":              {[]corev1.Service{serviceOf(alpha, "10.0.0.1", terminating), two}, []string{endpointTwo}, []string{alpha}},
+		"no cluster IP":            {[]corev1.Service{serviceOf(alpha, ""), serviceOf(beta, corev1.ClusterIPNone)}, nil, []string{alpha, beta}},
+		"IPv6":                     {[]corev1.Service{serviceOf(alpha, "2a05::1"), two}, []string{"http://[2a05::1]:5000", endpointTwo}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{{Upstream: alpha}, {Upstream: beta}}}

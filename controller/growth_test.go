@@ -15,7 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// alphaClaim returns the claim of alpha's cache, with the changes written.
+// alphaClaim returns the claim of alpha's cache after the changes.
 func (l *landscape) alphaClaim(t *testing.T, changes ...func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
 	t.Helper()
 	claim := &corev1.PersistentVolumeClaim{}
@@ -41,8 +41,8 @@ func asksFor(size string) func(*corev1.PersistentVolumeClaim) {
 	}
 }
 
-// TestClaimThatGrewByHand: when the cache cannot grow further, going back to the size before is no shrinking.
-func TestClaimThatGrewByHand(t *testing.T) {
+// TestManuallyGrownClaim checks that going back to the previous size is not rejected as shrinking.
+func TestManuallyGrownClaim(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
 	l.storageClass = "fixed"
 	if err := l.shoot.Create(t.Context(), &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fixed"}}); err != nil {
@@ -53,15 +53,15 @@ func TestClaimThatGrewByHand(t *testing.T) {
 	}
 	l.alphaClaim(t, asksFor("15Gi"))
 	l.configure(t, sized("20Gi"))
-	assertMistake(t, l.reconcile(t), "caches[0].volume.size", v1alpha3.VolumeCannotGrow+" from 15Gi to 20Gi")
+	assertConfigurationError(t, l.reconcile(t), "caches[0].volume.size", v1alpha3.VolumeCannotGrow+" from 15Gi to 20Gi")
 	l.configure(t, sized("10Gi"))
 	if err := l.reconcile(t); err != nil {
-		t.Errorf("taking it back: %v", err)
+		t.Errorf("going back: %v", err)
 	}
 }
 
-// TestClaimThatIsNotBound: a cache that never got its volume gets one of the new size.
-func TestClaimThatIsNotBound(t *testing.T) {
+// TestUnboundClaim checks that a cache without a volume gets one of the new size.
+func TestUnboundClaim(t *testing.T) {
 	l, _ := newRunningLandscape(t, sized("20Gi"))
 	l.alphaClaim(t, func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending })
 	if err := l.reconcile(t); err != nil {
@@ -73,7 +73,8 @@ func TestClaimThatIsNotBound(t *testing.T) {
 	}
 }
 
-// TestGrowthBeyondTheQuota: everything else is done, and the message has what the API server said.
+// TestGrowthBeyondTheQuota checks that everything else is done, and that the error contains that of
+// the API server.
 func TestGrowthBeyondTheQuota(t *testing.T) {
 	l, w := newRunningLandscape(t, sized("20Gi"))
 	l.configure(t, func(c *v1alpha3.RegistryConfig) {
@@ -86,8 +87,8 @@ func TestGrowthBeyondTheQuota(t *testing.T) {
 		}
 		return nil
 	}
-	assertMistake(t, l.reconcile(t), "caches[0].volume.size", "exceeded quota: storage", v1alpha3.VolumeCannotGrow+" from 10Gi to 20Gi")
+	assertConfigurationError(t, l.reconcile(t), "caches[0].volume.size", "exceeded quota: storage", v1alpha3.VolumeCannotGrow+" from 10Gi to 20Gi")
 	if got := l.summary(t); !strings.Contains(got, "applied alpha.upstream.test of 10Gi") || !strings.Contains(got, "gamma.upstream.test by http") {
-		t.Errorf("what comes out is\n%s", got)
+		t.Errorf("the result is\n%s", got)
 	}
 }

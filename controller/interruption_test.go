@@ -24,8 +24,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
-// points are the numbers, counted from 1, of the requests at which a break makes a difference: all writes, and the first of
-// reads that are alike. What a failed read leaves behind is what a process leaves behind that ends before the next write.
+// points returns the numbers, from 1, of the requests at which an interruption makes a difference:
+// all writes, and the first of equal reads. After a failed read, the state is that of a process
+// that ended before the next write.
 func points(requests []string) []int {
 	var numbers []int
 	for i, request := range requests {
@@ -36,8 +37,8 @@ func points(requests []string) []int {
 	return numbers
 }
 
-// breakAt ends a reconciliation at a request, in every way that can make a difference: a read that fails, a write that was
-// done and nobody knows, and a process that ends before a write.
+// breakAt interrupts a reconciliation at a request in all ways that make a difference: a failed
+// read, a write whose response is lost, and a process that ends before a write.
 func breakAt(at int, request string) map[string]func(w *wire, cancel context.CancelFunc) {
 	lost := func(lostDone bool) func(*wire, context.CancelFunc) {
 		return func(w *wire, _ context.CancelFunc) {
@@ -53,7 +54,7 @@ func breakAt(at int, request string) map[string]func(w *wire, cancel context.Can
 		return map[string]func(*wire, context.CancelFunc){"the request is lost": lost(false)}
 	}
 	return map[string]func(*wire, context.CancelFunc){
-		"the answer is lost": lost(true),
+		"the response is lost": lost(true),
 		"the process ends": func(w *wire, cancel context.CancelFunc) {
 			w.fail = func(n int, _ bool) error {
 				if n == at {
@@ -66,7 +67,7 @@ func breakAt(at int, request string) map[string]func(w *wire, cancel context.Can
 	}
 }
 
-// change is one thing a user does, from a shoot where alpha and beta run.
+// change is one action of a user on a shoot with caches for alpha and beta.
 type change struct {
 	config func(*v1alpha3.RegistryConfig)
 	act    func(*Actuator, context.Context, *extensionsv1alpha1.Extension) error
@@ -99,7 +100,7 @@ var changes = map[string]change{
 	}},
 }
 
-// newRunningLandscape is one where alpha and beta run, and the change is asked for.
+// newRunningLandscape returns a landscape with caches for alpha and beta, and the changed config.
 func newRunningLandscape(t *testing.T, config func(*v1alpha3.RegistryConfig)) (*landscape, *wire) {
 	t.Helper()
 	l := newLandscape(t, newExtension([]string{alpha, beta}, nil), cluster())
@@ -116,13 +117,13 @@ func newRunningLandscape(t *testing.T, config func(*v1alpha3.RegistryConfig)) (*
 	return l, l.tap()
 }
 
-// patient is for what has to succeed, on a machine however busy.
+// patient sets long timeouts for operations that must succeed on a busy machine.
 func (l *landscape) patient() {
 	w := &l.actuator.waits
 	w.cleaned, w.deleted, w.endpoints, w.replaced = time.Minute, time.Minute, time.Minute, time.Minute
 }
 
-// growable gives the claims a StorageClass that lets them grow.
+// growable gives the claims a StorageClass that allows expansion.
 func (l *landscape) growable(t *testing.T) {
 	t.Helper()
 	l.storageClass = "growable"
@@ -132,7 +133,7 @@ func (l *landscape) growable(t *testing.T) {
 	}
 }
 
-// configure does what a user does to the Shoot.
+// configure changes the providerConfig, as a user does.
 func (l *landscape) configure(t *testing.T, change func(*v1alpha3.RegistryConfig)) {
 	t.Helper()
 	ex := l.extension(t)
@@ -147,8 +148,8 @@ func (l *landscape) configure(t *testing.T, change func(*v1alpha3.RegistryConfig
 	}
 }
 
-// TestInterruption breaks every change at every point, in every way, and lets it be tried again as the controller does. What
-// comes out is the same as without the interruption.
+// TestInterruption interrupts every change at every point in every way, and retries it as the
+// controller does. The result must be the same as without the interruption.
 func TestInterruption(t *testing.T) {
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
@@ -173,19 +174,20 @@ func interrupt(t *testing.T, change change, what, want string, arm func(*wire, c
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	arm(w, cancel)
-	_ = change.act(l.actuator, ctx, l.extension(t)) // a lost request of a poll is made again, and nobody notices
+	_ = change.act(l.actuator, ctx, l.extension(t)) // a poll repeats a lost request
 	w.fail = nil
 	l.patient()
 	if err := change.act(l.actuator, t.Context(), l.extension(t)); err != nil {
-		t.Errorf("%s: the next time fails: %v", what, err)
+		t.Errorf("%s: the retry fails: %v", what, err)
 		return
 	}
 	if got := l.summary(t); got != want {
-		t.Errorf("%s: what comes out is\n%s\nwant\n%s", what, got, want)
+		t.Errorf("%s: the result is\n%s\nwant\n%s", what, got, want)
 	}
 }
 
-// summary is what is left of a landscape, without what differs from run to run: keys, addresses, times.
+// summary describes the state of a landscape without what differs between runs: keys, addresses,
+// times.
 func (l *landscape) summary(t *testing.T) string {
 	t.Helper()
 	var lines []string
@@ -206,7 +208,7 @@ func (l *landscape) summary(t *testing.T) string {
 		}
 	}
 	for _, service := range services.Items {
-		lines = append(lines, "Service "+service.Annotations[cache.AnnotationUpstream])
+		lines = append(lines, "Service "+service.Annotations[v1alpha3.AnnotationUpstream])
 	}
 	for _, set := range sets.Items {
 		request := set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage]

@@ -23,15 +23,15 @@ func sized(size string) func(*v1alpha3.RegistryConfig) {
 	}
 }
 
-// assertMistake checks that the error is shown as one of the Shoot's owner.
-func assertMistake(t *testing.T, err error, says ...string) {
+// assertConfigurationError checks that Gardener shows the error as one of the Shoot's owner.
+func assertConfigurationError(t *testing.T, err error, says ...string) {
 	t.Helper()
 	if !slices.Contains(v1beta1helper.ExtractErrorCodes(err), gardencorev1beta1.ErrorConfigurationProblem) {
 		t.Errorf("error %v has no code %s", err, gardencorev1beta1.ErrorConfigurationProblem)
 	}
 	for _, text := range says {
 		if err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("error = %v, want it to say %q", err, text)
+			t.Errorf("error = %v, want it to contain %q", err, text)
 		}
 	}
 }
@@ -53,7 +53,7 @@ func TestVolumeGrows(t *testing.T) {
 	}
 }
 
-// TestVolumeThatCannotGrow: everything else is done, and the size can be taken back.
+// TestVolumeThatCannotGrow checks that everything else is done, and that the size can be reverted.
 func TestVolumeThatCannotGrow(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha, beta}, nil), cluster())
 	l.storageClass = "fixed"
@@ -68,23 +68,23 @@ func TestVolumeThatCannotGrow(t *testing.T) {
 	l.configure(t, func(c *v1alpha3.RegistryConfig) {
 		c.Caches = append(c.Caches, v1alpha3.RegistryCache{Upstream: "gamma.upstream.test"})
 	})
-	assertMistake(t, l.reconcile(t), "caches[0].volume.size", `"fixed"`, "kube-system/cache-volume-registry-alpha-upstream-test-0", "allowVolumeExpansion",
+	assertConfigurationError(t, l.reconcile(t), "caches[0].volume.size", `"fixed"`, "kube-system/cache-volume-registry-alpha-upstream-test-0", "allowVolumeExpansion",
 		v1alpha3.VolumeCannotGrow+" from 10Gi to 20Gi")
 	if got := l.summary(t); !strings.Contains(got, "applied alpha.upstream.test of 10Gi") || !strings.Contains(got, "gamma.upstream.test by http") {
-		t.Errorf("what comes out is\n%s", got)
+		t.Errorf("the result is\n%s", got)
 	}
 	l.configure(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[:2]; c.Caches[0].Volume = nil })
 	if err := l.reconcile(t); err != nil {
-		t.Errorf("taking it back: %v", err)
+		t.Errorf("going back: %v", err)
 	}
 	if got := strings.Replace(l.summary(t), "\ncondition NodesCleaned True", "", 1); got != before {
-		t.Errorf("what comes out is\n%s\nwant\n%s", got, before)
+		t.Errorf("the result is\n%s\nwant\n%s", got, before)
 	}
 }
 
-func TestUpdateThatIsRefused(t *testing.T) {
+func TestRejectedUpdate(t *testing.T) {
 	l, w := newRunningLandscape(t, sized("5Gi"))
-	assertMistake(t, l.reconcile(t), "caches[0].volume.size")
+	assertConfigurationError(t, l.reconcile(t), "caches[0].volume.size")
 	if len(w.writes()) > 0 {
 		t.Errorf("something was written: %q", w.writes())
 	}
@@ -92,7 +92,7 @@ func TestUpdateThatIsRefused(t *testing.T) {
 
 func TestWorkerlessShoot(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster(func(s *gardencorev1beta1.Shoot) { s.Spec.Provider.Workers = nil }))
-	assertMistake(t, l.reconcile(t), "has no workers")
+	assertConfigurationError(t, l.reconcile(t), "has no workers")
 	if len(l.log) > 0 {
 		t.Errorf("something was written: %v", l.log)
 	}
@@ -101,13 +101,13 @@ func TestWorkerlessShoot(t *testing.T) {
 func TestMissingReference(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, []string{alpha, beta}), cluster())
 	l.configure(t, func(c *v1alpha3.RegistryConfig) { c.Caches[0].SecretReferenceName = ptr.To("login") })
-	assertMistake(t, l.reconcile(t), "caches[0].secretReferenceName", `"login"`)
+	assertConfigurationError(t, l.reconcile(t), "caches[0].secretReferenceName", `"login"`)
 	if len(l.log) > 0 {
-		t.Errorf("something was written before the reference was looked at: %v", l.log)
+		t.Errorf("something was written before the reference was checked: %v", l.log)
 	}
 }
 
-// TestRemovalSurvivesMigration: the next seed has the state, and no providerStatus.
+// TestRemovalSurvivesMigration checks that the next seed only needs the state.
 func TestRemovalSurvivesMigration(t *testing.T) {
 	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
 	if err := l.actuator.Migrate(t.Context(), logr.Discard(), l.extension(t)); err != nil {
@@ -135,7 +135,7 @@ func TestHibernation(t *testing.T) {
 		t.Fatal(err)
 	}
 	if slices.ContainsFunc(w.requests, func(r string) bool { return strings.HasPrefix(r, "shoot ") }) || l.extension(t).Status.ProviderStatus != nil {
-		t.Errorf("a shoot that never ran was asked: %q", w.requests)
+		t.Errorf("requests to a shoot that never ran: %q", w.requests)
 	}
 	l.changeShoot(t)
 	if err := l.reconcile(t); err != nil || !slices.Equal(upstreamsOf(l.extension(t)), []string{alpha}) {
@@ -144,10 +144,10 @@ func TestHibernation(t *testing.T) {
 	l.changeShoot(t, hibernated)
 	l.configure(t, sized("20Gi"))
 	if err := l.reconcile(t); err != nil || !slices.Equal(upstreamsOf(l.extension(t)), []string{alpha}) {
-		t.Errorf("asleep status has %v, error %v", upstreamsOf(l.extension(t)), err)
+		t.Errorf("while hibernated, status has %v, error %v", upstreamsOf(l.extension(t)), err)
 	}
 	if got := l.summary(t); !strings.Contains(got, "applied alpha.upstream.test of 10Gi") {
-		t.Errorf("a volume grew in a shoot that sleeps:\n%s", got)
+		t.Errorf("a volume grew in a hibernated shoot:\n%s", got)
 	}
 }
 
@@ -160,12 +160,13 @@ func TestMonitoring(t *testing.T) {
 	}{{[]func(*gardencorev1beta1.Shoot){forTesting}, false}, {nil, true}, {[]func(*gardencorev1beta1.Shoot){forTesting}, false}} {
 		l.changeShoot(t, test.changes...)
 		if err := l.reconcile(t); err != nil || l.exists(t, monitoringName) != test.want {
-			t.Errorf("monitoring is there: %t, want %t, error %v", !test.want, test.want, err)
+			t.Errorf("monitoring exists: %t, want %t, error %v", !test.want, test.want, err)
 		}
 	}
 }
 
-// TestNodesCleaned: the condition names what was passed over, and a later clean-up that reaches all nodes takes it back.
+// TestNodesCleaned checks that the condition names skipped nodes, and that a complete clean-up
+// resets it.
 func TestNodesCleaned(t *testing.T) {
 	l, _ := newRunningLandscape(t, func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[1:] })
 	broken := worker("broken", false)
@@ -175,7 +176,7 @@ func TestNodesCleaned(t *testing.T) {
 	if err := l.reconcile(t); err != nil {
 		t.Fatal(err)
 	}
-	condition := v1beta1helper.GetCondition(l.extension(t).Status.Conditions, ConditionNodesCleaned)
+	condition := v1beta1helper.GetCondition(l.extension(t).Status.Conditions, v1alpha3.ConditionNodesCleaned)
 	if condition == nil || condition.Status != gardencorev1beta1.ConditionFalse || !strings.Contains(condition.Message, "broken") {
 		t.Errorf("condition = %v", condition)
 	}
@@ -186,7 +187,7 @@ func TestNodesCleaned(t *testing.T) {
 	if err := l.reconcile(t); err != nil {
 		t.Fatal(err)
 	}
-	condition = v1beta1helper.GetCondition(l.extension(t).Status.Conditions, ConditionNodesCleaned)
+	condition = v1beta1helper.GetCondition(l.extension(t).Status.Conditions, v1alpha3.ConditionNodesCleaned)
 	if condition == nil || condition.Status != gardencorev1beta1.ConditionTrue {
 		t.Errorf("condition = %v", condition)
 	}

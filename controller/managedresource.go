@@ -19,52 +19,54 @@ import (
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 const (
-	// cachesName is the name of the ManagedResource with the caches.
-	cachesName = "extension-registry-cache"
-	// cleanerName is the name of the ManagedResource with the cleaner.
-	cleanerName = "extension-registry-cleaner"
-	// monitoringName is the name of the ManagedResource with what the shoot's Prometheus and Plutono read; it is applied to
-	// the seed.
+	cachesName  = v1alpha3.ManagedResourceCaches
+	cleanerName = v1alpha3.ManagedResourceCleaner
+	// monitoringName is the name of the ManagedResource for the shoot's Prometheus and Plutono. It is
+	// applied to the seed.
 	monitoringName = "extension-registry-cache-monitoring"
-	// origin keeps gardenlet from deleting our ManagedResources together with its own ones.
+	// origin prevents gardenlet from deleting these ManagedResources together with its own.
 	origin = "registry-cache"
 )
 
-// apply brings a ManagedResource and its Secret to the data by the client, and writes nothing if they are there. kind says
-// what else there is to it. With an unread client it fails with apierrors.IsAlreadyExists if one of them is there.
+// apply creates or updates a ManagedResource and its Secret, and writes nothing if they are up to
+// date. kind returns the other settings of the ManagedResource. With a createOnly client it fails
+// with apierrors.IsAlreadyExists if one of them exists.
 func apply(
 	ctx context.Context, c client.Client, namespace, name string, data map[string][]byte,
 	kind func(client.Client) *builder.ManagedResource,
 ) error {
 	secretName, secret := managedresources.NewSecret(c, namespace, name, data, true)
 	if err := secret.Reconcile(ctx); err != nil {
-		return fmt.Errorf("writing the secret of ManagedResource %s: %w", name, err)
+		return fmt.Errorf("writing the Secret of ManagedResource %s: %w", name, err)
 	}
-	if err := kind(marked{c, secretName}).WithSecretRef(secretName).Reconcile(ctx); err != nil {
+	if err := kind(skipSecretCheck{c, secretName}).WithSecretRef(secretName).Reconcile(ctx); err != nil {
 		return fmt.Errorf("writing ManagedResource %s: %w", name, err)
 	}
 	return nil
 }
 
-// unread is a client that finds nothing, and does not ask. What Gardener's library is about to create need not be looked
-// for: it would cost a request each.
-type unread struct{ client.Client }
+// createOnly is a client whose Get finds nothing and sends no request. It saves Gardener's library
+// from looking up objects that are about to be created.
+type createOnly struct{ client.Client }
 
-func (unread) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+func (createOnly) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 }
 
-// marked is a client that does not find one Secret, and does not ask. Gardener's library looks whether the Secrets of a
-// ManagedResource are marked for the garbage collector, and the one that was written right before is.
-type marked struct {
+// skipSecretCheck is a client whose Get does not find one Secret and sends no request for it.
+// Gardener's library checks whether the Secrets of a ManagedResource are marked for the garbage
+// collector. The Secret that was just written is.
+type skipSecretCheck struct {
 	client.Client
 	secret string
 }
 
-func (m marked) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+func (m skipSecretCheck) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	if _, ok := object.(*corev1.Secret); ok && key.Name == m.secret {
 		return apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
 	}
@@ -79,8 +81,8 @@ func (a *Actuator) managedResource(ctx context.Context, namespace, name string) 
 	return mr, nil
 }
 
-// remove deletes the named ManagedResources, and waits until they, and with them their objects, are gone. Of one that is
-// not there it asks once and writes nothing. All of them together get one time limit.
+// remove deletes the named ManagedResources, and waits until they and their objects are gone.
+// Missing ones cost one read. All of them share one timeout.
 func (a *Actuator) remove(ctx context.Context, namespace string, names ...string) error {
 	var waitFor []string
 	for _, name := range names {
@@ -103,12 +105,12 @@ func (a *Actuator) remove(ctx context.Context, namespace string, names ...string
 	return nil
 }
 
-// removeFrom is remove, but in a shoot that is asleep it does not wait for what goes when that wakes up. Its
-// gardener-resource-manager then finds the deletions it was asked for; waiting for them would fail until then, and keep
-// an Extension in existence that the owner of the shoot may want to have again.
+// removeFrom is like remove, but does not wait for objects in a hibernated shoot. Its
+// gardener-resource-manager deletes them when the shoot wakes up. Waiting would fail until then,
+// and would keep an Extension that the Shoot's owner may want to add again.
 func (a *Actuator) removeFrom(ctx context.Context, log logr.Logger, cluster *extensionscontroller.Cluster, names ...string) error {
 	namespace := cluster.ObjectMeta.Name
-	if !asleep(cluster) {
+	if !isHibernated(cluster) {
 		return a.remove(ctx, namespace, names...)
 	}
 	var inSeed, later []string
@@ -126,12 +128,12 @@ func (a *Actuator) removeFrom(ctx context.Context, log logr.Logger, cluster *ext
 		}
 	}
 	if len(later) > 0 {
-		log.Info("Not waiting for objects to go from a shoot that hibernates; they go when it wakes up", "managedResources", later)
+		log.Info("Not waiting for objects in a hibernated shoot; they are deleted when it wakes up", "managedResources", later)
 	}
 	return a.remove(ctx, namespace, inSeed...)
 }
 
-// remaining returns which of the ManagedResources are still there, and why.
+// remaining returns which of the ManagedResources still exist, and why.
 func (a *Actuator) remaining(ctx context.Context, namespace string, names []string) ([]string, error) {
 	var left []string
 	var why []error
@@ -153,8 +155,8 @@ func (a *Actuator) remaining(ctx context.Context, namespace string, names []stri
 	return left, errors.Join(why...)
 }
 
-// requestDeletion deletes the ManagedResource and its Secrets, which may live on until their objects are gone. It says
-// whether there was one.
+// requestDeletion deletes the ManagedResource and its Secrets, which remain until their objects are
+// gone. It returns whether the ManagedResource existed.
 func (a *Actuator) requestDeletion(ctx context.Context, namespace, name string) (bool, error) {
 	if _, err := a.managedResource(ctx, namespace, name); err != nil {
 		return false, client.IgnoreNotFound(err)
@@ -165,7 +167,8 @@ func (a *Actuator) requestDeletion(ctx context.Context, namespace, name string) 
 	return true, nil
 }
 
-// keepCaches makes the objects of the caches stay when their ManagedResource goes.
+// keepCaches makes the objects of the caches stay in the shoot when their ManagedResource is
+// deleted.
 func (a *Actuator) keepCaches(ctx context.Context, namespace string) error {
 	if err := managedresources.SetKeepObjects(ctx, a.client, namespace, cachesName, true); err != nil {
 		return fmt.Errorf("keeping the objects of ManagedResource %s: %w", cachesName, err)

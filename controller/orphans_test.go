@@ -10,8 +10,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// TestInterruptionBeforeRemoval breaks a growth at every point, in every way, and then the cache is removed, or the
-// extension disabled. What comes out is the same as after a growth that was not broken.
+// TestInterruptionBeforeRemoval interrupts a growth at every point in every way, and then removes
+// the cache or disables the extension. The result must be the same as after an uninterrupted
+// growth.
 func TestInterruptionBeforeRemoval(t *testing.T) {
 	for name, remove := range map[string]func(*landscape) error{
 		"removed": func(l *landscape) error {
@@ -35,14 +36,14 @@ func TestInterruptionBeforeRemoval(t *testing.T) {
 					l, w := newRunningLandscape(t, sized("20Gi"))
 					ctx, cancel := context.WithCancel(t.Context())
 					arm(w, cancel)
-					_ = l.actuator.Reconcile(ctx, logr.Discard(), l.extension(t)) // a lost request of a poll is made again
+					_ = l.actuator.Reconcile(ctx, logr.Discard(), l.extension(t)) // a poll repeats a lost request
 					cancel()
 					w.fail = nil
 					l.patient()
 					if err := remove(l); err != nil {
-						t.Errorf("%s: then it fails: %v", what, err)
+						t.Errorf("%s: the removal fails: %v", what, err)
 					} else if got := l.summary(t); got != want {
-						t.Errorf("%s: what comes out is\n%s\nwant\n%s", what, got, want)
+						t.Errorf("%s: the result is\n%s\nwant\n%s", what, got, want)
 					}
 				}
 			}

@@ -15,11 +15,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
 )
 
-// Reconcile brings the shoot to what the providerConfig asks for. A cache that ran and is not in the providerConfig any
-// more is removed in this order: the nodes are cleaned, the status forgets it, its objects go. So no node that is ready is
-// left with a mirror that does not exist any more. A providerConfig that cannot be decoded, is invalid or refers to what
-// is not there changes nothing; neither does one without caches. A volume that cannot grow is reported at the end, when
-// everything else is done.
+// Reconcile deploys what the providerConfig configures. It removes a cache that is no longer
+// configured in this order: it cleans the nodes, removes the cache from the status, and deletes its
+// objects. So no ready node keeps a mirror that no longer exists. A providerConfig that is invalid,
+// lists no caches or has an invalid reference changes nothing. A volume that cannot grow is
+// reported at the end, after everything else is done.
 func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	t, err := a.read(ctx, ex)
 	if err != nil {
@@ -43,30 +43,31 @@ func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extension
 	return nil
 }
 
-// cleanRemoved takes the configuration of removed upstreams off the nodes, and then out of the status, before their caches
-// go: from there on the webhook tells no node about them, and a retry does not clean again. The cleaner goes while the caches
-// are deployed; a retry waits for it here.
+// cleanRemoved removes the configuration of removed upstreams from the nodes, and then from the
+// status, before their caches are deleted. From then on, the webhook does not give it to any node,
+// and a retry does not clean again. The cleaner is deleted while the caches are deployed. A retry
+// waits for that deletion here.
 func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target) error {
-	gone := t.before.removed(t.config)
-	if len(gone) == 0 {
+	removed := t.before.removed(t.config)
+	if len(removed) == 0 {
 		if t.isNew {
-			return nil // nothing ever had to be cleaned
+			return nil // nothing was ever deployed
 		}
 		return a.removeFrom(ctx, log, t.cluster, cleanerName)
 	}
 	var conditions []gardencorev1beta1.Condition
 	if nodesToClean(t.cluster) {
-		log.Info("Cleaning the nodes of removed upstreams", "upstreams", gone)
+		log.Info("Removing the configuration of removed upstreams from the nodes", "upstreams", removed)
 		if err := a.countCleanUp(ctx, t); err != nil {
 			return err
 		}
-		passedOver, err := a.clean(ctx, log, t.ex.Namespace, cleaner.Task{Upstreams: gone})
+		skipped, err := a.clean(ctx, log, t.ex.Namespace, cleaner.Task{Upstreams: removed})
 		if err != nil {
 			return err
 		}
 		t.cleaned = true
-		conditions = append(conditions, nodesCleaned(a.clock, t.ex, passedOver))
-		if err := a.removeOrphans(ctx, t.ex.Namespace, gone); err != nil {
+		conditions = append(conditions, nodesCleaned(a.clock, t.ex, skipped))
+		if err := a.removeOrphans(ctx, t.ex.Namespace, removed); err != nil {
 			return err
 		}
 	} else if err := a.removeFrom(ctx, log, t.cluster, cleanerName); err != nil {
@@ -75,9 +76,10 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 	return a.write(ctx, t.ex, t.before.retained(t.config), conditions...)
 }
 
-// countCleanUp makes it known that a clean-up is about to begin. The webhook makes the number part of the unit, because
-// gardener-node-agent applies no OperatingSystemConfig that is like the last one: if a removal is taken back, nodes that were
-// cleaned already would stay without the mirror. A clean-up that goes on was counted when it began.
+// countCleanUp increments the number of clean-ups in the status before one starts. The webhook
+// writes the number into the unit, because gardener-node-agent skips an unchanged
+// OperatingSystemConfig. If a removal is reverted, nodes that were already cleaned would otherwise
+// stay without the mirror. A resumed clean-up is not counted again.
 func (a *Actuator) countCleanUp(ctx context.Context, t *target) error {
 	mr, err := a.managedResource(ctx, t.ex.Namespace, cleanerName)
 	if client.IgnoreNotFound(err) != nil {
@@ -90,7 +92,7 @@ func (a *Actuator) countCleanUp(ctx context.Context, t *target) error {
 	return a.write(ctx, t.ex, t.before)
 }
 
-// deploy brings the caches, and what watches them, into the shoot, and tells the status where they are.
+// deploy deploys the caches and their monitoring, and writes the endpoints to the status.
 func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error {
 	replaced, err := a.growVolumes(ctx, log, t)
 	if err != nil {
@@ -101,14 +103,14 @@ func (a *Actuator) deploy(ctx context.Context, log logr.Logger, t *target) error
 		return err
 	}
 	if err := a.deployObjects(ctx, t, replaced); t.isNew && apierrors.IsAlreadyExists(err) {
-		// An attempt of before was interrupted. What it left in the shoot counts.
+		// An earlier attempt was interrupted, so read what it left in the shoot.
 		t.isNew = false
 		return a.deploy(ctx, log, t)
 	} else if err != nil {
 		return err
 	}
-	if t.sleeps() {
-		log.Info("Not asking for endpoints, as the shoot hibernates")
+	if t.hibernationEnabled() {
+		log.Info("Not waiting for endpoints, because the shoot is hibernated")
 		return a.write(ctx, t.ex, t.record(t.before.retained(t.config).status))
 	}
 	if err := a.replaceStranded(ctx, log, t); err != nil {
@@ -141,13 +143,14 @@ func (a *Actuator) deployObjects(ctx context.Context, t *target, replaced []v1al
 	if len(replaced) == 0 {
 		return nil
 	}
-	// If the ManagedResource is as it was, gardener-resource-manager would not look for the StatefulSets for an hour.
+	// gardener-resource-manager would recreate the StatefulSets of an unchanged ManagedResource only
+	// after an hour.
 	return a.requestReconciliation(ctx, t.ex.Namespace, cachesName)
 }
 
 func (a *Actuator) pruneCertificates(ctx context.Context, log logr.Logger, t *target, c *certificates) error {
-	if c.authority != nil {
-		return c.authority.Prune(ctx)
+	if c.ca != nil {
+		return c.ca.Prune(ctx)
 	}
 	if t.before.hadTLS() {
 		return certificate.Remove(ctx, log, a.clock, a.client, t.ex.Namespace)

@@ -19,7 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// TestReconcile asserts every write to the seed, in order.
+// TestReconcile checks all writes to the seed, in order.
 func TestReconcile(t *testing.T) {
 	for name, test := range map[string]struct {
 		wanted, running []string
@@ -49,13 +49,13 @@ func TestReconcile(t *testing.T) {
 			},
 			upstreams: []string{beta},
 		},
-		"removal taken back while the cleaner ran": {
+		"removal reverted while the cleaner ran": {
 			wanted: []string{alpha}, running: []string{alpha},
 			leftover:  []client.Object{managedResource(cleanerName)},
 			log:       []string{"delete extension-registry-cleaner", "apply extension-registry-cache", "status [alpha.upstream.test]"},
 			upstreams: []string{alpha},
 		},
-		"upstream removed while the shoot falls asleep": {
+		"upstream removed while hibernation starts": {
 			wanted: []string{beta}, running: []string{alpha, beta},
 			shoot: []func(*gardencorev1beta1.Shoot){hibernating},
 			log: []string{
@@ -64,7 +64,7 @@ func TestReconcile(t *testing.T) {
 			},
 			upstreams: []string{beta},
 		},
-		"upstream removed while the shoot sleeps": {
+		"upstream removed while hibernated": {
 			wanted: []string{beta}, running: []string{alpha, beta},
 			shoot:     []func(*gardencorev1beta1.Shoot){hibernated},
 			log:       []string{"status [beta.upstream.test]", "apply extension-registry-cache", "status [beta.upstream.test]"},
@@ -121,13 +121,14 @@ func TestReconcileReportsServices(t *testing.T) {
 	}
 }
 
-// TestReconcileKeepsTheCachesUntilNodesAreClean is the promise to users: no node is left with a mirror that is gone.
+// TestReconcileKeepsTheCachesUntilNodesAreClean checks the promise that no node keeps a mirror of a
+// removed cache.
 func TestReconcileKeepsTheCachesUntilNodesAreClean(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster())
 	l.noCleaner = "ImagePullBackOff"
 	err := l.reconcile(t)
 	if want := "worker-1 (pod registry-cleaner-worker-1: ImagePullBackOff)"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("error = %v, want it to say %q", err, want)
+		t.Errorf("error = %v, want it to contain %q", err, want)
 	}
 	if slices.Contains(l.log, "apply extension-registry-cache") {
 		t.Errorf("the caches were changed: %v", l.log)
@@ -156,8 +157,8 @@ func TestReconcileWaitsForTheCleanerToGo(t *testing.T) {
 	}
 }
 
-// TestReconcileRemovesTheCleanerMeanwhile: it did its work, and goes while the caches are deployed. That it went is waited for,
-// also by a retry.
+// TestReconcileRemovesTheCleanerMeanwhile checks that the cleaner is deleted while the caches are
+// deployed, and that the deletion is waited for, also by a retry.
 func TestReconcileRemovesTheCleanerMeanwhile(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster())
 	l.finalizer = "test/stays"
@@ -175,8 +176,9 @@ func TestReconcileRemovesTheCleanerMeanwhile(t *testing.T) {
 	}
 }
 
-// TestReconcileTrustsNoServiceOfBefore: the Service of a cache that was removed and comes back may still be deleted.
-func TestReconcileTrustsNoServiceOfBefore(t *testing.T) {
+// TestReconcileIgnoresPreviousService matters because the Service of a cache that was removed and
+// added again may still be deleted.
+func TestReconcileIgnoresPreviousService(t *testing.T) {
 	for name, test := range map[string]struct {
 		running []string
 		fails   bool
@@ -188,7 +190,7 @@ func TestReconcileTrustsNoServiceOfBefore(t *testing.T) {
 			l := newLandscape(t, newExtension([]string{alpha, beta}, test.running), cluster())
 			l.behind = true
 			err := l.reconcile(t)
-			if failed := err != nil && strings.Contains(err.Error(), "not reconciled"); failed != test.fails {
+			if failed := err != nil && strings.Contains(err.Error(), "not been reconciled"); failed != test.fails {
 				t.Errorf("error = %v", err)
 			}
 		})
@@ -221,7 +223,7 @@ func TestReconcileWithoutEndpoint(t *testing.T) {
 	err := l.reconcile(t)
 	for _, want := range []string{alpha, beta, l.applyError} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error = %v, want it to say %q", err, want)
+			t.Errorf("error = %v, want it to contain %q", err, want)
 		}
 	}
 	if got := l.extension(t).Status.ProviderStatus; got != nil {
@@ -229,7 +231,8 @@ func TestReconcileWithoutEndpoint(t *testing.T) {
 	}
 }
 
-// TestReconcileGivesUpEarly: what gardener-resource-manager cannot apply does not hold a worker of the controller.
+// TestReconcileGivesUpEarly checks that what gardener-resource-manager cannot apply does not block
+// a worker.
 func TestReconcileGivesUpEarly(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
 	l.applyError = "exceeded quota"
@@ -242,8 +245,8 @@ func TestReconcileGivesUpEarly(t *testing.T) {
 	}
 }
 
-// TestReconcileReportsWhatCannotBeApplied: the endpoints of before do not hide that.
-func TestReconcileReportsWhatCannotBeApplied(t *testing.T) {
+// TestReconcileReportsApplyErrors checks that existing endpoints do not hide the error.
+func TestReconcileReportsApplyErrors(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
 	if err := l.reconcile(t); err != nil {
 		t.Fatal(err)
@@ -255,11 +258,11 @@ func TestReconcileReportsWhatCannotBeApplied(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := l.reconcile(t); err == nil || !strings.Contains(err.Error(), l.applyError) {
-		t.Errorf("error = %v, want it to say %q", err, l.applyError)
+		t.Errorf("error = %v, want it to contain %q", err, l.applyError)
 	}
 }
 
-func TestReconcileRefusesBadConfig(t *testing.T) {
+func TestReconcileRejectsInvalidConfig(t *testing.T) {
 	const head = `{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig",`
 	for name, test := range map[string]struct{ config, path string }{
 		"missing":              {``, "is empty"},

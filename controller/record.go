@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -13,66 +12,54 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
-// record is what the Extension's status says about the reconciliations of before.
+// record is what the Extension's status tells about earlier reconciliations.
 type record struct {
-	// status is the providerStatus: the caches that nodes know of. Nil if there is none.
+	// status is the providerStatus: the caches that nodes know. Nil if there is none.
 	status *v1alpha3.RegistryStatus
-	// applied is the config that the caches were last deployed by, kept as status.state. It comes along when the control
-	// plane moves to another seed, the providerStatus does not. Nil if there is none.
+	// applied is the config that the caches were last deployed with, from status.state. Unlike the
+	// providerStatus, it is kept when the control plane moves to another seed. Nil if there is none.
 	applied *v1alpha3.RegistryConfig
-	// cleanUps is how many clean-ups of the nodes have begun, kept in status.state.
+	// cleanUps is the number of clean-ups that have started, from status.state.
 	cleanUps int64
 }
 
-// state is what status.state holds. The webhook reads cleanUps.
-type state struct {
-	*v1alpha3.RegistryConfig `json:",inline"`
-	CleanUps                 int64 `json:"cleanUps,omitempty"`
-}
-
-// state returns what status.state has to be, nil if nothing is worth to be kept.
-func (r record) state() *state {
+// state returns the content of status.state, nil if there is nothing to keep.
+func (r record) state() *v1alpha3.State {
 	if r.applied == nil && r.cleanUps == 0 {
 		return nil
 	}
-	s := &state{RegistryConfig: r.applied.DeepCopy(), CleanUps: r.cleanUps}
+	s := &v1alpha3.State{RegistryConfig: r.applied.DeepCopy(), CleanUps: r.cleanUps}
 	if s.RegistryConfig != nil {
 		s.TypeMeta = typeMeta("RegistryConfig")
 	}
 	return s
 }
 
-// recordOf decodes the status of the Extension. What a newer version of this extension wrote there besides is ignored.
+// recordOf decodes the status of the Extension. It ignores unknown fields of newer versions.
 func recordOf(ex *extensionsv1alpha1.Extension) (record, error) {
 	var r record
 	if raw := ex.Status.ProviderStatus; raw != nil {
 		status, err := v1alpha3.DecodeStatus(raw.Raw)
 		if err != nil {
-			return record{}, fmt.Errorf("providerStatus of extension %s: %w", client.ObjectKeyFromObject(ex), err)
+			return record{}, fmt.Errorf("providerStatus of Extension %s: %w", client.ObjectKeyFromObject(ex), err)
 		}
 		status.TypeMeta = typeMeta("RegistryStatus")
 		r.status = status
 	}
-	if raw := ex.Status.State; raw != nil {
-		var before state
-		if err := json.Unmarshal(raw.Raw, &before); err != nil {
-			return record{}, fmt.Errorf("state of extension %s: %w", client.ObjectKeyFromObject(ex), err)
-		}
-		r.cleanUps = before.CleanUps
-		if r.applied = before.RegistryConfig; r.applied != nil {
-			r.applied.TypeMeta = typeMeta("RegistryConfig")
-			v1alpha3.SetDefaults(r.applied)
-		}
+	state, err := v1alpha3.DecodeState(ex.Status.State)
+	if err != nil {
+		return record{}, fmt.Errorf("status.state of Extension %s: %w", client.ObjectKeyFromObject(ex), err)
 	}
+	r.applied, r.cleanUps = state.RegistryConfig, state.CleanUps
 	return r, nil
 }
 
-// empty says that nothing was ever reconciled to its end: no node knows of a cache.
+// empty returns whether no reconciliation ever finished. Then no node knows a cache.
 func (r record) empty() bool {
 	return r.status == nil && r.applied == nil
 }
 
-// upstreams are those whose configuration may be on nodes, in a stable order.
+// upstreams returns the upstreams whose configuration may be on nodes, in a stable order.
 func (r record) upstreams() []string {
 	var upstreams []string
 	if r.status != nil {
@@ -90,12 +77,12 @@ func (r record) upstreams() []string {
 	return upstreams
 }
 
-// removed are the upstreams whose configuration may be on nodes, and that are not in the config.
+// removed returns the upstreams whose configuration may be on nodes, but that are not in config.
 func (r record) removed(config *v1alpha3.RegistryConfig) []string {
 	return slices.DeleteFunc(r.upstreams(), func(upstream string) bool { return find(config.Caches, upstream) != nil })
 }
 
-// retained is the record without the upstreams that are not in the config.
+// retained returns the record without upstreams that are not in config.
 func (r record) retained(config *v1alpha3.RegistryConfig) record {
 	kept := record{cleanUps: r.cleanUps}
 	if r.status != nil {
@@ -113,7 +100,7 @@ func (r record) retained(config *v1alpha3.RegistryConfig) record {
 	return kept
 }
 
-// deployed returns the cache of the upstream as it was last deployed, nil if that is not known.
+// deployed returns the cache of the upstream as it was last deployed, nil if unknown.
 func (r record) deployed(upstream string) *v1alpha3.RegistryCache {
 	if r.applied == nil {
 		return nil
@@ -121,7 +108,7 @@ func (r record) deployed(upstream string) *v1alpha3.RegistryCache {
 	return find(r.applied.Caches, upstream)
 }
 
-// endpoint returns the endpoint of the upstream that nodes know of, empty if there is none.
+// endpoint returns the endpoint of the upstream that nodes know, or an empty string.
 func (r record) endpoint(upstream string) string {
 	if r.status == nil {
 		return ""
@@ -134,7 +121,7 @@ func (r record) endpoint(upstream string) string {
 	return ""
 }
 
-// hadTLS says that there may be certificates.
+// hadTLS returns whether there may be certificates.
 func (r record) hadTLS() bool {
 	return r.status != nil && r.status.CABundle != nil || r.applied != nil && slices.ContainsFunc(r.applied.Caches, cache.ServesTLS)
 }

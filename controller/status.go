@@ -30,9 +30,9 @@ func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: kind}
 }
 
-// write makes the record, and the conditions, part of the Extension's status by one request, and by none if they are
-// there already. providerStatus and state belong together: whoever reads one without the other would clean too much or
-// too little.
+// write writes the record and the conditions to the Extension's status in one request, or in none
+// if nothing changes. providerStatus and state belong together: a reader with only one of them
+// would clean too much or too little.
 func (a *Actuator) write(
 	ctx context.Context, ex *extensionsv1alpha1.Extension, r record, conditions ...gardencorev1beta1.Condition,
 ) error {
@@ -61,15 +61,23 @@ func (a *Actuator) write(
 	return a.patchStatus(ctx, ex, before)
 }
 
-// patchStatus writes what the status has that it had not before, and nothing if there is no such thing.
+// patchStatus writes the changes of the status since before. It sends no request if there are none.
 func (a *Actuator) patchStatus(ctx context.Context, ex, before *extensionsv1alpha1.Extension) error {
 	if equality.Semantic.DeepEqual(before.Status, ex.Status) {
 		return nil
 	}
 	if err := a.client.Status().Patch(ctx, ex, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("writing the status of extension %s: %w", client.ObjectKeyFromObject(ex), err)
+		return fmt.Errorf("writing the status of Extension %s: %w", client.ObjectKeyFromObject(ex), err)
 	}
 	return nil
+}
+
+// clearRecord removes the record from the Extension's status and writes the conditions.
+func (a *Actuator) clearRecord(ctx context.Context, ex *extensionsv1alpha1.Extension, conditions ...gardencorev1beta1.Condition) error {
+	before := ex.DeepCopy()
+	ex.Status.ProviderStatus, ex.Status.State = nil, nil
+	ex.Status.Conditions = v1beta1helper.MergeConditions(ex.Status.Conditions, conditions...)
+	return a.patchStatus(ctx, ex, before)
 }
 
 func encoded(object any) (*runtime.RawExtension, error) {

@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
-// strand binds the claim of alpha's cache to a node that is gone, and lets its pod wait for that.
+// strand binds the claim of alpha's cache to a node that does not exist, and replaces its pod with
+// a pending one.
 func (l *landscape) strand(t *testing.T) (claim, pod client.Object) {
 	t.Helper()
 	name := v1alpha3.Name(alpha)
@@ -38,7 +38,7 @@ func (l *landscape) strand(t *testing.T) (claim, pod client.Object) {
 	}
 	waiting := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: bound.Namespace, Name: name + "-0", Labels: map[string]string{cache.LabelUpstreamHost: v1alpha3.HostLabel(alpha)},
+			Namespace: bound.Namespace, Name: name + "-0", Labels: map[string]string{v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(alpha)},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: name, Controller: ptr.To(true)}},
 		},
 		Spec: corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{
@@ -56,7 +56,7 @@ func (l *landscape) strand(t *testing.T) (claim, pod client.Object) {
 	return bound, waiting
 }
 
-// join gives the shoot a node of a worker pool.
+// join adds a node of a worker pool to the shoot.
 func (l *landscape) join(t *testing.T) {
 	t.Helper()
 	ready := worker("worker-2", true)
@@ -66,8 +66,8 @@ func (l *landscape) join(t *testing.T) {
 	}
 }
 
-// TestStrandedVolume: a cache starts again from nothing when its volume went with its node, but not while the shoot sleeps,
-// and not before nodes are there again.
+// TestStrandedVolume checks that a cache starts empty after its volume was lost with its node, but
+// not while the shoot is hibernated or has no node of a worker pool.
 func TestStrandedVolume(t *testing.T) {
 	l, w := newRunningLandscape(t, nil)
 	claim, pod := l.strand(t)
@@ -75,12 +75,12 @@ func TestStrandedVolume(t *testing.T) {
 		return l.shoot.Get(t.Context(), client.ObjectKeyFromObject(claim), claim) == nil && l.shoot.Get(t.Context(), client.ObjectKeyFromObject(pod), pod) == nil
 	}
 	if err := l.reconcile(t); err != nil || !there() {
-		t.Errorf("the claim is there before a node of a worker pool is: %t, error %v", there(), err)
+		t.Errorf("without a node of a worker pool, the claim exists: %t, error %v", there(), err)
 	}
 	l.join(t)
 	l.changeShoot(t, hibernated)
 	if err := l.reconcile(t); err != nil || !there() {
-		t.Errorf("the claim of a shoot that sleeps is there: %t, error %v", there(), err)
+		t.Errorf("while hibernated, the claim exists: %t, error %v", there(), err)
 	}
 	l.changeShoot(t)
 	w.requests = nil
@@ -93,11 +93,12 @@ func TestStrandedVolume(t *testing.T) {
 	}
 	w.requests = nil
 	if err := l.reconcile(t); err != nil || len(w.writes()) > 0 {
-		t.Errorf("the next time writes %q, error %v", w.writes(), err)
+		t.Errorf("the next reconciliation writes %q, error %v", w.writes(), err)
 	}
 }
 
-// TestStrandedVolumeThatStays: that a claim cannot be given up is an error, and tried again.
+// TestStrandedVolumeThatStays checks that a claim that cannot be deleted is an error, so that it is
+// retried.
 func TestStrandedVolumeThatStays(t *testing.T) {
 	l, w := newRunningLandscape(t, nil)
 	l.strand(t)

@@ -2,6 +2,8 @@ package controller
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -18,27 +20,29 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/reference"
 )
 
-// target is what one reconciliation is about. Once it is there, nothing is wrong with what the user wrote.
+// target is the input and the progress of one reconciliation. What the user wrote is valid once a
+// target exists.
 type target struct {
 	ex      *extensionsv1alpha1.Extension
 	cluster *extensionscontroller.Cluster
-	// before is what earlier reconciliations left behind.
+	// before is the result of earlier reconciliations.
 	before record
-	// config is the providerConfig with defaults; sizes that volumes cannot grow to are replaced by theirs.
+	// config is the providerConfig with defaults. The size of a volume that cannot grow is replaced
+	// with its actual size.
 	config *v1alpha3.RegistryConfig
-	// secrets are the contents of references, and certificates, by upstream.
+	// secrets are the contents of referenced Secrets and the certificates, by upstream.
 	secrets map[string]cache.Secrets
-	// refused are the fields that could not be followed.
+	// refused are the errors for fields that could not be applied.
 	refused field.ErrorList
-	// isNew says that no cache was ever deployed, as far as is known.
+	// isNew means that no cache is known to have been deployed before.
 	isNew bool
-	// cleaned says that a cleaner has run, and that its deletion was asked for.
+	// cleaned means that a cleaner has run and its deletion was requested.
 	cleaned bool
-	// shoot is nil until it is asked for, see Actuator.shoot.
+	// shoot is nil until Actuator.shoot sets it.
 	shoot client.Client
 }
 
-// read reads and checks everything that a reconciliation depends on, and writes nothing.
+// read reads and validates everything that a reconciliation depends on, and writes nothing.
 func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension) (*target, error) {
 	if err := a.refresh(ctx, ex); err != nil {
 		return nil, err
@@ -58,17 +62,17 @@ func (a *Actuator) read(ctx context.Context, ex *extensionsv1alpha1.Extension) (
 	if v1beta1helper.IsWorkerless(cluster.Shoot) {
 		return nil, configurationProblem(errWorkerless)
 	}
-	secrets, mistakes, err := reference.Resolve(ctx, a.client, ex.Namespace, cluster.Shoot.Spec.Resources, config)
+	secrets, invalid, err := reference.Resolve(ctx, a.client, ex.Namespace, cluster.Shoot.Spec.Resources, config)
 	if err != nil {
 		return nil, err
 	}
-	if len(mistakes) > 0 {
-		return nil, configurationProblem(mistakes.ToAggregate())
+	if len(invalid) > 0 {
+		return nil, configurationProblem(invalid.ToAggregate())
 	}
 	return &target{ex: ex, cluster: cluster, before: before, config: config, secrets: secrets, isNew: before.empty()}, nil
 }
 
-// shoot returns the client for the shoot. The access to it is read once for each reconciliation.
+// shoot returns the client for the shoot. It reads the access to the shoot once per reconciliation.
 func (a *Actuator) shoot(ctx context.Context, t *target) (client.Client, error) {
 	if t.shoot == nil {
 		shoot, err := a.shootClient(ctx, t.ex.Namespace)
@@ -80,26 +84,27 @@ func (a *Actuator) shoot(ctx context.Context, t *target) (client.Client, error) 
 	return t.shoot, nil
 }
 
-// sleeps says that the shoot hibernates or is about to: nobody answers there, or soon will not.
-func (t *target) sleeps() bool {
+// hibernationEnabled returns whether the shoot is hibernated or about to be. Its API server does
+// not answer, or soon will not.
+func (t *target) hibernationEnabled() bool {
 	return extensionscontroller.IsHibernationEnabled(t.cluster)
 }
 
-// secure returns the caches that serve by HTTPS.
-func (t *target) secure() []v1alpha3.RegistryCache {
+// tlsCaches returns the caches that serve HTTPS.
+func (t *target) tlsCaches() []v1alpha3.RegistryCache {
 	return slices.DeleteFunc(slices.Clone(t.config.Caches), func(c v1alpha3.RegistryCache) bool { return !cache.ServesTLS(c) })
 }
 
-// record is what is true once the target is reached.
+// record returns the record to write once everything is deployed.
 func (t *target) record(status *v1alpha3.RegistryStatus) record {
 	applied := t.config
-	if t.sleeps() || len(t.refused) > 0 {
-		applied = t.underFormerNames()
+	if t.hibernationEnabled() || len(t.refused) > 0 {
+		applied = t.withPreviousServiceNames()
 	}
 	return record{status: status, applied: applied, cleanUps: t.before.cleanUps}
 }
 
-// shootOf returns what the objects of caches depend on.
+// shootOf returns the properties of the shoot that the objects of caches depend on.
 func shootOf(shoot *gardencorev1beta1.Shoot, image string) cache.Shoot {
 	return cache.Shoot{
 		Image:                 image,
@@ -109,8 +114,8 @@ func shootOf(shoot *gardencorev1beta1.Shoot, image string) cache.Shoot {
 	}
 }
 
-// networksOf returns the CIDRs of pods, services and nodes, sorted. The status has all of those of a shoot with two IP
-// families; the spec has them while it is created.
+// networksOf returns the CIDRs of pods, services and nodes, sorted. For dual-stack shoots the
+// status has all of them. During the creation only the spec has them.
 func networksOf(shoot *gardencorev1beta1.Shoot) []string {
 	all := map[string]bool{}
 	if n := shoot.Spec.Networking; n != nil {
@@ -126,4 +131,33 @@ func networksOf(shoot *gardencorev1beta1.Shoot) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(all))
+}
+
+// errWorkerless is the error for Shoots without workers. Admission rejects them, so this is for
+// Shoots that got past it.
+var errWorkerless = errors.New("the Shoot has no workers, so no node can run a cache or pull through it; " +
+	"remove the extension from the Shoot, or add a worker pool")
+
+// decodeConfig returns the providerConfig, valid and with defaults. applied, the last applied
+// config, limits what may change. It is nil if unknown. Errors have field paths and the code
+// ERR_CONFIGURATION_PROBLEM, so that Gardener shows them as errors of the Shoot's owner.
+func decodeConfig(ex *extensionsv1alpha1.Extension, applied *v1alpha3.RegistryConfig) (*v1alpha3.RegistryConfig, error) {
+	var raw []byte
+	if ex.Spec.ProviderConfig != nil {
+		raw = ex.Spec.ProviderConfig.Raw
+	}
+	config, err := v1alpha3.DecodeConfig(raw)
+	if err != nil {
+		return nil, configurationProblem(err)
+	}
+	v1alpha3.SetDefaults(config)
+	if errs := v1alpha3.ValidateUpdate(config, applied); len(errs) > 0 {
+		return nil, configurationProblem(errs.ToAggregate())
+	}
+	return config, nil
+}
+
+func configurationProblem(err error) error {
+	return v1beta1helper.NewErrorWithCodes(
+		fmt.Errorf("providerConfig of Extension %s: %w", v1alpha3.ExtensionType, err), gardencorev1beta1.ErrorConfigurationProblem)
 }

@@ -46,7 +46,8 @@ func (l *landscape) served(t *testing.T) *x509.Certificate {
 	return nil
 }
 
-// assertTrusted checks that a node that knows the status alone trusts the cache of alpha at its endpoint.
+// assertTrusted checks that a node that only knows the status trusts the cache of alpha at its
+// endpoint.
 func (l *landscape) assertTrusted(t *testing.T) {
 	t.Helper()
 	r, err := recordOf(l.extension(t))
@@ -70,7 +71,7 @@ func (l *landscape) assertTrusted(t *testing.T) {
 	}
 }
 
-// TestTLS is about a cache that is new: its cluster IP is known only after a first pass.
+// TestTLS checks a new cache, whose cluster IP is known only after it was deployed once.
 func TestTLS(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
 	l.configure(t, withTLS(true))
@@ -85,7 +86,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestTLSFlips turns TLS off and on: what the status says is what the cache is deployed with, each time.
+// TestTLSFlips turns TLS off and on. The status must match the deployed cache each time.
 func TestTLSFlips(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
 	for _, on := range []bool{true, false, true} {
@@ -101,13 +102,13 @@ func TestTLSFlips(t *testing.T) {
 			t.Errorf("status is %q", got)
 		}
 		if l.served(t) != nil || strings.Contains(l.summary(t), "certificate ") {
-			t.Errorf("there still is a certificate:\n%s", l.summary(t))
+			t.Errorf("there is still a certificate:\n%s", l.summary(t))
 		}
 	}
 }
 
-// TestTLSKeepsTheCacheThatRuns: its Service is away for a moment, and comes back with another cluster IP.
-func TestTLSKeepsTheCacheThatRuns(t *testing.T) {
+// TestTLSKeepsRunningCache checks a Service that is deleted and recreated with another cluster IP.
+func TestTLSKeepsRunningCache(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
 	l.configure(t, withTLS(true))
 	if err := l.reconcile(t); err != nil {
@@ -137,7 +138,7 @@ func TestTLSKeepsTheCacheThatRuns(t *testing.T) {
 	}
 }
 
-// TestRotation: with what the nodes know before and after each phase they trust the cache.
+// TestRotation checks that nodes trust the cache in each phase of a CA rotation.
 func TestRotation(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, nil), cluster())
 	l.configure(t, withTLS(true))
@@ -158,7 +159,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// changeShoot does what gardenlet does to the Cluster.
+// changeShoot changes the Cluster, as gardenlet does.
 func (l *landscape) changeShoot(t *testing.T, changes ...func(*gardencorev1beta1.Shoot)) {
 	t.Helper()
 	now := &extensionsv1alpha1.Cluster{}

@@ -159,7 +159,7 @@ func (g *gardenStandIn) shoot(p *rig.Run, name string, changes ...change) *garde
 }
 
 func admissionLabels() map[string]string {
-	return map[string]string{v1beta1constants.LabelExtensionExtensionTypePrefix + rig.ExtensionName: "true"}
+	return map[string]string{v1beta1constants.LabelExtensionExtensionTypePrefix + v1alpha3.ExtensionType: "true"}
 }
 
 // update sends the Shoot with changes to what is stored now, and returns the API server's answer; an error leaves the Shoot
@@ -181,7 +181,7 @@ func (g *gardenStandIn) update(ctx context.Context, p *rig.Run, shoot *gardencor
 // configuredAs gives a Shoot the caches of this JSON.
 func configuredAs(caches string) change {
 	return func(_ *rig.Run, shoot *gardencorev1beta1.Shoot) {
-		shoot.Spec.Extensions = []gardencorev1beta1.Extension{gardenlet.Extension(rig.ExtensionName, providerConfig(caches))}
+		shoot.Spec.Extensions = []gardencorev1beta1.Extension{gardenlet.Extension(v1alpha3.ExtensionType, providerConfig(caches))}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
@@ -84,7 +85,7 @@ func stateOfCaches(ctx context.Context, p *rig.Run, hosts ...string) string {
 	var state strings.Builder
 	services, endpoints := p.Services(ctx), p.Endpoints(ctx)
 	sets := &appsv1.StatefulSetList{}
-	p.Check(p.Session.Shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{rig.UpstreamHostLabel}))
+	p.Check(p.Session.Shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}))
 	for _, set := range sets.Items {
 		fmt.Fprintf(&state, "StatefulSet %s %s generation %d\n", set.Name, set.UID, set.Generation)
 	}
@@ -106,7 +107,7 @@ func providerConfig(caches string) []byte {
 // the message of the error.
 func refused(ctx context.Context, p *rig.Run, config []byte) (message string) {
 	p.Helper()
-	return refusedShoot(ctx, p, gardenlet.Shoot(gardenlet.Extension(rig.ExtensionName, config)))
+	return refusedShoot(ctx, p, gardenlet.Shoot(gardenlet.Extension(v1alpha3.ExtensionType, config)))
 }
 
 // refusedShoot is refused for a shoot with one extension, and waits for an error with all of these words: gardenlet copies
@@ -144,7 +145,7 @@ func proveNothingDeployed(ctx context.Context, p *rig.Run) {
 		p.Fatalf("the shoot has Services of caches: %v", services)
 	}
 	sets := &appsv1.StatefulSetList{}
-	p.Check(p.Session.Shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{rig.UpstreamHostLabel}))
+	p.Check(p.Session.Shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}))
 	if len(sets.Items) != 0 {
 		p.Fatalf("the shoot has %d StatefulSets of caches", len(sets.Items))
 	}
@@ -154,7 +155,7 @@ func proveNothingDeployed(ctx context.Context, p *rig.Run) {
 func proveNeverMade(ctx context.Context, p *rig.Run, resources *timeline.Recording) {
 	p.Helper()
 	events := rig.RaiseFence(ctx, p, resources, p.Session.Seed, rig.ResourceFence(rig.ShootNamespace))
-	for _, name := range []string{rig.CachesManagedResource, rig.CleanerManagedResource} {
+	for _, name := range []string{v1alpha3.ManagedResourceCaches, v1alpha3.ManagedResourceCleaner} {
 		if event, found := timeline.First(events, timeline.Named(name)); found {
 			p.Fatalf("ManagedResource %s was made: %s", name, event.Type)
 		}

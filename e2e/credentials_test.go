@@ -26,6 +26,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 // credentials proves that a cache shows its upstream the credentials that its Shoot refers to, also when they are
@@ -195,14 +196,14 @@ func proveSecret(ctx context.Context, p *rig.Run, registry *upstream.Registry, a
 	p.Helper()
 	places := map[string]string{
 		"log of the extension": logs(ctx, p, p.Session.Seed, kind.ExtensionNamespace, nil),
-		"log of the caches":    logs(ctx, p, p.Session.Shoot, metav1.NamespaceSystem, client.HasLabels{rig.UpstreamHostLabel}),
+		"log of the caches":    logs(ctx, p, p.Session.Shoot, metav1.NamespaceSystem, client.HasLabels{v1alpha3.LabelUpstreamHost}),
 		"pods and sets":        describeCaches(ctx, p),
 		"Extension":            asJSON(p, p.Extension(ctx)),
 		"access log":           output(ctx, p, registry),
 	}
 	for _, worker := range p.Workers() {
 		// A process may end while its command line is read.
-		files, err := worker.Script(ctx, "cat "+rig.ScriptPath+" "+rig.UnitPath+" "+rig.CertsDir+"/*/hosts.toml; { cat /proc/[0-9]*/cmdline 2>/dev/null || true; } | tr '\\0' ' '")
+		files, err := worker.Script(ctx, "cat "+nodeconfig.ScriptPath+" "+nodeconfig.UnitPath+" "+nodeconfig.CertsDir+"/*/hosts.toml; { cat /proc/[0-9]*/cmdline 2>/dev/null || true; } | tr '\\0' ' '")
 		p.Check(err)
 		places["files and processes of "+worker.Name()] = files
 	}
@@ -256,7 +257,7 @@ func logs(ctx context.Context, p *rig.Run, cluster rig.Access, namespace string,
 // describeCaches returns everything about the caches' pods and what makes them, without the Secrets.
 func describeCaches(ctx context.Context, p *rig.Run) string {
 	p.Helper()
-	inKubeSystem, ours := client.InNamespace(metav1.NamespaceSystem), client.HasLabels{rig.UpstreamHostLabel}
+	inKubeSystem, ours := client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}
 	pods, sets, maps := &corev1.PodList{}, &appsv1.StatefulSetList{}, &corev1.ConfigMapList{}
 	p.Check(p.Session.Shoot.List(ctx, pods, inKubeSystem, ours))
 	p.Check(p.Session.Shoot.List(ctx, sets, inKubeSystem, ours))

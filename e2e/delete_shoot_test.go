@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
@@ -101,7 +102,7 @@ func (d *deletion) proveOrder(p *rig.Run) {
 	resources := deletions(p, d.resources, func(e timeline.Event) bool {
 		return e.Object.GetNamespace() == rig.ShootNamespace && e.Object.GetLabels()[originLabel] == "gardener"
 	})
-	extension := deletions(p, d.extensions, timeline.Named(rig.ExtensionName))
+	extension := deletions(p, d.extensions, timeline.Named(v1alpha3.ExtensionType))
 
 	for what, stage := range map[string]stage{"OperatingSystemConfig": configs, "ManagedResource of gardener": resources} {
 		// Machines are the shoot's, the rest is the seed's: only the time of arrival compares them.
@@ -127,11 +128,11 @@ func (d *deletion) proveOrder(p *rig.Run) {
 func (d *deletion) proveAllGone(p *rig.Run) {
 	p.Helper()
 	namespace := deletions(p, d.namespaces, timeline.Named(rig.ShootNamespace))
-	extension := deletions(p, d.extensions, timeline.Named(rig.ExtensionName))
-	caches := deletions(p, d.resources, timeline.Named(rig.CachesManagedResource))
+	extension := deletions(p, d.extensions, timeline.Named(v1alpha3.ExtensionType))
+	caches := deletions(p, d.resources, timeline.Named(v1alpha3.ManagedResourceCaches))
 	all := deletions(p, d.resources, isForShoot)
 	for what, stage := range map[string]stage{
-		"the Extension": extension, "ManagedResource " + rig.CachesManagedResource: caches, "the last ManagedResource without class": all,
+		"the Extension": extension, "ManagedResource " + v1alpha3.ManagedResourceCaches: caches, "the last ManagedResource without class": all,
 	} {
 		if stage.last.Revision >= namespace.first.Revision {
 			p.Errorf("%s was not gone before the namespace was deleted", what)

@@ -31,8 +31,6 @@ const (
 	// loopIsIdle is what Skaffold prints when a round has ended and it waits for the next change. It tells when to go on, and
 	// proves nothing.
 	loopIsIdle = "Watching for changes..."
-	// debugPort is the port of a cache for probes and metrics.
-	debugPort = "5001"
 )
 
 // devLoop is `make dev` in a copy of the sources.

@@ -10,8 +10,10 @@ import (
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 // disableExtension proves that a shoot without the extension has nothing of it left, neither in the clusters nor on the
@@ -51,9 +53,9 @@ func disableExtension() rig.Scenario {
 		rig.Prove("nothing of the extension is left in the clusters", func(ctx context.Context, p *rig.Run) {
 			p.NoCleanerLeft(ctx)
 			removed.order.ProveClaimsGone(ctx, p)
-			meta := metav1.ObjectMeta{Namespace: rig.ShootNamespace, Name: rig.ExtensionName}
+			meta := metav1.ObjectMeta{Namespace: rig.ShootNamespace, Name: v1alpha3.ExtensionType}
 			p.Gone(ctx, p.Session.Seed, &extensionsv1alpha1.Extension{ObjectMeta: meta})
-			meta.Name = rig.CachesManagedResource
+			meta.Name = v1alpha3.ManagedResourceCaches
 			p.Gone(ctx, p.Session.Seed, &resourcesv1alpha1.ManagedResource{ObjectMeta: meta})
 			p.Evidence("Extension gone")
 		}),
@@ -73,15 +75,15 @@ func proveCleanWorkers(ctx context.Context, p *rig.Run) {
 	for _, worker := range p.Workers() {
 		provePathsAbsent(ctx, p, worker, rig.HostsPath(rig.Alpha), rig.HostsPath(rig.Beta))
 		for where, arguments := range map[string]string{
-			rig.UnitPath: p.File(ctx, worker, rig.UnitPath),
-			"systemd":    p.Systemd(ctx, worker, "ExecStart"),
+			nodeconfig.UnitPath: p.File(ctx, worker, nodeconfig.UnitPath),
+			"systemd":           p.Systemd(ctx, worker, "ExecStart"),
 		} {
-			if !strings.Contains(arguments, rig.ScriptPath) || strings.Contains(arguments, rig.Alpha) || strings.Contains(arguments, rig.Beta) {
+			if !strings.Contains(arguments, nodeconfig.ScriptPath) || strings.Contains(arguments, rig.Alpha) || strings.Contains(arguments, rig.Beta) {
 				p.Errorf("the unit on %s by %s, want it without arguments: %s", worker.Name(), where, arguments)
 			}
 		}
 		if state := p.Systemd(ctx, worker, "ActiveState"); state != "active" {
-			p.Errorf("%s on %s is %s, want it active", rig.UnitName, worker.Name(), state)
+			p.Errorf("%s on %s is %s, want it active", nodeconfig.UnitName, worker.Name(), state)
 		}
 	}
 	if p.Failed() {
@@ -93,9 +95,9 @@ func proveCleanWorkers(ctx context.Context, p *rig.Run) {
 func proveNothingOnWorkers(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	for _, worker := range p.Workers() {
-		provePathsAbsent(ctx, p, worker, rig.HostsPath(rig.Alpha), rig.HostsPath(rig.Beta), rig.ScriptPath, rig.UnitPath)
+		provePathsAbsent(ctx, p, worker, rig.HostsPath(rig.Alpha), rig.HostsPath(rig.Beta), nodeconfig.ScriptPath, nodeconfig.UnitPath)
 		if state := p.Systemd(ctx, worker, "LoadState"); state != "not-found" {
-			p.Errorf("systemd of %s knows %s: %s", worker.Name(), rig.UnitName, state)
+			p.Errorf("systemd of %s knows %s: %s", worker.Name(), nodeconfig.UnitName, state)
 		}
 	}
 	if p.Failed() {
@@ -124,7 +126,7 @@ type latecomer struct {
 // newLatecomer remembers the present configuration.
 func newLatecomer(ctx context.Context, p *rig.Run, worker *cluster.Node, host string) *latecomer {
 	p.Helper()
-	l := &latecomer{worker: worker, host: host, unit: p.File(ctx, worker, rig.UnitPath), hosts: p.Hosts(ctx, worker, host)}
+	l := &latecomer{worker: worker, host: host, unit: p.File(ctx, worker, nodeconfig.UnitPath), hosts: p.Hosts(ctx, worker, host)}
 	if !strings.Contains(l.unit, host+",") || rig.IsAbsent(l.hosts) {
 		p.Fatalf("%s is not configured for %s", worker.Name(), host)
 	}
@@ -134,12 +136,12 @@ func newLatecomer(ctx context.Context, p *rig.Run, worker *cluster.Node, host st
 // configure lays down what was remembered and proves that the script, which runs again, leaves the file as it is.
 func (l *latecomer) configure(ctx context.Context, p *rig.Run) {
 	p.Helper()
-	p.Check(l.worker.WriteFile(ctx, rig.UnitPath, 0o600, []byte(l.unit)))
+	p.Check(l.worker.WriteFile(ctx, nodeconfig.UnitPath, 0o600, []byte(l.unit)))
 	p.Check(l.worker.WriteFile(ctx, rig.HostsPath(l.host), 0o644, []byte(l.hosts)))
-	_, err := l.worker.Script(ctx, "systemctl daemon-reload && systemctl restart "+rig.UnitName)
+	_, err := l.worker.Script(ctx, "systemctl daemon-reload && systemctl restart "+nodeconfig.UnitName)
 	p.Check(err)
 	if state := p.Systemd(ctx, l.worker, "ActiveState"); state != "active" {
-		p.Errorf("%s on %s is %s", rig.UnitName, l.worker.Name(), state)
+		p.Errorf("%s on %s is %s", nodeconfig.UnitName, l.worker.Name(), state)
 	}
 	if hosts := p.Hosts(ctx, l.worker, l.host); hosts != l.hosts {
 		p.Fatalf("hosts.toml of %s on %s is\n%s\nwant the one of before", l.host, l.worker.Name(), hosts)

@@ -12,6 +12,7 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 )
@@ -95,7 +96,7 @@ func awaitFailures(ctx context.Context, p *rig.Run, history *timeline.Recording,
 func failuresIn(events []timeline.Event) ([]*extensionsv1alpha1.Extension, error) {
 	var failures []*extensionsv1alpha1.Extension
 	var before gardencorev1beta1.LastOperationState
-	for _, event := range timeline.Select(events, timeline.Named(rig.ExtensionName)) {
+	for _, event := range timeline.Select(events, timeline.Named(v1alpha3.ExtensionType)) {
 		extension := &extensionsv1alpha1.Extension{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(event.Object.Object, extension); err != nil {
 			return nil, fmt.Errorf("read an Extension: %w", err)

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
@@ -22,7 +23,7 @@ func foreignService() rig.Scenario {
 		rig.Prove("beta is cached, and there are foreign Services with the label", func(ctx context.Context, p *rig.Run) {
 			rig.Cached(rig.Beta)(ctx, p)
 			others = []*corev1.Service{
-				putForeignService(ctx, p, rig.Alpha, map[string]string{"upstream": rig.Alpha, "remote-url": "http://" + rig.Alpha}),
+				putForeignService(ctx, p, rig.Alpha, map[string]string{v1alpha3.AnnotationUpstream: rig.Alpha, v1alpha3.AnnotationRemoteURL: "http://" + rig.Alpha}),
 				putForeignService(ctx, p, rig.Beta, nil),
 				putForeignService(ctx, p, "foreign.example.test", nil),
 			}
@@ -68,7 +69,7 @@ func putForeignService(ctx context.Context, p *rig.Run, host string, annotations
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: metav1.NamespaceSystem, GenerateName: "e2e-foreign-",
-			Labels: map[string]string{rig.UpstreamHostLabel: host}, Annotations: annotations,
+			Labels: map[string]string{v1alpha3.LabelUpstreamHost: host}, Annotations: annotations,
 		},
 		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 5000}}},
 	}

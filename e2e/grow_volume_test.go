@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -112,8 +111,8 @@ func sizesOf(ctx context.Context, p *rig.Run, host string) volumeSizes {
 	set := &appsv1.StatefulSet{}
 	p.Check(p.Session.Shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: p.Services(ctx)[host].Name}, set))
 	sizes.template = size(set.Spec.VolumeClaimTemplates[0].Spec)
-	applied := &v1alpha3.RegistryConfig{}
-	p.Check(json.Unmarshal(p.Extension(ctx).Status.State.Raw, applied))
+	applied, err := v1alpha3.DecodeState(p.Extension(ctx).Status.State)
+	p.Check(err)
 	for _, cache := range applied.Caches {
 		if cache.Upstream == host {
 			sizes.applied = cache.Volume.Size.String()

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
@@ -41,7 +42,7 @@ func hibernate() rig.Scenario {
 			hibernateShoot(ctx, p, rig.Alpha, rig.Beta)
 			proveAsleep(ctx, p)
 			events := rig.RaiseFence(ctx, p, resources, p.Session.Seed, rig.ResourceFence(rig.ShootNamespace))
-			if event, found := timeline.First(events, timeline.Named(rig.CleanerManagedResource)); found {
+			if event, found := timeline.First(events, timeline.Named(v1alpha3.ManagedResourceCleaner)); found {
 				p.Fatalf("the cleaner was deployed for machines that go anyway: %s", event.Type)
 			}
 			p.Evidence("asleep, no cleaner")

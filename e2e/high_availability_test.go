@@ -111,7 +111,7 @@ func twoCachePods(ctx context.Context, p *rig.Run, host string) []corev1.Pod {
 
 func cachePods(ctx context.Context, p *rig.Run, host string) ([]corev1.Pod, error) {
 	pods := &corev1.PodList{}
-	if err := p.Session.Shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{rig.UpstreamHostLabel: host}); err != nil {
+	if err := p.Session.Shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{v1alpha3.LabelUpstreamHost: host}); err != nil {
 		return nil, fmt.Errorf("list the pods of the cache of %s: %w", host, err)
 	}
 	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/proof"
@@ -42,7 +44,7 @@ func innerLoop() rig.Scenario {
 		}),
 
 		rig.Prove("a line of the controller, once it is saved, is seen in the shoot", func(ctx context.Context, p *rig.Run) {
-			saved := save(p, loop, changeOfController(mark))
+			saved := save(p, loop, proof.AnnotateCaches(mark))
 			p.Await(ctx, "the StatefulSets of the caches have the annotation "+mark, liveWithin, func(ctx context.Context) (bool, string, error) {
 				state, err := unannotated(ctx, p, mark)
 				return state == "" && err == nil, state, failure(err, loop)
@@ -54,7 +56,7 @@ func innerLoop() rig.Scenario {
 		rig.Prove("a line of the registry, once it is saved, is seen in the shoot", func(ctx context.Context, p *rig.Run) {
 			shoot, err := kubernetes.NewForConfig(p.Session.Shoot.Config)
 			p.Check(err)
-			saved := save(p, loop, changeOfRegistry(mark))
+			saved := save(p, loop, proof.AnswerMark(mark))
 			p.Await(ctx, "every cache answers for /"+mark, liveWithin, func(ctx context.Context) (bool, string, error) {
 				state, err := unchanged(ctx, shoot, mark)
 				return state == "" && err == nil, state, failure(err, loop)
@@ -89,7 +91,7 @@ func innerLoop() rig.Scenario {
 // unannotated says which StatefulSet of a cache does not have the annotation; "" if all have it.
 func unannotated(ctx context.Context, p *rig.Run, annotation string) (string, error) {
 	sets := &appsv1.StatefulSetList{}
-	if err := p.Session.Shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{rig.UpstreamHostLabel}); err != nil {
+	if err := p.Session.Shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
 		return "", fmt.Errorf("list the caches: %w", err)
 	}
 	if len(sets.Items) == 0 {
@@ -105,7 +107,7 @@ func unannotated(ctx context.Context, p *rig.Run, annotation string) (string, er
 
 // unchanged says which pod of a cache does not answer for the path with the path; "" if all do.
 func unchanged(ctx context.Context, shoot kubernetes.Interface, path string) (string, error) {
-	pods, err := shoot.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: rig.UpstreamHostLabel})
+	pods, err := shoot.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: v1alpha3.LabelUpstreamHost})
 	if err != nil {
 		return "", fmt.Errorf("list the pods of the caches: %w", err)
 	}
@@ -115,7 +117,7 @@ func unchanged(ctx context.Context, shoot kubernetes.Interface, path string) (st
 	for _, pod := range pods.Items {
 		// Nobody refuses a connection to a pod that has just gone: the API server would wait for half a minute.
 		asking, cancel := context.WithTimeout(ctx, answerTimeout)
-		answer, err := shoot.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, debugPort, "/"+path, nil).DoRaw(asking)
+		answer, err := shoot.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, strconv.Itoa(v1alpha3.CacheDebugPort), "/"+path, nil).DoRaw(asking)
 		cancel()
 		if err != nil || string(answer) != path {
 			return fmt.Sprintf("%s answers %q: %v", pod.Name, answer, err), nil
@@ -134,20 +136,3 @@ func failure(err error, loop *devLoop) error {
 
 // The changes that the scenario inner-loop makes to a copy of the sources, a line each. The mark is in no cache of before, so that
 // nothing comes from Go's build cache that a user would have to wait for.
-
-// changeOfController gives the StatefulSets of caches an annotation, whose name is the mark.
-func changeOfController(mark string) proof.Mutant {
-	const line = "resourcesv1alpha1.FinalizeDeletionAfter: finalizeDeletionAfter,"
-	return proof.Mutant{
-		Name: "annotation", File: "controller/cache/statefulset.go", Line: line, Replacement: line + fmt.Sprintf(" %q: \"\",", mark),
-	}
-}
-
-// changeOfRegistry makes the debug server of caches answer for the path /<mark>, with the mark.
-func changeOfRegistry(mark string) proof.Mutant {
-	const line = `mux.Handle("/debug/", http.DefaultServeMux)`
-	const answer = `; mux.HandleFunc("/%[1]s", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("%[1]s")) })`
-	return proof.Mutant{
-		Name: "path", File: "cmd/registry-cache/registry/debug.go", Line: line, Replacement: line + fmt.Sprintf(answer, mark),
-	}
-}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
@@ -77,7 +78,7 @@ func interrupted() rig.Scenario {
 			p.Interrupt(ctx, rig.KillProcess)
 			p.Await(ctx, "the Extension is gone", interruptedTimeout, func(ctx context.Context) (bool, string, error) {
 				extension := &extensionsv1alpha1.Extension{}
-				err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: rig.ShootNamespace, Name: rig.ExtensionName}, extension)
+				err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: rig.ShootNamespace, Name: v1alpha3.ExtensionType}, extension)
 				if apierrors.IsNotFound(err) {
 					return true, "", nil
 				}
@@ -101,7 +102,7 @@ func interrupted() rig.Scenario {
 func awaitCleaner(ctx context.Context, p *rig.Run, flow *rig.Background) {
 	p.Helper()
 	p.Await(ctx, "the cleaner is in the shoot", time.Minute, func(ctx context.Context) (bool, string, error) {
-		err := p.Session.Shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: rig.CleanerDaemonSet}, &appsv1.DaemonSet{})
+		err := p.Session.Shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: v1alpha3.CleanerDaemonSet}, &appsv1.DaemonSet{})
 		if apierrors.IsNotFound(err) {
 			return false, "", flow.Failed()
 		}

@@ -13,9 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 // joinTimeout is what a machine may take from its start until gardener-node-agent has configured it.
@@ -44,7 +46,7 @@ func join() rig.Scenario {
 			flow = p.Background(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p, rig.Beta) })
 			p.Await(ctx, "the cleaner is in the shoot", time.Minute, func(ctx context.Context) (bool, string, error) {
 				set := &appsv1.DaemonSet{}
-				err := p.Session.Shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: rig.CleanerDaemonSet}, set)
+				err := p.Session.Shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: v1alpha3.CleanerDaemonSet}, set)
 				return err == nil, "", client.IgnoreNotFound(err)
 			})
 		}),
@@ -54,7 +56,7 @@ func join() rig.Scenario {
 			installNodeAgent(ctx, p, joining, labels)
 			p.Await(ctx, "gardener-node-agent has laid down the unit on "+joining.Name(), joinTimeout,
 				func(ctx context.Context) (bool, string, error) {
-					unit, err := rig.ReadFile(ctx, joining, rig.UnitPath)
+					unit, err := rig.ReadFile(ctx, joining, nodeconfig.UnitPath)
 					return strings.Contains(unit, rig.Beta+","), unit, err
 				})
 		}),
@@ -67,7 +69,7 @@ func join() rig.Scenario {
 
 		rig.Prove("nothing of alpha is on the node that joined", func(ctx context.Context, p *rig.Run) {
 			for where, text := range map[string]string{
-				rig.UnitPath: p.File(ctx, joining, rig.UnitPath), "systemd": p.Systemd(ctx, joining, "ExecStart"), "hosts.toml": p.Hosts(ctx, joining, rig.Alpha),
+				nodeconfig.UnitPath: p.File(ctx, joining, nodeconfig.UnitPath), "systemd": p.Systemd(ctx, joining, "ExecStart"), "hosts.toml": p.Hosts(ctx, joining, rig.Alpha),
 			} {
 				if strings.Contains(text, rig.Alpha) {
 					p.Errorf("%s on %s still has alpha: %s", where, joining.Name(), text)

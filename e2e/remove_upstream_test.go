@@ -8,6 +8,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 // removal is the removal of upstreams, under way while the scenario looks.
@@ -103,8 +104,8 @@ func proveOnlyBeta(ctx context.Context, p *rig.Run, before map[string]string) {
 			p.Errorf("beta's hosts.toml on %s was touched: was %s, is %s", worker.Name(), before[worker.Name()], now)
 		}
 		for where, arguments := range map[string]string{
-			rig.UnitPath: p.File(ctx, worker, rig.UnitPath),
-			"systemd":    p.Systemd(ctx, worker, "ExecStart"),
+			nodeconfig.UnitPath: p.File(ctx, worker, nodeconfig.UnitPath),
+			"systemd":           p.Systemd(ctx, worker, "ExecStart"),
 		} {
 			if strings.Contains(arguments, rig.Alpha) || !strings.Contains(arguments, rig.Beta+",") {
 				p.Errorf("arguments of the unit on %s by %s, want beta's only: %s", worker.Name(), where, arguments)

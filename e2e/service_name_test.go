@@ -67,8 +67,8 @@ func serviceName() rig.Scenario {
 func endpointOfService(ctx context.Context, p *rig.Run, host, name string) string {
 	p.Helper()
 	service, endpoint := serviceNamed(ctx, p, name), p.Endpoints(ctx)[host]
-	if want := "http://" + service.Spec.ClusterIP + ":5000"; service.Annotations["upstream"] != host || endpoint != want {
-		p.Fatalf("Service %s is for %q, the endpoint of %s is %s, want %s", name, service.Annotations["upstream"], host, endpoint, want)
+	if want := "http://" + service.Spec.ClusterIP + ":5000"; service.Annotations[v1alpha3.AnnotationUpstream] != host || endpoint != want {
+		p.Fatalf("Service %s is for %q, the endpoint of %s is %s, want %s", name, service.Annotations[v1alpha3.AnnotationUpstream], host, endpoint, want)
 	}
 	return endpoint
 }

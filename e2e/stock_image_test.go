@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/image"
@@ -64,7 +65,7 @@ func useCacheImage(ctx context.Context, p *rig.Run, cache image.Built) {
 	p.Reconcile(ctx, rig.Alpha, rig.Beta)
 	p.Await(ctx, "the caches run from "+cache.Ref, time.Minute, func(ctx context.Context) (bool, string, error) {
 		pods := &corev1.PodList{}
-		err := p.Session.Shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{rig.UpstreamHostLabel})
+		err := p.Session.Shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost})
 		images := []string{}
 		for _, pod := range pods.Items {
 			images = append(images, pod.Spec.Containers[0].Image)

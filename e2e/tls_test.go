@@ -13,6 +13,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 // restoredWithin is the promise for a file of ours that got lost or damaged on a node.
@@ -131,7 +132,7 @@ func proveRestored(ctx context.Context, p *rig.Run, damage damage) {
 	took := time.Since(start)
 	for _, node := range nodes {
 		p.Join(ctx, node.pull, "an image of alpha is pulled on "+node.worker.Name(), rig.PullTimeout)
-		journal, err := node.worker.Exec(ctx, "journalctl", "--unit", rig.UnitName, "--output", "cat", "--since", "@"+node.since)
+		journal, err := node.worker.Exec(ctx, "journalctl", "--unit", nodeconfig.UnitName, "--output", "cat", "--since", "@"+node.since)
 		p.Check(err)
 		if !strings.Contains(journal, rig.HostsPath(rig.Alpha)+" is lost or changed, restoring it") {
 			p.Fatalf("the journal of %s does not say so:\n%s", node.worker.Name(), journal)

@@ -19,11 +19,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 // previous holds the chart of the version before this one, what that version deployed into a shoot for alpha, as it was rendered
@@ -149,9 +151,9 @@ func deployPrevious(ctx context.Context, p *rig.Run) {
 		p.Fatalf("%s does not name the image %s", previousFile, previousImage)
 	}
 	text = strings.ReplaceAll(text, previousImage, bringup.CacheImage(p.Session.Testbed).Ref)
-	name, secret := managedresources.NewSecret(p.Session.Seed, rig.ShootNamespace, rig.CachesManagedResource, map[string][]byte{"alpha.yaml": []byte(text)}, true)
+	name, secret := managedresources.NewSecret(p.Session.Seed, rig.ShootNamespace, v1alpha3.ManagedResourceCaches, map[string][]byte{"alpha.yaml": []byte(text)}, true)
 	p.Check(secret.Reconcile(ctx))
-	p.Check(managedresources.NewForShoot(p.Session.Seed, rig.ShootNamespace, rig.CachesManagedResource, "registry-cache", false).
+	p.Check(managedresources.NewForShoot(p.Session.Seed, rig.ShootNamespace, v1alpha3.ManagedResourceCaches, "registry-cache", false).
 		WithSecretRef(name).DeletePersistentVolumeClaims(true).Reconcile(ctx))
 }
 
@@ -162,10 +164,10 @@ func putPreviousExtension(ctx context.Context, p *rig.Run, endpoint string) {
 	p.Check(err)
 	extension := &extensionsv1alpha1.Extension{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: rig.ShootNamespace, Name: rig.ExtensionName, Finalizers: []string{extensionFinalizer},
+			Namespace: rig.ShootNamespace, Name: v1alpha3.ExtensionType, Finalizers: []string{extensionFinalizer},
 		},
 		Spec: extensionsv1alpha1.ExtensionSpec{DefaultSpec: extensionsv1alpha1.DefaultSpec{
-			Type: rig.ExtensionName, ProviderConfig: shoot.Spec.Extensions[0].ProviderConfig,
+			Type: v1alpha3.ExtensionType, ProviderConfig: shoot.Spec.Extensions[0].ProviderConfig,
 		}},
 	}
 	p.Check(p.Session.Seed.Create(ctx, extension))
@@ -184,18 +186,18 @@ func putPreviousExtension(ctx context.Context, p *rig.Run, endpoint string) {
 // LayDownPrevious lays script and unit of the version before down on a node, as gardener-node-agent does, and starts the unit.
 func layDownPrevious(ctx context.Context, p *rig.Run, worker *cluster.Node, endpoint string) {
 	p.Helper()
-	command := fmt.Sprintf(`%[1]s "%[2]s,%[3]s,http://%[2]s"`, rig.ScriptPath, rig.Alpha, endpoint)
+	command := fmt.Sprintf(`%[1]s "%[2]s,%[3]s,http://%[2]s"`, nodeconfig.ScriptPath, rig.Alpha, endpoint)
 	unit := strings.Replace(readPrevious(p, previousUnit), "{{ .CommandLine }}", command, 1)
-	p.Check(worker.WriteFile(ctx, rig.ScriptPath, 0o744, []byte(readPrevious(p, previousScript))))
-	p.Check(worker.WriteFile(ctx, rig.UnitPath, 0o600, []byte(unit)))
-	_, err := worker.Script(ctx, `systemctl daemon-reload && systemctl enable --now "$1"`, rig.UnitName)
+	p.Check(worker.WriteFile(ctx, nodeconfig.ScriptPath, 0o744, []byte(readPrevious(p, previousScript))))
+	p.Check(worker.WriteFile(ctx, nodeconfig.UnitPath, 0o600, []byte(unit)))
+	_, err := worker.Script(ctx, `systemctl daemon-reload && systemctl enable --now "$1"`, nodeconfig.UnitName)
 	p.Check(err)
 }
 
 // awaitUnits waits until the unit is in this SubState on every worker.
 func awaitUnits(ctx context.Context, p *rig.Run, want string) {
 	p.Helper()
-	p.Await(ctx, fmt.Sprintf("%s is %s on every worker", rig.UnitName, want), rig.AppliedTimeout, func(ctx context.Context) (bool, string, error) {
+	p.Await(ctx, fmt.Sprintf("%s is %s on every worker", nodeconfig.UnitName, want), rig.AppliedTimeout, func(ctx context.Context) (bool, string, error) {
 		for _, worker := range p.Workers() {
 			if state := p.Systemd(ctx, worker, "SubState"); state != want {
 				return false, fmt.Sprintf("it is %s on %s", state, worker.Name()), nil

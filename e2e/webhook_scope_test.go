@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 const (
@@ -135,6 +136,6 @@ func proveUnchanged(p *rig.Run, config *extensionsv1alpha1.OperatingSystemConfig
 }
 
 func hasOurs(config *extensionsv1alpha1.OperatingSystemConfig) bool {
-	return slices.ContainsFunc(config.Spec.Units, func(unit extensionsv1alpha1.Unit) bool { return unit.Name == rig.UnitName }) &&
-		slices.ContainsFunc(config.Spec.Files, func(file extensionsv1alpha1.File) bool { return file.Path == rig.ScriptPath })
+	return slices.ContainsFunc(config.Spec.Units, func(unit extensionsv1alpha1.Unit) bool { return unit.Name == nodeconfig.UnitName }) &&
+		slices.ContainsFunc(config.Spec.Files, func(file extensionsv1alpha1.File) bool { return file.Path == nodeconfig.ScriptPath })
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
@@ -41,7 +42,7 @@ func workerless() rig.Scenario {
 
 		rig.Prove("nothing was deployed for it", func(ctx context.Context, p *rig.Run) {
 			resource := &resourcesv1alpha1.ManagedResource{}
-			resource.Namespace, resource.Name = shoot.Namespace, rig.CachesManagedResource
+			resource.Namespace, resource.Name = shoot.Namespace, v1alpha3.ManagedResourceCaches
 			p.Gone(ctx, p.Session.Seed, resource)
 		}),
 

@@ -14,6 +14,8 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/version"
 	"sigs.k8s.io/yaml"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 func TestControllerRegistration(t *testing.T) {
@@ -25,7 +27,7 @@ func TestControllerRegistration(t *testing.T) {
 		t.Fatalf("resources = %+v, want one", registration.Spec.Resources)
 	}
 	resource := registration.Spec.Resources[0]
-	if resource.Kind != "Extension" || resource.Type != "registry-cache" {
+	if resource.Kind != "Extension" || resource.Type != v1alpha3.ExtensionType {
 		t.Errorf("registered for %s/%s", resource.Kind, resource.Type)
 	}
 	if resource.Lifecycle == nil || resource.Lifecycle.Delete == nil || *resource.Lifecycle.Delete != gardencorev1beta1.BeforeKubeAPIServer {
@@ -44,7 +46,7 @@ func TestControllerDeployment(t *testing.T) {
 		t.Fatal(err)
 	}
 	renderer := chartrenderer.NewWithServerVersion(&version.Info{GitVersion: "v1.36.2"})
-	if _, err := renderer.RenderArchive(deployment.Helm.RawChart, deployment.Name, "extension-registry-cache", values); err != nil {
+	if _, err := renderer.RenderArchive(deployment.Helm.RawChart, deployment.Name, "extension-"+v1alpha3.ExtensionType, values); err != nil {
 		t.Errorf("gardenlet could not render the chart in it with the values in it: %v", err)
 	}
 	registration, err := ControllerRegistration()

@@ -1,17 +1,17 @@
 package kind
 
+import "github.com/gardener-extensions/registry-cache/api/v1alpha3"
+
 // ModulePath is the import path of the repository's root.
 const ModulePath = "github.com/gardener-extensions/registry-cache"
 
 // Names of what the testbed installs.
 const (
 	// ExtensionName is the name of the extension's ControllerInstallation and chart.
-	ExtensionName = "registry-cache"
+	ExtensionName = v1alpha3.ExtensionType
 	// ExtensionNamespace is the namespace of the extension on the seed. The audit log of the seed
 	// records the requests of its service accounts.
 	ExtensionNamespace = "extension-" + ExtensionName
-	// CachesResource is the ManagedResource with the caches of a Shoot.
-	CachesResource = "extension-" + ExtensionName
 	// AdmissionNamespace is the namespace of the admission on the seed. The audit log of the seed
 	// records the requests of its service account.
 	AdmissionNamespace = ImageAdmission

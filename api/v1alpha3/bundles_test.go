@@ -7,18 +7,18 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// TestValidateCABundles: what one unit on a node can hold is for all caches together, not for each.
+// TestValidateCABundles checks the limit on the total size.
 func TestValidateCABundles(t *testing.T) {
 	const quarter = v1alpha3.MaxCABundlesSize / 4
 	for name, test := range map[string]struct {
 		sizes []int // of the CA bundles of caches, -1 for a cache without one
 		want  string
 	}{
-		"none":            {[]int{-1, -1}, ""},
-		"as much as fits": {[]int{quarter, quarter, -1, quarter, quarter}, ""},
-		"a byte more":     {[]int{quarter, quarter, quarter, quarter + 1}, "caches[3]"},
-		"many":            {[]int{quarter, quarter, quarter, quarter, -1, 1, quarter}, "caches[5]"},
-		"not known":       {[]int{0, 0}, ""},
+		"none":          {[]int{-1, -1}, ""},
+		"maximum":       {[]int{quarter, quarter, -1, quarter, quarter}, ""},
+		"one byte more": {[]int{quarter, quarter, quarter, quarter + 1}, "caches[3]"},
+		"many":          {[]int{quarter, quarter, quarter, quarter, -1, 1, quarter}, "caches[5]"},
+		"unknown":       {[]int{0, 0}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config, bundles, sum := &v1alpha3.RegistryConfig{}, map[string][]byte{}, 0
@@ -35,8 +35,8 @@ func TestValidateCABundles(t *testing.T) {
 			if test.want == "" && len(got) == 0 {
 				return
 			}
-			want := fmt.Sprintf("%s.caBundleSecretReferenceName: Invalid value: the CA bundles of all caches together have %d bytes, more than 262144: "+
-				"leave out authorities that no upstream needs", test.want, sum)
+			want := fmt.Sprintf("%s.caBundleSecretReferenceName: Invalid value: the CA bundles of all caches have %d bytes in total, at most 262144 are allowed: "+
+				"remove the CAs that no upstream needs", test.want, sum)
 			if len(got) != 1 || got[0].Error() != want {
 				t.Errorf("got %v, want %s", got, want)
 			}

@@ -3,19 +3,23 @@ package v1alpha3
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ErrEmpty says that there was nothing to decode. Callers test for it with errors.Is.
+// ErrEmpty is wrapped in the errors of DecodeConfig and DecodeStatus if there is nothing to decode.
 var ErrEmpty = errors.New("is empty")
 
-// DecodeConfig decodes the providerConfig of an Extension, JSON or YAML. It is strict: unknown, wrongly cased and
-// duplicate fields, values of a wrong type and another apiVersion or kind are errors that name the field's path;
-// apiVersion and kind may be missing. It neither defaults nor validates: SetDefaults and Validate do.
+// DecodeConfig decodes the providerConfig of an Extension from JSON or YAML. It is strict: unknown,
+// duplicate and wrongly cased fields, values of a wrong type, and another apiVersion or kind are
+// errors that name the field path. apiVersion and kind may be missing. It neither sets defaults nor
+// validates, see SetDefaults and Validate.
 func DecodeConfig(raw []byte) (*RegistryConfig, error) {
 	config := &RegistryConfig{}
 	if err := decode(raw, strictDecoder, "RegistryConfig", config); err != nil {
@@ -24,8 +28,8 @@ func DecodeConfig(raw []byte) (*RegistryConfig, error) {
 	return config, nil
 }
 
-// DecodeStatus decodes the providerStatus of an Extension. Unlike DecodeConfig it accepts unknown fields: the status is
-// written by controllers, and after a rollback one that is older reads what a newer one wrote.
+// DecodeStatus decodes the providerStatus of an Extension. Unlike DecodeConfig it ignores unknown
+// fields: after a rollback, an older controller reads what a newer one wrote.
 func DecodeStatus(raw []byte) (*RegistryStatus, error) {
 	status := &RegistryStatus{}
 	if err := decode(raw, lenientDecoder, "RegistryStatus", status); err != nil {
@@ -47,7 +51,7 @@ func decode(raw []byte, decoder runtime.Decoder, kind string, into runtime.Objec
 	if text := strings.TrimSpace(string(raw)); text == "" || text == "null" {
 		return fmt.Errorf("%s %w", kind, ErrEmpty)
 	}
-	// The decoder's own message for a value of a wrong type names no path, so the values are checked one by one first.
+	// The decoder's errors for values of a wrong type have no field path, so check the types first.
 	if errs := checkTypes(raw, into); len(errs) > 0 {
 		return fmt.Errorf("cannot decode %s: %w", kind, errs.ToAggregate())
 	}
@@ -55,4 +59,48 @@ func decode(raw []byte, decoder runtime.Decoder, kind string, into runtime.Objec
 		return fmt.Errorf("cannot decode %s: %w", kind, err)
 	}
 	return nil
+}
+
+// quotedField matches an error of the strict decoder, such as: unknown field "caches[0].upstrem".
+var quotedField = regexp.MustCompile(`^(unknown field|duplicate field) "([^"]+)"$`)
+
+// DecodeErrors splits an error of DecodeConfig into one error per field, with its path. An error
+// that concerns the whole document, such as an unknown kind, has an empty path. For nil it returns
+// nil.
+func DecodeErrors(err error) field.ErrorList {
+	if err == nil {
+		return nil
+	}
+	list := field.ErrorList{}
+	for _, err := range parts(err) {
+		list = append(list, fieldError(err))
+	}
+	return list
+}
+
+// parts returns the errors that err aggregates, or err itself.
+func parts(err error) []error {
+	var aggregate utilerrors.Aggregate
+	if errors.As(err, &aggregate) {
+		return aggregate.Errors()
+	}
+	for wrapped := err; wrapped != nil; wrapped = errors.Unwrap(wrapped) {
+		if strict, ok := runtime.AsStrictDecodingError(wrapped); ok { // it does not unwrap
+			return strict.Errors()
+		}
+	}
+	return []error{err}
+}
+
+func fieldError(err error) *field.Error {
+	var known *field.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	result := field.Invalid(nil, field.OmitValueType{}, err.Error())
+	result.Field = ""
+	if match := quotedField.FindStringSubmatch(err.Error()); match != nil {
+		result.Field, result.Detail = match[2], match[1]
+	}
+	return result
 }

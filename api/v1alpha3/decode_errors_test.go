@@ -6,7 +6,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-func TestDecodeErrorsHaveThePathOfEachMistake(t *testing.T) {
+func TestDecodeErrorsReportEachPath(t *testing.T) {
 	for name, test := range map[string]struct {
 		raw  string
 		want []string
@@ -22,18 +22,18 @@ func TestDecodeErrorsHaveThePathOfEachMistake(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := v1alpha3.DecodeConfig([]byte(test.raw))
 			got := map[string]bool{}
-			for _, mistake := range v1alpha3.DecodeErrors(err) {
-				got[mistake.Field] = true
-				if mistake.Detail == "" {
-					t.Errorf("%s has no text", mistake.Field)
+			for _, err := range v1alpha3.DecodeErrors(err) {
+				got[err.Field] = true
+				if err.Detail == "" {
+					t.Errorf("%s has no text", err.Field)
 				}
 			}
 			if len(got) != len(test.want) {
-				t.Errorf("got mistakes at %v, want %q", got, test.want)
+				t.Errorf("got errors at %v, want %q", got, test.want)
 			}
 			for _, path := range test.want {
 				if !got[path] {
-					t.Errorf("no mistake at %q but at %v", path, got)
+					t.Errorf("no error at %q, got errors at %v", path, got)
 				}
 			}
 		})

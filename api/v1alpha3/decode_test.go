@@ -13,7 +13,7 @@ import (
 
 const header = `"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig"`
 
-// everyField is what users of gardener-extension-registry-cache write.
+// everyField is a config that users of gardener-extension-registry-cache write.
 const everyField = `{` + header + `,"caches":[` +
 	`{"upstream":"docker.io"},` +
 	`{"upstream":"ghcr.io","remoteURL":"https://ghcr.io","volume":{"size":"100Gi","storageClassName":"premium"},"garbageCollection":{"ttl":"24h0m0s"}}]}`
@@ -28,7 +28,7 @@ func TestDecodeConfig(t *testing.T) {
 	}
 	first, second := config.Caches[0], config.Caches[1]
 	if first.Upstream != "docker.io" || first.RemoteURL != nil || first.Volume != nil || first.GarbageCollection != nil {
-		t.Errorf("decoding sets fields that are not given: %+v", first)
+		t.Errorf("decoding sets missing fields: %+v", first)
 	}
 	if *second.RemoteURL != "https://ghcr.io" || second.Volume.Size.String() != "100Gi" ||
 		*second.Volume.StorageClassName != "premium" || second.GarbageCollection.TTL.Duration != 24*time.Hour {
@@ -55,7 +55,7 @@ func TestDecodeConfigReadsYAML(t *testing.T) {
 	}
 }
 
-func TestDecodeConfigNamesThePathOfEachMistake(t *testing.T) {
+func TestDecodeConfigReportsEachPath(t *testing.T) {
 	cache := func(fields string) string {
 		return `{` + header + `,"caches":[{"upstream":"a.test"},{` + fields + `}]}`
 	}
@@ -74,7 +74,7 @@ func TestDecodeConfigNamesThePathOfEachMistake(t *testing.T) {
 		"number for a string":  {cache(`"upstream":5`), []string{`caches[1].upstream`}},
 		"string for an object": {cache(`"volume":"10Gi"`), []string{`caches[1].volume`, `must be an object`}},
 		"object for a list":    {`{` + header + `,"caches":{}}`, []string{`caches`, `must be a list`}},
-		"two mistakes": {cache(`"volume":{"size":"x"},"garbageCollection":{"ttl":"y"}`),
+		"two errors": {cache(`"volume":{"size":"x"},"garbageCollection":{"ttl":"y"}`),
 			[]string{`caches[1].volume.size`, `caches[1].garbageCollection.ttl`}},
 		"other version": {`{"apiVersion":"registry.extensions.gardener.cloud/v1","kind":"RegistryConfig"}`,
 			[]string{`registry.extensions.gardener.cloud/v1`}},
@@ -91,7 +91,7 @@ func TestDecodeConfigNamesThePathOfEachMistake(t *testing.T) {
 			}
 			for _, want := range test.want {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%q does not say %q", err, want)
+					t.Errorf("%q does not contain %q", err, want)
 				}
 			}
 		})
@@ -102,14 +102,14 @@ func TestDecodeStatus(t *testing.T) {
 	status, err := v1alpha3.DecodeStatus([]byte(`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryStatus",` +
 		`"caches":[{"upstream":"docker.io","endpoint":"http://10.0.0.1:5000","remoteURL":"https://registry-1.docker.io","caSecretName":"later"}]}`))
 	if err != nil {
-		t.Fatalf("a status with a field of a newer version is refused: %v", err)
+		t.Fatalf("a status with a field of a newer version is rejected: %v", err)
 	}
 	want := v1alpha3.RegistryCacheStatus{Upstream: "docker.io", Endpoint: "http://10.0.0.1:5000", RemoteURL: "https://registry-1.docker.io"}
 	if len(status.Caches) != 1 || status.Caches[0] != want {
 		t.Errorf("got %+v, want %+v", status.Caches, want)
 	}
 	if _, err := v1alpha3.DecodeStatus(nil); !errors.Is(err, v1alpha3.ErrEmpty) {
-		t.Errorf("no status gives %v, want ErrEmpty", err)
+		t.Errorf("nil gives %v, want ErrEmpty", err)
 	}
 	if _, err := v1alpha3.DecodeStatus([]byte(everyField)); err == nil {
 		t.Error("a RegistryConfig is accepted as a status")

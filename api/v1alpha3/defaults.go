@@ -8,22 +8,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DefaultTTL is the time that a blob stays in a cache whose garbage collection is not configured.
+// DefaultTTL is how long a blob stays in a cache if garbageCollection is not set.
 const DefaultTTL = 168 * time.Hour
 
-// dockerHub is the upstream whose registry does not answer at its own name: images of docker.io are served by
-// dockerHubURL, as containerd and the Docker Engine know it.
+// Images of docker.io are served by registry-1.docker.io, as containerd and the Docker Engine know.
 const (
 	dockerHub    = "docker.io"
 	dockerHubURL = "https://registry-1.docker.io"
 )
 
-// defaultVolumeSize returns the capacity of a volume whose size is not configured: 10Gi.
 func defaultVolumeSize() resource.Quantity {
 	return resource.MustParse("10Gi")
 }
 
-// defaultRemoteURL returns where a cache fetches from when remoteURL is not configured.
 func defaultRemoteURL(upstream string) string {
 	if upstream == dockerHub {
 		return dockerHubURL
@@ -31,9 +28,9 @@ func defaultRemoteURL(upstream string) string {
 	return "https://" + upstream
 }
 
-// SetDefaults fills in every optional field of config that is not set, except the name of the StorageClass, which the
-// Shoot's default decides, and takes away the slash that a URL may end in. After it RemoteURL, Volume.Size and
-// GarbageCollection of every cache are not nil.
+// SetDefaults sets every optional field of config that is nil, except the name of the StorageClass,
+// which the Shoot's default StorageClass decides. It also removes the trailing slash of URLs.
+// Afterwards RemoteURL, Volume.Size and GarbageCollection of every cache are not nil.
 func SetDefaults(config *RegistryConfig) {
 	for i := range config.Caches {
 		setCacheDefaults(&config.Caches[i])
@@ -62,7 +59,8 @@ func setCacheDefaults(cache *RegistryCache) {
 	}
 }
 
-// withoutSlash gives a URL the one spelling that is compared byte by byte everywhere else. What url points to stays.
+// withoutSlash returns a copy of url without a trailing slash, because URLs are compared byte by
+// byte.
 func withoutSlash(url *string) *string {
 	if url == nil {
 		return nil

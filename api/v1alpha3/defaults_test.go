@@ -17,14 +17,14 @@ func TestSetDefaults(t *testing.T) {
 		size      string
 		ttl       time.Duration
 	}{
-		"nothing given":  {v1alpha3.RegistryCache{Upstream: "quay.io:5000"}, "https://quay.io:5000", "10Gi", 168 * time.Hour},
+		"nothing set":    {v1alpha3.RegistryCache{Upstream: "quay.io:5000"}, "https://quay.io:5000", "10Gi", 168 * time.Hour},
 		"Docker Hub":     {v1alpha3.RegistryCache{Upstream: "docker.io"}, "https://registry-1.docker.io", "10Gi", 168 * time.Hour},
 		"ttl 0s is kept": {v1alpha3.RegistryCache{Upstream: "a.test", GarbageCollection: &v1alpha3.GarbageCollection{}}, "https://a.test", "10Gi", 0},
-		"a given one":    {v1alpha3.RegistryCache{Upstream: "a.test", RemoteURL: new("http://b.test")}, "http://b.test", "10Gi", 168 * time.Hour},
-		"a slash behind": {v1alpha3.RegistryCache{Upstream: "a.test", RemoteURL: new("http://b.test/")}, "http://b.test", "10Gi", 168 * time.Hour},
+		"remote URL":     {v1alpha3.RegistryCache{Upstream: "a.test", RemoteURL: new("http://b.test")}, "http://b.test", "10Gi", 168 * time.Hour},
+		"trailing slash": {v1alpha3.RegistryCache{Upstream: "a.test", RemoteURL: new("http://b.test/")}, "http://b.test", "10Gi", 168 * time.Hour},
 		"volume, no size": {v1alpha3.RegistryCache{Upstream: "a.test", Volume: &v1alpha3.Volume{StorageClassName: new("fast")}},
 			"https://a.test", "10Gi", 168 * time.Hour},
-		"everything given": {v1alpha3.RegistryCache{
+		"everything set": {v1alpha3.RegistryCache{
 			Upstream:          "docker.io",
 			RemoteURL:         new("https://mirror.test"),
 			Volume:            &v1alpha3.Volume{Size: new(resource.MustParse("1Gi"))},
@@ -51,7 +51,7 @@ func TestSetDefaults(t *testing.T) {
 	}
 }
 
-func TestSetDefaultsTakesSlashesFromProxies(t *testing.T) {
+func TestSetDefaultsTrimsProxyURLs(t *testing.T) {
 	given := "http://proxy.test:3128/"
 	config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{{Upstream: "a.test", Proxy: &v1alpha3.Proxy{HTTPProxy: &given, HTTPSProxy: &given}}}}
 	v1alpha3.SetDefaults(config)
@@ -61,6 +61,6 @@ func TestSetDefaultsTakesSlashesFromProxies(t *testing.T) {
 		}
 	}
 	if given != "http://proxy.test:3128/" {
-		t.Error("what the caller points to is changed")
+		t.Error("the value of the caller is changed")
 	}
 }

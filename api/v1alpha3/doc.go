@@ -1,11 +1,13 @@
-// Package v1alpha3 is the API of the registry-cache extension: what a Shoot owner writes (RegistryConfig) and what the
-// extension answers (RegistryStatus), with strict decoding, defaults and validation.
+// Package v1alpha3 is the API of the registry-cache extension: what a Shoot owner writes
+// (RegistryConfig), what the extension reports (RegistryStatus) and what it remembers (State), with
+// strict decoding, defaults and validation. It also defines the names and ports that several
+// packages share.
 //
-// Field for field it is JSON compatible with v1alpha3 of gardener-extension-registry-cache, so that Shoots written for
-// that extension work unchanged; caBundleSecretReferenceName and proxy.noProxy are additions. An unknown field is refused
-// by name, never ignored.
+// It is JSON compatible with v1alpha3 of gardener-extension-registry-cache, so that Shoots written
+// for that extension work unchanged. caBundleSecretReferenceName and proxy.noProxy are additions.
+// Unknown fields are rejected.
 //
-// Everything in here is a function of values. The package imports nothing of this repository and must not know about
+// All functions are pure. The package imports nothing of this repository and must not know about
 // clusters, nodes or the objects that the controller deploys.
 //
 // +k8s:deepcopy-gen=package

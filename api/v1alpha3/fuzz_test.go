@@ -11,11 +11,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// special are the characters that a shell, systemd, TOML or YAML treats specially inside a word or a quoted string.
+// special are the characters that are special in words or quoted strings of a shell, systemd, TOML
+// or YAML.
 const special = " \t\n\r\x00,;&|<>()$`\\\"'*?{}~#%!@="
 
-// FuzzConfig checks that no input makes decoding, defaulting or validation panic, and that a valid config holds nothing
-// special where it becomes an argument of the script on the nodes or the name of an object.
+// FuzzConfig checks that no input makes decoding, defaulting or validation panic. It also checks
+// that a valid config has no special characters where it becomes an argument of the node script or
+// the name of an object.
 //
 //	go test -fuzz=FuzzConfig -fuzztime=1m ./api/v1alpha3
 func FuzzConfig(f *testing.F) {
@@ -29,8 +31,8 @@ func FuzzConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		_, _ = v1alpha3.DecodeStatus(raw)
 		config, err := v1alpha3.DecodeConfig(raw)
-		if mistakes := v1alpha3.DecodeErrors(err); (err == nil) != (len(mistakes) == 0) {
-			t.Fatalf("%v has the mistakes %v", err, mistakes)
+		if errs := v1alpha3.DecodeErrors(err); (err == nil) != (len(errs) == 0) {
+			t.Fatalf("DecodeErrors(%v) = %v", err, errs)
 		}
 		if err != nil {
 			return
@@ -39,12 +41,12 @@ func FuzzConfig(f *testing.F) {
 		checkDefaults(t, config)
 		after := v1alpha3.Validate(config)
 		if (len(before) == 0) != (len(after) == 0) {
-			t.Fatalf("defaults change the verdict: before %v, after %v", before, after)
+			t.Fatalf("defaults change the result: before %v, after %v", before, after)
 		}
 		if errs := v1alpha3.ValidateUpdate(config, config); len(errs) < len(after) {
-			t.Fatalf("an update finds %v, the check without one %v", errs, after)
+			t.Fatalf("ValidateUpdate finds %v, Validate %v", errs, after)
 		} else if len(after) == 0 && len(errs) > 0 {
-			t.Fatalf("a config may not stay as it is: %v", errs)
+			t.Fatalf("an unchanged config is rejected: %v", errs)
 		}
 		if len(after) == 0 {
 			checkValid(t, config)
@@ -52,7 +54,8 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-// checkDefaults sets defaults and checks that doing so twice, or storing the result, changes nothing more.
+// checkDefaults sets defaults, and checks that setting them twice or storing the config changes
+// nothing.
 func checkDefaults(t *testing.T, config *v1alpha3.RegistryConfig) {
 	given := config.DeepCopy()
 	v1alpha3.SetDefaults(config)
@@ -91,7 +94,7 @@ func checkValid(t *testing.T, config *v1alpha3.RegistryConfig) {
 	}
 	for _, reference := range v1alpha3.References(config) {
 		if reference.Name == "" {
-			t.Errorf("%s refers to nothing", reference.Path)
+			t.Errorf("%s is an empty reference", reference.Path)
 		}
 	}
 }

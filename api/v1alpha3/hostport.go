@@ -10,8 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// checkHostPort accepts <host>[:<port>] with a lower-case host name (RFC 1123), an IPv4 address or an IPv6 address in
-// brackets, each in the one spelling that is compared byte by byte everywhere else.
+// checkHostPort accepts <host>[:<port>]. The host is a lower-case host name (RFC 1123), an IPv4
+// address or an IPv6 address in brackets. Only the canonical spelling is accepted, because hosts
+// are compared byte by byte.
 func checkHostPort(hostPort string) error {
 	host, port, err := splitHostPort(hostPort)
 	if err != nil {
@@ -27,7 +28,7 @@ func checkHostPort(hostPort string) error {
 		return checkAddress(strings.TrimSuffix(address, "]"))
 	}
 	if lastLabel := host[strings.LastIndex(host, ".")+1:]; strings.Trim(lastLabel, "0123456789") == "" {
-		return checkAddress(host) // a top level domain is never a number, so it was meant as an IPv4 address
+		return checkAddress(host) // no top-level domain is a number, so this is an IPv4 address
 	}
 	if reasons := validation.IsDNS1123Subdomain(host); len(reasons) > 0 {
 		return errors.New(reasons[0])
@@ -35,8 +36,9 @@ func checkHostPort(hostPort string) error {
 	return nil
 }
 
-// splitHostPort cuts hostPort into a host that is not empty, with the brackets of an IPv6 address, and a port that is
-// empty or starts with a colon. net.SplitHostPort requires a port and drops the brackets.
+// splitHostPort splits hostPort into a non-empty host, which keeps the brackets of an IPv6 address,
+// and a port that is empty or starts with a colon. net.SplitHostPort requires a port and drops the
+// brackets.
 func splitHostPort(hostPort string) (host, port string, err error) {
 	end := strings.IndexByte(hostPort, ':')
 	if strings.HasPrefix(hostPort, "[") {

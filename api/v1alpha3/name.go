@@ -13,22 +13,22 @@ const (
 	namePrefix = "registry-"
 	hashLength = 8
 
-	// maxNameLength keeps the longest label value that Kubernetes derives from the name of a StatefulSet,
-	// controller-revision-hash=<name>-<hash of up to 10 characters>, within 63 characters.
+	// maxNameLength keeps the longest label value that Kubernetes derives from the name of a
+	// StatefulSet within 63 characters: controller-revision-hash=<name>-<hash of up to 10 characters>.
 	maxNameLength = validation.DNS1123LabelMaxLength - len("-") - 10
 )
 
-// plainHost matches the hosts whose dots can become dashes without two of them getting the same name.
+// plainHost matches hosts whose dots can be replaced with dashes without a name collision.
 var plainHost = regexp.MustCompile(`^[a-z0-9]+(\.[a-z0-9]+)*$`)
 
 var notDNSLabel = regexp.MustCompile(`[^a-z0-9]`)
 
 var notLabelValue = regexp.MustCompile(`[^A-Za-z0-9._-]`)
 
-// Name returns the name of the Service and of the StatefulSet that serve the upstream: a DNS label of at most 52
-// characters, different for every upstream. "docker.io" gives "registry-docker-io". A host that has a dash or a port, or
-// that is too long, gets a hash after two dashes: a name without hash has no two dashes in a row, so the two forms never
-// meet.
+// Name returns the name of the StatefulSet, and by default of the Service, of the upstream's cache.
+// It is a DNS label of at most 52 characters and unique per upstream. "docker.io" gives
+// "registry-docker-io". A host that has a dash or a port, or is too long, gets a hash after two
+// dashes. Names without a hash have no two dashes in a row, so the two forms never collide.
 func Name(upstream string) string {
 	label := notDNSLabel.ReplaceAllString(strings.ToLower(upstream), "-")
 	if name := namePrefix + label; plainHost.MatchString(upstream) && len(name) <= maxNameLength {
@@ -37,9 +37,10 @@ func Name(upstream string) string {
 	return withHash(namePrefix+label, "--", upstream, maxNameLength)
 }
 
-// HostLabel returns the value of the label LabelUpstreamHost for the upstream: a valid label value, different for every
-// upstream. It is the upstream itself with "_" in place of ":", and shortened with a hash where it would not fit into 63
-// characters. An underscore is not part of any host, so that a replaced or shortened value never equals a plain one.
+// HostLabel returns the value of the label LabelUpstreamHost: a valid label value that is unique
+// per upstream. It is the upstream with ":" replaced by "_". If that is no valid value, it is
+// sanitized, shortened and gets a hash. No host contains an underscore, so such a value never
+// equals an unchanged upstream.
 func HostLabel(upstream string) string {
 	value := strings.ReplaceAll(upstream, ":", "_")
 	if len(validation.IsValidLabelValue(value)) == 0 {
@@ -48,7 +49,8 @@ func HostLabel(upstream string) string {
 	return withHash(notLabelValue.ReplaceAllString(upstream, "_"), "_", upstream, validation.LabelValueMaxLength)
 }
 
-// withHash cuts s such that separator and hash of key fit into limit characters behind it.
+// withHash appends separator and a hash of key to s, which it shortens so that the result fits into
+// limit characters.
 func withHash(s, separator, key string, limit int) string {
 	sum := sha256.Sum256([]byte(key))
 	hash := hex.EncodeToString(sum[:])[:hashLength]
@@ -58,11 +60,12 @@ func withHash(s, separator, key string, limit int) string {
 	return strings.Trim(s, "-._") + separator + hash
 }
 
-// MaxServiceNameSuffixLength is the longest serviceNameSuffix in characters: the name of a Service is a DNS label.
+// MaxServiceNameSuffixLength is the maximum length of serviceNameSuffix. The Service's name is a
+// DNS label.
 const MaxServiceNameSuffixLength = validation.DNS1123LabelMaxLength - len(namePrefix)
 
-// ServiceName returns the name of the Service that serves the cache: "registry-<serviceNameSuffix>" if that is given,
-// otherwise Name of the upstream, which is also the name of everything else that belongs to the cache.
+// ServiceName returns the name of the cache's Service: "registry-<serviceNameSuffix>" if the suffix
+// is set, otherwise Name(upstream).
 func ServiceName(cache *RegistryCache) string {
 	if cache.ServiceNameSuffix != nil {
 		return namePrefix + *cache.ServiceNameSuffix

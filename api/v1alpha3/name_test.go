@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// longest is a host of 253 characters, the most that DNS allows.
+// longest is a host of 253 characters, the maximum of DNS.
 var longest = strings.Repeat("a123456789.", 22) + "example.com"
 
 func TestName(t *testing.T) {
@@ -28,7 +28,7 @@ func TestName(t *testing.T) {
 	}
 }
 
-// upstreams are hosts that a careless mapping to names would mix up.
+// upstreams are hosts that a naive mapping to names would confuse.
 func upstreams() []string {
 	return []string{
 		"a.b-c", "a-b.c", "a.b.c", "a-b-c", "x:5000", "x-5000", "x.5000", "x_5000",
@@ -66,7 +66,7 @@ func TestNamesAreUniqueAndValid(t *testing.T) {
 	}
 }
 
-// sameButUnderscore excuses the one pair that validation keeps apart: no host contains an underscore.
+// sameButUnderscore excludes the pair that validation rejects: no host contains an underscore.
 func sameButUnderscore(a, b string) bool {
 	return strings.ReplaceAll(a, ":", "_") == strings.ReplaceAll(b, ":", "_")
 }

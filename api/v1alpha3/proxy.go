@@ -24,7 +24,7 @@ func validateProxy(proxy *Proxy, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// NoProxyEntries returns the entries of proxy.noProxy without the spaces around them; none if noProxy is not given.
+// NoProxyEntries returns the trimmed entries of proxy.noProxy, nil if it is not set.
 func NoProxyEntries(proxy *Proxy) []string {
 	if proxy == nil || proxy.NoProxy == nil {
 		return nil
@@ -36,19 +36,19 @@ func NoProxyEntries(proxy *Proxy) []string {
 	return entries
 }
 
-// checkNoProxy accepts what golang.org/x/net/http/httpproxy understands, and refuses what it would ignore in silence:
-// a host, which stands for the domains below it too; a domain that starts with "." or "*."; an IP address; each of them
-// with a port if need be; a CIDR.
+// checkNoProxy accepts the entries that golang.org/x/net/http/httpproxy understands, and rejects
+// those that it would silently ignore. Accepted are a host (which includes its subdomains), a
+// domain that starts with "." or "*.", an IP address, each with an optional port, and a CIDR.
 func checkNoProxy(entry string) error {
 	switch entry {
 	case "":
 		return errors.New("must be hosts, domains, IP addresses or CIDRs, separated by single commas")
 	case "*":
-		return errors.New("would leave out every host; leave out proxy instead")
+		return errors.New("would bypass the proxy for every host; omit proxy instead")
 	}
 	if strings.Contains(entry, "/") {
 		if prefix, err := netip.ParsePrefix(entry); err != nil || prefix.String() != entry {
-			return errors.New("must be an IP address and a number of bits, such as 10.0.0.0/8")
+			return errors.New("must be a CIDR such as 10.0.0.0/8")
 		}
 		return nil
 	}

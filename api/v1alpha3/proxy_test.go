@@ -15,7 +15,7 @@ func TestValidateProxyURL(t *testing.T) {
 	for name, proxy := range fields {
 		for _, url := range []string{"http://proxy.test:3128", "https://10.0.0.1", "http://[::1]:3128/"} {
 			if got := validate(v1alpha3.RegistryCache{Upstream: "a.test", Proxy: proxy(url)}); got != "" {
-				t.Errorf("%s %q is refused: %s", name, url, got)
+				t.Errorf("%s %q is rejected: %s", name, url, got)
 			}
 		}
 		for _, url := range []string{
@@ -24,12 +24,12 @@ func TestValidateProxyURL(t *testing.T) {
 		} {
 			got := validate(v1alpha3.RegistryCache{Upstream: "a.test", Proxy: proxy(url)})
 			if !strings.Contains(got, "caches[0].proxy."+name) || strings.Contains(got, "secret") {
-				t.Errorf("%s %q: got %q, want a mistake that does not repeat the URL", name, url, got)
+				t.Errorf("%s %q: got %q, want an error that does not repeat the URL", name, url, got)
 			}
 		}
 	}
 	if got := validate(v1alpha3.RegistryCache{Upstream: "a.test", Proxy: &v1alpha3.Proxy{}}); got != "" {
-		t.Errorf("an empty proxy is refused: %s", got)
+		t.Errorf("an empty proxy is rejected: %s", got)
 	}
 }
 
@@ -39,7 +39,7 @@ func TestValidateNoProxy(t *testing.T) {
 		"localhost,10.0.0.0/8,.svc", "a.test, b.test",
 	} {
 		if got := validate(v1alpha3.RegistryCache{Upstream: "a.test", Proxy: &v1alpha3.Proxy{NoProxy: &list}}); got != "" {
-			t.Errorf("%q is refused: %s", list, got)
+			t.Errorf("%q is rejected: %s", list, got)
 		}
 	}
 	for _, list := range []string{
@@ -48,15 +48,15 @@ func TestValidateNoProxy(t *testing.T) {
 		"$(HOST)", "a.test;id",
 	} {
 		if got := validate(v1alpha3.RegistryCache{Upstream: "a.test", Proxy: &v1alpha3.Proxy{NoProxy: &list}}); !strings.Contains(got, "caches[0].proxy.noProxy") {
-			t.Errorf("%q: got %q, want a mistake at caches[0].proxy.noProxy", list, got)
+			t.Errorf("%q: got %q, want an error at caches[0].proxy.noProxy", list, got)
 		}
 	}
 }
 
-func TestValidateNoProxySaysWhatToDo(t *testing.T) {
-	for list, want := range map[string]string{"*": "leave out proxy instead", "a.test,": "separated by single commas", "[::1]": "must have no brackets"} {
+func TestValidateNoProxyAdvises(t *testing.T) {
+	for list, want := range map[string]string{"*": "omit proxy instead", "a.test,": "separated by single commas", "[::1]": "must have no brackets"} {
 		if got := validate(v1alpha3.RegistryCache{Upstream: "a.test", Proxy: &v1alpha3.Proxy{NoProxy: &list}}); !strings.Contains(got, want) {
-			t.Errorf("%q: %q does not say %q", list, got, want)
+			t.Errorf("%q: %q does not contain %q", list, got, want)
 		}
 	}
 }
@@ -68,6 +68,6 @@ func TestNoProxyEntries(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	if v1alpha3.NoProxyEntries(nil) != nil || v1alpha3.NoProxyEntries(&v1alpha3.Proxy{}) != nil {
-		t.Error("entries of nothing")
+		t.Error("got entries for a nil or empty proxy")
 	}
 }

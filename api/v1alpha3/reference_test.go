@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
-// TestReference holds docs/api.md against the doc comments of types.go. `make generate` writes it anew.
+// TestReference compares docs/api.md with the doc comments of types.go. `make generate` updates it.
 func TestReference(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "types.go", nil, parser.ParseComments)
 	if err != nil {
@@ -28,7 +28,7 @@ const referenceHead = `<!-- Generated from api/v1alpha3/types.go by "make genera
 # API: registry.extensions.gardener.cloud/v1alpha3
 
 ` + "`RegistryConfig`" + ` is what a Shoot has in ` + "`spec.extensions[].providerConfig`" + `, ` + "`RegistryStatus`" + ` what the Extension resource has in
-` + "`status.providerStatus`" + `. Unknown fields are refused. [usage.md](usage.md) explains the fields by example.
+` + "`status.providerStatus`" + `. Unknown fields are rejected. [usage.md](usage.md) explains the fields by example.
 `
 
 func reference(file *ast.File) string {
@@ -61,7 +61,7 @@ func row(field *ast.Field) string {
 	return fmt.Sprintf("| `%s` | %s | %s |\n", name, typeText(field.Type), text)
 }
 
-// typeText returns the type as users write it in YAML; one of ours is a link to its section.
+// typeText returns the YAML type. A type of this package links to its section.
 func typeText(expression ast.Expr) string {
 	switch text := strings.TrimPrefix(types.ExprString(expression), "*"); text {
 	case "string":
@@ -90,6 +90,6 @@ func sentences(comment *ast.CommentGroup) string {
 			lines = append(lines, line)
 		}
 	}
-	// Without quotes, what stands in angle brackets would be HTML.
+	// Unescaped angle brackets would be HTML.
 	return strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(strings.Join(lines, " "))
 }

@@ -8,29 +8,32 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ReferenceKind says what a referenced Secret holds.
+// ReferenceKind is the kind of content of a referenced Secret.
 type ReferenceKind string
 
 const (
-	// ReferenceCredentials is a Secret that ValidateCredentials accepts.
+	// ReferenceCredentials is the kind that ValidateCredentials accepts.
 	ReferenceCredentials ReferenceKind = "credentials"
-	// ReferenceCABundle is a Secret that ValidateCABundle accepts.
+	// ReferenceCABundle is the kind that ValidateCABundle accepts.
 	ReferenceCABundle ReferenceKind = "CA bundle"
 )
 
-// Reference is a use of an entry of the Shoot's spec.resources, which must refer to a Secret.
+// +k8s:deepcopy-gen=false
+
+// Reference is a reference from a cache to an entry of the Shoot's spec.resources. The entry must
+// refer to a Secret.
 type Reference struct {
 	// Name is spec.resources[].name.
 	Name string
-	// Upstream is the upstream of the cache that needs the Secret.
+	// Upstream is the upstream of the cache.
 	Upstream string
 	Kind     ReferenceKind
-	// Path is the field of the RegistryConfig that has the name.
+	// Path is the field of the RegistryConfig that holds Name.
 	Path *field.Path
 }
 
-// References returns every reference of a config, in the order of its caches. One entry of spec.resources may be
-// referred to more than once.
+// References returns the references of config in the order of its caches. Two references may have
+// the same name.
 func References(config *RegistryConfig) []Reference {
 	var references []Reference
 	for i := range config.Caches {
@@ -45,20 +48,20 @@ func References(config *RegistryConfig) []Reference {
 	return references
 }
 
-// ValidateEntry checks the entry of spec.resources that has the reference's name. to is its resourceRef, and empty if
-// there is no such entry. Mistakes are at Path.
+// ValidateEntry checks the entry of spec.resources that the reference names. to is the resourceRef
+// of that entry, or empty if there is no such entry. Errors are reported at Path.
 func (r Reference) ValidateEntry(to autoscalingv1.CrossVersionObjectReference) field.ErrorList {
 	switch {
 	case to == autoscalingv1.CrossVersionObjectReference{}:
 		return r.invalid("must be the name of an entry of spec.resources")
 	case to.APIVersion != corev1.SchemeGroupVersion.String() || to.Kind != "Secret":
-		return r.invalid(fmt.Sprintf("must refer to a Secret of apiVersion v1, spec.resources has a %s of apiVersion %s", to.Kind, to.APIVersion))
+		return r.invalid(fmt.Sprintf("must refer to a Secret of apiVersion v1, but the entry refers to a %s of apiVersion %s", to.Kind, to.APIVersion))
 	}
 	return nil
 }
 
-// Missing returns the mistake of a reference to a Secret that does not exist. The namespace may be empty: then it is not
-// named.
+// Missing returns the error for a reference to a Secret that does not exist. namespace may be
+// empty.
 func (r Reference) Missing(namespace, name string) field.ErrorList {
 	return r.invalid(fmt.Sprintf("refers to the Secret %s, which does not exist", qualified(namespace, name)))
 }
@@ -67,7 +70,7 @@ func (r Reference) invalid(reason string) field.ErrorList {
 	return field.ErrorList{field.Invalid(r.Path, r.Name, reason)}
 }
 
-// Validate checks that the Secret holds what the reference is for; mistakes are at its Path.
+// Validate checks the content of the Secret. Errors are reported at Path.
 func (r Reference) Validate(secret *corev1.Secret) field.ErrorList {
 	if r.Kind == ReferenceCABundle {
 		return ValidateCABundle(secret, r.Path)

@@ -30,7 +30,7 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-func TestReferenceValidatesByItsKind(t *testing.T) {
+func TestReferenceValidatesByKind(t *testing.T) {
 	credentials := secret(new(true), map[string]string{"username": "u", "password": "p"})
 	bundle := secret(new(true), map[string]string{"bundle.crt": certificate(t)})
 	for _, r := range v1alpha3.References(&v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{
@@ -41,15 +41,15 @@ func TestReferenceValidatesByItsKind(t *testing.T) {
 			good, bad = bundle, credentials
 		}
 		if errs := r.Validate(good); len(errs) > 0 {
-			t.Errorf("%s: a good Secret is refused: %v", r.Path, errs)
+			t.Errorf("%s: a valid Secret is rejected: %v", r.Path, errs)
 		}
 		if errs := r.Validate(bad); len(errs) == 0 || errs[0].Field != r.Path.String() {
-			t.Errorf("%s: a bad Secret gives %v", r.Path, errs)
+			t.Errorf("%s: an invalid Secret gives %v", r.Path, errs)
 		}
 	}
 }
 
-func TestReferenceValidatesItsEntry(t *testing.T) {
+func TestReferenceValidateEntry(t *testing.T) {
 	r := v1alpha3.Reference{Name: "creds", Path: field.NewPath("caches").Index(1).Child("secretReferenceName")}
 	const path = `caches[1].secretReferenceName: Invalid value: "creds": `
 	for name, test := range map[string]struct {
@@ -58,8 +58,8 @@ func TestReferenceValidatesItsEntry(t *testing.T) {
 	}{
 		"Secret":         {autoscalingv1.CrossVersionObjectReference{APIVersion: "v1", Kind: "Secret", Name: "s"}, ""},
 		"no entry":       {autoscalingv1.CrossVersionObjectReference{}, path + "must be the name of an entry of spec.resources"},
-		"ConfigMap":      {autoscalingv1.CrossVersionObjectReference{APIVersion: "v1", Kind: "ConfigMap", Name: "s"}, path + "must refer to a Secret of apiVersion v1, spec.resources has a ConfigMap of apiVersion v1"},
-		"other Secret":   {autoscalingv1.CrossVersionObjectReference{APIVersion: "x/v1", Kind: "Secret", Name: "s"}, path + "must refer to a Secret of apiVersion v1, spec.resources has a Secret of apiVersion x/v1"},
+		"ConfigMap":      {autoscalingv1.CrossVersionObjectReference{APIVersion: "v1", Kind: "ConfigMap", Name: "s"}, path + "must refer to a Secret of apiVersion v1, but the entry refers to a ConfigMap of apiVersion v1"},
+		"other Secret":   {autoscalingv1.CrossVersionObjectReference{APIVersion: "x/v1", Kind: "Secret", Name: "s"}, path + "must refer to a Secret of apiVersion v1, but the entry refers to a Secret of apiVersion x/v1"},
 		"without a kind": {autoscalingv1.CrossVersionObjectReference{APIVersion: "v1", Name: "s"}, path + "must refer to a Secret"},
 	} {
 		t.Run(name, func(t *testing.T) {

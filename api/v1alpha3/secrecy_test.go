@@ -7,8 +7,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// TestMistakesRepeatNoPassword: they end in the Shoot's status and in logs.
-func TestMistakesRepeatNoPassword(t *testing.T) {
+// TestErrorsContainNoPassword matters because errors end up in the Shoot's status and in logs.
+func TestErrorsContainNoPassword(t *testing.T) {
 	const cache = `"upstream":"a.test"`
 	for name, test := range map[string]struct{ cache, path string }{
 		"proxy":               {cache + `,"proxy":"http://u:hunter@p"`, "caches[0].proxy"},
@@ -29,7 +29,7 @@ func TestMistakesRepeatNoPassword(t *testing.T) {
 				err = v1alpha3.Validate(config).ToAggregate()
 			}
 			if err == nil || !strings.Contains(err.Error(), test.path+": ") || strings.Contains(err.Error(), "hunter") {
-				t.Errorf("got %v, want a mistake at %s without the password", err, test.path)
+				t.Errorf("got %v, want an error at %s without the password", err, test.path)
 			}
 		})
 	}

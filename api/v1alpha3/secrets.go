@@ -15,36 +15,38 @@ import (
 )
 
 const (
-	// KeyUsername is the key of the user name in a Secret with the credentials for an upstream.
+	// KeyUsername is the key of the user name in a Secret with credentials for an upstream.
 	KeyUsername = "username"
-	// KeyPassword is the key of the password beside it.
+	// KeyPassword is the key of the password in the same Secret.
 	KeyPassword = "password"
-	// KeyCABundle is the key of a Secret with the certificates of an upstream's authorities.
+	// KeyCABundle is the key of the CA bundle in a Secret with the CA bundle of an upstream.
 	KeyCABundle = "bundle.crt"
-	// MaxCABundleSize is the largest CA bundle in bytes: it becomes part of files on every node.
+	// MaxCABundleSize is the maximum size in bytes of one CA bundle. It is written to several files on
+	// every node.
 	MaxCABundleSize = 64 * 1024
-	// MaxCABundlesSize is the largest sum in bytes of what CABundle returns for all caches; a Secret that two caches refer to
-	// counts twice. All of them are arguments in one line of a systemd unit, which may have 1 MiB
-	// (systemd.syntax(7)), and in one Secret for gardener-node-agent, which may have 1 MiB too.
+	// MaxCABundlesSize is the maximum total size in bytes of the results of CABundle for all caches. A
+	// Secret that two caches refer to counts twice. The bundles share one line of a systemd unit and
+	// one Secret for gardener-node-agent. Each of these is limited to 1 MiB (systemd.syntax(7)).
 	MaxCABundlesSize = 256 * 1024
 )
 
-// ValidateCredentials checks the Secret that RegistryCache.SecretReferenceName leads to: immutable, with the keys
-// "username" and "password" and no others, neither of them empty. Any byte may be in them. Mistakes are reported at path
-// and repeat nothing of the content.
+// ValidateCredentials checks the Secret that RegistryCache.SecretReferenceName refers to. It must
+// be immutable and have exactly the keys "username" and "password", neither of them empty. Values
+// may contain any byte. Errors are reported at path and contain nothing of the values.
 func ValidateCredentials(secret *corev1.Secret, path *field.Path) field.ErrorList {
 	errs := validateSecret(secret, path, KeyUsername, KeyPassword)
 	for _, key := range []string{KeyUsername, KeyPassword} {
 		if value, ok := secret.Data[key]; ok && len(value) == 0 {
-			errs = append(errs, invalidSecret(secret, path, fmt.Sprintf("has nothing under the key %q", key)))
+			errs = append(errs, invalidSecret(secret, path, fmt.Sprintf("has an empty value for the key %q", key)))
 		}
 	}
 	return errs
 }
 
-// ValidateCABundle checks the Secret that RegistryCache.CABundleSecretReferenceName leads to: immutable, with the key
-// "bundle.crt" and no other, which holds certificates in PEM, at least one, and no more than MaxCABundleSize bytes.
-// Text between the certificates is allowed, any other PEM block is not. Mistakes are reported at path.
+// ValidateCABundle checks the Secret that RegistryCache.CABundleSecretReferenceName refers to. It
+// must be immutable and have exactly the key "bundle.crt", with at least one PEM certificate and at
+// most MaxCABundleSize bytes. Text between the certificates is allowed, other PEM blocks are not.
+// Errors are reported at path.
 func ValidateCABundle(secret *corev1.Secret, path *field.Path) field.ErrorList {
 	errs := validateSecret(secret, path, KeyCABundle)
 	bundle, ok := secret.Data[KeyCABundle]
@@ -53,16 +55,17 @@ func ValidateCABundle(secret *corev1.Secret, path *field.Path) field.ErrorList {
 	}
 	if len(bundle) > MaxCABundleSize {
 		return append(errs, invalidSecret(secret, path,
-			fmt.Sprintf("has %d bytes under the key %q, more than %d", len(bundle), KeyCABundle, MaxCABundleSize)))
+			fmt.Sprintf("has %d bytes for the key %q, at most %d are allowed", len(bundle), KeyCABundle, MaxCABundleSize)))
 	}
 	if _, err := certificates(bundle); err != nil {
-		errs = append(errs, invalidSecret(secret, path, fmt.Sprintf("must hold certificates in PEM under the key %q: %v", KeyCABundle, err)))
+		errs = append(errs, invalidSecret(secret, path, fmt.Sprintf("must hold PEM certificates in the key %q: %v", KeyCABundle, err)))
 	}
 	return errs
 }
 
-// CABundle returns the certificates of a Secret that ValidateCABundle accepts, in PEM of one form: no text between them,
-// lines of 64 characters that end in a line feed. It returns nil for any other Secret.
+// CABundle returns the certificates of a Secret that ValidateCABundle accepts, in canonical PEM: no
+// text between them, lines of 64 characters that end in a line feed. It returns nil for any other
+// Secret.
 func CABundle(secret *corev1.Secret) []byte {
 	blocks, err := certificates(secret.Data[KeyCABundle])
 	if err != nil {
@@ -75,8 +78,9 @@ func CABundle(secret *corev1.Secret) []byte {
 	return bundle
 }
 
-// ValidateCABundles checks the sum of the CA bundles of a config, which are given by upstream in the form that CABundle
-// returns. There is at most one mistake, at the first cache with which they are more than MaxCABundlesSize.
+// ValidateCABundles checks the total size of the CA bundles of config. bundles maps upstreams to
+// results of CABundle. It returns at most one error, at the first cache that exceeds
+// MaxCABundlesSize.
 func ValidateCABundles(config *RegistryConfig, bundles map[string][]byte) field.ErrorList {
 	sum, path := 0, (*field.Path)(nil)
 	for _, reference := range References(config) {
@@ -91,11 +95,12 @@ func ValidateCABundles(config *RegistryConfig, bundles map[string][]byte) field.
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
-		"the CA bundles of all caches together have %d bytes, more than %d: leave out authorities that no upstream needs",
+		"the CA bundles of all caches have %d bytes in total, at most %d are allowed: remove the CAs that no upstream needs",
 		sum, MaxCABundlesSize))}
 }
 
-// certificates decodes PEM strictly: package pem skips blocks that it cannot read, and x509.CertPool those with headers.
+// certificates decodes PEM strictly. Package pem skips blocks that it cannot decode, and
+// x509.CertPool skips certificates with headers.
 func certificates(bundle []byte) ([]*pem.Block, error) {
 	begins := bytes.Count(bundle, []byte("-----BEGIN "))
 	var blocks []*pem.Block
@@ -117,19 +122,20 @@ func certificates(bundle []byte) ([]*pem.Block, error) {
 	}
 	switch {
 	case begins == 0:
-		return nil, errors.New("there is none")
+		return nil, errors.New("none found")
 	case begins != len(blocks):
-		return nil, fmt.Errorf("of %d blocks only %d can be read", begins, len(blocks))
+		return nil, fmt.Errorf("only %d of %d blocks can be read", len(blocks), begins)
 	}
 	return blocks, nil
 }
 
-// validateSecret checks what is demanded of every referenced Secret: an immutable one is replaced by another, so that a
-// reconciliation sees a rotation, and what was checked stays what it is.
+// validateSecret checks the requirements for every referenced Secret. It must be immutable: a
+// rotation then changes the reference, which a reconciliation sees, and checked content stays
+// unchanged.
 func validateSecret(secret *corev1.Secret, path *field.Path, keys ...string) field.ErrorList {
 	var errs field.ErrorList
 	if secret.Immutable == nil || !*secret.Immutable {
-		errs = append(errs, invalidSecret(secret, path, "must be immutable (immutable: true); rotate by a reference to a new Secret"))
+		errs = append(errs, invalidSecret(secret, path, "must be immutable (immutable: true); to rotate it, refer to a new Secret"))
 	}
 	for _, key := range keys {
 		if _, ok := secret.Data[key]; !ok {
@@ -139,7 +145,7 @@ func validateSecret(secret *corev1.Secret, path *field.Path, keys ...string) fie
 	for _, key := range slices.Sorted(maps.Keys(secret.Data)) {
 		if !slices.Contains(keys, key) {
 			errs = append(errs, invalidSecret(secret, path,
-				fmt.Sprintf("must have no key besides %s, it has %q", strings.Join(keys, ", "), key)))
+				fmt.Sprintf("must have no keys other than %s, but has %q", strings.Join(keys, ", "), key)))
 		}
 	}
 	return errs
@@ -149,7 +155,8 @@ func invalidSecret(secret *corev1.Secret, path *field.Path, reason string) *fiel
 	return field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("the Secret %s %s", qualified(secret.Namespace, secret.Name), reason))
 }
 
-// qualified returns the name of a Secret with its namespace, if that is known: offline it may not be.
+// qualified returns namespace/name, or only the name if the namespace is unknown, as it may be
+// offline.
 func qualified(namespace, name string) string {
 	return strings.TrimPrefix(namespace+"/"+name, "/")
 }

@@ -26,7 +26,7 @@ func secret(immutable *bool, data map[string]string) *corev1.Secret {
 	return s
 }
 
-// checkSecretErrors expects one mistake that says want, at the path; none if want is "".
+// checkSecretErrors expects one error at the path that contains want, or no error if want is empty.
 func checkSecretErrors(t *testing.T, errs field.ErrorList, want string) {
 	t.Helper()
 	if want == "" && len(errs) == 0 {
@@ -50,10 +50,10 @@ func TestValidateCredentials(t *testing.T) {
 		"not immutable":    {new(false), map[string]string{"username": "u", "password": "p"}, "must be immutable"},
 		"no username":      {new(true), map[string]string{"password": "p"}, `lacks the key "username"`},
 		"no password":      {new(true), map[string]string{"username": "u"}, `lacks the key "password"`},
-		"empty username":   {new(true), map[string]string{"username": "", "password": "p"}, `has nothing under the key "username"`},
-		"empty password":   {new(true), map[string]string{"username": "u", "password": ""}, `has nothing under the key "password"`},
+		"empty username":   {new(true), map[string]string{"username": "", "password": "p"}, `has an empty value for the key "username"`},
+		"empty password":   {new(true), map[string]string{"username": "u", "password": ""}, `has an empty value for the key "password"`},
 		"blank password":   {new(true), map[string]string{"username": "u", "password": " \n"}, ""},
-		"one key too many": {new(true), map[string]string{"username": "u", "password": "p", "email": "e"}, `must have no key besides username, password, it has "email"`},
+		"one key too many": {new(true), map[string]string{"username": "u", "password": "p", "email": "e"}, `must have no keys other than username, password, but has "email"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			checkSecretErrors(t, v1alpha3.ValidateCredentials(secret(test.immutable, test.data), secretPath), test.want)
@@ -61,7 +61,7 @@ func TestValidateCredentials(t *testing.T) {
 	}
 }
 
-func TestValidateCredentialsRepeatsNoContent(t *testing.T) {
+func TestCredentialErrorsContainNoValues(t *testing.T) {
 	errs := v1alpha3.ValidateCredentials(secret(nil, map[string]string{"username": "hunter", "pass": "hunter"}), secretPath)
 	if len(errs) != 3 || strings.Contains(errs.ToAggregate().Error(), "hunter") {
 		t.Errorf("got %v", errs)
@@ -98,14 +98,14 @@ func TestValidateCABundle(t *testing.T) {
 		"carriage returns": {new(true), map[string]string{"bundle.crt": strings.ReplaceAll(one, "\n", "\r\n")}, ""},
 		"mutable":          {nil, map[string]string{"bundle.crt": one}, "must be immutable"},
 		"no bundle":        {new(true), nil, `lacks the key "bundle.crt"`},
-		"other key":        {new(true), map[string]string{"bundle.crt": one, "ca.crt": one}, `must have no key besides bundle.crt, it has "ca.crt"`},
-		"empty":            {new(true), map[string]string{"bundle.crt": ""}, `must hold certificates in PEM under the key "bundle.crt": there is none`},
-		"not PEM":          {new(true), map[string]string{"bundle.crt": "certificate"}, "must hold certificates in PEM"},
-		"private key":      {new(true), map[string]string{"bundle.crt": one + key}, `must hold certificates in PEM under the key "bundle.crt": block 2 is a EC PRIVATE KEY`},
-		"headers":          {new(true), map[string]string{"bundle.crt": headers}, `must hold certificates in PEM under the key "bundle.crt": certificate 1 has PEM headers`},
-		"cut":              {new(true), map[string]string{"bundle.crt": one + two[:len(two)/2]}, `must hold certificates in PEM under the key "bundle.crt": of 2 blocks only 1`},
+		"other key":        {new(true), map[string]string{"bundle.crt": one, "ca.crt": one}, `must have no keys other than bundle.crt, but has "ca.crt"`},
+		"empty":            {new(true), map[string]string{"bundle.crt": ""}, `must hold PEM certificates in the key "bundle.crt": none found`},
+		"not PEM":          {new(true), map[string]string{"bundle.crt": "certificate"}, "must hold PEM certificates"},
+		"private key":      {new(true), map[string]string{"bundle.crt": one + key}, `must hold PEM certificates in the key "bundle.crt": block 2 is a EC PRIVATE KEY`},
+		"headers":          {new(true), map[string]string{"bundle.crt": headers}, `must hold PEM certificates in the key "bundle.crt": certificate 1 has PEM headers`},
+		"cut":              {new(true), map[string]string{"bundle.crt": one + two[:len(two)/2]}, `must hold PEM certificates in the key "bundle.crt": only 1 of 2 blocks`},
 		"garbled": {new(true), map[string]string{"bundle.crt": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"},
-			`must hold certificates in PEM under the key "bundle.crt": certificate 1 cannot be read`},
+			`must hold PEM certificates in the key "bundle.crt": certificate 1 cannot be read`},
 		"largest":   {new(true), map[string]string{"bundle.crt": one + strings.Repeat("#", v1alpha3.MaxCABundleSize-len(one))}, ""},
 		"too large": {new(true), map[string]string{"bundle.crt": one + strings.Repeat("#", v1alpha3.MaxCABundleSize-len(one)+1)}, "has 65537 bytes"},
 	} {

@@ -7,118 +7,124 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// RegistryConfig is the providerConfig of a Shoot extension of type registry-cache: the upstream registries that get a
-// pull-through cache in the Shoot.
+// RegistryConfig is the providerConfig of a Shoot extension of type registry-cache. It lists the
+// upstream registries that get a pull-through cache in the Shoot.
 type RegistryConfig struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Caches are the caches to deploy, one for each upstream. At least one is required.
+	// Caches are the caches to deploy, one per upstream. At least one is required.
 	Caches []RegistryCache `json:"caches"`
 }
 
-// RegistryCache asks for the cache of one upstream registry.
+// RegistryCache configures the cache of one upstream registry.
 type RegistryCache struct {
-	// Upstream is the registry as image references name it: a lower-case host (RFC 1123) or an IP literal, and
-	// optionally a port, such as "docker.io", "registry.example.com:5000" or "[2001:db8::1]:5000". No two caches have the
-	// same registry, whether its port is given or implied (443, or 80 if remoteURL starts with http://).
+	// Upstream is the registry as image references name it: a lower-case host name (RFC 1123) or an IP
+	// address, with an optional port. Examples: "docker.io", "registry.example.com:5000",
+	// "[2001:db8::1]:5000". Two caches must not have the same registry. The default port (443, or 80
+	// if remoteURL starts with http://) counts as no port.
 	Upstream string `json:"upstream"`
-	// RemoteURL is where the cache fetches from: <scheme>://<host>[:<port>] with scheme http or https.
-	// Defaults to https://<upstream>, and to https://registry-1.docker.io for the upstream docker.io.
+	// RemoteURL is the URL from which the cache fetches: <scheme>://<host>[:<port>] with scheme http
+	// or https. Defaults to https://<upstream>, and to https://registry-1.docker.io for the upstream
+	// docker.io.
 	// +optional
 	RemoteURL *string `json:"remoteURL,omitempty"`
-	// Volume is the storage of the cache.
+	// Volume configures the storage of the cache.
 	// +optional
 	Volume *Volume `json:"volume,omitempty"`
-	// GarbageCollection says when cached content is dropped.
+	// GarbageCollection configures when cached content is deleted.
 	// +optional
 	GarbageCollection *GarbageCollection `json:"garbageCollection,omitempty"`
-	// SecretReferenceName names the entry of the Shoot's spec.resources that refers to an immutable Secret with the keys
-	// "username" and "password": the credentials that the cache shows to its upstream. They are replaced by another
-	// reference, or by an entry that refers to another Secret.
+	// SecretReferenceName is the name of an entry in the Shoot's spec.resources that refers to an
+	// immutable Secret with the keys "username" and "password". The cache authenticates to its
+	// upstream with them. To rotate them, refer to another Secret.
 	// +optional
 	SecretReferenceName *string `json:"secretReferenceName,omitempty"`
-	// CABundleSecretReferenceName names the entry of the Shoot's spec.resources that refers to an immutable Secret with
-	// the key "bundle.crt": certificates in PEM of the authorities that the upstream's certificate may be signed by,
-	// besides the well-known ones. The cache uses them, and so do nodes when they pull from the upstream itself.
+	// CABundleSecretReferenceName is the name of an entry in the Shoot's spec.resources that refers to
+	// an immutable Secret with the key "bundle.crt": a PEM bundle of CAs to trust for the upstream, in
+	// addition to the system's. The cache uses it, and so do nodes that pull directly from the
+	// upstream.
 	// +optional
 	CABundleSecretReferenceName *string `json:"caBundleSecretReferenceName,omitempty"`
-	// Proxy is the proxy that the cache reaches its upstream by.
+	// Proxy configures the proxy between the cache and its upstream.
 	// +optional
 	Proxy *Proxy `json:"proxy,omitempty"`
-	// HTTP is how the cache serves the nodes.
+	// HTTP configures how the cache serves nodes.
 	// +optional
 	HTTP *HTTP `json:"http,omitempty"`
-	// HighAvailability runs the cache more than once.
+	// HighAvailability configures more than one instance of the cache.
 	// +optional
 	HighAvailability *HighAvailability `json:"highAvailability,omitempty"`
-	// ServiceNameSuffix makes "registry-<suffix>" the name of the Service in the Shoot instead of one that is derived from
-	// the upstream. It is a DNS label of at most 54 characters, and no other cache may have a Service of that name.
+	// ServiceNameSuffix makes "registry-<suffix>" the name of the Service in the Shoot. By default the
+	// name is derived from the upstream. The suffix is a DNS label of at most 54 characters. No other
+	// cache may have a Service of the same name.
 	// +optional
 	ServiceNameSuffix *string `json:"serviceNameSuffix,omitempty"`
 }
 
-// Volume is the persistent volume that a cache stores its content in.
+// Volume configures the persistent volume of a cache.
 type Volume struct {
-	// Size is the capacity of the volume. Defaults to 10Gi. It may grow later, if the StorageClass allows that, and never
-	// shrink.
+	// Size is the capacity of the volume. Defaults to 10Gi. It can be increased later if the
+	// StorageClass allows that. It can never be decreased.
 	// +optional
 	Size *resource.Quantity `json:"size,omitempty"`
-	// StorageClassName names the StorageClass of the volume. Without it the Shoot's default StorageClass is used. It
-	// cannot be changed.
+	// StorageClassName is the name of the StorageClass of the volume. Defaults to the Shoot's default
+	// StorageClass. It cannot be changed.
 	// +optional
 	StorageClassName *string `json:"storageClassName,omitempty"`
 }
 
-// GarbageCollection configures when cached content is dropped.
+// GarbageCollection configures when cached content is deleted.
 type GarbageCollection struct {
-	// TTL is the time that a blob stays in the cache, counted from its first pull, as a Go duration such as "168h".
-	// 0s keeps content for ever. Defaults to 168h when garbageCollection is not given at all. After 0s it cannot be set
-	// to anything else unless the cache is removed and added again: the registry forgets what it would have to collect
-	// (distribution#4249).
+	// TTL is how long a blob stays in the cache after its first pull, as a Go duration such as "168h".
+	// 0s disables garbage collection. Defaults to 168h if garbageCollection is not set. Once it is 0s,
+	// it cannot be changed unless the cache is removed and added again, because the registry no longer
+	// knows what to collect (distribution#4249).
 	TTL metav1.Duration `json:"ttl"`
 }
 
-// Proxy is an HTTP proxy for the traffic of a cache to its upstream.
+// Proxy configures an HTTP proxy for the requests of a cache to its upstream.
 type Proxy struct {
-	// HTTPProxy is the URL of the proxy for upstreams with an http URL: <scheme>://<host>[:<port>] with scheme http or https.
+	// HTTPProxy is the URL of the proxy for upstreams with an http URL: <scheme>://<host>[:<port>]
+	// with scheme http or https.
 	// +optional
 	HTTPProxy *string `json:"httpProxy,omitempty"`
 	// HTTPSProxy is the URL of the proxy for upstreams with an https URL.
 	// +optional
 	HTTPSProxy *string `json:"httpsProxy,omitempty"`
-	// NoProxy lists what is reached without the proxy, separated by commas: hosts, domains, IP addresses, CIDRs, each
-	// optionally with a port. A host stands for the domains below it too; "." or "*." before it, for these only. "*" alone
-	// is refused. The networks and the domain of the Shoot are always added.
+	// NoProxy is a comma-separated list of destinations that are reached without the proxy: hosts,
+	// domains, IP addresses and CIDRs, all but CIDRs with an optional port. A host includes its
+	// subdomains. A leading "." or "*." matches only the subdomains. "*" alone is rejected. The
+	// networks and the domain of the Shoot are always added.
 	// +optional
 	NoProxy *string `json:"noProxy,omitempty"`
 }
 
-// HTTP configures how a cache serves the nodes.
+// HTTP configures how a cache serves nodes.
 type HTTP struct {
-	// TLS makes the cache serve by HTTPS, with a certificate that nodes trust. Defaults to false.
+	// TLS makes the cache serve HTTPS with a certificate that nodes trust. Defaults to false.
 	// +optional
 	TLS bool `json:"tls,omitempty"`
 }
 
-// HighAvailability configures how often a cache runs.
+// HighAvailability configures the number of instances of a cache.
 type HighAvailability struct {
-	// Enabled runs two instances, each with a volume of its own, on different nodes and zones where there are some.
-	// Defaults to false.
+	// Enabled runs two instances, each with its own volume, on different nodes and in different zones
+	// if possible. Defaults to false.
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// RegistryStatus is the providerStatus of the Extension resource: the caches that run.
+// RegistryStatus is the providerStatus of the Extension. It lists the running caches.
 type RegistryStatus struct {
 	metav1.TypeMeta `json:",inline"`
 
 	// Caches are the running caches, in the order of RegistryConfig.Caches.
 	// +optional
 	Caches []RegistryCacheStatus `json:"caches,omitempty"`
-	// CABundle are the certificates in PEM of the authority of all endpoints with HTTPS; while it is rotated, of the old
-	// and the new one. It is missing if no endpoint has HTTPS.
+	// CABundle is the PEM bundle of the CA that signs the certificates of all HTTPS endpoints. While
+	// the CA is rotated, it contains the old and the new CA. It is not set if no endpoint uses HTTPS.
 	// +optional
 	CABundle *string `json:"caBundle,omitempty"`
 }
@@ -127,12 +133,13 @@ type RegistryStatus struct {
 type RegistryCacheStatus struct {
 	// Upstream is RegistryCache.Upstream.
 	Upstream string `json:"upstream"`
-	// Endpoint is the URL at which nodes reach the cache, such as "http://10.4.246.205:5000"; with TLS it starts with https.
+	// Endpoint is the URL at which nodes reach the cache, such as "http://10.4.246.205:5000". With TLS
+	// the scheme is https.
 	Endpoint string `json:"endpoint"`
-	// RemoteURL is where the cache fetches from.
+	// RemoteURL is the URL from which the cache fetches.
 	RemoteURL string `json:"remoteURL"`
-	// UpstreamCABundle are the certificates in PEM that the upstream is verified by, besides the well-known ones: what
-	// RegistryCache.CABundleSecretReferenceName leads to.
+	// UpstreamCABundle is the PEM bundle of CAs to trust for the upstream, in addition to the
+	// system's: the content of the Secret that RegistryCache.CABundleSecretReferenceName refers to.
 	// +optional
 	UpstreamCABundle *string `json:"upstreamCABundle,omitempty"`
 }

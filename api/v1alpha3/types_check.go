@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// checkTypes reports every value in raw that does not fit the Go type which it is decoded into, with its path. It
-// leaves unknown and duplicate fields, and raw that is no YAML at all, to the decoder. No value is repeated: what is in the
-// wrong place may be a proxy's password.
+// checkTypes returns an error with a path for every value in raw that does not fit the Go type of
+// into. It leaves unknown and duplicate fields, and invalid YAML, to the decoder. Errors contain no
+// values, because a misplaced value may be the password of a proxy.
 func checkTypes(raw []byte, into any) field.ErrorList {
 	document, err := yaml.YAMLToJSON(raw)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateUniqueUpstreams finds caches of the same registry, whichever way its name is spelled.
+// validateUniqueUpstreams reports caches of the same registry, however its name is spelled.
 func validateUniqueUpstreams(caches []RegistryCache, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	seen := map[string]string{}
@@ -16,7 +16,7 @@ func validateUniqueUpstreams(caches []RegistryCache, path *field.Path) field.Err
 		key := registryOf(&caches[i])
 		first, taken := seen[key]
 		switch {
-		case strings.Contains(upstream, "@"): // refused already, and what is in it is not repeated
+		case strings.Contains(upstream, "@"): // already rejected, and it may contain a password
 		case !taken:
 			seen[key] = upstream
 		case first == upstream:
@@ -30,9 +30,10 @@ func validateUniqueUpstreams(caches []RegistryCache, path *field.Path) field.Err
 	return errs
 }
 
-// registryOf returns a text that is equal for two upstreams if they are the same registry: the port that the scheme of
-// its URL implies is the same as none, and index.docker.io is the old name of docker.io, which containerd replaces
-// (github.com/distribution/reference, ParseNormalizedNamed). An IP address has one spelling only, see checkHostPort.
+// registryOf returns a key that is equal for upstreams of the same registry. The default port of
+// the scheme equals no port. index.docker.io is the old name of docker.io, which containerd
+// replaces (github.com/distribution/reference, ParseNormalizedNamed). An IP address has only one
+// valid spelling, see checkHostPort.
 func registryOf(cache *RegistryCache) string {
 	port := ":443"
 	if cache.RemoteURL != nil && strings.HasPrefix(*cache.RemoteURL, "http://") {
@@ -45,9 +46,9 @@ func registryOf(cache *RegistryCache) string {
 	return host
 }
 
-// validateUniqueServices finds caches whose Service would have the name of another one's. The name that a Service has
-// without a suffix is taken even if its own cache has a suffix: without that, moving a name from one cache to another
-// would make nodes ask the wrong one.
+// validateUniqueServices reports caches whose Services would have the same name. The default name
+// of a cache's Service stays reserved even if the cache has a suffix. Otherwise a name could move
+// from one cache to another, and nodes would ask the wrong one.
 func validateUniqueServices(caches []RegistryCache, path *field.Path) field.ErrorList {
 	owners := map[string]string{}
 	for i := range caches {

@@ -7,7 +7,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-func TestValidateFindsOneRegistryUnderTwoNames(t *testing.T) {
+func TestValidateUniqueRegistries(t *testing.T) {
 	plain := func(upstream string) v1alpha3.RegistryCache {
 		return v1alpha3.RegistryCache{Upstream: upstream, RemoteURL: new("http://" + upstream)}
 	}
@@ -16,7 +16,7 @@ func TestValidateFindsOneRegistryUnderTwoNames(t *testing.T) {
 		want          bool
 	}{
 		"port of https":                   {v1alpha3.RegistryCache{Upstream: "a.test"}, v1alpha3.RegistryCache{Upstream: "a.test:443"}, true},
-		"the other way":                   {v1alpha3.RegistryCache{Upstream: "a.test:443"}, v1alpha3.RegistryCache{Upstream: "a.test"}, true},
+		"reversed":                        {v1alpha3.RegistryCache{Upstream: "a.test:443"}, v1alpha3.RegistryCache{Upstream: "a.test"}, true},
 		"Docker Hub with port":            {v1alpha3.RegistryCache{Upstream: "docker.io"}, v1alpha3.RegistryCache{Upstream: "docker.io:443"}, true},
 		"Docker Hub by its old name":      {v1alpha3.RegistryCache{Upstream: "docker.io"}, v1alpha3.RegistryCache{Upstream: "index.docker.io"}, true},
 		"IPv6":                            {v1alpha3.RegistryCache{Upstream: "[::1]"}, v1alpha3.RegistryCache{Upstream: "[::1]:443"}, true},
@@ -32,20 +32,20 @@ func TestValidateFindsOneRegistryUnderTwoNames(t *testing.T) {
 				t.Errorf("got %q, want a duplicate: %t", got, test.want)
 			}
 			if test.want && !strings.Contains(got, "is the same registry as "+test.first.Upstream) {
-				t.Errorf("%q does not name the other one", got)
+				t.Errorf("%q does not name the other upstream", got)
 			}
 		})
 	}
 }
 
-func TestValidateSaysNothingMoreOfOneNameTwice(t *testing.T) {
+func TestValidateDuplicateUpstream(t *testing.T) {
 	twice := v1alpha3.RegistryCache{Upstream: "a.test"}
 	if got := validate(twice, twice); got != `caches[1].upstream: Duplicate value: "a.test"` {
 		t.Errorf("got %q", got)
 	}
 }
 
-func TestValidateFindsOneServiceForTwoCaches(t *testing.T) {
+func TestValidateUniqueServices(t *testing.T) {
 	named := func(upstream, suffix string) v1alpha3.RegistryCache {
 		return v1alpha3.RegistryCache{Upstream: upstream, ServiceNameSuffix: &suffix}
 	}
@@ -54,11 +54,11 @@ func TestValidateFindsOneServiceForTwoCaches(t *testing.T) {
 		caches []v1alpha3.RegistryCache
 		want   string
 	}{
-		"two suffixes":                    {[]v1alpha3.RegistryCache{named("a.test", "x"), named("b.test", "x")}, "caches[1].serviceNameSuffix"},
-		"suffix, then name":               {[]v1alpha3.RegistryCache{named("a.test", "b-test"), b}, "caches[0].serviceNameSuffix"},
-		"name, then suffix":               {[]v1alpha3.RegistryCache{a, named("b.test", "a-test")}, "caches[1].serviceNameSuffix"},
-		"name that another one gave away": {[]v1alpha3.RegistryCache{named("a.test", "x"), named("b.test", "a-test")}, "caches[1].serviceNameSuffix"},
-		"different":                       {[]v1alpha3.RegistryCache{named("a.test", "x"), named("b.test", "y")}, ""},
+		"two suffixes":                  {[]v1alpha3.RegistryCache{named("a.test", "x"), named("b.test", "x")}, "caches[1].serviceNameSuffix"},
+		"suffix, then name":             {[]v1alpha3.RegistryCache{named("a.test", "b-test"), b}, "caches[0].serviceNameSuffix"},
+		"name, then suffix":             {[]v1alpha3.RegistryCache{a, named("b.test", "a-test")}, "caches[1].serviceNameSuffix"},
+		"default name of another cache": {[]v1alpha3.RegistryCache{named("a.test", "x"), named("b.test", "a-test")}, "caches[1].serviceNameSuffix"},
+		"different":                     {[]v1alpha3.RegistryCache{named("a.test", "x"), named("b.test", "y")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := validate(test.caches...)

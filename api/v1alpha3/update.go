@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ValidateUpdate checks like Validate, and besides that config may follow old for the caches that are in both: a cache
-// that runs keeps its volume, and a volume cannot shrink or move to another StorageClass. Each of the two may be given
-// before or after SetDefaults. An upstream that old does not have is new and free of these rules. Without old it is
-// Validate.
+// ValidateUpdate does what Validate does, and also checks the changes to caches that exist in old.
+// The volume of such a cache can neither shrink nor move to another StorageClass. Both configs may
+// be with or without defaults. An upstream that is not in old is new and can be configured freely.
+// If old is nil, it is the same as Validate.
 func ValidateUpdate(config, old *RegistryConfig) field.ErrorList {
 	errs := Validate(config)
 	if old == nil {
@@ -37,29 +37,30 @@ func validateCacheUpdate(cache, was *RegistryCache, path *field.Path) field.Erro
 	var errs field.ErrorList
 	if now, then := volumeSize(cache), volumeSize(was); now.Cmp(then) < 0 {
 		errs = append(errs, field.Invalid(path.Child("volume", "size"), now.String(),
-			fmt.Sprintf("must not be less than the %s that the volume has: volumes cannot shrink; %s", then.String(), recreate)))
+			fmt.Sprintf("must not be less than the volume's current %s, because volumes cannot shrink; %s", then.String(), recreate)))
 	}
 	if now, then := storageClass(cache), storageClass(was); now != then {
 		errs = append(errs, field.Invalid(path.Child("volume", "storageClassName"), now,
-			fmt.Sprintf("must stay %q; %s", then, recreate)))
+			fmt.Sprintf("cannot be changed from %q; %s", then, recreate)))
 	}
 	if ttl(was) == 0 && ttl(cache) > 0 {
 		errs = append(errs, field.Invalid(path.Child("garbageCollection", "ttl"), ttl(cache).String(),
-			"must stay 0s: the registry does not know any more what to collect (distribution#4249); "+recreate))
+			"must stay 0s: the registry no longer knows what to collect (distribution#4249); "+recreate))
 	}
 	return errs
 }
 
-// VolumeCannotGrow begins the reason of the mistake of a size that the StorageClass of a volume does not allow it to grow
-// to. Only the controller can find that out, in the Shoot; whoever reads it in a Shoot's status knows that the volume has
-// kept its size.
+// VolumeCannotGrow is how the error begins if a StorageClass does not allow a volume to grow to the
+// wanted size. Only the controller can find this out, in the Shoot. The admission looks for it in
+// the Shoot's status, where it tells that the volume has kept its size.
 const VolumeCannotGrow = "the volume cannot grow"
 
-// recreate says how to get what cannot be changed.
-const recreate = "to change it, remove the cache from the Shoot and add it again in a later update, it starts empty"
+// recreate is the advice for fields that cannot be changed.
+const recreate = "to change it, remove the cache from the Shoot and add it again in a later update; it then starts empty"
 
-// validateServiceTakeover refuses a name that the Service of another upstream has until now: nodes that do not know of
-// the change yet would ask the new cache for images of the other upstream.
+// validateServiceTakeover rejects a name that the Service of another upstream has in the old
+// config. Nodes that do not know about the change yet would ask the new cache for images of the
+// other upstream.
 func validateServiceTakeover(cache *RegistryCache, services map[string]string, path *field.Path) field.ErrorList {
 	owner, taken := services[ServiceName(cache)]
 	if !taken || owner == cache.Upstream {
@@ -67,10 +68,10 @@ func validateServiceTakeover(cache *RegistryCache, services map[string]string, p
 	}
 	if cache.ServiceNameSuffix == nil {
 		return field.ErrorList{field.Forbidden(path.Child("upstream"), fmt.Sprintf(
-			"its Service would be called %s, as the one of %s is until now; give that one another name first", ServiceName(cache), owner))}
+			"its Service would be named %s, but the Service of %s has this name; rename that one in an earlier update", ServiceName(cache), owner))}
 	}
 	return field.ErrorList{field.Invalid(path.Child("serviceNameSuffix"), *cache.ServiceNameSuffix, fmt.Sprintf(
-		"the Service of %s has this name until now; free it in an update of its own first", owner))}
+		"the Service of %s has this name; rename that one in an earlier update", owner))}
 }
 
 func volumeSize(cache *RegistryCache) resource.Quantity {
@@ -80,7 +81,7 @@ func volumeSize(cache *RegistryCache) resource.Quantity {
 	return *cache.Volume.Size
 }
 
-// storageClass returns "" for the default StorageClass of the Shoot: as a name, Validate refuses it.
+// storageClass returns "" for the default StorageClass of the Shoot. Validate rejects "" as a name.
 func storageClass(cache *RegistryCache) string {
 	if cache.Volume == nil || cache.Volume.StorageClassName == nil {
 		return ""

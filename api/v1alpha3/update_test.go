@@ -27,40 +27,41 @@ func suffixed(upstream, suffix string) v1alpha3.RegistryCache {
 	return v1alpha3.RegistryCache{Upstream: upstream, ServiceNameSuffix: &suffix}
 }
 
-// TestValidateUpdate runs each case before and after defaulting of both sides: the answer must be the same.
+// TestValidateUpdate runs each case with and without defaults in both configs. The result must be
+// the same.
 func TestValidateUpdate(t *testing.T) {
 	plain, other := v1alpha3.RegistryCache{Upstream: "a.test"}, v1alpha3.RegistryCache{Upstream: "b.test"}
 	for name, test := range map[string]struct {
 		old, config []v1alpha3.RegistryCache
-		want        string // "" where there is no mistake
+		want        string // "" if valid
 	}{
 		"nothing changed":           {[]v1alpha3.RegistryCache{plain}, []v1alpha3.RegistryCache{plain}, ""},
-		"mistake of its own":        {[]v1alpha3.RegistryCache{plain}, []v1alpha3.RegistryCache{plain, {Upstream: "B"}}, "caches[1].upstream"},
+		"new config is invalid":     {[]v1alpha3.RegistryCache{plain}, []v1alpha3.RegistryCache{plain, {Upstream: "B"}}, "caches[1].upstream"},
 		"size grows":                {[]v1alpha3.RegistryCache{sized("1Gi")}, []v1alpha3.RegistryCache{sized("1025Mi")}, ""},
-		"size is spelled otherwise": {[]v1alpha3.RegistryCache{sized("1Gi")}, []v1alpha3.RegistryCache{sized("1024Mi")}, ""},
-		"size shrinks":              {[]v1alpha3.RegistryCache{sized("1Gi")}, []v1alpha3.RegistryCache{sized("1023Mi")}, "caches[0].volume.size: Invalid value: \"1023Mi\": must not be less than the 1Gi"},
+		"size in another unit":      {[]v1alpha3.RegistryCache{sized("1Gi")}, []v1alpha3.RegistryCache{sized("1024Mi")}, ""},
+		"size shrinks":              {[]v1alpha3.RegistryCache{sized("1Gi")}, []v1alpha3.RegistryCache{sized("1023Mi")}, "caches[0].volume.size: Invalid value: \"1023Mi\": must not be less than the volume's current 1Gi"},
 		"size shrinks to default":   {[]v1alpha3.RegistryCache{sized("11Gi")}, []v1alpha3.RegistryCache{plain}, "caches[0].volume.size"},
 		"size below the default":    {[]v1alpha3.RegistryCache{plain}, []v1alpha3.RegistryCache{sized("9Gi")}, "caches[0].volume.size"},
 		"size given as default":     {[]v1alpha3.RegistryCache{plain}, []v1alpha3.RegistryCache{sized("10Gi")}, ""},
 		"class stays":               {[]v1alpha3.RegistryCache{classed("fast")}, []v1alpha3.RegistryCache{classed("fast")}, ""},
 		"class changes":             {[]v1alpha3.RegistryCache{classed("fast")}, []v1alpha3.RegistryCache{classed("slow")}, "caches[0].volume.storageClassName"},
-		"class goes":                {[]v1alpha3.RegistryCache{classed("fast")}, []v1alpha3.RegistryCache{plain}, "caches[0].volume.storageClassName"},
-		"class comes":               {[]v1alpha3.RegistryCache{plain}, []v1alpha3.RegistryCache{classed("fast")}, "caches[0].volume.storageClassName"},
-		"collection goes off":       {[]v1alpha3.RegistryCache{plain}, []v1alpha3.RegistryCache{collected(0)}, ""},
-		"collection stays off":      {[]v1alpha3.RegistryCache{collected(0)}, []v1alpha3.RegistryCache{collected(0)}, ""},
-		"collection comes back":     {[]v1alpha3.RegistryCache{collected(0)}, []v1alpha3.RegistryCache{collected(time.Hour)}, "caches[0].garbageCollection.ttl"},
+		"class is removed":          {[]v1alpha3.RegistryCache{classed("fast")}, []v1alpha3.RegistryCache{plain}, "caches[0].volume.storageClassName"},
+		"class is added":            {[]v1alpha3.RegistryCache{plain}, []v1alpha3.RegistryCache{classed("fast")}, "caches[0].volume.storageClassName"},
+		"collection is disabled":    {[]v1alpha3.RegistryCache{plain}, []v1alpha3.RegistryCache{collected(0)}, ""},
+		"collection stays disabled": {[]v1alpha3.RegistryCache{collected(0)}, []v1alpha3.RegistryCache{collected(0)}, ""},
+		"collection is enabled":     {[]v1alpha3.RegistryCache{collected(0)}, []v1alpha3.RegistryCache{collected(time.Hour)}, "caches[0].garbageCollection.ttl"},
 		"collection by default":     {[]v1alpha3.RegistryCache{collected(0)}, []v1alpha3.RegistryCache{plain}, "caches[0].garbageCollection.ttl"},
 		"collection is shortened":   {[]v1alpha3.RegistryCache{collected(time.Hour)}, []v1alpha3.RegistryCache{collected(time.Second)}, ""},
-		"a new cache is free":       {[]v1alpha3.RegistryCache{other}, []v1alpha3.RegistryCache{other, sized("1Gi")}, ""},
-		"the order is no matter":    {[]v1alpha3.RegistryCache{sized("20Gi"), other}, []v1alpha3.RegistryCache{other, sized("20Gi")}, ""},
-		"the path is the new one":   {[]v1alpha3.RegistryCache{sized("20Gi"), other}, []v1alpha3.RegistryCache{other, plain}, "caches[1].volume.size"},
-		"suffix comes":              {[]v1alpha3.RegistryCache{plain}, []v1alpha3.RegistryCache{suffixed("a.test", "x")}, ""},
-		"suffix goes":               {[]v1alpha3.RegistryCache{suffixed("a.test", "x")}, []v1alpha3.RegistryCache{plain}, ""},
+		"new cache of any size":     {[]v1alpha3.RegistryCache{other}, []v1alpha3.RegistryCache{other, sized("1Gi")}, ""},
+		"order changes":             {[]v1alpha3.RegistryCache{sized("20Gi"), other}, []v1alpha3.RegistryCache{other, sized("20Gi")}, ""},
+		"path is in the new config": {[]v1alpha3.RegistryCache{sized("20Gi"), other}, []v1alpha3.RegistryCache{other, plain}, "caches[1].volume.size"},
+		"suffix is added":           {[]v1alpha3.RegistryCache{plain}, []v1alpha3.RegistryCache{suffixed("a.test", "x")}, ""},
+		"suffix is removed":         {[]v1alpha3.RegistryCache{suffixed("a.test", "x")}, []v1alpha3.RegistryCache{plain}, ""},
 		"suffix stays":              {[]v1alpha3.RegistryCache{suffixed("a.test", "x")}, []v1alpha3.RegistryCache{suffixed("a.test", "x")}, ""},
 		"suffixes are swapped": {[]v1alpha3.RegistryCache{suffixed("a.test", "x"), suffixed("b.test", "y")},
 			[]v1alpha3.RegistryCache{suffixed("a.test", "z"), suffixed("b.test", "x")}, "caches[1].serviceNameSuffix"},
-		"name of one that goes": {[]v1alpha3.RegistryCache{plain}, []v1alpha3.RegistryCache{suffixed("b.test", "a-test")}, "caches[0].serviceNameSuffix"},
-		"new one, taken name":   {[]v1alpha3.RegistryCache{suffixed("a.test", "b-test")}, []v1alpha3.RegistryCache{other}, "caches[0].upstream: Forbidden"},
+		"name of a removed cache": {[]v1alpha3.RegistryCache{plain}, []v1alpha3.RegistryCache{suffixed("b.test", "a-test")}, "caches[0].serviceNameSuffix"},
+		"new cache, taken name":   {[]v1alpha3.RegistryCache{suffixed("a.test", "b-test")}, []v1alpha3.RegistryCache{other}, "caches[0].upstream: Forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, defaulted := range []struct{ config, old bool }{{false, false}, {false, true}, {true, false}, {true, true}} {

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxUpstreamLength is the longest upstream in bytes: on the nodes it is the name of a directory, and NAME_MAX of Linux
-// is 255.
+// maxUpstreamLength is the maximum length of an upstream in bytes. On nodes the upstream is the
+// name of a directory, and NAME_MAX of Linux is 255.
 const maxUpstreamLength = 255
 
-// Validate checks a RegistryConfig, before or after SetDefaults, and returns every mistake with its field path. Upstream
-// and remoteURL become arguments of a shell script and strings in TOML and YAML on the nodes; a config without mistakes
-// holds no character there that any of these treats specially. Secrets that the config refers to are not looked at, see
-// References.
+// Validate checks config, with or without defaults, and returns all errors with their field paths.
+// On nodes, upstream and remoteURL become arguments of a shell script and strings in TOML and YAML.
+// A valid config contains no character there that is special in any of these. Validate does not
+// check referenced Secrets, see References.
 func Validate(config *RegistryConfig) field.ErrorList {
 	path := field.NewPath("caches")
 	if len(config.Caches) == 0 {
@@ -33,7 +33,7 @@ func Validate(config *RegistryConfig) field.ErrorList {
 
 func validateCache(cache *RegistryCache, path *field.Path) field.ErrorList {
 	errs := validateUpstream(cache.Upstream, path.Child("upstream"))
-	if cache.RemoteURL != nil && *cache.RemoteURL != defaultRemoteURL(cache.Upstream) { // else upstream alone is the mistake
+	if cache.RemoteURL != nil && *cache.RemoteURL != defaultRemoteURL(cache.Upstream) { // otherwise only upstream is invalid
 		errs = append(errs, validateURL(cache.RemoteURL, path.Child("remoteURL"))...)
 	}
 	if cache.Volume != nil {
@@ -62,7 +62,7 @@ func validateUpstream(upstream string, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must be <host>[:<port>], user information is not allowed")}
 	}
 	if strings.Contains(upstream, "://") {
-		return field.ErrorList{field.Invalid(path, upstream, "must be <host>[:<port>], without a scheme; remoteURL takes one")}
+		return field.ErrorList{field.Invalid(path, upstream, "must be <host>[:<port>], without a scheme; set remoteURL to use a scheme")}
 	}
 	if err := checkHostPort(upstream); err != nil {
 		return field.ErrorList{field.Invalid(path, upstream, fmt.Sprintf("must be <host>[:<port>]: %v", err))}
@@ -70,14 +70,14 @@ func validateUpstream(upstream string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// validateURL accepts <scheme>://<host>[:<port>] with scheme http or https, and, as gardener-extension-registry-cache
-// does, one slash behind it, which SetDefaults takes away.
+// validateURL accepts <scheme>://<host>[:<port>] with scheme http or https. Like
+// gardener-extension-registry-cache, it also accepts a trailing slash, which SetDefaults removes.
 func validateURL(text *string, path *field.Path) field.ErrorList {
 	if text == nil {
 		return nil
 	}
 	invalid := func(reason string) field.ErrorList {
-		// The value is not repeated: it may carry credentials.
+		// The error does not contain the value, because it may contain credentials.
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must be <scheme>://<host>[:<port>]: "+reason)}
 	}
 	parsed, err := url.Parse(*text)
@@ -110,11 +110,11 @@ func validateVolume(volume *Volume, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateReferenceName demands no more of a name than Gardener does of spec.resources[].name: it is looked up there and
-// never becomes the name of an object.
+// validateReferenceName accepts any non-empty name, as Gardener does for spec.resources[].name. The
+// name is only looked up and never used for an object.
 func validateReferenceName(name *string, path *field.Path) field.ErrorList {
 	if name != nil && *name == "" {
-		return field.ErrorList{field.Required(path, "name an entry of the Shoot's spec.resources, or leave the field out")}
+		return field.ErrorList{field.Required(path, "name an entry of the Shoot's spec.resources, or omit the field")}
 	}
 	return nil
 }

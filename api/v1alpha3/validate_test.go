@@ -11,7 +11,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// longHost is a host name of 253 characters, the longest there is.
+// longHost is a host name of 253 characters, the maximum.
 var longHost = strings.Repeat(strings.Repeat("a", 62)+".", 4)[:252] + "a"
 
 func validate(caches ...v1alpha3.RegistryCache) string {
@@ -28,7 +28,7 @@ func TestValidateUpstream(t *testing.T) {
 		"[::1]", "[2001:db8::1]:5000", "a:65535", "1password.test", longHost,
 	} {
 		if got := validate(v1alpha3.RegistryCache{Upstream: upstream}); got != "" {
-			t.Errorf("%q is refused: %s", upstream, got)
+			t.Errorf("%q is rejected: %s", upstream, got)
 		}
 	}
 	for _, upstream := range []string{
@@ -39,7 +39,7 @@ func TestValidateUpstream(t *testing.T) {
 		longHost + "a", longHost + ":5000", strings.Repeat("a", 64) + ".test" + strings.Repeat(".a", 120),
 	} {
 		if got := validate(v1alpha3.RegistryCache{Upstream: upstream}); !strings.Contains(got, "caches[0].upstream") {
-			t.Errorf("%q: got %q, want a mistake at caches[0].upstream", upstream, got)
+			t.Errorf("%q: got %q, want an error at caches[0].upstream", upstream, got)
 		}
 	}
 }
@@ -47,7 +47,7 @@ func TestValidateUpstream(t *testing.T) {
 func TestValidateRemoteURL(t *testing.T) {
 	for _, url := range []string{"https://a.test", "http://a.test:5000", "https://[::1]:5000", "http://10.0.0.1", "https://a.test/"} {
 		if got := validate(v1alpha3.RegistryCache{Upstream: "a.test", RemoteURL: &url}); got != "" {
-			t.Errorf("%q is refused: %s", url, got)
+			t.Errorf("%q is rejected: %s", url, got)
 		}
 	}
 	for _, url := range []string{
@@ -58,18 +58,18 @@ func TestValidateRemoteURL(t *testing.T) {
 	} {
 		got := validate(v1alpha3.RegistryCache{Upstream: "a.test", RemoteURL: &url})
 		if !strings.Contains(got, "caches[0].remoteURL") {
-			t.Errorf("%q: got %q, want a mistake at caches[0].remoteURL", url, got)
+			t.Errorf("%q: got %q, want an error at caches[0].remoteURL", url, got)
 		}
 		if strings.Contains(url, "user") && !strings.Contains(got, "user information") {
-			t.Errorf("%q: the message %q does not name the reason", url, got)
+			t.Errorf("%q: the error %q does not name the reason", url, got)
 		}
 		if strings.Contains(got, "secret") {
-			t.Errorf("the message repeats a password: %s", got)
+			t.Errorf("the error contains a password: %s", got)
 		}
 	}
 }
 
-func TestValidateNamesTheFieldOfEachMistake(t *testing.T) {
+func TestValidateReportsEachField(t *testing.T) {
 	good := v1alpha3.RegistryCache{Upstream: "a.test"}
 	volume := func(size, class string) v1alpha3.RegistryCache {
 		cache := v1alpha3.RegistryCache{Upstream: "b.test", Volume: &v1alpha3.Volume{Size: new(resource.MustParse(size))}}
@@ -97,16 +97,16 @@ func TestValidateNamesTheFieldOfEachMistake(t *testing.T) {
 		"ttl 0":               {[]v1alpha3.RegistryCache{{Upstream: "a.test", GarbageCollection: &v1alpha3.GarbageCollection{}}}, ""},
 		"negative ttl": {[]v1alpha3.RegistryCache{good, {Upstream: "b.test",
 			GarbageCollection: &v1alpha3.GarbageCollection{TTL: metav1.Duration{Duration: -time.Second}}}}, "caches[1].garbageCollection.ttl"},
-		"credentials by any name":  {[]v1alpha3.RegistryCache{{Upstream: "a.test", SecretReferenceName: new("My creds")}}, ""},
-		"credentials by no name":   {[]v1alpha3.RegistryCache{{Upstream: "a.test", SecretReferenceName: new("")}}, "caches[0].secretReferenceName: Required"},
-		"bundle by no name":        {[]v1alpha3.RegistryCache{{Upstream: "a.test", CABundleSecretReferenceName: new("")}}, "caches[0].caBundleSecretReferenceName: Required"},
+		"any credentials name":     {[]v1alpha3.RegistryCache{{Upstream: "a.test", SecretReferenceName: new("My creds")}}, ""},
+		"empty credentials name":   {[]v1alpha3.RegistryCache{{Upstream: "a.test", SecretReferenceName: new("")}}, "caches[0].secretReferenceName: Required"},
+		"empty bundle name":        {[]v1alpha3.RegistryCache{{Upstream: "a.test", CABundleSecretReferenceName: new("")}}, "caches[0].caBundleSecretReferenceName: Required"},
 		"suffix":                   {[]v1alpha3.RegistryCache{suffix("a.test", "1")}, ""},
 		"longest suffix":           {[]v1alpha3.RegistryCache{suffix("a.test", strings.Repeat("a", 54))}, ""},
 		"too long suffix":          {[]v1alpha3.RegistryCache{suffix("a.test", strings.Repeat("a", 55))}, "caches[0].serviceNameSuffix: Too long"},
 		"empty suffix":             {[]v1alpha3.RegistryCache{suffix("a.test", "")}, "caches[0].serviceNameSuffix"},
 		"suffix with dot":          {[]v1alpha3.RegistryCache{suffix("a.test", "a.b")}, "caches[0].serviceNameSuffix"},
 		"upper case suffix":        {[]v1alpha3.RegistryCache{suffix("a.test", "A")}, "caches[0].serviceNameSuffix"},
-		"suffix like its own name": {[]v1alpha3.RegistryCache{suffix("a.test", "a-test"), {Upstream: "b.test"}}, ""},
+		"suffix like default name": {[]v1alpha3.RegistryCache{suffix("a.test", "a-test"), {Upstream: "b.test"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := validate(test.caches...)

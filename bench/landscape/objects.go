@@ -13,10 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 // ExtensionName is the name, and the type, of the Extension of each shoot.
-const ExtensionName = "registry-cache"
+const ExtensionName = v1alpha3.ExtensionType
 
 const (
 	namespacePrefix = "shoot--bench--"

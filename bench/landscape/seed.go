@@ -25,7 +25,7 @@ import (
 )
 
 // ExtensionNamespace is where the extension would run on the seed.
-const ExtensionNamespace = "extension-registry-cache"
+const ExtensionNamespace = "extension-" + ExtensionName
 
 // User is the extension's service account.
 const User = "system:serviceaccount:" + ExtensionNamespace + ":gardener-extension-" + ExtensionName

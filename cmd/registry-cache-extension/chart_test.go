@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/internal/golden/objects"
 )
 
@@ -19,7 +20,7 @@ func newFlags(options *options) *pflag.FlagSet {
 // TestChartPassesValidFlags gives the command what the chart renders to, arguments and variables: an unknown flag there, a
 // value that is refused, or a variable that is missing is a pod that crashes.
 func TestChartPassesValidFlags(t *testing.T) {
-	const namespace = "extension-registry-cache"
+	const namespace = "extension-" + v1alpha3.ExtensionType
 	access := filepath.Join(t.TempDir(), "kubeconfig")
 	const kubeconfig = `{clusters: [{name: seed, cluster: {server: "https://seed.test"}}], contexts: [{name: seed, context: {cluster: seed}}], current-context: seed}`
 	if err := os.WriteFile(access, []byte(kubeconfig), 0o600); err != nil {

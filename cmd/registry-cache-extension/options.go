@@ -7,15 +7,12 @@ import (
 	heartbeatcmd "github.com/gardener/gardener/extensions/pkg/controller/heartbeat/cmd"
 	webhookcmd "github.com/gardener/gardener/extensions/pkg/webhook/cmd"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/webhook/operatingsystemconfig"
 )
 
-const (
-	// extensionName names the webhook configuration and its Service, gardener-extension-registry-cache.
-	extensionName = "registry-cache"
-	// identity is what leader election and heartbeat show.
-	identity = "gardener-extension-registry-cache"
-)
+// identity is the name that the extension has in leader election and heartbeats.
+const identity = "gardener-extension-" + v1alpha3.ExtensionType
 
 // options are the flags of the command, made of the extension library's.
 type options struct {
@@ -52,8 +49,8 @@ func newOptions() *options {
 		},
 	}
 	o.webhook = webhookcmd.NewAddToManagerOptions(
-		extensionName,
-		"", nil, // no webhook in the shoot
+		v1alpha3.ExtensionType, // the webhook configuration and its Service are gardener-extension-<this>
+		"", nil,                // no webhook in the shoot
 		o.general,
 		&webhookcmd.ServerOptions{Namespace: os.Getenv("WEBHOOK_CONFIG_NAMESPACE")},
 		webhookcmd.NewSwitchOptions(webhookcmd.Switch(operatingsystemconfig.Name, operatingsystemconfig.New)),

@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller"
 	"github.com/gardener-extensions/registry-cache/examples"
 )
@@ -25,7 +26,7 @@ func TestRegisteredType(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := registration.Spec.Resources[0].Type; got != controller.Type {
-		t.Errorf("registered for type %q, the controller acts on %q", got, controller.Type)
+	if got := registration.Spec.Resources[0].Type; got != v1alpha3.ExtensionType {
+		t.Errorf("registered for type %q, the controller acts on %q", got, v1alpha3.ExtensionType)
 	}
 }

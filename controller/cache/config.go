@@ -119,10 +119,13 @@ func newRegistryConfig(cache v1alpha3.RegistryCache, credentials *Credentials) r
 			Tag:        tagConfig{ConcurrencyLimit: concurrentTagLookups},
 		},
 		HTTP: httpConfig{
-			Addr:         fmt.Sprintf(":%d", Port),
+			Addr:         fmt.Sprintf(":%d", v1alpha3.CachePort),
 			DrainTimeout: drainTimeout.String(),
-			Debug:        debugConfig{Addr: fmt.Sprintf(":%d", DebugPort), Prometheus: prometheusConfig{Enabled: true, Path: "/metrics"}},
-			Headers:      map[string][]string{"X-Content-Type-Options": {"nosniff"}},
+			Debug: debugConfig{
+				Addr:       fmt.Sprintf(":%d", v1alpha3.CacheDebugPort),
+				Prometheus: prometheusConfig{Enabled: true, Path: "/metrics"},
+			},
+			Headers: map[string][]string{"X-Content-Type-Options": {"nosniff"}},
 		},
 		Health: healthConfig{StorageDriver: storageDriverConfig{Enabled: true, Interval: "10s", Threshold: 3}},
 		Proxy:  proxyConfig{RemoteURL: *cache.RemoteURL, TTL: cache.GarbageCollection.TTL.Duration.String()},

@@ -23,7 +23,6 @@ import (
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/controller/cache"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -61,8 +60,8 @@ func checkCache(t *testing.T, c v1alpha3.RegistryCache, objects []client.Object,
 	for _, object := range objects {
 		switch object := object.(type) {
 		case *corev1.Service:
-			if object.Name != v1alpha3.ServiceName(&c) || object.Annotations[cache.AnnotationUpstream] != c.Upstream ||
-				object.Annotations[cache.AnnotationRemoteURL] != *c.RemoteURL {
+			if object.Name != v1alpha3.ServiceName(&c) || object.Annotations[v1alpha3.AnnotationUpstream] != c.Upstream ||
+				object.Annotations[v1alpha3.AnnotationRemoteURL] != *c.RemoteURL {
 				t.Errorf("%s: service %s, annotations %v", c.Upstream, object.Name, object.Annotations)
 			}
 		case *appsv1.StatefulSet:

@@ -13,7 +13,7 @@ import (
 // traffic in kube-system (NetworkPolicy gardener.cloud--deny-all), also that of a node to a pod of another node.
 // Metrics are for the control plane only: Gardener's own policy lets it in by a label of the pod.
 func networkPolicy(cache v1alpha3.RegistryCache) *networkingv1.NetworkPolicy {
-	port, protocol := intstr.FromInt32(Port), corev1.ProtocolTCP
+	port, protocol := intstr.FromInt32(v1alpha3.CachePort), corev1.ProtocolTCP
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: objectMeta(cache.Upstream),
 		Spec: networkingv1.NetworkPolicySpec{

@@ -10,22 +10,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-const (
-	// LabelUpstreamHost is the label of every object of a cache; its value is HostLabel of the upstream.
-	LabelUpstreamHost = "upstream-host"
-	// AnnotationUpstream is the annotation of the Service that holds the upstream as the user wrote it.
-	AnnotationUpstream = "upstream"
-	// AnnotationRemoteURL is the annotation of the Service that holds the URL the cache fetches from.
-	AnnotationRemoteURL = "remote-url"
-
-	// Port is where a cache serves the registry API, on the Service as on the pod.
-	Port int32 = 5000
-	// DebugPort is where a cache serves health and metrics, on the Service as on the pod; network policies keep all but
-	// the control plane from it.
-	DebugPort int32 = 5001
-
-	labelApp = "app"
-)
+const labelApp = "app"
 
 // Shoot is what the objects of a cache depend on, besides the cache itself.
 type Shoot struct {
@@ -98,7 +83,7 @@ func ServesTLS(cache v1alpha3.RegistryCache) bool {
 
 // labels are the labels of every object of the upstream, and the selector of its pod.
 func labels(upstream string) map[string]string {
-	return map[string]string{labelApp: v1alpha3.Name(upstream), LabelUpstreamHost: v1alpha3.HostLabel(upstream)}
+	return map[string]string{labelApp: v1alpha3.Name(upstream), v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(upstream)}
 }
 
 func objectMeta(upstream string) metav1.ObjectMeta {

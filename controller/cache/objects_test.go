@@ -161,7 +161,7 @@ func TestObjectsDecodeStrictly(t *testing.T) {
 				if object.GetNamespace() != metav1.NamespaceSystem {
 					t.Errorf("%T lies in namespace %q", object, object.GetNamespace())
 				}
-				if got, want := object.GetLabels()[LabelUpstreamHost], v1alpha3.HostLabel(rendering.cache.Upstream); got != want {
+				if got, want := object.GetLabels()[v1alpha3.LabelUpstreamHost], v1alpha3.HostLabel(rendering.cache.Upstream); got != want {
 					t.Errorf("%T has the label %q, want %q", object, got, want)
 				}
 				key := object.GetObjectKind().GroupVersionKind().String() + object.GetName()

@@ -48,8 +48,8 @@ func container(image string, environment []corev1.EnvVar, mounts []corev1.Volume
 		Args:            []string{"serve", configDir + "/" + configFile},
 		Env:             environment,
 		Ports: []corev1.ContainerPort{
-			{Name: portName, ContainerPort: Port, Protocol: corev1.ProtocolTCP},
-			{Name: debugPortName, ContainerPort: DebugPort, Protocol: corev1.ProtocolTCP},
+			{Name: portName, ContainerPort: v1alpha3.CachePort, Protocol: corev1.ProtocolTCP},
+			{Name: debugPortName, ContainerPort: v1alpha3.CacheDebugPort, Protocol: corev1.ProtocolTCP},
 		},
 		Resources:      corev1.ResourceRequirements{Requests: requests()},
 		StartupProbe:   healthProbe(1, 120),

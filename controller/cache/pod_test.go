@@ -116,7 +116,7 @@ func TestUpgradeKeepsTheVolume(t *testing.T) {
 			if set.Name != own || set.Spec.ServiceName != own {
 				t.Errorf("the StatefulSet is %s with the service name %s, want %s", set.Name, set.Spec.ServiceName, own)
 			}
-			if got := set.Spec.Selector.MatchLabels; len(got) != 2 || got["app"] != own || got["upstream-host"] != host {
+			if got := set.Spec.Selector.MatchLabels; len(got) != 2 || got["app"] != own || got[v1alpha3.LabelUpstreamHost] != host {
 				t.Errorf("the selector is %v", got)
 			}
 			if len(set.Spec.VolumeClaimTemplates) != 1 || set.Spec.VolumeClaimTemplates[0].Name != "cache-volume" {
@@ -146,7 +146,8 @@ func TestWhoReachesThePods(t *testing.T) {
 			if !selectors.SelectorFromSet(service.Spec.Selector).Matches(pods) || !selectors.SelectorFromSet(policy.Spec.PodSelector.MatchLabels).Matches(pods) {
 				t.Error("the pods are not selected")
 			}
-			if len(policy.Spec.Ingress) != 1 || len(policy.Spec.Ingress[0].Ports) != 1 || policy.Spec.Ingress[0].Ports[0].Port.IntVal != Port {
+			if len(policy.Spec.Ingress) != 1 || len(policy.Spec.Ingress[0].Ports) != 1 ||
+				policy.Spec.Ingress[0].Ports[0].Port.IntVal != v1alpha3.CachePort {
 				t.Errorf("the policy lets in %v", policy.Spec.Ingress)
 			}
 			for _, label := range []string{"to-dns", "to-public-networks", "from-seed"} {

@@ -32,15 +32,18 @@ func service(cache v1alpha3.RegistryCache, kubernetesVersion string) (*corev1.Se
 	meta := objectMeta(cache.Upstream)
 	meta.Name = v1alpha3.ServiceName(&cache)
 	meta.Annotations = map[string]string{
-		AnnotationUpstream:  cache.Upstream,
-		AnnotationRemoteURL: *cache.RemoteURL,
+		v1alpha3.AnnotationUpstream:  cache.Upstream,
+		v1alpha3.AnnotationRemoteURL: *cache.RemoteURL,
 	}
 	result := &corev1.Service{
 		ObjectMeta: meta,
 		Spec: corev1.ServiceSpec{
 			Type:     corev1.ServiceTypeClusterIP,
 			Selector: labels(cache.Upstream),
-			Ports:    []corev1.ServicePort{servicePort(portName, Port, portName), servicePort(MetricsPortName, DebugPort, debugPortName)},
+			Ports: []corev1.ServicePort{
+				servicePort(portName, v1alpha3.CachePort, portName),
+				servicePort(MetricsPortName, v1alpha3.CacheDebugPort, debugPortName),
+			},
 		},
 	}
 	if kubernetesVersion == "" {

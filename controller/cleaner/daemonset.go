@@ -12,11 +12,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 const (
-	// Name is the name of the DaemonSet in the namespace kube-system of the shoot.
-	Name = "registry-cleaner"
 	// cleanName is the name of the init container that does the task.
 	cleanName = "clean"
 	// finalizeAfter is how long gardener-resource-manager waits for the pods to go before it removes the finalizer of the
@@ -48,7 +48,7 @@ func DaemonSet(task Task, image string) (*appsv1.DaemonSet, error) {
 	}
 	return &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        Name,
+			Name:        v1alpha3.CleanerDaemonSet,
 			Namespace:   metav1.NamespaceSystem,
 			Labels:      Labels(),
 			Annotations: map[string]string{resourcesv1alpha1.FinalizeDeletionAfter: finalizeAfter},
@@ -76,7 +76,7 @@ func updateStrategy() appsv1.DaemonSetUpdateStrategy {
 
 // Labels are the labels of the DaemonSet and its pods.
 func Labels() map[string]string {
-	return map[string]string{"app.kubernetes.io/name": Name, "app.kubernetes.io/part-of": "registry-cache"}
+	return map[string]string{"app.kubernetes.io/name": v1alpha3.CleanerDaemonSet, "app.kubernetes.io/part-of": "registry-cache"}
 }
 
 func podSpec(task Task, image string) corev1.PodSpec {

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 var (
@@ -40,7 +42,7 @@ func setFor(t *testing.T, uid types.UID, upstreams ...string) *appsv1.DaemonSet 
 func podOn(node string, set *appsv1.DaemonSet, states ...corev1.ContainerState) corev1.Pod {
 	pod := corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            Name + "-" + node,
+			Name:            v1alpha3.CleanerDaemonSet + "-" + node,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))},
 		},
 		Spec: *set.Spec.Template.Spec.DeepCopy(),

@@ -37,7 +37,7 @@ func TestResolveLimitsTheSumOfCABundles(t *testing.T) {
 	if got := resolve(4); got != "" {
 		t.Errorf("four bundles: %s", got)
 	}
-	const want = "caches[4].caBundleSecretReferenceName: Invalid value: the CA bundles of all caches together have "
+	const want = "caches[4].caBundleSecretReferenceName: Invalid value: the CA bundles of all caches have "
 	if got := resolve(20); !strings.HasPrefix(got, want) {
 		t.Errorf("twenty bundles: got %q, want %q", got, want)
 	}

@@ -84,7 +84,7 @@ func TestMistakes(t *testing.T) {
 		want      string
 	}{
 		"no entry":         {nil, login(nil), `caches[1].secretReferenceName: Invalid value: "login": must be the name of an entry of spec.resources`},
-		"not a Secret":     {resources("ConfigMap"), login(nil), `caches[1].secretReferenceName: Invalid value: "login": must refer to a Secret of apiVersion v1, spec.resources has a ConfigMap of apiVersion v1`},
+		"not a Secret":     {resources("ConfigMap"), login(nil), `caches[1].secretReferenceName: Invalid value: "login": must refer to a Secret of apiVersion v1, but the entry refers to a ConfigMap of apiVersion v1`},
 		"no secret":        {resources("Secret"), nil, `caches[1].secretReferenceName: Invalid value: "login": refers to the Secret login-v1, which does not exist`},
 		"not immutable":    {resources("Secret"), login(func(s *corev1.Secret) { s.Immutable = nil }), "must be immutable"},
 		"without password": {resources("Secret"), login(func(s *corev1.Secret) { delete(s.Data, "password") }), "password"},

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
 // abandon deletes the claims of the cache, after the pods that use them: as long as a claim is there, the next call finds it.
@@ -75,7 +74,7 @@ func RemoveOrphans(ctx context.Context, shoot client.Client, upstream string) er
 func podsOf(ctx context.Context, shoot client.Reader, upstream string) ([]corev1.Pod, error) {
 	pods := &corev1.PodList{}
 	if err := shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem),
-		client.MatchingLabels{cache.LabelUpstreamHost: v1alpha3.HostLabel(upstream)}); err != nil {
+		client.MatchingLabels{v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(upstream)}); err != nil {
 		return nil, fmt.Errorf("listing the pods of the cache of %s in the shoot: %w", upstream, err)
 	}
 	return pods.Items, nil

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
 // claimsOf returns the claims of the cache, of all its instances, but not those that are on their way out: they are of a
@@ -20,7 +19,7 @@ import (
 func claimsOf(ctx context.Context, shoot client.Reader, upstream string) ([]corev1.PersistentVolumeClaim, error) {
 	claims := &corev1.PersistentVolumeClaimList{}
 	if err := shoot.List(ctx, claims, client.InNamespace(metav1.NamespaceSystem),
-		client.MatchingLabels{cache.LabelUpstreamHost: v1alpha3.HostLabel(upstream)}); err != nil {
+		client.MatchingLabels{v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(upstream)}); err != nil {
 		return nil, fmt.Errorf("listing the claims of the cache of %s in the shoot: %w", upstream, err)
 	}
 	return slices.DeleteFunc(claims.Items, func(c corev1.PersistentVolumeClaim) bool { return c.DeletionTimestamp != nil }), nil

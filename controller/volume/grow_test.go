@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
 const alpha = "alpha.upstream.test"
@@ -38,7 +37,7 @@ func claim(upstream, ordinal, size, class string) *corev1.PersistentVolumeClaim 
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "kube-system", Name: "cache-volume-" + v1alpha3.Name(upstream) + "-" + ordinal,
-			Labels: map[string]string{cache.LabelUpstreamHost: v1alpha3.HostLabel(upstream)},
+			Labels: map[string]string{v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(upstream)},
 		},
 		Spec:   spec(size, class),
 		Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound},

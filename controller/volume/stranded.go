@@ -12,7 +12,6 @@ import (
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
 // Stranded is a claim that was given up because its volume is bound to nodes that are gone.
@@ -30,7 +29,7 @@ type Stranded struct {
 // may still be about to come back. What becomes of the PersistentVolume is up to its provisioner.
 func ReplaceStranded(ctx context.Context, shoot client.Client, caches []v1alpha3.RegistryCache) ([]Stranded, error) {
 	pods := &corev1.PodList{}
-	if err := shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{cache.LabelUpstreamHost}); err != nil {
+	if err := shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
 		return nil, fmt.Errorf("listing the pods of the caches in the shoot: %w", err)
 	}
 	waiting := waitingPods(pods.Items, caches)
@@ -88,7 +87,7 @@ func replaceStrandedOf(ctx context.Context, shoot client.Client, pod waitingPod,
 		if err != nil {
 			return nil, err
 		}
-		if volume == nil || claim.Labels[cache.LabelUpstreamHost] != v1alpha3.HostLabel(pod.upstream) || !stranded(volume, hosts) {
+		if volume == nil || claim.Labels[v1alpha3.LabelUpstreamHost] != v1alpha3.HostLabel(pod.upstream) || !stranded(volume, hosts) {
 			continue
 		}
 		if err := shoot.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); client.IgnoreNotFound(err) != nil {

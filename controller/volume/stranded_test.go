@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
-	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
 // waits is a pod of a cache that waits for a node, or runs on the one given.
@@ -22,7 +21,7 @@ func waits(upstream, node string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "kube-system", Name: v1alpha3.Name(upstream) + "-0", UID: "pod",
-			Labels:          map[string]string{cache.LabelUpstreamHost: v1alpha3.HostLabel(upstream)},
+			Labels:          map[string]string{v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(upstream)},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: v1alpha3.Name(upstream), Controller: ptr.To(true)}},
 		},
 		Spec: corev1.PodSpec{NodeName: node, Volumes: []corev1.Volume{

@@ -62,12 +62,12 @@ func (a Another) WithCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the providerConfig: %w", err)
 	}
-	return gardenlet.Named(a.Name, gardenlet.Extension(ExtensionName, encoded)), nil
+	return gardenlet.Named(a.Name, gardenlet.Extension(v1alpha3.ExtensionType, encoded)), nil
 }
 
 // extension returns the Extension of the shoot.
 func (a Another) Extension(ctx context.Context, p *Run) (*extensionsv1alpha1.Extension, error) {
 	extension := &extensionsv1alpha1.Extension{}
-	err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: ExtensionName}, extension)
+	err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: v1alpha3.ExtensionType}, extension)
 	return extension, err
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 )
 
@@ -56,7 +57,7 @@ func (c *Cleaning) ProveOrder(ctx context.Context, p *Run) {
 	for _, worker := range p.Workers() {
 		cleaned, ok := timeline.First(events, func(e timeline.Event) bool { return ranOn(e, worker.Name()) })
 		if !ok {
-			p.Errorf("no pod of %s finished its init containers on %s", CleanerDaemonSet, worker.Name())
+			p.Errorf("no pod of %s finished its init containers on %s", v1alpha3.CleanerDaemonSet, worker.Name())
 			continue
 		}
 		for _, host := range slices.Sorted(maps.Keys(c.vanished)) {
@@ -114,7 +115,7 @@ func ranOn(e timeline.Event, node string) bool {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(e.Object.Object, pod); err != nil {
 		return false
 	}
-	if !ownedBy(pod, "DaemonSet", CleanerDaemonSet) || pod.Spec.NodeName != node || len(pod.Status.InitContainerStatuses) == 0 {
+	if !ownedBy(pod, "DaemonSet", v1alpha3.CleanerDaemonSet) || pod.Spec.NodeName != node || len(pod.Status.InitContainerStatuses) == 0 {
 		return false
 	}
 	for _, status := range pod.Status.InitContainerStatuses {

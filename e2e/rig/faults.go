@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/fault"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
@@ -67,7 +68,7 @@ func RefuseService(ctx context.Context, p *Run, host string) {
 		probe := &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{
 				GenerateName: "e2e-probe-", Namespace: metav1.NamespaceSystem,
-				Annotations: map[string]string{"upstream": host}, Labels: map[string]string{UpstreamHostLabel: host},
+				Annotations: map[string]string{"upstream": host}, Labels: map[string]string{v1alpha3.LabelUpstreamHost: host},
 			},
 			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 5000}}},
 		}
@@ -125,7 +126,7 @@ nft list table inet ` + BlackholeTable + ` >/dev/null 2>&1 || exit 0
 nft delete table inet ` + BlackholeTable
 
 func IgnoreCaches(ctx context.Context, p *Run, ignore bool) error {
-	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: ShootNamespace, Name: CachesManagedResource}}
+	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: ShootNamespace, Name: v1alpha3.ManagedResourceCaches}}
 	value := "null"
 	if ignore {
 		value = `"true"`

@@ -7,13 +7,14 @@ import (
 	"fmt"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 // Files below certs.d that somebody else put there: a mirror configuration of a registry that is none of ours, and a note
 // beside our own file.
 const (
-	foreignHosts = CertsDir + "/foreign.example.test/hosts.toml"
-	foreignNote  = CertsDir + "/" + Alpha + "/operator-note.txt"
+	foreignHosts = nodeconfig.CertsDir + "/foreign.example.test/hosts.toml"
+	foreignNote  = nodeconfig.CertsDir + "/" + Alpha + "/operator-note.txt"
 )
 
 var foreignFiles = map[string]string{

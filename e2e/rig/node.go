@@ -5,10 +5,12 @@ package rig
 import (
 	"context"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 // Names that others rely on (docs/architecture.md). They are written out here and not taken from the
@@ -22,22 +24,10 @@ const (
 	Private = "private.upstream.test"
 
 	ShootNamespace = "shoot--local--local"
-	ExtensionName  = "registry-cache"
-
-	CachesManagedResource  = "extension-registry-cache"
-	CleanerManagedResource = "extension-registry-cleaner"
-	CleanerDaemonSet       = "registry-cleaner"
-
-	UpstreamHostLabel = "upstream-host"
-
-	CertsDir   = "/etc/containerd/certs.d"
-	ScriptPath = "/opt/bin/configure-containerd-registries.sh"
-	UnitName   = "configure-containerd-registries.service"
-	UnitPath   = "/etc/systemd/system/" + UnitName
 )
 
 func HostsPath(host string) string {
-	return CertsDir + "/" + host + "/hosts.toml"
+	return path.Join(nodeconfig.CertsDir, host, nodeconfig.HostsFile)
 }
 
 // absent is what shows in place of a file that is not there.
@@ -106,7 +96,7 @@ func (p *Run) Fingerprint(ctx context.Context, node *cluster.Node, path string) 
 // Systemd returns a property of our unit as the node's systemd sees it.
 func (p *Run) Systemd(ctx context.Context, node *cluster.Node, property string) string {
 	p.Helper()
-	out, err := node.Exec(ctx, "systemctl", "show", "--value", "--property", property, UnitName)
+	out, err := node.Exec(ctx, "systemctl", "show", "--value", "--property", property, nodeconfig.UnitName)
 	p.Check(err)
 	return strings.TrimSpace(out)
 }

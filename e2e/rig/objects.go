@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 )
 
@@ -39,7 +40,7 @@ func (p *Run) NoCleanerLeft(ctx context.Context) {
 		if err != nil {
 			return false, "", err
 		}
-		shoot, err := originatedFrom(ctx, p.Session.Shoot, CleanerManagedResource)
+		shoot, err := originatedFrom(ctx, p.Session.Shoot, v1alpha3.ManagedResourceCleaner)
 		if err != nil {
 			return false, "", err
 		}
@@ -51,9 +52,9 @@ func (p *Run) NoCleanerLeft(ctx context.Context) {
 
 func cleanerOnSeed(ctx context.Context, p *Run) ([]string, error) {
 	var left []string
-	err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: ShootNamespace, Name: CleanerManagedResource}, &resourcesv1alpha1.ManagedResource{})
+	err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: ShootNamespace, Name: v1alpha3.ManagedResourceCleaner}, &resourcesv1alpha1.ManagedResource{})
 	if err == nil {
-		left = append(left, "ManagedResource "+CleanerManagedResource)
+		left = append(left, "ManagedResource "+v1alpha3.ManagedResourceCleaner)
 	} else if !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("get the cleaner's ManagedResource: %w", err)
 	}
@@ -62,7 +63,7 @@ func cleanerOnSeed(ctx context.Context, p *Run) ([]string, error) {
 		return nil, fmt.Errorf("list the Secrets of ManagedResources: %w", err)
 	}
 	for _, secret := range secrets.Items {
-		if strings.HasPrefix(secret.Name, "managedresource-"+CleanerManagedResource) {
+		if strings.HasPrefix(secret.Name, "managedresource-"+v1alpha3.ManagedResourceCleaner) {
 			left = append(left, "Secret "+secret.Name)
 		}
 	}
@@ -88,7 +89,7 @@ func originatedFrom(ctx context.Context, cluster Access, managedResource string)
 		}
 		for _, object := range list.Items {
 			origin := object.Annotations[resourcesv1alpha1.OriginAnnotation]
-			if strings.HasSuffix(origin, "/"+managedResource) || ownedBy(&object, "DaemonSet", CleanerDaemonSet) {
+			if strings.HasSuffix(origin, "/"+managedResource) || ownedBy(&object, "DaemonSet", v1alpha3.CleanerDaemonSet) {
 				found = append(found, resource.Resource+" "+object.Namespace+"/"+object.Name)
 			}
 		}

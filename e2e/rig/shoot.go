@@ -137,7 +137,7 @@ func (p *Run) awaitApplied(ctx context.Context) {
 	p.Helper()
 	p.Await(ctx, "the caches' ManagedResource is applied", AppliedTimeout, func(ctx context.Context) (bool, string, error) {
 		resource := &resourcesv1alpha1.ManagedResource{}
-		err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: ShootNamespace, Name: CachesManagedResource}, resource)
+		err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: ShootNamespace, Name: v1alpha3.ManagedResourceCaches}, resource)
 		if err != nil {
 			return false, "", err
 		}
@@ -151,7 +151,7 @@ func (p *Run) AwaitCachesIn(ctx context.Context, cluster Access, hosts ...string
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("the caches of %v are rolled out", hosts), AppliedTimeout, func(ctx context.Context) (bool, string, error) {
 		sets := &appsv1.StatefulSetList{}
-		err := cluster.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{UpstreamHostLabel})
+		err := cluster.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost})
 		ready := len(sets.Items) == len(hosts)
 		state := fmt.Sprintf("%d StatefulSets", len(sets.Items))
 		for _, set := range sets.Items {
@@ -241,7 +241,7 @@ func (p *Run) Extension(ctx context.Context) *extensionsv1alpha1.Extension {
 
 func GetExtension(ctx context.Context, p *Run) (*extensionsv1alpha1.Extension, error) {
 	extension := &extensionsv1alpha1.Extension{}
-	err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: ShootNamespace, Name: ExtensionName}, extension)
+	err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: ShootNamespace, Name: v1alpha3.ExtensionType}, extension)
 	if err != nil {
 		return nil, fmt.Errorf("get the Extension: %w", err)
 	}
@@ -268,10 +268,10 @@ func (p *Run) Endpoints(ctx context.Context) map[string]string {
 func (p *Run) Services(ctx context.Context) map[string]corev1.Service {
 	p.Helper()
 	list := &corev1.ServiceList{}
-	p.Check(p.Session.Shoot.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{UpstreamHostLabel}))
+	p.Check(p.Session.Shoot.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}))
 	services := map[string]corev1.Service{}
 	for _, service := range list.Items {
-		if upstream := service.Annotations["upstream"]; upstream != "" {
+		if upstream := service.Annotations[v1alpha3.AnnotationUpstream]; upstream != "" {
 			services[upstream] = service
 		}
 	}

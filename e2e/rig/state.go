@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 // identities lists the objects of the caches in a cluster with their UIDs: StatefulSets, Services, pods and volume claims, one
@@ -23,7 +25,7 @@ func identities(ctx context.Context, cluster Access) (string, error) {
 	}
 	sets, services, pods, claims := &appsv1.StatefulSetList{}, &corev1.ServiceList{}, &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}
 	for _, list := range []client.ObjectList{sets, services, pods} {
-		if err := cluster.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{UpstreamHostLabel}); err != nil {
+		if err := cluster.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
 			return "", fmt.Errorf("list the objects of caches: %w", err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
@@ -22,7 +23,7 @@ func ServiceOf(ctx context.Context, t *kind.Testbed, host string) (*corev1.Servi
 		return nil, err
 	}
 	for _, service := range services {
-		if service.Annotations["upstream"] == host {
+		if service.Annotations[v1alpha3.AnnotationUpstream] == host {
 			return &service, nil
 		}
 	}
@@ -32,7 +33,7 @@ func ServiceOf(ctx context.Context, t *kind.Testbed, host string) (*corev1.Servi
 func Addresses(services []corev1.Service, host string) []string {
 	addresses := []string{}
 	for _, service := range services {
-		if service.Annotations["upstream"] != host || len(service.Spec.Ports) == 0 {
+		if service.Annotations[v1alpha3.AnnotationUpstream] != host || len(service.Spec.Ports) == 0 {
 			continue // a foreign one may lead nowhere
 		}
 		for _, ip := range service.Spec.ClusterIPs {
@@ -49,7 +50,7 @@ func List(ctx context.Context, shoot *cluster.Cluster) ([]corev1.Service, []apps
 	}
 	inKubeSystem := client.InNamespace(metav1.NamespaceSystem)
 	services, sets := &corev1.ServiceList{}, &appsv1.StatefulSetList{}
-	if err := api.List(ctx, services, inKubeSystem, client.HasLabels{"upstream-host"}); err != nil {
+	if err := api.List(ctx, services, inKubeSystem, client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
 		return nil, nil, fmt.Errorf("list the services of the caches: %w", err)
 	}
 	if err := api.List(ctx, sets, inKubeSystem); err != nil {

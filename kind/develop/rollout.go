@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
@@ -77,7 +78,7 @@ func waitForCaches(ctx context.Context, seed client.Client, namespace string, sh
 	}
 	err := retry.Until(ctx, cachesInterval, func(ctx context.Context) (bool, error) {
 		resource := &resourcesv1alpha1.ManagedResource{}
-		if err := seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: kind.CachesResource}, resource); err != nil {
+		if err := seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1alpha3.ManagedResourceCaches}, resource); err != nil {
 			return retry.MinorError(err)
 		}
 		if err := health.CheckManagedResource(resource); err != nil {
@@ -86,11 +87,11 @@ func waitForCaches(ctx context.Context, seed client.Client, namespace string, sh
 		return retry.Ok()
 	})
 	if err != nil {
-		return fmt.Errorf("managed resource %s/%s: %w", namespace, kind.CachesResource, err)
+		return fmt.Errorf("managed resource %s/%s: %w", namespace, v1alpha3.ManagedResourceCaches, err)
 	}
 	return retry.Until(ctx, cachesInterval, func(ctx context.Context) (bool, error) {
 		sets := &appsv1.StatefulSetList{}
-		if err := shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{"upstream-host"}); err != nil {
+		if err := shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
 			return retry.MinorError(fmt.Errorf("list the caches: %w", err))
 		}
 		if err := CachesRolledOut(sets.Items); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,15 +12,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 )
 
 const (
-	// cacheMetricsPort is where caches serve metrics (docs/observability.md); other pods say it in an annotation.
-	cacheMetricsPort = "5001"
-	portAnnotation   = "prometheus.io/port"
+	// portAnnotation holds the port of a pod's metrics. Caches have none: their port is CacheDebugPort.
+	portAnnotation = "prometheus.io/port"
 	// extensionNamespace is where the extension runs in the seed.
-	extensionNamespace = "extension-registry-cache"
+	extensionNamespace = "extension-" + v1alpha3.ExtensionType
 	metricsSuffix      = ".prom"
 	beforeFolder       = "before"
 )
@@ -39,7 +40,7 @@ func (m metrics) Name() string { return bundle.MetricsFolder }
 
 func (m metrics) Collect(ctx context.Context, into *Folder) {
 	now := map[string][]byte{}
-	m.read(ctx, m.shoot, metav1.NamespaceSystem, bundle.UpstreamLabel, now, into)
+	m.read(ctx, m.shoot, metav1.NamespaceSystem, v1alpha3.LabelUpstreamHost, now, into)
 	m.read(ctx, m.seed, extensionNamespace, "", now, into)
 	for pod, content := range now {
 		into.Write(pod+metricsSuffix, content)
@@ -89,7 +90,7 @@ func ask(ctx context.Context, client kubernetes.Interface, pod corev1.Pod) ([]by
 	defer cancel()
 	port := pod.Annotations[portAnnotation]
 	if port == "" {
-		port = cacheMetricsPort
+		port = strconv.Itoa(v1alpha3.CacheDebugPort)
 	}
 	return client.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, port, "/metrics", nil).DoRaw(ctx)
 }

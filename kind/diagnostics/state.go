@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/kind/readiness"
@@ -66,7 +67,7 @@ func owner(mirror hostsfile.Mirror) string {
 
 func serviceOf(b *bundle.Bundle, upstream string) string {
 	for _, service := range b.Shoot.CacheServices() {
-		if service.Annotations[bundle.UpstreamAnnotation] == upstream {
+		if service.Annotations[v1alpha3.AnnotationUpstream] == upstream {
 			return service.Name + " " + service.Spec.ClusterIP
 		}
 	}
@@ -77,7 +78,7 @@ func serviceOf(b *bundle.Bundle, upstream string) string {
 func podsOf(b *bundle.Bundle, upstream string) string {
 	var all []string
 	for _, service := range b.Shoot.CacheServices() {
-		if service.Annotations[bundle.UpstreamAnnotation] != upstream {
+		if service.Annotations[v1alpha3.AnnotationUpstream] != upstream {
 			continue
 		}
 		for _, pod := range b.Shoot.Pods {

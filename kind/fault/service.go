@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cache"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
@@ -109,7 +110,7 @@ func (r *recreation) awaitAnother(ctx context.Context) error {
 
 // ask lets gardener-resource-manager compare the caches with what is there.
 func (r *recreation) ask(ctx context.Context) error {
-	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: kind.CachesResource}}
+	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: v1alpha3.ManagedResourceCaches}}
 	patch := client.MergeFrom(resource.DeepCopy())
 	metav1.SetMetaDataAnnotation(&resource.ObjectMeta, v1beta1constants.GardenerOperation, v1beta1constants.GardenerOperationReconcile)
 	if err := r.seed.Patch(ctx, resource, patch); err != nil {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 const formerIP = "10.96.0.6"
@@ -44,7 +44,7 @@ func healing(t *testing.T, addresses ...string) *recreation {
 		addresses = addresses[1:]
 		return shoot.Create(ctx, cacheService("uid of "+ip+strings.Repeat("'", len(addresses)), ip))
 	}
-	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot", Name: kind.CachesResource}}
+	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot", Name: v1alpha3.ManagedResourceCaches}}
 	seed := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).WithObjects(resource).
 		WithInterceptorFuncs(interceptor.Funcs{Patch: heal}).Build()
 	return &recreation{namespace: "shoot", seed: seed, shoot: shoot, service: former}

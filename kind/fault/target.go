@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cache"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
@@ -24,7 +25,7 @@ func Resolve(ctx context.Context, t *kind.Testbed, target spec.Target) (spec.Tar
 			return target, err
 		}
 		for _, service := range services {
-			if host := service.Annotations["upstream"]; host != "" {
+			if host := service.Annotations[v1alpha3.AnnotationUpstream]; host != "" {
 				names = append(names, host)
 			}
 		}

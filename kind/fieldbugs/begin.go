@@ -13,6 +13,7 @@ import (
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	appsv1 "k8s.io/api/apps/v1"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/develop"
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
@@ -59,7 +60,7 @@ func (r *Rig) begin(ctx context.Context, bug Bug) error {
 // what they were, the Extension is reconciled, and nodes have their mirrors, while the pods are still those of the Shoot before.
 func (r *Rig) pendingCaches(ctx context.Context, namespace string) (string, error) {
 	var resource resourcesv1alpha1.ManagedResource
-	if err := r.getOf(ctx, "seed", namespace, &resource, "managedresource", "extension-registry-cache"); err != nil {
+	if err := r.getOf(ctx, "seed", namespace, &resource, "managedresource", v1alpha3.ManagedResourceCaches); err != nil {
 		return "", err
 	}
 	if pending := health.CheckManagedResourceApplied(&resource); pending != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
@@ -62,7 +63,7 @@ func stuckCache() Bug {
 // awaitNamed waits until the health of the caches' ManagedResource, which operators and owners see, names the one that is stuck.
 func (r *Rig) awaitNamed(ctx context.Context, name string, bound time.Duration) error {
 	return r.Soon(ctx, "the health of the caches names the one that is stuck", bound, func(ctx context.Context) (bool, string, error) {
-		out, err := r.Kubectl(ctx, "seed", "get", "managedresource", "extension-registry-cache", "--namespace=shoot--local--local",
+		out, err := r.Kubectl(ctx, "seed", "get", "managedresource", v1alpha3.ManagedResourceCaches, "--namespace=shoot--local--local",
 			`--output=jsonpath={range .status.conditions[?(@.status!="True")]}{.type}: {.message}{"\n"}{end}`)
 		return strings.Contains(out, name), strings.TrimSpace(out), err
 	})

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
@@ -97,7 +98,7 @@ func logStreams(ctx context.Context, t *kind.Testbed, component Component) ([]St
 
 func anyPod(corev1.Pod) bool { return true }
 
-func IsCache(pod corev1.Pod) bool { return pod.Labels["upstream-host"] != "" }
+func IsCache(pod corev1.Pod) bool { return pod.Labels[v1alpha3.LabelUpstreamHost] != "" }
 
 func isResourceManager(pod corev1.Pod) bool {
 	return strings.HasPrefix(pod.Name, "gardener-resource-manager-")

@@ -23,8 +23,8 @@ func ofWebhook() []Mutant {
 		},
 		{
 			Name: "no-namespace-selector", File: "webhook/operatingsystemconfig/add.go",
-			Line:        `NamespaceSelector: extensionswebhook.BuildExtensionTypeNamespaceSelector(extensionType, nil),`,
-			Replacement: `NamespaceSelector: nil,`,
+			Line:        `NamespaceSelector: extensionswebhook.BuildExtensionTypeNamespaceSelector(v1alpha3.ExtensionType, nil),`,
+			Replacement: `NamespaceSelector: extensionswebhook.Webhook{Name: v1alpha3.ExtensionType}.NamespaceSelector,`, // nil
 			Bug:         "without the label selector the webhook is asked about Shoots that do not use the extension, and holds them up",
 			Scenarios:   []string{"webhook-scope"},
 			Words:       `an OSC in an unlabelled namespace is not changed: admission webhook`,

@@ -15,14 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cache"
 	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
 const (
-	// upstreamHostLabel is on the objects of a cache; its value tells caches apart.
-	upstreamHostLabel = "upstream-host"
 	// claimPrefix begins the name of a cache's claim; what follows is the name of the pod (controller/cache, volumeName).
 	claimPrefix = "cache-volume-"
 	// podReadyTimeout is what a cache that is started anew may take.
@@ -44,7 +43,7 @@ func cacheVolumes(ctx context.Context, t *kind.Testbed) ([]cacheVolume, error) {
 	)
 	services, _, err := cache.List(ctx, t.Shoot)
 	err = errors.Join(err,
-		api.List(ctx, &claims, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{upstreamHostLabel}),
+		api.List(ctx, &claims, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}),
 		api.List(ctx, &volumes))
 	if err != nil {
 		return nil, fmt.Errorf("list the volumes of the caches: %w", err)
@@ -56,7 +55,7 @@ func cacheVolumes(ctx context.Context, t *kind.Testbed) ([]cacheVolume, error) {
 func matchVolumes(services []corev1.Service, claims []corev1.PersistentVolumeClaim, volumes []corev1.PersistentVolume) ([]cacheVolume, error) {
 	upstreams := map[string]string{}
 	for _, service := range services {
-		upstreams[service.Labels[upstreamHostLabel]] = service.Annotations["upstream"]
+		upstreams[service.Labels[v1alpha3.LabelUpstreamHost]] = service.Annotations[v1alpha3.AnnotationUpstream]
 	}
 	var found []cacheVolume
 	for _, claim := range claims {
@@ -69,7 +68,7 @@ func matchVolumes(services []corev1.Service, claims []corev1.PersistentVolumeCla
 		if node == "" || folder == "" {
 			return nil, fmt.Errorf("volume %s of claim %s is no folder of a node: only those can be saved and restored", volumes[i].Name, claim.Name)
 		}
-		label := claim.Labels[upstreamHostLabel]
+		label := claim.Labels[v1alpha3.LabelUpstreamHost]
 		found = append(found, cacheVolume{claim.Name, cmp.Or(upstreams[label], label), pod, node, folder})
 	}
 	slices.SortFunc(found, func(a, b cacheVolume) int { return cmp.Compare(a.claim, b.claim) })

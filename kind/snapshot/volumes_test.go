@@ -8,11 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 func claim(name, upstream, volume string) corev1.PersistentVolumeClaim {
 	return corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"upstream-host": upstream}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha3.LabelUpstreamHost: upstream}},
 		Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: volume},
 	}
 }
@@ -32,7 +34,7 @@ func TestMatchVolumes(t *testing.T) {
 	hostPath := corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/volumes/a"}}
 	local := corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/volumes/b"}}
 	service := corev1.Service{ObjectMeta: metav1.ObjectMeta{
-		Labels: map[string]string{"upstream-host": "short-label"}, Annotations: map[string]string{"upstream": "a-very-long.upstream.test"},
+		Labels: map[string]string{v1alpha3.LabelUpstreamHost: "short-label"}, Annotations: map[string]string{v1alpha3.AnnotationUpstream: "a-very-long.upstream.test"},
 	}}
 	got, err := matchVolumes([]corev1.Service{service}, []corev1.PersistentVolumeClaim{
 		claim("cache-volume-registry-b-1", "b.test", "pv-b"),

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
@@ -58,7 +59,7 @@ func runningShootStatus() *Shoot {
 		Description: "spec.providerConfig.caches[0].upstream: Required value", Codes: []gardencorev1beta1.ErrorCode{"ERR_CONFIGURATION_PROBLEM"},
 	}
 	extension.Status.Conditions = []gardencorev1beta1.Condition{
-		{Type: "NodesCleaned", Status: "False", Reason: "NotReady", Message: "node worker2 is not ready"},
+		{Type: v1alpha3.ConditionNodesCleaned, Status: "False", Reason: "NotReady", Message: "node worker2 is not ready"},
 	}
 	extension.Status.ProviderStatus = &runtime.RawExtension{Raw: []byte(`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3",
 		"kind":"RegistryStatus","caches":[{"upstream":"alpha.upstream.test","endpoint":"http://10.96.0.7:5000","remoteURL":"http://alpha.upstream.test"}]}`)}

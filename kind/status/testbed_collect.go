@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cache"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
@@ -134,7 +135,7 @@ func (s *Testbed) addCaches(ctx context.Context, shoot *cluster.Cluster) {
 		ready[set.Name] = set.Status.ReadyReplicas > 0
 	}
 	for _, service := range services {
-		upstream := service.Annotations["upstream"]
+		upstream := service.Annotations[v1alpha3.AnnotationUpstream]
 		if upstream == "" {
 			continue
 		}

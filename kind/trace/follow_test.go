@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/logs"
 )
 
@@ -31,7 +32,7 @@ func traceGoesOn(t *testing.T) {
 	work.find = func(context.Context) ([]logs.Stream, error) {
 		looks++
 		service, node := corev1.Service{}, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "tb-shoot-worker"}}
-		service.Spec.ClusterIP, service.Annotations = fmt.Sprintf("10.96.0.%d", looks), map[string]string{"upstream": image.Host}
+		service.Spec.ClusterIP, service.Annotations = fmt.Sprintf("10.96.0.%d", looks), map[string]string{v1alpha3.AnnotationUpstream: image.Host}
 		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "172.18.0.3"}}
 		work.know([]corev1.Service{service}, []corev1.Node{node}, "tb-shoot")
 		cache, journal := cacheRun(looks), journalOf(looks)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/fault"
 	"github.com/gardener-extensions/registry-cache/kind/logs"
@@ -77,7 +78,7 @@ func traceCaches(ctx context.Context, t *kind.Testbed, work *tracing) ([]logs.St
 	if err != nil {
 		return nil, err
 	}
-	services, err := client.CoreV1().Services(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "upstream-host"})
+	services, err := client.CoreV1().Services(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: v1alpha3.LabelUpstreamHost})
 	if err != nil {
 		return nil, fmt.Errorf("list the services of the caches: %w", err)
 	}
@@ -100,7 +101,7 @@ func traceCaches(ctx context.Context, t *kind.Testbed, work *tracing) ([]logs.St
 func cacheOf(services []corev1.Service, pod string) string {
 	for _, service := range services {
 		if number, found := strings.CutPrefix(pod, service.Name+"-"); found && number == "0" {
-			return "cache " + fault.FirstLabel(service.Annotations["upstream"])
+			return "cache " + fault.FirstLabel(service.Annotations[v1alpha3.AnnotationUpstream])
 		}
 	}
 	return pod

@@ -7,28 +7,25 @@ import (
 
 	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-const (
-	// Name is the name of the webhook and the path it is served at.
-	Name = "operatingsystemconfig"
+// Name is the name and the path of the webhook.
+const Name = "operatingsystemconfig"
 
-	// extensionType is the type of the Extension whose status holds the endpoints; gardenlet gives it the same name.
-	extensionType = "registry-cache"
-)
-
-// New returns the webhook that mutates the OperatingSystemConfigs in the namespaces of shoots that use the extension,
-// which gardenlet labels extensions.gardener.cloud/registry-cache=true.
+// New returns the webhook that mutates OperatingSystemConfigs. It selects the namespaces of shoots
+// that use the extension: gardenlet labels them extensions.gardener.cloud/registry-cache=true.
 func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 	return &extensionswebhook.Webhook{
 		Action:            extensionswebhook.ActionMutating,
 		Name:              Name,
 		Path:              Name,
 		Target:            extensionswebhook.TargetSeed,
-		NamespaceSelector: extensionswebhook.BuildExtensionTypeNamespaceSelector(extensionType, nil),
+		NamespaceSelector: extensionswebhook.BuildExtensionTypeNamespaceSelector(v1alpha3.ExtensionType, nil),
 		Types:             []extensionswebhook.Type{{Obj: &extensionsv1alpha1.OperatingSystemConfig{}}},
-		// The Extension is read from the API server: gardenlet writes the OperatingSystemConfig right after the status of the
-		// Extension changed, when a cache may still have the endpoints of before.
+		// Extensions are read from the API server. gardenlet writes the OperatingSystemConfig right after
+		// the status of the Extension has changed, when a cache may still hold the previous endpoints.
 		Webhook: &admission.Webhook{
 			Handler:      &handler{nodes{clusters: mgr.GetClient(), extensions: mgr.GetAPIReader()}},
 			RecoverPanic: ptr.To(true),

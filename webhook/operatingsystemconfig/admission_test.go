@@ -14,7 +14,7 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 )
 
-// handle sends the object to the webhook as an API server does on its creation.
+// handle sends the creation of the object to the webhook, as an API server does.
 func handle(t *testing.T, webhook *extensionswebhook.Webhook, osc *extensionsv1alpha1.OperatingSystemConfig) admission.Response {
 	t.Helper()
 	raw, err := json.Marshal(osc)
@@ -30,12 +30,12 @@ func handle(t *testing.T, webhook *extensionswebhook.Webhook, osc *extensionsv1a
 	}})
 }
 
-// mutate returns what the API server would store after the webhook answered.
+// mutate returns the object that the API server would store after the webhook has answered.
 func mutate(t *testing.T, webhook *extensionswebhook.Webhook, osc *extensionsv1alpha1.OperatingSystemConfig) *extensionsv1alpha1.OperatingSystemConfig {
 	t.Helper()
 	response := handle(t, webhook, osc)
 	if !response.Allowed {
-		t.Fatalf("refused: %s", response.Result.Message)
+		t.Fatalf("rejected: %s", response.Result.Message)
 	}
 	stored, err := json.Marshal(osc)
 	if err != nil {

@@ -32,9 +32,9 @@ func TestMutatePassesCertificates(t *testing.T) {
 		caches, rest string
 		want         []nodeconfig.Registry
 	}{
-		"of endpoints with HTTPS only": {secureStatus + "}," + betaStatus, `,"caBundle":` + quoted, []nodeconfig.Registry{secure, beta}},
-		"of one upstream":              {privateStatus + `,"upstreamCABundle":` + quoted + "}," + alphaStatus, "", []nodeconfig.Registry{alpha, private}},
-		"of both":                      {secureStatus + `,"upstreamCABundle":` + quoted + "}", `,"caBundle":` + quoted, []nodeconfig.Registry{both}},
+		"only for HTTPS endpoints": {secureStatus + "}," + betaStatus, `,"caBundle":` + quoted, []nodeconfig.Registry{secure, beta}},
+		"for one upstream":         {privateStatus + `,"upstreamCABundle":` + quoted + "}," + alphaStatus, "", []nodeconfig.Registry{alpha, private}},
+		"for both":                 {secureStatus + `,"upstreamCABundle":` + quoted + "}", `,"caBundle":` + quoted, []nodeconfig.Registry{both}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			extension := newExtension(`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryStatus","caches":[` + test.caches + `]` + test.rest + `}`)
@@ -47,14 +47,15 @@ func TestMutatePassesCertificates(t *testing.T) {
 	}
 }
 
-// One live read of the Extension is all that an admission costs beside the cache; a shoot that is left alone costs none.
+// TestMutateReadsOnce checks that an admission costs one live read, of the Extension, and none for
+// hibernated shoot.
 func TestMutateReadsOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		hibernated   bool
 		live, cached int32
 	}{
-		"a shoot with nodes": {false, 1, 1},
-		"a hibernated shoot": {true, 0, 1},
+		"shoot with nodes": {false, 1, 1},
+		"hibernated shoot": {true, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var live, cached atomic.Int32
@@ -74,7 +75,8 @@ func TestMutateReadsOnce(t *testing.T) {
 	}
 }
 
-// counting counts every call of the client: any but a read would fail, as the webhook may not write.
+// counting counts the reads of the client. Other calls would fail, because the webhook may not
+// write.
 func counting(c client.Client, calls *atomic.Int32) client.Client {
 	return interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {

@@ -12,7 +12,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// The same caches give another unit when a clean-up has begun in between: it may have changed the nodes.
+// TestUnitAfterCleanUps checks that the unit changes after a clean-up, although the caches are the
+// same. The clean-up may have changed the nodes.
 func TestUnitAfterCleanUps(t *testing.T) {
 	const config = `"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig","caches":[]`
 	for name, test := range map[string]struct {
@@ -21,7 +22,7 @@ func TestUnitAfterCleanUps(t *testing.T) {
 	}{
 		"no state":         {"", nodeconfig.Unit([]nodeconfig.Registry{alpha}, 0)},
 		"no clean-up":      {"{" + config + "}", nodeconfig.Unit([]nodeconfig.Registry{alpha}, 0)},
-		"three":            {"{" + config + `,"cleanUps":3}`, nodeconfig.Unit([]nodeconfig.Registry{alpha}, 3)},
+		"three clean-ups":  {"{" + config + `,"cleanUps":3}`, nodeconfig.Unit([]nodeconfig.Registry{alpha}, 3)},
 		"one, no config":   {`{"cleanUps":1}`, nodeconfig.Unit([]nodeconfig.Registry{alpha}, 1)},
 		"cannot be parsed": {`{"cleanUps":"x"}`, ""},
 	} {

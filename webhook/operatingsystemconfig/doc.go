@@ -1,6 +1,6 @@
-// Package operatingsystemconfig mutates OperatingSystemConfigs of shoots that have caches: it adds the script and the unit
-// of package nodeconfig, with the endpoints from the status of the Extension. So every node, also one that joins later,
-// pulls through the caches.
+// Package operatingsystemconfig mutates the OperatingSystemConfigs of shoots that have caches. It
+// adds the script and the unit of package nodeconfig, with the endpoints from the status of the
+// Extension. So every node pulls through the caches, including nodes that join later.
 //
 // It must not know how caches are deployed or what the script does.
 package operatingsystemconfig

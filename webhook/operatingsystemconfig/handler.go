@@ -16,9 +16,9 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 )
 
-// operatingSystemConfig is what decides about an OperatingSystemConfig. The rest of it, tens of KiB of files, is not decoded,
-// and so nothing in it is changed or lost. To decode and encode all of it, twice, and to look for the difference, as Gardener's
-// handler does, would be most of what an admission costs.
+// operatingSystemConfig has the fields that the webhook needs. The rest, tens of KiB of files, is
+// not decoded and thus neither changed nor lost. Gardener's handler decodes and encodes everything
+// twice to compute the patch, which would be most of the cost of an admission.
 type operatingSystemConfig struct {
 	Metadata struct {
 		DeletionTimestamp *metav1.Time `json:"deletionTimestamp"`
@@ -50,14 +50,16 @@ func (o *operatingSystemConfig) filePaths() []string {
 	return paths
 }
 
-// handler answers reviews of OperatingSystemConfigs. It refuses those that it cannot say what belongs in: gardenlet retries.
+// handler reviews OperatingSystemConfigs. It denies those that it cannot complete, and gardenlet
+// retries.
 type handler struct {
 	nodes nodes
 }
 
 var _ admission.Handler = &handler{}
 
-// Handle returns a patch that makes the script and the unit part of an OperatingSystemConfig of purpose reconcile.
+// Handle returns a patch that adds the script and the unit to an OperatingSystemConfig of purpose
+// reconcile.
 func (h *handler) Handle(ctx context.Context, request admission.Request) admission.Response {
 	osc := &operatingSystemConfig{}
 	if err := json.Unmarshal(request.Object.Raw, osc); err != nil {
@@ -68,7 +70,7 @@ func (h *handler) Handle(ctx context.Context, request admission.Request) admissi
 	}
 	unit, err := h.nodes.unit(ctx, request.Namespace)
 	if err != nil {
-		log.FromContext(ctx).Info("Refusing an OperatingSystemConfig", "namespace", request.Namespace, "name", request.Name, "reason", err.Error())
+		log.FromContext(ctx).Info("Denied an OperatingSystemConfig", "namespace", request.Namespace, "name", request.Name, "reason", err.Error())
 		return admission.Denied(err.Error())
 	}
 	if unit == nil {
@@ -79,9 +81,10 @@ func (h *handler) Handle(ctx context.Context, request admission.Request) admissi
 		ensure("/spec/units", osc.unitNames(), unit.Name, unit))
 }
 
-// ensure replaces the element of the list at the path that has the name, or appends the value.
+// ensure returns the operation that replaces the element with the name in the list at path, or
+// appends value.
 func ensure(path string, names []string, name string, value any) jsonpatch.Operation {
-	if len(names) == 0 { // there may be no list
+	if len(names) == 0 { // the list may be missing
 		return jsonpatch.NewOperation("add", path, []any{value})
 	}
 	if i := slices.Index(names, name); i >= 0 {

@@ -3,7 +3,6 @@ package operatingsystemconfig
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,10 +19,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// encodingBase64 is an encoding of inline files of OperatingSystemConfigs.
+// encodingBase64 is the encoding of the inline file.
 const encodingBase64 = "b64"
 
-// script is the same for every node.
+// script is the file that every node gets.
 var script = extensionsv1alpha1.File{
 	Path:        nodeconfig.ScriptPath,
 	Permissions: ptr.To[uint32](nodeconfig.ScriptMode),
@@ -33,22 +32,23 @@ var script = extensionsv1alpha1.File{
 	}},
 }
 
-// nodes knows what belongs on the nodes of each shoot of a seed.
+// nodes determines the script and unit of the nodes of each shoot of a seed.
 type nodes struct {
 	// clusters may read from a cache.
 	clusters client.Reader
-	// extensions must not.
+	// extensions must not read from a cache.
 	extensions client.Reader
 }
 
-// unit returns the unit that runs the script for the caches in the status of the namespace's Extension, nil if the nodes of
-// the shoot are left alone. While there is no such status, it fails.
+// unit returns the unit that configures the caches in the status of the namespace's Extension. It
+// returns nil if the shoot's nodes must stay as they are, and an error if there is no such status
+// yet.
 func (n nodes) unit(ctx context.Context, namespace string) (*extensionsv1alpha1.Unit, error) {
 	shoot, err := n.shoot(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
-	if !keepsNodes(shoot) {
+	if !hasRunningNodes(shoot) {
 		return nil, nil
 	}
 	status, cleanUps, err := n.status(ctx, namespace)
@@ -65,8 +65,8 @@ func (n nodes) unit(ctx context.Context, namespace string) (*extensionsv1alpha1.
 	}, nil
 }
 
-// shoot returns the Shoot of the namespace. Of the Cluster nothing else is decoded: with the CloudProfile, which may have
-// 200 KiB, that would be most of what a review costs.
+// shoot returns the Shoot of the namespace's Cluster. It decodes nothing else: the CloudProfile can
+// be 200 KiB, which would be most of the cost of a review.
 func (n nodes) shoot(ctx context.Context, namespace string) (*gardencorev1beta1.Shoot, error) {
 	cluster := &extensionsv1alpha1.Cluster{}
 	if err := n.clusters.Get(ctx, client.ObjectKey{Name: namespace}, cluster); err != nil {
@@ -74,25 +74,25 @@ func (n nodes) shoot(ctx context.Context, namespace string) (*gardencorev1beta1.
 	}
 	shoot, err := extensions.ShootFromCluster(cluster)
 	if err != nil {
-		return nil, fmt.Errorf("decoding the shoot of cluster %s: %w", namespace, err)
+		return nil, fmt.Errorf("decoding the Shoot in cluster %s: %w", namespace, err)
 	}
 	if shoot == nil {
-		return nil, fmt.Errorf("cluster %s has no shoot", namespace)
+		return nil, fmt.Errorf("cluster %s has no Shoot", namespace)
 	}
 	return shoot, nil
 }
 
-// keepsNodes says whether there are nodes to configure. Those of a shoot that goes, or sleeps, are left as they are: a shoot
-// that was created hibernated has no endpoints either.
-func keepsNodes(shoot *gardencorev1beta1.Shoot) bool {
+// hasRunningNodes returns false if the shoot is being deleted or hibernated. Its nodes stay as they
+// are then. A shoot that was created hibernated has no endpoints either.
+func hasRunningNodes(shoot *gardencorev1beta1.Shoot) bool {
 	return shoot.DeletionTimestamp == nil && !v1beta1helper.HibernationIsEnabled(shoot)
 }
 
-// status returns the status of the namespace's Extension, and how many clean-ups of the nodes have begun, which is in its
-// state. It is an error if there is no status.
+// status returns the providerStatus of the namespace's Extension, and the number of clean-ups from
+// its state. It returns an error if there is no providerStatus.
 func (n nodes) status(ctx context.Context, namespace string) (*v1alpha3.RegistryStatus, int64, error) {
 	extension := &extensionsv1alpha1.Extension{}
-	key := client.ObjectKey{Namespace: namespace, Name: extensionType}
+	key := client.ObjectKey{Namespace: namespace, Name: v1alpha3.ExtensionType}
 	if err := n.extensions.Get(ctx, key, extension); err != nil {
 		return nil, 0, fmt.Errorf("reading extension %s: %w", key, err)
 	}
@@ -103,18 +103,14 @@ func (n nodes) status(ctx context.Context, namespace string) (*v1alpha3.Registry
 	if err != nil {
 		return nil, 0, fmt.Errorf("extension %s: %w", key, err)
 	}
-	var state struct {
-		CleanUps int64 `json:"cleanUps"`
-	}
-	if raw := extension.Status.State; raw != nil {
-		if err := json.Unmarshal(raw.Raw, &state); err != nil {
-			return nil, 0, fmt.Errorf("state of extension %s: %w", key, err)
-		}
+	state, err := v1alpha3.DecodeState(extension.Status.State)
+	if err != nil {
+		return nil, 0, fmt.Errorf("extension %s: %w", key, err)
 	}
 	return status, state.CleanUps, nil
 }
 
-// registries returns the caches in status as nodes see them.
+// registries converts the caches in status to the input of the node script.
 func registries(status *v1alpha3.RegistryStatus) []nodeconfig.Registry {
 	found := make([]nodeconfig.Registry, 0, len(status.Caches))
 	for _, cache := range status.Caches {
@@ -132,4 +128,4 @@ func registries(status *v1alpha3.RegistryStatus) []nodeconfig.Registry {
 	return found
 }
 
-var errNoStatus = errors.New("has no providerStatus yet; it gets one as soon as its caches have endpoints")
+var errNoStatus = errors.New("has no providerStatus yet; it gets one when its caches have endpoints")

@@ -23,12 +23,14 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 const namespace = "shoot--local--local"
 
-// fakeManager has what New asks of a manager. The cached client does not see Extensions, as a cache that lags behind.
+// fakeManager implements what New needs of a manager. Its cached client has no Extensions, like a
+// cache that lags behind.
 type fakeManager struct {
 	manager.Manager
 	cached, live client.Client
@@ -67,7 +69,7 @@ func newManager(t *testing.T, shoot *gardencorev1beta1.Shoot, extensions ...clie
 }
 
 func newExtension(status string) *extensionsv1alpha1.Extension {
-	extension := &extensionsv1alpha1.Extension{ObjectMeta: metav1.ObjectMeta{Name: extensionType, Namespace: namespace}}
+	extension := &extensionsv1alpha1.Extension{ObjectMeta: metav1.ObjectMeta{Name: v1alpha3.ExtensionType, Namespace: namespace}}
 	if status != "" {
 		extension.Status.ProviderStatus = &runtime.RawExtension{Raw: []byte(status)}
 	}
@@ -137,10 +139,10 @@ func TestMutate(t *testing.T) {
 	}
 }
 
-// TestMutateKeepsWhatIsNotOurs: a field of kubelet's configuration that our version of it does not know is none of our business.
-func TestMutateKeepsWhatIsNotOurs(t *testing.T) {
-	const config = "# by hand\napiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nfieldOfTomorrow: 1\n"
-	const service = "[Service]\n# by hand\nExecStart=/opt/bin/kubelet --flag-of-tomorrow\n"
+// TestMutateKeepsOtherContent checks that unknown fields in the kubelet's configuration are kept.
+func TestMutateKeepsOtherContent(t *testing.T) {
+	const config = "# by hand\napiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nunknownField: 1\n"
+	const service = "[Service]\n# by hand\nExecStart=/opt/bin/kubelet --unknown-flag\n"
 	osc := newOSC(extensionsv1alpha1.OperatingSystemConfigPurposeReconcile)
 	osc.Spec.Units = append(osc.Spec.Units, extensionsv1alpha1.Unit{Name: "kubelet.service", Content: ptr.To(service)})
 	osc.Spec.Files = append(osc.Spec.Files, extensionsv1alpha1.File{Path: "/var/lib/kubelet/config/kubelet", Content: extensionsv1alpha1.FileContent{
@@ -155,7 +157,7 @@ func TestMutateKeepsWhatIsNotOurs(t *testing.T) {
 	}
 }
 
-// TestMutateWithoutLists: an OperatingSystemConfig need not have units or files.
+// TestMutateWithoutLists checks an OperatingSystemConfig without units and files.
 func TestMutateWithoutLists(t *testing.T) {
 	osc := newOSC(extensionsv1alpha1.OperatingSystemConfigPurposeReconcile)
 	osc.Spec.Units, osc.Spec.Files = nil, nil
@@ -165,7 +167,7 @@ func TestMutateWithoutLists(t *testing.T) {
 	}
 }
 
-func TestHandleRefusesGarbage(t *testing.T) {
+func TestHandleRejectsInvalidObject(t *testing.T) {
 	webhook := newWebhook(t, &gardencorev1beta1.Shoot{}, newExtension(status(alphaStatus)))
 	response := webhook.Webhook.Handler.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 		Namespace: namespace, Object: runtime.RawExtension{Raw: []byte(`{"spec":[]}`)},
@@ -186,11 +188,12 @@ func checkScript(t *testing.T, osc *extensionsv1alpha1.OperatingSystemConfig) {
 	}
 	script, err := base64.StdEncoding.DecodeString(file.Content.Inline.Data)
 	if err != nil || string(script) != nodeconfig.Script() {
-		t.Errorf("the script is not that of nodeconfig: %v", err)
+		t.Errorf("the script differs from nodeconfig.Script(): %v", err)
 	}
 }
 
-// TestMutateFollowsTheStatus: gardenlet replaces units by its own on every write, others keep what they read.
+// TestMutateFollowsTheStatus checks an update of an OperatingSystemConfig that already has script
+// and unit.
 func TestMutateFollowsTheStatus(t *testing.T) {
 	before := mutate(t, newWebhook(t, &gardencorev1beta1.Shoot{}, newExtension(status(alphaStatus+","+betaStatus))),
 		newOSC(extensionsv1alpha1.OperatingSystemConfigPurposeReconcile))
@@ -204,7 +207,7 @@ func TestMutateFollowsTheStatus(t *testing.T) {
 	}
 }
 
-func TestMutateLeavesAlone(t *testing.T) {
+func TestMutateChangesNothing(t *testing.T) {
 	deleting := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: ptr.To(metav1.Now())}}
 	hibernating := &gardencorev1beta1.Shoot{Spec: gardencorev1beta1.ShootSpec{Hibernation: &gardencorev1beta1.Hibernation{Enabled: ptr.To(true)}}}
 	reconcile := newOSC(extensionsv1alpha1.OperatingSystemConfigPurposeReconcile)
@@ -215,11 +218,11 @@ func TestMutateLeavesAlone(t *testing.T) {
 		status string
 		osc    *extensionsv1alpha1.OperatingSystemConfig
 	}{
-		"provisioning":                {&gardencorev1beta1.Shoot{}, status(alphaStatus), newOSC(extensionsv1alpha1.OperatingSystemConfigPurposeProvision)},
-		"what is being deleted":       {&gardencorev1beta1.Shoot{}, status(alphaStatus), oscDeleted},
-		"a shoot that is deleted":     {deleting, status(alphaStatus), reconcile},
-		"a shoot that hibernates":     {hibernating, status(alphaStatus), reconcile},
-		"a shoot created hibernating": {hibernating, "", reconcile},
+		"purpose provision":        {&gardencorev1beta1.Shoot{}, status(alphaStatus), newOSC(extensionsv1alpha1.OperatingSystemConfigPurposeProvision)},
+		"OSC in deletion":          {&gardencorev1beta1.Shoot{}, status(alphaStatus), oscDeleted},
+		"shoot in deletion":        {deleting, status(alphaStatus), reconcile},
+		"hibernated shoot":         {hibernating, status(alphaStatus), reconcile},
+		"shoot created hibernated": {hibernating, "", reconcile},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := mutate(t, newWebhook(t, test.shoot.DeepCopy(), newExtension(test.status)), test.osc.DeepCopy())
@@ -230,21 +233,21 @@ func TestMutateLeavesAlone(t *testing.T) {
 	}
 }
 
-// TestMutateFailsWithoutStatus: the write of the OperatingSystemConfig is refused, and gardenlet retries.
+// TestMutateFailsWithoutStatus checks that the write is denied, so that gardenlet retries.
 func TestMutateFailsWithoutStatus(t *testing.T) {
 	for name, test := range map[string]struct {
 		extensions []client.Object
 		want       string
 	}{
-		"no extension":         {nil, "not found"},
-		"no status":            {[]client.Object{newExtension("")}, "no providerStatus"},
-		"an unreadable status": {[]client.Object{newExtension(`{"kind":"Other"}`)}, "RegistryStatus"},
+		"no extension":       {nil, "not found"},
+		"no status":          {[]client.Object{newExtension("")}, "no providerStatus"},
+		"undecodable status": {[]client.Object{newExtension(`{"kind":"Other"}`)}, "RegistryStatus"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			webhook := newWebhook(t, &gardencorev1beta1.Shoot{}, test.extensions...)
 			response := handle(t, webhook, newOSC(extensionsv1alpha1.OperatingSystemConfigPurposeReconcile))
 			if response.Allowed || !strings.Contains(response.Result.Message, test.want) {
-				t.Errorf("response = %+v, want a refusal that says %q", response.Result, test.want)
+				t.Errorf("response = %+v, want a denial that contains %q", response.Result, test.want)
 			}
 		})
 	}

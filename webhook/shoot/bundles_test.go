@@ -16,8 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/webhook/shoot"
 )
 
-// TestCheckLimitsTheSumOfCABundles: each of them is allowed, all together are too much for a node.
-func TestCheckLimitsTheSumOfCABundles(t *testing.T) {
+// TestCheckLimitsTotalSizeOfCABundles checks bundles that are allowed each, but too large in total.
+func TestCheckLimitsTotalSizeOfCABundles(t *testing.T) {
 	bundle := strings.Repeat(golden.Authority, v1alpha3.MaxCABundleSize/len(golden.Authority))
 	secrets := func(_ context.Context, key client.ObjectKey) (*corev1.Secret, error) {
 		secret := &corev1.Secret{Immutable: new(true), Data: map[string][]byte{"bundle.crt": []byte(bundle)}}
@@ -43,7 +43,7 @@ func TestCheckLimitsTheSumOfCABundles(t *testing.T) {
 	if got := check(4); got != "" {
 		t.Errorf("four bundles: %s", got)
 	}
-	want := configPath + ".caches[4].caBundleSecretReferenceName: Invalid value: the CA bundles of all caches together have "
+	want := configPath + ".caches[4].caBundleSecretReferenceName: Invalid value: the CA bundles of all caches have "
 	if got := check(20); !strings.HasPrefix(got, want) {
 		t.Errorf("twenty bundles: got %q, want %q", got, want)
 	}

@@ -10,30 +10,28 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// extensionType is the type of the entry of spec.extensions that is validated.
-const extensionType = "registry-cache"
-
 var extensionsPath = field.NewPath("spec", "extensions")
 
-// Check returns every mistake of a Shoot that concerns the extension, with its path in the Shoot. With old it is an
-// update: then what may follow what is checked too, and nothing at all is checked unless the extension, a reference of it
-// or the existence of workers changes. A Shoot that is being deleted, and one in which the extension is disabled, has no
-// mistakes. A Secret that cannot be read is a mistake of type InternalError.
+// Check validates what a Shoot configures for the extension, and returns all errors with their
+// paths in the Shoot. If old is not nil, it is an update: Check also validates the transition, and
+// returns nil unless the update changes the extension's configuration, a referenced resource, or
+// removes all workers. A Shoot that is being deleted, or in which the extension is disabled, is
+// always valid. A Secret that cannot be read is an error of type InternalError.
 func Check(ctx context.Context, shoot, old *gardencorev1beta1.Shoot, secrets Secrets) field.ErrorList {
 	if shoot.DeletionTimestamp != nil {
 		return nil
 	}
 	indices := extensionIndices(shoot)
-	if len(indices) == 0 || old != nil && !concerns(shoot, old) {
+	if len(indices) == 0 || old != nil && !relevantChange(shoot, old) {
 		return nil
 	}
 	first := extensionsPath.Index(indices[0])
 	var errs field.ErrorList
 	for _, index := range indices[1:] {
-		errs = append(errs, field.Duplicate(extensionsPath.Index(index).Child("type"), extensionType))
+		errs = append(errs, field.Duplicate(extensionsPath.Index(index).Child("type"), v1alpha3.ExtensionType))
 	}
 	if len(shoot.Spec.Provider.Workers) == 0 {
-		errs = append(errs, field.Forbidden(first.Child("type"), "caches run on the nodes of the Shoot, and this Shoot has no workers"))
+		errs = append(errs, field.Forbidden(first.Child("type"), "caches run on the nodes of the Shoot, but it has no workers"))
 	}
 	return append(errs, checkConfig(ctx, shoot, old, first.Child("providerConfig"), secrets)...)
 }
@@ -41,7 +39,7 @@ func Check(ctx context.Context, shoot, old *gardencorev1beta1.Shoot, secrets Sec
 func checkConfig(ctx context.Context, shoot, old *gardencorev1beta1.Shoot, path *field.Path, secrets Secrets) field.ErrorList {
 	raw := providerConfig(shoot)
 	if len(raw) == 0 {
-		return field.ErrorList{field.Required(path, "the caches must be configured")}
+		return field.ErrorList{field.Required(path, "must list the caches")}
 	}
 	config, err := v1alpha3.DecodeConfig(raw)
 	if err != nil {
@@ -49,13 +47,13 @@ func checkConfig(ctx context.Context, shoot, old *gardencorev1beta1.Shoot, path 
 	}
 	before := appliedConfig(old)
 	if before != nil {
-		before = withSizesOf(config, before, cachesThatCannotGrow(old))
+		before = copySizes(config, before, cachesThatCannotGrow(old))
 	}
 	errs := below(path, v1alpha3.ValidateUpdate(config, before))
 	return append(errs, checkReferences(ctx, shoot, config, path, secrets)...)
 }
 
-// below puts errors with paths in a document under the path of the document.
+// below prefixes the paths of errs with path.
 func below(path *field.Path, errs field.ErrorList) field.ErrorList {
 	for i, err := range errs {
 		copied := *err
@@ -69,8 +67,9 @@ func below(path *field.Path, errs field.ErrorList) field.ErrorList {
 	return errs
 }
 
-// appliedConfig returns the config of the old Shoot that still counts: none if there is no old Shoot, if its extension
-// was disabled, so that no cache runs, or if its config cannot be decoded, so that none was ever applied.
+// appliedConfig returns the config of the old Shoot. It returns nil if there is no old Shoot, if
+// the extension was disabled in it (no cache runs), or if its config cannot be decoded (it was
+// never applied).
 func appliedConfig(old *gardencorev1beta1.Shoot) *v1alpha3.RegistryConfig {
 	if old == nil {
 		return nil
@@ -82,18 +81,18 @@ func appliedConfig(old *gardencorev1beta1.Shoot) *v1alpha3.RegistryConfig {
 	return config
 }
 
-// extensionIndices returns where in spec.extensions the extension is enabled.
+// extensionIndices returns the indices in spec.extensions at which the extension is enabled.
 func extensionIndices(shoot *gardencorev1beta1.Shoot) []int {
 	var indices []int
 	for i, extension := range shoot.Spec.Extensions {
-		if extension.Type == extensionType && (extension.Disabled == nil || !*extension.Disabled) {
+		if extension.Type == v1alpha3.ExtensionType && (extension.Disabled == nil || !*extension.Disabled) {
 			indices = append(indices, i)
 		}
 	}
 	return indices
 }
 
-// providerConfig returns the providerConfig of the first enabled entry, nil without one.
+// providerConfig returns the providerConfig of the first enabled entry, nil if there is none.
 func providerConfig(shoot *gardencorev1beta1.Shoot) []byte {
 	indices := extensionIndices(shoot)
 	if len(indices) == 0 {
@@ -109,7 +108,7 @@ func configOf(extension gardencorev1beta1.Extension) []byte {
 	return extension.ProviderConfig.Raw
 }
 
-// Text returns one line for a mistake: the path of its field, a colon and what is wrong.
+// Text returns err as one line: <field path>: <error>.
 func Text(err *field.Error) string {
 	return fmt.Sprintf("%s: %s", err.Field, oneLine.Replace(err.ErrorBody()))
 }

@@ -20,7 +20,8 @@ import (
 
 const configPath = "spec.extensions[1].providerConfig"
 
-// withConfig returns a Shoot with workers and the extension as the second of two, for caches written in JSON.
+// withConfig returns a Shoot with workers and two extensions. The second one is registry-cache with
+// the caches in JSON.
 func withConfig(caches string) *gardencorev1beta1.Shoot {
 	s := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-dev", Name: "s"}}
 	s.Spec.Extensions = []gardencorev1beta1.Extension{{Type: "other"}, {Type: "registry-cache", ProviderConfig: &runtime.RawExtension{
@@ -37,7 +38,7 @@ func with(s *gardencorev1beta1.Shoot, change func(*gardencorev1beta1.Shoot)) *ga
 	return changed
 }
 
-// respelled is withConfig, its keys in another order, with blanks and without what is the default of JSON.
+// respelled is withConfig with other formatting and another order of keys.
 func respelled(caches string) *gardencorev1beta1.Shoot {
 	return with(withConfig(caches), func(s *gardencorev1beta1.Shoot) {
 		s.Spec.Extensions[1].ProviderConfig.Raw = []byte(`{ "caches": [` + caches + `],
@@ -45,7 +46,7 @@ func respelled(caches string) *gardencorev1beta1.Shoot {
 	})
 }
 
-// refersToBoth has an entry for private and one for bundled, whose Secrets are gone by now.
+// refersToBoth has entries for private and bundled. Their Secrets do not exist.
 func refersToBoth(s *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 	return with(refersTo(s, "Secret", "absent"), func(s *gardencorev1beta1.Shoot) { s.Spec.Resources[0].Name = "ca" })
 }
@@ -59,7 +60,7 @@ func refersTo(s *gardencorev1beta1.Shoot, kind, secret string) *gardencorev1beta
 	})
 }
 
-// garden is what the Secrets of a namespace garden-dev are.
+// garden returns the Secrets of the namespace garden-dev.
 func garden(_ context.Context, key client.ObjectKey) (*corev1.Secret, error) {
 	immutable := key.Name != "mutable"
 	secret := &corev1.Secret{
@@ -78,7 +79,7 @@ func garden(_ context.Context, key client.ObjectKey) (*corev1.Secret, error) {
 }
 
 func noSecrets(_ context.Context, key client.ObjectKey) (*corev1.Secret, error) {
-	return nil, errors.New("nobody should ask for " + key.String())
+	return nil, errors.New("unexpected read of " + key.String())
 }
 
 const (
@@ -95,13 +96,14 @@ const (
 	largeB = `{"upstream":"b.test","volume":{"size":"10Gi"}}`
 
 	otherClass = `{"upstream":"a.test","volume":{"size":"5Gi","storageClassName":"other"}}`
-	// cannotGrow is how gardenlet passes on what the controller says, TestVolumeThatCannotGrow.
+	// cannotGrow is what gardenlet makes of the controller's error, see TestVolumeThatCannotGrow in
+	// package controller.
 	cannotGrow  = `Error reconciling Extension: caches[0].volume.size: Forbidden: the volume cannot grow from 5Gi to 10Gi: StorageClass "x"`
 	cannotGrowB = `caches[1].volume.size: Forbidden: the volume cannot grow from 5Gi to 10Gi: StorageClass "x"`
 )
 
-// refusedTo is the Shoot after an operation that failed with the error.
-func refusedTo(s *gardencorev1beta1.Shoot, code gardencorev1beta1.ErrorCode, description string) *gardencorev1beta1.Shoot {
+// failedWith returns the Shoot after an operation that failed with the error.
+func failedWith(s *gardencorev1beta1.Shoot, code gardencorev1beta1.ErrorCode, description string) *gardencorev1beta1.Shoot {
 	return with(s, func(s *gardencorev1beta1.Shoot) {
 		s.Status.LastErrors = []gardencorev1beta1.LastError{{Description: "other"}, {Description: description, Codes: []gardencorev1beta1.ErrorCode{code}}}
 	})
@@ -122,12 +124,12 @@ func unrelated(s *gardencorev1beta1.Shoot) {
 func TestCheck(t *testing.T) {
 	for name, test := range map[string]struct {
 		shoot, old *gardencorev1beta1.Shoot
-		want       string // the start of the only mistake, "" for none
+		want       string // prefix of the only error, "" if valid
 	}{
-		"new, good":                      {withConfig(plain), nil, ""},
+		"new, valid":                     {withConfig(plain), nil, ""},
 		"new, without the extension":     {with(withConfig(wrong), remove), nil, ""},
 		"new, disabled":                  {with(withConfig(wrong), disable), nil, ""},
-		"new, wrong":                     {withConfig(wrong), nil, configPath + ".caches[0].upstream: "},
+		"new, invalid":                   {withConfig(wrong), nil, configPath + ".caches[0].upstream: "},
 		"new, no caches":                 {withConfig(""), nil, configPath + ".caches: Required value"},
 		"new, unknown field":             {withConfig(`{"upstream":"a.test","tls":true}`), nil, configPath + ".caches[0].tls: Invalid value: unknown field"},
 		"new, no config":                 {with(withConfig(""), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig = nil }), nil, configPath + ": Required value"},
@@ -137,53 +139,53 @@ func TestCheck(t *testing.T) {
 		"new, in deletion":               {with(withConfig(wrong), deleting), nil, ""},
 		"twice":                          {with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[0] = s.Spec.Extensions[1] }), nil, "spec.extensions[1].type: Duplicate value"},
 		"twice, one of them disabled":    {with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[0] = s.Spec.Extensions[1]; disable(s) }), nil, ""},
-		"wrong as before":                {with(withConfig(wrong), unrelated), withConfig(wrong), ""},
-		"wrong as before, in deletion":   {with(withConfig(wrong), deleting), withConfig(plain), ""},
-		"becomes wrong":                  {withConfig(wrong), withConfig(plain), configPath + ".caches[0].upstream"},
-		"becomes enabled and wrong":      {withConfig(wrong), with(withConfig(wrong), disable), configPath + ".caches[0].upstream"},
+		"invalid as before":              {with(withConfig(wrong), unrelated), withConfig(wrong), ""},
+		"invalid, in deletion":           {with(withConfig(wrong), deleting), withConfig(plain), ""},
+		"becomes invalid":                {withConfig(wrong), withConfig(plain), configPath + ".caches[0].upstream"},
+		"becomes enabled and invalid":    {withConfig(wrong), with(withConfig(wrong), disable), configPath + ".caches[0].upstream"},
 		"becomes disabled":               {with(withConfig(wrong), disable), withConfig(wrong), ""},
-		"comes":                          {withConfig(wrong), with(withConfig(wrong), remove), configPath + ".caches[0].upstream"},
-		"goes":                           {with(withConfig(wrong), remove), withConfig(wrong), ""},
+		"extension is added":             {withConfig(wrong), with(withConfig(wrong), remove), configPath + ".caches[0].upstream"},
+		"extension is removed":           {with(withConfig(wrong), remove), withConfig(wrong), ""},
 		"volume shrinks":                 {withConfig(fiveGi), withConfig(tenGi), configPath + ".caches[0].volume.size: Invalid value: \"5Gi\": must not be less"},
-		"growth was refused":             {withConfig(fiveGi), refusedTo(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, "task failed: "+cannotGrow), ""},
-		"growth to the default refused":  {withConfig(fiveGi), refusedTo(withConfig(plain), gardencorev1beta1.ErrorConfigurationProblem, cannotGrow), ""},
-		"growth of another one refused":  {withConfig(plain + "," + smallB), refusedTo(withConfig(elevenGi+","+largeB), gardencorev1beta1.ErrorConfigurationProblem, cannotGrow), configPath + ".caches[1].volume.size"},
-		"growth of both refused":         {withConfig(smallB + "," + plain), refusedTo(withConfig(elevenGi+","+largeB), gardencorev1beta1.ErrorConfigurationProblem, "["+cannotGrow+", "+cannotGrowB+"]"), ""},
-		"growth of one of none refused":  {withConfig(fiveGi), refusedTo(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, "caches[99999999999999999999].volume.size: Forbidden: the volume cannot grow"), configPath + ".caches[0].volume.size"},
-		"back to the default":            {withConfig(plain), refusedTo(withConfig(elevenGi), gardencorev1beta1.ErrorConfigurationProblem, cannotGrow), ""},
-		"growth was refused, new class":  {withConfig(otherClass), refusedTo(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, cannotGrow), configPath + ".caches[0].volume.storageClassName"},
-		"something else was refused":     {withConfig(fiveGi), refusedTo(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, "caches[0].upstream: Invalid value"), configPath + ".caches[0].volume.size"},
-		"it says so for another reason":  {withConfig(fiveGi), refusedTo(withConfig(tenGi), gardencorev1beta1.ErrorInfraQuotaExceeded, cannotGrow), configPath + ".caches[0].volume.size"},
-		"volume of a disabled one":       {withConfig(fiveGi), with(withConfig(tenGi), disable), ""},
-		"volume of one that was wrong":   {withConfig(fiveGi), with(withConfig(tenGi), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw[0] = '[' }), ""},
-		"workers go":                     {with(withConfig(plain), workerless), withConfig(plain), "spec.extensions[1].type: Forbidden"},
-		"workers were never there":       {with(withConfig(plain), workerless), with(withConfig(plain), workerless), ""},
-		"refers to nothing":              {withConfig(private), nil, configPath + ".caches[0].secretReferenceName: Invalid value: \"creds\": must be the name of an entry of spec.resources"},
+		"growth failed":                  {withConfig(fiveGi), failedWith(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, "task failed: "+cannotGrow), ""},
+		"growth to the default failed":   {withConfig(fiveGi), failedWith(withConfig(plain), gardencorev1beta1.ErrorConfigurationProblem, cannotGrow), ""},
+		"growth of another cache failed": {withConfig(plain + "," + smallB), failedWith(withConfig(elevenGi+","+largeB), gardencorev1beta1.ErrorConfigurationProblem, cannotGrow), configPath + ".caches[1].volume.size"},
+		"growth of both failed":          {withConfig(smallB + "," + plain), failedWith(withConfig(elevenGi+","+largeB), gardencorev1beta1.ErrorConfigurationProblem, "["+cannotGrow+", "+cannotGrowB+"]"), ""},
+		"growth of unknown cache failed": {withConfig(fiveGi), failedWith(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, "caches[99999999999999999999].volume.size: Forbidden: the volume cannot grow"), configPath + ".caches[0].volume.size"},
+		"back to the default":            {withConfig(plain), failedWith(withConfig(elevenGi), gardencorev1beta1.ErrorConfigurationProblem, cannotGrow), ""},
+		"growth failed, new class":       {withConfig(otherClass), failedWith(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, cannotGrow), configPath + ".caches[0].volume.storageClassName"},
+		"something else failed":          {withConfig(fiveGi), failedWith(withConfig(tenGi), gardencorev1beta1.ErrorConfigurationProblem, "caches[0].upstream: Invalid value"), configPath + ".caches[0].volume.size"},
+		"growth failed, other code":      {withConfig(fiveGi), failedWith(withConfig(tenGi), gardencorev1beta1.ErrorInfraQuotaExceeded, cannotGrow), configPath + ".caches[0].volume.size"},
+		"volume, was disabled":           {withConfig(fiveGi), with(withConfig(tenGi), disable), ""},
+		"volume, was undecodable":        {withConfig(fiveGi), with(withConfig(tenGi), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw[0] = '[' }), ""},
+		"workers are removed":            {with(withConfig(plain), workerless), withConfig(plain), "spec.extensions[1].type: Forbidden"},
+		"never had workers":              {with(withConfig(plain), workerless), with(withConfig(plain), workerless), ""},
+		"reference without entry":        {withConfig(private), nil, configPath + ".caches[0].secretReferenceName: Invalid value: \"creds\": must be the name of an entry of spec.resources"},
 		"refers to a ConfigMap":          {refersTo(withConfig(private), "ConfigMap", "good"), nil, configPath + ".caches[0].secretReferenceName: Invalid value: \"creds\": must refer to a Secret"},
-		"refers to a good Secret":        {refersTo(withConfig(private), "Secret", "good"), nil, ""},
+		"refers to a valid Secret":       {refersTo(withConfig(private), "Secret", "good"), nil, ""},
 		"refers to a mutable Secret":     {refersTo(withConfig(private), "Secret", "mutable"), nil, configPath + ".caches[0].secretReferenceName: Invalid value: the Secret garden-dev/mutable must be immutable"},
-		"refers to no Secret":            {refersTo(withConfig(private), "Secret", "absent"), nil, configPath + ".caches[0].secretReferenceName: Invalid value: \"creds\": refers to the Secret garden-dev/absent, which does not exist"},
+		"refers to a missing Secret":     {refersTo(withConfig(private), "Secret", "absent"), nil, configPath + ".caches[0].secretReferenceName: Invalid value: \"creds\": refers to the Secret garden-dev/absent, which does not exist"},
 		"refers to an unreadable Secret": {refersTo(withConfig(private), "Secret", "broken"), nil, configPath + ".caches[0].secretReferenceName: Internal error: the Secret garden-dev/broken cannot be read, try again: etcd leader changed"},
 		"refers to an unknown Secret":    {refersTo(withConfig(private), "Secret", "unknown"), nil, ""},
 		"only the resource changes":      {refersTo(withConfig(private), "Secret", "mutable"), refersTo(withConfig(private), "Secret", "good"), configPath + ".caches[0].secretReferenceName"},
-		"only the resource goes":         {withConfig(private), refersTo(withConfig(private), "Secret", "good"), configPath + ".caches[0].secretReferenceName"},
+		"only the resource is removed":   {withConfig(private), refersTo(withConfig(private), "Secret", "good"), configPath + ".caches[0].secretReferenceName"},
 		"rotation":                       {refersTo(withConfig(private), "Secret", "good2"), refersTo(withConfig(private), "Secret", "good"), ""},
-		"Secret became wrong meanwhile":  {with(refersTo(withConfig(private), "Secret", "mutable"), unrelated), refersTo(withConfig(private), "Secret", "mutable"), ""},
-		"Secret is unreadable meanwhile": {with(refersTo(withConfig(private), "Secret", "broken"), unrelated), refersTo(withConfig(private), "Secret", "broken"), ""},
-		"only the spelling changes meanwhile": {with(refersTo(respelled(private), "Secret", "absent"), unrelated),
+		"Secret invalid meanwhile":       {with(refersTo(withConfig(private), "Secret", "mutable"), unrelated), refersTo(withConfig(private), "Secret", "mutable"), ""},
+		"Secret unreadable meanwhile":    {with(refersTo(withConfig(private), "Secret", "broken"), unrelated), refersTo(withConfig(private), "Secret", "broken"), ""},
+		"only the formatting changes meanwhile": {with(refersTo(respelled(private), "Secret", "absent"), unrelated),
 			refersTo(withConfig(private), "Secret", "absent"), ""},
-		"spelling and Secret change": {with(refersTo(respelled(private), "Secret", "mutable"), unrelated),
+		"formatting and Secret change": {with(refersTo(respelled(private), "Secret", "mutable"), unrelated),
 			refersTo(withConfig(private), "Secret", "good"), configPath + ".caches[0].secretReferenceName"},
-		"spelling and a field change": {respelled(fiveGi), withConfig(tenGi), configPath + ".caches[0].volume.size"},
+		"formatting and a field change": {respelled(fiveGi), withConfig(tenGi), configPath + ".caches[0].volume.size"},
 		"a size in another unit meanwhile": {refersTo(withConfig(`{"upstream":"a.test","secretReferenceName":"creds","volume":{"size":"10240Mi"}}`), "Secret", "absent"),
 			refersTo(withConfig(`{"upstream":"a.test","secretReferenceName":"creds","volume":{"size":"10Gi"}}`), "Secret", "absent"), ""},
-		"no JSON as before": {with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("{"); unrelated(s) }),
+		"same invalid JSON": {with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("{"); unrelated(s) }),
 			with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("{") }), ""},
-		"other no JSON": {with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("[") }),
+		"differently invalid JSON": {with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("[") }),
 			with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig.Raw = []byte("{") }), configPath + ": Invalid value"},
-		"one is disabled, another remains": {with(withConfig(wrong), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[0] = s.Spec.Extensions[1]; disable(s) }),
+		"one of two is disabled": {with(withConfig(wrong), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[0] = s.Spec.Extensions[1]; disable(s) }),
 			with(withConfig(wrong), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[0] = s.Spec.Extensions[1] }), "spec.extensions[0].providerConfig.caches[0].upstream"},
-		"no config any more": {with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig = nil }), withConfig(plain), configPath + ": Required value"},
+		"config is removed": {with(withConfig(plain), func(s *gardencorev1beta1.Shoot) { s.Spec.Extensions[1].ProviderConfig = nil }), withConfig(plain), configPath + ": Required value"},
 		"resources in another order meanwhile": {with(refersToBoth(withConfig(private+","+bundled)), func(s *gardencorev1beta1.Shoot) { slices.Reverse(s.Spec.Resources) }),
 			refersToBoth(withConfig(private + "," + bundled)), ""},
 		"another resource changes": {with(refersTo(withConfig(private), "Secret", "mutable"), func(s *gardencorev1beta1.Shoot) { s.Spec.Resources = s.Spec.Resources[1:] }),
@@ -205,16 +207,17 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckFindsEveryMistake: the references are checked of a config that has another mistake too.
-func TestCheckFindsEveryMistake(t *testing.T) {
+// TestCheckFindsEveryError checks that references are also validated if the config has another
+// error.
+func TestCheckFindsEveryError(t *testing.T) {
 	errs := shoot.Check(t.Context(), with(withConfig(wrong+","+private), workerless), nil, garden)
 	want := []string{"spec.extensions[1].type", configPath + ".caches[0].upstream", configPath + ".caches[1].secretReferenceName"}
 	if len(errs) != len(want) {
-		t.Fatalf("got %v, want mistakes at %q", errs, want)
+		t.Fatalf("got %v, want errors at %q", errs, want)
 	}
 	for i, path := range want {
 		if errs[i].Field != path {
-			t.Errorf("got %v, want mistakes at %q", errs, want)
+			t.Errorf("got %v, want errors at %q", errs, want)
 		}
 	}
 }

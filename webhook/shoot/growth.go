@@ -10,19 +10,20 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// refusedGrowth matches what the controller says of a cache whose volume cannot grow; it captures the cache's index.
-var refusedGrowth = regexp.MustCompile(`caches\[([0-9]+)\]\.volume\.size: Forbidden: ` + v1alpha3.VolumeCannotGrow)
+// failedGrowth matches the controller's error for a volume that cannot grow. It captures the index
+// of the cache.
+var failedGrowth = regexp.MustCompile(`caches\[([0-9]+)\]\.volume\.size: Forbidden: ` + v1alpha3.VolumeCannotGrow)
 
-// cachesThatCannotGrow returns the indices of the caches for which the Shoot waits until their volume grows, although its
-// StorageClass does not allow that. Then the Shoot's spec has a size that no volume has, and going back to the one before is
-// how its owner gets out of that.
+// cachesThatCannotGrow returns the indices of the caches whose last reconciliation failed because
+// the volume cannot grow. The Shoot's spec then has a size that the volume does not have, and the
+// owner must be able to go back to the previous size.
 func cachesThatCannotGrow(shoot *gardencorev1beta1.Shoot) []int {
 	var indices []int
 	for _, lastError := range shoot.Status.LastErrors {
 		if !slices.Contains(lastError.Codes, gardencorev1beta1.ErrorConfigurationProblem) {
 			continue
 		}
-		for _, match := range refusedGrowth.FindAllStringSubmatch(lastError.Description, -1) {
+		for _, match := range failedGrowth.FindAllStringSubmatch(lastError.Description, -1) {
 			if index, err := strconv.Atoi(match[1]); err == nil {
 				indices = append(indices, index)
 			}
@@ -31,9 +32,9 @@ func cachesThatCannotGrow(shoot *gardencorev1beta1.Shoot) []int {
 	return indices
 }
 
-// withSizesOf returns before with the sizes that config asks for in those of its caches. Whether a volume would shrink by
-// them, the controller knows, and refuses it.
-func withSizesOf(config, before *v1alpha3.RegistryConfig, indices []int) *v1alpha3.RegistryConfig {
+// copySizes returns a copy of before, in which the caches with these indices have the sizes of
+// config. The controller knows the real size of the volume and rejects a smaller one.
+func copySizes(config, before *v1alpha3.RegistryConfig, indices []int) *v1alpha3.RegistryConfig {
 	before = before.DeepCopy()
 	for i := range before.Caches {
 		was := &before.Caches[i]

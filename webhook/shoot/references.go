@@ -16,14 +16,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// Secrets returns the Secret that a Shoot refers to. An error for which apierrors.IsNotFound holds says that there is
-// none. No Secret and no error says that it cannot be known here: then nothing is demanded of it.
+// Secrets returns the Secret with the key. It returns an error that satisfies apierrors.IsNotFound
+// if the Secret does not exist, and nil without an error if the Secret is unknown and must not be
+// checked.
 type Secrets func(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error)
 
 var oneLine = strings.NewReplacer("\r", "", "\n", " ")
 
-// checkReferences checks that every reference of config leads to a Secret in the namespace of the Shoot that holds what it
-// is for.
+// checkReferences checks that every reference of config leads to a valid Secret in the namespace of
+// the Shoot.
 func checkReferences(
 	ctx context.Context, shoot *gardencorev1beta1.Shoot, config *v1alpha3.RegistryConfig, path *field.Path, secrets Secrets,
 ) field.ErrorList {
@@ -31,10 +32,10 @@ func checkReferences(
 	bundles := map[string][]byte{}
 	for _, reference := range v1alpha3.References(config) {
 		if reference.Name == "" {
-			continue // Validate has said so
+			continue // Validate reports it
 		}
-		secret, mistakes := checkReference(ctx, shoot, reference, secrets)
-		errs = append(errs, below(path, mistakes)...)
+		secret, invalid := checkReference(ctx, shoot, reference, secrets)
+		errs = append(errs, below(path, invalid)...)
 		if secret != nil && reference.Kind == v1alpha3.ReferenceCABundle {
 			bundles[reference.Upstream] = v1alpha3.CABundle(secret)
 		}
@@ -42,8 +43,8 @@ func checkReferences(
 	return append(errs, below(path, v1alpha3.ValidateCABundles(config, bundles))...)
 }
 
-// checkReference returns the Secret that a reference leads to, nil if there is none or if it cannot be known, and what is
-// wrong with either.
+// checkReference returns the Secret that the reference leads to, or nil if it is missing or
+// unknown, and all errors.
 func checkReference(
 	ctx context.Context, shoot *gardencorev1beta1.Shoot, reference v1alpha3.Reference, secrets Secrets,
 ) (*corev1.Secret, field.ErrorList) {
@@ -51,8 +52,8 @@ func checkReference(
 	if entry := v1beta1helper.GetResourceByName(shoot.Spec.Resources, reference.Name); entry != nil {
 		to = entry.ResourceRef
 	}
-	if mistakes := reference.ValidateEntry(to); len(mistakes) > 0 {
-		return nil, mistakes
+	if errs := reference.ValidateEntry(to); len(errs) > 0 {
+		return nil, errs
 	}
 	key := client.ObjectKey{Namespace: shoot.Namespace, Name: to.Name}
 	secret, err := secrets(ctx, key)

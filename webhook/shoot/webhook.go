@@ -12,31 +12,35 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 const (
 	// Name is the name of the webhook.
 	Name = "validator"
-	// Path is where it is served.
+	// Path is the path of the webhook.
 	Path = "/webhooks/validate"
-	// timeoutSeconds leaves a slow API server the time to return Secrets, and is less than the 30 seconds that a request to
-	// an API server commonly has.
+	// timeoutSeconds gives a slow API server time to return Secrets. It is below the usual request
+	// timeout of 30 seconds.
 	timeoutSeconds = 10
 )
 
-// New returns the webhook that validates Shoots with the extension, which Gardener's ExtensionLabels plugin labels
-// extensions.extensions.gardener.cloud/registry-cache=true. A call is made if the old or the new Shoot has the label.
+// New returns the webhook that validates Shoots with the extension. Gardener's ExtensionLabels
+// plugin labels them extensions.extensions.gardener.cloud/registry-cache=true. It is called if the
+// old or the new Shoot has the label.
 //
-// If no call succeeds, the Shoot is accepted (failure policy Ignore): an outage of the admission must not block updates that
-// have nothing to do with caches, gardenlet's among them, nor the deletion of a Shoot. The controller validates the same
-// again, by the same functions, and changes nothing when it finds a mistake.
+// If the webhook cannot be called, the Shoot is accepted (failure policy Ignore). An outage must
+// not block updates that have nothing to do with caches, such as those of gardenlet, or the
+// deletion of a Shoot. The controller validates again with the same functions, and changes nothing
+// if it finds an error.
 func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 	webhook, err := extensionswebhook.New(mgr, extensionswebhook.Args{
 		Name:   Name,
 		Path:   Path,
 		Target: extensionswebhook.TargetSeed, // the cluster that the manager's client is for
 		ObjectSelector: &metav1.LabelSelector{
-			MatchLabels: map[string]string{v1beta1constants.LabelExtensionExtensionTypePrefix + extensionType: "true"},
+			MatchLabels: map[string]string{v1beta1constants.LabelExtensionExtensionTypePrefix + v1alpha3.ExtensionType: "true"},
 		},
 		Validators: map[extensionswebhook.Validator][]extensionswebhook.Type{
 			NewValidator(mgr.GetAPIReader()): {{Obj: &gardencorev1beta1.Shoot{}}},
@@ -53,8 +57,8 @@ func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 // validator adapts Check to the extension library.
 type validator struct{ secrets Secrets }
 
-// NewValidator returns a validator of Shoots. Secrets are read by reader, one by one; it should not be a cache, which
-// would hold every Secret of the garden and may not have the newest one yet.
+// NewValidator returns a validator of Shoots. It gets Secrets one by one from reader, which should
+// not be a cache: that would hold every Secret of the garden, and might not have the newest yet.
 func NewValidator(reader client.Reader) extensionswebhook.Validator {
 	return &validator{secrets: func(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
 		secret := &corev1.Secret{}
@@ -65,7 +69,7 @@ func NewValidator(reader client.Reader) extensionswebhook.Validator {
 	}}
 }
 
-// Validate implements extensionswebhook.Validator. The error lists every mistake with its path.
+// Validate implements extensionswebhook.Validator. The error contains all errors of Check.
 func (v *validator) Validate(ctx context.Context, newObject, oldObject client.Object) error {
 	shoot, ok := newObject.(*gardencorev1beta1.Shoot)
 	if !ok {

@@ -21,7 +21,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/webhook/shoot"
 )
 
-// gardenManager is the part of a manager that the webhook is made of, in front of a fake API server.
+// gardenManager is the part of a manager that New needs, with a fake API server.
 type gardenManager struct {
 	manager.Manager
 	client client.Client
@@ -46,7 +46,7 @@ func newWebhook(t *testing.T, objects ...client.Object) *extensionswebhook.Webho
 	return webhook
 }
 
-// handle sends a Shoot to the webhook as gardener-apiserver does.
+// handle sends a Shoot to the webhook, as gardener-apiserver does.
 func handle(t *testing.T, webhook *extensionswebhook.Webhook, s, old *gardencorev1beta1.Shoot) admission.Response {
 	t.Helper()
 	request := admissionv1.AdmissionRequest{
@@ -73,7 +73,7 @@ func encode(t *testing.T, s *gardencorev1beta1.Shoot) []byte {
 	return raw
 }
 
-func TestWebhookAnswersAnAPIServer(t *testing.T) {
+func TestWebhook(t *testing.T) {
 	webhook := newWebhook(t, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "garden-dev", Name: "good"}, Immutable: new(true),
 		Data: map[string][]byte{"username": []byte("u"), "password": []byte("p")},
@@ -82,8 +82,8 @@ func TestWebhookAnswersAnAPIServer(t *testing.T) {
 		shoot, old *gardencorev1beta1.Shoot
 		want       string
 	}{
-		"good":              {refersTo(withConfig(private), "Secret", "good"), nil, ""},
-		"wrong":             {withConfig(wrong), nil, configPath + ".caches[0].upstream"},
+		"valid":             {refersTo(withConfig(private), "Secret", "good"), nil, ""},
+		"invalid":           {withConfig(wrong), nil, configPath + ".caches[0].upstream"},
 		"absent":            {refersTo(withConfig(private), "Secret", "absent"), nil, "garden-dev/absent, which does not exist"},
 		"shrinks":           {withConfig(fiveGi), withConfig(tenGi), "must not be less"},
 		"unrelated":         {with(withConfig(wrong), unrelated), withConfig(wrong), ""},
@@ -95,13 +95,13 @@ func TestWebhookAnswersAnAPIServer(t *testing.T) {
 				t.Fatalf("allowed: %t, %+v", response.Allowed, response.Result)
 			}
 			if !response.Allowed && !strings.Contains(response.Result.Message, test.want) {
-				t.Errorf("%q does not say %q", response.Result.Message, test.want)
+				t.Errorf("%q does not contain %q", response.Result.Message, test.want)
 			}
 		})
 	}
 }
 
-func TestWebhookIsCalledForShootsWithTheExtensionOnly(t *testing.T) {
+func TestWebhookConfiguration(t *testing.T) {
 	webhook := newWebhook(t)
 	if got := webhook.ObjectSelector.MatchLabels["extensions.extensions.gardener.cloud/registry-cache"]; got != "true" {
 		t.Errorf("the selector is %v", webhook.ObjectSelector)
@@ -117,12 +117,12 @@ func TestWebhookIsCalledForShootsWithTheExtensionOnly(t *testing.T) {
 	}
 }
 
-func TestValidatorRefusesOtherObjects(t *testing.T) {
+func TestValidatorRejectsOtherObjects(t *testing.T) {
 	validator := shoot.NewValidator(nil)
 	if err := validator.Validate(t.Context(), &corev1.Secret{}, nil); err == nil {
-		t.Error("a Secret is valid")
+		t.Error("a Secret is accepted")
 	}
 	if err := validator.Validate(t.Context(), withConfig(plain), &corev1.Secret{}); err == nil {
-		t.Error("a Shoot may follow a Secret")
+		t.Error("a Secret is accepted as the old Shoot")
 	}
 }

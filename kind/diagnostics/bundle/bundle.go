@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
@@ -98,7 +99,7 @@ func (b *Bundle) Workers() []Node {
 // Cached are the upstreams that the Extension's status names, with their endpoints: what nodes should have.
 func (b *Bundle) Cached() []Cached {
 	for _, extension := range b.Seed.Extensions {
-		if extension.Namespace == ShootNamespace && extension.Spec.Type == ExtensionType {
+		if extension.Namespace == ShootNamespace && extension.Spec.Type == v1alpha3.ExtensionType {
 			return cachedOf(extension)
 		}
 	}

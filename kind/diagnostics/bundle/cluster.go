@@ -17,16 +17,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-const (
-	// ShootNamespace is that of the testbed's first Shoot on the seed, whose machines are the nodes.
-	ShootNamespace = "shoot--local--local"
-	// ExtensionType is that of the Extensions which are ours.
-	ExtensionType = "registry-cache"
-	// UpstreamLabel marks what belongs to a cache.
-	UpstreamLabel = "upstream-host"
-	// UpstreamAnnotation of the Service of a cache names the upstream.
-	UpstreamAnnotation = "upstream"
-)
+// ShootNamespace is that of the testbed's first Shoot on the seed, whose machines are the nodes.
+const ShootNamespace = "shoot--local--local"
 
 // Cluster are the objects of a cluster. Known says that there are any: without it nothing is known.
 type Cluster struct {
@@ -92,7 +84,7 @@ func objects[T any](files fs.FS, name string) []T {
 func (c Cluster) CacheServices() []corev1.Service {
 	var caches []corev1.Service
 	for _, service := range c.Services {
-		if service.Labels[UpstreamLabel] != "" && service.Annotations[UpstreamAnnotation] != "" {
+		if service.Labels[v1alpha3.LabelUpstreamHost] != "" && service.Annotations[v1alpha3.AnnotationUpstream] != "" {
 			caches = append(caches, service)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
@@ -51,8 +52,8 @@ type objects struct {
 // sound is a testbed of which all is well, with one worker and one cache on it.
 func sound() *objects {
 	meta := metav1.ObjectMeta{
-		Namespace: "kube-system", Name: "registry-alpha", Labels: map[string]string{"upstream-host": "alpha"},
-		Annotations: map[string]string{"upstream": host}, CreationTimestamp: metav1.NewTime(collected.Add(-time.Minute)),
+		Namespace: "kube-system", Name: "registry-alpha", Labels: map[string]string{v1alpha3.LabelUpstreamHost: "alpha"},
+		Annotations: map[string]string{v1alpha3.AnnotationUpstream: host}, CreationTimestamp: metav1.NewTime(collected.Add(-time.Minute)),
 	}
 	pod := corev1.Pod{ObjectMeta: *meta.DeepCopy()}
 	pod.Name, pod.OwnerReferences = "registry-alpha-0", []metav1.OwnerReference{{Kind: "StatefulSet", Name: "registry-alpha"}}
@@ -62,8 +63,8 @@ func sound() *objects {
 	dns := *slice.DeepCopy()
 	dns.Name, dns.Labels = "kube-dns-x", map[string]string{discoveryv1.LabelServiceName: "kube-dns"}
 	status := `{"kind":"RegistryStatus","caches":[{"upstream":"` + host + `","endpoint":"` + endpoint + `","remoteURL":"http://` + host + `"}]}`
-	extension := extensionsv1alpha1.Extension{ObjectMeta: metav1.ObjectMeta{Namespace: bundle.ShootNamespace, Name: "registry-cache"}}
-	extension.Spec.Type = "registry-cache"
+	extension := extensionsv1alpha1.Extension{ObjectMeta: metav1.ObjectMeta{Namespace: bundle.ShootNamespace, Name: v1alpha3.ExtensionType}}
+	extension.Spec.Type = v1alpha3.ExtensionType
 	extension.Status.ProviderStatus = &runtime.RawExtension{Raw: []byte(status)}
 	extension.Status.LastOperation = &gardencorev1beta1.LastOperation{State: gardencorev1beta1.LastOperationStateSucceeded}
 	return &objects{

@@ -10,6 +10,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 )
 
@@ -21,12 +22,13 @@ func caches(b *bundle.Bundle) []Finding {
 	all := slices.Concat(statefulSets(b), claims(b))
 	services := b.Shoot.CacheServices()
 	for _, cached := range b.Cached() {
-		i := slices.IndexFunc(services, func(s corev1.Service) bool { return s.Annotations[bundle.UpstreamAnnotation] == cached.Upstream })
+		i := slices.IndexFunc(services, func(s corev1.Service) bool { return s.Annotations[v1alpha3.AnnotationUpstream] == cached.Upstream })
 		if i < 0 {
 			all = append(all, Finding{
 				Certain: true, File: b.Shoot.ObjectsFile("services"),
 				Problem: fmt.Sprintf("The cache of %s has no Service, but the Extension says that it is at %s.", cached.Upstream, cached.Endpoint),
-				Fix:     "gardener-resource-manager brings it back, from the ManagedResource extension-registry-cache; see why it went in the timeline",
+				Fix: "gardener-resource-manager brings it back, from the ManagedResource " + v1alpha3.ManagedResourceCaches +
+					"; see why it went in the timeline",
 			})
 			continue
 		}
@@ -60,7 +62,7 @@ func caches(b *bundle.Bundle) []Finding {
 func cacheAt(services []corev1.Service, address string) string {
 	for _, service := range services {
 		if slices.Contains(service.Spec.ClusterIPs, address) {
-			return service.Annotations[bundle.UpstreamAnnotation]
+			return service.Annotations[v1alpha3.AnnotationUpstream]
 		}
 	}
 	return ""
@@ -87,7 +89,7 @@ func statefulSets(b *bundle.Bundle) []Finding {
 		if set.Spec.Replicas != nil {
 			wanted = *set.Spec.Replicas
 		}
-		if set.Labels[bundle.UpstreamLabel] == "" {
+		if set.Labels[v1alpha3.LabelUpstreamHost] == "" {
 			continue
 		}
 		found := Finding{Certain: true, File: b.Shoot.ObjectsFile("pods")}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
@@ -188,7 +189,7 @@ func TestFind(t *testing.T) {
 			o.files[in+"processes.txt"] = "PID STAT ELAPSED COMMAND\n1 Ss 10:00 /sbin/init\n7 Tsl 09:00 registry-cache serve /etc/config.yml\n"
 		}, []string{"! Processes on " + worker + " are stopped", "\nregistry-cache serve /etc/config.yml"}},
 		{"an endpoint that is another cache's", func(o *objects) {
-			o.service.Annotations["upstream"] = "beta.upstream.test"
+			o.service.Annotations[v1alpha3.AnnotationUpstream] = "beta.upstream.test"
 			status := strings.ReplaceAll(string(o.extension.Status.ProviderStatus.Raw), `"caches":[`, `"caches":[{"upstream":"beta.upstream.test","endpoint":"`+endpoint+`"},`)
 			o.extension.Status.ProviderStatus.Raw = []byte(status)
 		}, []string{"! The hosts.toml of " + worker + " for alpha.upstream.test leads to 10.96.0.7, which is the cache of beta.upstream.test."}},

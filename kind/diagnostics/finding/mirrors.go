@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
@@ -108,7 +109,7 @@ func stale(b *bundle.Bundle, mirror hostsfile.Mirror, found Finding, name string
 		found.Problem = fmt.Sprintf("The %s leads to %s, which no Service has: "+
 			"each request waits until connecting times out, then goes to the upstream.", name, address)
 		for _, service := range b.Shoot.CacheServices() {
-			if service.Annotations[bundle.UpstreamAnnotation] == mirror.Upstream {
+			if service.Annotations[v1alpha3.AnnotationUpstream] == mirror.Upstream {
 				found.Details = []string{"the Service " + created(service)}
 			}
 		}

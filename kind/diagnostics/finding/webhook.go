@@ -8,11 +8,12 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 )
 
 // webhookName is that of the extension's registration of its webhooks in the seed.
-const webhookName = "gardener-extension-registry-cache"
+const webhookName = "gardener-extension-" + v1alpha3.ExtensionType
 
 // webhook reports configurations of nodes to which the extension's webhook has not added what it adds while there are caches: the
 // nodes lose their hosts.toml files then.

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/logline"
 )
@@ -15,7 +16,7 @@ var components = []struct {
 	source, namespace, pods string
 	tells                   func(logline.Line) bool
 }{
-	{"extension", "extension-registry-cache", "gardener-extension-registry-cache-*", extensionTells},
+	{"extension", "extension-" + v1alpha3.ExtensionType, "gardener-extension-" + v1alpha3.ExtensionType + "-*", extensionTells},
 	{"admission", "registry-cache-admission", "*", notInfo},
 	{"grm of the shoot", bundle.ShootNamespace, "gardener-resource-manager-*", notInfo},
 	{"grm of the seed", "garden", "gardener-resource-manager-*", notInfo},
@@ -27,7 +28,7 @@ func notInfo(line logline.Line) bool { return line.Level != logline.Info }
 var boring = regexp.MustCompile(`^(Starting|Reconciling the|Adding finalizer|Updated source webhook|Generated webhook)`)
 
 func extensionTells(line logline.Line) bool {
-	return line.Level != logline.Info || line.Fields["controller"] == "registry-cache" && !boring.MatchString(line.Message)
+	return line.Level != logline.Info || line.Fields["controller"] == v1alpha3.ExtensionType && !boring.MatchString(line.Message)
 }
 
 // controlPlane takes the errors of what runs in the seed, what the extension has reconciled, and gardenlet's log.

@@ -3,6 +3,7 @@ package timeline
 import (
 	"fmt"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/logline"
 )
@@ -17,7 +18,7 @@ func objects(b *bundle.Bundle) []Entry {
 		})
 	}
 	for _, pod := range b.Shoot.Pods {
-		if pod.Labels[bundle.UpstreamLabel] == "" {
+		if pod.Labels[v1alpha3.LabelUpstreamHost] == "" {
 			continue
 		}
 		for _, status := range pod.Status.ContainerStatuses {

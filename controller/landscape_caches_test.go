@@ -15,11 +15,11 @@ import (
 
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 
-	"github.com/gardener-extensions/registry-cache/controller/cache"
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// applyCaches is the stand-in for gardener-resource-manager, as far as Services and StatefulSets go, and for the
-// controller that makes the claims of a StatefulSet.
+// applyCaches acts as gardener-resource-manager for Services and StatefulSets, and as the
+// controller that creates the claims.
 func (l *landscape) applyCaches(ctx context.Context, seed client.Client) error {
 	objects, err := managedresources.GetObjects(ctx, seed, namespace, cachesName)
 	if err != nil {
@@ -46,7 +46,8 @@ func (l *landscape) applyCaches(ctx context.Context, seed client.Client) error {
 	return l.prune(ctx, names, services)
 }
 
-// applySet leaves the template of the claims alone once there is a StatefulSet, as gardener-resource-manager does.
+// applySet does not change the claim templates of an existing StatefulSet, like
+// gardener-resource-manager.
 func (l *landscape) applySet(ctx context.Context, set *appsv1.StatefulSet) error {
 	l.nextUID++
 	set.UID = types.UID(fmt.Sprintf("set-%d", l.nextUID))
@@ -66,7 +67,7 @@ func (l *landscape) applySet(ctx context.Context, set *appsv1.StatefulSet) error
 	return l.runPod(ctx, set)
 }
 
-// runPod is the stand-in for the controller of StatefulSets: it makes the pod, or adopts the one that is there.
+// runPod acts as the StatefulSet controller: it creates the pod, or adopts an existing one.
 func (l *landscape) runPod(ctx context.Context, set *appsv1.StatefulSet) error {
 	if err := l.shoot.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
 		return err
@@ -83,7 +84,8 @@ func (l *landscape) runPod(ctx context.Context, set *appsv1.StatefulSet) error {
 	return l.shoot.Update(ctx, pod)
 }
 
-// deleteInShoot deletes the object, and does to the pods of a StatefulSet what the garbage collector does.
+// deleteInShoot deletes the object, and acts as the garbage collector for the pods of a
+// StatefulSet.
 func deleteInShoot(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 	if err := c.Delete(ctx, obj, opts...); err != nil {
 		return err
@@ -102,18 +104,19 @@ func deleteInShoot(ctx context.Context, c client.WithWatch, obj client.Object, o
 	return c.Update(ctx, pod)
 }
 
-// prune deletes what is not in the ManagedResource any more: StatefulSets with their claims, and Services.
+// prune deletes what the ManagedResource no longer contains: StatefulSets with their claims, and
+// Services.
 func (l *landscape) prune(ctx context.Context, keptSets, keptServices []string) error {
 	services, sets, claims := &corev1.ServiceList{}, &appsv1.StatefulSetList{}, &corev1.PersistentVolumeClaimList{}
 	for _, list := range []client.ObjectList{services, sets, claims} {
-		if err := l.shoot.List(ctx, list, client.HasLabels{cache.LabelUpstreamHost}); err != nil {
+		if err := l.shoot.List(ctx, list, client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
 			return err
 		}
 	}
-	var gone []client.Object
+	var removed []client.Object
 	for i := range services.Items {
 		if !slices.Contains(keptServices, services.Items[i].Name) {
-			gone = append(gone, &services.Items[i])
+			removed = append(removed, &services.Items[i])
 		}
 	}
 	for i := range sets.Items {
@@ -121,14 +124,14 @@ func (l *landscape) prune(ctx context.Context, keptSets, keptServices []string) 
 		if slices.Contains(keptSets, set.Name) {
 			continue
 		}
-		gone = append(gone, set)
+		removed = append(removed, set)
 		for j := range claims.Items {
 			if claims.Items[j].Labels["app"] == set.Name {
-				gone = append(gone, &claims.Items[j])
+				removed = append(removed, &claims.Items[j])
 			}
 		}
 	}
-	for _, object := range gone {
+	for _, object := range removed {
 		if err := l.shoot.Delete(ctx, object); err != nil {
 			return err
 		}
@@ -136,7 +139,7 @@ func (l *landscape) prune(ctx context.Context, keptSets, keptServices []string) 
 	return nil
 }
 
-// patchInShoot refuses what the admission of the shoot's API server refuses.
+// patchInShoot rejects what the admission of the shoot's API server rejects.
 func patchInShoot(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if claim, ok := obj.(*corev1.PersistentVolumeClaim); ok && claim.Status.Phase != corev1.ClaimBound {
 		return apierrors.NewForbidden(corev1.Resource("persistentvolumeclaims"), claim.Name, errors.New("only bound persistent volume claims can be expanded"))

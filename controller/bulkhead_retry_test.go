@@ -9,7 +9,7 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// newHangingBulkhead has one place, and two shoots that have held up their worker.
+// newHangingBulkhead returns a bulkhead with one slot and two unresponsive shoots.
 func newHangingBulkhead(t *testing.T) (*bulkhead, *shoots, []string) {
 	t.Helper()
 	s := newShoots()
@@ -24,37 +24,38 @@ func newHangingBulkhead(t *testing.T) (*bulkhead, *shoots, []string) {
 	return b, s, both
 }
 
-// TestWhatWasChangedIsTried before its turn: the error of last time may be the mistake that was mended since. But it needs a
-// place, like all that hang.
-func TestWhatWasChangedIsTried(t *testing.T) {
+// TestChangedShootIsTriedEarly checks that a change is tried early, because it may fix the cause.
+// It still needs a slot.
+func TestChangedShootIsTriedEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, s, both := newHangingBulkhead(t)
-		mended := inNamespace(both[1])
-		if err := b.Reconcile(t.Context(), logr.Discard(), mended); err == nil || !strings.Contains(err.Error(), "turn of other") {
-			t.Fatalf("error = %v, want it to wait for its turn", err)
+		fixed := inNamespace(both[1])
+		if err := b.Reconcile(t.Context(), logr.Discard(), fixed); err == nil || !strings.Contains(err.Error(), "other unresponsive") {
+			t.Fatalf("error = %v, want it to wait", err)
 		}
-		mended.Generation++
+		fixed.Generation++
 		ended := make(chan error)
 		first := inNamespace(both[0])
 		first.Generation++
 		go func() { ended <- b.Reconcile(t.Context(), logr.Discard(), first) }()
 		synctest.Wait()
-		if err := b.Reconcile(t.Context(), logr.Discard(), mended); err == nil || !strings.Contains(err.Error(), "turn of other") {
-			t.Errorf("error = %v although the only place is taken", err)
+		if err := b.Reconcile(t.Context(), logr.Discard(), fixed); err == nil || !strings.Contains(err.Error(), "other unresponsive") {
+			t.Errorf("error = %v although the only slot is in use", err)
 		}
 		<-ended
 		s.setHanging(false, both[1:])
-		if err := b.Reconcile(t.Context(), logr.Discard(), mended); err != nil {
+		if err := b.Reconcile(t.Context(), logr.Discard(), fixed); err != nil {
 			t.Errorf("error = %v", err)
 		}
-		if _, unresponsive := b.unresponsive[both[1]]; unresponsive || b.taken != 0 {
-			t.Errorf("the shoot that answers counts as unresponsive: %t, places taken: %d", unresponsive, b.taken)
+		if _, unresponsive := b.unresponsive[both[1]]; unresponsive || b.inUse != 0 {
+			t.Errorf("the responsive shoot counts as unresponsive: %t, slots in use: %d", unresponsive, b.inUse)
 		}
 	})
 }
 
-// TestForceDeletionHasNoTurn: it is for shoots that do not answer, and waits for none. The shoot does not count any more.
-func TestForceDeletionHasNoTurn(t *testing.T) {
+// TestForceDeletionIsNotDelayed checks that ForceDelete needs no slot and removes the shoot from
+// the bulkhead.
+func TestForceDeletionIsNotDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, s, both := newHangingBulkhead(t)
 		s.setHanging(false, both[1:])

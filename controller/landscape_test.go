@@ -36,7 +36,8 @@ const (
 	beta      = "beta.upstream.test"
 )
 
-// scheme is that of both clusters. A fake client goes through all types of its scheme when it is made, so it has few.
+// scheme is used by both clusters. Creating a fake client takes longer with more types, so it has
+// few.
 var scheme = runtime.NewScheme()
 
 func TestMain(m *testing.M) {
@@ -46,28 +47,29 @@ func TestMain(m *testing.M) {
 	} {
 		utilruntime.Must(add(scheme))
 	}
-	secrets.GenerateKey = secrets.FakeGenerateKey // a real one takes a second
+	secrets.GenerateKey = secrets.FakeGenerateKey // a real key takes a second
 	m.Run()
 }
 
-// landscape is a seed and a shoot of fake clients. A stand-in for gardener-resource-manager reconciles every
-// ManagedResource in the moment it is written, but not while the shoot sleeps: it applies the Services in it to the shoot, gives them cluster IPs, runs the
-// cleaner on the nodes that are ready, and reports the conditions. What was written to the seed is in log, in order.
+// landscape is a seed and a shoot with fake clients. It acts as gardener-resource-manager whenever
+// a ManagedResource is written and the shoot is not hibernated: it applies the Services to the
+// shoot, assigns cluster IPs, runs the cleaner on ready nodes, and reports the conditions. log has
+// the writes to the seed, in order.
 type landscape struct {
 	seed, shoot client.WithWatch
 	actuator    *Actuator
 	log         []string
-	// noCleaner, when set, is what the cleaner waits for on all nodes.
+	// noCleaner, if set, is why the cleaner waits on all nodes.
 	noCleaner string
-	// applyError, when set, is why the stand-in applies no caches.
+	// applyError, if set, is why no caches are applied.
 	applyError string
-	// finalizer, when set, keeps every ManagedResource that is written from now on in existence.
+	// finalizer, if set, is added to every ManagedResource that is written.
 	finalizer string
-	// behind says that the stand-in has not seen the latest generation.
+	// behind makes the landscape ignore the latest generation.
 	behind bool
-	// missed are the ManagedResources that were written while the stand-in was not there.
+	// missed are the ManagedResources that were written while the shoot was hibernated.
 	missed map[string]bool
-	// storageClass is the one of the claims.
+	// storageClass is the StorageClass of the claims.
 	storageClass    string
 	nextIP, nextUID int
 }
@@ -86,7 +88,11 @@ func newLandscape(t *testing.T, objects ...client.Object) *landscape {
 		func(context.Context, string) (client.Client, error) { return l.shoot, nil },
 		charts.Images{RegistryCache: "cache:v1", RegistryCleaner: "cleaner:v1"})
 	const short = 200 * time.Millisecond
-	l.actuator.waits = waits{interval: time.Millisecond, firstLook: time.Millisecond, cleaned: short, reported: short / 20, notReady: short / 5, stuck: time.Hour, deleted: short, applied: short / 5, endpoints: short, replaced: short, rolledOut: short / 5}
+	l.actuator.waits = waits{
+		interval: time.Millisecond, firstCheck: time.Millisecond,
+		cleaned: short, reported: short / 20, notReady: short / 5, stuck: time.Hour, deleted: short,
+		applied: short / 5, endpoints: short, replaced: short, rolledOut: short / 5,
+	}
 	return l
 }
 
@@ -130,14 +136,14 @@ func (l *landscape) interceptors() interceptor.Funcs {
 	}
 }
 
-// note logs what is done to a ManagedResource. What is said of the one with the caches holds for that of their monitoring.
+// note logs an operation on a ManagedResource, except on that of the monitoring.
 func (l *landscape) note(verb, name string) {
 	if name != monitoringName {
 		l.log = append(l.log, verb+" "+name)
 	}
 }
 
-// written is the stand-in for gardener-resource-manager.
+// written acts as gardener-resource-manager.
 func (l *landscape) written(ctx context.Context, c client.Client, obj client.Object) error {
 	mr, ok := obj.(*resourcesv1alpha1.ManagedResource)
 	if !ok || mr.DeletionTimestamp != nil {
@@ -176,7 +182,7 @@ func (l *landscape) written(ctx context.Context, c client.Client, obj client.Obj
 	return c.Status().Update(ctx, mr)
 }
 
-// resync lets the stand-in look again at a ManagedResource that was not written since.
+// resync handles an unchanged ManagedResource again.
 func (l *landscape) resync(t *testing.T, name string) {
 	t.Helper()
 	mr, err := l.actuator.managedResource(t.Context(), namespace, name)
@@ -191,7 +197,7 @@ func (l *landscape) resync(t *testing.T, name string) {
 func (l *landscape) extension(t *testing.T) *extensionsv1alpha1.Extension {
 	t.Helper()
 	ex := &extensionsv1alpha1.Extension{}
-	if err := l.seed.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: Type}, ex); err != nil {
+	if err := l.seed.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: v1alpha3.ExtensionType}, ex); err != nil {
 		t.Fatal(err)
 	}
 	return ex
@@ -206,7 +212,7 @@ func (l *landscape) exists(t *testing.T, name string) bool {
 	return err == nil
 }
 
-// reconcile calls the actuator with what a cache might still hold: an Extension without status.
+// reconcile calls the actuator with an Extension without status, as a cache might return it.
 func (l *landscape) reconcile(t *testing.T) error {
 	t.Helper()
 	ex := l.extension(t)
@@ -236,8 +242,8 @@ func upstreamsOf(ex *extensionsv1alpha1.Extension) []string {
 	return upstreams
 }
 
-// newExtension returns an Extension that asks for caches of the wanted upstreams while the running ones are in its status;
-// nil means no status at all.
+// newExtension returns an Extension that configures caches for the wanted upstreams. Its status has
+// the running ones. If running is nil, it has no status.
 func newExtension(wanted, running []string) *extensionsv1alpha1.Extension {
 	config := v1alpha3.RegistryConfig{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: "RegistryConfig"}}
 	for _, upstream := range wanted {
@@ -256,9 +262,9 @@ func newExtension(wanted, running []string) *extensionsv1alpha1.Extension {
 
 func rawExtension(config []byte) *extensionsv1alpha1.Extension {
 	return &extensionsv1alpha1.Extension{
-		ObjectMeta: metav1.ObjectMeta{Name: Type, Namespace: namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: v1alpha3.ExtensionType, Namespace: namespace},
 		Spec: extensionsv1alpha1.ExtensionSpec{DefaultSpec: extensionsv1alpha1.DefaultSpec{
-			Type:           Type,
+			Type:           v1alpha3.ExtensionType,
 			ProviderConfig: &runtime.RawExtension{Raw: config},
 		}},
 	}
@@ -297,7 +303,7 @@ func deleting(shoot *gardencorev1beta1.Shoot) {
 	shoot.DeletionTimestamp = &now
 }
 
-// hibernating is a shoot that shall hibernate and whose nodes still run.
+// hibernating sets a shoot to be hibernated. Its nodes still run.
 func hibernating(shoot *gardencorev1beta1.Shoot) {
 	enabled := true
 	shoot.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: &enabled}
@@ -308,7 +314,7 @@ func hibernated(shoot *gardencorev1beta1.Shoot) {
 	shoot.Status.IsHibernated = true
 }
 
-// managedResource is one from before; finalizers keep it when it is deleted.
+// managedResource returns an existing ManagedResource. Finalizers keep it when it is deleted.
 func managedResource(name string, finalizers ...string) *resourcesv1alpha1.ManagedResource {
 	return &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Finalizers: finalizers}}
 }

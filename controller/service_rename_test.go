@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// services are the names and cluster IPs of the Services in the shoot.
+// services returns the cluster IPs of the Services in the shoot, by name.
 func (l *landscape) services(t *testing.T) map[string]string {
 	t.Helper()
 	list := &corev1.ServiceList{}
@@ -39,14 +39,15 @@ func (l *landscape) reconciled(t *testing.T) {
 	}
 }
 
-// TestFormerService: nodes that do not know of a new name yet find the cache under the old one.
-func TestFormerService(t *testing.T) {
+// TestServiceRename checks that nodes that do not know the new name find the cache at the old
+// address.
+func TestServiceRename(t *testing.T) {
 	l, _ := newRunningLandscape(t, renamed(ptr.To("new")))
-	former := l.services(t)[v1alpha3.Name(alpha)]
+	previous := l.services(t)[v1alpha3.Name(alpha)]
 	l.reconciled(t)
 	services := l.services(t)
-	if services[v1alpha3.Name(alpha)] != former || services["registry-new"] == "" {
-		t.Errorf("after the change the Services are %v, want %s at %s too", services, v1alpha3.Name(alpha), former)
+	if services[v1alpha3.Name(alpha)] != previous || services["registry-new"] == "" {
+		t.Errorf("after the change the Services are %v, want %s at %s too", services, v1alpha3.Name(alpha), previous)
 	}
 	r, err := recordOf(l.extension(t))
 	if err != nil || r.endpoint(alpha) != "http://"+services["registry-new"]+":5000" {
@@ -58,18 +59,19 @@ func TestFormerService(t *testing.T) {
 	}
 	l.reconciled(t)
 	if services := l.services(t); services[v1alpha3.Name(alpha)] != "" || services["registry-new"] == "" {
-		t.Errorf("the next time the Services are %v", services)
+		t.Errorf("after the next reconciliation the Services are %v", services)
 	}
 	l.configure(t, renamed(nil))
 	l.reconciled(t)
 	l.reconciled(t)
 	if services := l.services(t); services[v1alpha3.Name(alpha)] == "" || services["registry-new"] != "" {
-		t.Errorf("after the way back the Services are %v", services)
+		t.Errorf("after renaming it back, the Services are %v", services)
 	}
 }
 
-// TestFormerServiceAsleep: the nodes of a shoot that wakes up may be told of the old address.
-func TestFormerServiceAsleep(t *testing.T) {
+// TestServiceRenameWhileHibernated matters because the nodes of a shoot that wakes up may get the
+// old address.
+func TestServiceRenameWhileHibernated(t *testing.T) {
 	l, _ := newRunningLandscape(t, renamed(ptr.To("new")))
 	l.changeShoot(t, hibernated)
 	l.reconciled(t)
@@ -77,13 +79,14 @@ func TestFormerServiceAsleep(t *testing.T) {
 	for _, want := range []bool{true, false} {
 		l.reconciled(t)
 		if services := l.services(t); (services[v1alpha3.Name(alpha)] != "") != want || services["registry-new"] == "" {
-			t.Errorf("awake, the Services are %v, the old one shall be there: %t", services, want)
+			t.Errorf("after waking up, the Services are %v, want the old one: %t", services, want)
 		}
 	}
 }
 
-// TestFormerServiceOfRefused: an attempt that fails at its end is repeated at once, before nodes know of anything.
-func TestFormerServiceOfRefused(t *testing.T) {
+// TestServiceRenameThatFails checks that a failed attempt keeps the old Service. It is retried
+// immediately, before nodes know the new one.
+func TestServiceRenameThatFails(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha, beta}, nil), cluster())
 	l.storageClass = "fixed"
 	if err := l.shoot.Create(t.Context(), &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fixed"}}); err != nil {
@@ -95,7 +98,7 @@ func TestFormerServiceOfRefused(t *testing.T) {
 		c.Caches[1].Volume = &v1alpha3.Volume{Size: ptr.To(resource.MustParse("20Gi"))}
 	})
 	for range 3 {
-		assertMistake(t, l.reconcile(t), "caches[1].volume.size")
+		assertConfigurationError(t, l.reconcile(t), "caches[1].volume.size")
 	}
 	names := l.services(t)
 	if want := []string{v1alpha3.Name(alpha), "registry-new"}; slices.ContainsFunc(want, func(n string) bool { return names[n] == "" }) {

@@ -12,17 +12,18 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// concerns tells whether anything differs between the two that the extension depends on. How a config is spelled and how
-// entries are ordered is no difference: who applies a Shoot without a change of the extension must not be told about a
-// Secret that is gone meanwhile.
-func concerns(shoot, old *gardencorev1beta1.Shoot) bool {
+// relevantChange returns whether the update changes anything that the extension depends on. The
+// formatting of a config and the order of entries do not matter. Otherwise an unrelated update
+// would fail because a referenced Secret has been deleted since.
+func relevantChange(shoot, old *gardencorev1beta1.Shoot) bool {
 	names := referencedNames(shoot)
 	return !slices.EqualFunc(configs(shoot), configs(old), sameConfig) ||
 		!maps.Equal(targets(shoot, names), targets(old, names)) ||
 		len(shoot.Spec.Provider.Workers) == 0 && len(old.Spec.Provider.Workers) > 0
 }
 
-// configs returns the providerConfigs of all enabled entries of the extension, nil for one without.
+// configs returns the providerConfigs of all enabled entries of the extension, nil for an entry
+// without one.
 func configs(shoot *gardencorev1beta1.Shoot) [][]byte {
 	var raw [][]byte
 	for _, i := range extensionIndices(shoot) {
@@ -31,7 +32,7 @@ func configs(shoot *gardencorev1beta1.Shoot) [][]byte {
 	return raw
 }
 
-// sameConfig compares what two providerConfigs say. If one of them cannot be decoded, they must be the same bytes.
+// sameConfig compares decoded configs. If one of them cannot be decoded, it compares bytes.
 func sameConfig(now, before []byte) bool {
 	if bytes.Equal(now, before) {
 		return true
@@ -44,7 +45,7 @@ func sameConfig(now, before []byte) bool {
 	return err == nil && equality.Semantic.DeepEqual(config, old)
 }
 
-// targets returns what the entries of spec.resources with these names refer to.
+// targets returns the resourceRefs of the named entries of spec.resources.
 func targets(shoot *gardencorev1beta1.Shoot, names []string) map[string]autoscalingv1.CrossVersionObjectReference {
 	byName := map[string]autoscalingv1.CrossVersionObjectReference{}
 	for _, resource := range shoot.Spec.Resources {
@@ -58,7 +59,7 @@ func targets(shoot *gardencorev1beta1.Shoot, names []string) map[string]autoscal
 func referencedNames(shoot *gardencorev1beta1.Shoot) []string {
 	config, err := v1alpha3.DecodeConfig(providerConfig(shoot))
 	if err != nil {
-		return nil // it is refused, or was there already
+		return nil // it is rejected, or unchanged
 	}
 	var names []string
 	for _, reference := range v1alpha3.References(config) {

@@ -7,11 +7,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
-// formerServices returns the Services of caches that were deployed under another name. A node uses the old address until
-// gardener-node-agent has applied an OperatingSystemConfig with the new one, which takes minutes; an address that nobody
-// answers at would cost each of its requests a timeout. So the old Service stays beside the new one, and goes with the
-// reconciliation after the one that told the nodes.
-func (t *target) formerServices(shoot cache.Shoot) ([]client.Object, error) {
+// previousServices returns the Services of caches that were deployed with another Service name. A
+// node uses the old address until gardener-node-agent has applied an OperatingSystemConfig with the
+// new one, which takes minutes. With no answer at the old address, each of its requests would wait
+// for a timeout. So the previous Service stays next to the new one. The next reconciliation, after
+// the nodes have been told, removes it.
+func (t *target) previousServices(shoot cache.Shoot) ([]client.Object, error) {
 	var services []client.Object
 	for _, c := range t.config.Caches {
 		was := t.before.deployed(c.Upstream)
@@ -28,9 +29,10 @@ func (t *target) formerServices(shoot cache.Shoot) ([]client.Object, error) {
 	return services, nil
 }
 
-// underFormerNames is the config with the names that the Services of caches had before: what was deployed last, as long as
-// nodes do not know of the new ones, or as the next reconciliation is but another attempt of this one, moments later.
-func (t *target) underFormerNames() *v1alpha3.RegistryConfig {
+// withPreviousServiceNames returns the config with the last deployed Service names. It is the
+// config to record as long as nodes do not know the new names, or if the next reconciliation only
+// repeats this one.
+func (t *target) withPreviousServiceNames() *v1alpha3.RegistryConfig {
 	config := t.config.DeepCopy()
 	for i := range config.Caches {
 		if was := t.before.deployed(config.Caches[i].Upstream); was != nil {

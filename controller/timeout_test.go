@@ -13,8 +13,7 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// hangs lets the shoot of the landscape answer no request, and counts them. A request ends as those of a real client do
-// after its time limit.
+// hangs makes all requests to the shoot time out, as those of a real client do, and counts them.
 func (l *landscape) hangs(requests *int) {
 	noAnswer := func() error {
 		*requests++
@@ -32,7 +31,8 @@ func (l *landscape) hangs(requests *int) {
 	}
 }
 
-// TestHangingShootIsAskedOnce: each request to it takes the 10 seconds of its time limit.
+// TestHangingShootIsAskedOnce matters because each request takes the client's timeout of 10
+// seconds.
 func TestHangingShootIsAskedOnce(t *testing.T) {
 	for name, test := range map[string]struct{ wanted, running []string }{
 		"for endpoints":           {[]string{alpha}, []string{alpha}},

@@ -16,11 +16,12 @@ import (
 	"github.com/gardener/gardener/pkg/extensions"
 )
 
-// managerFinalizer is what gardener-resource-manager keeps a ManagedResource by until its objects are gone.
+// managerFinalizer is the finalizer that gardener-resource-manager removes when the objects are
+// gone.
 const managerFinalizer = "resources.gardener.cloud/gardener-resource-manager"
 
-// ignores says whether nobody looks at the ManagedResource: gardenlet scales the shoot's gardener-resource-manager down
-// while the shoot sleeps. The one of the seed goes on.
+// ignores returns whether no gardener-resource-manager handles the ManagedResource. gardenlet
+// scales down that of a hibernated shoot. That of the seed keeps running.
 func (l *landscape) ignores(ctx context.Context, seed client.Client, name string) bool {
 	cluster := &extensionsv1alpha1.Cluster{}
 	if err := seed.Get(ctx, client.ObjectKey{Name: namespace}, cluster); err != nil || name == monitoringName {
@@ -30,7 +31,7 @@ func (l *landscape) ignores(ctx context.Context, seed client.Client, name string
 	return err == nil && shoot.DeletionTimestamp == nil && extensionscontroller.IsHibernated(&extensionscontroller.Cluster{Shoot: shoot})
 }
 
-// deleted is the stand-in for gardener-resource-manager when a ManagedResource goes.
+// deleted acts as gardener-resource-manager when a ManagedResource is deleted.
 func (l *landscape) deleted(ctx context.Context, seed client.Client, mr *resourcesv1alpha1.ManagedResource, opts ...client.DeleteOption) error {
 	if err := seed.Get(ctx, client.ObjectKeyFromObject(mr), mr); err != nil {
 		return err
@@ -52,7 +53,7 @@ func (l *landscape) deleted(ctx context.Context, seed client.Client, mr *resourc
 	return seed.Delete(ctx, mr, opts...)
 }
 
-// catchUp does, once the shoot is awake, what was left undone while it slept.
+// catchUp handles the ManagedResources that were ignored during the hibernation.
 func (l *landscape) catchUp(ctx context.Context) error {
 	mrs := &resourcesv1alpha1.ManagedResourceList{}
 	if err := l.seed.List(ctx, mrs); err != nil {
@@ -60,8 +61,8 @@ func (l *landscape) catchUp(ctx context.Context) error {
 	}
 	for i := range mrs.Items {
 		mr := &mrs.Items[i]
-		undone := mr.DeletionTimestamp != nil || l.missed[mr.Name]
-		if !undone || l.ignores(ctx, l.seed, mr.Name) {
+		ignored := mr.DeletionTimestamp != nil || l.missed[mr.Name]
+		if !ignored || l.ignores(ctx, l.seed, mr.Name) {
 			continue
 		}
 		if mr.DeletionTimestamp == nil {
@@ -78,8 +79,9 @@ func (l *landscape) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// TestDisabledAsleep: nobody can remove the objects before the shoot wakes up, so nothing waits for that.
-func TestDisabledAsleep(t *testing.T) {
+// TestDisableWhileHibernated checks that the deletion does not wait for objects that nothing
+// removes before the shoot wakes up.
+func TestDisableWhileHibernated(t *testing.T) {
 	l, _ := newRunningLandscape(t, nil)
 	l.changeShoot(t, hibernated)
 	l.actuator.waits.deleted = 10 * time.Minute
@@ -94,12 +96,12 @@ func TestDisabledAsleep(t *testing.T) {
 	}
 	l.changeShoot(t)
 	if l.exists(t, cachesName) {
-		t.Error("awake, the caches are still there")
+		t.Error("after waking up, the caches still exist")
 	}
 }
 
-// TestAsleepWithCleaner: one that ran when the shoot fell asleep holds up nothing.
-func TestAsleepWithCleaner(t *testing.T) {
+// TestHibernationWithCleaner checks that a leftover cleaner blocks nothing.
+func TestHibernationWithCleaner(t *testing.T) {
 	l, _ := newRunningLandscape(t, nil)
 	l.changeShoot(t, hibernated)
 	if err := l.seed.Create(t.Context(), managedResource(cleanerName)); err != nil {
@@ -110,6 +112,6 @@ func TestAsleepWithCleaner(t *testing.T) {
 	}
 	l.changeShoot(t)
 	if err := l.reconcile(t); err != nil || l.exists(t, cleanerName) {
-		t.Errorf("awake, the cleaner is there: %t, error %v", l.exists(t, cleanerName), err)
+		t.Errorf("after waking up, the cleaner exists: %t, error %v", l.exists(t, cleanerName), err)
 	}
 }

@@ -18,8 +18,8 @@ import (
 var (
 	shootEncoder = newEncoder(kubernetes.ShootScheme, kubernetes.ShootCodec)
 	seedEncoder  = newEncoder(kubernetes.SeedScheme, kubernetes.SeedCodec)
-	// compression takes some 200 KiB. With the default, which managedresources.Registry has, it is 6 MiB for a few KiB of
-	// data: most of what a reconciliation allocated.
+	// compression needs about 200 KiB of memory. The default, which managedresources.Registry uses,
+	// needs 6 MiB for a few KiB of data: most of what a reconciliation allocated.
 	compression = brotli.WriterOptions{Quality: 4, LGWin: 16}
 )
 
@@ -28,18 +28,18 @@ func newEncoder(scheme *runtime.Scheme, codecs serializer.CodecFactory) runtime.
 		json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{}), schema.GroupVersions(scheme.PrioritizedVersionsAllGroups()))
 }
 
-// serialize returns the data of the Secret of a ManagedResource with the objects, in their order: one document of JSON
-// each, which is YAML too, compressed by Brotli. The same objects give the same bytes.
-func serialize(encoder runtime.Encoder, objects []client.Object) (map[string][]byte, error) {
+// encodeManifests returns the data of a ManagedResource's Secret: one JSON document per object, in
+// their order, compressed with Brotli. JSON is also YAML. The same objects give the same bytes.
+func encodeManifests(encoder runtime.Encoder, objects []client.Object) (map[string][]byte, error) {
 	var data bytes.Buffer
 	writer := brotli.NewWriterOptions(&data, compression)
 	for _, object := range objects {
-		// Not only between the documents: a reader that sees a brace first takes all of it for JSON.
+		// The separator also comes first. A reader that sees a brace first parses everything as JSON.
 		if _, err := writer.Write([]byte("---\n")); err != nil {
 			return nil, err
 		}
 		if err := encoder.Encode(object, writer); err != nil {
-			return nil, fmt.Errorf("serializing %T %s: %w", object, object.GetName(), err)
+			return nil, fmt.Errorf("encoding %T %s: %w", object, object.GetName(), err)
 		}
 	}
 	if err := writer.Close(); err != nil {

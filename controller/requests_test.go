@@ -12,19 +12,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// wire is what the actuator's requests go through. It counts them, and can break.
+// wire is between the actuator and the clients. It records all requests and can fail them.
 type wire struct {
 	// requests are "seed read Kind", "shoot write Kind" and so on, in order.
 	requests []string
-	// accesses counts how often the access to the shoot was asked for.
+	// accesses counts how often the client for the shoot was requested.
 	accesses int
-	// fail, when set, is asked before and after each request whether that is lost; number counts from 1.
+	// fail, if set, is called before and after each request. Its error is returned to the actuator.
+	// number counts from 1.
 	fail func(number int, done bool) error
 }
 
 var errLost = errors.New("connection lost")
 
-// tap lets the actuator of the landscape use the wire.
+// tap puts a wire between the actuator of the landscape and its clients.
 func (l *landscape) tap() *wire {
 	w := &wire{}
 	l.actuator.client = w.through("seed", l.seed)
@@ -85,11 +86,12 @@ func (w *wire) through(side string, to client.WithWatch) client.Client {
 	})
 }
 
-// byLibrary is what Gardener's extension library adds to each reconciliation of the actuator: the finalizer (the first time
-// only), the status before and after, and the end of the operation annotation.
+// byLibrary is the number of requests that Gardener's extension library adds to each
+// reconciliation: the finalizer (only the first time), the status before and after, and the removal
+// of the operation annotation.
 const byLibrary = 4
 
-// TestRequests is what a reconciliation costs the API servers.
+// TestRequests limits the requests of a reconciliation.
 func TestRequests(t *testing.T) {
 	for name, upstreams := range map[string][]string{"one cache": {alpha}, "two caches": {alpha, beta}} {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +100,7 @@ func TestRequests(t *testing.T) {
 			if err := l.reconcile(t); err != nil {
 				t.Fatal(err)
 			}
-			// The access to the shoot is one more, or two where there is none inside the seed.
+			// The access to the shoot takes one or two more requests.
 			if total := len(w.requests) + 2 + byLibrary; total > 15 {
 				t.Errorf("the first reconciliation takes %d requests:\n%s", total, strings.Join(w.requests, "\n"))
 			}
@@ -117,7 +119,7 @@ func TestRequests(t *testing.T) {
 				t.Errorf("a reconciliation without a change takes %d requests:\n%s", len(w.requests), strings.Join(w.requests, "\n"))
 			}
 			if w.accesses != 2 {
-				t.Errorf("two reconciliations ask %d times for the access to the shoot", w.accesses)
+				t.Errorf("two reconciliations requested the client for the shoot %d times", w.accesses)
 			}
 		})
 	}

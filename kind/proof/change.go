@@ -1,0 +1,20 @@
+package proof
+
+import "fmt"
+
+// AnnotateCaches is a change for the scenario inner-loop: it gives the StatefulSets of caches an annotation, whose name is the mark.
+func AnnotateCaches(mark string) Mutant {
+	const line = "resourcesv1alpha1.FinalizeDeletionAfter: finalizeDeletionAfter,"
+	return Mutant{
+		Name: "annotation", File: "controller/cache/statefulset.go", Line: line, Replacement: line + fmt.Sprintf(" %q: \"\",", mark),
+	}
+}
+
+// AnswerMark is a change for the scenario inner-loop: it makes the debug server of caches answer for the path /<mark>, with the mark.
+func AnswerMark(mark string) Mutant {
+	const line = `mux.Handle("/debug/", http.DefaultServeMux)`
+	const answer = `; mux.HandleFunc("/%[1]s", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("%[1]s")) })`
+	return Mutant{
+		Name: "path", File: "cmd/registry-cache/registry/debug.go", Line: line, Replacement: line + fmt.Sprintf(answer, mark),
+	}
+}
