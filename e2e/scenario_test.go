@@ -48,8 +48,8 @@ func scenario(name string, steps ...step) features.Feature {
 		if ctx.Err() != nil {
 			t.Skip(errInterrupted)
 		}
-		start := time.Now()
-		t.Cleanup(func() { p.end(outer, time.Since(start)) })
+		p.result.Started = time.Now()
+		t.Cleanup(func() { p.end(outer, time.Since(p.result.Started)) })
 		outer, p.scenario = ctx, t
 		ctx, cancel = context.WithTimeoutCause(ctx, scenarioTimeout,
 			fmt.Errorf("scenario %s took longer than %s", name, scenarioTimeout))
@@ -60,7 +60,7 @@ func scenario(name string, steps ...step) features.Feature {
 			p.T = t
 			start := time.Now()
 			t.Cleanup(func() {
-				p.result.Steps = append(p.result.Steps, report.Step{Name: step.name, Seconds: time.Since(start).Seconds()})
+				p.result.Steps = append(p.result.Steps, report.Step{Name: step.name, Seconds: time.Since(start).Seconds(), Failed: t.Failed()})
 			})
 			if ctx.Err() == nil {
 				step.do(ctx, p)

@@ -36,7 +36,7 @@ type session struct {
 	testbed *kind.Testbed
 	keep    bool
 	start   time.Time
-	memory  *report.MemorySampler
+	sampler *report.Sampler
 
 	mu     sync.Mutex
 	report report.Report
@@ -86,7 +86,7 @@ func newSession(ctx context.Context) (*session, error) {
 	}
 	now := time.Now()
 	s := &session{
-		testbed: testbed, keep: keep, start: now, since: now, memory: report.SampleMemory(), further: make(chan struct{}, 1), forget: forget,
+		testbed: testbed, keep: keep, start: now, since: now, sampler: report.StartSampler(), further: make(chan struct{}, 1), forget: forget,
 	}
 	s.report.Versions = sourceVersions(ctx)
 	if planted := os.Getenv("MUTANT"); planted != "" {
@@ -214,7 +214,7 @@ func (s *session) write() {
 	defer s.mu.Unlock()
 	s.report.Phases = s.testbed.Recorder().Phases()
 	var err error
-	if s.report.StartMemoryBytes, s.report.PeakMemoryBytes, err = s.memory.Used(); err != nil {
+	if s.report.Usage, err = s.sampler.Usage(); err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
 	}
 	if err := s.report.Write(artifacts); err != nil {
@@ -228,7 +228,8 @@ func (s *session) finish(ctx context.Context, code int) int {
 		defer s.release()
 	}
 	s.skipTheRest(ctx)
-	s.memory.Stop()
+	s.sampler.Stop()
+	s.report.Ended = time.Now()
 	s.write()
 	if s.report.SetupError != nil {
 		fmt.Fprintf(os.Stderr, "e2e: %v\n", s.report.SetupError)
@@ -237,7 +238,8 @@ func (s *session) finish(ctx context.Context, code int) int {
 		fmt.Println("the testbed is kept: `make status` shows it, `make up` brings it to its first state, `make down` removes it")
 	}
 	if !s.isOthers() {
-		fmt.Printf("results: %s, %s\n", filepath.Join(artifacts, report.JUnitFile), filepath.Join(artifacts, report.SummaryFile))
+		fmt.Printf("results: %s, %s, %s\n", filepath.Join(artifacts, report.HTMLFile), filepath.Join(artifacts, report.JUnitFile),
+			filepath.Join(artifacts, report.SummaryFile))
 	}
 	_ = report.PrintTotal(os.Stdout, &s.report)
 	switch {

@@ -1,104 +1,136 @@
 package report
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
-// samplingInterval is short enough for a build or a cluster start, which last seconds, and costs nothing to speak of.
+// samplingInterval is short enough to see the peak of a build or of a cluster start.
 const samplingInterval = 500 * time.Millisecond
 
-// MemorySampler watches how much memory the machine uses. "Used" is MemTotal minus MemAvailable of /proc/meminfo: page
-// cache that can be dropped does not count, everything else on the machine does, also what is none of ours.
-type MemorySampler struct {
-	read func() ([]byte, error)
+// Usage is what the whole machine used during a run. Memory in use is MemTotal minus MemAvailable of
+// /proc/meminfo: it leaves out page cache that the kernel can drop, and includes processes that
+// have nothing to do with the run.
+type Usage struct {
+	// StartMemoryBytes was in use when the run began, PeakMemoryBytes is the most in use since. On an
+	// idle machine the difference is what a new testbed needs; a kept testbed is part of both.
+	StartMemoryBytes, PeakMemoryBytes uint64
+	// TotalMemoryBytes is the size of the machine's memory.
+	TotalMemoryBytes uint64
+	// Samples are in the order of time.
+	Samples []Sample
+}
 
-	mu          sync.Mutex
-	start, peak uint64
-	err         error
+// Sample is the machine's usage at one time.
+type Sample struct {
+	Time        time.Time
+	MemoryBytes uint64
+	// CPU is the busy share of all CPUs since the previous sample, from 0 to 1.
+	CPU float64
+}
+
+// Sampler records the machine's usage in the background.
+type Sampler struct {
+	read func() (reading, error)
+
+	mu    sync.Mutex
+	usage Usage
+	last  reading
+	err   error
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
 }
 
-// SampleMemory starts sampling, twice a second, until Stop is called.
-func SampleMemory() *MemorySampler {
-	return sampleMemory(func() ([]byte, error) { return os.ReadFile("/proc/meminfo") })
+// reading has memory in bytes, and the seconds that all CPUs together were busy, and existed, since
+// the machine was started.
+type reading struct {
+	usedMemory, totalMemory uint64
+	busy, elapsed           float64
 }
 
-func sampleMemory(read func() ([]byte, error)) *MemorySampler {
-	m := &MemorySampler{read: read, stop: make(chan struct{})}
-	m.start, m.err = m.used()
-	m.peak = m.start
-	m.stopped.Go(func() {
+// StartSampler samples the usage twice a second until Stop is called.
+func StartSampler() *Sampler {
+	return startSampler(func() (reading, error) { return readUsage(procfs.DefaultMountPoint) })
+}
+
+func startSampler(read func() (reading, error)) *Sampler {
+	s := &Sampler{read: read, stop: make(chan struct{})}
+	s.last, s.err = read()
+	s.usage = Usage{
+		StartMemoryBytes: s.last.usedMemory, PeakMemoryBytes: s.last.usedMemory, TotalMemoryBytes: s.last.totalMemory,
+	}
+	s.stopped.Go(func() {
 		ticker := time.NewTicker(samplingInterval)
 		defer ticker.Stop()
 		for {
 			select {
-			case <-m.stop:
+			case <-s.stop:
 				return
-			case <-ticker.C:
-				m.sample()
+			case now := <-ticker.C:
+				s.sample(now)
 			}
 		}
 	})
-	return m
+	return s
 }
 
-// Used returns the bytes that were used at the start, and at the highest; an error if memory could not be read.
-func (m *MemorySampler) Used() (start, peak uint64, err error) {
-	m.sample()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.start, m.peak, m.err
+// Usage returns what was sampled so far. The error is that of the last sample that could not be taken.
+func (s *Sampler) Usage() (Usage, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	usage := s.usage
+	usage.Samples = slices.Clone(usage.Samples)
+	return usage, s.err
 }
 
-// Stop ends the sampling; Used may still be called.
-func (m *MemorySampler) Stop() {
-	close(m.stop)
-	m.stopped.Wait()
+// Stop ends the sampling; Usage may still be called.
+func (s *Sampler) Stop() {
+	close(s.stop)
+	s.stopped.Wait()
 }
 
-func (m *MemorySampler) sample() {
-	used, err := m.used()
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (s *Sampler) sample(now time.Time) {
+	current, err := s.read()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err != nil {
-		m.err = err
+		s.err = err
 		return
 	}
-	m.peak = max(m.peak, used)
+	sample := Sample{Time: now, MemoryBytes: current.usedMemory}
+	if elapsed := current.elapsed - s.last.elapsed; elapsed > 0 {
+		// The kernel may correct the idle time downwards: proc(5), /proc/stat.
+		sample.CPU = min(max((current.busy-s.last.busy)/elapsed, 0), 1)
+	}
+	s.last = current
+	s.usage.PeakMemoryBytes = max(s.usage.PeakMemoryBytes, current.usedMemory)
+	s.usage.Samples = append(s.usage.Samples, sample)
 }
 
-func (m *MemorySampler) used() (uint64, error) {
-	data, err := m.read()
+// readUsage reads meminfo and stat of the proc file system that is mounted at the path.
+func readUsage(proc string) (reading, error) {
+	fs, err := procfs.NewFS(proc)
 	if err != nil {
-		return 0, fmt.Errorf("cannot read the memory in use: %w", err)
+		return reading{}, fmt.Errorf("read the machine's usage: %w", err)
 	}
-	return usedMemory(data)
-}
-
-// usedMemory takes the text of /proc/meminfo and returns MemTotal minus MemAvailable in bytes.
-func usedMemory(meminfo []byte) (uint64, error) {
-	values := map[string]uint64{}
-	for lines := bufio.NewScanner(bytes.NewReader(meminfo)); lines.Scan(); {
-		fields := strings.Fields(lines.Text())
-		if len(fields) != 3 || fields[2] != "kB" {
-			continue
-		}
-		if kib, err := strconv.ParseUint(fields[1], 10, 64); err == nil {
-			values[strings.TrimSuffix(fields[0], ":")] = kib * 1024
-		}
+	memory, err := fs.Meminfo()
+	if err != nil {
+		return reading{}, fmt.Errorf("read the memory in use: %w", err)
 	}
-	total, available := values["MemTotal"], values["MemAvailable"]
-	if total == 0 || available == 0 || available > total {
-		return 0, fmt.Errorf("meminfo has no usable MemTotal (%d) and MemAvailable (%d)", total, available)
+	total, available := memory.MemTotalBytes, memory.MemAvailableBytes
+	if total == nil || available == nil || *available > *total {
+		return reading{}, fmt.Errorf("%s/meminfo has no usable MemTotal and MemAvailable", proc)
 	}
-	return total - available, nil
+	stat, err := fs.Stat()
+	if err != nil {
+		return reading{}, fmt.Errorf("read the CPU time: %w", err)
+	}
+	cpu := stat.CPUTotal // User and Nice include Guest and GuestNice
+	busy := cpu.User + cpu.Nice + cpu.System + cpu.IRQ + cpu.SoftIRQ + cpu.Steal
+	return reading{usedMemory: *total - *available, totalMemory: *total, busy: busy, elapsed: busy + cpu.Idle + cpu.Iowait}, nil
 }
