@@ -52,7 +52,8 @@ type (
 	}
 )
 
-// HTML renders index.html, one file that needs no other. Links to artifacts are relative to its folder.
+// HTML renders index.html, one file that needs no other. Links to artifacts are relative to its
+// folder.
 func (r *Report) HTML() ([]byte, error) {
 	var out bytes.Buffer
 	err := pageTemplate.Execute(&out, r.page())

@@ -60,8 +60,8 @@ type Report struct {
 	Artifacts map[string][]string
 }
 
-// Green reports whether at least one scenario passed and nothing failed: not the setup, not a phase,
-// not a scenario.
+// Green reports whether at least one scenario passed and nothing failed: not the setup, not a
+// phase, not a scenario.
 func (r *Report) Green() bool {
 	passed, failed, _ := r.Count()
 	if r.SetupError != nil || failed > 0 || passed == 0 {
@@ -75,7 +75,8 @@ func (r *Report) Green() bool {
 	return true
 }
 
-// SkipUnlessKnown records the scenario as skipped for the reason, unless the report has its outcome.
+// SkipUnlessKnown records the scenario as skipped for the reason, unless the report has its
+// outcome.
 func (r *Report) SkipUnlessKnown(name, reason string) {
 	known := slices.ContainsFunc(r.Scenarios, func(s Scenario) bool { return s.Name == name })
 	if !known {
@@ -98,8 +99,8 @@ func (r *Report) Count() (passed, failed, skipped int) {
 	return passed, failed, skipped
 }
 
-// PrintScenario writes the line of one scenario. For a failed one it adds the folder of its artifacts,
-// unless that is empty, and the command that runs it alone.
+// PrintScenario writes the line of one scenario. For a failed one it adds the folder of its
+// artifacts, unless that is empty, and the command that runs it alone.
 func PrintScenario(w io.Writer, s Scenario, artifacts string) error {
 	_, err := io.WriteString(w, scenarioLines(s, artifacts))
 	return err

@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// reports by the name of their goldens.
+// reports are the inputs of the goldens, by name.
 var reports = map[string]*report.Report{
 	"empty": {},
 	"setup-failed": {
@@ -137,7 +137,7 @@ func TestWriteReplaces(t *testing.T) {
 	}
 }
 
-func TestWriteSaysWhatItCannotWrite(t *testing.T) {
+func TestWriteReportsWhatItCannotWrite(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, report.SummaryFile, "in the way"), 0o755); err != nil {
 		t.Fatal(err)

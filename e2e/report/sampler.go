@@ -12,8 +12,8 @@ import (
 // samplingInterval is short enough to see the peak of a build or of a cluster start.
 const samplingInterval = 500 * time.Millisecond
 
-// Usage is what the whole machine used during a run. Memory in use is MemTotal minus MemAvailable of
-// /proc/meminfo: it leaves out page cache that the kernel can drop, and includes processes that
+// Usage is what the whole machine used during a run. Memory in use is MemTotal minus MemAvailable
+// of /proc/meminfo: it leaves out page cache that the kernel can drop, and includes processes that
 // have nothing to do with the run.
 type Usage struct {
 	// StartMemoryBytes was in use when the run began, PeakMemoryBytes is the most in use since. On an
@@ -79,7 +79,8 @@ func startSampler(read func() (reading, error)) *Sampler {
 	return s
 }
 
-// Usage returns what was sampled so far. The error is that of the last sample that could not be taken.
+// Usage returns what was sampled so far. The error is that of the last sample that could not be
+// taken.
 func (s *Sampler) Usage() (Usage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
