@@ -95,7 +95,7 @@ func (a axis) bar(name, class string, start time.Time, length float64) *bar {
 
 // ticks are at most ten, at a round number of minutes.
 func (a axis) ticks() []tick {
-	minutes := 1
+	var minutes int
 	for _, minutes = range []int{1, 2, 5, 10, 15, 30, 60} {
 		if a.length() < time.Duration(10*minutes)*time.Minute {
 			break
