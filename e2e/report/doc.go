@@ -1,6 +1,6 @@
-// Package report turns what a run of the scenarios found into lines for people, and into junit.xml and summary.json for
-// machines.
+// Package report renders the results of an e2e run: index.html and terminal lines for people,
+// junit.xml and summary.json for programs. Its Sampler records how busy the machine is meanwhile.
 //
-// Rendering is pure: a Report in, bytes out. Writing is atomic, so that a reader sees the last complete report even when
-// the run is killed. The package must not know how a scenario is run, nor that clusters exist.
+// Rendering is a pure function of a Report. Files are replaced atomically, so they are complete
+// even if the run is killed. The package must not know how a scenario runs, or that clusters exist.
 package report

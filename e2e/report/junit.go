@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/xml"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -10,7 +11,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// The elements of JUnit's XML as CI systems read it: https://github.com/testmoapp/junitxml.
+// The elements of JUnit XML as CI systems read them: https://github.com/testmoapp/junitxml.
 type (
 	junitSuites struct {
 		XMLName xml.Name     `xml:"testsuites"`
@@ -43,8 +44,8 @@ type (
 	}
 )
 
-// JUnit renders junit.xml: one suite for the testbed, whose cases are the phases, and one for the scenarios. A setup
-// that failed is a failed case "setup" of the testbed's suite, also when no phase was started.
+// JUnit renders junit.xml: the suite "testbed" has a case for each phase, the suite "scenarios" one
+// for each scenario. A failed setup is the failed case "setup" of the first, even if no phase ran.
 func (r *Report) JUnit() ([]byte, error) {
 	data, err := xml.MarshalIndent(junitSuites{Suites: []junitSuite{r.testbedSuite(), r.scenarioSuite()}}, "", "  ")
 	return append([]byte(xml.Header), append(data, '\n')...), err
@@ -52,7 +53,7 @@ func (r *Report) JUnit() ([]byte, error) {
 
 func (r *Report) testbedSuite() junitSuite {
 	suite := junitSuite{Name: "testbed"}
-	for _, name := range sortedKeys(r.Versions) {
+	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
 		suite.Properties = append(suite.Properties, junitProperty{Name: "version." + name, Value: r.Versions[name]})
 	}
 	suite.Properties = append(suite.Properties,
@@ -68,7 +69,7 @@ func (r *Report) testbedSuite() junitSuite {
 		suite.add(c)
 	}
 	if r.SetupError != nil {
-		suite.add(junitCase{Class: "testbed", Name: "setup", Failure: reason(r.SetupError.Error())})
+		suite.add(junitCase{Class: "testbed", Name: setup, Failure: reason(r.SetupError.Error())})
 	}
 	return suite
 }
@@ -106,15 +107,6 @@ func reason(text string) *junitReason {
 		r.Text = text
 	}
 	return r
-}
-
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 func tenths(seconds float64) float64 {

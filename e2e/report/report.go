@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
@@ -12,7 +13,7 @@ import (
 // Result of a scenario.
 type Result string
 
-// The results a scenario can have.
+// The results of a scenario.
 const (
 	Passed  Result = "passed"
 	Failed  Result = "failed"
@@ -23,38 +24,44 @@ const (
 type Scenario struct {
 	Name    string
 	Result  Result
+	Started time.Time // zero if it did not run
 	Seconds float64
-	// Evidence says what the result rests on, one fact each, e.g. "upstream: 4 blob GETs by cache, 0 by nodes".
+	// Evidence holds the facts that the result rests on, such as "upstream: 4 blob GETs by cache".
 	Evidence []string
-	// Steps that ran, in their order.
+	// Steps are the steps that ran, in order.
 	Steps []Step
-	// Reason says why the scenario failed or was skipped; empty for a passed one.
+	// Reason is why the scenario failed or was skipped; empty for one that passed.
 	Reason string
 }
 
-// Step is one claim of a scenario, and how long it took to prove or refute it.
+// Step is one claim of a scenario. Seconds is the time it took to prove or refute it.
 type Step struct {
 	Name    string
 	Seconds float64
+	Failed  bool
 }
 
-// Report is everything that is known about a run. The zero value is the report of a run that did not get anywhere.
+// Report is everything that is known about a run. The zero value is the report of a run that did
+// nothing yet.
 type Report struct {
-	// Versions of what was tested, e.g. "kubernetes": "v1.36.2".
+	// Versions of what was tested, such as "kubernetes": "v1.36.2".
 	Versions map[string]string
-	// Phases are the steps that brought the testbed up and down, in the order in which they ended.
+	// Phases are the steps that set up and removed the testbed, in the order in which they ended.
 	Phases []progress.Phase
-	// Scenarios in the order in which they ran.
+	// Scenarios are in the order in which they ended.
 	Scenarios []Scenario
-	// SetupError says why the scenarios could not run at all, e.g. because the testbed did not come up; nil otherwise.
+	// SetupError is why no scenario could run, such as a testbed that did not come up; nil otherwise.
 	SetupError error
-	// PeakMemoryBytes is the most memory that the machine used during the run, StartMemoryBytes what it used before. On a
-	// machine that does nothing else the difference is what a testbed from nothing needs; a kept one is in both.
-	PeakMemoryBytes, StartMemoryBytes uint64
+	// Ended is when the run ended; zero while it goes on, and for a run that was killed.
+	Ended time.Time
+	Usage
+	// Artifacts are the files to link to, by scenario, relative to the scenario's folder. Write finds
+	// them.
+	Artifacts map[string][]string
 }
 
-// Green tells whether nothing failed: neither the setup nor a phase nor a scenario. A run without a passed scenario is
-// not green: it proved nothing.
+// Green reports whether at least one scenario passed and nothing failed: not the setup, not a
+// phase, not a scenario.
 func (r *Report) Green() bool {
 	passed, failed, _ := r.Count()
 	if r.SetupError != nil || failed > 0 || passed == 0 {
@@ -68,7 +75,8 @@ func (r *Report) Green() bool {
 	return true
 }
 
-// SkipUnlessKnown records that the scenario was skipped for the reason, unless the report has its outcome already.
+// SkipUnlessKnown records the scenario as skipped for the reason, unless the report has its
+// outcome.
 func (r *Report) SkipUnlessKnown(name, reason string) {
 	known := slices.ContainsFunc(r.Scenarios, func(s Scenario) bool { return s.Name == name })
 	if !known {
@@ -91,8 +99,8 @@ func (r *Report) Count() (passed, failed, skipped int) {
 	return passed, failed, skipped
 }
 
-// PrintScenario writes the line of one scenario, and after a failed one how to run it alone and the folder of its
-// artifacts, if it has one.
+// PrintScenario writes the line of one scenario. For a failed one it adds the folder of its
+// artifacts, unless that is empty, and the command that runs it alone.
 func PrintScenario(w io.Writer, s Scenario, artifacts string) error {
 	_, err := io.WriteString(w, scenarioLines(s, artifacts))
 	return err
@@ -122,7 +130,7 @@ func scenarioLines(s Scenario, artifacts string) string {
 	return line
 }
 
-// Command is what runs the named scenario alone and keeps the testbed for a closer look.
+// Command returns the command line that runs the scenario alone and keeps the testbed.
 func Command(scenario string) string {
 	return fmt.Sprintf("make e2e RUN=^%s$ KEEP=1", scenario)
 }

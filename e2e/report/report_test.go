@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// reports by the name of their goldens.
+// reports are the inputs of the goldens, by name.
 var reports = map[string]*report.Report{
 	"empty": {},
 	"setup-failed": {
@@ -37,7 +37,7 @@ var reports = map[string]*report.Report{
 				Evidence: []string{"cleaner ran on 2 of 2 workers"}},
 			{Name: "delete-shoot", Result: report.Skipped, Reason: "not matched by RUN"},
 		},
-		PeakMemoryBytes: 5 << 30, StartMemoryBytes: 1 << 30,
+		Usage: report.Usage{PeakMemoryBytes: 5 << 30, StartMemoryBytes: 1 << 30},
 	},
 }
 
@@ -132,12 +132,12 @@ func TestWriteReplaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(entries) != 2 {
-		t.Errorf("%d files in the folder, want the two of the report: %v", len(entries), entries)
+	if len(entries) != 3 {
+		t.Errorf("%d files in the folder, want the three of the report: %v", len(entries), entries)
 	}
 }
 
-func TestWriteSaysWhatItCannotWrite(t *testing.T) {
+func TestWriteReportsWhatItCannotWrite(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, report.SummaryFile, "in the way"), 0o755); err != nil {
 		t.Fatal(err)
@@ -145,7 +145,9 @@ func TestWriteSaysWhatItCannotWrite(t *testing.T) {
 	if err := (&report.Report{}).Write(dir); err == nil {
 		t.Error("no error for a summary that cannot be replaced")
 	}
-	if _, err := os.Stat(filepath.Join(dir, report.JUnitFile)); err != nil {
-		t.Errorf("the other file was not written: %v", err)
+	for _, other := range []string{report.JUnitFile, report.HTMLFile} {
+		if _, err := os.Stat(filepath.Join(dir, other)); err != nil {
+			t.Errorf("the other file was not written: %v", err)
+		}
 	}
 }

@@ -7,14 +7,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// summary is the shape of summary.json. Programs read it: fields may be added, never renamed.
+// summary is the schema of summary.json. Programs read it: add fields, but never rename one.
 type summary struct {
-	Versions        map[string]string `json:"versions"`
-	Phases          []progress.Phase  `json:"phases"`
-	Scenarios       []summaryScenario `json:"scenarios"`
-	PeakMemoryBytes uint64            `json:"peakMemoryBytes"`
-	// StartMemoryBytes is what was in use before.
-	StartMemoryBytes uint64 `json:"startMemoryBytes"`
+	Versions         map[string]string `json:"versions"`
+	Phases           []progress.Phase  `json:"phases"`
+	Scenarios        []summaryScenario `json:"scenarios"`
+	PeakMemoryBytes  uint64            `json:"peakMemoryBytes"`
+	StartMemoryBytes uint64            `json:"startMemoryBytes"`
 }
 
 type summaryScenario struct {
@@ -30,8 +29,8 @@ type summaryStep struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Summary renders summary.json. Lists are never null. The reason of a failed or skipped scenario is its first evidence;
-// why the setup failed is the first evidence of each scenario that it kept from running.
+// Summary renders summary.json. Lists are never null. The first evidence of a failed or skipped
+// scenario is its reason, so a failed setup shows up in each scenario that could not run.
 func (r *Report) Summary() ([]byte, error) {
 	out := summary{
 		Versions:        r.Versions,

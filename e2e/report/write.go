@@ -5,42 +5,50 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
-// The files that Write makes.
+// The files that Write creates.
 const (
 	SummaryFile = "summary.json"
 	JUnitFile   = "junit.xml"
+	HTMLFile    = "index.html"
 )
 
-// Write renders the report into dir, which is made if it is not there. Each file is replaced as a whole: written beside
-// its name, synced and renamed. One file that cannot be written does not keep the other from being written.
+// setup names the folder with the artifacts of a testbed that did not come up.
+const setup = "setup"
+
+// artifactFiles are the files of a scenario's folder that index.html links to.
+var artifactFiles = []string{"index.md", "timeline.txt", "transcript.txt"}
+
+// Write renders the report into dir, which it creates if it does not exist, and links to the
+// artifacts that lie in folders below it. It replaces each file atomically. A file that cannot be
+// written does not keep Write from writing the others.
 func (r *Report) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("cannot make the folder for the report: %w", err)
+		return fmt.Errorf("create the folder of the report: %w", err)
 	}
+	linked := *r
+	linked.Artifacts = r.findArtifacts(dir)
 	summary, summaryErr := r.Summary()
 	junit, junitErr := r.JUnit()
-	return errors.Join(summaryErr, junitErr,
-		replace(filepath.Join(dir, SummaryFile), summary),
-		replace(filepath.Join(dir, JUnitFile), junit),
+	page, pageErr := linked.HTML()
+	return errors.Join(summaryErr, junitErr, pageErr,
+		file.Replace(filepath.Join(dir, SummaryFile), summary, 0o644),
+		file.Replace(filepath.Join(dir, JUnitFile), junit, 0o644),
+		file.Replace(filepath.Join(dir, HTMLFile), page, 0o644),
 	)
 }
 
-func replace(path string, data []byte) (err error) {
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(temp.Name())
-			err = fmt.Errorf("cannot write %s: %w", path, err)
+func (r *Report) findArtifacts(dir string) map[string][]string {
+	found := map[string][]string{}
+	for _, s := range append([]Scenario{{Name: setup}}, r.Scenarios...) {
+		for _, name := range artifactFiles {
+			if _, err := os.Stat(filepath.Join(dir, s.Name, name)); err == nil {
+				found[s.Name] = append(found[s.Name], name)
+			}
 		}
-	}()
-	_, writeErr := temp.Write(data)
-	if err := errors.Join(writeErr, temp.Chmod(0o644), temp.Sync(), temp.Close()); err != nil {
-		return err
 	}
-	return os.Rename(temp.Name(), path)
+	return found
 }

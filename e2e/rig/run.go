@@ -5,7 +5,6 @@ package rig
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -35,7 +34,7 @@ func (p *Run) Fatalf(format string, args ...any) {
 func (p *Run) Errorf(format string, args ...any) {
 	p.Helper()
 	p.T.Errorf(format, args...)
-	p.setReason(strings.TrimPrefix(p.T.Name(), p.Scenario.Name()+"/") + ": " + fmt.Sprintf(format, args...))
+	p.setReason(p.step + ": " + fmt.Sprintf(format, args...))
 }
 
 // setReason keeps the first one.

@@ -57,8 +57,8 @@ func (s *Session) feature(one Scenario) features.Feature {
 		if ctx.Err() != nil {
 			t.Skip(errInterrupted)
 		}
-		start := time.Now()
-		t.Cleanup(func() { p.end(outer, time.Since(start)) })
+		p.Result.Started = time.Now()
+		t.Cleanup(func() { p.end(outer, time.Since(p.Result.Started)) })
 		outer, p.Scenario = ctx, t
 		ctx, cancel = context.WithTimeoutCause(ctx, scenarioTimeout,
 			fmt.Errorf("scenario %s took longer than %s", name, scenarioTimeout))
@@ -66,10 +66,12 @@ func (s *Session) feature(one Scenario) features.Feature {
 	})
 	for _, step := range one.steps {
 		feature.Assess(step.Name, func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-			p.T = t
+			p.T, p.step = t, step.Name
 			start := time.Now()
 			t.Cleanup(func() {
-				p.Result.Steps = append(p.Result.Steps, report.Step{Name: step.Name, Seconds: time.Since(start).Seconds()})
+				p.Result.Steps = append(p.Result.Steps, report.Step{
+					Name: step.Name, Seconds: time.Since(start).Seconds(), Failed: t.Failed(),
+				})
 			})
 			if ctx.Err() == nil {
 				step.Do(ctx, p)

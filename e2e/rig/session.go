@@ -39,7 +39,7 @@ type Session struct {
 	Testbed *kind.Testbed
 	keep    bool
 	Start   time.Time
-	memory  *report.MemorySampler
+	sampler *report.Sampler
 
 	Mu     sync.Mutex
 	Report report.Report
@@ -89,7 +89,7 @@ func NewSession(ctx context.Context) (*Session, error) {
 	}
 	now := time.Now()
 	s := &Session{
-		Testbed: testbed, keep: keep, Start: now, since: now, memory: report.SampleMemory(), further: make(chan struct{}, 1), forget: forget,
+		Testbed: testbed, keep: keep, Start: now, since: now, sampler: report.StartSampler(), further: make(chan struct{}, 1), forget: forget,
 	}
 	s.Report.Versions = sourceVersions(ctx)
 	if planted := os.Getenv("MUTANT"); planted != "" {
@@ -217,7 +217,7 @@ func (s *Session) write() {
 	defer s.Mu.Unlock()
 	s.Report.Phases = s.Testbed.Recorder.Phases()
 	var err error
-	if s.Report.StartMemoryBytes, s.Report.PeakMemoryBytes, err = s.memory.Used(); err != nil {
+	if s.Report.Usage, err = s.sampler.Usage(); err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
 	}
 	if err := s.Report.Write(Artifacts); err != nil {
@@ -231,7 +231,8 @@ func (s *Session) Finish(ctx context.Context, code int, all []Scenario) int {
 		defer s.release()
 	}
 	s.skipTheRest(ctx, all)
-	s.memory.Stop()
+	s.sampler.Stop()
+	s.Report.Ended = time.Now()
 	s.write()
 	if s.Report.SetupError != nil {
 		fmt.Fprintf(os.Stderr, "e2e: %v\n", s.Report.SetupError)
@@ -240,7 +241,8 @@ func (s *Session) Finish(ctx context.Context, code int, all []Scenario) int {
 		fmt.Println("the testbed is kept: `make status` shows it, `make up` brings it to its first state, `make down` removes it")
 	}
 	if !s.isOthers() {
-		fmt.Printf("results: %s, %s\n", filepath.Join(Artifacts, report.JUnitFile), filepath.Join(Artifacts, report.SummaryFile))
+		fmt.Printf("results: %s, %s, %s\n", filepath.Join(Artifacts, report.HTMLFile),
+			filepath.Join(Artifacts, report.JUnitFile), filepath.Join(Artifacts, report.SummaryFile))
 	}
 	_ = report.PrintTotal(os.Stdout, &s.Report)
 	switch {

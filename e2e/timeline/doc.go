@@ -1,5 +1,5 @@
-// Package timeline records every change of objects in a cluster, by watch, from a known resource version on, so that a
-// test can say "this never existed" and "this came before that" without sampling.
+// Package timeline records every change of the objects of a resource with a watch, so that a test
+// can prove "this never existed" or "this came before that" without polling.
 //
 // It must not know what the objects mean.
 package timeline

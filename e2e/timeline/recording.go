@@ -19,18 +19,20 @@ import (
 
 // Event is one change of one object.
 type Event struct {
-	// Type is Added, Modified or Deleted. Objects that existed when the recording began are Added.
+	// Type is Added, Modified or Deleted. Objects that exist when the recording begins are Added.
 	Type watch.EventType
-	// Revision is the resource version of the change. A kind cluster keeps all resources in one etcd, whose revision this
-	// is, so revisions order changes of different resources of one cluster. They say nothing across clusters.
+	// Revision is the resource version of the change, which is the revision of etcd. A kind cluster
+	// has one etcd, so revisions order the changes of all its resources. Revisions of different
+	// clusters cannot be compared.
 	Revision uint64
-	// Seen is when the change arrived here. It orders changes of different clusters, up to the delay of a watch.
+	// Seen is when the change was received. It orders the changes of different clusters, up to the
+	// latency of a watch.
 	Seen time.Time
-	// Object is the object after the change; for Deleted the last state before it.
+	// Object is the state after the change; for Deleted, the last state before it.
 	Object *unstructured.Unstructured
 }
 
-// Recording is a running record of all objects of one resource.
+// Recording records the changes of all objects of one resource.
 type Recording struct {
 	resource schema.GroupVersionResource
 
@@ -43,9 +45,9 @@ type Recording struct {
 	stopped chan struct{}
 }
 
-// Record lists the resource (in all namespaces when namespace is empty) and then watches it from the list's resource
-// version, without a gap: an interrupted watch is taken up where it ended, and when that is not possible the recording
-// fails, see Events. It runs until Stop is called or ctx ends.
+// Record lists the resource, in all namespaces if namespace is empty, and then watches it from the
+// resource version of the list. There are no gaps: an interrupted watch continues where it ended,
+// or the recording fails, see Events. It runs until Stop is called or ctx ends.
 func Record(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace string) (*Recording, error) {
 	target := client.Resource(resource).Namespace(namespace)
 	list, err := target.List(ctx, metav1.ListOptions{})
@@ -72,17 +74,17 @@ func Record(ctx context.Context, client dynamic.Interface, resource schema.Group
 	return r, nil
 }
 
-// Events returns what has happened so far, in order. The error says that the record is incomplete: the watch was lost, so
-// nothing can be concluded from what is missing.
+// Events returns the events so far, in order. An error means that the watch was lost and events are
+// missing: then the absence of an event proves nothing.
 func (r *Recording) Events() ([]Event, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]Event(nil), r.events...), r.err
 }
 
-// Await returns the first event, past or future, for which match is true. It fails when ctx ends or the watch is lost.
-// A test that wants to say "never" makes a harmless object of the same resource in the end and awaits it: then all that
-// happened before is in the record.
+// Await returns the first event that matches, past or future. It fails when ctx ends or the watch
+// is lost. To prove "never", a test creates a harmless object of the same resource at the end and
+// awaits it: then every earlier event has been recorded.
 func (r *Recording) Await(ctx context.Context, match func(Event) bool) (Event, error) {
 	for seen := 0; ; {
 		r.mu.Lock()
@@ -99,12 +101,12 @@ func (r *Recording) Await(ctx context.Context, match func(Event) bool) (Event, e
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return Event{}, fmt.Errorf("none of %d events of %s is the awaited one: %w", seen, r.resource.Resource, context.Cause(ctx))
+			return Event{}, fmt.Errorf("none of the %d events of %s matched: %w", seen, r.resource.Resource, context.Cause(ctx))
 		}
 	}
 }
 
-// Stop ends the recording; what it recorded stays readable.
+// Stop ends the recording. Events still returns what was recorded.
 func (r *Recording) Stop() {
 	r.stop()
 	<-r.stopped
@@ -119,7 +121,7 @@ func (r *Recording) run(ctx context.Context, watcher watch.Interface) {
 		}
 		object, ok := event.Object.(*unstructured.Unstructured)
 		if !ok || event.Type == watch.Error {
-			r.fail(fmt.Errorf("the watch on %s was lost: %v", r.resource.Resource, event.Object))
+			r.fail(fmt.Errorf("watch %s: lost: %v", r.resource.Resource, event.Object))
 			return
 		}
 		if err := r.add(event.Type, object); err != nil {
@@ -128,18 +130,18 @@ func (r *Recording) run(ctx context.Context, watcher watch.Interface) {
 		}
 	}
 	if ctx.Err() == nil {
-		r.fail(fmt.Errorf("the watch on %s ended by itself", r.resource.Resource))
+		r.fail(fmt.Errorf("watch %s: ended unexpectedly", r.resource.Resource))
 	}
 }
 
 func (r *Recording) add(kind watch.EventType, object *unstructured.Unstructured) error {
 	accessor, err := meta.Accessor(object)
 	if err != nil {
-		return fmt.Errorf("watch on %s: %w", r.resource.Resource, err)
+		return fmt.Errorf("watch %s: %w", r.resource.Resource, err)
 	}
 	revision, err := strconv.ParseUint(accessor.GetResourceVersion(), 10, 64)
 	if err != nil {
-		return fmt.Errorf("watch on %s: resource version of %s is no number: %w", r.resource.Resource, accessor.GetName(), err)
+		return fmt.Errorf("watch %s: resource version of %s is not a number: %w", r.resource.Resource, accessor.GetName(), err)
 	}
 	r.update(func() {
 		r.events = append(r.events, Event{Type: kind, Revision: revision, Seen: time.Now(), Object: object})

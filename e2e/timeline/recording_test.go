@@ -29,7 +29,8 @@ func daemonSet(name string, revision int) *unstructured.Unstructured {
 	}}
 }
 
-// record starts a recording of a cluster that holds one object, and returns the cluster's side of the watch.
+// record starts a recording of a cluster with one object, and returns the cluster's end of the
+// watch.
 func record(t *testing.T) (*timeline.Recording, *watch.FakeWatcher) {
 	t.Helper()
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
@@ -93,7 +94,7 @@ func TestALostWatchIsAnError(t *testing.T) {
 		t.Fatalf("error is %v, want the loss of the watch", err)
 	}
 	if _, err := recording.Events(); err == nil {
-		t.Error("an incomplete record is handed out without an error")
+		t.Error("Events returns an incomplete recording without an error")
 	}
 }
 
@@ -106,7 +107,7 @@ func TestAwaitGivesUpWithItsContext(t *testing.T) {
 	}
 }
 
-func TestRecordSaysThatItCannotList(t *testing.T) {
+func TestRecordReportsThatItCannotList(t *testing.T) {
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{daemonSets: "DaemonSetList"})
 	client.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {

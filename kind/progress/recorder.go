@@ -28,6 +28,9 @@ type Phase struct {
 	Seconds float64 `json:"seconds"`
 	// Result is ResultOK, ResultFailed or ResultSkipped.
 	Result string `json:"result"`
+	// Started is when the step began; Detail is the text in brackets on its line.
+	Started time.Time `json:"-"`
+	Detail  string    `json:"-"`
 }
 
 // Recorder prints steps, one Write per line, and keeps them. It is safe for concurrent use.
@@ -54,7 +57,7 @@ func (r *Recorder) Step(ctx context.Context, name string, fn func(ctx context.Co
 	err := fn(context.WithValue(ctx, contextKey{}, s))
 	stop()
 
-	r.finish(s, time.Since(start), err)
+	r.finish(s, start, err)
 	return err
 }
 
@@ -84,11 +87,14 @@ func (r *Recorder) watch(s *step, start time.Time) (stop func()) {
 	return func() { close(done); <-stopped }
 }
 
-func (r *Recorder) finish(s *step, took time.Duration, err error) {
+func (r *Recorder) finish(s *step, start time.Time, err error) {
 	result, mark, detail := s.outcome(err)
+	took := time.Since(start)
 
 	r.mu.Lock()
-	r.phases = append(r.phases, Phase{Name: s.name, Seconds: math.Round(took.Seconds()*10) / 10, Result: result})
+	r.phases = append(r.phases, Phase{
+		Name: s.name, Seconds: math.Round(took.Seconds()*10) / 10, Result: result, Started: start, Detail: detail,
+	})
 	r.mu.Unlock()
 
 	r.print(line(mark, s.depth, s.name, detail, took))

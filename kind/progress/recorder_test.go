@@ -64,7 +64,7 @@ func TestStepPrintsAndRecords(t *testing.T) {
 func TestStepsNest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		r := progress.New(&out)
+		r, start := progress.New(&out), time.Now()
 		err := r.Step(t.Context(), "outer", func(ctx context.Context) error {
 			return r.Step(ctx, "inner", work(time.Second, nil, "detail"))
 		})
@@ -74,7 +74,10 @@ func TestStepsNest(t *testing.T) {
 		if want := "   ✓ inner (detail)  1.0s\n ✓ outer  1.0s\n"; out.String() != want {
 			t.Errorf("printed %q, want %q", out.String(), want)
 		}
-		want := []progress.Phase{{Name: "inner", Seconds: 1, Result: "ok"}, {Name: "outer", Seconds: 1, Result: "ok"}}
+		want := []progress.Phase{
+			{Name: "inner", Seconds: 1, Result: "ok", Started: start, Detail: "detail"},
+			{Name: "outer", Seconds: 1, Result: "ok", Started: start},
+		}
 		if got := r.Phases(); !reflect.DeepEqual(got, want) {
 			t.Errorf("phases are %+v, want %+v", got, want)
 		}

@@ -1,0 +1,209 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// axis maps wall time to the width of the page.
+type axis struct{ start, end time.Time }
+
+type (
+	// bar is a span of time. Left and Width are percentages of the axis.
+	bar struct {
+		Left, Width               string
+		ID, Name, Class, Duration string
+		// Label is the name, if there is room for it.
+		Label string
+	}
+	tick  struct{ Left, Label string }
+	track struct {
+		Name string
+		Bars []*bar
+	}
+	// chart is a curve in a box of chartWidth times chartHeight.
+	chart struct{ Name, Class, Top, Note, Line, Area string }
+)
+
+const (
+	chartWidth, chartHeight = 1000, 100
+	// chartPoints is the number of points of a curve, whatever the length of the run.
+	chartPoints = 250
+	// characterWidth is about that of a character of a bar's label, in percent of the usual page.
+	characterWidth = 0.62
+)
+
+// axis spans everything that has a time.
+func (r *Report) axis() axis {
+	var a axis
+	for _, phase := range r.Phases {
+		a.include(phase.Started, phase.Seconds)
+	}
+	for _, s := range r.Scenarios {
+		a.include(s.Started, s.Seconds)
+	}
+	for _, sample := range r.Samples {
+		a.include(sample.Time, 0)
+	}
+	a.include(r.Ended, 0)
+	return a
+}
+
+func (a *axis) include(start time.Time, length float64) {
+	if start.IsZero() {
+		return
+	}
+	if a.start.IsZero() || start.Before(a.start) {
+		a.start = start
+	}
+	if end := start.Add(seconds(length)); end.After(a.end) {
+		a.end = end
+	}
+}
+
+func (a axis) length() time.Duration { return a.end.Sub(a.start) }
+
+// share returns where the time lies between the start, 0, and the end, 1.
+func (a axis) share(t time.Time) float64 {
+	if a.length() <= 0 {
+		return 0
+	}
+	return min(max(float64(t.Sub(a.start))/float64(a.length()), 0), 1)
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.2f%%", 100*share) }
+
+func (a axis) place(start time.Time, length float64) bar {
+	left := a.share(start)
+	return bar{Left: percent(left), Width: percent(a.share(start.Add(seconds(length))) - left)}
+}
+
+// bar returns nil for something that never started.
+func (a axis) bar(name, class string, start time.Time, length float64) *bar {
+	if start.IsZero() {
+		return nil
+	}
+	b := a.place(start, length)
+	b.ID, b.Name, b.Class, b.Duration = id(name), name, class, duration(length)
+	if width := 100 * (a.share(start.Add(seconds(length))) - a.share(start)); width > characterWidth*float64(len(name)+2) {
+		b.Label = name
+	}
+	return &b
+}
+
+// ticks are at most ten, at a round number of minutes.
+func (a axis) ticks() []tick {
+	var minutes int
+	for _, minutes = range []int{1, 2, 5, 10, 15, 30, 60} {
+		if a.length() < time.Duration(10*minutes)*time.Minute {
+			break
+		}
+	}
+	var ticks []tick
+	for at := 0; time.Duration(at)*time.Minute < a.length(); at += minutes {
+		share := a.share(a.start.Add(time.Duration(at) * time.Minute))
+		ticks = append(ticks, tick{percent(share), fmt.Sprintf("%d min", at)})
+	}
+	return ticks
+}
+
+// tracks lays out phases and scenarios in as few tracks as hold what ran at the same time.
+func (r *Report) tracks(a axis) []track {
+	var phases, scenarios layout
+	for _, phase := range r.Phases {
+		phases.add(a.bar(phase.Name, phaseClass(phase), phase.Started, phase.Seconds), phase.Started, phase.Seconds)
+	}
+	for _, s := range r.Scenarios {
+		scenarios.add(a.bar(s.Name, string(s.Result), s.Started, s.Seconds), s.Started, s.Seconds)
+	}
+	return append(phases.tracks("Testbed"), scenarios.tracks("Scenarios")...)
+}
+
+// layout collects bars with their times.
+type layout []placed
+
+type placed struct {
+	bar        *bar
+	start, end time.Time
+}
+
+func (l *layout) add(b *bar, start time.Time, length float64) {
+	if b != nil {
+		*l = append(*l, placed{b, start, start.Add(seconds(length))})
+	}
+}
+
+// tracks gives each bar the first track that is free at its start. The first track has the name.
+func (l layout) tracks(name string) []track {
+	slices.SortStableFunc(l, func(a, b placed) int { return a.start.Compare(b.start) })
+	var tracks []track
+	var free []time.Time
+	for _, p := range l {
+		i := slices.IndexFunc(free, func(t time.Time) bool { return !t.After(p.start) })
+		if i < 0 {
+			i = len(tracks)
+			tracks, free = append(tracks, track{}), append(free, time.Time{})
+		}
+		tracks[i].Bars, free[i] = append(tracks[i].Bars, p.bar), p.end
+	}
+	if len(tracks) > 0 {
+		tracks[0].Name = name
+	}
+	return tracks
+}
+
+// charts draws the busy share of the CPUs and the memory in use; nothing without samples.
+func (a axis) charts(u Usage) []chart {
+	if len(u.Samples) < 2 || a.length() <= 0 {
+		return nil
+	}
+	top := uint64(1 << 30)
+	for top < u.PeakMemoryBytes {
+		top *= 2
+	}
+	cpu, memory := a.curve(u.Samples, func(s Sample) float64 { return s.CPU }),
+		a.curve(u.Samples, func(s Sample) float64 { return float64(s.MemoryBytes) / float64(top) })
+	var busy float64
+	for _, s := range u.Samples {
+		busy += s.CPU
+	}
+	return []chart{
+		newChart("CPU", "cpu", "100 %", fmt.Sprintf("%.0f %% busy on average", 100*busy/float64(len(u.Samples))), cpu),
+		newChart("Memory", "memory", fmt.Sprintf("%d GiB", top>>30), fmt.Sprintf("%s in use at the start, %s at the peak, of %s",
+			gib(u.StartMemoryBytes), gib(u.PeakMemoryBytes), gib(u.TotalMemoryBytes)), memory),
+	}
+}
+
+func gib(bytes uint64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
+
+// point has coordinates between 0 and 1.
+type point struct{ x, y float64 }
+
+// curve averages the samples' values over equal spans of the axis.
+func (a axis) curve(samples []Sample, value func(Sample) float64) []point {
+	var sums [chartPoints]float64
+	var counts [chartPoints]int
+	for _, s := range samples {
+		i := min(int(a.share(s.Time)*chartPoints), chartPoints-1)
+		sums[i] += value(s)
+		counts[i]++
+	}
+	var points []point
+	for i, n := range counts {
+		if n > 0 {
+			points = append(points, point{(float64(i) + 0.5) / chartPoints, sums[i] / float64(n)})
+		}
+	}
+	return points
+}
+
+func newChart(name, class, top, note string, points []point) chart {
+	var line strings.Builder
+	for _, p := range points {
+		fmt.Fprintf(&line, " %.0f,%.1f", chartWidth*p.x, chartHeight*(1-min(p.y, 1)))
+	}
+	area := fmt.Sprintf("%.0f,%d%s %.0f,%d", chartWidth*points[0].x, chartHeight, line.String(), chartWidth*points[len(points)-1].x, chartHeight)
+	return chart{Name: name, Class: class, Top: top, Note: note, Line: strings.TrimSpace(line.String()), Area: area}
+}

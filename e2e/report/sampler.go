@@ -1,0 +1,137 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/procfs"
+)
+
+// samplingInterval is short enough to see the peak of a build or of a cluster start.
+const samplingInterval = 500 * time.Millisecond
+
+// Usage is what the whole machine used during a run. Memory in use is MemTotal minus MemAvailable
+// of /proc/meminfo: it leaves out page cache that the kernel can drop, and includes processes that
+// have nothing to do with the run.
+type Usage struct {
+	// StartMemoryBytes was in use when the run began, PeakMemoryBytes is the most in use since. On an
+	// idle machine the difference is what a new testbed needs; a kept testbed is part of both.
+	StartMemoryBytes, PeakMemoryBytes uint64
+	// TotalMemoryBytes is the size of the machine's memory.
+	TotalMemoryBytes uint64
+	// Samples are in the order of time.
+	Samples []Sample
+}
+
+// Sample is the machine's usage at one time.
+type Sample struct {
+	Time        time.Time
+	MemoryBytes uint64
+	// CPU is the busy share of all CPUs since the previous sample, from 0 to 1.
+	CPU float64
+}
+
+// Sampler records the machine's usage in the background.
+type Sampler struct {
+	read func() (reading, error)
+
+	mu    sync.Mutex
+	usage Usage
+	last  reading
+	err   error
+
+	stop    chan struct{}
+	stopped sync.WaitGroup
+}
+
+// reading has memory in bytes, and the seconds that all CPUs together were busy, and existed, since
+// the machine was started.
+type reading struct {
+	usedMemory, totalMemory uint64
+	busy, elapsed           float64
+}
+
+// StartSampler samples the usage twice a second until Stop is called.
+func StartSampler() *Sampler {
+	return startSampler(func() (reading, error) { return readUsage(procfs.DefaultMountPoint) })
+}
+
+func startSampler(read func() (reading, error)) *Sampler {
+	s := &Sampler{read: read, stop: make(chan struct{})}
+	s.last, s.err = read()
+	s.usage = Usage{
+		StartMemoryBytes: s.last.usedMemory, PeakMemoryBytes: s.last.usedMemory, TotalMemoryBytes: s.last.totalMemory,
+	}
+	s.stopped.Go(func() {
+		ticker := time.NewTicker(samplingInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-s.stop:
+				return
+			case now := <-ticker.C:
+				s.sample(now)
+			}
+		}
+	})
+	return s
+}
+
+// Usage returns what was sampled so far. The error is that of the last sample that could not be
+// taken.
+func (s *Sampler) Usage() (Usage, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	usage := s.usage
+	usage.Samples = slices.Clone(usage.Samples)
+	return usage, s.err
+}
+
+// Stop ends the sampling; Usage may still be called.
+func (s *Sampler) Stop() {
+	close(s.stop)
+	s.stopped.Wait()
+}
+
+func (s *Sampler) sample(now time.Time) {
+	current, err := s.read()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.err = err
+		return
+	}
+	sample := Sample{Time: now, MemoryBytes: current.usedMemory}
+	if elapsed := current.elapsed - s.last.elapsed; elapsed > 0 {
+		// The kernel may correct the idle time downwards: proc(5), /proc/stat.
+		sample.CPU = min(max((current.busy-s.last.busy)/elapsed, 0), 1)
+	}
+	s.last = current
+	s.usage.PeakMemoryBytes = max(s.usage.PeakMemoryBytes, current.usedMemory)
+	s.usage.Samples = append(s.usage.Samples, sample)
+}
+
+// readUsage reads meminfo and stat of the proc file system that is mounted at the path.
+func readUsage(proc string) (reading, error) {
+	fs, err := procfs.NewFS(proc)
+	if err != nil {
+		return reading{}, fmt.Errorf("read the machine's usage: %w", err)
+	}
+	memory, err := fs.Meminfo()
+	if err != nil {
+		return reading{}, fmt.Errorf("read the memory in use: %w", err)
+	}
+	total, available := memory.MemTotalBytes, memory.MemAvailableBytes
+	if total == nil || available == nil || *available > *total {
+		return reading{}, fmt.Errorf("%s/meminfo has no usable MemTotal and MemAvailable", proc)
+	}
+	stat, err := fs.Stat()
+	if err != nil {
+		return reading{}, fmt.Errorf("read the CPU time: %w", err)
+	}
+	cpu := stat.CPUTotal // User and Nice include Guest and GuestNice
+	busy := cpu.User + cpu.Nice + cpu.System + cpu.IRQ + cpu.SoftIRQ + cpu.Steal
+	return reading{usedMemory: *total - *available, totalMemory: *total, busy: busy, elapsed: busy + cpu.Idle + cpu.Iowait}, nil
+}
