@@ -24,10 +24,9 @@ func newDebugCommand(options *kind.Options, std program.Streams) *cobra.Command 
 	find := func(cmd *cobra.Command, testbed *kind.Testbed, args []string) (*kind.DebugTarget, error) {
 		target, err := fault.ParseTarget(args[0])
 		if err != nil {
-			return nil, explain(err)
+			return nil, err
 		}
-		found, err := testbed.DebugTarget(cmd.Context(), target, int(port))
-		return found, explain(err)
+		return testbed.DebugTarget(cmd.Context(), target, int(port))
 	}
 	cmd := &cobra.Command{
 		Use:   "debug TARGET",

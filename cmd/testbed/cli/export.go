@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -27,9 +26,6 @@ func newExportCommand(options *kind.Options, std program.Streams) *cobra.Command
 				return err
 			}
 			bundle, err := testbed.Export(cmd.Context(), args[0])
-			if occupied := (*kind.OccupiedError)(nil); errors.As(err, &occupied) {
-				return program.Usage(err)
-			}
 			if err != nil {
 				return err
 			}

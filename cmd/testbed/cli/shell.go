@@ -27,7 +27,7 @@ func newShellCommand(options *kind.Options, std program.Streams) *cobra.Command 
 			}
 			argv, err := testbed.ShellArgv(cmd.Context(), args[0], hasTerminal())
 			if err != nil {
-				return explain(err)
+				return err
 			}
 			return become(argv)
 		},

@@ -42,7 +42,7 @@ func newShootApplyCommand(options *kind.Options, std program.Streams) *cobra.Com
 			if err := showShoot(wanted, dryRun, std); err != nil || dryRun {
 				return err
 			}
-			return explainStage(testbed.ApplyShoot(cmd.Context(), wanted))
+			return testbed.ApplyShoot(cmd.Context(), wanted)
 		},
 	}
 	cmd.Flags().StringVarP(&name, "filename", "f", "", "the manifest; - is standard input")
