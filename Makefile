@@ -206,4 +206,4 @@ bin/survival.test:
 bin/testbed:
 	@go build -o $@ ./cmd/testbed
 bin/bench-controller:
-	@go build -o $@ ./bench/controller
+	@go build -o $@ ./cmd/bench-controller

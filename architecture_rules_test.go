@@ -32,7 +32,8 @@ var layers = map[string][]string{
 	"cmd/testbed":                  {"e2e/fieldbugs", "internal/program", "kind"},
 	"e2e/fieldbugs":                {"kind"},
 	"e2e":                          {"api", "charts", "cmd/testbed", "controller", "e2e/fieldbugs", "internal/program", "kind", "nodeconfig"},
-	"bench":                        {"charts", "internal/program", "kind"},
+	"bench":                        {"charts", "kind"},
+	"cmd/bench-controller":         {"bench", "internal/program", "kind"},
 	"internal/program":             {},
 	testOnly:                       {},
 }

@@ -16,7 +16,7 @@
 //   - kind: the testbed as a library: engine, node image, clusters, upstream registries, gardenlet's flow, diagnostics.
 //   - cmd/testbed: its command line.
 //   - e2e: the scenarios, one behavior a file; e2e/fieldbugs: bugs of the field, made of command lines of the testbed.
-//   - bench: what the extension costs on a seed with many shoots, measured against real API servers.
+//   - bench, cmd/bench-controller: what the extension costs on a seed with many shoots, measured against real API servers.
 //
 // internal holds what several of these share: program, the frame of every command, and golden, for tests.
 //

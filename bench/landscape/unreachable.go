@@ -1,4 +1,4 @@
-package load
+package landscape
 
 import (
 	"errors"
@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-// Gone returns an address, host:port, that refuses connections.
-func Gone() (string, error) {
+// Refusing returns a host:port that refuses connections.
+func Refusing() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not block
 	if err != nil {
-		return "", fmt.Errorf("finding an address that nothing listens on: %w", err)
+		return "", fmt.Errorf("finding a free port: %w", err)
 	}
 	return listener.Addr().String(), listener.Close()
 }
 
-// Hanging accepts connections and never answers.
+// Hanging is a server that accepts connections and never responds.
 type Hanging struct {
 	listener net.Listener
 
@@ -24,7 +24,7 @@ type Hanging struct {
 	connections []net.Conn
 }
 
-// Hang starts to listen. Close it.
+// Hang starts a Hanging server. The caller must call Close.
 func Hang() (*Hanging, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not block
 	if err != nil {
@@ -35,10 +35,10 @@ func Hang() (*Hanging, error) {
 	return h, nil
 }
 
-// Address is host:port.
+// Address returns host:port.
 func (h *Hanging) Address() string { return h.listener.Addr().String() }
 
-// Accepted is how many connections were made so far.
+// Accepted returns the number of connections so far.
 func (h *Hanging) Accepted() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

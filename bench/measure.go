@@ -11,35 +11,31 @@ import (
 
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 
-	"github.com/gardener-extensions/registry-cache/bench/auditlog"
 	"github.com/gardener-extensions/registry-cache/bench/controlplane"
 	"github.com/gardener-extensions/registry-cache/bench/extension"
 	"github.com/gardener-extensions/registry-cache/bench/landscape"
-	"github.com/gardener-extensions/registry-cache/bench/report"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// shootUser is who the extension is in the shoots.
+// shootUser is the user of the extension in the shoots.
 const shootUser = "bench:extension"
 
-// Options say what is measured, and with what.
+// Options configure a measurement.
 type Options struct {
-	// Programs are the API server's.
 	Programs controlplane.Programs
-	// Extension is the path of the extension's binary.
+	// Extension is the path of the binary of the extension.
 	Extension string
-	// Folder takes the logs of each run, in a folder named like the number of shoots.
+	// Folder takes the logs of each run, in a subfolder named like the number of shoots.
 	Folder string
-	// WebhookRequests is how many reviews are sent to the webhook, each of two times.
+	// WebhookRequests is the number of reviews to the webhook, in each of two steps.
 	WebhookRequests int
-	// Progress shows the steps.
-	Progress *progress.Recorder
+	Progress        *progress.Recorder
 }
 
-// Run measures the extension on a new seed with so many shoots, at least three: two of them are broken at the end. Everything
-// that it started is stopped when it returns, also when the context ends.
-func Run(ctx context.Context, o Options, shoots int) (result report.Run, err error) {
-	r := &run{Options: o, shoots: shoots, result: report.Run{Shoots: shoots, Forbidden: map[string]int{}}}
+// Measure measures the extension on a new seed with at least three shoots: it breaks two of them at
+// the end. It stops all processes before it returns, even when the context ends.
+func Measure(ctx context.Context, o Options, shoots int) (result Run, err error) {
+	r := &measurement{Options: o, shoots: shoots, result: Run{Shoots: shoots, Forbidden: map[string]int{}}}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer func() {
 		cancel(nil)
@@ -74,64 +70,62 @@ func Run(ctx context.Context, o Options, shoots int) (result report.Run, err err
 	return r.result, err
 }
 
-// run is one measurement while it runs.
-type run struct {
+// measurement is the state of Measure.
+type measurement struct {
 	Options
 	shoots int
 	folder string
-	result report.Run
-	// stop undoes what was started, the last first.
+	result Run
+	// stop stops what was started, in reverse order.
 	stop []func() error
 
-	seed, shoot             *controlplane.ControlPlane
-	seedEvents, shootEvents *auditlog.Reader
-	arguments               []string // of the extension
-	landscape               *landscape.Landscape
-	watch                   *landscape.Watch
-	process                 *extension.Process
-	usage                   extension.Usage // at the end of the step before
+	seed, shoot *controlplane.ControlPlane
+	seedClient  client.Client
+	arguments   []string // of the extension
+	landscape   *landscape.Landscape
+	watch       *landscape.Watch
+	process     *extension.Process
+	usage       extension.Usage // when the extension was idle last
 }
 
-// startControlPlanes starts the seed's API server and the one that stands for all shoots.
-func (r *run) startControlPlanes(context.Context) error {
+// startControlPlanes starts the API server of the seed and the one of all shoots.
+func (r *measurement) startControlPlanes(context.Context) error {
 	r.folder = filepath.Join(r.Folder, fmt.Sprint(r.shoots))
 	var err error
-	if r.seed, r.seedEvents, err = r.startControlPlane("seed", landscape.User); err != nil {
+	if r.seed, err = r.startControlPlane("seed", landscape.User); err != nil {
 		return err
 	}
-	r.shoot, r.shootEvents, err = r.startControlPlane("shoot", shootUser)
+	r.shoot, err = r.startControlPlane("shoot", shootUser)
 	return err
 }
 
-func (r *run) startControlPlane(name, audited string) (*controlplane.ControlPlane, *auditlog.Reader, error) {
+func (r *measurement) startControlPlane(name, audited string) (*controlplane.ControlPlane, error) {
 	folder := filepath.Join(r.folder, name)
 	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o755)); err != nil {
-		return nil, nil, fmt.Errorf("creating the folder of the %s: %w", name, err)
+		return nil, fmt.Errorf("creating the folder of the %s: %w", name, err)
 	}
 	server, err := controlplane.Start(r.Programs, folder, audited)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	r.stop = append(r.stop, func() error {
-		return errors.Join(server.Stop(), os.Remove(server.AuditLog())) // hundreds of MB, and read by now
-	})
-	return server, auditlog.NewReader(server.AuditLog()), nil
+	r.stop = append(r.stop, server.Stop)
+	return server, nil
 }
 
-// populate fills the seed with everything but Extensions.
-func (r *run) populate(ctx context.Context, fail func(error)) error {
-	seed, err := client.New(r.seed.Admin(), client.Options{Scheme: kubernetes.SeedScheme})
+// populate creates the shoots on the seed, without Extensions.
+func (r *measurement) populate(ctx context.Context, fail func(error)) (err error) {
+	r.seedClient, err = client.New(r.seed.Admin(), client.Options{Scheme: kubernetes.SeedScheme})
 	if err != nil {
 		return fmt.Errorf("creating a client for the seed: %w", err)
 	}
-	if r.arguments, err = landscape.Prepare(ctx, seed); err != nil {
+	if r.arguments, err = landscape.Prepare(ctx, r.seedClient); err != nil {
 		return err
 	}
 	kubeconfig, err := r.shoot.Kubeconfig(shootUser, "system:masters")
 	if err != nil {
 		return err
 	}
-	r.landscape = landscape.New(seed, r.shoots, kubeconfig)
+	r.landscape = landscape.New(r.seedClient, r.shoots, kubeconfig)
 	if err := r.landscape.CreateShoots(ctx); err != nil {
 		return err
 	}
@@ -143,8 +137,9 @@ func (r *run) populate(ctx context.Context, fail func(error)) error {
 	return err
 }
 
-func (r *run) startExtension(ctx context.Context) error {
-	kubeconfig, err := r.seed.Kubeconfig(landscape.User, "system:serviceaccounts", "system:serviceaccounts:"+landscape.ExtensionNamespace)
+func (r *measurement) startExtension(ctx context.Context) error {
+	kubeconfig, err := r.seed.Kubeconfig(landscape.User,
+		"system:serviceaccounts", "system:serviceaccounts:"+landscape.ExtensionNamespace)
 	if err != nil {
 		return err
 	}
@@ -159,15 +154,16 @@ func (r *run) startExtension(ctx context.Context) error {
 		return err
 	}
 	r.stop = append(r.stop, r.process.Stop)
-	if err := r.rest(ctx); err != nil {
+	if err := r.awaitIdle(ctx); err != nil {
 		return err
 	}
 	r.result.Memory.Idle = r.usage.Resident
 	return nil
 }
 
-// finish reads what is left in memory. The extension does not rest: it goes on to try the two broken shoots.
-func (r *run) finish(ctx context.Context) (err error) {
+// finish reads the memory at the end. The extension is not idle then: it retries the two broken
+// shoots.
+func (r *measurement) finish(ctx context.Context) (err error) {
 	if r.usage, err = r.process.Usage(); err != nil {
 		return err
 	}

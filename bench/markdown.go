@@ -1,4 +1,4 @@
-package report
+package bench
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// row is one line of the table. Values of rows with growth are compared from one run to the next.
+// row is one row of the table. With growth, the table shows the ratio of successive runs.
 type row struct {
 	name   string
 	format string
@@ -40,7 +40,10 @@ func rows() []row {
 	all := passRows("from zero", func(r Run) Pass { return r.First })
 	all = append(all, passRows("without a change", func(r Run) Pass { return r.NoOp })...)
 	all = append(all,
-		row{"two shoots broken, the others: ms per Extension", "%.1f", func(r Run) float64 { return 1000 * perExtension(r.Broken).seconds }, true},
+		row{
+			"two shoots broken, the others: ms per Extension", "%.1f",
+			func(r Run) float64 { return 1000 * perExtension(r.Broken).seconds }, true,
+		},
 		row{"two shoots broken, the others: p99 ms", "%.0f", func(r Run) float64 { return 1000 * r.Broken.Extension.P99 }, true},
 		row{"memory before the first Extension, MiB", "%.0f", func(r Run) float64 { return mebibytes(r.Memory.Idle) }, true},
 		row{"memory at most, MiB", "%.0f", func(r Run) float64 { return mebibytes(r.Memory.Peak) }, true},
@@ -56,11 +59,12 @@ func rows() []row {
 	return all
 }
 
-// Markdown renders the report: a table with one column a run and the growth from run to run, the goals, and the requests of the
-// largest run by kind.
+// Markdown renders the report: a table with one column for each run and the growth between runs,
+// the goals, and the requests of the last run by kind.
 func (r Report) Markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d CPUs, %.0f GiB, Kubernetes %s, %s\n\n", r.Machine.CPUs, float64(r.Machine.MemoryBytes)/(1<<30), r.Machine.Kubernetes, r.Machine.Go)
+	fmt.Fprintf(&b, "%d CPUs, %.0f GiB, Kubernetes %s, %s\n\n",
+		r.Machine.CPUs, float64(r.Machine.MemoryBytes)/(1<<30), r.Machine.Kubernetes, r.Machine.Go)
 	r.table(&b)
 	b.WriteString("\n")
 	for _, goal := range r.Goals {

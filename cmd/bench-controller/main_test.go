@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gardener-extensions/registry-cache/bench/report"
+	"github.com/gardener-extensions/registry-cache/bench"
 )
 
 func TestReadRuns(t *testing.T) {
@@ -23,13 +23,15 @@ func TestReadRuns(t *testing.T) {
 		}
 		return path
 	}
-	small := write("small.json", report.Report{Runs: []report.Run{{Shoots: 10}, {Shoots: 100}}})
-	big := write("big.json", report.Report{Runs: []report.Run{{Shoots: 1000}}})
+	small := write("small.json", bench.Report{Runs: []bench.Run{{Shoots: 10}, {Shoots: 100}}})
+	big := write("big.json", bench.Report{Runs: []bench.Run{{Shoots: 1000}}})
 	runs, err := readRuns([]string{small, big})
 	if err != nil || len(runs) != 3 || runs[0].Shoots != 10 || runs[2].Shoots != 1000 {
 		t.Errorf("runs = %+v, error %v", runs, err)
 	}
-	for name, path := range map[string]string{"none": filepath.Join(folder, "none.json"), "other": write("other.json", map[string]int{"a": 1}), "text": write("text.json", "x")} {
+	for name, path := range map[string]string{
+		"missing": filepath.Join(folder, "none.json"), "other": write("other.json", map[string]int{"a": 1}), "text": write("text.json", "x"),
+	} {
 		if _, err := readRuns([]string{path}); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: error = %v", name, err)
 		}

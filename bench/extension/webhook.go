@@ -1,4 +1,4 @@
-package load
+package extension
 
 import (
 	"bytes"
@@ -14,30 +14,44 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// requestTimeout is what an API server gives a webhook of an extension.
+// requestTimeout is the one that an API server has for a webhook of an extension.
 const requestTimeout = 10 * time.Second
 
-// Webhook is where reviews are sent.
-type Webhook struct {
-	URL string
-	// CABundle is in PEM.
-	CABundle []byte
+// Webhook returns the webhook that the extension has registered at the seed.
+func Webhook(ctx context.Context, seed client.Reader, configuration string) (admissionregistrationv1.WebhookClientConfig, error) {
+	found := &admissionregistrationv1.MutatingWebhookConfiguration{}
+	if err := seed.Get(ctx, client.ObjectKey{Name: configuration}, found); err != nil {
+		return admissionregistrationv1.WebhookClientConfig{}, fmt.Errorf("reading the webhook configuration: %w", err)
+	}
+	for _, webhook := range found.Webhooks {
+		if webhook.ClientConfig.URL != nil {
+			return webhook.ClientConfig, nil
+		}
+	}
+	return admissionregistrationv1.WebhookClientConfig{}, errors.New("the extension registered no webhook with a URL")
 }
 
-// Answers are the latencies of all answers, and how many requests were refused or failed, with one reason.
+// Answers are the results of Send.
 type Answers struct {
 	Latencies []time.Duration
-	Failed    int
-	Failure   error
+	// Failed is how many requests failed or were denied, Failure one of the reasons.
+	Failed  int
+	Failure error
 }
 
-// Send sends so many requests, one each interval whether or not the ones before were answered, and waits for the answers. The
-// i-th review is what review(i) returns. The clock of a request starts when it was due, so one that had to wait for this machine
-// counts in full. A webhook that refuses, or that changes nothing, counts as failed.
-func Send(ctx context.Context, to Webhook, interval time.Duration, requests int, review func(i int) (*admissionv1.AdmissionReview, error)) (Answers, error) {
+// Send sends review(0) to review(requests-1) to a webhook with a URL, one each interval without
+// waiting for earlier responses, as an API server does. Then it waits for all responses. A latency
+// starts when the request was due, so it includes delays by this machine. A webhook that denies or
+// that returns no patch counts as failed.
+func Send(
+	ctx context.Context, to admissionregistrationv1.WebhookClientConfig, interval time.Duration, requests int,
+	review func(i int) (*admissionv1.AdmissionReview, error),
+) (Answers, error) {
 	client, err := httpClient(to.CABundle)
 	if err != nil {
 		return Answers{}, err
@@ -63,7 +77,7 @@ func Send(ctx context.Context, to Webhook, interval time.Duration, requests int,
 			return Answers{}, context.Cause(ctx)
 		}
 		group.Go(func() {
-			answer, err := post(ctx, client, to.URL, body)
+			answer, err := post(ctx, client, *to.URL, body)
 			took := time.Since(due)
 			if err == nil {
 				err = check(answer)
@@ -91,7 +105,7 @@ func encode(review *admissionv1.AdmissionReview, err error) ([]byte, error) {
 	return body, nil
 }
 
-// post sends one review and returns the answer when all of it has arrived.
+// post sends one review and returns the whole response.
 func post(ctx context.Context, client *http.Client, url string, body []byte) (answer []byte, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
@@ -113,27 +127,27 @@ func post(ctx context.Context, client *http.Client, url string, body []byte) (an
 	return answer, nil
 }
 
-// check says what is wrong with an answer.
+// check returns an error unless the response allows and patches.
 func check(answer []byte) error {
 	var review admissionv1.AdmissionReview
 	if err := json.Unmarshal(answer, &review); err != nil {
-		return fmt.Errorf("reading the answer of the webhook: %w", err)
+		return fmt.Errorf("decoding the response of the webhook: %w", err)
 	}
 	switch response := review.Response; {
 	case response == nil || response.UID == "":
-		return errors.New("the answer of the webhook has no response")
+		return errors.New("the review of the webhook has no response")
 	case !response.Allowed:
-		return fmt.Errorf("refused: %s", response.Result.Message)
+		return fmt.Errorf("denied: %s", response.Result.Message)
 	case len(response.Patch) == 0:
-		return errors.New("the webhook changed nothing")
+		return errors.New("the webhook returned no patch")
 	}
 	return nil
 }
 
-// httpClient is like an API server's: HTTP/2 over one connection that is kept.
-func httpClient(authority []byte) (*http.Client, error) {
+// httpClient is like that of an API server: HTTP/2 over one connection.
+func httpClient(caBundle []byte) (*http.Client, error) {
 	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(authority) {
+	if !pool.AppendCertsFromPEM(caBundle) {
 		return nil, errors.New("the CA bundle of the webhook has no certificate")
 	}
 	return &http.Client{Timeout: requestTimeout, Transport: &http.Transport{
@@ -142,5 +156,5 @@ func httpClient(authority []byte) (*http.Client, error) {
 	}}, nil
 }
 
-// UID returns an identifier for the i-th review.
+// UID returns the UID of the i-th review.
 func UID(i int) types.UID { return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", i)) }

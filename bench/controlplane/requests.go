@@ -1,31 +1,29 @@
-package auditlog
+package controlplane
 
 import (
 	"net/http"
-	"slices"
 	"time"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// reads are the verbs that change nothing.
-var reads = []string{"get", "list", "watch"}
+// IsRead reports whether a verb changes nothing.
+func IsRead(verb string) bool { return verb == "get" || verb == "list" || verb == "watch" }
 
-// Tally is what was asked of an API server.
+// Tally counts the requests to an API server.
 type Tally struct {
-	// Reads and Writes are numbers of requests.
 	Reads, Writes int
-	// Kinds counts requests as "verb resource", or "verb path" where there is no resource.
+	// Kinds counts requests by "verb resource", or "verb path" for a request without a resource.
 	Kinds map[string]int
-	// Forbidden counts requests that RBAC refused, like Kinds.
+	// Forbidden counts the requests that RBAC rejected, with the keys of Kinds.
 	Forbidden map[string]int
 }
 
-// Count counts events.
+// Count returns the Tally of the events.
 func Count(events []auditv1.Event) Tally {
 	t := Tally{Kinds: map[string]int{}, Forbidden: map[string]int{}}
 	for _, event := range events {
-		if slices.Contains(reads, event.Verb) {
+		if IsRead(event.Verb) {
 			t.Reads++
 		} else {
 			t.Writes++
@@ -38,7 +36,6 @@ func Count(events []auditv1.Event) Tally {
 	return t
 }
 
-// kind says what was done to what.
 func kind(event auditv1.Event) string {
 	ref := event.ObjectRef
 	switch {
@@ -51,8 +48,8 @@ func kind(event auditv1.Event) string {
 	}
 }
 
-// ByNamespace returns the events that are about one of the namespaces, or about something cluster-wide of the same name, by
-// that name, and all others.
+// ByNamespace splits events by the namespace of their object. A cluster-scoped object counts for
+// the namespace of the same name. Events about no matching namespace are in others.
 func ByNamespace(events []auditv1.Event, is func(namespace string) bool) (by map[string][]auditv1.Event, others []auditv1.Event) {
 	by = map[string][]auditv1.Event{}
 	for _, event := range events {
@@ -68,7 +65,7 @@ func ByNamespace(events []auditv1.Event, is func(namespace string) bool) (by map
 	return by, others
 }
 
-// Span is how long it took from the arrival of the first request to the last answer; 0 without events.
+// Span is the time from the first request to the last response; 0 without events.
 func Span(events []auditv1.Event) time.Duration {
 	var first, last time.Time
 	for _, event := range events {

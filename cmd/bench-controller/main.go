@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/bench"
 	"github.com/gardener-extensions/registry-cache/bench/controlplane"
-	"github.com/gardener-extensions/registry-cache/bench/report"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
@@ -24,15 +22,16 @@ import (
 )
 
 const (
-	// minShoots leaves one whole shoot when two are broken.
+	// minShoots leaves one intact shoot when two are broken.
 	minShoots = 3
-	// Reviews sent to the webhook, 50 a second.
+	// Reviews to the webhook, 50 a second.
 	webhookRequests, webhookRequestsQuick = 1000, 500
 
 	extensionPackage = "./cmd/registry-cache-extension"
 )
 
-// options are the flags.
+func main() { os.Exit(program.Main(newCommand)) }
+
 type options struct {
 	shoots       []int
 	quick        bool
@@ -45,8 +44,8 @@ type options struct {
 func newCommand(streams program.Streams) *cobra.Command {
 	o := options{}
 	cmd := &cobra.Command{
-		Use:   "controller",
-		Short: "Measure what the extension costs on a seed with many shoots",
+		Use:   "bench-controller",
+		Short: "Measure the cost of the extension on a seed with many shoots",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.complete(); err != nil {
@@ -57,12 +56,12 @@ func newCommand(streams program.Streams) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.IntSliceVarP(&o.shoots, "shoots", "n", []int{10, 100, 1000, 3000}, "numbers of shoots, one run each")
-	flags.BoolVar(&o.quick, "quick", false, "10 and 100 shoots, and a shorter look at the webhook")
+	flags.BoolVar(&o.quick, "quick", false, "measure 10 and 100 shoots, with fewer requests to the webhook")
 	flags.BoolVar(&o.json, "json", false, "print JSON instead of Markdown")
-	flags.StringSliceVar(&o.previous, "previous", nil, "files with the JSON of earlier calls, whose runs come before these (a big one may take long)")
+	flags.StringSliceVar(&o.previous, "previous", nil, "files with the JSON of earlier calls, whose runs come first in the report")
 	flags.BoolVar(&o.strict, "strict", false, "exit with 1 if a goal is missed")
-	flags.StringVar(&o.extension, "extension", "", "path of a binary of the extension (default: build "+extensionPackage+")")
-	flags.StringVar(&o.folder, "folder", filepath.Join("_artifacts", "bench-controller"), "where logs go")
+	flags.StringVar(&o.extension, "extension", "", "path of the binary of the extension (default: build "+extensionPackage+")")
+	flags.StringVar(&o.folder, "folder", filepath.Join("_artifacts", "bench-controller"), "folder for logs")
 	return cmd
 }
 
@@ -72,7 +71,7 @@ func (o *options) complete() error {
 	}
 	for _, n := range o.shoots {
 		if n < minShoots {
-			return fmt.Errorf("--shoots: %d is less than %d: two of them are broken in the end", n, minShoots)
+			return fmt.Errorf("--shoots: %d is less than %d, and two of them are broken at the end", n, minShoots)
 		}
 	}
 	folder, err := filepath.Abs(o.folder)
@@ -83,11 +82,8 @@ func (o *options) complete() error {
 	return nil
 }
 
-// errMissed is for --strict.
-var errMissed = errors.New("a goal is missed")
-
 func (o *options) run(ctx context.Context, streams program.Streams) error {
-	log.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(io.Discard, nil))) // controller-runtime asks for one
+	log.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(io.Discard, nil))) // else controller-runtime warns
 	recorder := progress.New(streams.Err)
 	if err := os.MkdirAll(o.folder, 0o755); err != nil {
 		return program.Environment(fmt.Errorf("creating the folder for logs: %w", err))
@@ -101,46 +97,46 @@ func (o *options) run(ctx context.Context, streams program.Streams) error {
 	}
 	for _, goal := range result.Goals {
 		if o.strict && goal.Judged && !goal.Met {
-			return fmt.Errorf("%w: %s", errMissed, goal.Name)
+			return fmt.Errorf("missed goal: %s", goal.Name)
 		}
 	}
 	return nil
 }
 
-func (o *options) measure(ctx context.Context, recorder *progress.Recorder) (report.Report, error) {
-	machine, err := bench.Machine()
+func (o *options) measure(ctx context.Context, recorder *progress.Recorder) (bench.Report, error) {
+	machine, err := bench.ReadMachine()
 	if err != nil {
-		return report.Report{}, program.Environment(err)
+		return bench.Report{}, program.Environment(err)
 	}
 	runs, err := readRuns(o.previous)
 	if err != nil {
-		return report.Report{}, program.Usage(fmt.Errorf("--previous: %w", err))
+		return bench.Report{}, program.Usage(fmt.Errorf("--previous: %w", err))
 	}
-	result := report.Report{Machine: machine, Runs: runs}
+	result := bench.Report{Machine: machine, Runs: runs}
 	settings, err := o.prepare(ctx, recorder)
 	if err != nil {
 		return result, program.Environment(err)
 	}
 	for _, shoots := range o.shoots {
-		run, err := bench.Run(ctx, settings, shoots)
+		run, err := bench.Measure(ctx, settings, shoots)
 		if err != nil {
-			return result, fmt.Errorf("%w (logs are in %s)", err, o.folder)
+			return result, fmt.Errorf("%w (logs: %s)", err, o.folder)
 		}
 		result.Runs = append(result.Runs, run)
 	}
-	result.Goals = report.Judge(result.Runs)
+	result.Goals = bench.Judge(result.Runs)
 	return result, nil
 }
 
-// readRuns returns the runs in files that --json wrote.
-func readRuns(files []string) ([]report.Run, error) {
-	var runs []report.Run
+// readRuns returns the runs of files that --json wrote.
+func readRuns(files []string) ([]bench.Run, error) {
+	var runs []bench.Run
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
-		var earlier report.Report
+		var earlier bench.Report
 		if err := json.Unmarshal(content, &earlier); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
@@ -152,7 +148,7 @@ func readRuns(files []string) ([]report.Run, error) {
 	return runs, nil
 }
 
-// prepare builds what is not built.
+// prepare builds the API server, etcd and the extension.
 func (o *options) prepare(ctx context.Context, recorder *progress.Recorder) (bench.Options, error) {
 	settings := bench.Options{Extension: o.extension, Folder: o.folder, WebhookRequests: webhookRequests, Progress: recorder}
 	if o.quick {
@@ -175,7 +171,7 @@ func (o *options) prepare(ctx context.Context, recorder *progress.Recorder) (ben
 	return settings, err
 }
 
-func (o *options) print(result report.Report, out io.Writer) error {
+func (o *options) print(result bench.Report, out io.Writer) error {
 	text := []byte(result.Markdown())
 	if o.json {
 		var err error

@@ -1,4 +1,4 @@
-package report
+package bench
 
 import (
 	"math"
@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// Report is what one call of the benchmark measured.
+// Report is the result of one call of the command.
 type Report struct {
 	Machine Machine `json:"machine"`
-	// Runs are in the order in which they ran.
-	Runs []Run `json:"runs"`
-	// Goals are judged by Judge.
+	// Runs are in the order of the measurements.
+	Runs  []Run  `json:"runs"`
 	Goals []Goal `json:"goals"`
 }
 
-// Machine is where it ran.
+// Machine is the machine of the measurement.
 type Machine struct {
 	CPUs        int    `json:"cpus"`
 	MemoryBytes uint64 `json:"memoryBytes"`
@@ -23,40 +22,41 @@ type Machine struct {
 	Kubernetes  string `json:"kubernetes"`
 }
 
-// Run is one number of shoots, on new API servers.
+// Run is the measurement of one number of shoots, on new API servers.
 type Run struct {
 	Shoots int `json:"shoots"`
-	// LoadBefore and LoadAfter are the machine's load averages over one minute; the first is what others did.
+	// LoadBefore and LoadAfter are the load averages of the machine over one minute. LoadBefore is the
+	// load of other programs.
 	LoadBefore float64 `json:"loadBefore"`
 	LoadAfter  float64 `json:"loadAfter"`
-	// First is the reconciliation of all Extensions from zero, NoOp of all again without a change.
+	// First is the first reconciliation of all Extensions, NoOp another one without a change.
 	First Pass `json:"first"`
 	NoOp  Pass `json:"noOp"`
-	// Broken is another one without a change, of all but the two shoots whose API servers hang and are gone.
+	// Broken is like NoOp, while the API server of one other shoot hangs and that of another refuses
+	// connections.
 	Broken Pass `json:"broken"`
-	// Memory is that of the extension's process.
+	// Memory is that of the extension.
 	Memory Memory `json:"memory"`
-	// Webhook is measured at rest, WebhookBroken while the Extensions of the two broken shoots are retried.
+	// Webhook is measured while the extension is idle, WebhookBroken while it retries the two broken
+	// shoots.
 	Webhook       Latency `json:"webhook"`
 	WebhookBroken Latency `json:"webhookBroken"`
-	// Forbidden counts requests that RBAC refused.
+	// Forbidden counts requests that RBAC rejected.
 	Forbidden map[string]int `json:"forbidden"`
 }
 
 // Pass is one reconciliation of many Extensions.
 type Pass struct {
-	// Extensions is how many.
 	Extensions int `json:"extensions"`
-	// Seconds is the time from the first request about any of the shoots to the last answer.
+	// Seconds is the time from the first request about any of the shoots to the last response.
 	Seconds float64 `json:"seconds"`
-	// CPUSeconds is user and system time of the extension's process.
+	// CPUSeconds is user and system time of the extension.
 	CPUSeconds float64 `json:"cpuSeconds"`
-	// Extension is the time from the first request about a shoot to the last answer.
-	Extension Latency `json:"extension"`
-	// Seed and Shoot are the requests to each.
-	Seed  Requests `json:"seed"`
-	Shoot Requests `json:"shoot"`
-	// Unrelated are requests to the seed that are about no shoot, in all.
+	// Extension is the time from the first request about a shoot to the last response.
+	Extension Latency  `json:"extension"`
+	Seed      Requests `json:"seed"`
+	Shoot     Requests `json:"shoot"`
+	// Unrelated is the total of requests to the seed that are about no shoot.
 	Unrelated int `json:"unrelated"`
 }
 
@@ -64,17 +64,16 @@ type Pass struct {
 type Requests struct {
 	Reads  float64 `json:"reads"`
 	Writes float64 `json:"writes"`
-	// Kinds are both, by verb and resource.
+	// Kinds counts both, by verb and resource.
 	Kinds map[string]float64 `json:"kinds"`
 }
 
-// Total is reads and writes.
+// Total returns the sum of reads and writes.
 func (r Requests) Total() float64 { return r.Reads + r.Writes }
 
 // Memory is in bytes.
 type Memory struct {
-	// Idle is after the start, with shoots but without Extensions; Steady at the end, when everything has been done; Peak the
-	// most there was.
+	// Idle is measured after the start, before the first Extension, and Steady at the end.
 	Idle   uint64 `json:"idleBytes"`
 	Peak   uint64 `json:"peakBytes"`
 	Steady uint64 `json:"steadyBytes"`
@@ -87,12 +86,12 @@ type Latency struct {
 	P50    float64 `json:"p50Seconds"`
 	P99    float64 `json:"p99Seconds"`
 	Max    float64 `json:"maxSeconds"`
-	// CPU is that of the extension's process, for each; 0 where it is not measured.
+	// CPU is that of the extension for each sample; 0 if it was not measured.
 	CPU float64 `json:"cpuSeconds,omitempty"`
 }
 
-// NewLatency returns the distribution of the samples, by nearest rank; the zero value for none.
-func NewLatency(samples []time.Duration, failed int) Latency {
+// newLatency returns the distribution of the samples, by nearest rank.
+func newLatency(samples []time.Duration, failed int) Latency {
 	if len(samples) == 0 {
 		return Latency{Failed: failed}
 	}

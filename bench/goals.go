@@ -1,10 +1,12 @@
-package report
+package bench
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/gardener-extensions/registry-cache/bench/controlplane"
 )
 
 // The goals of docs/scale.md.
@@ -16,36 +18,36 @@ const (
 	flatFrom        = 100
 	flatTo          = 3000
 	maxFlatGrowth   = 1.5 // of the cost per Extension
-	maxBrokenGrowth = 1.5 // of the time that the other shoots take
+	maxBrokenGrowth = 1.5 // of the time for each other shoot
 )
 
-// contractWrites is what the extension library writes in every reconciliation: it removes the annotation that asks for one, and
-// says twice in the status how far it is.
+// contractWrites are the writes of the extension library in every reconciliation: it removes the
+// operation annotation, and updates the status at the start and at the end.
 var contractWrites = map[string]float64{"patch extensions": 1, "patch extensions/status": 2}
 
-// Goal is one goal and whether it is met.
+// Goal is one goal of docs/scale.md.
 type Goal struct {
 	Name string `json:"name"`
-	// Judged is false where the runs say nothing about it; Met is then false too.
+	// Judged is false if no run measures the goal. Met is then false, too.
 	Judged bool   `json:"judged"`
 	Met    bool   `json:"met"`
 	Detail string `json:"detail"`
 }
 
-// Judge compares the runs with the goals. A goal about every run is missed if one run misses it.
+// Judge returns all goals. A goal about every run is missed if one run misses it.
 func Judge(runs []Run) []Goal {
 	return []Goal{
-		each("a reconciliation without a change writes only what the contract demands", runs, func(r Run) (bool, string) {
+		eachRun("a reconciliation without a change writes only what the contract requires", runs, func(r Run) (bool, string) {
 			extra := extraWrites(r.NoOp)
 			return extra == "", extra
 		}),
-		each(fmt.Sprintf("at most %d requests per first reconciliation", maxRequests), runs, func(r Run) (bool, string) {
+		eachRun(fmt.Sprintf("at most %d requests per first reconciliation", maxRequests), runs, func(r Run) (bool, string) {
 			total := r.First.Seed.Total() + r.First.Shoot.Total()
 			return total <= maxRequests, fmt.Sprintf("%.1f", total)
 		}),
 		memory(runs),
 		flat(runs),
-		each(fmt.Sprintf("webhook p99 at most %.0f ms", maxWebhook*1000), runs, func(r Run) (bool, string) {
+		eachRun(fmt.Sprintf("webhook p99 at most %.0f ms", maxWebhook*1000), runs, func(r Run) (bool, string) {
 			worst := max(r.Webhook.P99, r.WebhookBroken.P99)
 			failed := r.Webhook.Failed + r.WebhookBroken.Failed
 			detail := fmt.Sprintf("%.1f ms", worst*1000)
@@ -54,19 +56,19 @@ func Judge(runs []Run) []Goal {
 			}
 			return worst <= maxWebhook && failed == 0, detail
 		}),
-		each("a shoot API that hangs and one that is gone delay no other shoot", runs, func(r Run) (bool, string) {
+		eachRun("two unreachable shoot API servers delay no other shoot", runs, func(r Run) (bool, string) {
 			growth := ratio(perExtension(r.Broken).seconds, perExtension(r.NoOp).seconds)
 			return growth <= maxBrokenGrowth, fmt.Sprintf("×%.2f", growth)
 		}),
-		each("no request is forbidden", runs, func(r Run) (bool, string) {
+		eachRun("no request is forbidden", runs, func(r Run) (bool, string) {
 			kinds := strings.Join(slices.Sorted(maps.Keys(r.Forbidden)), ", ")
 			return kinds == "", kinds
 		}),
 	}
 }
 
-// each judges every run.
-func each(name string, runs []Run, judge func(Run) (met bool, detail string)) Goal {
+// eachRun judges every run.
+func eachRun(name string, runs []Run, judge func(Run) (met bool, detail string)) Goal {
 	goal := Goal{Name: name, Judged: len(runs) > 0, Met: len(runs) > 0}
 	var details []string
 	for _, run := range runs {
@@ -80,13 +82,13 @@ func each(name string, runs []Run, judge func(Run) (met bool, detail string)) Go
 	return goal
 }
 
-// extraWrites names the writes beyond the contract's.
+// extraWrites lists the writes beyond contractWrites.
 func extraWrites(p Pass) string {
 	var extra []string
 	for _, requests := range []Requests{p.Seed, p.Shoot} {
 		for _, kind := range slices.Sorted(maps.Keys(requests.Kinds)) {
 			verb, _, _ := strings.Cut(kind, " ")
-			if count := requests.Kinds[kind]; count > contractWrites[kind] && !slices.Contains([]string{"get", "list", "watch"}, verb) {
+			if count := requests.Kinds[kind]; count > contractWrites[kind] && !controlplane.IsRead(verb) {
 				extra = append(extra, fmt.Sprintf("%.2f × %s", count, kind))
 			}
 		}
@@ -139,7 +141,7 @@ func find(runs []Run, shoots int) (Run, bool) {
 	return runs[i], true
 }
 
-// cost is that of one Extension.
+// cost is for one Extension.
 type cost struct{ seconds, cpu, requests float64 }
 
 func perExtension(p Pass) cost {
@@ -147,7 +149,7 @@ func perExtension(p Pass) cost {
 	return cost{seconds: p.Seconds / n, cpu: p.CPUSeconds / n, requests: p.Seed.Total() + p.Shoot.Total()}
 }
 
-// ratio is 1 where nothing was measured before.
+// ratio returns is/was, or 1 if was is 0.
 func ratio(is, was float64) float64 {
 	if was == 0 {
 		return 1

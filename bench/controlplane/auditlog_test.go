@@ -1,4 +1,4 @@
-package auditlog_test
+package controlplane
 
 import (
 	"os"
@@ -7,11 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/gardener-extensions/registry-cache/bench/auditlog"
 )
 
-// lines are of a real kube-apiserver v1.36, shortened to what is read.
+// lines come from kube-apiserver v1.36, without the fields that nothing reads.
 const lines = `{"kind":"Event","verb":"get","requestURI":"/api/v1/namespaces/shoot--a/secrets/gardener","objectRef":{"resource":"secrets","namespace":"shoot--a","name":"gardener"},"responseStatus":{"code":200},"requestReceivedTimestamp":"2026-01-01T00:00:00.100000Z","stageTimestamp":"2026-01-01T00:00:00.105000Z"}
 {"kind":"Event","verb":"get","requestURI":"/apis/x/clusters/shoot--b","objectRef":{"resource":"clusters","name":"shoot--b"},"responseStatus":{"code":403},"requestReceivedTimestamp":"2026-01-01T00:00:00.300000Z","stageTimestamp":"2026-01-01T00:00:00.400000Z"}
 {"kind":"Event","verb":"patch","requestURI":"/x","objectRef":{"resource":"extensions","subresource":"status","namespace":"shoot--a","name":"x"},"responseStatus":{"code":200},"requestReceivedTimestamp":"2026-01-01T00:00:00.050000Z","stageTimestamp":"2026-01-01T00:00:00.200000Z"}
@@ -19,9 +17,9 @@ const lines = `{"kind":"Event","verb":"get","requestURI":"/api/v1/namespaces/sho
 {"kind":"Event","verb":"get","requestURI":"/apis","requestReceivedTimestamp":"2026-01-01T00:00:00.050000Z","stageTimestamp":"2026-01-01T00:00:00.200000Z"}
 `
 
-func TestReader(t *testing.T) {
+func TestAuditLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
-	reader := auditlog.NewReader(path)
+	reader := &AuditLog{path: path}
 	for _, step := range []struct {
 		add  string
 		want int
@@ -63,12 +61,12 @@ func appendTo(t *testing.T, path, text string) {
 func TestCount(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	appendTo(t, path, lines)
-	events, err := auditlog.NewReader(path).Next()
+	events, err := (&AuditLog{path: path}).Next()
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := auditlog.Count(events)
-	want := auditlog.Tally{
+	got := Count(events)
+	want := Tally{
 		Reads: 3, Writes: 2,
 		Kinds:     map[string]int{"get secrets": 1, "get clusters": 1, "patch extensions/status": 1, "update leases": 1, "get /apis": 1},
 		Forbidden: map[string]int{"get clusters": 1},
@@ -76,14 +74,14 @@ func TestCount(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("counted %+v\nwant %+v", got, want)
 	}
-	by, others := auditlog.ByNamespace(events, func(name string) bool { return strings.HasPrefix(name, "shoot--") })
+	by, others := ByNamespace(events, func(name string) bool { return strings.HasPrefix(name, "shoot--") })
 	if len(by) != 2 || len(by["shoot--a"]) != 2 || len(by["shoot--b"]) != 1 || len(others) != 2 {
 		t.Errorf("%d of shoot a, %d of shoot b, %d others", len(by["shoot--a"]), len(by["shoot--b"]), len(others))
 	}
-	if span := auditlog.Span(by["shoot--a"]); span != 150*time.Millisecond {
+	if span := Span(by["shoot--a"]); span != 150*time.Millisecond {
 		t.Errorf("shoot a took %s", span)
 	}
-	if span := auditlog.Span(nil); span != 0 {
+	if span := Span(nil); span != 0 {
 		t.Errorf("nothing took %s", span)
 	}
 }
