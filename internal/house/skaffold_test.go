@@ -1,9 +1,10 @@
-package registrycache_test
+package house
 
 import (
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// skaffoldFile is what of skaffold.yaml has to follow the code.
+// skaffoldFile is the part of skaffold.yaml that must follow the code.
 type skaffoldFile struct {
 	Build struct {
 		Artifacts []struct {
@@ -25,10 +26,11 @@ type skaffoldFile struct {
 	} `json:"build"`
 }
 
-// TestSkaffoldWatchesWhatIsBuilt keeps a change from not being noticed, and one of another program from building this one.
-func TestSkaffoldWatchesWhatIsBuilt(t *testing.T) {
+// TestSkaffoldWatchesSources checks that a program is built again for each change of its own
+// sources, and for no change of another program.
+func TestSkaffoldWatchesSources(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("skaffold.yaml")
+	text, err := os.ReadFile(filepath.Join(root(t), "skaffold.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,21 +39,27 @@ func TestSkaffoldWatchesWhatIsBuilt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(file.Build.Artifacts) != 2 {
-		t.Fatalf("%d artifacts, want what ships and runs in the testbed: 2", len(file.Build.Artifacts))
+		t.Fatalf("%d artifacts, want 2: extension and cache", len(file.Build.Artifacts))
 	}
+	tree, err := load(os.DirFS(root(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers := tree.layers()
 	for _, artifact := range file.Build.Artifacts {
 		layer := "cmd/" + path.Base(artifact.Image)
-		want := slices.Sorted(maps.Keys(mayContain(layer)))
+		want := slices.Sorted(maps.Keys(sourcesOf(layer, layers)))
 		got := slices.Sorted(slices.Values(artifact.Custom.Dependencies.Paths))
 		if !slices.Equal(got, want) {
-			t.Errorf("%s watches %s\nwant %s: %s and all that it may import", artifact.Image,
+			t.Errorf("%s watches %s\nwant %s: %s and all it may import", artifact.Image,
 				strings.Join(got, " "), strings.Join(want, " "), layer)
 		}
 	}
 }
 
-// mayContain returns the layers that a program of the layer may be built from, and the files that pin its modules.
-func mayContain(layer string) map[string]bool {
+// sourcesOf returns the layers that a program of the layer may be built from, and the files that
+// pin its modules.
+func sourcesOf(layer string, layers map[string][]string) map[string]bool {
 	all := map[string]bool{"go.mod": true, "go.sum": true}
 	for open := []string{layer}; len(open) > 0; {
 		next := open[0]

@@ -1,4 +1,4 @@
-package registrycache_test
+package house
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ var (
 	notInAnchor  = regexp.MustCompile(`[^a-z0-9 _-]`)
 )
 
-// deadLinks finds links to files, and to headings of files, that are not there.
+// deadLinks finds links to missing files, and to missing headings of files.
 func deadLinks(t tree) []string {
 	var problems []string
 	for _, f := range t {
@@ -32,39 +32,40 @@ func deadLinks(t tree) []string {
 				target = path.Join(f.dir(), name)
 			}
 			if !t.exists(target) || anchor != "" && !slices.Contains(t.anchors(target), anchor) {
-				problems = append(problems, fmt.Sprintf("%s: there is no %s", f.path, match[1]))
+				problems = append(problems, fmt.Sprintf("%s: broken link to %s", f.path, match[1]))
 			}
 		}
 	}
 	return problems
 }
 
-// house is the document with the table of layers.
-const house = "docs/architecture.md"
+// architecture is the document with the table of layers.
+const architecture = "docs/architecture.md"
 
-// houseTable compares the table of layers in the documentation with the layers.
-func houseTable(t tree) []string {
+// layerTable compares the table of layers in the documentation with the rules of the linter.
+func layerTable(t tree) []string {
 	rows := map[string]string{}
-	for line := range strings.Lines(t.text(house)) {
+	for line := range strings.Lines(t.text(architecture)) {
 		cells := strings.Split(line, "|")
 		if layer := strings.Trim(cell(cells, 1), "`"); layer != cell(cells, 1) {
 			rows[layer] = cell(cells, 3)
 		}
 	}
 	var problems []string
+	layers := t.layers()
 	for _, layer := range slices.Sorted(maps.Keys(layers)) {
 		want := "none"
 		if imports := layers[layer]; len(imports) > 0 {
 			want = "`" + strings.Join(imports, "`, `") + "`"
 		}
 		if layer != "" && rows[layer] != want {
-			problems = append(problems, fmt.Sprintf("%s: layer %s may import %q, want %q", house, layer, rows[layer], want))
+			problems = append(problems, fmt.Sprintf("%s: layer %s may import %q, but %q in "+linterConfig, architecture, layer, rows[layer], want))
 		}
 	}
 	return problems
 }
 
-// cell returns a cell of a row of a table; "" if the row is shorter.
+// cell returns a cell of a row, "" if the row is shorter.
 func cell(cells []string, i int) string {
 	if i >= len(cells) {
 		return ""
@@ -72,17 +73,17 @@ func cell(cells []string, i int) string {
 	return strings.TrimSpace(cells[i])
 }
 
-// packageMaps are the doc.go files that name every folder below them.
+// packageMaps are the doc.go files that name every folder below a prefix.
 var packageMaps = map[string]string{"doc.go": "", "kind/doc.go": "kind/"}
 
-// unnamedPackages finds packages that the map above them does not name.
+// unnamedPackages finds packages that are missing in the doc.go above them.
 func unnamedPackages(t tree) []string {
 	var problems []string
 	for document, prefix := range packageMaps {
 		for dir, files := range t.packages() {
 			below, ok := strings.CutPrefix(dir, prefix)
 			first, _, _ := strings.Cut(below, "/")
-			if !ok || dir == "." || first == "" || files[0].foreign {
+			if !ok || dir == "." || first == "" || files[0].nested {
 				continue
 			}
 			if named := regexp.MustCompile(`\b` + regexp.QuoteMeta(first) + `\b`); !named.MatchString(t.text(document)) {
@@ -94,7 +95,7 @@ func unnamedPackages(t tree) []string {
 	return slices.Compact(problems)
 }
 
-// unknownTargets finds make targets that the documentation names and the Makefile does not have.
+// unknownTargets finds make targets in the documentation that the Makefile does not have.
 func unknownTargets(t tree) []string {
 	var problems []string
 	for _, f := range t {
@@ -103,29 +104,29 @@ func unknownTargets(t tree) []string {
 		}
 		for _, match := range makeTarget.FindAllStringSubmatch(f.text, -1) {
 			if !strings.Contains("\n"+t.text("Makefile"), "\n"+match[1]+":") {
-				problems = append(problems, fmt.Sprintf("%s: there is no make %s", f.path, match[1]))
+				problems = append(problems, fmt.Sprintf("%s: unknown target: make %s", f.path, match[1]))
 			}
 		}
 	}
 	return problems
 }
 
-// index is the document that leads to all others.
+// index is the document with links to all others.
 const index = "docs/README.md"
 
-// unlistedDocuments finds documents that the index does not lead to.
+// unlistedDocuments finds documents without a link in the index.
 func unlistedDocuments(t tree) []string {
 	var problems []string
 	for _, f := range t {
 		name, below := strings.CutPrefix(f.path, "docs/")
 		if below && path.Ext(name) == ".md" && f.path != index && !strings.Contains(t.text(index), "]("+name+")") {
-			problems = append(problems, fmt.Sprintf("%s does not lead to %s", index, name))
+			problems = append(problems, fmt.Sprintf("%s has no link to %s", index, name))
 		}
 	}
 	return problems
 }
 
-// metricsPage is the document with every metric of ours.
+// metricsPage is the document with every metric of this repository.
 const metricsPage = "docs/observability.md"
 
 var (
@@ -133,11 +134,11 @@ var (
 	metricInPage = regexp.MustCompile("`(registry_cache_extension_[a-z_]+)")
 )
 
-// undocumentedMetrics compares the metrics that the code makes with those that the documentation names. Those of libraries
-// are not looked at.
+// undocumentedMetrics compares the metrics in the code with those in the documentation. It ignores
+// the metrics of libraries.
 func undocumentedMetrics(t tree) []string {
 	var made, problems []string
-	for _, f := range t.ownGo() {
+	for _, f := range t.goFiles() {
 		if strings.HasSuffix(f.path, "_test.go") {
 			continue
 		}
@@ -150,18 +151,18 @@ func undocumentedMetrics(t tree) []string {
 	}
 	for _, match := range metricInPage.FindAllStringSubmatch(t.text(metricsPage), -1) {
 		if !slices.Contains(made, match[1]) {
-			problems = append(problems, fmt.Sprintf("%s: there is no metric %s", metricsPage, match[1]))
+			problems = append(problems, fmt.Sprintf("%s: unknown metric %s", metricsPage, match[1]))
 		}
 	}
 	return problems
 }
 
-// exists says whether there is a file with this path, or a folder with one in it.
+// exists reports whether a file has this path, or is below it.
 func (t tree) exists(name string) bool {
 	return slices.ContainsFunc(t, func(f file) bool { return f.path == name || strings.HasPrefix(f.path, name+"/") })
 }
 
-// text returns the content of a file, "" if there is none.
+// text returns the content of a file, "" if it does not exist.
 func (t tree) text(name string) string {
 	for _, f := range t {
 		if f.path == name {
@@ -171,7 +172,7 @@ func (t tree) text(name string) string {
 	return ""
 }
 
-// anchors returns the anchors that GitHub makes of the headings of a Markdown file.
+// anchors returns the anchors of the headings of a Markdown file, as GitHub generates them.
 func (t tree) anchors(name string) []string {
 	var anchors []string
 	for line := range strings.Lines(t.text(name)) {
