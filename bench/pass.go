@@ -8,138 +8,127 @@ import (
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
-	"github.com/gardener-extensions/registry-cache/bench/auditlog"
+	"github.com/gardener-extensions/registry-cache/bench/controlplane"
 	"github.com/gardener-extensions/registry-cache/bench/landscape"
-	"github.com/gardener-extensions/registry-cache/bench/load"
-	"github.com/gardener-extensions/registry-cache/bench/report"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 const (
-	// passTimeout and extensionTimeout together bound one pass: so long, and so long more for each Extension.
+	// One pass may take passTimeout, and extensionTimeout more for each Extension.
 	passTimeout      = 3 * time.Minute
 	extensionTimeout = 2 * time.Second
-	// brokenTimeout bounds how long a shoot that cannot be reached may take to be reported.
+	// brokenTimeout bounds the time until the extension reports an unreachable shoot.
 	brokenTimeout = 2 * time.Minute
-	// The shoots that are broken.
-	hanging, gone = 0, 1
-	// maxBeside is how many shoots are reconciled together with those: more would take long, and show the same.
-	maxBeside = 500
+	// The two broken shoots.
+	hanging, refusing = 0, 1
+	// maxOthers is how many other shoots are reconciled with them: more take long and show the same.
+	maxOthers = 500
 )
 
-func (r *run) timeout() time.Duration {
-	return passTimeout + time.Duration(r.shoots)*extensionTimeout
+// wanted are count shoots in namespaces that is accepts, with the time for one pass.
+func (r *measurement) wanted(is func(namespace string) bool, count int) landscape.Wanted {
+	return landscape.Wanted{Is: is, Count: count, Timeout: passTimeout + time.Duration(r.shoots)*extensionTimeout}
 }
 
 // first creates all Extensions and waits until they are reconciled.
-func (r *run) first(ctx context.Context) (err error) {
-	r.result.First, err = r.pass(ctx, r.shoots, landscape.IsNamespace, func(ctx context.Context, began time.Time) error {
-		if err := r.landscape.CreateExtensions(ctx); err != nil {
-			return err
-		}
-		return r.watch.AwaitReconciled(ctx, began, r.timeout(), landscape.IsNamespace, r.shoots)
+func (r *measurement) first(ctx context.Context) (err error) {
+	r.result.First, err = r.pass(ctx, r.wanted(landscape.IsNamespace, r.shoots), r.landscape.CreateExtensions)
+	return err
+}
+
+// again reconciles all Extensions once more.
+func (r *measurement) again(ctx context.Context) (err error) {
+	r.result.NoOp, err = r.pass(ctx, r.wanted(landscape.IsNamespace, r.shoots), func(ctx context.Context) error {
+		return r.landscape.Reconcile(ctx, r.shoots)
 	})
 	return err
 }
 
-// again asks for all Extensions once more.
-func (r *run) again(ctx context.Context) (err error) {
-	r.result.NoOp, err = r.pass(ctx, r.shoots, landscape.IsNamespace, func(ctx context.Context, began time.Time) error {
-		if err := r.landscape.Reconcile(ctx, r.shoots); err != nil {
-			return err
-		}
-		return r.watch.AwaitReconciled(ctx, began, r.timeout(), landscape.IsNamespace, r.shoots)
-	})
-	return err
-}
-
-// broken breaks two shoots and asks once more for their Extensions, and for those of up to 500 other shoots; what is counted is
-// about the others. Then it waits until the broken ones are reported.
-func (r *run) broken(ctx context.Context) error {
-	hang, err := load.Hang()
+// broken breaks two shoots and reconciles them and up to maxOthers other shoots. Only the others
+// are measured. Then it waits until the extension reports the broken ones.
+func (r *measurement) broken(ctx context.Context) error {
+	hang, err := landscape.Hang()
 	if err != nil {
 		return err
 	}
 	r.stop = append(r.stop, hang.Close)
-	refusing, err := load.Gone()
+	refused, err := landscape.Refusing()
 	if err != nil {
 		return err
 	}
-	for shoot, address := range map[int]string{hanging: hang.Address(), gone: refusing} {
+	for shoot, address := range map[int]string{hanging: hang.Address(), refusing: refused} {
 		if err := r.landscape.Break(ctx, shoot, address); err != nil {
 			return err
 		}
 	}
 	isBroken := func(namespace string) bool {
-		return namespace == landscape.Namespace(hanging) || namespace == landscape.Namespace(gone)
+		return namespace == landscape.Namespace(hanging) || namespace == landscape.Namespace(refusing)
 	}
 	others := map[string]bool{}
-	for i := range min(r.shoots, maxBeside+2) {
+	for i := range min(r.shoots, maxOthers+2) {
 		if name := landscape.Namespace(i); !isBroken(name) {
 			others[name] = true
 		}
 	}
 	isOther := func(namespace string) bool { return others[namespace] }
-	var began time.Time
-	r.result.Broken, err = r.pass(ctx, len(others), isOther, func(ctx context.Context, at time.Time) error {
-		began = at
-		if err := r.landscape.Reconcile(ctx, len(others)+2); err != nil {
-			return err
-		}
-		return r.watch.AwaitReconciled(ctx, began, r.timeout(), isOther, len(others))
+	began := time.Now()
+	r.result.Broken, err = r.pass(ctx, r.wanted(isOther, len(others)), func(ctx context.Context) error {
+		return r.landscape.Reconcile(ctx, len(others)+2)
 	})
 	if err != nil {
 		return err
 	}
-	if err := r.watch.AwaitFailed(ctx, began, brokenTimeout, isBroken, 2); err != nil {
+	if err := r.watch.AwaitFailed(ctx, began, landscape.Wanted{Is: isBroken, Count: 2, Timeout: brokenTimeout}); err != nil {
 		return err
 	}
 	if hang.Accepted() == 0 {
-		return fmt.Errorf("the shoot that hangs was never asked: the extension did not notice that its kubeconfig changed")
+		return fmt.Errorf("the extension made no request to the hanging shoot: it did not notice the new kubeconfig")
 	}
 	return nil
 }
 
-// pass measures what the extension does while do runs, and until it rests, for the count wanted shoots.
-func (r *run) pass(
-	ctx context.Context, count int, wanted func(namespace string) bool, do func(ctx context.Context, began time.Time) error,
-) (report.Pass, error) {
-	if err := r.rest(ctx); err != nil {
-		return report.Pass{}, err
+// pass calls trigger and measures the extension until the wanted shoots are reconciled.
+func (r *measurement) pass(ctx context.Context, wanted landscape.Wanted, trigger func(context.Context) error) (Pass, error) {
+	if err := r.awaitIdle(ctx); err != nil {
+		return Pass{}, err
 	}
-	before := r.usage
-	if err := do(ctx, time.Now()); err != nil {
+	before, began := r.usage, time.Now()
+	err := trigger(ctx)
+	if err == nil {
+		err = r.watch.AwaitReconciled(ctx, began, wanted)
+	}
+	if err != nil {
 		if ended := r.process.Running(); ended != nil {
-			return report.Pass{}, ended
+			return Pass{}, ended
 		}
-		return report.Pass{}, err
+		return Pass{}, err
 	}
 	usage, err := r.process.Usage()
 	if err != nil {
-		return report.Pass{}, err
+		return Pass{}, err
 	}
-	seed, err := r.seedEvents.Next()
+	seed, err := r.seed.Audit.Next()
 	if err != nil {
-		return report.Pass{}, err
+		return Pass{}, err
 	}
-	shoot, err := r.shootEvents.Next()
+	shoot, err := r.shoot.Audit.Next()
 	if err != nil {
-		return report.Pass{}, err
+		return Pass{}, err
 	}
-	pass := newPass(seed, shoot, count, wanted)
+	pass := newPass(seed, shoot, wanted)
 	pass.CPUSeconds = (usage.CPU - before.CPU).Seconds()
-	maps.Copy(r.result.Forbidden, auditlog.Count(seed).Forbidden)
-	progress.Note(ctx, "%.1f ms each, %.1f requests", 1000*pass.Seconds/float64(count), pass.Seed.Total()+pass.Shoot.Total())
+	maps.Copy(r.result.Forbidden, controlplane.Count(seed).Forbidden)
+	progress.Note(ctx, "%.1f ms each, %.1f requests", 1000*pass.Seconds/float64(wanted.Count), pass.Seed.Total()+pass.Shoot.Total())
 	return pass, nil
 }
 
-// rest waits until the extension asks for nothing more, and forgets what it asked for so far.
-func (r *run) rest(ctx context.Context) (err error) {
-	for _, events := range []*auditlog.Reader{r.seedEvents, r.shootEvents} {
-		if err := events.AwaitQuiet(ctx); err != nil {
+// awaitIdle waits until the extension sends no more requests, and discards the events so far.
+func (r *measurement) awaitIdle(ctx context.Context) (err error) {
+	for _, server := range []*controlplane.ControlPlane{r.seed, r.shoot} {
+		if err := server.Audit.AwaitQuiet(ctx); err != nil {
 			return err
 		}
-		if _, err := events.Next(); err != nil {
+		if _, err := server.Audit.Next(); err != nil {
 			return err
 		}
 	}
@@ -147,32 +136,32 @@ func (r *run) rest(ctx context.Context) (err error) {
 	return err
 }
 
-// newPass counts events of the seed and the shoots.
-func newPass(seed, shoot []auditv1.Event, count int, wanted func(namespace string) bool) report.Pass {
-	byShoot, others := auditlog.ByNamespace(seed, landscape.IsNamespace)
+// newPass summarizes the events of the seed and of the shoots.
+func newPass(seed, shoot []auditv1.Event, wanted landscape.Wanted) Pass {
+	byShoot, others := controlplane.ByNamespace(seed, landscape.IsNamespace)
 	var all []auditv1.Event
 	var spans []time.Duration
 	for namespace, events := range byShoot {
-		if wanted(namespace) {
+		if wanted.Is(namespace) {
 			all = append(all, events...)
-			spans = append(spans, auditlog.Span(events))
+			spans = append(spans, controlplane.Span(events))
 		}
 	}
-	return report.Pass{
-		Extensions: count,
-		Seconds:    auditlog.Span(all).Seconds(),
-		Extension:  report.NewLatency(spans, 0),
-		Seed:       requests(all, count),
-		Shoot:      requests(shoot, count),
+	return Pass{
+		Extensions: wanted.Count,
+		Seconds:    controlplane.Span(all).Seconds(),
+		Extension:  newLatency(spans, 0),
+		Seed:       requests(all, wanted.Count),
+		Shoot:      requests(shoot, wanted.Count),
 		Unrelated:  len(others),
 	}
 }
 
-// requests are means.
-func requests(events []auditv1.Event, count int) report.Requests {
-	tally := auditlog.Count(events)
+// requests returns the means for count Extensions.
+func requests(events []auditv1.Event, count int) Requests {
+	tally := controlplane.Count(events)
 	mean := func(n int) float64 { return float64(n) / float64(count) }
-	r := report.Requests{Reads: mean(tally.Reads), Writes: mean(tally.Writes), Kinds: map[string]float64{}}
+	r := Requests{Reads: mean(tally.Reads), Writes: mean(tally.Writes), Kinds: map[string]float64{}}
 	for kind, n := range tally.Kinds {
 		r.Kinds[kind] = mean(n)
 	}

@@ -1,9 +1,11 @@
 package controlplane
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -11,33 +13,36 @@ import (
 )
 
 const (
-	// startTimeout is for a machine that is busy with other things.
+	// startTimeout allows for a busy machine.
 	startTimeout = 2 * time.Minute
 	stopTimeout  = 30 * time.Second
-	// auditFileMegabytes keeps kube-apiserver from starting a second file.
+	// auditFileMegabytes keeps kube-apiserver from rotating the audit log.
 	auditFileMegabytes = "100000"
 )
 
-// Programs are the paths of the binaries.
+// Programs are paths of binaries.
 type Programs struct {
 	KubeAPIServer, Etcd string
 }
 
-// ControlPlane is a running API server. It has no controllers, and its etcd does not wait for the disk.
+// ControlPlane is a running API server. It has no controllers, and its etcd does not wait for the
+// disk.
 type ControlPlane struct {
+	// Audit has the requests of the audited users.
+	Audit *AuditLog
+
 	environment *envtest.Environment
 	admin       *rest.Config
-	audit       string
 }
 
-// Start runs an API server whose audit log, a new file in the folder, records the requests of the users with the audited
-// names but those for Leases, and no others. Stop it, also when the context of the caller ended.
+// Start runs an API server. Its audit log, a new file in the folder, records the requests of the
+// audited users, except those for Leases. The caller must call Stop, even after its context ended.
 func Start(programs Programs, folder string, audited ...string) (*ControlPlane, error) {
 	policy := filepath.Join(folder, "audit-policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy(audited)), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the audit policy: %w", err)
 	}
-	c := &ControlPlane{environment: &envtest.Environment{}, audit: filepath.Join(folder, "audit.log")}
+	c := &ControlPlane{environment: &envtest.Environment{}, Audit: &AuditLog{path: filepath.Join(folder, "audit.log")}}
 	c.environment.ControlPlaneStartTimeout = startTimeout
 	c.environment.ControlPlaneStopTimeout = stopTimeout
 	c.environment.ControlPlane.Etcd = &envtest.Etcd{Path: programs.Etcd}
@@ -45,8 +50,8 @@ func Start(programs Programs, folder string, audited ...string) (*ControlPlane, 
 	server.Path = programs.KubeAPIServer
 	server.Configure().
 		Set("audit-policy-file", policy).
-		Set("audit-log-path", c.audit).
-		Set("audit-log-mode", "blocking"). // an event is in the file soon after its response was sent
+		Set("audit-log-path", c.Audit.path).
+		Set("audit-log-mode", "blocking"). // the event is in the file soon after the response
 		Set("audit-log-maxsize", auditFileMegabytes)
 	var err error
 	if c.admin, err = c.environment.Start(); err != nil {
@@ -55,14 +60,14 @@ func Start(programs Programs, folder string, audited ...string) (*ControlPlane, 
 	return c, nil
 }
 
-// Admin returns the access of a user who may do everything and is not slowed down.
+// Admin returns the config of a cluster administrator without a client-side rate limit.
 func (c *ControlPlane) Admin() *rest.Config {
 	config := rest.CopyConfig(c.admin)
 	config.QPS = -1
 	return config
 }
 
-// Kubeconfig returns a kubeconfig with a client certificate for a new user.
+// Kubeconfig creates a user and returns its kubeconfig, with a client certificate.
 func (c *ControlPlane) Kubeconfig(name string, groups ...string) ([]byte, error) {
 	user, err := c.environment.AddUser(envtest.User{Name: name, Groups: groups}, nil)
 	if err != nil {
@@ -75,13 +80,33 @@ func (c *ControlPlane) Kubeconfig(name string, groups ...string) ([]byte, error)
 	return kubeconfig, nil
 }
 
-// AuditLog is the path of the audit log; there is no such file before the first request of an audited user.
-func (c *ControlPlane) AuditLog() string { return c.audit }
-
-// Stop ends both processes and removes their files. The audit log stays.
+// Stop ends both processes and removes their files, with the audit log: it has hundreds of MB.
 func (c *ControlPlane) Stop() error {
-	if err := c.environment.Stop(); err != nil {
+	if err := errors.Join(c.environment.Stop(), os.RemoveAll(c.Audit.path)); err != nil {
 		return fmt.Errorf("stopping the API server: %w", err)
 	}
 	return nil
+}
+
+// auditPolicy records one event for each request of the users: at the response, or at the start of
+// a watch. It omits Leases: leader election and heartbeats never stop and do not grow with the
+// shoots.
+func auditPolicy(users []string) string {
+	var list strings.Builder
+	for _, user := range users {
+		fmt.Fprintf(&list, "  - %q\n", user)
+	}
+	return `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+omitManagedFields: true
+rules:
+- level: None
+  resources:
+  - group: coordination.k8s.io
+    resources: [leases]
+- level: Metadata
+  users:
+` + list.String() + `- level: None
+`
 }

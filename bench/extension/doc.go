@@ -1,5 +1,5 @@
-// Package extension runs the extension's binary as a process of this machine, with the flags of its chart, and reads from the
-// kernel what it uses.
+// Package extension runs the extension's binary as a process of this machine with the flags of its
+// chart, reads its CPU and memory from the kernel, and sends load to its webhook.
 //
-// It must not know what the extension is asked to do.
+// It must not know what the extension does.
 package extension

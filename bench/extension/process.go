@@ -21,37 +21,37 @@ import (
 const (
 	readyInterval = 100 * time.Millisecond
 	readyTimeout  = 2 * time.Minute
-	// stopTimeout is how long the process may take to end after SIGTERM before it is killed.
+	// stopTimeout is the time between SIGTERM and SIGKILL.
 	stopTimeout = 15 * time.Second
-	// logLines is how much of the log an error carries.
+	// logLines is how many lines of the log an error shows.
 	logLines = 20
 )
 
-// Options say what is run.
+// Options describe the process.
 type Options struct {
 	// Program is the path of the binary.
 	Program string
-	// Arguments are those of the chart; what does not fit a process outside of a cluster is replaced.
+	// Arguments are those of the chart. Start overrides the ones that only fit a pod.
 	Arguments []string
 	// Kubeconfig is the content of the kubeconfig for the seed.
 	Kubeconfig []byte
-	// Namespace is where leases and the webhook's certificates are kept.
+	// Namespace holds the Leases and the webhook's certificates.
 	Namespace string
-	// Folder takes the log, extension.log, and the files that the process needs.
+	// Folder takes extension.log and the files that the process needs.
 	Folder string
 }
 
 // Process is a running extension.
 type Process struct {
-	cmd     *exec.Cmd
-	log     string
-	health  string
-	webhook string
-	done    chan struct{} // closed when the process ended
-	ended   error
+	cmd    *exec.Cmd
+	log    string        // path
+	health string        // port
+	done   chan struct{} // closed when the process has ended
+	ended  error
 }
 
-// Start starts the extension and returns when it says that it is ready: its caches are filled, its webhook serves. Stop it.
+// Start starts the extension and returns when it is ready: its caches are synced and its webhook
+// serves. The caller must call Stop.
 func Start(ctx context.Context, o Options) (*Process, error) {
 	ports, err := freePorts(3)
 	if err != nil {
@@ -61,19 +61,17 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	if err := os.WriteFile(kubeconfig, o.Kubeconfig, 0o600); err != nil {
 		return nil, fmt.Errorf("writing the kubeconfig of the extension: %w", err)
 	}
-	p := &Process{
-		log: filepath.Join(o.Folder, "extension.log"), health: ports[0], webhook: ports[2], done: make(chan struct{}),
-	}
+	p := &Process{log: filepath.Join(o.Folder, "extension.log"), health: ports[0], done: make(chan struct{})}
 	log, err := os.Create(p.log)
 	if err != nil {
 		return nil, fmt.Errorf("creating the log of the extension: %w", err)
 	}
 	defer func() { _ = log.Close() }() // the process has its own descriptor
-	// Not CommandContext: the process is stopped after what it serves, by Stop.
+	// Not CommandContext: only Stop ends the process.
 	p.cmd = exec.Command(o.Program, arguments(o, kubeconfig, ports)...) //nolint:noctx // see above
 	p.cmd.Env = append(os.Environ(), "LEADER_ELECTION_NAMESPACE="+o.Namespace, "WEBHOOK_CONFIG_NAMESPACE="+o.Namespace)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches us only
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must not reach it
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting the extension: %w", err)
 	}
@@ -87,7 +85,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	return p, nil
 }
 
-// arguments are the chart's, with others behind them that win.
+// arguments returns those of the chart and then the overrides: the last value of a flag wins.
 func arguments(o Options, kubeconfig string, ports []string) []string {
 	return append(append([]string(nil), o.Arguments...),
 		"--kubeconfig="+kubeconfig,
@@ -101,10 +99,7 @@ func arguments(o Options, kubeconfig string, ports []string) []string {
 	)
 }
 
-// WebhookAddress is where the webhook serves, host:port.
-func (p *Process) WebhookAddress() string { return net.JoinHostPort("127.0.0.1", p.webhook) }
-
-// Running returns an error with the end of the log if the process has ended.
+// Running returns an error with the last lines of the log if the process has ended.
 func (p *Process) Running() error {
 	select {
 	case <-p.done:
@@ -114,7 +109,7 @@ func (p *Process) Running() error {
 	}
 }
 
-// Stop ends the process. One that has ended is no error.
+// Stop ends the process. It returns nil if the process has ended before.
 func (p *Process) Stop() error {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
@@ -124,7 +119,7 @@ func (p *Process) Stop() error {
 	}
 	_ = p.cmd.Process.Kill()
 	<-p.done
-	return fmt.Errorf("the extension did not end within %s of SIGTERM\n%s", stopTimeout, p.tail())
+	return fmt.Errorf("the extension did not end within %s after SIGTERM\n%s", stopTimeout, p.tail())
 }
 
 func (p *Process) awaitReady(ctx context.Context) error {
@@ -143,7 +138,7 @@ func (p *Process) awaitReady(ctx context.Context) error {
 		return response.StatusCode == http.StatusOK, response.Body.Close()
 	})
 	if err != nil {
-		return fmt.Errorf("waiting %s for the extension to be ready: %w\n%s", readyTimeout, err, p.tail())
+		return fmt.Errorf("the extension was not ready within %s: %w\n%s", readyTimeout, err, p.tail())
 	}
 	return nil
 }
@@ -156,7 +151,7 @@ func (p *Process) tail() string {
 	return command.Tail(string(bytes.TrimSpace(log)), logLines)
 }
 
-// freePorts returns ports of the loopback interface that nothing listens on.
+// freePorts returns n free ports of the loopback interface.
 func freePorts(n int) ([]string, error) {
 	var ports []string
 	for range n {
@@ -164,7 +159,7 @@ func freePorts(n int) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("finding a free port: %w", err)
 		}
-		defer func() { _ = listener.Close() }() // all at once, so that no two are the same
+		defer func() { _ = listener.Close() }() // not before the end, so that all ports differ
 		_, port, err := net.SplitHostPort(listener.Addr().String())
 		if err != nil {
 			return nil, fmt.Errorf("finding a free port: %w", err)

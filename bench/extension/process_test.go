@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// script writes a program that stands for the extension.
+// script writes a shell script to run instead of the extension.
 func script(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "program")
@@ -23,7 +23,7 @@ func script(t *testing.T, text string) string {
 func TestStartReportsAnEarlyEnd(t *testing.T) {
 	_, err := Start(t.Context(), Options{Program: script(t, "echo no such flag >&2; exit 2"), Folder: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "no such flag") || !strings.Contains(err.Error(), "exit status 2") {
-		t.Errorf("error %v, want what the process wrote, and how it ended", err)
+		t.Errorf("error %v, want the output and the exit code of the process", err)
 	}
 }
 
@@ -33,8 +33,8 @@ func TestStartReportsAMissingProgram(t *testing.T) {
 	}
 }
 
-// TestArgumentsReplaceTheCharts: of a flag that is given twice the last counts.
-func TestArgumentsReplaceTheCharts(t *testing.T) {
+// TestArgumentsOverrideTheChart: the last value of a flag wins.
+func TestArgumentsOverrideTheChart(t *testing.T) {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true
 	health := flags.String("health-bind-address", "", "")
@@ -47,7 +47,7 @@ func TestArgumentsReplaceTheCharts(t *testing.T) {
 		t.Errorf("health at %s, log level %s", *health, *level)
 	}
 	if len(o.Arguments) != 2 {
-		t.Errorf("the chart's arguments were changed: %v", o.Arguments)
+		t.Errorf("the arguments of the chart were changed: %v", o.Arguments)
 	}
 }
 
@@ -62,7 +62,7 @@ func TestFreePorts(t *testing.T) {
 	}
 }
 
-// TestUsageOf reads what this process uses.
+// TestUsageOf reads the usage of this process.
 func TestUsageOf(t *testing.T) {
 	usage, err := usageOf(os.Getpid())
 	if err != nil {
@@ -73,6 +73,6 @@ func TestUsageOf(t *testing.T) {
 		t.Errorf("%+v", usage)
 	}
 	if _, err := usageOf(1 << 30); err == nil {
-		t.Error("a process that is not there has no error")
+		t.Error("no error for a missing process")
 	}
 }

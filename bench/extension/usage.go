@@ -7,22 +7,22 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Usage is what a process has used so far.
+// Usage is the CPU and memory of a process.
 type Usage struct {
-	// CPU is user and system time.
+	// CPU is user and system time since the start.
 	CPU time.Duration
-	// Resident is the memory in RAM now, in bytes, Peak the most there was since the process started.
+	// Resident is the memory in RAM now, Peak its maximum since the start. Both are in bytes.
 	Resident, Peak uint64
 }
 
-// Usage reads what the kernel counts about the process.
+// Usage reads the usage from the kernel. It fails if the process has ended.
 func (p *Process) Usage() (Usage, error) {
 	if err := p.Running(); err != nil {
 		return Usage{}, err
 	}
 	usage, err := usageOf(p.cmd.Process.Pid)
 	if err != nil {
-		return Usage{}, fmt.Errorf("reading what the extension uses: %w", err)
+		return Usage{}, fmt.Errorf("reading the CPU and memory of the extension: %w", err)
 	}
 	return usage, nil
 }

@@ -9,8 +9,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// A CloudProfile of a large provider has hundreds of machine types and dozens of image versions. It is the largest part of
-// every Cluster: about 60 KiB here.
+// The CloudProfile of a large provider has hundreds of machine types and dozens of image versions.
+// It is the largest part of every Cluster: about 60 KiB here.
 const (
 	machineTypes  = 350
 	imageVersions = 40
@@ -43,7 +43,8 @@ func cloudProfile() *gardencorev1beta1.CloudProfile {
 
 func machineType(i int) gardencorev1beta1.MachineType {
 	return gardencorev1beta1.MachineType{
-		Name: fmt.Sprintf("m%d.%dxlarge", i/10, i%10+1), CPU: resource.MustParse("4"), GPU: resource.MustParse("0"), Memory: resource.MustParse("16Gi"),
+		Name: fmt.Sprintf("m%d.%dxlarge", i/10, i%10+1),
+		CPU:  resource.MustParse("4"), GPU: resource.MustParse("0"), Memory: resource.MustParse("16Gi"),
 		Architecture: ptr.To("amd64"), Usable: ptr.To(true),
 		Storage: &gardencorev1beta1.MachineTypeStorage{Class: "standard", Type: "gp3", StorageSize: ptr.To(resource.MustParse("50Gi"))},
 	}

@@ -26,13 +26,13 @@ const (
 	poolName        = "worker"
 )
 
-// upstreams are what every shoot caches.
+// upstreams are cached in every shoot.
 var upstreams = []string{"docker.io", "ghcr.io"}
 
-// Namespace returns the name of the i-th shoot's namespace.
+// Namespace returns the name of the namespace of the i-th shoot.
 func Namespace(i int) string { return fmt.Sprintf("%ss%04d", namespacePrefix, i) }
 
-// IsNamespace says whether the name is that of a shoot's namespace.
+// IsNamespace reports whether the name is that of the namespace of a shoot.
 func IsNamespace(name string) bool { return strings.HasPrefix(name, namespacePrefix) }
 
 func shootNamespace(i int) *corev1.Namespace {
@@ -42,9 +42,9 @@ func shootNamespace(i int) *corev1.Namespace {
 	}}}
 }
 
-// accesses are the Secrets with which extensions reach the shoot: by the address inside the seed, which the extension takes, and
-// by the one for others.
-func accesses(i int, kubeconfig []byte) []*corev1.Secret {
+// kubeconfigSecrets returns the Secrets with the kubeconfig of the shoot, for the address inside
+// the seed, which the extension uses, and for the external one.
+func kubeconfigSecrets(i int, kubeconfig []byte) []*corev1.Secret {
 	var both []*corev1.Secret
 	for _, name := range []string{v1beta1constants.SecretNameGardenerInternal, v1beta1constants.SecretNameGardener} {
 		both = append(both, &corev1.Secret{
@@ -60,7 +60,8 @@ func extension(i int) *extensionsv1alpha1.Extension {
 	for _, upstream := range upstreams {
 		caches = append(caches, fmt.Sprintf(`{"upstream":%q,"volume":{"size":"20Gi"}}`, upstream))
 	}
-	config := `{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig","caches":[` + strings.Join(caches, ",") + `]}`
+	config := fmt.Sprintf(`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig","caches":[%s]}`,
+		strings.Join(caches, ","))
 	return &extensionsv1alpha1.Extension{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace(i), Name: ExtensionName},
 		Spec: extensionsv1alpha1.ExtensionSpec{DefaultSpec: extensionsv1alpha1.DefaultSpec{
@@ -70,13 +71,13 @@ func extension(i int) *extensionsv1alpha1.Extension {
 	}
 }
 
-// cluster is what gardenlet copies into the seed from the garden.
+// cluster returns what gardenlet copies from the garden to the seed.
 func cluster(i int) (*extensionsv1alpha1.Cluster, error) {
 	parts := make([]runtime.RawExtension, 0, 3)
 	for _, part := range []any{shoot(i), cloudProfile(), seed()} {
 		raw, err := json.Marshal(part)
 		if err != nil {
-			return nil, fmt.Errorf("encoding the cluster of shoot %d: %w", i, err)
+			return nil, fmt.Errorf("encoding the Cluster of shoot %d: %w", i, err)
 		}
 		parts = append(parts, runtime.RawExtension{Raw: raw})
 	}
@@ -96,7 +97,9 @@ func shoot(i int) *gardencorev1beta1.Shoot {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "garden-bench", Name: fmt.Sprintf("s%04d", i), Generation: 1},
 		Spec: gardencorev1beta1.ShootSpec{
 			CloudProfile: &gardencorev1beta1.CloudProfileReference{Kind: "CloudProfile", Name: "bench"},
-			Kubernetes:   gardencorev1beta1.Kubernetes{Version: kubernetesMinor + ".2", VerticalPodAutoscaler: &gardencorev1beta1.VerticalPodAutoscaler{Enabled: true}},
+			Kubernetes: gardencorev1beta1.Kubernetes{
+				Version: kubernetesMinor + ".2", VerticalPodAutoscaler: &gardencorev1beta1.VerticalPodAutoscaler{Enabled: true},
+			},
 			Networking: &gardencorev1beta1.Networking{
 				Type: ptr.To("cilium"), Pods: ptr.To("10.96.0.0/11"), Nodes: ptr.To("10.250.0.0/16"), Services: ptr.To("10.64.0.0/13"),
 				IPFamilies: []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv4},
@@ -110,8 +113,10 @@ func shoot(i int) *gardencorev1beta1.Shoot {
 			SeedName: ptr.To("bench"),
 		},
 		Status: gardencorev1beta1.ShootStatus{
-			TechnicalID:   Namespace(i),
-			LastOperation: &gardencorev1beta1.LastOperation{Type: gardencorev1beta1.LastOperationTypeReconcile, State: gardencorev1beta1.LastOperationStateProcessing},
+			TechnicalID: Namespace(i),
+			LastOperation: &gardencorev1beta1.LastOperation{
+				Type: gardencorev1beta1.LastOperationTypeReconcile, State: gardencorev1beta1.LastOperationStateProcessing,
+			},
 		},
 	}
 }

@@ -12,7 +12,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// TestClusterHasASize: an empty CloudProfile would hide what it costs to keep and decode it.
+// TestClusterHasASize: an empty CloudProfile would hide the cost to keep and decode it.
 func TestClusterHasASize(t *testing.T) {
 	c, err := cluster(7)
 	if err != nil {
@@ -23,7 +23,8 @@ func TestClusterHasASize(t *testing.T) {
 	}
 }
 
-// TestOperatingSystemConfig: without the kubelet, and the pool's label, the webhook would have less to do.
+// TestOperatingSystemConfig: without the kubelet and the label of the pool the webhook would do
+// less.
 func TestOperatingSystemConfig(t *testing.T) {
 	config, err := OperatingSystemConfig(7)
 	if err != nil {
@@ -46,7 +47,7 @@ func TestKubeconfigsShareNoConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := New(nil, 2, kubeconfig)
-	var authorities [][]byte
+	var bundles [][]byte
 	for i := range 2 {
 		kubeconfig, err := l.kubeconfigOf(i)
 		if err != nil {
@@ -56,23 +57,23 @@ func TestKubeconfigsShareNoConnection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		authorities = append(authorities, config.Clusters["x"].CertificateAuthorityData)
+		bundles = append(bundles, config.Clusters["x"].CertificateAuthorityData)
 	}
-	if bytes.Equal(authorities[0], authorities[1]) {
-		t.Error("two shoots have the same CA bundle: client-go gives them one connection")
+	if bytes.Equal(bundles[0], bundles[1]) {
+		t.Error("two shoots have the same CA bundle: client-go shares their connection")
 	}
-	if !bytes.Contains(authorities[0], []byte("\n-----BEGIN CERTIFICATE-----")) {
-		t.Errorf("the certificate is not at the start of a line: %q", authorities[0])
+	if !bytes.Contains(bundles[0], []byte("\n-----BEGIN CERTIFICATE-----")) {
+		t.Errorf("the certificate does not start a line: %q", bundles[0])
 	}
 }
 
 func TestNamespaces(t *testing.T) {
 	if !IsNamespace(Namespace(2999)) || IsNamespace("kube-system") || IsNamespace(ExtensionNamespace) || IsNamespace("") {
-		t.Error("namespaces of shoots are not told from others")
+		t.Error("IsNamespace confuses namespaces of shoots with others")
 	}
 }
 
-// TestChart: what is installed must name the user that is counted, and what is run have arguments.
+// TestChart: the chart must have the service account whose requests are counted.
 func TestChart(t *testing.T) {
 	objects, err := chart()
 	if err != nil {

@@ -22,18 +22,18 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The CA bundle of a shoot with a few private CAs takes about 12 KiB.
+// The CA bundle of a shoot with a few private CAs has about 12 KiB.
 const (
 	certificateLine = "MIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQGEwJJ\n"
 	caBundleLines   = 180
 )
 
-// OperatingSystemConfig returns the one of the i-th shoot's worker pool as gardenlet writes it: its units and files are those
-// of gardenlet's own components, kubelet and its configuration among them.
+// OperatingSystemConfig returns that of the worker pool of the i-th shoot, as gardenlet writes it:
+// its units and files come from gardenlet's own components, such as kubelet and its configuration.
 func OperatingSystemConfig(i int) (*extensionsv1alpha1.OperatingSystemConfig, error) {
 	units, files, err := node()
 	if err != nil {
-		return nil, fmt.Errorf("rendering the operating system config of shoot %d: %w", i, err)
+		return nil, fmt.Errorf("rendering the OperatingSystemConfig of shoot %d: %w", i, err)
 	}
 	return &extensionsv1alpha1.OperatingSystemConfig{
 		ObjectMeta: metav1.ObjectMeta{
@@ -50,10 +50,12 @@ func OperatingSystemConfig(i int) (*extensionsv1alpha1.OperatingSystemConfig, er
 	}, nil
 }
 
-// node returns the units and files of a node, but for those of gardener-node-agent and of logging, which need more of a shoot.
+// node returns the units and files of a node, without gardener-node-agent and logging, which need
+// more of a shoot.
 func node() (units []extensionsv1alpha1.Unit, files []extensionsv1alpha1.File, err error) {
 	for _, component := range []components.Component{
-		varlibkubeletmount.New(), rootcertificates.New(), containerd.New(), journald.New(), kernelconfig.New(), kubelet.New(), sshdensurer.New(),
+		varlibkubeletmount.New(), rootcertificates.New(), containerd.New(), journald.New(), kernelconfig.New(), kubelet.New(),
+		sshdensurer.New(),
 	} {
 		u, f, err := component.Config(nodeContext())
 		if err != nil {

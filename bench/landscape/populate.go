@@ -12,23 +12,25 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 )
 
-// writers is how many objects are written at once.
+// writers is how many objects are written concurrently.
 const writers = 16
 
 // Landscape is a seed with shoots.
 type Landscape struct {
 	seed   client.Client
 	shoots int
-	// kubeconfig is the access to the API server that stands for all shoots.
+	// kubeconfig is for the API server of all shoots.
 	kubeconfig []byte
 }
 
-// New returns a Landscape of so many shoots on a seed that Prepare was called for. The client must not read from a cache.
+// New returns a Landscape on a seed that Prepare has set up. The client must not read from a cache,
+// and kubeconfig is for the API server of all shoots.
 func New(seed client.Client, shoots int, kubeconfig []byte) *Landscape {
 	return &Landscape{seed: seed, shoots: shoots, kubeconfig: kubeconfig}
 }
 
-// CreateShoots writes what an Extension needs to be reconciled: namespaces, Clusters, accesses.
+// CreateShoots creates what the reconciliation of an Extension needs: namespace, Cluster,
+// kubeconfigs.
 func (l *Landscape) CreateShoots(ctx context.Context) error {
 	return each(ctx, l.shoots, func(ctx context.Context, i int) error {
 		cluster, err := cluster(i)
@@ -40,7 +42,7 @@ func (l *Landscape) CreateShoots(ctx context.Context) error {
 			return err
 		}
 		objects := []client.Object{shootNamespace(i), cluster}
-		for _, secret := range accesses(i, kubeconfig) {
+		for _, secret := range kubeconfigSecrets(i, kubeconfig) {
 			objects = append(objects, secret)
 		}
 		for _, object := range objects {
@@ -52,13 +54,13 @@ func (l *Landscape) CreateShoots(ctx context.Context) error {
 	})
 }
 
-// CreateExtensions writes the Extensions.
+// CreateExtensions creates the Extensions of all shoots.
 func (l *Landscape) CreateExtensions(ctx context.Context) error {
 	return each(ctx, l.shoots, func(ctx context.Context, i int) error { return l.seed.Create(ctx, extension(i)) })
 }
 
-// CreateOperatingSystemConfigs writes an OperatingSystemConfig for each shoot, through the webhook: the error names one that
-// it did not mutate.
+// CreateOperatingSystemConfigs creates an OperatingSystemConfig for each shoot. It fails if the
+// webhook did not mutate one.
 func (l *Landscape) CreateOperatingSystemConfigs(ctx context.Context) error {
 	return each(ctx, l.shoots, func(ctx context.Context, i int) error {
 		config, err := OperatingSystemConfig(i)
@@ -76,9 +78,11 @@ func (l *Landscape) CreateOperatingSystemConfigs(ctx context.Context) error {
 	})
 }
 
-// Reconcile asks for a reconciliation of the Extensions of the first so many shoots, as gardenlet does.
+// Reconcile requests a reconciliation of the Extensions of the first shoots, as gardenlet does, by
+// annotation.
 func (l *Landscape) Reconcile(ctx context.Context, shoots int) error {
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1beta1constants.GardenerOperation, v1beta1constants.GardenerOperationReconcile)
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`,
+		v1beta1constants.GardenerOperation, v1beta1constants.GardenerOperationReconcile)
 	return each(ctx, shoots, func(ctx context.Context, i int) error {
 		ex := &extensionsv1alpha1.Extension{}
 		ex.Namespace, ex.Name = Namespace(i), ExtensionName
@@ -86,7 +90,7 @@ func (l *Landscape) Reconcile(ctx context.Context, shoots int) error {
 	})
 }
 
-// Break points the access to the i-th shoot to another address.
+// Break points the kubeconfigs of the i-th shoot to another address.
 func (l *Landscape) Break(ctx context.Context, i int, address string) error {
 	config, err := clientcmd.Load(l.kubeconfig)
 	if err != nil {
@@ -99,7 +103,7 @@ func (l *Landscape) Break(ctx context.Context, i int, address string) error {
 	if err != nil {
 		return fmt.Errorf("writing a kubeconfig for %s: %w", address, err)
 	}
-	for _, secret := range accesses(i, kubeconfig) {
+	for _, secret := range kubeconfigSecrets(i, kubeconfig) {
 		if err := l.seed.Update(ctx, secret); err != nil {
 			return fmt.Errorf("pointing shoot %d to %s: %w", i, address, err)
 		}
@@ -107,8 +111,8 @@ func (l *Landscape) Break(ctx context.Context, i int, address string) error {
 	return nil
 }
 
-// kubeconfigOf returns a kubeconfig that equals no other: a comment before its certificate authority makes client-go hold a
-// connection of its own for each shoot, as it must where every shoot has its own API server.
+// kubeconfigOf returns a unique kubeconfig. The comment before its CA bundle makes client-go open
+// one connection for each shoot, as it does where every shoot has its own API server.
 func (l *Landscape) kubeconfigOf(i int) ([]byte, error) {
 	config, err := clientcmd.Load(l.kubeconfig)
 	if err != nil {
@@ -120,7 +124,7 @@ func (l *Landscape) kubeconfigOf(i int) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// each calls do for the first so many shoots, several at a time, and returns the first error.
+// each calls do concurrently for the first shoots, and returns the first error.
 func each(ctx context.Context, shoots int, do func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)

@@ -17,20 +17,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// resourceManager stands in for the gardener-resource-manager of every shoot, of which each would be a process of its own. Of
-// what a ManagedResource holds it creates the Services, in the API server that stands for all shoots, which gives them
-// cluster IPs; then it reports that everything was applied.
+// resourceManager replaces the gardener-resource-managers of all shoots. Of the objects in a
+// ManagedResource it creates the Services only, because the API server gives them cluster IPs. It
+// reports all objects as applied.
 type resourceManager struct {
 	// managedResources reads from a cache.
 	managedResources client.Reader
 	seed, shoot      client.Client
 
 	mu sync.Mutex
-	// created are the Services that are there: the other shoots have the same.
+	// created are the existing Services: all shoots have the same.
 	created map[client.ObjectKey]bool
 }
 
-// Reconcile applies one ManagedResource unless its latest generation was applied before.
+// Reconcile applies a ManagedResource, unless its generation was applied before.
 func (r *resourceManager) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	mr := &resourcesv1alpha1.ManagedResource{}
 	if err := r.managedResources.Get(ctx, request.NamespacedName, mr); err != nil {

@@ -27,11 +27,11 @@ import (
 // ExtensionNamespace is where the extension would run on the seed.
 const ExtensionNamespace = "extension-" + ExtensionName
 
-// User is the extension's service account.
+// User is the service account of the extension.
 const User = "system:serviceaccount:" + ExtensionNamespace + ":gardener-extension-" + ExtensionName
 
-// Prepare installs Gardener's CRDs into the seed, and of the extension's chart what gives rights to User. The arguments that the
-// chart gives to the extension are returned.
+// Prepare installs Gardener's CRDs and the RBAC objects of the extension's chart into the seed. It
+// returns the arguments of the extension's container in the chart.
 func Prepare(ctx context.Context, seed client.Client) (arguments []string, err error) {
 	if err := gardener.InstallCRDs(ctx, seed); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func Prepare(ctx context.Context, seed client.Client) (arguments []string, err e
 	return arguments, nil
 }
 
-// chart renders the extension's chart as gardenlet does.
+// chart renders the chart of the extension as gardenlet does.
 func chart() ([]client.Object, error) {
 	archive, err := charts.Archive(charts.Extension(), ExtensionName)
 	if err != nil {
@@ -73,7 +73,8 @@ func chart() ([]client.Object, error) {
 	return decode(release.Manifest())
 }
 
-// decode decodes the objects of a manifest whose kinds the seed's scheme knows; others would need CRDs that are not there.
+// decode decodes the objects of a manifest. It skips kinds that are not in the scheme: the seed has
+// no CRDs for them.
 func decode(manifest []byte) ([]client.Object, error) {
 	decoder := serializer.NewCodecFactory(kubernetes.SeedScheme).UniversalDeserializer()
 	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))

@@ -23,16 +23,16 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// lookInterval is the time between two looks at the Extensions, which are in memory.
-const lookInterval = 100 * time.Millisecond
+// pollInterval is short: the Extensions are in memory.
+const pollInterval = 100 * time.Millisecond
 
-// Watch sees the Extensions of a seed as they change.
+// Watch has a cache of the Extensions of a seed.
 type Watch struct {
 	extensions client.Reader
 }
 
-// StartWatch starts the stand-in for gardener-resource-manager and a watch on the Extensions, and returns once both see the
-// seed. They end with the context; fail is then called with an error, or nil.
+// StartWatch starts the stand-in for gardener-resource-manager and a watch on the Extensions, and
+// returns when their caches are synced. Both end with the context; then fail gets the error or nil.
 func StartWatch(ctx context.Context, seed, shoot *rest.Config, fail func(error)) (*Watch, error) {
 	mgr, err := manager.New(seed, manager.Options{
 		Scheme:  kubernetes.SeedScheme,
@@ -52,7 +52,9 @@ func StartWatch(ctx context.Context, seed, shoot *rest.Config, fail func(error))
 	err = builder.ControllerManagedBy(mgr).
 		For(&resourcesv1alpha1.ManagedResource{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: writers, SkipNameValidation: ptr.To(true)}).
-		Complete(&resourceManager{managedResources: mgr.GetCache(), seed: live, shoot: shootClient, created: map[client.ObjectKey]bool{}})
+		Complete(&resourceManager{
+			managedResources: mgr.GetCache(), seed: live, shoot: shootClient, created: map[client.ObjectKey]bool{},
+		})
 	if err == nil {
 		_, err = mgr.GetCache().GetInformer(ctx, &extensionsv1alpha1.Extension{})
 	}
@@ -66,53 +68,61 @@ func StartWatch(ctx context.Context, seed, shoot *rest.Config, fail func(error))
 	return &Watch{extensions: mgr.GetCache()}, nil
 }
 
-// AwaitReconciled returns when every wanted shoot has an Extension that was reconciled with success, begun not before since. On
-// timeout the error names one that was not, and why.
-func (w *Watch) AwaitReconciled(ctx context.Context, since time.Time, timeout time.Duration, wanted func(namespace string) bool, count int) error {
-	return w.await(ctx, timeout, func(ex *extensionsv1alpha1.Extension) bool {
-		return wanted(ex.Namespace) && succeeded(ex, since)
-	}, count, wanted)
+// Wanted are count Extensions, those in the namespaces that Is accepts, and the time that they
+// have.
+type Wanted struct {
+	Is      func(namespace string) bool
+	Count   int
+	Timeout time.Duration
 }
 
-// AwaitFailed is AwaitReconciled for Extensions that are to report an error, and may be tried again since.
-func (w *Watch) AwaitFailed(ctx context.Context, since time.Time, timeout time.Duration, wanted func(namespace string) bool, count int) error {
-	return w.await(ctx, timeout, func(ex *extensionsv1alpha1.Extension) bool {
-		return wanted(ex.Namespace) && ex.Status.LastError != nil && !before(ex.Status.LastError.LastUpdateTime, since)
-	}, count, wanted)
+// AwaitReconciled returns when all wanted Extensions have succeeded at or after since. On timeout
+// the error names one that has not, and its state.
+func (w *Watch) AwaitReconciled(ctx context.Context, since time.Time, wanted Wanted) error {
+	return w.await(ctx, wanted, func(ex *extensionsv1alpha1.Extension) bool { return succeeded(ex, since) })
 }
 
-func (w *Watch) await(ctx context.Context, timeout time.Duration, done func(*extensionsv1alpha1.Extension) bool, count int, wanted func(string) bool) error {
+// AwaitFailed returns when all wanted Extensions report an error from since or later.
+func (w *Watch) AwaitFailed(ctx context.Context, since time.Time, wanted Wanted) error {
+	return w.await(ctx, wanted, func(ex *extensionsv1alpha1.Extension) bool {
+		return ex.Status.LastError != nil && !before(ex.Status.LastError.LastUpdateTime, since)
+	})
+}
+
+func (w *Watch) await(ctx context.Context, wanted Wanted, done func(*extensionsv1alpha1.Extension) bool) error {
 	var missing error
-	err := wait.PollUntilContextTimeout(ctx, lookInterval, timeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, wanted.Timeout, true, func(ctx context.Context) (bool, error) {
 		list := &extensionsv1alpha1.ExtensionList{}
 		if err := w.extensions.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return false, err
 		}
-		left := count
+		left := wanted.Count
 		for i := range list.Items {
 			ex := &list.Items[i]
-			if done(ex) {
+			switch {
+			case !wanted.Is(ex.Namespace):
+			case done(ex):
 				left--
-			} else if wanted(ex.Namespace) {
+			default:
 				missing = fmt.Errorf("extension of %s: %s", ex.Namespace, state(ex))
 			}
 		}
 		return left == 0, nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting %s for %d extensions: %w", timeout, count, errors.Join(missing, err))
+		return fmt.Errorf("waiting %s for %d Extensions: %w", wanted.Timeout, wanted.Count, errors.Join(missing, err))
 	}
 	return nil
 }
 
-// succeeded says whether the last operation of the Extension succeeded at or after since.
+// succeeded reports whether the last operation succeeded at or after since.
 func succeeded(ex *extensionsv1alpha1.Extension, since time.Time) bool {
 	last := ex.Status.LastOperation
 	_, asked := ex.Annotations[v1beta1constants.GardenerOperation]
 	return !asked && last != nil && last.State == gardencorev1beta1.LastOperationStateSucceeded && !before(&last.LastUpdateTime, since)
 }
 
-// before compares a time in a status, which has no fractions of a second.
+// before reports whether at is before since. Times in a status have whole seconds.
 func before(at *metav1.Time, since time.Time) bool {
 	return at.Time.Before(since.Truncate(time.Second))
 }

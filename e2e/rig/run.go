@@ -16,6 +16,8 @@ type Run struct {
 	*testing.T
 	Session *Session
 	Result  *report.Scenario
+	// step is the name of the current step.
+	step string
 	// scenario is the T of the whole scenario, T the one of the current step.
 	Scenario *testing.T
 	// diagnosed says that artifacts were collected already, missing what of them could not be had.

@@ -1,35 +1,61 @@
 package program
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
-// Exit codes.
+// Exit codes of every command.
 const (
-	// ExitFine says that everything was done.
+	// ExitFine: everything was done.
 	ExitFine = 0
-	// ExitFailed says that something failed; for a check, that it is red.
+	// ExitFailed: something failed, or a check is red.
 	ExitFailed = 1
-	// ExitUsage says that the caller made a mistake: wrong flags, arguments or configuration.
+	// ExitUsage: wrong flags, arguments or configuration. The same call fails again.
 	ExitUsage = 2
-	// ExitEnvironment says that the surroundings lack something; the same call may succeed elsewhere or later.
+	// ExitEnvironment: the machine, the network or the testbed is not ready. The same call may
+	// succeed elsewhere or later.
 	ExitEnvironment = 3
 )
 
-// Usage marks an error as the caller's mistake. The text stays the same.
-func Usage(err error) error { return usageError{err} }
+// UsageError marks an error as a usage error. An error type implements it to mark itself.
+type UsageError interface{ UsageError() }
 
-// Environment marks an error as one of the surroundings. An error type does the same for itself by a method
-// EnvironmentError().
-func Environment(err error) error { return environmentError{err} }
+// EnvironmentError marks an error as an environment error. An error type implements it to mark
+// itself.
+type EnvironmentError interface{ EnvironmentError() }
 
-// ExitCode tells which exit code an error asks for: that of the outermost mark, ExitFailed without one.
+// Usage marks err as a usage error. Its text stays the same.
+func Usage(err error) error { return marked{err, ExitUsage} }
+
+// Environment marks err as an environment error. Its text stays the same.
+func Environment(err error) error { return marked{err, ExitEnvironment} }
+
+// Exit is for a command that ran another program. It ends with the exit code of that program, and
+// Run prints nothing, because the program has printed its own messages. Exit is nil for 0.
+func Exit(code int) error {
+	if code == ExitFine {
+		return nil
+	}
+	return exited(code)
+}
+
+// ExitCode returns the exit code for err: ExitFine for nil, ExitFailed for an error without a mark.
+// The outermost of Usage, Environment and Exit wins over error types that mark themselves. Among
+// those, a usage error wins over an environment error.
 func ExitCode(err error) int {
-	var marked interface{ exitCode() int }
-	var environment interface{ EnvironmentError() }
+	var (
+		explicit    interface{ exitCode() int }
+		usage       UsageError
+		environment EnvironmentError
+	)
 	switch {
 	case err == nil:
 		return ExitFine
-	case errors.As(err, &marked):
-		return marked.exitCode()
+	case errors.As(err, &explicit):
+		return explicit.exitCode()
+	case errors.As(err, &usage):
+		return ExitUsage
 	case errors.As(err, &environment):
 		return ExitEnvironment
 	default:
@@ -37,12 +63,15 @@ func ExitCode(err error) int {
 	}
 }
 
-type usageError struct{ error }
+type marked struct {
+	error
+	code int
+}
 
-func (e usageError) Unwrap() error { return e.error }
-func (e usageError) exitCode() int { return ExitUsage }
+func (m marked) Unwrap() error { return m.error }
+func (m marked) exitCode() int { return m.code }
 
-type environmentError struct{ error }
+type exited int
 
-func (e environmentError) Unwrap() error { return e.error }
-func (e environmentError) exitCode() int { return ExitEnvironment }
+func (e exited) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+func (e exited) exitCode() int { return int(e) }

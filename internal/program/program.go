@@ -12,14 +12,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Streams are where a command writes.
+// Streams are the outputs of a command.
 type Streams struct {
-	// Out takes answers that programs read, Err everything else.
+	// Out takes results that programs read, Err everything else.
 	Out, Err io.Writer
 }
 
-// Main runs the command line of this process and returns its exit code. SIGINT and SIGTERM end the command's context; a
-// second signal ends the process at once.
+// Main runs the command line of this process and returns its exit code. SIGINT and SIGTERM cancel
+// the context of the command; a second signal kills the process.
 func Main(newRoot func(Streams) *cobra.Command) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -28,15 +28,15 @@ func Main(newRoot func(Streams) *cobra.Command) int {
 	return Run(ctx, newRoot(streams), streams, os.Args[1:])
 }
 
-// Run executes one command line and returns its exit code, see ExitCode. An error is printed to streams.Err, after the
-// name of the command, but for one of Exit; wrong flags are errors of usage.
+// Run executes one command line and returns its exit code, see ExitCode. It prints the error to
+// streams.Err, unless it comes from Exit. Wrong flags are usage errors.
 func Run(ctx context.Context, root *cobra.Command, streams Streams, args []string) int {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
-	root.SetArgs(append([]string{}, args...)) // for nil cobra takes the arguments of this process
+	root.SetArgs(append([]string{}, args...)) // cobra replaces nil by os.Args
 	err := root.ExecuteContext(ctx)
 	if silent := exited(0); err != nil && !errors.As(err, &silent) {
 		fmt.Fprintf(streams.Err, "%s: %v\n", root.Name(), err)
@@ -44,7 +44,7 @@ func Run(ctx context.Context, root *cobra.Command, streams Streams, args []strin
 	return ExitCode(err)
 }
 
-// Args makes what a check of arguments refuses an error of usage, and names the right use.
+// Args wraps a check of arguments: what it rejects is a usage error that shows the usage line.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
@@ -54,7 +54,7 @@ func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// Verbs is for a command that only has commands below it: it refuses to be run without one, and with an unknown one.
+// Verbs is the RunE of a command that only has subcommands. It always returns a usage error.
 func Verbs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return Usage(fmt.Errorf("unknown command %q (%s --help lists all)", args[0], cmd.CommandPath()))

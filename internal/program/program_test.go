@@ -14,12 +14,18 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// lacking is an error type that marks itself.
+// lacking and mistaken are error types that mark themselves.
 type lacking struct{}
 
 func (lacking) Error() string { return "no engine" }
 
 func (lacking) EnvironmentError() {}
+
+type mistaken struct{}
+
+func (mistaken) Error() string { return "no such node" }
+
+func (mistaken) UsageError() {}
 
 func TestExitCode(t *testing.T) {
 	plain := errors.New("plain")
@@ -33,6 +39,10 @@ func TestExitCode(t *testing.T) {
 		{"usage", fmt.Errorf("up: %w", program.Usage(plain)), program.ExitUsage},
 		{"environment", fmt.Errorf("up: %w", program.Environment(plain)), program.ExitEnvironment},
 		{"a type that marks itself", fmt.Errorf("up: %w", lacking{}), program.ExitEnvironment},
+		{"a usage error type", fmt.Errorf("up: %w", mistaken{}), program.ExitUsage},
+		{"both types", errors.Join(lacking{}, mistaken{}), program.ExitUsage},
+		{"a mark on a type", fmt.Errorf("up: %w", program.Environment(mistaken{})), program.ExitEnvironment},
+		{"the outermost mark", program.Usage(program.Environment(plain)), program.ExitUsage},
 		{"one of several", errors.Join(plain, lacking{}), program.ExitEnvironment},
 		{"a failed child process", exec.CommandContext(t.Context(), "sh", "-c", "exit 3").Run(), program.ExitFailed},
 	}
@@ -101,5 +111,28 @@ func TestRunHandsTheContextOn(t *testing.T) {
 	code := program.Run(ctx, newRoot(), program.Streams{Out: &out, Err: &stderr}, []string{"say", "hello"})
 	if code != program.ExitFailed || !strings.Contains(stderr.String(), "stopped by the test") {
 		t.Errorf("exit code %d, standard error %q", code, stderr.String())
+	}
+}
+
+// TestExit: the exit code of another program is kept, and Run adds no line to its output.
+func TestExit(t *testing.T) {
+	for _, test := range []struct {
+		name, stderr string
+		err          error
+		code         int
+	}{
+		{"fine", "", program.Exit(0), 0},
+		{"failed", "", program.Exit(1), 1},
+		{"any other code", "", program.Exit(42), 42},
+		{"an error that only has the text", "tool: exit code 42\n", errors.New("exit code 42"), 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			root := &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return test.err }}
+			var out, stderr bytes.Buffer
+			code := program.Run(t.Context(), root, program.Streams{Out: &out, Err: &stderr}, nil)
+			if code != test.code || stderr.String() != test.stderr || out.Len() > 0 {
+				t.Errorf("exit code %d, standard error %q, standard output %q", code, &stderr, &out)
+			}
+		})
 	}
 }

@@ -72,6 +72,9 @@ func (e *NotOursError) Error() string {
 	return fmt.Sprintf("target %s is no program of ours: want %s, or %s/<upstream>", e.Target, spec.Extension, spec.Cache)
 }
 
+// UsageError marks the error for internal/program: exit code 2.
+func (*NotOursError) UsageError() {}
+
 // DebugTarget finds the process of the extension, or of the cache of an upstream, of several the one whose pod comes first by name.
 // port is where Delve is to listen on the node. Another target is a
 // *NotOursError, one that is not there a *fault.UseError. It needs a testbed that is up: Attach or Up comes first.

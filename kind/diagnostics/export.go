@@ -26,6 +26,9 @@ func (e *OccupiedError) Error() string {
 	return fmt.Sprintf("%s has files that are no bundle: name a folder that is empty, or not there", e.Folder)
 }
 
+// UsageError marks the error for internal/program: exit code 2.
+func (*OccupiedError) UsageError() {}
+
 // Bundle is what Export has written.
 type Bundle struct {
 	// Index is the file to read first.

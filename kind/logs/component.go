@@ -30,6 +30,9 @@ type UseError struct{ text string }
 
 func (e *UseError) Error() string { return e.text }
 
+// UsageError marks the error for internal/program: exit code 2.
+func (*UseError) UsageError() {}
+
 // Misuse returns a UseError.
 func Misuse(format string, args ...any) error { return &UseError{fmt.Sprintf(format, args...)} }
 

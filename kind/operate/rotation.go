@@ -38,6 +38,9 @@ func (e *WrongRotation) Error() string {
 	return fmt.Sprintf("shoot %s: %s", e.Verb, why)
 }
 
+// UsageError marks the error for internal/program: exit code 2.
+func (*WrongRotation) UsageError() {}
+
 // checkRotation says whether the verb is possible in this phase and after this operation, by the rules of gardener-apiserver for the
 // annotations rotate-ca-start and rotate-ca-complete (validateShootOperationContext, pkg/api/core/validation/shoot.go). Other verbs
 // are possible in each phase.

@@ -76,3 +76,6 @@ func (e *WrongStage) Error() string {
 	}
 	return fmt.Sprintf("shoot %s: %s", e.Verb, why)
 }
+
+// UsageError marks the error for internal/program: exit code 2.
+func (*WrongStage) UsageError() {}

@@ -41,6 +41,9 @@ type InvalidError struct{ Option, Problem string }
 // Error names the option.
 func (e *InvalidError) Error() string { return e.Option + ": " + e.Problem }
 
+// UsageError marks the error for internal/program: exit code 2.
+func (*InvalidError) UsageError() {}
+
 // Invalid returns an InvalidError.
 func Invalid(option, format string, args ...any) error {
 	return &InvalidError{Option: option, Problem: fmt.Sprintf(format, args...)}

@@ -21,6 +21,9 @@ func (e *UnknownNode) Error() string {
 	return fmt.Sprintf("the testbed has no node %q, only %s", e.Name, strings.Join(e.Names, ", "))
 }
 
+// UsageError marks the error for internal/program: exit code 2.
+func (*UnknownNode) UsageError() {}
+
 // ShellArgv returns the command line that opens a shell on a node of either cluster: with a terminal if there is one, else bash
 // reads its standard input. The node may be called by its name, or without what all names of the testbed, or of its shoot, begin
 // with: worker2. Another name is an *UnknownNode; without a testbed it is an ErrDown.

@@ -57,6 +57,9 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("there is no snapshot %s, only %s", e.Name, strings.Join(e.Names, ", "))
 }
 
+// UsageError marks the error for internal/program: exit code 2.
+func (*UnknownError) UsageError() {}
+
 // ExistsError says that there is a snapshot of that name already.
 type ExistsError struct{ Name string }
 
@@ -65,6 +68,9 @@ func (e *ExistsError) Error() string {
 	return fmt.Sprintf("there is a snapshot %s already: take another name, or `testbed snapshot delete %s` first", e.Name, e.Name)
 }
 
+// UsageError marks the error for internal/program: exit code 2.
+func (*ExistsError) UsageError() {}
+
 // NameError says that a name cannot be one of a snapshot.
 type NameError struct{ Name string }
 
@@ -72,6 +78,9 @@ type NameError struct{ Name string }
 func (e *NameError) Error() string {
 	return fmt.Sprintf("snapshot %q: a name is 1 to 40 lower case letters, digits, and - or . between them", e.Name)
 }
+
+// UsageError marks the error for internal/program: exit code 2.
+func (*NameError) UsageError() {}
 
 var validName = regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]{0,38}[a-z0-9])?$`)
 

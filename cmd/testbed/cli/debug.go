@@ -25,10 +25,9 @@ func newDebugCommand(options *kind.Options, std program.Streams) *cobra.Command 
 	find := func(cmd *cobra.Command, testbed *kind.Testbed, args []string) (*develop.DebugTarget, error) {
 		target, err := spec.ParseTarget(args[0])
 		if err != nil {
-			return nil, explain(err)
+			return nil, err
 		}
-		found, err := develop.FindTarget(cmd.Context(), testbed, target, int(port))
-		return found, explain(err)
+		return develop.FindTarget(cmd.Context(), testbed, target, int(port))
 	}
 	cmd := &cobra.Command{
 		Use:   "debug TARGET",

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,10 +9,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/develop"
-	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
-	"github.com/gardener-extensions/registry-cache/kind/pull"
-	"github.com/gardener-extensions/registry-cache/kind/shell"
 )
 
 // plan says what a command line would do, one line for each thing.
@@ -31,7 +26,7 @@ func withDryRun(cmd *cobra.Command, std program.Streams, would plan) *cobra.Comm
 		}
 		lines, err := would(cmd, args)
 		if err != nil {
-			return explain(err)
+			return err
 		}
 		asJSON := cmd.Flags().Lookup("json")
 		return writePlan(std.Out, lines, asJSON != nil && asJSON.Value.String() == "true")
@@ -49,20 +44,6 @@ func writePlan(out io.Writer, lines []string, asJSON bool) error {
 		}
 	}
 	return nil
-}
-
-// explain maps the mistakes that the library finds to wrong use.
-func explain(err error) error {
-	var (
-		unknown *shell.UnknownNode
-		invalid *pull.InvalidError
-		mistake *spec.UseError
-		foreign *develop.NotOursError
-	)
-	if errors.As(err, &unknown) || errors.As(err, &invalid) || errors.As(err, &mistake) || errors.As(err, &foreign) {
-		return program.Usage(err)
-	}
-	return explainStage(err)
 }
 
 // commandLine renders a command line as somebody would type it.

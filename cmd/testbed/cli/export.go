@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -28,9 +27,6 @@ func newExportCommand(options *kind.Options, std program.Streams) *cobra.Command
 				return err
 			}
 			bundle, err := diagnostics.Export(cmd.Context(), testbed, args[0])
-			if occupied := (*diagnostics.OccupiedError)(nil); errors.As(err, &occupied) {
-				return program.Usage(err)
-			}
 			if err != nil {
 				return err
 			}

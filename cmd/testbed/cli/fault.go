@@ -36,10 +36,10 @@ func newFaultAddCommand(options *kind.Options, std program.Streams) *cobra.Comma
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wanted, err := spec.New(args[0], args[1], flags.given(cmd))
 			if err != nil {
-				return program.Usage(err)
+				return err
 			}
 			if err := wanted.CheckTime(); err != nil && !wait {
-				return program.Usage(err)
+				return err
 			}
 			tell := func(begun spec.Fault) error {
 				if asJSON {
@@ -148,16 +148,11 @@ func printFaults(std program.Streams, asJSON bool, all []spec.Fault) error {
 	return writeJSON(std.Out, all)
 }
 
-// withFaults runs a verb on the testbed that is up, and maps mistakes to wrong use.
+// withFaults runs a verb on the running testbed.
 func withFaults(cmd *cobra.Command, options kind.Options, verb func(context.Context, *kind.Testbed) error) error {
 	testbed, err := attach(cmd, options)
 	if err != nil {
 		return err
 	}
-	err = verb(cmd.Context(), testbed)
-	var mistake *spec.UseError
-	if errors.As(err, &mistake) {
-		return program.Usage(err)
-	}
-	return err
+	return verb(cmd.Context(), testbed)
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -44,7 +43,7 @@ NAME keeps one place of several: an upstream, a node, a unit of a node.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if wanted.Component, err = logs.ParseComponent(args[0]); err != nil {
-				return program.Usage(err)
+				return err
 			}
 			wanted.Name = strings.Join(args[1:], "")
 			if wanted.Since < 0 {
@@ -54,11 +53,7 @@ NAME keeps one place of several: an upstream, a node, a unit of a node.`,
 			if err != nil {
 				return err
 			}
-			err = logs.Read(cmd.Context(), testbed, wanted, printLine(std, asJSON))
-			if mistake := (*logs.UseError)(nil); errors.As(err, &mistake) {
-				return program.Usage(err)
-			}
-			return err
+			return logs.Read(cmd.Context(), testbed, wanted, printLine(std, asJSON))
 		},
 	}
 	cmd.Flags().BoolVarP(&wanted.Follow, "follow", "f", false, "go on with what is new, until Ctrl-C")

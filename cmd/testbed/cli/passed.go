@@ -29,7 +29,7 @@ func passedOn(cmd *cobra.Command, options *kind.Options, std program.Streams, ru
 		}
 		args = withoutDashes(args)
 		code, err := run(cmd.Context(), testbed, args[0], args[1:], shell.Streams{In: cmd.InOrStdin(), Out: std.Out, Err: std.Err})
-		return errors.Join(explain(err), program.Exit(code))
+		return errors.Join(err, program.Exit(code))
 	}
 	return withDryRun(cmd, std, func(cmd *cobra.Command, args []string) ([]string, error) {
 		testbed, err := newTestbed(*options)

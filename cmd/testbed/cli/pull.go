@@ -32,17 +32,13 @@ It rests on the upstream's access log and on what the node has stored, before an
 		RunE: func(cmd *cobra.Command, args []string) error {
 			pulls.Image = args[0]
 			if err := pulls.Validate(); err != nil {
-				return program.Usage(err)
+				return err
 			}
 			testbed, err := attach(cmd, *options)
 			if err != nil {
 				return err
 			}
 			report, err := pull.Run(cmd.Context(), testbed, pulls)
-			var invalid *pull.InvalidError
-			if errors.As(err, &invalid) {
-				return program.Usage(err)
-			}
 			// What was found is printed also when something broke in between.
 			if err == nil || len(report.Pulls) > 0 {
 				err = errors.Join(err, printPulls(std.Out, report, asJSON), report.Err())

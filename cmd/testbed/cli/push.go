@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -21,17 +20,13 @@ func newPushCommand(options *kind.Options, std program.Streams) *cobra.Command {
 		Args: program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := push.Validate(); err != nil {
-				return program.Usage(err)
+				return err
 			}
 			testbed, err := attach(cmd, *options)
 			if err != nil {
 				return err
 			}
 			pushed, err := pull.Push(cmd.Context(), testbed, push)
-			var invalid *pull.InvalidError
-			if errors.As(err, &invalid) {
-				return program.Usage(err)
-			}
 			if err != nil {
 				return err
 			}

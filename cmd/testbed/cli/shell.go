@@ -28,7 +28,7 @@ func newShellCommand(options *kind.Options, std program.Streams) *cobra.Command 
 			}
 			argv, err := shell.Argv(cmd.Context(), testbed, args[0], hasTerminal())
 			if err != nil {
-				return explain(err)
+				return err
 			}
 			return become(argv)
 		},

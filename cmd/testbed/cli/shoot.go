@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -44,7 +43,7 @@ func newShootCommand(options *kind.Options, std program.Streams) *cobra.Command 
 				if err != nil {
 					return err
 				}
-				return explainStage(operation.run(cmd.Context(), testbed))
+				return operation.run(cmd.Context(), testbed)
 			},
 		}, std, func(cmd *cobra.Command, _ []string) ([]string, error) {
 			testbed, err := newTestbed(*options)
@@ -55,16 +54,4 @@ func newShootCommand(options *kind.Options, std program.Streams) *cobra.Command 
 		}))
 	}
 	return shoot
-}
-
-// explainStage maps an operation that is not possible for the Shoot as it stands to wrong use.
-func explainStage(err error) error {
-	var (
-		stage    *operate.WrongStage
-		rotation *operate.WrongRotation
-	)
-	if errors.As(err, &stage) || errors.As(err, &rotation) {
-		return program.Usage(err)
-	}
-	return err
 }

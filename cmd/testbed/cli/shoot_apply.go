@@ -43,7 +43,7 @@ func newShootApplyCommand(options *kind.Options, std program.Streams) *cobra.Com
 			if err := showShoot(wanted, dryRun, std); err != nil || dryRun {
 				return err
 			}
-			return explainStage(operate.Apply(cmd.Context(), testbed, wanted))
+			return operate.Apply(cmd.Context(), testbed, wanted)
 		},
 	}
 	cmd.Flags().StringVarP(&name, "filename", "f", "", "the manifest; - is standard input")

@@ -11,8 +11,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/develop"
+	"github.com/gardener-extensions/registry-cache/kind/diagnostics"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/logs"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
+	"github.com/gardener-extensions/registry-cache/kind/pull"
+	"github.com/gardener-extensions/registry-cache/kind/shell"
+	"github.com/gardener-extensions/registry-cache/kind/snapshot"
 )
 
 // run runs a command line of testbed with this standard input.
@@ -74,8 +81,8 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// TestErrorsOfTheShoot ties errors of the library to the exit codes that users rely on.
-func TestErrorsOfTheShoot(t *testing.T) {
+// TestExitCodes ties the errors of the library to the exit codes that users rely on.
+func TestExitCodes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err  error
 		want int
@@ -85,10 +92,19 @@ func TestErrorsOfTheShoot(t *testing.T) {
 		"a foreign testbed":   {fmt.Errorf("x: %w", &kind.ForeignError{Prefix: "one", Directory: "/there"}), program.ExitEnvironment},
 		"wrong stage":         {fmt.Errorf("x: %w", &operate.WrongStage{Verb: "restore", Stage: gardenlet.StagePresent}), program.ExitUsage},
 		"wrong rotation":      {fmt.Errorf("x: %w", &operate.WrongRotation{Verb: "rotate-ca-start", Phase: "Prepared"}), program.ExitUsage},
+		"unknown node":        {fmt.Errorf("x: %w", &shell.UnknownNode{}), program.ExitUsage},
+		"not debuggable":      {fmt.Errorf("x: %w", &develop.NotOursError{}), program.ExitUsage},
+		"occupied folder":     {fmt.Errorf("x: %w", &diagnostics.OccupiedError{}), program.ExitUsage},
+		"wrong fault":         {fmt.Errorf("x: %w", &spec.UseError{}), program.ExitUsage},
+		"wrong component":     {fmt.Errorf("x: %w", &logs.UseError{}), program.ExitUsage},
+		"wrong option":        {fmt.Errorf("x: %w", &pull.InvalidError{}), program.ExitUsage},
+		"unknown snapshot":    {fmt.Errorf("x: %w", &snapshot.UnknownError{}), program.ExitUsage},
+		"taken snapshot":      {fmt.Errorf("x: %w", &snapshot.ExistsError{}), program.ExitUsage},
+		"bad snapshot name":   {fmt.Errorf("x: %w", &snapshot.NameError{}), program.ExitUsage},
 		"a flow that failed":  {fmt.Errorf("x"), program.ExitFailed},
 		"everything was fine": {nil, program.ExitFine},
 	} {
-		if code := program.ExitCode(explainStage(tc.err)); code != tc.want {
+		if code := program.ExitCode(tc.err); code != tc.want {
 			t.Errorf("%s: exit code %d, want %d", name, code, tc.want)
 		}
 	}

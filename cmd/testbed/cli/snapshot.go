@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -42,7 +41,7 @@ func newSnapshotSaveCommand(options *kind.Options, std program.Streams) *cobra.C
 			}
 			saved, err := snapshot.Save(cmd.Context(), testbed, args[0], dryRun)
 			if err != nil {
-				return explainSnapshot(err)
+				return err
 			}
 			return writeSnapshot(std.Out, saved, asJSON)
 		},
@@ -65,7 +64,7 @@ func newSnapshotRestoreCommand(options *kind.Options, std program.Streams) *cobr
 			}
 			restored, err := snapshot.Restore(cmd.Context(), testbed, args[0], dryRun)
 			if err != nil {
-				return explainSnapshot(err)
+				return err
 			}
 			return writeSnapshot(std.Out, restored, asJSON)
 		},
@@ -111,7 +110,7 @@ func newSnapshotDeleteCommand(options *kind.Options, std program.Streams) *cobra
 				return err
 			}
 			if err := snapshot.Delete(testbed, args[0]); err != nil {
-				return explainSnapshot(err)
+				return err
 			}
 			_, err = fmt.Fprintf(std.Err, "snapshot %s deleted\n", args[0])
 			return err
@@ -121,22 +120,8 @@ func newSnapshotDeleteCommand(options *kind.Options, std program.Streams) *cobra
 		if err != nil {
 			return nil, err
 		}
-		lines, err := snapshot.PlanDelete(testbed, args[0])
-		return lines, explainSnapshot(err)
+		return snapshot.PlanDelete(testbed, args[0])
 	})
-}
-
-// explainSnapshot maps names that cannot be, are taken or are not there to wrong use.
-func explainSnapshot(err error) error {
-	var (
-		unknown *snapshot.UnknownError
-		exists  *snapshot.ExistsError
-		name    *snapshot.NameError
-	)
-	if errors.As(err, &unknown) || errors.As(err, &exists) || errors.As(err, &name) {
-		return program.Usage(err)
-	}
-	return err
 }
 
 func writeSnapshot(out io.Writer, one *snapshot.Snapshot, asJSON bool) error {

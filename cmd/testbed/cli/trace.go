@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/logs"
 	"github.com/gardener-extensions/registry-cache/kind/trace"
 )
 
@@ -43,9 +41,6 @@ upstreams, and starts no pull. A cache is asked for a repository: whose request 
 				events++
 				show(event)
 			})
-			if mistake := (*logs.UseError)(nil); errors.As(err, &mistake) {
-				return program.Usage(err)
-			}
 			if err != nil {
 				return err
 			}

@@ -120,4 +120,7 @@ type UseError struct{ text string }
 
 func (e *UseError) Error() string { return e.text }
 
+// UsageError marks the error for internal/program: exit code 2.
+func (*UseError) UsageError() {}
+
 func misuse(format string, args ...any) error { return &UseError{fmt.Sprintf(format, args...)} }

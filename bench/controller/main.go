@@ -1,9 +1,0 @@
-package main
-
-import (
-	"os"
-
-	"github.com/gardener-extensions/registry-cache/internal/program"
-)
-
-func main() { os.Exit(program.Main(newCommand)) }

@@ -1,0 +1,160 @@
+package extension
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// requestTimeout is the one that an API server has for a webhook of an extension.
+const requestTimeout = 10 * time.Second
+
+// Webhook returns the webhook that the extension has registered at the seed.
+func Webhook(ctx context.Context, seed client.Reader, configuration string) (admissionregistrationv1.WebhookClientConfig, error) {
+	found := &admissionregistrationv1.MutatingWebhookConfiguration{}
+	if err := seed.Get(ctx, client.ObjectKey{Name: configuration}, found); err != nil {
+		return admissionregistrationv1.WebhookClientConfig{}, fmt.Errorf("reading the webhook configuration: %w", err)
+	}
+	for _, webhook := range found.Webhooks {
+		if webhook.ClientConfig.URL != nil {
+			return webhook.ClientConfig, nil
+		}
+	}
+	return admissionregistrationv1.WebhookClientConfig{}, errors.New("the extension registered no webhook with a URL")
+}
+
+// Answers are the results of Send.
+type Answers struct {
+	Latencies []time.Duration
+	// Failed is how many requests failed or were denied, Failure one of the reasons.
+	Failed  int
+	Failure error
+}
+
+// Send sends review(0) to review(requests-1) to a webhook with a URL, one each interval without
+// waiting for earlier responses, as an API server does. Then it waits for all responses. A latency
+// starts when the request was due, so it includes delays by this machine. A webhook that denies or
+// that returns no patch counts as failed.
+func Send(
+	ctx context.Context, to admissionregistrationv1.WebhookClientConfig, interval time.Duration, requests int,
+	review func(i int) (*admissionv1.AdmissionReview, error),
+) (Answers, error) {
+	client, err := httpClient(to.CABundle)
+	if err != nil {
+		return Answers{}, err
+	}
+	defer client.CloseIdleConnections()
+	bodies := make([][]byte, requests)
+	for i := range bodies {
+		if bodies[i], err = encode(review(i)); err != nil {
+			return Answers{}, err
+		}
+	}
+	var answers Answers
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for _, body := range bodies {
+		var due time.Time
+		select {
+		case due = <-ticker.C:
+		case <-ctx.Done():
+			group.Wait()
+			return Answers{}, context.Cause(ctx)
+		}
+		group.Go(func() {
+			answer, err := post(ctx, client, *to.URL, body)
+			took := time.Since(due)
+			if err == nil {
+				err = check(answer)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			answers.Latencies = append(answers.Latencies, took)
+			if err != nil {
+				answers.Failed, answers.Failure = answers.Failed+1, err
+			}
+		})
+	}
+	group.Wait()
+	return answers, nil
+}
+
+func encode(review *admissionv1.AdmissionReview, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(review)
+	if err != nil {
+		return nil, fmt.Errorf("encoding an admission review: %w", err)
+	}
+	return body, nil
+}
+
+// post sends one review and returns the whole response.
+func post(ctx context.Context, client *http.Client, url string, body []byte) (answer []byte, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	answer, err = io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s", response.Status, answer)
+	}
+	return answer, nil
+}
+
+// check returns an error unless the response allows and patches.
+func check(answer []byte) error {
+	var review admissionv1.AdmissionReview
+	if err := json.Unmarshal(answer, &review); err != nil {
+		return fmt.Errorf("decoding the response of the webhook: %w", err)
+	}
+	switch response := review.Response; {
+	case response == nil || response.UID == "":
+		return errors.New("the review of the webhook has no response")
+	case !response.Allowed:
+		return fmt.Errorf("denied: %s", response.Result.Message)
+	case len(response.Patch) == 0:
+		return errors.New("the webhook returned no patch")
+	}
+	return nil
+}
+
+// httpClient is like that of an API server: HTTP/2 over one connection.
+func httpClient(caBundle []byte) (*http.Client, error) {
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(caBundle) {
+		return nil, errors.New("the CA bundle of the webhook has no certificate")
+	}
+	return &http.Client{Timeout: requestTimeout, Transport: &http.Transport{
+		TLSClientConfig:   &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
+		ForceAttemptHTTP2: true,
+	}}, nil
+}
+
+// UID returns the UID of the i-th review.
+func UID(i int) types.UID { return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", i)) }

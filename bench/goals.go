@@ -1,0 +1,160 @@
+package bench
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gardener-extensions/registry-cache/bench/controlplane"
+)
+
+// The goals of docs/scale.md.
+const (
+	maxRequests     = 15
+	maxMemory       = 256 << 20
+	memoryShoots    = 1000
+	maxWebhook      = 0.010 // seconds
+	flatFrom        = 100
+	flatTo          = 3000
+	maxFlatGrowth   = 1.5 // of the cost per Extension
+	maxBrokenGrowth = 1.5 // of the time for each other shoot
+)
+
+// contractWrites are the writes of the extension library in every reconciliation: it removes the
+// operation annotation, and updates the status at the start and at the end.
+var contractWrites = map[string]float64{"patch extensions": 1, "patch extensions/status": 2}
+
+// Goal is one goal of docs/scale.md.
+type Goal struct {
+	Name string `json:"name"`
+	// Judged is false if no run measures the goal. Met is then false, too.
+	Judged bool   `json:"judged"`
+	Met    bool   `json:"met"`
+	Detail string `json:"detail"`
+}
+
+// Judge returns all goals. A goal about every run is missed if one run misses it.
+func Judge(runs []Run) []Goal {
+	return []Goal{
+		eachRun("a reconciliation without a change writes only what the contract requires", runs, func(r Run) (bool, string) {
+			extra := extraWrites(r.NoOp)
+			return extra == "", extra
+		}),
+		eachRun(fmt.Sprintf("at most %d requests per first reconciliation", maxRequests), runs, func(r Run) (bool, string) {
+			total := r.First.Seed.Total() + r.First.Shoot.Total()
+			return total <= maxRequests, fmt.Sprintf("%.1f", total)
+		}),
+		memory(runs),
+		flat(runs),
+		eachRun(fmt.Sprintf("webhook p99 at most %.0f ms", maxWebhook*1000), runs, func(r Run) (bool, string) {
+			worst := max(r.Webhook.P99, r.WebhookBroken.P99)
+			failed := r.Webhook.Failed + r.WebhookBroken.Failed
+			detail := fmt.Sprintf("%.1f ms", worst*1000)
+			if failed > 0 {
+				detail += fmt.Sprintf(", %d failed", failed)
+			}
+			return worst <= maxWebhook && failed == 0, detail
+		}),
+		eachRun("two unreachable shoot API servers delay no other shoot", runs, func(r Run) (bool, string) {
+			growth := ratio(perExtension(r.Broken).seconds, perExtension(r.NoOp).seconds)
+			return growth <= maxBrokenGrowth, fmt.Sprintf("×%.2f", growth)
+		}),
+		eachRun("no request is forbidden", runs, func(r Run) (bool, string) {
+			kinds := strings.Join(slices.Sorted(maps.Keys(r.Forbidden)), ", ")
+			return kinds == "", kinds
+		}),
+	}
+}
+
+// eachRun judges every run.
+func eachRun(name string, runs []Run, judge func(Run) (met bool, detail string)) Goal {
+	goal := Goal{Name: name, Judged: len(runs) > 0, Met: len(runs) > 0}
+	var details []string
+	for _, run := range runs {
+		met, detail := judge(run)
+		goal.Met = goal.Met && met
+		if detail != "" {
+			details = append(details, fmt.Sprintf("%d: %s", run.Shoots, detail))
+		}
+	}
+	goal.Detail = strings.Join(details, "; ")
+	return goal
+}
+
+// extraWrites lists the writes beyond contractWrites.
+func extraWrites(p Pass) string {
+	var extra []string
+	for _, requests := range []Requests{p.Seed, p.Shoot} {
+		for _, kind := range slices.Sorted(maps.Keys(requests.Kinds)) {
+			verb, _, _ := strings.Cut(kind, " ")
+			if count := requests.Kinds[kind]; count > contractWrites[kind] && !controlplane.IsRead(verb) {
+				extra = append(extra, fmt.Sprintf("%.2f × %s", count, kind))
+			}
+		}
+	}
+	return strings.Join(extra, ", ")
+}
+
+func memory(runs []Run) Goal {
+	goal := Goal{Name: fmt.Sprintf("at most %d MiB at %d shoots", maxMemory>>20, memoryShoots)}
+	if run, ok := find(runs, memoryShoots); ok {
+		goal.Judged, goal.Met = true, run.Memory.Peak <= maxMemory
+		goal.Detail = fmt.Sprintf("%.0f MiB at most, %.0f MiB steady", mebibytes(run.Memory.Peak), mebibytes(run.Memory.Steady))
+	}
+	return goal
+}
+
+func flat(runs []Run) Goal {
+	goal := Goal{Name: fmt.Sprintf("cost per Extension flat from %d to %d shoots", flatFrom, flatTo)}
+	from, okFrom := find(runs, flatFrom)
+	to, okTo := find(runs, flatTo)
+	if !okFrom || !okTo {
+		return goal
+	}
+	goal.Judged, goal.Met = true, true
+	var details []string
+	for _, pass := range []struct {
+		name     string
+		from, to Pass
+	}{{"first", from.First, to.First}, {"no change", from.NoOp, to.NoOp}} {
+		was, is := perExtension(pass.from), perExtension(pass.to)
+		for _, cost := range []struct {
+			name   string
+			growth float64
+		}{
+			{"seconds", ratio(is.seconds, was.seconds)}, {"CPU", ratio(is.cpu, was.cpu)}, {"requests", ratio(is.requests, was.requests)},
+		} {
+			goal.Met = goal.Met && cost.growth <= maxFlatGrowth
+			details = append(details, fmt.Sprintf("%s %s ×%.2f", pass.name, cost.name, cost.growth))
+		}
+	}
+	goal.Detail = strings.Join(details, ", ")
+	return goal
+}
+
+func find(runs []Run, shoots int) (Run, bool) {
+	i := slices.IndexFunc(runs, func(r Run) bool { return r.Shoots == shoots })
+	if i < 0 {
+		return Run{}, false
+	}
+	return runs[i], true
+}
+
+// cost is for one Extension.
+type cost struct{ seconds, cpu, requests float64 }
+
+func perExtension(p Pass) cost {
+	n := float64(max(1, p.Extensions))
+	return cost{seconds: p.Seconds / n, cpu: p.CPUSeconds / n, requests: p.Seed.Total() + p.Shoot.Total()}
+}
+
+// ratio returns is/was, or 1 if was is 0.
+func ratio(is, was float64) float64 {
+	if was == 0 {
+		return 1
+	}
+	return is / was
+}
+
+func mebibytes(bytes uint64) float64 { return float64(bytes) / (1 << 20) }

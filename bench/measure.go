@@ -1,0 +1,173 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+
+	"github.com/gardener-extensions/registry-cache/bench/controlplane"
+	"github.com/gardener-extensions/registry-cache/bench/extension"
+	"github.com/gardener-extensions/registry-cache/bench/landscape"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+)
+
+// shootUser is the user of the extension in the shoots.
+const shootUser = "bench:extension"
+
+// Options configure a measurement.
+type Options struct {
+	Programs controlplane.Programs
+	// Extension is the path of the binary of the extension.
+	Extension string
+	// Folder takes the logs of each run, in a subfolder named like the number of shoots.
+	Folder string
+	// WebhookRequests is the number of reviews to the webhook, in each of two steps.
+	WebhookRequests int
+	Progress        *progress.Recorder
+}
+
+// Measure measures the extension on a new seed with at least three shoots: it breaks two of them at
+// the end. It stops all processes before it returns, even when the context ends.
+func Measure(ctx context.Context, o Options, shoots int) (result Run, err error) {
+	r := &measurement{Options: o, shoots: shoots, result: Run{Shoots: shoots, Forbidden: map[string]int{}}}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer func() {
+		cancel(nil)
+		for i := len(r.stop) - 1; i >= 0; i-- {
+			err = errors.Join(err, r.stop[i]())
+		}
+	}()
+	if r.result.LoadBefore, err = loadAverage(); err != nil {
+		return r.result, err
+	}
+	for _, step := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"API servers", r.startControlPlanes},
+		{"shoots", func(ctx context.Context) error { return r.populate(ctx, cancel) }},
+		{"extension", r.startExtension},
+		{"Extensions from zero", r.first},
+		{"OperatingSystemConfigs", func(ctx context.Context) error { return r.landscape.CreateOperatingSystemConfigs(ctx) }},
+		{"Extensions without a change", r.again},
+		{"webhook", func(ctx context.Context) error { return r.webhook(ctx, &r.result.Webhook) }},
+		{"Extensions with two shoots broken", r.broken},
+		{"webhook with two shoots broken", func(ctx context.Context) error { return r.webhook(ctx, &r.result.WebhookBroken) }},
+		{"memory at the end", r.finish},
+	} {
+		err := o.Progress.Step(ctx, fmt.Sprintf("%d: %s", shoots, step.name), step.do)
+		if err != nil {
+			return r.result, fmt.Errorf("%s with %d shoots: %w", step.name, shoots, errors.Join(err, context.Cause(ctx)))
+		}
+	}
+	r.result.LoadAfter, err = loadAverage()
+	return r.result, err
+}
+
+// measurement is the state of Measure.
+type measurement struct {
+	Options
+	shoots int
+	folder string
+	result Run
+	// stop stops what was started, in reverse order.
+	stop []func() error
+
+	seed, shoot *controlplane.ControlPlane
+	seedClient  client.Client
+	arguments   []string // of the extension
+	landscape   *landscape.Landscape
+	watch       *landscape.Watch
+	process     *extension.Process
+	usage       extension.Usage // when the extension was idle last
+}
+
+// startControlPlanes starts the API server of the seed and the one of all shoots.
+func (r *measurement) startControlPlanes(context.Context) error {
+	r.folder = filepath.Join(r.Folder, fmt.Sprint(r.shoots))
+	var err error
+	if r.seed, err = r.startControlPlane("seed", landscape.User); err != nil {
+		return err
+	}
+	r.shoot, err = r.startControlPlane("shoot", shootUser)
+	return err
+}
+
+func (r *measurement) startControlPlane(name, audited string) (*controlplane.ControlPlane, error) {
+	folder := filepath.Join(r.folder, name)
+	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o755)); err != nil {
+		return nil, fmt.Errorf("creating the folder of the %s: %w", name, err)
+	}
+	server, err := controlplane.Start(r.Programs, folder, audited)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	r.stop = append(r.stop, server.Stop)
+	return server, nil
+}
+
+// populate creates the shoots on the seed, without Extensions.
+func (r *measurement) populate(ctx context.Context, fail func(error)) (err error) {
+	r.seedClient, err = client.New(r.seed.Admin(), client.Options{Scheme: kubernetes.SeedScheme})
+	if err != nil {
+		return fmt.Errorf("creating a client for the seed: %w", err)
+	}
+	if r.arguments, err = landscape.Prepare(ctx, r.seedClient); err != nil {
+		return err
+	}
+	kubeconfig, err := r.shoot.Kubeconfig(shootUser, "system:masters")
+	if err != nil {
+		return err
+	}
+	r.landscape = landscape.New(r.seedClient, r.shoots, kubeconfig)
+	if err := r.landscape.CreateShoots(ctx); err != nil {
+		return err
+	}
+	r.watch, err = landscape.StartWatch(ctx, r.seed.Admin(), r.shoot.Admin(), func(err error) {
+		if err != nil {
+			fail(fmt.Errorf("the stand-in for gardener-resource-manager ended: %w", err))
+		}
+	})
+	return err
+}
+
+func (r *measurement) startExtension(ctx context.Context) error {
+	kubeconfig, err := r.seed.Kubeconfig(landscape.User,
+		"system:serviceaccounts", "system:serviceaccounts:"+landscape.ExtensionNamespace)
+	if err != nil {
+		return err
+	}
+	r.process, err = extension.Start(ctx, extension.Options{
+		Program:    r.Extension,
+		Arguments:  r.arguments,
+		Kubeconfig: kubeconfig,
+		Namespace:  landscape.ExtensionNamespace,
+		Folder:     r.folder,
+	})
+	if err != nil {
+		return err
+	}
+	r.stop = append(r.stop, r.process.Stop)
+	if err := r.awaitIdle(ctx); err != nil {
+		return err
+	}
+	r.result.Memory.Idle = r.usage.Resident
+	return nil
+}
+
+// finish reads the memory at the end. The extension is not idle then: it retries the two broken
+// shoots.
+func (r *measurement) finish(ctx context.Context) (err error) {
+	if r.usage, err = r.process.Usage(); err != nil {
+		return err
+	}
+	r.result.Memory.Peak, r.result.Memory.Steady = r.usage.Peak, r.usage.Resident
+	progress.Note(ctx, "%d MiB, at most %d MiB", r.usage.Resident>>20, r.usage.Peak>>20)
+	return nil
+}

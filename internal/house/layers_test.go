@@ -1,0 +1,63 @@
+package house
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// linterConfig has one depguard rule for each layer: a folder, and which others it may import.
+const linterConfig = ".golangci.yaml"
+
+// testOnly is a layer that only tests may import. The documentation does not repeat it.
+const testOnly = "internal/golden"
+
+// layers returns which layers each layer may import, from the rules of the linter.
+func (t tree) layers() map[string][]string {
+	var config struct {
+		Linters struct {
+			Settings struct {
+				Depguard struct {
+					Rules map[string]struct{ Files, Allow []string }
+				}
+			}
+		}
+	}
+	if err := yaml.Unmarshal([]byte(t.text(linterConfig)), &config); err != nil {
+		return map[string][]string{err.Error(): nil}
+	}
+	layers := map[string][]string{}
+	for name, rule := range config.Linters.Settings.Depguard.Rules {
+		if len(rule.Files) == 0 || rule.Files[0] != "${base-path}/"+name+"/**" {
+			continue
+		}
+		layers[name] = []string{}
+		for _, allowed := range rule.Allow {
+			to := strings.TrimPrefix(allowed, module+"/")
+			if to != name && to != testOnly {
+				layers[name] = append(layers[name], to)
+			}
+		}
+		slices.Sort(layers[name])
+	}
+	return layers
+}
+
+// missingLayers finds folders with Go files in no layer: the linter would allow them every import.
+func missingLayers(t tree) []string {
+	var problems []string
+	layers := t.layers()
+	for _, f := range t.goFiles() {
+		dir := f.dir()
+		for dir != "." && layers[dir] == nil {
+			dir = path.Dir(dir)
+		}
+		if dir == "." && f.dir() != "." {
+			problems = append(problems, f.dir()+" has no layer: add a depguard rule to "+linterConfig)
+		}
+	}
+	slices.Sort(problems)
+	return slices.Compact(problems)
+}

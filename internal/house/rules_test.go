@@ -1,0 +1,110 @@
+package house
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const (
+	module = "github.com/gardener-extensions/registry-cache"
+	// maxLines limits a hand-written file. Half of all files must have less than smallLines.
+	maxLines, smallLines = 380, 110
+	generated            = "// Code generated"
+)
+
+// rules apply to the whole repository. A check returns one text for each violation, with the file.
+var rules = []struct {
+	name  string
+	check func(tree) []string
+}{
+	{"layers", missingLayers},
+	{"package comments", packageComments},
+	{"comment widths", wideComments},
+	{"file sizes", fileSizes},
+	{"no next job", noNextJob},
+	{"no leftovers", noLeftovers},
+	{"links", deadLinks},
+	{"make targets", unknownTargets},
+	{"layer table", layerTable},
+	{"package maps", unnamedPackages},
+	{"metrics", undocumentedMetrics},
+	{"index", unlistedDocuments},
+}
+
+func packageComments(t tree) []string {
+	var problems []string
+	for dir, files := range t.packages() {
+		i := slices.IndexFunc(files, func(f file) bool { return path.Base(f.path) == "doc.go" })
+		switch {
+		case i < 0:
+			problems = append(problems, dir+" has no doc.go")
+		case files[i].ast.Doc == nil:
+			problems = append(problems, files[i].path+": no package comment")
+		}
+	}
+	return problems
+}
+
+func fileSizes(t tree) []string {
+	var problems []string
+	small, all := 0, 0
+	for _, f := range t {
+		if ext := path.Ext(f.path); ext != ".go" && ext != ".sh" || strings.HasPrefix(f.text, generated) {
+			continue
+		}
+		lines := strings.Count(f.text, "\n")
+		if lines > maxLines {
+			problems = append(problems, fmt.Sprintf("%s has %d lines, the limit is %d: split it", f.path, lines, maxLines))
+		}
+		all++
+		if lines < smallLines {
+			small++
+		}
+	}
+	if 2*small < all {
+		problems = append(problems, fmt.Sprintf("only %d of %d files have less than %d lines, want half of them", small, all, smallLines))
+	}
+	return problems
+}
+
+// nextJob matches the wait of a shell for the next job to end, where a command may begin. bash 5.2
+// forgets a job that ended before another one started, and then waits forever. A word after -n is
+// the namespace of another program, such as kubectl wait, on a line of its own.
+var nextJob = regexp.MustCompile(
+	`(^|[;&|({!@"']|\\n|\b(if|elif|while|until|then|do|else)\s)\s*wait(\s+-[fp](\s+\w+)?)*\s+-[a-z]*n\s*([^\sa-z=-]|-p|$)`)
+
+// comment matches a line that may mention what code must not have.
+var comment = regexp.MustCompile(`^\s*(#|//)`)
+
+func noNextJob(t tree) []string {
+	var problems []string
+	for _, f := range t {
+		if path.Ext(f.path) == ".md" {
+			continue
+		}
+		for i, line := range strings.Split(f.text, "\n") {
+			if nextJob.MatchString(line) && !comment.MatchString(line) {
+				problems = append(problems, fmt.Sprintf("%s:%d: wait for a process by its ID", f.path, i+1))
+			}
+		}
+	}
+	return problems
+}
+
+// leftovers matches marks of unfinished work, and paths of a development machine.
+var leftovers = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b|(^|[\s"'=:(` + "`" + `])/(wor` + `k|tmp/` + `w|roo` + `t/go)(/|\b)`)
+
+func noLeftovers(t tree) []string {
+	var problems []string
+	for _, f := range t {
+		for i, line := range strings.Split(f.text, "\n") {
+			if found := leftovers.FindString(line); found != "" {
+				problems = append(problems, fmt.Sprintf("%s:%d: %q must not be committed", f.path, i+1, strings.TrimSpace(found)))
+			}
+		}
+	}
+	return problems
+}
