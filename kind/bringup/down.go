@@ -34,7 +34,7 @@ func Down(ctx context.Context, t *kind.Testbed) error {
 		return err
 	}
 	defer unlock()
-	ctx, cancel := context.WithTimeoutCause(ctx, downTimeout, fmt.Errorf("the testbed was not down after %s", downTimeout))
+	ctx, cancel := progress.Within(ctx, downTimeout, "the testbed was not down")
 	defer cancel()
 	return t.Recorder.Step(ctx, "down", func(ctx context.Context) error { return removeAll(ctx, t) })
 }

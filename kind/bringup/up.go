@@ -45,7 +45,7 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 	if t.Log, err = t.State.OpenLog(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, UpTimeout, fmt.Errorf("the testbed was not up after %s", UpTimeout))
+	ctx, cancel := progress.Within(ctx, UpTimeout, "the testbed was not up")
 	defer cancel()
 
 	return progress.InOrder(ctx, func(ctx context.Context) error { return prepareEngine(ctx, t) }, func(ctx context.Context) error { return claim(ctx, t) }, withRoom(t, func(ctx context.Context) error { return prepareImages(ctx, t) }, func(ctx context.Context) error { return replaceOthers(ctx, t) }, func(ctx context.Context) error { return startClusters(ctx, t) }, func(ctx context.Context) error { return installGardener(ctx, t) },

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/kind/pkg/exec"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 // create runs kind, which removes its containers if it fails. kind takes no context: when ctx ends,
 // create removes the containers until kind gives up.
 func create(ctx context.Context, config Config) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, createTimeout, fmt.Errorf("not done in %s", createTimeout))
+	ctx, cancel := progress.Within(ctx, createTimeout, "not done")
 	defer cancel()
 
 	scratch, err := emptyScratch(config)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 // Delete removes the cluster's containers, in whatever state, and their volumes. It does not touch
 // kubeconfig files, and succeeds if there is nothing to remove.
 func Delete(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, deleteTimeout, fmt.Errorf("not done in %s", deleteTimeout))
+	ctx, cancel := progress.Within(ctx, deleteTimeout, "not done")
 	defer cancel()
 
 	awaitOrphans(ctx, name)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 const (
@@ -34,7 +35,7 @@ crictl --timeout=30s rmp --all --force >/dev/null
 // units that it started and the kubelet, and kills all pods. The container stays. Deleting the Node
 // object is up to the caller.
 func (n *Node) StopMachine(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, machineTimeout, fmt.Errorf("%s was not stopped in %s", n.Name(), machineTimeout))
+	ctx, cancel := progress.Within(ctx, machineTimeout, fmt.Sprintf("%s was not stopped", n.Name()))
 	defer cancel()
 	if n.controlPlane {
 		return fmt.Errorf("%s is the control plane, without which the cluster does not work", n.Name())
@@ -91,7 +92,7 @@ systemctl start kubelet.service
 // network's configuration and all images pulled from *.test, then starts the kubelet. It returns
 // when the Node object exists again and is Ready.
 func (n *Node) StartMachine(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, machineTimeout, fmt.Errorf("%s was not ready again in %s", n.Name(), machineTimeout))
+	ctx, cancel := progress.Within(ctx, machineTimeout, fmt.Sprintf("%s was not ready again", n.Name()))
 	defer cancel()
 	applied, err := n.appliedOSC(ctx)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 // Runtime configures containerd. The zero value keeps the configuration of the node image and kind.
@@ -115,7 +117,7 @@ rm -f -- "$config.before"
 // applyRuntime applies the settings to containerd's configuration. It restarts containerd only if
 // something changed or an earlier change was interrupted. Containers keep running.
 func (n *Node) applyRuntime(ctx context.Context, r Runtime) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, trustTimeout, fmt.Errorf("not done in %s", trustTimeout))
+	ctx, cancel := progress.Within(ctx, trustTimeout, "not done")
 	defer cancel()
 	original, err := n.ReadFile(ctx, runtimeOriginal)
 	untouched := errors.Is(err, fs.ErrNotExist)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 const (
@@ -20,7 +22,7 @@ func (n *Node) trust(ctx context.Context, ca []byte) error {
 	if len(ca) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, trustTimeout, fmt.Errorf("not done in %s", trustTimeout))
+	ctx, cancel := progress.Within(ctx, trustTimeout, "not done")
 	defer cancel()
 	present, err := n.ReadFile(ctx, trustedFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/kind/pkg/exec"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 // root. It tries up to three times within 8 minutes in total. The error is that of the last attempt
 // and includes the end of the output.
 func Install(ctx context.Context, packages ...string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, installTimeout, fmt.Errorf("apt-get did not finish within %s", installTimeout))
+	ctx, cancel := progress.Within(ctx, installTimeout, "apt-get did not finish")
 	defer cancel()
 	restore, err := denyServiceStart(ctx)
 	if err != nil {

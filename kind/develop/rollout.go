@@ -70,7 +70,7 @@ func RollOut(ctx context.Context, t *kind.Testbed) error {
 // waitForCaches returns when gardener-resource-manager has applied the caches as they are wanted now, and their pods are new and
 // ready.
 func waitForCaches(ctx context.Context, seed client.Client, namespace string, shoot client.Client) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, cachesTimeout, fmt.Errorf("the caches were not replaced after %s", cachesTimeout))
+	ctx, cancel := progress.Within(ctx, cachesTimeout, "the caches were not replaced")
 	defer cancel()
 	if workers, err := countWorkers(ctx, shoot); err != nil || workers == 0 {
 		progress.Skip(ctx, "no node to run on, the shoot hibernates")

@@ -57,7 +57,7 @@ func ExportWith(ctx context.Context, t *kind.Testbed, folder string,
 	if err := checkFolder(folder); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, exportTimeout, fmt.Errorf("no bundle after %s", exportTimeout))
+	ctx, cancel := progress.Within(ctx, exportTimeout, "no bundle")
 	defer cancel()
 	exported := &Bundle{Index: filepath.Join(folder, IndexFile), Findings: []finding.Finding{}}
 	err := t.Recorder.Step(ctx, "export", func(ctx context.Context) error {

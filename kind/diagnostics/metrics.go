@@ -2,7 +2,6 @@ package diagnostics
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 const (
@@ -86,7 +86,7 @@ func (m metrics) read(ctx context.Context, config *rest.Config, namespace, selec
 const metricsTimeout = 5 * time.Second
 
 func ask(ctx context.Context, client kubernetes.Interface, pod corev1.Pod) ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, metricsTimeout, fmt.Errorf("no metrics after %s", metricsTimeout))
+	ctx, cancel := progress.Within(ctx, metricsTimeout, "no metrics")
 	defer cancel()
 	port := pod.Annotations[portAnnotation]
 	if port == "" {

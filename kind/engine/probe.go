@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 // probeTimeout bounds one request to the engine. On a busy machine it takes seconds to answer; a
@@ -33,7 +34,7 @@ type info struct {
 // probe describes the engine that the docker command reaches through the current context or
 // DOCKER_HOST. kind uses the docker command too, so an engine that it does not reach is useless.
 func probe(ctx context.Context) (*Engine, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, fmt.Errorf("the docker engine did not answer in %s", probeTimeout))
+	ctx, cancel := progress.Within(ctx, probeTimeout, "the docker engine did not answer")
 	defer cancel()
 
 	out, err := command.Output(ctx, "docker", "info", "--format", "{{json .}}")

@@ -24,7 +24,7 @@ const (
 // buildShim builds the OCI runtime shim from this module and installs it at shimPath. If the build
 // fails, for example outside the module, it keeps an installed shim.
 func buildShim(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, shimTimeout, fmt.Errorf("the runc shim was not built in %s", shimTimeout))
+	ctx, cancel := progress.Within(ctx, shimTimeout, "the runc shim was not built")
 	defer cancel()
 	if err := os.MkdirAll(filepath.Dir(shimPath), 0o755); err != nil {
 		return fmt.Errorf("installing the runc shim: %w", err)

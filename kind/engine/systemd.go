@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 // dropIn is below /run, so it disappears at the next boot.
@@ -61,7 +62,7 @@ func stopService(ctx context.Context) error {
 }
 
 func systemctl(ctx context.Context, args ...string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, serviceTimeout, fmt.Errorf("systemctl was not done in %s", serviceTimeout))
+	ctx, cancel := progress.Within(ctx, serviceTimeout, "systemctl was not done")
 	defer cancel()
 	_, err := command.Output(ctx, append([]string{"systemctl"}, args...)...)
 	return err

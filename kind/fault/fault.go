@@ -12,6 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 const (
@@ -47,7 +48,7 @@ func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, e
 		return wanted, err
 	}
 	bound := timeoutOf(wanted)
-	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("no fault after %s", bound))
+	ctx, cancel := progress.Within(ctx, bound, "no fault")
 	defer cancel()
 	unlock, err := lockFaults(ctx, t)
 	if err != nil {
@@ -81,7 +82,7 @@ func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, e
 // clearAfterwards mends a fault also when ctx has ended.
 func clearAfterwards(ctx context.Context, f spec.Fault, injection injection) error {
 	bound := timeoutOf(f)
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), bound, fmt.Errorf("not cleared after %s", bound))
+	ctx, cancel := progress.Within(context.WithoutCancel(ctx), bound, "not cleared")
 	defer cancel()
 	return injection.Clear(ctx)
 }
@@ -99,7 +100,7 @@ func List(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
 	if t.Seed == nil || t.Shoot == nil {
 		return nil, kind.ErrDown
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, faultTimeout, fmt.Errorf("no list of faults after %s", faultTimeout))
+	ctx, cancel := progress.Within(ctx, faultTimeout, "no list of faults")
 	defer cancel()
 	return faults(ctx, t, LookArguments())
 }
@@ -112,7 +113,7 @@ func Clear(ctx context.Context, t *kind.Testbed, ids ...string) ([]spec.Fault, e
 		return nil, err
 	}
 	defer unlock()
-	listing, cancel := context.WithTimeoutCause(ctx, faultTimeout, fmt.Errorf("no list of faults after %s", faultTimeout))
+	listing, cancel := progress.Within(ctx, faultTimeout, "no list of faults")
 	defer cancel()
 	active, failed := activeFaults(listing, t)
 	chosen, err := spec.Select(active, ids)
@@ -133,7 +134,7 @@ func Clear(ctx context.Context, t *kind.Testbed, ids ...string) ([]spec.Fault, e
 // clear mends an active fault, within its time.
 func clear(ctx context.Context, t *kind.Testbed, f spec.Fault) error {
 	bound := timeoutOf(f)
-	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("not cleared after %s", bound))
+	ctx, cancel := progress.Within(ctx, bound, "not cleared")
 	defer cancel()
 	injection, err := clearing(t, f)
 	if err != nil {

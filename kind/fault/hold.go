@@ -12,6 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 // HoldFault is AddFault for as long as ctx lasts and the fault's own time: then it mends the fault, and returns when that is done.
@@ -53,7 +54,7 @@ func release(ctx context.Context, t *kind.Testbed, held spec.Fault) error {
 		return err
 	}
 	defer unlock()
-	listing, cancel := context.WithTimeoutCause(ctx, faultTimeout, fmt.Errorf("no list of faults after %s", faultTimeout))
+	listing, cancel := progress.Within(ctx, faultTimeout, "no list of faults")
 	defer cancel()
 	active, err := activeFaults(listing, t)
 	if err == nil && !slices.ContainsFunc(active, held.Same) {
@@ -65,7 +66,7 @@ func release(ctx context.Context, t *kind.Testbed, held spec.Fault) error {
 // removed tells whether Down has taken the testbed away meanwhile, and with it all faults. Clusters whose state is gone are an ErrDown:
 // to lock their faults would make the folder anew.
 func removed(ctx context.Context, t *kind.Testbed) (bool, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, faultTimeout, fmt.Errorf("no list of the nodes after %s", faultTimeout))
+	ctx, cancel := progress.Within(ctx, faultTimeout, "no list of the nodes")
 	defer cancel()
 	_, err := os.Stat(string(t.State))
 	stateless := errors.Is(err, fs.ErrNotExist)

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 // restoreTimeout bounds the reconciliation of the Shoot that was there before.
@@ -32,7 +34,7 @@ func KeepShoot(ctx context.Context, execute Execute, prose io.Writer) (restore f
 		return func(context.Context) error { return nil }, nil
 	}
 	return func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), restoreTimeout, fmt.Errorf("not applied in %s", restoreTimeout))
+		ctx, cancel := progress.Within(context.WithoutCancel(ctx), restoreTimeout, "not applied")
 		defer cancel()
 		fmt.Fprintln(prose, "The Shoot that was there before is applied again.")
 		if err := rig.applyText(ctx, shoot); err != nil {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 // Verdict is what came of a bug.
@@ -82,7 +84,7 @@ func (o Options) onBroken(ctx context.Context, reason string) {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		ctx = context.WithoutCancel(ctx)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, onBrokenTimeout, fmt.Errorf("not looked at within %s", onBrokenTimeout))
+	ctx, cancel := progress.Within(ctx, onBrokenTimeout, "not looked at")
 	defer cancel()
 	o.OnBroken(ctx, reason)
 }
@@ -124,7 +126,7 @@ func (r *Rig) reproduce(ctx context.Context, bug Bug) error {
 
 // cleanUp clears all faults and undoes what the bug has changed beside them, the last first. Also after a signal.
 func (r *Rig) cleanUp(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), cleanUpTimeout, fmt.Errorf("not cleaned up in %s", cleanUpTimeout))
+	ctx, cancel := progress.Within(context.WithoutCancel(ctx), cleanUpTimeout, "not cleaned up")
 	defer cancel()
 	_, err := r.run(ctx, []string{"fault", "clear"})
 	for _, undo := range slices.Backward(r.undo) {

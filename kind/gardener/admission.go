@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/charts"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 // Admission is an extension's admission component in a garden without gardener-operator. Both of
@@ -63,7 +64,7 @@ func (a Admission) Wait(ctx context.Context, garden client.Reader) error {
 // Remove deletes everything that Deploy and the pods created, and returns when it is gone. It fails
 // after two minutes. Missing objects are no error.
 func (a Admission) Remove(ctx context.Context, garden kubernetes.Interface) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, rolloutTimeout, fmt.Errorf("not done in %s", rolloutTimeout))
+	ctx, cancel := progress.Within(ctx, rolloutTimeout, "not done")
 	defer cancel()
 	// The webhook goes first: its clients would wait for pods that are gone. The pods go before the
 	// RBAC objects that they need.

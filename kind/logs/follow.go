@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 const (
@@ -45,7 +47,7 @@ func Follow(ctx context.Context, find func(context.Context) ([]Stream, error), s
 
 // look is find within a time.
 func look(ctx context.Context, find func(context.Context) ([]Stream, error)) ([]Stream, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, findTimeout, fmt.Errorf("no answer within %s", findTimeout))
+	ctx, cancel := progress.Within(ctx, findTimeout, "no answer")
 	defer cancel()
 	streams, err := find(ctx)
 	if err != nil && ctx.Err() != nil {

@@ -148,7 +148,7 @@ func TestFollowFails(t *testing.T) {
 	}{
 		{"no stream can be read", func(context.Context) ([]Stream, error) { return []Stream{unreadable}, nil }, followPace, "log of a: no such pod"},
 		{"nobody tells which there are", func(context.Context) ([]Stream, error) { return nil, refused }, followPace, "look for logs: connection refused"},
-		{"nobody answers", hangs, findTimeout + followPace, "look for logs: no answer within 10s"},
+		{"nobody answers", hangs, findTimeout + followPace, "look for logs: no answer after 10s"},
 		{
 			"a part can be read",
 			func(context.Context) ([]Stream, error) {

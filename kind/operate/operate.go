@@ -144,8 +144,7 @@ func operate(ctx context.Context, t *kind.Testbed, verb shootVerb, do func(conte
 		return err
 	}
 	defer unlock()
-	ctx, cancel := context.WithTimeoutCause(ctx, operationTimeout,
-		fmt.Errorf("shoot %s: not done after %s", verb.name, operationTimeout))
+	ctx, cancel := progress.Within(ctx, operationTimeout, fmt.Sprintf("shoot %s: not done", verb.name))
 	defer cancel()
 	if err := t.Recorder.Step(ctx, "gardenlet", t.AttachGardenlet); err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 const (
@@ -130,7 +131,7 @@ func readCgroups(dir string) (version int, controllers []string, err error) {
 // goVersion returns the version that builds this module, or "". The go command may switch to a
 // newer toolchain, see go.dev/doc/toolchain.
 func goVersion(ctx context.Context) string {
-	ctx, cancel := context.WithTimeoutCause(ctx, goEnvTimeout, fmt.Errorf("no answer in %s", goEnvTimeout))
+	ctx, cancel := progress.Within(ctx, goEnvTimeout, "no answer")
 	defer cancel()
 	out, err := command.Output(ctx, "go", "env", "GOVERSION")
 	if err != nil {

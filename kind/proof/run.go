@@ -14,6 +14,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 const (
@@ -34,7 +35,7 @@ const (
 func runScenarios(
 	ctx context.Context, t *kind.Testbed, timeout time.Duration, program string, bug Mutant, planted string,
 ) ([]Outcome, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the scenarios did not end within %s", timeout))
+	ctx, cancel := progress.Within(ctx, timeout, "the scenarios did not end")
 	defer cancel()
 	output, err := os.Create(filepath.Join(t.State.Mutants(), bug.Name+".log"))
 	if err != nil {

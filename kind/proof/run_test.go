@@ -74,7 +74,7 @@ func TestRunOfScenariosIsBounded(t *testing.T) {
 	program := filepath.Join(testbed.Root, "run")
 	writeAll(t, map[string]string{program: "#!/bin/sh\nexit 0\n", filepath.Join(testbed.State.Mutants(), "there"): ""})
 	_, err = runScenarios(t.Context(), testbed, time.Nanosecond, program, Mutant{Name: "bug"}, "")
-	if err == nil || err.Error() != "the scenarios did not end within 1ns" {
+	if err == nil || err.Error() != "the scenarios did not end after 1ns" {
 		t.Errorf("error %v", err)
 	}
 }

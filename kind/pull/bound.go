@@ -16,6 +16,6 @@ func bound(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 func boundBy(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s (`testbed fault list` says what is broken on purpose, "+
+	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer after %s (`testbed fault list` says what is broken on purpose, "+
 		"`testbed exec NODE -- systemctl status containerd` how the node is)", timeout))
 }

@@ -26,14 +26,14 @@ func TestSilentNode(t *testing.T) {
 		"look": {func(ctx context.Context) error {
 			_, err := contentOf(ctx, silent{})
 			return err
-		}, "look at what the node has: no answer within 1m0s (", time.Minute},
+		}, "look at what the node has: no answer after 1m0s (", time.Minute},
 		"forget": {func(ctx context.Context) error {
 			return forget(ctx, silent{}, testImage)
-		}, "remove alpha.upstream.test/shop/web:v1 from the node: no answer within 1m0s (", time.Minute},
+		}, "remove alpha.upstream.test/shop/web:v1 from the node: no answer after 1m0s (", time.Minute},
 		"a pull that its timeout does not end": {func(ctx context.Context) error {
 			_, _, err := runOn(ctx, silent{}, testImage, 5*time.Minute)
 			return err
-		}, "pull alpha.upstream.test/shop/web:v1: no answer within 6m0s (", 6 * time.Minute},
+		}, "pull alpha.upstream.test/shop/web:v1: no answer after 6m0s (", 6 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

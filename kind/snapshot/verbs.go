@@ -164,7 +164,7 @@ func withVolumes(ctx context.Context, t *kind.Testbed, step string, do func(cont
 		return err
 	}
 	defer unlock()
-	ctx, cancel := context.WithTimeoutCause(ctx, snapshotTimeout, fmt.Errorf("%s: not done after %s", step, snapshotTimeout))
+	ctx, cancel := progress.Within(ctx, snapshotTimeout, fmt.Sprintf("%s: not done", step))
 	defer cancel()
 	if err := t.AttachOnce(ctx); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/readiness"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
@@ -23,7 +24,7 @@ var shootUnits = []string{nodeconfig.UnitName, kind.GardenerNodeAgentUnit, kind.
 // ShootStatus connects to the testbed, unless that is done, and looks at its shoot; it changes nothing and takes no lock. It fails
 // without a testbed; what does not answer is named in the status.
 func OfShoot(ctx context.Context, t *kind.Testbed) (*Shoot, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, statusTimeout, fmt.Errorf("no status of the shoot after %s", statusTimeout))
+	ctx, cancel := progress.Within(ctx, statusTimeout, "no status of the shoot")
 	defer cancel()
 	if t.Seed == nil || t.Shoot == nil {
 		if err := t.Attach(ctx); err != nil {

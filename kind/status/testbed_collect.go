@@ -3,7 +3,6 @@ package status
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net"
 	"path"
@@ -20,6 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/readiness"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
@@ -37,7 +37,7 @@ func OfTestbed(ctx context.Context, t *kind.Testbed) (*Testbed, error) {
 	if err != nil || found == nil {
 		return status, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, statusTimeout, fmt.Errorf("no status after %s", statusTimeout))
+	ctx, cancel := progress.Within(ctx, statusTimeout, "no status")
 	defer cancel()
 	status.Versions["docker"] = found.Version
 	if status.PlantedBug, err = t.PlantedBug(); err != nil {

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 // describeTimeout bounds the requests of Describe.
@@ -27,7 +29,7 @@ func (r *Registry) Describe(ctx context.Context, repository, identifier string, 
 type Reader func(index *v1.Descriptor, img v1.Image) error
 
 func (r *Registry) describe(ctx context.Context, repository, identifier, architecture string, read Reader) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, describeTimeout, fmt.Errorf("no answer in %s", describeTimeout))
+	ctx, cancel := progress.Within(ctx, describeTimeout, "no answer")
 	defer cancel()
 	ref, err := r.local(repository, identifier)
 	if err != nil {
