@@ -13,30 +13,31 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// What the pod finds where, beside its volume.
+// Paths, file names and volume names in the pod, apart from the cache's own volume.
 const (
 	configDir  = "/etc/distribution"
 	configFile = "config.yml"
 
 	certificateDir = "/etc/registry-cache/tls"
 
-	authoritiesDir  = "/etc/registry-cache/ca"
-	authoritiesFile = "bundle.crt"
+	caBundleDir  = "/etc/registry-cache/ca"
+	caBundleFile = "bundle.crt"
 
 	configVolumeName      = "config"
 	certificateVolumeName = "tls"
-	authoritiesVolumeName = "ca"
+	caBundleVolumeName    = "ca"
 )
 
-// readableByGroup is the mode of mounted files: the pod's group owns them.
+// readableByGroup is the mode of mounted files. The pod's group owns them.
 const readableByGroup int32 = 0o440
 
-// files are the immutable objects with the files of the pod. The name of each ends in a hash of its content: whatever
-// changes, from a TTL to the certificate, changes the pod template and so rolls the pod.
+// files are the immutable Secrets and ConfigMap that the pod mounts. The name of each ends in a
+// hash of its content. So each change, from a TTL to the certificate, changes the pod template and
+// restarts the pod.
 type files struct {
 	config      *corev1.Secret
 	certificate *corev1.Secret    // nil without http.tls
-	authorities *corev1.ConfigMap // nil without a CA bundle
+	caBundle    *corev1.ConfigMap // nil without a CA bundle
 }
 
 func newFiles(cache v1alpha3.RegistryCache, secrets Secrets) (files, error) {
@@ -52,9 +53,9 @@ func newFiles(cache v1alpha3.RegistryCache, secrets Secrets) (files, error) {
 		})
 	}
 	if len(secrets.CABundle) > 0 {
-		f.authorities = &corev1.ConfigMap{
-			ObjectMeta: fileMeta(cache.Upstream, authoritiesVolumeName),
-			Data:       map[string]string{authoritiesFile: string(secrets.CABundle)},
+		f.caBundle = &corev1.ConfigMap{
+			ObjectMeta: fileMeta(cache.Upstream, caBundleVolumeName),
+			Data:       map[string]string{caBundleFile: string(secrets.CABundle)},
 		}
 	}
 	for _, object := range f.objects() {
@@ -80,8 +81,8 @@ func (f files) objects() []client.Object {
 	if f.certificate != nil {
 		objects = append(objects, f.certificate)
 	}
-	if f.authorities != nil {
-		objects = append(objects, f.authorities)
+	if f.caBundle != nil {
+		objects = append(objects, f.caBundle)
 	}
 	return objects
 }
@@ -91,11 +92,11 @@ func (f files) volumes() []corev1.Volume {
 	if f.certificate != nil {
 		volumes = append(volumes, secretVolume(certificateVolumeName, f.certificate))
 	}
-	if f.authorities != nil {
+	if f.caBundle != nil {
 		volumes = append(volumes, corev1.Volume{
-			Name: authoritiesVolumeName,
+			Name: caBundleVolumeName,
 			VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-				LocalObjectReference: corev1.LocalObjectReference{Name: f.authorities.Name},
+				LocalObjectReference: corev1.LocalObjectReference{Name: f.caBundle.Name},
 				DefaultMode:          ptr.To(readableByGroup),
 			}},
 		})
@@ -118,8 +119,8 @@ func (f files) mounts() []corev1.VolumeMount {
 	if f.certificate != nil {
 		mounts = append(mounts, corev1.VolumeMount{Name: certificateVolumeName, MountPath: certificateDir, ReadOnly: true})
 	}
-	if f.authorities != nil {
-		mounts = append(mounts, corev1.VolumeMount{Name: authoritiesVolumeName, MountPath: authoritiesDir, ReadOnly: true})
+	if f.caBundle != nil {
+		mounts = append(mounts, corev1.VolumeMount{Name: caBundleVolumeName, MountPath: caBundleDir, ReadOnly: true})
 	}
 	return mounts
 }
