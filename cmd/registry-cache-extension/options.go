@@ -11,13 +11,14 @@ import (
 )
 
 const (
-	// extensionName names the webhook configuration and its Service, gardener-extension-registry-cache.
+	// extensionName is part of the name of the webhook configuration and its Service,
+	// gardener-extension-registry-cache.
 	extensionName = "registry-cache"
-	// identity is what leader election and heartbeat show.
+	// identity is the name for leader election and heartbeat.
 	identity = "gardener-extension-registry-cache"
 )
 
-// options are the flags of the command, made of the extension library's.
+// options are the flags of the command, composed of those of the extension library.
 type options struct {
 	general    *controllercmd.GeneralOptions
 	rest       *controllercmd.RESTOptions
@@ -66,7 +67,7 @@ func newOptions() *options {
 	return o
 }
 
-// complete checks the flags after they were parsed.
+// complete validates the parsed flags.
 func (o *options) complete() error {
 	if err := o.all.Complete(); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 func newPauseCommand(std program.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "pause",
-		Short: "Do nothing until SIGTERM, so that a pod stays ready after its init container has done the work",
+		Short: "Wait for SIGTERM, to keep a pod running after its init container",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			fmt.Fprintln(std.Err, "pausing until SIGTERM")

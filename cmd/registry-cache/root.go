@@ -9,7 +9,7 @@ import (
 func newRootCommand(std program.Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "registry-cache",
-		Short: "A pull-through cache for one upstream registry, and the clean-up of nodes that used it",
+		Short: "Run a pull-through cache for one upstream registry, or clean a node that used it",
 		Args:  cobra.ArbitraryArgs,
 		RunE:  program.Verbs,
 	}

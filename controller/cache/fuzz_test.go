@@ -90,7 +90,7 @@ func newCA(f *testing.F) []byte {
 	if err != nil {
 		f.Fatal(err)
 	}
-	return append([]byte("# ours ''' \r\n"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
+	return append([]byte("# CA ''' \r\n"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
 }
 
 // fuzzedSecrets returns the contents of the Secrets that a cache references.
