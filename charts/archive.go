@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 )
@@ -42,6 +41,6 @@ func addFile(writer *tar.Writer, chart fs.FS, file, name string) error {
 	if err := writer.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(data)), Typeflag: tar.TypeReg}); err != nil {
 		return err
 	}
-	_, err = io.Copy(writer, bytes.NewReader(data))
+	_, err = writer.Write(data)
 	return err
 }

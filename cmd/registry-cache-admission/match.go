@@ -14,31 +14,24 @@ import (
 // empty namespace matches any, and if no object is in the namespace, one without a namespace
 // matches. Identical copies count once. An error means that several objects match.
 func match[T client.Object](objects []T, namespace, name string) (found T, err error) {
-	named := func(inNamespace func(string) bool) []T {
-		var matches []T
-		for _, object := range objects {
-			if object.GetName() == name && inNamespace(object.GetNamespace()) {
-				matches = append(matches, object)
-			}
+	var matches, withoutNamespace []T
+	for _, object := range objects {
+		switch {
+		case object.GetName() != name:
+		case namespace == "" || object.GetNamespace() == namespace:
+			matches = append(matches, object)
+		case object.GetNamespace() == "":
+			withoutNamespace = append(withoutNamespace, object)
 		}
-		return matches
 	}
-	var matches []T
-	if namespace == "" {
-		matches = named(func(string) bool { return true })
-	} else if matches = named(func(other string) bool { return other == namespace }); len(matches) == 0 {
-		matches = named(func(other string) bool { return other == "" })
+	if len(matches) == 0 {
+		matches = withoutNamespace
 	}
 	if len(matches) == 0 {
 		return found, nil
 	}
-	return only(matches)
-}
-
-// only returns the single object in objects, which may be repeated.
-func only[T client.Object](objects []T) (found T, err error) {
-	found = objects[0]
-	for _, other := range objects[1:] {
+	found = matches[0]
+	for _, other := range matches[1:] {
 		switch {
 		case other.GetNamespace() != found.GetNamespace():
 			return found, fmt.Errorf("%s and %s match: set the missing metadata.namespace", qualified(found), qualified(other))

@@ -105,9 +105,9 @@ func (o validateOptions) check(ctx context.Context, candidate *gardencorev1beta1
 // report writes the mistakes to standard output and their number per Shoot to standard error. It
 // returns an error if there are any.
 func report(results []result, std program.Streams) error {
-	mistakes := 0
+	mistakes, marks := 0, map[bool]string{true: "✓", false: "✗"}
 	for _, result := range results {
-		fmt.Fprintf(std.Err, "%s Shoot %s: %s\n", mark(len(result.mistakes)), result.name, count(len(result.mistakes)))
+		fmt.Fprintf(std.Err, "%s Shoot %s: %s\n", marks[len(result.mistakes) == 0], result.name, count(len(result.mistakes)))
 		for _, mistake := range result.mistakes {
 			fmt.Fprintln(std.Out, shoot.Text(mistake))
 		}
@@ -151,13 +151,6 @@ func (o validateOptions) read(std program.Streams, stdin io.Reader) (input, old 
 		}
 	}
 	return input, old, nil
-}
-
-func mark(mistakes int) string {
-	if mistakes > 0 {
-		return "✗"
-	}
-	return "✓"
 }
 
 func count(mistakes int) string {

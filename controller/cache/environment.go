@@ -21,10 +21,10 @@ var clusterDomains = []string{"localhost", "127.0.0.1", "::1", "kubernetes.defau
 
 // environment returns the environment variables of the registry container. None may start with
 // REGISTRY_: distribution reads those as configuration.
-func environment(cache v1alpha3.RegistryCache, shoot Shoot, files files) []corev1.EnvVar {
+func environment(cache v1alpha3.RegistryCache, shoot Shoot, mounted []mountedObject) []corev1.EnvVar {
 	// By default, distribution exports traces to localhost and logs an error for each attempt.
 	result := []corev1.EnvVar{{Name: "OTEL_TRACES_EXPORTER", Value: "none"}}
-	if files.caBundle != nil {
+	if slices.ContainsFunc(mounted, func(m mountedObject) bool { return m.dir == caBundleDir }) {
 		result = append(result, corev1.EnvVar{Name: "SSL_CERT_DIR", Value: strings.Join(certificateDirs, ":")})
 	}
 	return append(result, proxyEnvironment(cache.Proxy, shoot.Networks)...)
@@ -33,15 +33,19 @@ func environment(cache v1alpha3.RegistryCache, shoot Shoot, files files) []corev
 // proxyEnvironment returns the proxy variables that Go's net/http reads
 // (golang.org/x/net/http/httpproxy).
 func proxyEnvironment(proxy *v1alpha3.Proxy, networks []string) []corev1.EnvVar {
-	if proxy == nil || ptr.Deref(proxy.HTTPProxy, "") == "" && ptr.Deref(proxy.HTTPSProxy, "") == "" {
+	if proxy == nil {
 		return nil
 	}
 	var result []corev1.EnvVar
-	if url := ptr.Deref(proxy.HTTPProxy, ""); url != "" {
-		result = append(result, corev1.EnvVar{Name: "HTTP_PROXY", Value: url})
+	for _, variable := range []corev1.EnvVar{
+		{Name: "HTTP_PROXY", Value: ptr.Deref(proxy.HTTPProxy, "")}, {Name: "HTTPS_PROXY", Value: ptr.Deref(proxy.HTTPSProxy, "")},
+	} {
+		if variable.Value != "" {
+			result = append(result, variable)
+		}
 	}
-	if url := ptr.Deref(proxy.HTTPSProxy, ""); url != "" {
-		result = append(result, corev1.EnvVar{Name: "HTTPS_PROXY", Value: url})
+	if result == nil {
+		return nil
 	}
 	return append(result, corev1.EnvVar{Name: "NO_PROXY", Value: noProxy(v1alpha3.NoProxyEntries(proxy), networks)})
 }

@@ -78,15 +78,19 @@ func Objects(cache v1alpha3.RegistryCache, shoot Shoot, secrets Secrets) ([]clie
 	if ServesTLS(cache) && secrets.Certificate == nil {
 		return []client.Object{service}, nil
 	}
-	files, err := newFiles(cache, secrets)
+	mounted, err := mountedObjects(cache, secrets)
 	if err != nil {
 		return nil, err
 	}
-	set, err := statefulSet(cache, shoot, files)
+	set, err := statefulSet(cache, shoot, mounted)
 	if err != nil {
 		return nil, err
 	}
-	objects := append(files.objects(), service, set, networkPolicy(cache))
+	var objects []client.Object
+	for _, m := range mounted {
+		objects = append(objects, m.object)
+	}
+	objects = append(objects, service, set, networkPolicy(cache))
 	if isHighlyAvailable(cache) {
 		objects = append(objects, podDisruptionBudget(cache))
 	}

@@ -19,7 +19,8 @@ const (
 	nonRoot int64 = 65532
 )
 
-func podSpec(cache v1alpha3.RegistryCache, shoot Shoot, files files) corev1.PodSpec {
+func podSpec(cache v1alpha3.RegistryCache, shoot Shoot, mounted []mountedObject) corev1.PodSpec {
+	volumes, mounts := volumesAndMounts(mounted)
 	return corev1.PodSpec{
 		PriorityClassName:            "system-cluster-critical",
 		AutomountServiceAccountToken: ptr.To(false),
@@ -36,8 +37,8 @@ func podSpec(cache v1alpha3.RegistryCache, shoot Shoot, files files) corev1.PodS
 			FSGroupChangePolicy: ptr.To(corev1.FSGroupChangeOnRootMismatch),
 			SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
-		Containers: []corev1.Container{container(shoot.Image, environment(cache, shoot, files), files.mounts())},
-		Volumes:    files.volumes(),
+		Containers: []corev1.Container{container(shoot.Image, environment(cache, shoot, mounted), mounts)},
+		Volumes:    volumes,
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 )
 
 // statefulSet returns the StatefulSet whose pods serve the upstream.
-func statefulSet(cache v1alpha3.RegistryCache, shoot Shoot, files files) (*appsv1.StatefulSet, error) {
+func statefulSet(cache v1alpha3.RegistryCache, shoot Shoot, mounted []mountedObject) (*appsv1.StatefulSet, error) {
 	meta := objectMeta(cache.Upstream)
 	meta.Annotations = map[string]string{
 		resourcesv1alpha1.FinalizeDeletionAfter: finalizeDeletionAfter,
@@ -47,7 +47,7 @@ func statefulSet(cache v1alpha3.RegistryCache, shoot Shoot, files files) (*appsv
 			Selector:             &metav1.LabelSelector{MatchLabels: labels(cache.Upstream)},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: podLabels(cache.Upstream)},
-				Spec:       podSpec(cache, shoot, files),
+				Spec:       podSpec(cache, shoot, mounted),
 			},
 			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{volumeClaim(cache)},
 		},

@@ -45,8 +45,8 @@ func RolloutOf(set *appsv1.DaemonSet, pods []corev1.Pod, nodes []corev1.Node) Ro
 			quiet = append(quiet, quietSince(&nodes[i]))
 		}
 	}
-	if !slices.ContainsFunc(quiet, time.Time.IsZero) {
-		r.QuietSince = latest(quiet)
+	if len(quiet) > 0 && !slices.ContainsFunc(quiet, time.Time.IsZero) {
+		r.QuietSince = slices.MaxFunc(quiet, time.Time.Compare)
 	}
 	return r
 }
@@ -149,15 +149,6 @@ func quietSince(node *corev1.Node) time.Time {
 
 // registration is the time within which a new Node gets its first conditions, including clock skew.
 const registration = 10 * time.Second
-
-func latest(times []time.Time) (last time.Time) {
-	for _, t := range times {
-		if t.After(last) {
-			last = t
-		}
-	}
-	return last
-}
 
 func readiness(node *corev1.Node) *corev1.NodeCondition {
 	i := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })

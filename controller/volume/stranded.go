@@ -93,7 +93,7 @@ func replaceStrandedOf(ctx context.Context, shoot client.Client, pod waitingPod,
 		if volume == nil || claim.Labels[cache.LabelUpstreamHost] != v1alpha3.HostLabel(pod.upstream) || !stranded(volume, hosts) {
 			continue
 		}
-		if err := shoot.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); client.IgnoreNotFound(err) != nil {
+		if err := deleteExactly(ctx, shoot, claim); err != nil {
 			return deleted, fmt.Errorf("deleting claim %s in the shoot, whose node is gone: %w", claim.Name, err)
 		}
 		deleted = append(deleted, Stranded{pod.upstream, claim.Namespace + "/" + claim.Name, volume.Name})
@@ -101,7 +101,7 @@ func replaceStrandedOf(ctx context.Context, shoot client.Client, pod waitingPod,
 	if len(deleted) == 0 {
 		return nil, nil
 	}
-	if err := shoot.Delete(ctx, pod.Pod, client.Preconditions{UID: &pod.UID}); client.IgnoreNotFound(err) != nil {
+	if err := deleteExactly(ctx, shoot, pod.Pod); err != nil {
 		return deleted, fmt.Errorf("deleting pod %s in the shoot, whose node is gone: %w", pod.Name, err)
 	}
 	return deleted, nil
@@ -113,22 +113,14 @@ func boundClaim(
 	ctx context.Context, shoot client.Reader, namespace, name string,
 ) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, error) {
 	claim, volume := &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{}
-	if err := shoot.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, claim); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return nil, nil, nil
-		}
-		return nil, nil, fmt.Errorf("reading claim %s in the shoot: %w", name, err)
+	err := shoot.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, claim)
+	if err == nil && claim.Spec.VolumeName != "" {
+		err = shoot.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, volume)
 	}
-	if claim.Spec.VolumeName == "" {
-		return claim, nil, nil
+	if client.IgnoreNotFound(err) != nil {
+		return nil, nil, fmt.Errorf("reading claim %s and its volume in the shoot: %w", name, err)
 	}
-	if err := shoot.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, volume); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return claim, nil, nil
-		}
-		return nil, nil, fmt.Errorf("reading the volume of claim %s in the shoot: %w", name, err)
-	}
-	if volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID != claim.UID {
+	if err != nil || volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID != claim.UID {
 		return claim, nil, nil
 	}
 	return claim, volume, nil

@@ -58,26 +58,17 @@ func lineAt(lines []string, i int) string {
 	return fmt.Sprintf("%q", lines[i])
 }
 
-// command returns the command that updates the golden files of the package under test.
+// command returns the command that updates the golden files of the package under test. Tests run in
+// the directory of their package.
 func command() string {
-	return updateVariable + "=1 go test ./" + folder()
-}
-
-// folder returns the working directory relative to the module root, or "" outside of a module.
-// Tests run in the directory of their package.
-func folder() string {
-	here, err := os.Getwd()
-	if err != nil {
-		return ""
-	}
-	for root := here; root != filepath.Dir(root); root = filepath.Dir(root) {
+	here, _ := os.Getwd()
+	root := here
+	for root != filepath.Dir(root) {
 		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-			relative, err := filepath.Rel(root, here)
-			if err != nil {
-				return ""
-			}
-			return relative
+			break
 		}
+		root = filepath.Dir(root)
 	}
-	return ""
+	relative, _ := filepath.Rel(root, here)
+	return updateVariable + "=1 go test ./" + relative
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"strings"
 	"time"
 
@@ -97,7 +98,8 @@ func Clean(ctx context.Context, node Node, request Request) (err error) {
 			}
 		}
 	}
-	return errors.Join(node.removeTemporaryFiles(), node.removeRequested(request))
+	leftovers := node.removeEach(path.Join(nodeconfig.CertsDir, nodeconfig.TempPattern), node.remove)
+	return errors.Join(leftovers, node.removeRequested(request))
 }
 
 // without returns the unit without the removed upstreams. A unit that cannot be parsed is an error,
@@ -119,7 +121,7 @@ func (r Request) without(unit string) (string, error) {
 
 func (n Node) removeRequested(request Request) error {
 	if request.All {
-		return n.removeAllHosts()
+		return n.removeEach(path.Join(nodeconfig.CertsDir, "*", nodeconfig.HostsFile), n.removeHosts)
 	}
 	var errs []error
 	for _, upstream := range request.Upstreams {

@@ -48,15 +48,6 @@ func (n Node) removeIfEmpty(directory string) error {
 	return n.remove(directory)
 }
 
-func (n Node) removeAllHosts() error {
-	return n.removeEach(path.Join(nodeconfig.CertsDir, "*", nodeconfig.HostsFile), n.removeHosts)
-}
-
-// removeTemporaryFiles removes the leftovers of a killed script.
-func (n Node) removeTemporaryFiles() error {
-	return n.removeEach(path.Join(nodeconfig.CertsDir, nodeconfig.TempPattern), n.remove)
-}
-
 // removeEach calls remove for every file that matches the pattern. An error does not stop the
 // others.
 func (n Node) removeEach(pattern string, remove func(file string) error) error {
