@@ -8,9 +8,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// TestAdmissionReachesItsCertificatesOnly: gardener-operator installs the chart in the namespace garden, whose Secrets are
-// the keys of the garden, and a Role for Secrets whose names end in a hash covers all of a namespace. Service mode wants
-// them beside the Service.
+// TestAdmissionReachesItsCertificatesOnly: gardener-operator installs the chart in the namespace
+// garden, which contains the keys of the garden. Names of certificate Secrets end in a hash, so a
+// Role for them covers all Secrets of a namespace. Service mode needs them in the namespace of the
+// Service.
 func TestAdmissionReachesItsCertificatesOnly(t *testing.T) {
 	const own = "gardener-extension-registry-cache-admission"
 	for file, want := range map[string]string{"operator": own, "minimal": namespace, "full": namespace} {
@@ -35,16 +36,17 @@ func TestAdmissionReachesItsCertificatesOnly(t *testing.T) {
 				}
 			}
 			if !slices.Equal(roles, []string{want}) {
-				t.Errorf("the Secrets of %v may be used, want those of %s", roles, want)
+				t.Errorf("the Roles allow access to the Secrets of %v, want %s", roles, want)
 			}
 			if isOwn := want == own; slices.Contains(namespaces, own) != isOwn || len(namespaces) > 1 {
-				t.Errorf("the chart brings the namespaces %v", namespaces)
+				t.Errorf("the chart creates the namespaces %v", namespaces)
 			}
 		})
 	}
 }
 
-// usesSecrets tells whether the Role has a rule for Secrets, and fails the test if that has more verbs than are used.
+// usesSecrets returns whether the Role has a rule for Secrets. It fails the test if the rule has
+// more verbs than needed.
 func usesSecrets(t *testing.T, role *rbacv1.Role) bool {
 	t.Helper()
 	uses := false

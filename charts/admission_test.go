@@ -17,7 +17,8 @@ const (
 	admissionApplication = "registry-cache-admission/application"
 )
 
-// TestAdmissionPodIsRestricted: what Kubernetes' pod security standard `restricted` demands, and a read-only root.
+// TestAdmissionPodIsRestricted checks the pod security standard `restricted` and a read-only root
+// file system.
 func TestAdmissionPodIsRestricted(t *testing.T) {
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
@@ -50,7 +51,8 @@ func TestAdmissionPodIsRestricted(t *testing.T) {
 	}
 }
 
-// TestAdmissionReadsNoListOfSecrets: who may list Secrets of the garden has all credentials of all projects.
+// TestAdmissionReadsNoListOfSecrets: listing the Secrets of the garden reveals all credentials of
+// all projects.
 func TestAdmissionReadsNoListOfSecrets(t *testing.T) {
 	manifest, err := render(t, admissionApplication, map[string]any{})
 	if err != nil {
@@ -66,7 +68,7 @@ func TestAdmissionReadsNoListOfSecrets(t *testing.T) {
 			rules++
 			for _, verb := range rule.Verbs {
 				if verb != "get" && verb != "create" && verb != "patch" || verb != "get" && rule.Resources[0] == "secrets" {
-					t.Errorf("%v may be used with %s", rule.Resources, verb)
+					t.Errorf("the rules allow %v with verb %s", rule.Resources, verb)
 				}
 			}
 			if named := len(rule.ResourceNames) > 0; !named && rule.Resources[0] != "secrets" && rule.Verbs[0] != "create" {
@@ -79,7 +81,7 @@ func TestAdmissionReadsNoListOfSecrets(t *testing.T) {
 	}
 }
 
-// TestAdmissionRulesNameTheirCaller: each rule says in a comment which code makes the request.
+// TestAdmissionRulesNameTheirCaller: a comment at each rule names the code that needs it.
 func TestAdmissionRulesNameTheirCaller(t *testing.T) {
 	for _, chart := range []string{admissionRuntime, admissionApplication} {
 		template, err := os.ReadFile(chart + "/templates/rbac.yaml")

@@ -6,14 +6,14 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 )
 
-// Archive returns a Helm chart as the gzipped tar archive that a ControllerDeployment carries as rawChart. The root of the
-// file system is the chart's directory; name is the folder that the archive has it in. The same files give the same bytes:
-// the archive holds no time stamps and owners. A file system without Chart.yaml is an error.
+// Archive returns a Helm chart as a gzipped tar archive, as in the rawChart of a
+// ControllerDeployment. The root of the file system is the chart's directory. name is the name of
+// its folder in the archive. The archive contains no timestamps and owners, so the same files give
+// the same bytes. It returns an error if there is no Chart.yaml.
 func Archive(chart fs.FS, name string) ([]byte, error) {
 	if _, err := fs.Stat(chart, "Chart.yaml"); err != nil {
 		return nil, fmt.Errorf("chart %s: %w", name, err)
@@ -41,6 +41,6 @@ func addFile(writer *tar.Writer, chart fs.FS, file, name string) error {
 	if err := writer.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(data)), Typeflag: tar.TypeReg}); err != nil {
 		return err
 	}
-	_, err = io.Copy(writer, bytes.NewReader(data))
+	_, err = writer.Write(data)
 	return err
 }

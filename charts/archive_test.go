@@ -27,7 +27,7 @@ func TestArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(archive, again) {
-		t.Error("the same chart gives two archives")
+		t.Error("archiving the same chart twice gives different archives")
 	}
 	compressed, err := gzip.NewReader(bytes.NewReader(archive))
 	if err != nil {

@@ -11,7 +11,7 @@ const extensionChart = "registry-cache-extension"
 //go:embed all:registry-cache-extension
 var files embed.FS
 
-// Extension returns the directory of the Helm chart that installs the extension on a seed.
+// Extension returns the Helm chart that installs the extension on a seed.
 func Extension() fs.FS {
 	chart, err := fs.Sub(files, extensionChart)
 	if err != nil {

@@ -28,7 +28,7 @@ const (
 	extensionCases = "testdata/" + extensionChart
 )
 
-// chartFolders returns all charts, also charts in charts.
+// chartFolders returns the folders of all charts, including nested ones.
 func chartFolders(t *testing.T) []string {
 	t.Helper()
 	var folders []string
@@ -44,7 +44,7 @@ func chartFolders(t *testing.T) []string {
 	return folders
 }
 
-// valuesFiles returns the files with values that a chart is tested with.
+// valuesFiles returns the files with test values of a chart.
 func valuesFiles(t *testing.T, chart string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", chart, "*"+valuesSuffix))
@@ -67,7 +67,8 @@ func readValues(t *testing.T, file string) map[string]any {
 	return values
 }
 
-// render renders a chart as gardenlet does. The server version is all that gardenlet tells a chart about the cluster.
+// render renders a chart like gardenlet, which tells a chart only the server version of the
+// cluster.
 func render(t *testing.T, chart string, values map[string]any) ([]byte, error) {
 	t.Helper()
 	archive, err := Archive(os.DirFS(chart), filepath.Base(chart))
@@ -82,7 +83,7 @@ func render(t *testing.T, chart string, values map[string]any) ([]byte, error) {
 	return release.Manifest(), nil
 }
 
-// decode decodes every object of a manifest. It is strict: an unknown field is an error.
+// decode strictly decodes every object of a manifest: an unknown field is an error.
 func decode(t *testing.T, manifest []byte) []runtime.Object {
 	t.Helper()
 	decoder := serializer.NewCodecFactory(kubernetes.SeedScheme, serializer.EnableStrict).UniversalDeserializer()

@@ -1,3 +1,3 @@
-// Package charts holds the Helm charts of the extension and of its admission, and the image vector of the images that the
-// extension deploys into shoots. It must not know what is done with either.
+// Package charts contains the Helm charts of the extension and its admission, and the image vector
+// of the images that the extension deploys into shoots. It must not know who uses them.
 package charts

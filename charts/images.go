@@ -23,8 +23,9 @@ type Images struct {
 	RegistryCleaner string
 }
 
-// LoadImages returns the images of images.yaml, replaced by the ones of the file that the environment variable
-// IMAGEVECTOR_OVERWRITE names, if it is set (https://github.com/gardener/gardener/blob/master/docs/deployment/image_vector.md).
+// LoadImages returns the images of images.yaml. If the environment variable IMAGEVECTOR_OVERWRITE
+// is set, the images in the file that it names replace them
+// (https://github.com/gardener/gardener/blob/master/docs/deployment/image_vector.md).
 func LoadImages() (Images, error) {
 	vector, err := imagevector.Read(images)
 	if err != nil {

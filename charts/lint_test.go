@@ -9,7 +9,8 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 )
 
-// TestChartsLint is `helm lint --strict`: a warning is an error. The values are held against values.schema.json too.
+// TestChartsLint runs `helm lint --strict`: a warning is an error. It also validates the values
+// with values.schema.json.
 func TestChartsLint(t *testing.T) {
 	for _, chart := range chartFolders(t) {
 		for _, file := range valuesFiles(t, chart) {

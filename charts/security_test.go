@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestRulesNameTheirCaller: each rule says in a comment which code makes the request.
+// TestRulesNameTheirCaller: a comment at each rule names the code that needs it.
 func TestRulesNameTheirCaller(t *testing.T) {
 	template, err := files.ReadFile(extensionChart + "/templates/rbac.yaml")
 	if err != nil {
@@ -23,7 +23,7 @@ func TestRulesNameTheirCaller(t *testing.T) {
 		if strings.HasPrefix(line, "rules:") {
 			previous = "rules"
 		}
-		// The rule for create stands before the one with names; both have one caller.
+		// The rule for create precedes the one with resourceNames. Both have one caller.
 		if strings.HasPrefix(line, "- apiGroups:") && previous != "#" && !strings.Contains(previous, "[create]") {
 			t.Errorf("no comment before the rule %q, but %q", line, previous)
 		}
@@ -33,7 +33,7 @@ func TestRulesNameTheirCaller(t *testing.T) {
 	}
 }
 
-// TestNoWildcards: no rule grants a verb, a resource or a group that is not named.
+// TestNoWildcards: rules name every verb, resource and group.
 func TestNoWildcards(t *testing.T) {
 	manifest, err := render(t, extensionChart, readValues(t, extensionCases+"/full"+valuesSuffix))
 	if err != nil {
@@ -62,7 +62,8 @@ func TestNoWildcards(t *testing.T) {
 	}
 }
 
-// TestPodIsRestricted: what Kubernetes' pod security standard `restricted` demands, by its own code, and a read-only root.
+// TestPodIsRestricted checks the pod security standard `restricted` with Kubernetes' own code, and
+// a read-only root file system.
 func TestPodIsRestricted(t *testing.T) {
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestValuesSchema: a mistyped value is refused with its path, it is not ignored.
+// TestValuesSchema: an invalid value is rejected with its path, not ignored.
 func TestValuesSchema(t *testing.T) {
 	for name, test := range map[string]struct{ values, want string }{
 		"unknown":          {"replicas: 2", "replicas"},
@@ -41,7 +41,8 @@ func TestValuesSchema(t *testing.T) {
 	}
 }
 
-// TestVerticalPodAutoscalerFollowsSeed: the value wins, then the setting of the seed; without either there is none.
+// TestVerticalPodAutoscalerFollowsSeed: the value takes precedence over the setting of the seed;
+// the default is none.
 func TestVerticalPodAutoscalerFollowsSeed(t *testing.T) {
 	seed := func(settings map[string]any) map[string]any {
 		return map[string]any{"seed": map[string]any{"spec": map[string]any{"settings": settings}}}

@@ -19,12 +19,13 @@ import (
 	operatorv1alpha1 "github.com/gardener/gardener/pkg/apis/operator/v1alpha1"
 )
 
-// Files are the example files: what an operator creates, and below ShootsFolder what a Shoot owner does.
+// Files are the example files: those for operators, and in ShootsFolder those for Shoot owners.
 //
 //go:embed *.yaml shoots/*.yaml
 var Files embed.FS
 
-// ShootsFolder is the folder of Files that holds Shoots, each in a file with the Secrets that it refers to.
+// ShootsFolder is the folder of Files with Shoots, each in a file with the Secrets that it
+// references.
 const ShootsFolder = "shoots"
 
 const (
@@ -45,12 +46,12 @@ func newDecoder() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 }
 
-// ControllerRegistration returns the registration of the extension in examples/controller-registration.yaml.
+// ControllerRegistration returns the registration in examples/controller-registration.yaml.
 func ControllerRegistration() (*gardencorev1beta1.ControllerRegistration, error) {
 	return only[*gardencorev1beta1.ControllerRegistration](registrationFile)
 }
 
-// only returns the one object of an example file.
+// only returns the single object of an example file.
 func only[T runtime.Object](name string) (T, error) {
 	var none T
 	objects, err := decode(name)
@@ -67,7 +68,7 @@ func only[T runtime.Object](name string) (T, error) {
 	return object, nil
 }
 
-// decode returns the objects of an example file. It is strict: an unknown field is an error.
+// decode strictly decodes the objects of an example file: an unknown field is an error.
 func decode(name string) ([]runtime.Object, error) {
 	content, err := Files.ReadFile(name)
 	if err != nil {

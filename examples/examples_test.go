@@ -31,7 +31,7 @@ func TestControllerRegistration(t *testing.T) {
 		t.Errorf("registered for %s/%s", resource.Kind, resource.Type)
 	}
 	if resource.Lifecycle == nil || resource.Lifecycle.Delete == nil || *resource.Lifecycle.Delete != gardencorev1beta1.BeforeKubeAPIServer {
-		t.Errorf("lifecycle = %+v, want the deletion before the API server goes", resource.Lifecycle)
+		t.Errorf("lifecycle = %+v, want the deletion before that of the API server", resource.Lifecycle)
 	}
 }
 
@@ -54,11 +54,12 @@ func TestControllerDeployment(t *testing.T) {
 		t.Fatal(err)
 	}
 	if name := registration.Spec.Deployment.DeploymentRefs[0].Name; name != deployment.Name {
-		t.Errorf("the registration refers to deployment %q, there is %q", name, deployment.Name)
+		t.Errorf("the registration refers to deployment %q, but the deployment is %q", name, deployment.Name)
 	}
 }
 
-// TestOperatorExtension: what gardener-operator makes of it, by its own code, is what the two files for the garden say.
+// TestOperatorExtension: gardener-operator's own code renders the Extension to the same content as
+// the two files for the garden.
 func TestOperatorExtension(t *testing.T) {
 	extension, err := only[*operatorv1alpha1.Extension](operatorFile)
 	if err != nil {
@@ -80,7 +81,7 @@ func TestOperatorExtension(t *testing.T) {
 	replacesImages(t, deployment.Helm.Values.Raw)
 }
 
-// replacesImages: the references in charts/images.yaml are placeholders, so values must name both.
+// replacesImages: the references in charts/images.yaml are placeholders, so values must set both.
 func replacesImages(t *testing.T, raw []byte) {
 	t.Helper()
 	values, err := yaml.JSONToYAML(raw)
@@ -94,7 +95,7 @@ func replacesImages(t *testing.T, raw []byte) {
 	}
 }
 
-// TestNoFileIsForgotten: a file that no test reads could hold anything.
+// TestNoFileIsForgotten: tests must read every file.
 func TestNoFileIsForgotten(t *testing.T) {
 	entries, err := Files.ReadDir(".")
 	if err != nil {

@@ -19,8 +19,9 @@ import (
 
 var rawChartLine = regexp.MustCompile(`(?m)^  rawChart: .*$`)
 
-// TestRawChart: the ControllerDeployment carries today's chart. Contents are compared, not archives: another release of Go
-// may compress otherwise. With UPDATE_GOLDEN set it writes the chart into the file.
+// TestRawChart: the ControllerDeployment contains the current chart. The test compares contents,
+// not archives: another Go release may compress differently. With UPDATE_GOLDEN set it writes the
+// chart to the file.
 func TestRawChart(t *testing.T) {
 	want, err := charts.Archive(charts.Extension(), "registry-cache-extension")
 	if err != nil {
@@ -35,7 +36,7 @@ func TestRawChart(t *testing.T) {
 		return
 	}
 	if os.Getenv("UPDATE_GOLDEN") == "" {
-		t.Fatalf("%s does not carry charts/registry-cache-extension as it is; to write it: UPDATE_GOLDEN=1 go test ./examples", deploymentFile)
+		t.Fatalf("the chart in %s is not the current charts/registry-cache-extension; to update it: UPDATE_GOLDEN=1 go test ./examples", deploymentFile)
 	}
 	content, err := os.ReadFile(deploymentFile)
 	if err != nil {
@@ -47,7 +48,7 @@ func TestRawChart(t *testing.T) {
 	}
 }
 
-// unpack returns the files of an archive; none if it is empty.
+// unpack returns the files of an archive, or none if it is empty.
 func unpack(t *testing.T, archive []byte) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}

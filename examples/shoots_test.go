@@ -13,8 +13,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// TestShoots decodes every Shoot strictly and validates its config; each file is what its name says, and the Secrets that
-// it refers to are in it and valid.
+// TestShoots strictly decodes every Shoot and validates its config. Each file shows what its name
+// says and contains the valid Secrets that it references.
 func TestShoots(t *testing.T) {
 	entries, err := Files.ReadDir(ShootsFolder)
 	if err != nil {
@@ -34,7 +34,7 @@ func TestShoots(t *testing.T) {
 				}
 				secret := secrets[name]
 				if secret == nil {
-					t.Errorf("%s: there is no Secret %q in the file", reference.Path, name)
+					t.Errorf("%s: no Secret %q in the file", reference.Path, name)
 					continue
 				}
 				used[name] = true
@@ -52,7 +52,7 @@ func TestShoots(t *testing.T) {
 	}
 }
 
-// TestEveryField: each field of the API is shown, and shown at its default where it has one.
+// TestEveryField: the examples show each field of the API, with its default if it has one.
 func TestEveryField(t *testing.T) {
 	shoot, _ := readShoot(t, "every-field.yaml")
 	config, err := v1alpha3.DecodeConfig(shoot.Spec.Extensions[0].ProviderConfig.Raw)
@@ -73,13 +73,13 @@ func TestEveryField(t *testing.T) {
 	}
 }
 
-// everythingIsSet demands that no pointer below a struct is nil and no text is empty.
+// everythingIsSet requires that no pointer in a struct is nil and no string is empty.
 func everythingIsSet(t *testing.T, value reflect.Value, path string) {
 	t.Helper()
 	switch value.Kind() {
 	case reflect.Pointer:
 		if value.IsNil() {
-			t.Errorf("%s is not shown", path)
+			t.Errorf("no example sets %s", path)
 			return
 		}
 		everythingIsSet(t, value.Elem(), path)
@@ -92,7 +92,7 @@ func everythingIsSet(t *testing.T, value reflect.Value, path string) {
 	}
 }
 
-// TestExamplesShowWhatTheirNamesSay reads the setting that each file is about.
+// TestExamplesShowWhatTheirNamesSay checks the setting that each file is about.
 func TestExamplesShowWhatTheirNamesSay(t *testing.T) {
 	for name, shows := range map[string]func(v1alpha3.RegistryCache) bool{
 		"minimal": func(c v1alpha3.RegistryCache) bool {
@@ -113,13 +113,14 @@ func TestExamplesShowWhatTheirNamesSay(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !shows(config.Caches[0]) {
-				t.Errorf("the file does not show it: %+v", config.Caches[0])
+				t.Errorf("the file does not show what its name says: %+v", config.Caches[0])
 			}
 		})
 	}
 }
 
-// readShoot returns the Shoot of a file and its Secrets by name, as the API server would store them.
+// readShoot returns the Shoot of a file, and its Secrets by name as the API server would store
+// them.
 func readShoot(t *testing.T, file string) (*gardencorev1beta1.Shoot, map[string]*corev1.Secret) {
 	t.Helper()
 	objects, err := decode(path.Join(ShootsFolder, file))

@@ -21,7 +21,7 @@ var (
 	fieldName = regexp.MustCompile("`([^`]+)`")
 )
 
-// TestUsageListsEveryField compares the table of fields with the API: none is missing, none is invented.
+// TestUsageListsEveryField: the table of fields lists exactly the fields of the API.
 func TestUsageListsEveryField(t *testing.T) {
 	var documented []string
 	for _, row := range fieldRow.FindAllStringSubmatch(read(t, usage), -1) {
@@ -37,7 +37,7 @@ func TestUsageListsEveryField(t *testing.T) {
 	}
 }
 
-// fieldsOf returns the paths of all fields that are no structs of this API.
+// fieldsOf returns the paths of all fields except structs of this API.
 func fieldsOf(of reflect.Type, prefix string) []string {
 	var fields []string
 	for i := range of.NumField() {
@@ -55,11 +55,11 @@ func fieldsOf(of reflect.Type, prefix string) []string {
 	return fields
 }
 
-// TestUsageSnippets decodes and validates every YAML block: a fragment of a Shoot, or entries of caches.
+// TestUsageSnippets decodes and validates every YAML block: a part of a Shoot, or entries of caches.
 func TestUsageSnippets(t *testing.T) {
 	blocks := yamlBlock.FindAllStringSubmatch(read(t, usage), -1)
 	if len(blocks) < 8 {
-		t.Fatalf("found %d blocks only", len(blocks))
+		t.Fatalf("found only %d blocks", len(blocks))
 	}
 	for _, block := range blocks {
 		text := block[1]
@@ -75,7 +75,7 @@ func TestUsageSnippets(t *testing.T) {
 	}
 }
 
-// providerConfig returns that of the only extension of a fragment of a Shoot.
+// providerConfig returns the providerConfig of the single extension in a part of a Shoot.
 func providerConfig(t *testing.T, fragment string) string {
 	t.Helper()
 	var shoot struct {

@@ -10,7 +10,8 @@ import (
 
 const certificateBlock = "CERTIFICATE"
 
-// certificates returns the DER of each certificate that containerd would take from text (x509.CertPool.AppendCertsFromPEM).
+// certificates returns the DER of each certificate that containerd would read from text
+// (x509.CertPool.AppendCertsFromPEM).
 func certificates(text []byte) (found [][]byte) {
 	for {
 		var block *pem.Block
@@ -26,8 +27,8 @@ func certificates(text []byte) (found [][]byte) {
 	}
 }
 
-// canonical returns the certificates in text and nothing else: in that form they are lines of base64 and markers, so
-// that nothing in them ends the TOML string that they stand in.
+// canonical returns only the certificates in text, as PEM. PEM consists of base64 lines and
+// markers, so it cannot end the TOML string that contains it.
 func canonical(text []byte) []byte {
 	var encoded []byte
 	for _, der := range certificates(text) {
@@ -54,7 +55,7 @@ func decodeCertificates(word string) ([]byte, error) {
 	for i, encoded := range strings.Split(word, ".") {
 		der, err := base64.StdEncoding.Strict().DecodeString(encoded)
 		if err != nil {
-			return nil, fmt.Errorf("certificate %d is not in base64: %w", i, err)
+			return nil, fmt.Errorf("certificate %d is not valid base64: %w", i, err)
 		}
 		if len(der) == 0 {
 			return nil, fmt.Errorf("certificate %d is empty", i)

@@ -35,8 +35,8 @@ func TestCertificatesAreLeftOutWithoutHTTPS(t *testing.T) {
 	}
 }
 
-// What stands around certificates must not get into hosts.toml or the unit, and what is none must not either: containerd
-// fails every pull for a file without a certificate.
+// Neither text around certificates nor invalid certificates may get into hosts.toml or the unit:
+// containerd fails every pull if a file contains no certificate.
 func TestOnlyCertificatesGetToANode(t *testing.T) {
 	key := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("secret")}))
 	noCertificate := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("none")}))
@@ -77,7 +77,7 @@ func TestOnlyCertificatesGetToANode(t *testing.T) {
 			}
 			back, err := nodeconfig.ParseArgument(registry.Argument())
 			if err != nil || string(back.EndpointCA) != certificates {
-				t.Errorf("the argument holds %q, %v", back.EndpointCA, err)
+				t.Errorf("the argument contains %q, %v", back.EndpointCA, err)
 			}
 		})
 	}
@@ -107,7 +107,7 @@ func TestParseArgumentIsTheInverseOfArgument(t *testing.T) {
 	}
 }
 
-// The cleaner takes upstreams out of a unit that any version of this extension laid down.
+// The cleaner removes upstreams from units of any version of this extension.
 func TestWithoutUpstreamsKeepsCertificates(t *testing.T) {
 	unit := strings.Replace(nodeconfig.Unit([]nodeconfig.Registry{trusting, dockerHub}, 0), "RestartSec=30", "RestartSec=31", 1)
 	changed, err := nodeconfig.WithoutUpstreams(unit, []string{dockerHub.Upstream})
@@ -130,7 +130,7 @@ func TestParseArgumentRefuses(t *testing.T) {
 	}
 	for _, argument := range []string{"a,b,c", "a,b,c,", "a,b,c,,"} {
 		if _, err := nodeconfig.ParseArgument(argument); err != nil {
-			t.Errorf("empty certificates are none: %v", err)
+			t.Errorf("error for empty certificates: %v", err)
 		}
 	}
 }

@@ -18,10 +18,10 @@ import (
 )
 
 func init() {
-	log.L.Logger.SetOutput(io.Discard) // containerd says that a file cannot be parsed
+	log.L.Logger.SetOutput(io.Discard) // containerd logs files that it cannot parse
 }
 
-// image serves an image of that name, as a registry does.
+// image serves an image with that name, like a registry.
 func image(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
@@ -29,7 +29,7 @@ func image(name string) http.HandlerFunc {
 	}
 }
 
-// certsDir makes a directory of certificates with one hosts.toml.
+// certsDir creates a certs.d with one hosts.toml.
 func certsDir(t *testing.T, upstream, content string) string {
 	t.Helper()
 	n := &node{certs: t.TempDir()}
@@ -37,14 +37,16 @@ func certsDir(t *testing.T, upstream, content string) string {
 	return n.certs
 }
 
-// hostsOf is containerd's own reader of hosts.toml. An error of it fails the pull, whatever other hosts there are.
+// hostsOf reads a hosts.toml with containerd's own code. An error fails the pull, even if other
+// hosts work.
 func hostsOf(t *testing.T, upstream, content string) ([]docker.RegistryHost, error) {
 	t.Helper()
 	directory := config.HostDirFromRoot(certsDir(t, upstream, content))
 	return config.ConfigureHosts(t.Context(), config.HostOptions{HostDir: directory})(upstream)
 }
 
-// pull lets containerd's own resolver look an image up by a hosts.toml, and returns the name of the image.
+// pull resolves an image with containerd's own resolver and a hosts.toml, and returns the name of
+// the image.
 func pull(t *testing.T, upstream, content string) (string, error) {
 	t.Helper()
 	directory := config.HostDirFromRoot(certsDir(t, upstream, content))
@@ -65,10 +67,10 @@ func pull(t *testing.T, upstream, content string) (string, error) {
 
 const byCache, byUpstream = "cache", "upstream"
 
-// tlsPair is a cache and an upstream, each with an authority of its own.
+// tlsPair returns a cache and an upstream, each with its own CA.
 func tlsPair(t *testing.T) nodeconfig.Registry {
 	t.Helper()
-	cacheCA, upstreamCA := newAuthority(t, "cache"), newAuthority(t, "upstream")
+	cacheCA, upstreamCA := newTestCA(t, "cache"), newTestCA(t, "upstream")
 	return nodeconfig.Registry{
 		Upstream: "alpha.test", Endpoint: cacheCA.server(t, image(byCache)).URL, UpstreamURL: upstreamCA.server(t, image(byUpstream)).URL,
 		EndpointCA: cacheCA.PEM, UpstreamCA: upstreamCA.PEM,
@@ -77,7 +79,7 @@ func tlsPair(t *testing.T) nodeconfig.Registry {
 
 func TestContainerdReadsHostsTOML(t *testing.T) {
 	const down = "https://127.0.0.1:1"
-	other := newAuthority(t, "other")
+	other := newTestCA(t, "other")
 	plainCache, plainUpstream := httptest.NewServer(image(byCache)), httptest.NewServer(image(byUpstream))
 	t.Cleanup(plainCache.Close)
 	t.Cleanup(plainUpstream.Close)
@@ -90,7 +92,7 @@ func TestContainerdReadsHostsTOML(t *testing.T) {
 		"the cache is down":                     {func(r *nodeconfig.Registry) { r.Endpoint = down }, byUpstream},
 		"no cache yet":                          {func(r *nodeconfig.Registry) { r.Endpoint = "" }, byUpstream},
 		"the cache is not trusted":              {func(r *nodeconfig.Registry) { r.EndpointCA = other.PEM }, byUpstream},
-		"two authorities of the cache":          {func(r *nodeconfig.Registry) { r.EndpointCA = append(other.PEM, r.EndpointCA...) }, byCache},
+		"two CAs of the cache":                  {func(r *nodeconfig.Registry) { r.EndpointCA = append(other.PEM, r.EndpointCA...) }, byCache},
 		"a cache without HTTPS":                 {func(r *nodeconfig.Registry) { r.Endpoint = plainCache.URL }, byCache},
 		"both without HTTPS":                    {func(r *nodeconfig.Registry) { r.Endpoint, r.UpstreamURL = plainCache.URL, plainUpstream.URL }, byCache},
 		"HTTPS expected, the cache has none":    {func(r *nodeconfig.Registry) { r.Endpoint = strings.Replace(plainCache.URL, "http", "https", 1) }, byUpstream},
@@ -126,7 +128,8 @@ func TestContainerdAsksTheCacheFirst(t *testing.T) {
 	}
 }
 
-// damagedPair is a cache with HTTPS and an upstream on this machine, which containerd finds without a hosts.toml too.
+// damagedPair returns a cache with HTTPS and an upstream on this machine, which containerd also
+// finds without a hosts.toml.
 func damagedPair(t *testing.T) nodeconfig.Registry {
 	t.Helper()
 	registry := tlsPair(t)
@@ -148,7 +151,7 @@ func TestContainerdNeverFailsForATruncatedFile(t *testing.T) {
 		}
 		served[by]++
 	}
-	if served[byUpstream] == 0 || served[byCache] == 0 { // without its last line break the file is whole
+	if served[byUpstream] == 0 || served[byCache] == 0 { // the file is valid without its last line break
 		t.Errorf("served by %v: the test does not cut as intended", served)
 	}
 	for name, damaged := range map[string]string{
@@ -164,8 +167,8 @@ func TestContainerdNeverFailsForATruncatedFile(t *testing.T) {
 	}
 }
 
-// TestContainerdFailsForFewDamages lists what one wrong byte can do that fails every pull: in the only certificate, or in
-// the name of the file that holds it. The script restores such a file.
+// TestContainerdFailsForFewDamages lists the single wrong bytes that fail every pull: in the only
+// certificate, or in the name of the file that contains it. The script restores such a file.
 func TestContainerdFailsForFewDamages(t *testing.T) {
 	registry := damagedPair(t)
 	content := nodeconfig.HostsTOML(registry)

@@ -7,31 +7,35 @@ import (
 )
 
 const (
-	// CertsDir is containerd's registry configuration directory on a node. containerd reads it on every pull.
+	// CertsDir is containerd's registry configuration directory on a node. containerd reads it on
+	// every pull.
 	CertsDir = "/etc/containerd/certs.d"
-	// HostsFile is the name of containerd's file in the directory of each upstream.
+	// HostsFile is the name of containerd's file in the directory of an upstream.
 	HostsFile = "hosts.toml"
-	// Marker is the first line of every hosts.toml that is ours. A file without it belongs to somebody else and is
+	// Marker is the first line of every hosts.toml that the extension writes. Files without it are
 	// neither changed nor removed.
 	Marker = "# managed by gardener-extension-registry-cache"
-	// DialTimeout bounds how long containerd waits for a connection to a cache before it goes to the upstream. Without
-	// it that is 30 s for each object of an image, which containerd < 2.1 cannot change.
+	// DialTimeout limits how long containerd waits for a connection to a cache before it tries the
+	// upstream. The default is 30 s for each object of an image, and containerd < 2.1 cannot change
+	// it.
 	DialTimeout = "1s"
-	// TempPattern matches the temporary files of the script, which lie directly in CertsDir.
+	// TempPattern matches the script's temporary files, which are directly in CertsDir.
 	TempPattern = ".configure-containerd-registries.*"
 )
 
-// HostsPath returns where the hosts.toml of an upstream lies on a node.
+// HostsPath returns the path of the hosts.toml of an upstream on a node.
 func HostsPath(upstream string) string {
 	return path.Join(CertsDir, upstream, HostsFile)
 }
 
-// HostsTOML returns the content of the hosts.toml that the script writes for r; without an Endpoint that for direct pulls,
-// which the script writes for an upstream with certificates of its own while its cache does not answer.
+// HostsTOML returns the hosts.toml that the script writes for r. Without an Endpoint the file is
+// for direct pulls. The script writes such a file for an upstream with its own CA bundle while the
+// cache does not answer.
 //
-// containerd fails a pull if it cannot read the file that "ca" names. So that is hosts.toml itself, which cannot get lost
-// alone, and the certificates come before the first "ca": the file does not parse without them, however it is cut off.
-// containerd ignores keys that it does not know, and text around the certificates of a file.
+// containerd fails a pull if it cannot read the file that "ca" names. So "ca" names hosts.toml
+// itself, which cannot go missing alone. The certificates come before the first "ca", so a
+// truncated file does not parse without them. containerd ignores unknown keys, and text around the
+// certificates of a file.
 func HostsTOML(r Registry) string {
 	var endpointCA, upstreamCA []byte
 	if strings.HasPrefix(r.Endpoint, "https:") {
@@ -64,10 +68,11 @@ func HostsTOML(r Registry) string {
 	return toml.String()
 }
 
-// caLine names a file beside hosts.toml: containerd takes a relative path as one in the same directory.
+// caLine names a file in the same directory: containerd resolves relative paths against that of
+// hosts.toml.
 const caLine = `ca = "` + HostsFile + `"`
 
-// Marked tells whether the content of a hosts.toml carries our mark.
+// Marked returns whether the content of a hosts.toml starts with Marker.
 func Marked(content string) bool {
 	firstLine, _, _ := strings.Cut(content, "\n")
 	return firstLine == Marker

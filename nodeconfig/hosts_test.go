@@ -16,7 +16,7 @@ var (
 	ipv6      = nodeconfig.Registry{Upstream: "[2001:db8::1]:5000", Endpoint: "http://[fd00::1]:5000", UpstreamURL: "https://[2001:db8::1]:5000"}
 )
 
-// hostsFile is what containerd reads (docs/hosts.md of containerd).
+// hostsFile is the part of hosts.toml that containerd reads (docs/hosts.md of containerd).
 type hostsFile struct {
 	Server string          `toml:"server"`
 	Host   map[string]host `toml:"host"`

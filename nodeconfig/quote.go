@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// quoteWord writes text as one word of a systemd command line: in double quotes, with C-style escapes, and with "%"
-// and "$" doubled, so that systemd expands neither specifiers nor variables in it.
+// quoteWord quotes text as one word of a systemd command line: in double quotes, with C-style
+// escapes, and with "%" and "$" doubled, so that systemd expands neither specifiers nor variables.
 func quoteWord(text string) string {
 	var word strings.Builder
 	word.WriteByte('"')
@@ -30,8 +30,8 @@ func quoteWord(text string) string {
 	return word.String()
 }
 
-// splitWords is the inverse of quoteWord for a whole command line. It understands plain words and what quoteWord
-// writes; anything else that systemd would expand or unescape is an error.
+// splitWords is the inverse of quoteWord for a whole command line. It accepts plain words and the
+// output of quoteWord. Anything else that systemd would expand or unescape is an error.
 func splitWords(line string) ([]string, error) {
 	var words []string
 	for line = strings.TrimLeft(line, " "); line != ""; line = strings.TrimLeft(line, " ") {
@@ -52,7 +52,7 @@ func splitWords(line string) ([]string, error) {
 	return words, nil
 }
 
-// unquoteWord reads up to the closing quote and returns what follows it.
+// unquoteWord reads up to the closing quote and returns the word and the rest of the line.
 func unquoteWord(line string) (word, rest string, err error) {
 	var text strings.Builder
 	for line != "" {
@@ -65,7 +65,7 @@ func unquoteWord(line string) (word, rest string, err error) {
 			return text.String(), rest, nil
 		case '%', '$':
 			if !strings.HasPrefix(line[1:], string(c)) {
-				return "", "", fmt.Errorf("a single %q would be expanded", c)
+				return "", "", fmt.Errorf("systemd would expand a single %q", c)
 			}
 			text.WriteByte(c)
 			line = line[2:]

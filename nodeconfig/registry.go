@@ -7,22 +7,24 @@ import (
 
 // Registry is one upstream registry with a cache, as a node sees it.
 type Registry struct {
-	// Upstream is the registry as image references name it: <host>[:<port>]. It names the directory below CertsDir.
+	// Upstream is the registry as in image references: <host>[:<port>]. It is the name of the
+	// directory below CertsDir.
 	Upstream string
 	// Endpoint is the URL of the cache, such as "http://10.4.246.205:5000".
 	Endpoint string
-	// UpstreamURL is the URL of the upstream, which containerd falls back to.
+	// UpstreamURL is the URL of the upstream, to which containerd falls back.
 	UpstreamURL string
-	// EndpointCA are the certificates in PEM that the cache is verified by, if Endpoint is an https URL. It may be empty.
+	// EndpointCA is the PEM CA bundle for the cache, used if Endpoint is an https URL. It may be
+	// empty.
 	EndpointCA []byte
-	// UpstreamCA are the certificates in PEM that the upstream is verified by besides the well-known ones, if UpstreamURL
+	// UpstreamCA is the PEM CA bundle for the upstream, in addition to public CAs, used if UpstreamURL
 	// is an https URL. It may be empty.
 	UpstreamCA []byte
 }
 
-// Argument returns the argument of the script for r: <upstream_host>,<endpoint>,<upstream_url>, and if there are
-// certificates ,<endpoint_ca>[,<upstream_ca>]. Each is the DER of the certificates in base64, with dots between them.
-// What is no certificate in PEM is left out of them.
+// Argument returns the argument of the script for r: <upstream_host>,<endpoint>,<upstream_url>, and
+// with CA bundles ,<endpoint_ca>[,<upstream_ca>]. A CA bundle is the base64 of the DER of each
+// certificate, separated by dots. Anything in it that is not a PEM certificate is omitted.
 func (r Registry) Argument() string {
 	parts := []string{r.Upstream, r.Endpoint, r.UpstreamURL}
 	endpointCA, upstreamCA := encodeCertificates(r.EndpointCA), encodeCertificates(r.UpstreamCA)
@@ -35,8 +37,8 @@ func (r Registry) Argument() string {
 	return strings.Join(parts, ",")
 }
 
-// ParseArgument is the inverse of Registry.Argument, also for the arguments of versions that knew no certificates.
-// The certificates are in canonical PEM: nothing stands between them.
+// ParseArgument is the inverse of Registry.Argument. It also parses arguments of versions without
+// CA bundles. It returns the certificates as canonical PEM, with nothing in between.
 func ParseArgument(argument string) (Registry, error) {
 	parts := strings.Split(argument, ",")
 	if len(parts) < 3 || len(parts) > 5 || parts[0] == "" || parts[1] == "" || parts[2] == "" {

@@ -10,13 +10,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-const foreign = "server = \"https://mirror.example.com\"\n"
+const unmanaged = "server = \"https://mirror.example.com\"\n"
 
 func TestScriptLeavesForeignFilesAlone(t *testing.T) {
 	for name, create := range map[string]func(t *testing.T, n *node){
-		"another hosts.toml":   func(t *testing.T, n *node) { n.write(t, "alpha.test", foreign) },
+		"another hosts.toml":   func(t *testing.T, n *node) { n.write(t, "alpha.test", unmanaged) },
 		"an empty one":         func(t *testing.T, n *node) { n.write(t, "alpha.test", "") },
-		"mark in another line": func(t *testing.T, n *node) { n.write(t, "alpha.test", foreign+nodeconfig.Marker+"\n") },
+		"mark in another line": func(t *testing.T, n *node) { n.write(t, "alpha.test", unmanaged+nodeconfig.Marker+"\n") },
 		"mark in a longer line": func(t *testing.T, n *node) {
 			n.write(t, "alpha.test", nodeconfig.Marker+"s\n")
 		},
@@ -38,7 +38,7 @@ func TestScriptLeavesForeignFilesAlone(t *testing.T) {
 			n.run(t)                    // ... and not
 			after, err := os.Lstat(n.path("alpha.test"))
 			if err != nil || !os.SameFile(before, after) || !before.ModTime().Equal(after.ModTime()) || before.Size() != after.Size() {
-				t.Errorf("the file of somebody else is changed: %v, %v", after, err)
+				t.Errorf("an unmanaged file is changed: %v, %v", after, err)
 			}
 			if !strings.Contains(log, "is not ours, leaving it alone") {
 				t.Errorf("the log does not say so:\n%s", log)
@@ -49,9 +49,9 @@ func TestScriptLeavesForeignFilesAlone(t *testing.T) {
 
 func TestScriptRespectsAForeignFileThatAppearsWhileItWaits(t *testing.T) {
 	n := newNode(t)
-	c := newCache(t, "alpha.test", func(http.ResponseWriter, *http.Request) { n.write(t, "alpha.test", foreign) })
+	c := newCache(t, "alpha.test", func(http.ResponseWriter, *http.Request) { n.write(t, "alpha.test", unmanaged) })
 	n.run(t, c.Registry)
-	if got, _ := os.ReadFile(n.path("alpha.test")); string(got) != foreign {
+	if got, _ := os.ReadFile(n.path("alpha.test")); string(got) != unmanaged {
 		t.Errorf("it is overwritten with:\n%s", got)
 	}
 	n.expectEntries(t, "alpha.test")
@@ -105,17 +105,17 @@ func TestScriptRemovesWhatHasNoCacheAnyMore(t *testing.T) {
 	for _, upstream := range []string{"beta.test", "with-more.test", "alpha.test:5000", "[::1]", "alpha"} {
 		n.write(t, upstream, nodeconfig.HostsTOML(nodeconfig.Registry{Upstream: upstream}))
 	}
-	n.write(t, "foreign.test", foreign)
+	n.write(t, "unmanaged.test", unmanaged)
 	if err := os.WriteFile(filepath.Join(n.certs, "with-more.test", "ca.crt"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	n.run(t, c.Registry)
-	n.expectEntries(t, "alpha.test", "foreign.test", "with-more.test")
+	n.expectEntries(t, "alpha.test", "unmanaged.test", "with-more.test")
 	if _, err := os.Stat(n.path("with-more.test")); !os.IsNotExist(err) {
 		t.Errorf("hosts.toml beside another file stays: %v", err)
 	}
 	n.run(t)
-	n.expectEntries(t, "foreign.test", "with-more.test")
+	n.expectEntries(t, "unmanaged.test", "with-more.test")
 }
 
 func TestScriptIgnoresArgumentsThatAreNone(t *testing.T) {

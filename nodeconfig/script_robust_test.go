@@ -14,11 +14,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// killJob kills the process group of a job of the script, but never the one that the tests themselves are in.
+// killJob kills the process group of a job of the script, but never the process group of the tests.
 const killJob = `[[ $(ps -o pgid= -p $$) -ne $TEST_GROUP ]] && kill -KILL 0`
 
-// A job of the script is killed at each command that it runs to write a file. What is there then is nothing or all of
-// it; the next run completes it and sweeps up.
+// A job of the script is killed at each command that it runs to write a file. The file must be
+// complete or absent. The next run completes it and removes leftovers.
 func TestScriptKilledAtAnyPointLeavesNoHalfFile(t *testing.T) {
 	for _, tool := range []string{"mktemp", "chmod", "sync", "mkdir", "mv"} {
 		for when, body := range map[string]string{"before": killJob, "after": `"$real" "$@"; ` + killJob} {
@@ -28,7 +28,7 @@ func TestScriptKilledAtAnyPointLeavesNoHalfFile(t *testing.T) {
 				if err := os.MkdirAll(n.certs, 0o755); err != nil {
 					t.Fatal(err)
 				}
-				if tool == "mkdir" { // not the one before any job is started
+				if tool == "mkdir" { // not the call before any job is started
 					body = `[[ $* == *certs.d ]] && exec "$real" "$@"` + "\n" + body
 				}
 				c := newCache(t, "alpha.test", ready)
@@ -37,7 +37,7 @@ func TestScriptKilledAtAnyPointLeavesNoHalfFile(t *testing.T) {
 				if _, err := os.Stat(n.path("alpha.test")); err == nil {
 					n.expectHosts(t, c.Registry)
 				} else if tool == "mv" && when == "after" {
-					t.Error("the stand-in does not act as intended")
+					t.Error("the fake command does not act as intended")
 				}
 				if err := os.Remove(filepath.Join(n.tools, tool)); err != nil {
 					t.Fatal(err)
@@ -54,7 +54,7 @@ func TestScriptTriesAgainWhenItCannotWrite(t *testing.T) {
 	for _, tool := range []string{"mktemp", "chmod", "sync", "mv"} {
 		t.Run(tool, func(t *testing.T) {
 			n := newNode(t)
-			// A stand-in for a full disk: the first call fails.
+			// Simulate a full disk: the first call fails.
 			n.tool(t, tool, `mkdir "$0.called" 2>/dev/null && { echo "No space left on device" >&2; exit 1; }; exec "$real" "$@"`)
 			c := newCache(t, "alpha.test", ready)
 			log := n.run(t, c.Registry)
@@ -67,7 +67,8 @@ func TestScriptTriesAgainWhenItCannotWrite(t *testing.T) {
 	}
 }
 
-// A full or read-only disk is asked for less and less often, and fills no journal.
+// On a full or read-only disk, the script retries less and less often and does not flood the
+// journal.
 func TestScriptSlowsDownWhileItCannotWrite(t *testing.T) {
 	n := newNode(t)
 	n.env = append(n.env, "PROBE_INTERVAL=3", "PROBE_STEADY_FOR=0")

@@ -20,14 +20,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// patience bounds every wait for the script. It is met only by a script that hangs.
+// patience limits every wait for the script. Only a script that hangs reaches it.
 const patience = 2 * time.Minute
 
-// node is a directory that stands for the certs.d of a node; the script that runs on it is the real one, in real bash.
+// node is a directory that represents the certs.d of a node. The script that runs on it is the real
+// one, in real bash.
 type node struct {
 	certs string
 	env   []string
-	tools string // a directory in front of PATH, for stand-ins of single commands
+	tools string // a directory first in PATH, for fake commands
 }
 
 func newNode(t *testing.T) *node {
@@ -39,7 +40,7 @@ func newNode(t *testing.T) *node {
 	}
 	n := &node{certs: filepath.Join(t.TempDir(), "certs.d"), tools: t.TempDir()}
 	n.env = []string{"CERTS_DIR=" + n.certs, "PATH=" + n.tools + ":" + os.Getenv("PATH"), "PROBE_INTERVAL=0.02", "WATCH_INTERVAL=0"}
-	// A busy machine must not look like a cache that does not answer.
+	// On a busy machine, a slow cache must not look like one that does not answer.
 	n.env = append(n.env, "PROBE_CONNECT_TIMEOUT=60", "PROBE_TIMEOUT=60")
 	return n
 }
@@ -51,7 +52,7 @@ type process struct {
 	writer *io.PipeWriter
 	lines  chan string
 	log    []string
-	ended  func() error // waits for the end of the script and its children
+	ended  func() error // waits until the script and its children exit
 }
 
 func (n *node) start(t *testing.T, arguments ...string) *process {
@@ -66,7 +67,8 @@ func (n *node) start(t *testing.T, arguments ...string) *process {
 	p := &process{t: t, writer: writer, cmd: exec.CommandContext(ctx, "bash", append([]string{script}, arguments...)...), lines: make(chan string, 1000)}
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = n.env, writer, writer
 	p.cmd.WaitDelay = patience // a child that outlives the script holds its output
-	// The script takes its children along. SIGINT would be ignored in the background of another script.
+	// On SIGTERM the script also ends its children. SIGINT would be ignored in a background job of
+	// another script.
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 	p.ended = sync.OnceValue(p.cmd.Wait)
 	if err := p.cmd.Start(); err != nil {
@@ -78,7 +80,7 @@ func (n *node) start(t *testing.T, arguments ...string) *process {
 			p.lines <- scanner.Text()
 		}
 	}()
-	t.Cleanup(func() { // before the folder goes, in which it may write
+	t.Cleanup(func() { // runs before the folder, in which the script may write, is removed
 		_ = p.cmd.Process.Signal(syscall.SIGTERM)
 		go func() {
 			for range p.lines {
@@ -91,7 +93,7 @@ func (n *node) start(t *testing.T, arguments ...string) *process {
 	return p
 }
 
-// expect waits for a log line that holds text.
+// expect waits for a log line that contains text.
 func (p *process) expect(text string) {
 	p.t.Helper()
 	deadline := time.After(patience)
@@ -110,7 +112,8 @@ func (p *process) expect(text string) {
 	}
 }
 
-// wait waits until the script and every child of it have ended (they hold its output), and returns the log.
+// wait waits until the script and all of its children have exited (they hold its output), and
+// returns the log.
 func (p *process) wait() string {
 	p.t.Helper()
 	err := p.ended()
@@ -125,7 +128,7 @@ func (p *process) wait() string {
 	return log
 }
 
-// run runs the script to its end.
+// run runs the script until it exits.
 func (n *node) run(t *testing.T, registries ...nodeconfig.Registry) string {
 	t.Helper()
 	return n.start(t, arguments(registries...)...).wait()
@@ -143,13 +146,13 @@ func (n *node) path(upstream string) string {
 	return filepath.Join(n.certs, upstream, nodeconfig.HostsFile)
 }
 
-// write lays down a hosts.toml.
+// write creates a hosts.toml.
 func (n *node) write(t *testing.T, upstream, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(n.certs, upstream), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// At once: a script that watches must not see the beginning alone.
+	// Write atomically: a watching script must not see a partial file.
 	written := filepath.Join(t.TempDir(), "hosts.toml")
 	if err := os.WriteFile(written, []byte(content), 0o644); err != nil {
 		t.Fatal(err)
@@ -159,7 +162,7 @@ func (n *node) write(t *testing.T, upstream, content string) {
 	}
 }
 
-// tool puts a stand-in for a command in front of PATH. It may call the real one as "$real".
+// tool puts a fake command first in PATH. It may call the real command as "$real".
 func (n *node) tool(t *testing.T, name, body string) {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -169,7 +172,7 @@ func (n *node) tool(t *testing.T, name, body string) {
 	n.standIn(t, name, "real="+path+"\n"+body)
 }
 
-// standIn puts a command in front of PATH that the machine may not have.
+// standIn puts a command first in PATH that may be missing on this machine.
 func (n *node) standIn(t *testing.T, name, body string) {
 	t.Helper()
 	content := "#!/bin/bash\n" + body + "\n"
@@ -178,7 +181,7 @@ func (n *node) standIn(t *testing.T, name, body string) {
 	}
 }
 
-// expectHosts checks that the hosts.toml of r is exactly what it must be.
+// expectHosts checks that the hosts.toml of r has the expected content.
 func (n *node) expectHosts(t *testing.T, r nodeconfig.Registry) {
 	t.Helper()
 	got, err := os.ReadFile(n.path(r.Upstream))
@@ -190,7 +193,7 @@ func (n *node) expectHosts(t *testing.T, r nodeconfig.Registry) {
 	}
 }
 
-// expectEntries checks the names of everything in certs.d, temporary files too.
+// expectEntries checks the names of everything in certs.d, including temporary files.
 func (n *node) expectEntries(t *testing.T, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(n.certs)
@@ -209,7 +212,7 @@ func (n *node) expectEntries(t *testing.T, want ...string) {
 // discard is the log of servers whose clients fail on purpose.
 var discard = log.New(io.Discard, "", 0)
 
-// cache is a real HTTP server that answers as the handler does.
+// cache is an HTTP server with the given handler.
 type cache struct {
 	nodeconfig.Registry
 	requests atomic.Int32
@@ -220,12 +223,12 @@ func newCache(t *testing.T, upstream string, handler http.HandlerFunc) *cache {
 	c := &cache{}
 	server := httptest.NewServer(c.serve(t, handler))
 	t.Cleanup(server.Close)
-	t.Cleanup(server.CloseClientConnections) // runs first: a client that is left behind must not block the test
+	t.Cleanup(server.CloseClientConnections) // runs first: a leftover client must not block the test
 	c.Registry = nodeconfig.Registry{Upstream: upstream, Endpoint: server.URL, UpstreamURL: "https://" + upstream}
 	return c
 }
 
-// serve counts the requests and proves that they are what the script may ask for.
+// serve counts the requests and checks that they are what the script may send.
 func (c *cache) serve(t *testing.T, handler http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c.requests.Add(1)
@@ -238,7 +241,7 @@ func (c *cache) serve(t *testing.T, handler http.HandlerFunc) http.HandlerFunc {
 
 func ready(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
 
-// hang answers when the client has given up.
+// hang answers only after the client has canceled the request.
 func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
 func answer(status int) http.HandlerFunc {

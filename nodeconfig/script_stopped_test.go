@@ -10,41 +10,43 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// What systemd runs after each stop of the unit. It is disabled only when gardener-node-agent takes it away.
+// systemd runs this after each stop of the unit. The unit is disabled only when gardener-node-agent
+// removes it.
 func TestStoppedUnitTakesItsFilesAlongIfItIsDisabled(t *testing.T) {
 	const temporary = ".configure-containerd-registries.Ab12"
-	ours := nodeconfig.Registry{Upstream: "alpha.test", Endpoint: "http://10.0.0.1:5000", UpstreamURL: "https://alpha.test"}
+	managed := nodeconfig.Registry{Upstream: "alpha.test", Endpoint: "http://10.0.0.1:5000", UpstreamURL: "https://alpha.test"}
 	for name, test := range map[string]struct {
 		systemctl string
 		left      []string
 	}{
-		"disabled":          {"echo disabled; exit 1", []string{"foreign.test"}},
-		"enabled":           {"echo enabled", []string{temporary, "alpha.test", "foreign.test"}},
-		"masked":            {"echo masked; exit 1", []string{temporary, "alpha.test", "foreign.test"}},
-		"not found":         {"echo not-found; exit 4", []string{temporary, "alpha.test", "foreign.test"}},
-		"systemd is silent": {"echo disabled >&2; exit 1", []string{temporary, "alpha.test", "foreign.test"}},
+		"disabled":          {"echo disabled; exit 1", []string{"unmanaged.test"}},
+		"enabled":           {"echo enabled", []string{temporary, "alpha.test", "unmanaged.test"}},
+		"masked":            {"echo masked; exit 1", []string{temporary, "alpha.test", "unmanaged.test"}},
+		"not found":         {"echo not-found; exit 4", []string{temporary, "alpha.test", "unmanaged.test"}},
+		"systemd is silent": {"echo disabled >&2; exit 1", []string{temporary, "alpha.test", "unmanaged.test"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t)
 			n.standIn(t, "systemctl", fmt.Sprintf("[[ $* == 'is-enabled %s' ]] || exit 2\n%s", nodeconfig.UnitName, test.systemctl))
-			n.write(t, ours.Upstream, nodeconfig.HostsTOML(ours))
-			n.write(t, "foreign.test", foreign)
+			n.write(t, managed.Upstream, nodeconfig.HostsTOML(managed))
+			n.write(t, "unmanaged.test", unmanaged)
 			if err := os.WriteFile(filepath.Join(n.certs, temporary), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			log := n.start(t, "--stopped").wait()
 			n.expectEntries(t, test.left...)
 			if strings.Contains(log, "ignoring") {
-				t.Errorf("the argument is not known:\n%s", log)
+				t.Errorf("the argument is unknown:\n%s", log)
 			}
-			if got, _ := os.ReadFile(n.path("foreign.test")); string(got) != foreign {
-				t.Errorf("the file of somebody else is now:\n%s", got)
+			if got, _ := os.ReadFile(n.path("unmanaged.test")); string(got) != unmanaged {
+				t.Errorf("an unmanaged file is changed to:\n%s", got)
 			}
 		})
 	}
 }
 
-// systemd must call the script that way, and the cleaner and older versions must read the unit all the same.
+// systemd must call the script that way, and the cleaner and older versions must still parse the
+// unit.
 func TestUnitCallsTheScriptWhenItHasStopped(t *testing.T) {
 	unit := nodeconfig.Unit([]nodeconfig.Registry{dockerHub}, 0)
 	if want := "\nExecStopPost=-" + nodeconfig.ScriptPath + " --stopped\n"; strings.Count(unit, want) != 1 {

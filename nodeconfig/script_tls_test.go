@@ -13,13 +13,13 @@ import (
 )
 
 func TestScriptWritesCertificates(t *testing.T) {
-	ca, other := newAuthority(t, "cache"), newAuthority(t, "other")
+	ca, other := newTestCA(t, "cache"), newTestCA(t, "other")
 	for name, change := range map[string]func(r *nodeconfig.Registry){
 		"of the cache":            func(*nodeconfig.Registry) {},
 		"of an old and a new one": func(r *nodeconfig.Registry) { r.EndpointCA = slices.Concat(other.PEM, ca.PEM) },
 		"of the upstream too":     func(r *nodeconfig.Registry) { r.UpstreamCA = slices.Concat(other.PEM, other.PEM) },
 		"of an upstream by HTTP":  func(r *nodeconfig.Registry) { r.UpstreamURL, r.UpstreamCA = "http://alpha.test", other.PEM },
-		"of 60 authorities":       func(r *nodeconfig.Registry) { r.UpstreamCA = bytes.Repeat(other.PEM, 60) },
+		"of 60 CAs":               func(r *nodeconfig.Registry) { r.UpstreamCA = bytes.Repeat(other.PEM, 60) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t)
@@ -40,14 +40,14 @@ func TestScriptWritesCertificates(t *testing.T) {
 func TestScriptLeavesOutCertificatesWithoutHTTPS(t *testing.T) {
 	n := newNode(t)
 	c := newCache(t, "alpha.test", ready)
-	c.EndpointCA = newAuthority(t, "cache").PEM
+	c.EndpointCA = newTestCA(t, "cache").PEM
 	n.run(t, c.Registry)
 	n.expectHosts(t, c.Registry)
 }
 
 func TestScriptTrustsOnlyTheCertificatesGiven(t *testing.T) {
-	ca, other := newAuthority(t, "cache"), newAuthority(t, "other")
-	for name, given := range map[string][]byte{"another authority": other.PEM, "none": nil} {
+	ca, other := newTestCA(t, "cache"), newTestCA(t, "other")
+	for name, given := range map[string][]byte{"another CA": other.PEM, "none": nil} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t)
 			n.env = append(n.env, "GIVE_UP_AFTER=0")
@@ -61,9 +61,9 @@ func TestScriptTrustsOnlyTheCertificatesGiven(t *testing.T) {
 	}
 }
 
-// While authorities are rotated, a cache may get its new certificate later than nodes learn of the new authority.
-func TestScriptKeepsAFileThatStillWorksWhileAuthoritiesAreRotated(t *testing.T) {
-	ca, next := newAuthority(t, "old"), newAuthority(t, "new")
+// While CAs are rotated, a cache may get its new certificate after the nodes get the new CA.
+func TestScriptKeepsAFileThatStillWorksWhileCAsAreRotated(t *testing.T) {
+	ca, next := newTestCA(t, "old"), newTestCA(t, "new")
 	n := newNode(t)
 	asked := make(chan struct{}, 1000)
 	c := newTLSCache(t, "alpha.test", ca, ca.PEM, func(http.ResponseWriter, *http.Request) { asked <- struct{}{} })
@@ -72,7 +72,7 @@ func TestScriptKeepsAFileThatStillWorksWhileAuthoritiesAreRotated(t *testing.T) 
 	c.EndpointCA = next.PEM
 	p := n.start(t, c.Argument())
 	p.expect("waiting for " + c.Endpoint + ": curl exit status 60")
-	for range 3 { // each time the old file has been found to work
+	for range 3 { // each time the old file still works
 		select {
 		case <-asked:
 		case <-time.After(patience):
@@ -86,14 +86,15 @@ func TestScriptKeepsAFileThatStillWorksWhileAuthoritiesAreRotated(t *testing.T) 
 	n.expectHosts(t, c.Registry)
 }
 
-// A file by which the cache would still be trusted is no use if containerd cannot read the upstream's certificates by it.
-func TestScriptTakesADamagedFileAwayWhileAuthoritiesAreRotated(t *testing.T) {
+// A file that still verifies the cache is no use if containerd cannot read the upstream's CA bundle
+// from it.
+func TestScriptTakesADamagedFileAwayWhileCAsAreRotated(t *testing.T) {
 	n := newNode(t)
-	ca := newAuthority(t, "old")
+	ca := newTestCA(t, "old")
 	c := newTLSCache(t, "alpha.test", ca, ca.PEM, ready)
-	c.UpstreamCA = newAuthority(t, "upstream").PEM
+	c.UpstreamCA = newTestCA(t, "upstream").PEM
 	n.write(t, "alpha.test", strings.Replace(nodeconfig.HostsTOML(c.Registry), "\nca = \"hosts", "\nca = \"horst", 1))
-	c.EndpointCA = newAuthority(t, "new").PEM
+	c.EndpointCA = newTestCA(t, "new").PEM
 	p := n.start(t, c.Argument())
 	p.expect("waiting for")
 	direct := c.Registry
@@ -101,9 +102,9 @@ func TestScriptTakesADamagedFileAwayWhileAuthoritiesAreRotated(t *testing.T) {
 	n.expectHosts(t, direct)
 }
 
-// By a file that is damaged containerd may fail every pull: it must not stay until the cache answers.
+// A damaged file may fail every pull of containerd. It must not stay until the cache answers.
 func TestScriptTakesADamagedFileAwayWhileTheCacheIsDown(t *testing.T) {
-	ca := newAuthority(t, "cache")
+	ca := newTestCA(t, "cache")
 	for name, damage := range map[string]func(content string) string{
 		"the certificate":      func(content string) string { return strings.Replace(content, "\nMI", "\nXX", 1) },
 		"the name of the file": func(content string) string { return strings.Replace(content, "  ca = \"hosts", "  ca = \"horst", 1) },
@@ -124,12 +125,12 @@ func TestScriptTakesADamagedFileAwayWhileTheCacheIsDown(t *testing.T) {
 	}
 }
 
-func TestScriptKeepsTheAuthorityOfTheUpstreamWhilePullsAreDirect(t *testing.T) {
-	ca, upstreamCA := newAuthority(t, "cache"), newAuthority(t, "upstream")
+func TestScriptKeepsTheCAOfTheUpstreamWhilePullsAreDirect(t *testing.T) {
+	ca, upstreamCA := newTestCA(t, "cache"), newTestCA(t, "upstream")
 	for name, before := range map[string]func(r nodeconfig.Registry) string{
-		"nothing":           func(nodeconfig.Registry) string { return "" },
-		"another endpoint":  func(r nodeconfig.Registry) string { r.Endpoint = "https://127.0.0.1:1"; return nodeconfig.HostsTOML(r) },
-		"another authority": func(r nodeconfig.Registry) string { r.EndpointCA = upstreamCA.PEM; return nodeconfig.HostsTOML(r) },
+		"nothing":          func(nodeconfig.Registry) string { return "" },
+		"another endpoint": func(r nodeconfig.Registry) string { r.Endpoint = "https://127.0.0.1:1"; return nodeconfig.HostsTOML(r) },
+		"another CA":       func(r nodeconfig.Registry) string { r.EndpointCA = upstreamCA.PEM; return nodeconfig.HostsTOML(r) },
 		"a file without any CA": func(r nodeconfig.Registry) string {
 			r.EndpointCA, r.UpstreamCA = nil, nil
 			return nodeconfig.HostsTOML(r)
@@ -166,7 +167,7 @@ func TestScriptKeepsTheAuthorityOfTheUpstreamWhilePullsAreDirect(t *testing.T) {
 // TLS on, off and on again: until the other endpoint answers, pulls are direct.
 func TestScriptFollowsTheSchemeOfTheEndpoint(t *testing.T) {
 	n := newNode(t)
-	ca := newAuthority(t, "cache")
+	ca := newTestCA(t, "cache")
 	plain, secure := newCache(t, "alpha.test", ready), newTLSCache(t, "alpha.test", ca, ca.PEM, ready)
 	for _, registry := range []nodeconfig.Registry{plain.Registry, secure.Registry, plain.Registry, secure.Registry} {
 		log := n.run(t, registry)

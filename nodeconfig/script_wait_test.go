@@ -127,7 +127,7 @@ func TestScriptEndsAtOnceOnTERM(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if log := p.wait(); strings.Contains(log, "Killed") { // returns only when no child is left, far before 1000 s
+	if log := p.wait(); strings.Contains(log, "Killed") { // returns only when no child is left, long before 1000 s
 		t.Errorf("bash talks about its jobs:\n%s", log)
 	}
 	n.expectEntries(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// watching is a node whose script looks at its files all the time.
+// watching returns a node whose script watches its files permanently.
 func watching(t *testing.T) *node {
 	t.Helper()
 	n := newNode(t)
@@ -21,7 +21,7 @@ func watching(t *testing.T) *node {
 	return n
 }
 
-// await waits until the hosts.toml of r is exactly what it must be.
+// await waits until the hosts.toml of r has the expected content.
 func (n *node) await(t *testing.T, r nodeconfig.Registry) {
 	t.Helper()
 	deadline := time.After(patience)
@@ -39,7 +39,7 @@ func (n *node) await(t *testing.T, r nodeconfig.Registry) {
 }
 
 func TestScriptRestoresItsFiles(t *testing.T) {
-	ca := newAuthority(t, "cache")
+	ca := newTestCA(t, "cache")
 	for name, damage := range map[string]func(n *node, file, content string) error{
 		"lost":                    func(_ *node, file, _ string) error { return os.Remove(file) },
 		"directory lost":          func(n *node, file, _ string) error { return n.lose(filepath.Dir(file)) },
@@ -79,7 +79,7 @@ func TestScriptRestoresItsFiles(t *testing.T) {
 	}
 }
 
-// lose takes a folder away at once: while it was emptied, the script could write into it.
+// lose removes a folder atomically: while it was emptied, the script could write into it.
 func (n *node) lose(folder string) error {
 	lost, err := os.MkdirTemp(n.tools, "lost")
 	if err != nil {
@@ -94,7 +94,7 @@ func replacing(old, by string) func(n *node, file, content string) error {
 	}
 }
 
-// A cache that is gone must not get its mirror back, and what is damaged must not stay.
+// The mirror of a removed cache must not be restored, and a damaged file must not stay.
 func TestScriptRestoresNoMirrorWhoseCacheIsGone(t *testing.T) {
 	n := watching(t)
 	var gone atomic.Bool
@@ -115,9 +115,9 @@ func TestScriptRestoresNoMirrorWhoseCacheIsGone(t *testing.T) {
 
 func TestScriptLeavesAFileAloneThatSomebodyElseTookOver(t *testing.T) {
 	for name, content := range map[string]string{
-		"their mirror":           foreign,
-		"a table":                "# mine\n[host.\"http://10.0.0.9\"]\n",
-		"our file, without mark": strings.TrimPrefix(nodeconfig.HostsTOML(dockerHub), nodeconfig.Marker),
+		"unmanaged mirror":        unmanaged,
+		"a table":                 "# mine\n[host.\"http://10.0.0.9\"]\n",
+		"our file without Marker": strings.TrimPrefix(nodeconfig.HostsTOML(dockerHub), nodeconfig.Marker),
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := watching(t)
@@ -127,12 +127,12 @@ func TestScriptLeavesAFileAloneThatSomebodyElseTookOver(t *testing.T) {
 			n.await(t, beta.Registry)
 			n.write(t, "alpha.test", content)
 			p.expect("alpha.test: " + n.path("alpha.test") + " is not ours, leaving it alone")
-			if err := os.Remove(n.path("beta.test")); err != nil { // the others are still looked after
+			if err := os.Remove(n.path("beta.test")); err != nil { // the script still watches the other files
 				t.Fatal(err)
 			}
 			n.await(t, beta.Registry)
 			if got, err := os.ReadFile(n.path("alpha.test")); string(got) != content {
-				t.Errorf("it is overwritten with:\n%s%v", got, err)
+				t.Errorf("the file is overwritten with:\n%s%v", got, err)
 			}
 			if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
@@ -163,12 +163,12 @@ func TestScriptEndsWithoutAnythingToWatch(t *testing.T) {
 	n.run(t)
 	n.env = append(n.env, "GIVE_UP_AFTER=0")
 	c := newCache(t, "alpha.test", answer(http.StatusServiceUnavailable))
-	n.write(t, "beta.test", foreign)
+	n.write(t, "beta.test", unmanaged)
 	n.run(t, c.Registry, nodeconfig.Registry{Upstream: "beta.test", Endpoint: c.Endpoint, UpstreamURL: "https://beta.test"})
 	n.expectEntries(t, "beta.test")
 }
 
-// While all is well, the script does nothing but sleep: it looks at the files by itself.
+// While nothing changes, the script only sleeps: it checks the files without other commands.
 func TestScriptWatchesWithoutStartingAnything(t *testing.T) {
 	n := watching(t)
 	c := newCache(t, "alpha.test", ready)
@@ -181,7 +181,7 @@ func TestScriptWatchesWithoutStartingAnything(t *testing.T) {
 	p.expect("pulls go through")
 	before, err := os.ReadFile(started)
 	if err != nil || !strings.Contains(string(before), "curl") {
-		t.Fatalf("the stand-ins tell %q, %v", before, err)
+		t.Fatalf("the fake commands report %q, %v", before, err)
 	}
 	for range 5 {
 		p.expect("sleeps")

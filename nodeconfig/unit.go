@@ -13,7 +13,7 @@ import (
 const (
 	// UnitName is the systemd unit that runs the script on every node.
 	UnitName = "configure-containerd-registries.service"
-	// UnitPath is where the file of the unit lies on a node.
+	// UnitPath is the path of the unit file on a node.
 	UnitPath = "/etc/systemd/system/" + UnitName
 )
 
@@ -24,30 +24,32 @@ var unitText string
 
 var unitTemplate = template.Must(template.New(UnitName).Parse(unitText))
 
-// Unit returns the content of the unit that configures registries. The order of registries does not matter: it is
-// sorted, so that a mere change of order restarts nothing on the nodes. Every argument is quoted and escaped for
-// systemd (systemd.service(5), "Command lines").
+// Unit returns the systemd unit that configures the registries. It sorts them, so that another
+// order does not restart the unit on the nodes. Arguments are quoted and escaped for systemd
+// (systemd.service(5), "Command lines").
 //
-// cleanUps is how many clean-ups of the nodes have begun, each of which may have changed the unit on a node: another number
-// gives another unit, which gardener-node-agent lays down although the registries are the same. 0 is not mentioned.
+// cleanUps is the number of clean-ups started so far. A clean-up may have changed the unit on a
+// node. Another number gives another unit, so gardener-node-agent writes it again although the
+// registries are the same. 0 is omitted.
 func Unit(registries []Registry, cleanUps int64) string {
 	var unit bytes.Buffer
 	data := map[string]any{"CommandLine": commandLine(registries), "CleanUps": cleanUps}
 	if err := unitTemplate.Execute(&unit, data); err != nil {
-		panic(fmt.Sprintf("the embedded unit is no valid template: %v", err)) // a test renders it
+		panic(fmt.Sprintf("the embedded unit is not a valid template: %v", err)) // tests render the unit
 	}
 	return unit.String()
 }
 
-// ParseUnit returns the registries that a unit configures, sorted by upstream. Only the ExecStart line matters, so it
-// also reads units of other versions of this extension. A unit that does not run the script is an error.
+// ParseUnit returns the registries that a unit configures, sorted by upstream. It reads only the
+// ExecStart line, so it also parses units of other versions of this extension. A unit that does not
+// run the script is an error.
 func ParseUnit(unit string) ([]Registry, error) {
 	_, registries, err := findCommandLine(strings.Split(unit, "\n"))
 	return registries, err
 }
 
-// WithoutUpstreams returns unit with the registries whose upstream is not among upstreams. All other lines stay as they
-// are. A unit that does not run the script is an error.
+// WithoutUpstreams returns the unit without the registries of upstreams. All other lines stay the
+// same. A unit that does not run the script is an error.
 func WithoutUpstreams(unit string, upstreams []string) (string, error) {
 	lines := strings.Split(unit, "\n")
 	index, registries, err := findCommandLine(lines)
@@ -74,7 +76,7 @@ func findCommandLine(lines []string) (index int, registries []Registry, err erro
 	}
 	words, err := splitWords(strings.TrimPrefix(lines[index], execStart))
 	if err != nil {
-		return 0, nil, fmt.Errorf("the unit's ExecStart line cannot be parsed: %w", err)
+		return 0, nil, fmt.Errorf("parsing the unit's ExecStart line: %w", err)
 	}
 	if len(words) == 0 || words[0] != ScriptPath {
 		return 0, nil, fmt.Errorf("the unit's ExecStart line does not run %s", ScriptPath)
@@ -82,7 +84,7 @@ func findCommandLine(lines []string) (index int, registries []Registry, err erro
 	for _, word := range words[1:] {
 		registry, err := ParseArgument(word)
 		if err != nil {
-			return 0, nil, fmt.Errorf("the unit's ExecStart line cannot be parsed: %w", err)
+			return 0, nil, fmt.Errorf("parsing the unit's ExecStart line: %w", err)
 		}
 		registries = append(registries, registry)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// hostile holds everything that systemd would expand, split or unescape.
+// hostile contains everything that systemd would expand, split or unescape.
 var hostile = nodeconfig.Registry{Upstream: `a%h $HOME ${X} "q" 'r' \x41;`, Endpoint: "tab\tnewline\nbell\a", UpstreamURL: `é\`}
 
 func TestUnit(t *testing.T) {
@@ -42,7 +42,7 @@ func TestParseUnitIsTheInverseOfUnit(t *testing.T) {
 	}
 }
 
-// gardener-node-agent lays down a unit only if it is not like the one that it laid down last.
+// gardener-node-agent writes a unit only if it differs from the one that it wrote last.
 func TestUnitChangesWithEachCleanUp(t *testing.T) {
 	registries := []nodeconfig.Registry{dockerHub, ipv6}
 	none, one, two := nodeconfig.Unit(registries, 0), nodeconfig.Unit(registries, 1), nodeconfig.Unit(registries, 2)
@@ -50,11 +50,11 @@ func TestUnitChangesWithEachCleanUp(t *testing.T) {
 		t.Errorf("the number of clean-ups does not change the unit:\n%s", two)
 	}
 	if strings.Contains(none, "lean-up") {
-		t.Errorf("a unit without any clean-up says something about them:\n%s", none)
+		t.Errorf("a unit without clean-ups mentions them:\n%s", none)
 	}
 	var without []string
 	for line := range strings.Lines(two) {
-		if !strings.HasPrefix(line, "# Clean-ups of nodes that have begun: 2.") {
+		if !strings.HasPrefix(line, "# Clean-ups of nodes so far: 2.") {
 			without = append(without, line)
 		}
 	}
@@ -63,11 +63,11 @@ func TestUnitChangesWithEachCleanUp(t *testing.T) {
 	}
 	changed, err := nodeconfig.WithoutUpstreams(two, []string{ipv6.Upstream})
 	if err != nil || changed != nodeconfig.Unit([]nodeconfig.Registry{dockerHub}, 2) {
-		t.Errorf("the cleaner makes of it, %v:\n%s", err, changed)
+		t.Errorf("the cleaner changes it to, %v:\n%s", err, changed)
 	}
 }
 
-// unquoted is a unit as gardener-extension-registry-cache v0.5 to v0.9 wrote it.
+// unquoted is a unit written by gardener-extension-registry-cache v0.5 to v0.9.
 const unquoted = `[Unit]
 Description=Containerd registries configuration unit
 Requires=containerd.service
@@ -149,7 +149,8 @@ func TestParseUnitRefusesWhatItDoesNotUnderstand(t *testing.T) {
 	}
 }
 
-// FuzzUnit checks that no text gets out of its word in the command line, and that parsing never panics.
+// FuzzUnit checks that no text escapes from its word in the command line, and that parsing never
+// panics.
 func FuzzUnit(f *testing.F) {
 	f.Add(hostile.Upstream, hostile.Endpoint, hostile.UpstreamURL)
 	f.Add(`"`, "\x00", "\\x22")

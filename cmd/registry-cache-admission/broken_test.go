@@ -7,7 +7,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// TestValidateNamesTheField breaks one field at a time and expects one line, that begins with its path.
+// TestValidateNamesTheField breaks one field at a time and expects one line that begins with its
+// path.
 func TestValidateNamesTheField(t *testing.T) {
 	cache := func(fields string) string { return `[{upstream: a.test, ` + fields + `}]` }
 	for name, test := range map[string]struct{ caches, field string }{
@@ -81,7 +82,7 @@ func TestValidateNamesTheField(t *testing.T) {
 	}
 }
 
-// TestValidateNamesTheFieldOfAnUpdate does the same for what may not follow what.
+// TestValidateNamesTheFieldOfAnUpdate does the same for forbidden updates.
 func TestValidateNamesTheFieldOfAnUpdate(t *testing.T) {
 	for name, test := range map[string]struct{ old, caches, field string }{
 		"size shrinks":       {`[{upstream: a.test, volume: {size: 20Gi}}]`, `[{upstream: a.test}]`, "caches[0].volume.size"},

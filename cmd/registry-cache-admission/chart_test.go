@@ -17,8 +17,8 @@ func newFlags(options *options) *pflag.FlagSet {
 	return flags
 }
 
-// TestChartPassesValidFlags gives the command what the chart renders to, arguments and variables: an unknown flag there, a
-// value that is refused, or a variable that is missing is a pod that crashes.
+// TestChartPassesValidFlags parses the rendered chart's arguments and variables: an unknown flag, a
+// rejected value or a missing variable would crash the pod.
 func TestChartPassesValidFlags(t *testing.T) {
 	access := filepath.Join(t.TempDir(), "kubeconfig")
 	const kubeconfig = `{clusters: [{name: garden, cluster: {server: "https://garden.test"}}], contexts: [{name: garden, context: {cluster: garden}}], current-context: garden}`
@@ -33,9 +33,9 @@ func TestChartPassesValidFlags(t *testing.T) {
 			options := newOptions()
 			flags := newFlags(options)
 			if err := flags.Parse(container.Args); err != nil || !slices.Equal(flags.Args(), []string{"serve"}) {
-				t.Fatalf("%q: %v, besides flags there is %q", container.Args, err, flags.Args())
+				t.Fatalf("%q: %v, unexpected arguments %q", container.Args, err, flags.Args())
 			}
-			options.rest.Kubeconfig = access // in place of the one that a pod has
+			options.rest.Kubeconfig = access // instead of in-cluster access
 			if err := options.complete(); err != nil {
 				t.Errorf("%q: %v", container.Args, err)
 			}
@@ -46,7 +46,7 @@ func TestChartPassesValidFlags(t *testing.T) {
 	}
 }
 
-// TestTemplateNamesKnownFlags sees the flags, too, that no case of the chart's tests renders.
+// TestTemplateNamesKnownFlags also checks flags that no test case of the chart renders.
 func TestTemplateNamesKnownFlags(t *testing.T) {
 	flags := newFlags(newOptions())
 	for _, name := range objects.Flags(t, "../../charts/registry-cache-admission/runtime/templates/deployment.yaml") {

@@ -19,16 +19,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// documents are the Shoots and Secrets of files.
+// documents are the Shoots and Secrets in files.
 type documents struct {
 	shoots  []*gardencorev1beta1.Shoot
 	secrets []*corev1.Secret
 }
 
-// standardInput is what standard input is called among names of files.
+// standardInput is the file name that stands for standard input.
 const standardInput = "-"
 
-// readFile adds what is in a file, or in standard input if its name is "-". Documents of other kinds are named to notes.
+// readFile adds the documents of a file, or of standard input for "-". It reports documents of
+// other kinds to notes.
 func (d *documents) readFile(name string, stdin io.Reader, notes io.Writer) error {
 	if name == standardInput {
 		return d.read("standard input", stdin, notes)
@@ -41,7 +42,7 @@ func (d *documents) readFile(name string, stdin io.Reader, notes io.Writer) erro
 	return errors.Join(err, file.Close())
 }
 
-// readFolder adds the Secrets of the .yaml, .yml and .json files in a folder and those below it.
+// readFolder adds the Secrets in the .yaml, .yml and .json files of a folder, recursively.
 func (d *documents) readFolder(folder string) error {
 	found := &documents{}
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
@@ -67,9 +68,9 @@ func (d *documents) read(source string, content io.Reader, notes io.Writer) erro
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", source, err)
 		}
-		document, err := yaml.YAMLToJSONStrict(text) // it refuses keys that are there twice
+		document, err := yaml.YAMLToJSONStrict(text) // rejects duplicate keys
 		if err != nil {
-			return fmt.Errorf("document %d of %s is no YAML: %w", number, source, err)
+			return fmt.Errorf("document %d of %s is not YAML: %w", number, source, err)
 		}
 		if err := d.add(document, notes); err != nil {
 			return fmt.Errorf("document %d of %s: %w", number, source, err)
@@ -77,8 +78,8 @@ func (d *documents) read(source string, content io.Reader, notes io.Writer) erro
 	}
 }
 
-// add adds one document, or the items of a list. Fields of a Shoot that are not known here are ignored: Gardener may be
-// newer.
+// add adds one document, or the items of a list. Unknown fields of a Shoot are ignored: Gardener
+// may be newer.
 func (d *documents) add(document []byte, notes io.Writer) error {
 	if bytes.Equal(document, []byte("null")) {
 		return nil
@@ -88,7 +89,7 @@ func (d *documents) add(document []byte, notes io.Writer) error {
 		Items           []json.RawMessage `json:"items"`
 	}
 	if err := json.Unmarshal(document, &kind); err != nil {
-		return fmt.Errorf("it is no Kubernetes object: %w", err)
+		return fmt.Errorf("not a Kubernetes object: %w", err)
 	}
 	switch {
 	case kind.APIVersion == gardencorev1beta1.SchemeGroupVersion.String() && kind.Kind == "Shoot":

@@ -15,7 +15,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// TestExamplesAreValid validates every example with Shoots or caches in examples/ and docs/ and the README.
+// TestExamplesAreValid validates every example of Shoots or caches in examples/, docs/ and the
+// README.
 func TestExamplesAreValid(t *testing.T) {
 	found := 0
 	for source, text := range examples(t) {
@@ -30,7 +31,8 @@ func TestExamplesAreValid(t *testing.T) {
 	}
 }
 
-// isValid fails the test if the example is wrong, and tells whether it is one of Shoots or caches at all.
+// isValid fails the test if the example is invalid, and returns whether it contains Shoots or
+// caches at all.
 func isValid(t *testing.T, text string) bool {
 	t.Helper()
 	var part struct {
@@ -49,7 +51,7 @@ func isValid(t *testing.T, text string) bool {
 		validConfig(t, map[string]any{"caches": list})
 	case yaml.Unmarshal([]byte(text), &part) != nil:
 		return false
-	case part.Spec["extensions"] != nil: // the part of a Shoot that matters
+	case part.Spec["extensions"] != nil: // the relevant part of a Shoot
 		validPart(t, part.Spec)
 	case part.Caches != nil:
 		validConfig(t, map[string]any{"caches": part.Caches})
@@ -94,7 +96,8 @@ func validConfig(t *testing.T, config map[string]any) {
 
 var fence = regexp.MustCompile("(?ms)^```ya?ml\n(.*?)^```")
 
-// examples returns the YAML files of examples/ and the fenced YAML of all documentation, by where they are.
+// examples returns the YAML files of examples/ and the fenced YAML of all documentation, by
+// location.
 func examples(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}

@@ -9,47 +9,40 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// match returns the object of that namespace and name, and the zero value of T if there is none. Files under version
-// control often have no namespace, and those of kubectl always do: if the namespace is empty, the name alone counts, and if
-// nothing is in the namespace, what has none. An object that is there twice counts once. The error says that more than one
-// object fits.
+// match returns the object with the namespace and name, or the zero value of T if there is none.
+// Files under version control often have no namespace, but those from kubectl always do. So an
+// empty namespace matches any, and if no object is in the namespace, one without a namespace
+// matches. Identical copies count once. An error means that several objects match.
 func match[T client.Object](objects []T, namespace, name string) (found T, err error) {
-	named := func(inNamespace func(string) bool) []T {
-		var matches []T
-		for _, object := range objects {
-			if object.GetName() == name && inNamespace(object.GetNamespace()) {
-				matches = append(matches, object)
-			}
+	var matches, withoutNamespace []T
+	for _, object := range objects {
+		switch {
+		case object.GetName() != name:
+		case namespace == "" || object.GetNamespace() == namespace:
+			matches = append(matches, object)
+		case object.GetNamespace() == "":
+			withoutNamespace = append(withoutNamespace, object)
 		}
-		return matches
 	}
-	var matches []T
-	if namespace == "" {
-		matches = named(func(string) bool { return true })
-	} else if matches = named(func(other string) bool { return other == namespace }); len(matches) == 0 {
-		matches = named(func(other string) bool { return other == "" })
+	if len(matches) == 0 {
+		matches = withoutNamespace
 	}
 	if len(matches) == 0 {
 		return found, nil
 	}
-	return only(matches)
-}
-
-// only returns the object that all of them are.
-func only[T client.Object](objects []T) (found T, err error) {
-	found = objects[0]
-	for _, other := range objects[1:] {
+	found = matches[0]
+	for _, other := range matches[1:] {
 		switch {
 		case other.GetNamespace() != found.GetNamespace():
-			return found, fmt.Errorf("it may be %s or %s: set metadata.namespace where it is missing", qualified(found), qualified(other))
+			return found, fmt.Errorf("%s and %s match: set the missing metadata.namespace", qualified(found), qualified(other))
 		case !equality.Semantic.DeepEqual(found, other):
-			return found, errors.New("it is there twice, with different content")
+			return found, errors.New("found twice with different content")
 		}
 	}
 	return found, nil
 }
 
-// qualified returns <namespace>/<name>, or the name alone without a namespace.
+// qualified returns <namespace>/<name>, or only the name if there is no namespace.
 func qualified(object client.Object) string {
 	return strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// in puts documents of garden-dev into another namespace, or, for "", into none.
+// in moves the documents from garden-dev to another namespace, or removes the namespace for "".
 func in(namespace, documents string) string {
 	if namespace == "" {
 		return strings.ReplaceAll(documents, ", namespace: garden-dev", "")
@@ -16,7 +16,8 @@ func in(namespace, documents string) string {
 	return strings.ReplaceAll(documents, "garden-dev", namespace)
 }
 
-// TestValidateFindsTheOldShootWithoutANamespace: kubectl writes the namespace, files under version control often have none.
+// TestValidateFindsTheOldShootWithoutANamespace: kubectl prints the namespace, files under version
+// control often have none.
 func TestValidateFindsTheOldShootWithoutANamespace(t *testing.T) {
 	small, large := shootNamed("a", `[{upstream: a.test, volume: {size: 5Gi}}]`), shootNamed("a", `[{upstream: a.test, volume: {size: 20Gi}}]`)
 	const shrinks = "spec.extensions[1].providerConfig.caches[0].volume.size: "
@@ -28,10 +29,10 @@ func TestValidateFindsTheOldShootWithoutANamespace(t *testing.T) {
 		"neither has one":           {in("", small), in("", large), program.ExitFailed, shrinks, "✗ Shoot a: 1 mistake"},
 		"the old one has one":       {in("", small), large, program.ExitFailed, shrinks, "✗ Shoot garden-dev/a: 1 mistake"},
 		"the new one has one":       {small, in("", large), program.ExitFailed, shrinks, "✗ Shoot garden-dev/a: 1 mistake"},
-		"they are others":           {small, in("other", large), program.ExitFine, "", "Shoot garden-dev/a is not in"},
+		"both are others":           {small, in("other", large), program.ExitFine, "", "Shoot garden-dev/a is not in"},
 		"its own among others":      {small, in("other", small) + "---\n" + in("", small) + "---\n" + large, program.ExitFailed, shrinks, ""},
-		"two to choose from":        {in("", small), large + "---\n" + in("other", large), program.ExitUsage, "", "old.yaml: it may be garden-dev/a or other/a: set metadata.namespace"},
-		"one of two without":        {in("", small), in("", large) + "---\n" + large, program.ExitUsage, "", "old.yaml: it may be a or garden-dev/a: set"},
+		"two to choose from":        {in("", small), large + "---\n" + in("other", large), program.ExitUsage, "", "old.yaml: garden-dev/a and other/a match: set the missing metadata.namespace"},
+		"one of two without":        {in("", small), in("", large) + "---\n" + large, program.ExitUsage, "", "old.yaml: a and garden-dev/a match: set"},
 		"twice the same":            {small, large + "---\n" + large, program.ExitFailed, shrinks, ""},
 		"twice, but different ones": {small, large + "---\n" + small, program.ExitUsage, "", "checking Shoot garden-dev/a: looking for it in "},
 		"nothing after a good one":  {shootNamed("b", bad) + "---\n" + in("", small), large + "---\n" + in("other", large), program.ExitUsage, "", "checking Shoot a: "},
@@ -59,10 +60,10 @@ func TestValidateFindsSecretsWithoutANamespace(t *testing.T) {
 		"it is wrong":             {in("", shoot), wrong, "", program.ExitFailed, path + "Invalid value: the Secret garden-dev/s must be immutable", ""},
 		"there is none":           {in("", shoot), secretNamed("other", credentials), "", program.ExitFailed, path + `Invalid value: "creds": refers to the Secret s, which does not exist`, ""},
 		"its own among others":    {shoot, in("other", wrong) + "---\n" + in("", wrong) + "---\n" + secret, "", program.ExitFine, "", ""},
-		"two to choose from":      {in("", shoot), secret + "---\n" + in("other", secret), "", program.ExitUsage, "", "checking Shoot a: looking for the Secret s: it may be garden-dev/s or other/s: "},
+		"two to choose from":      {in("", shoot), secret + "---\n" + in("other", secret), "", program.ExitUsage, "", "checking Shoot a: looking for the Secret s: garden-dev/s and other/s match: "},
 		"the old Shoot says it":   {in("", shoot), in("other", wrong) + "---\n" + secret, shootNamed("a", good), program.ExitFine, "", ""},
 		"twice the same":          {shoot, secret + "---\n" + secret, "", program.ExitFine, "", ""},
-		"twice, different ones":   {shoot, secret + "---\n" + wrong, "", program.ExitUsage, "", "looking for the Secret garden-dev/s: it is there twice, with different content"},
+		"twice, different ones":   {shoot, secret + "---\n" + wrong, "", program.ExitUsage, "", "looking for the Secret garden-dev/s: found twice with different content"},
 		"two that nobody needs":   {in("", shootNamed("a", good)), secret + "---\n" + in("other", secret), "", program.ExitFine, "", ""},
 		"of another than the old": {in("", shoot), in("other", secret), shootNamed("a", good), program.ExitFailed, path + `Invalid value: "creds": refers to the Secret garden-dev/s`, ""},
 	} {

@@ -9,10 +9,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/webhook/shoot"
 )
 
-// identity names the webhook configuration, gardener-extension-registry-cache-admission, its Service and its Lease.
+// identity is part of the names of the webhook configuration
+// (gardener-extension-registry-cache-admission), its Service and its Lease.
 const identity = "registry-cache-admission"
 
-// options are the flags of `serve`, made of the extension library's.
+// options are the flags of `serve`, composed of those of the extension library.
 type options struct {
 	rest    *controllercmd.RESTOptions
 	manager *controllercmd.ManagerOptions
@@ -43,10 +44,11 @@ func newOptions() *options {
 	return o
 }
 
-// complete checks the flags after they were parsed.
+// complete validates the parsed flags and applies their defaults.
 func (o *options) complete() error {
 	if o.rest.Kubeconfig == "" {
-		// gardener-operator mounts a kubeconfig for the virtual garden into the pod, and names it by this variable.
+		// gardener-operator mounts a kubeconfig for the virtual garden into the pod, and sets this
+		// variable to its path.
 		o.rest.Kubeconfig = os.Getenv("GARDEN_KUBECONFIG")
 	}
 	return o.all.Complete()

@@ -11,13 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// secretsOfFiles reads Secrets as package shoot asks for them.
+// secretsOfFiles reads Secrets from files for package shoot.
 type secretsOfFiles struct {
 	secrets []*corev1.Secret
-	// complete says that what is not there does not exist. Otherwise it is unknown, which is said to notes.
+	// complete means that a Secret that was not found does not exist. Otherwise its check is skipped
+	// and reported to notes.
 	complete bool
 	notes    io.Writer
-	// ambiguous is the last error of match: then what Check found counts for nothing.
+	// ambiguous is the last error of match. It invalidates the result of Check.
 	ambiguous error
 }
 
@@ -34,12 +35,12 @@ func (s *secretsOfFiles) get(_ context.Context, key client.ObjectKey) (*corev1.S
 	case s.complete:
 		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
 	}
-	fmt.Fprintf(s.notes, "the Secret %s is in no file: not checked (see --resources)\n", name)
+	fmt.Fprintf(s.notes, "the Secret %s is in no file: check skipped (see --resources)\n", name)
 	return nil, nil
 }
 
-// stored returns the Secret as the API server would store it for a Shoot of the namespace: stringData is part of data
-// there.
+// stored returns the Secret as the API server stores it for a Shoot in the namespace, with
+// stringData merged into data.
 func stored(secret *corev1.Secret, namespace string) *corev1.Secret {
 	result := secret.DeepCopy()
 	if result.Namespace == "" {

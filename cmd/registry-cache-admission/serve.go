@@ -24,11 +24,12 @@ import (
 
 const serveHelp = `Serve the webhook that validates Shoots.
 
-The cluster with the Shoots is that of --kubeconfig, or of the variable GARDEN_KUBECONFIG, which gardener-operator sets. In
-the cluster that the pod runs in lie its Lease and the certificates of the webhook, which are made and rotated here.`
+--kubeconfig, or the environment variable GARDEN_KUBECONFIG, which gardener-operator sets, names the kubeconfig of the
+cluster with the Shoots. The Lease and the webhook certificates are in the cluster that the pod runs in. The command
+creates and rotates the certificates.`
 
-// requestsPerSecond bounds how many Secrets are read. The client's default of 5 would let a wave of Shoots run into the
-// webhook's timeout.
+// requestsPerSecond limits reads of Secrets. With client-go's default of 5, a burst of Shoots would
+// hit the webhook timeout.
 const requestsPerSecond = 100
 
 func newServeCommand() *cobra.Command {
@@ -40,7 +41,7 @@ func newServeCommand() *cobra.Command {
 		Args:  program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := options.complete(); err != nil {
-				return program.Usage(fmt.Errorf("checking the flags: %w", err))
+				return program.Usage(fmt.Errorf("invalid flags: %w", err))
 			}
 			return serve(cmd.Context(), options)
 		},
@@ -49,7 +50,7 @@ func newServeCommand() *cobra.Command {
 	return cmd
 }
 
-// serve returns when the context ends or something that cannot be mended fails.
+// serve runs until the context ends or an error is permanent.
 func serve(ctx context.Context, options *options) error {
 	log.SetLogger(options.manager.Completed().Logger)
 	garden := rest.CopyConfig(options.rest.Completed().Config)
@@ -59,7 +60,7 @@ func serve(ctx context.Context, options *options) error {
 		runtimeConfig, err = garden, nil // for development
 	}
 	if err != nil {
-		return program.Environment(fmt.Errorf("reading the pod's access to its cluster: %w", err))
+		return program.Environment(fmt.Errorf("loading the in-cluster configuration: %w", err))
 	}
 	mgr, err := newManager(options, garden, runtimeConfig)
 	if err != nil {
@@ -84,12 +85,13 @@ func serve(ctx context.Context, options *options) error {
 	return nil
 }
 
-// newManager returns a manager for the cluster with the Shoots. It caches nothing: what it reads it reads seldom, and a
-// cache would hold every Secret of the garden, and need the right to list them.
+// newManager returns a manager for the cluster with the Shoots. It caches nothing: reads are rare,
+// and a cache would contain every Secret of the garden and need permission to list them.
 func newManager(options *options, garden, runtimeConfig *rest.Config) (manager.Manager, error) {
 	managerOptions := options.manager.Completed().Options()
 	managerOptions.LeaderElectionConfig = runtimeConfig
-	// serve returns as soon as the manager stopped, so another replica may take over at once instead of after 15 seconds.
+	// serve returns right after the manager, so another replica can take over at once instead of after
+	// 15 seconds.
 	managerOptions.LeaderElectionReleaseOnCancel = true
 	managerOptions.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{
 		&corev1.Secret{},
@@ -112,7 +114,8 @@ func newManager(options *options, garden, runtimeConfig *rest.Config) (manager.M
 	return mgr, nil
 }
 
-// newRuntimeCluster returns a client for the cluster with the pod's Lease and certificates; it caches nothing either.
+// newRuntimeCluster returns a client for the cluster with the pod's Lease and certificates. It
+// caches nothing either.
 func newRuntimeCluster(config *rest.Config) (cluster.Cluster, error) {
 	runtimeCluster, err := cluster.New(config, func(options *cluster.Options) {
 		options.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}

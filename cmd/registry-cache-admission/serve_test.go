@@ -9,7 +9,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/webhook/shoot"
 )
 
-// TestManager: a type that the scheme lacks would be a pod that crashes at start. No API server is asked yet.
+// TestManager: if the scheme lacked a type, the pod would crash at startup. No API server is
+// needed.
 func TestManager(t *testing.T) {
 	nowhere := &rest.Config{Host: "https://127.0.0.1:1"}
 	options := newOptions()

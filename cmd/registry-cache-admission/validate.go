@@ -14,17 +14,17 @@ import (
 	"github.com/gardener-extensions/registry-cache/webhook/shoot"
 )
 
-const validateHelp = `Validate Shoots as the webhook in the garden does, without a cluster.
+const validateHelp = `Validate Shoots like the webhook in the garden, but without a cluster.
 
-Every mistake is one line on standard output: the path of the field, a colon and what is wrong. The exit code is 0 if
-all Shoots are valid, 1 if one is not, and 2 if a file cannot be read, holds no Shoot, or has several that may be meant.
+Each mistake is one line on standard output: the path of the field, a colon and the reason. The exit code is 0 if all
+Shoots are valid, 1 if one is not, and 2 if a file cannot be read, contains no Shoot, or is ambiguous.
 
-Files may hold several documents. Secrets among them, and in the folder of --resources, are what spec.resources of the
-Shoots refers to; what is neither a Shoot nor a Secret is skipped. Without --resources a Secret that is not there is not
-checked; with it, it is a mistake.
+Files may contain several documents. References in spec.resources of a Shoot resolve to the Secrets in these files and
+in the --resources folder. Documents of other kinds are skipped. A missing Secret is a mistake if --resources is given,
+and otherwise its check is skipped.
 
-A Shoot of --old and a Secret are found by namespace and name. What has no namespace is found by its name alone, which
-must then be that of one only.`
+The Shoot in --old and Secrets are found by namespace and name. An object without a namespace is found by its name
+alone, which must be unique then.`
 
 type validateOptions struct {
 	files     []string
@@ -46,26 +46,26 @@ func newValidateCommand(std program.Streams, stdin io.Reader) *cobra.Command {
 			return options.run(cmd.Context(), std, stdin)
 		},
 	}
-	cmd.Flags().StringArrayVarP(&options.files, "filename", "f", nil, "file with Shoots, - for standard input; may be given more than once")
+	cmd.Flags().StringArrayVarP(&options.files, "filename", "f", nil, "file with Shoots, - for standard input; repeatable")
 	cmd.Flags().StringVar(&options.old, "old", "",
-		"file with the Shoots as they are now, - for standard input; one that it lacks is checked as a new one")
-	cmd.Flags().StringVar(&options.resources, "resources", "", "folder whose .yaml, .yml and .json files hold the Secrets that Shoots refer to")
+		"file with the current Shoots, - for standard input; a Shoot that it lacks is checked as a new one")
+	cmd.Flags().StringVar(&options.resources, "resources", "", "folder with the referenced Secrets in .yaml, .yml and .json files")
 	return cmd
 }
 
 func (o validateOptions) run(ctx context.Context, std program.Streams, stdin io.Reader) error {
 	if len(o.files) == 0 {
-		return program.Usage(errors.New("name a file with Shoots: -f shoot.yaml"))
+		return program.Usage(errors.New("no file given: name a file with Shoots, such as -f shoot.yaml"))
 	}
 	if o.readsStdin() > 1 {
-		return program.Usage(errors.New("standard input can be read only once: give - to one of -f and --old, and files to the others"))
+		return program.Usage(errors.New("standard input can be read only once: use - for one of -f and --old, and files for the others"))
 	}
 	input, old, err := o.read(std, stdin)
 	if err != nil {
 		return program.Usage(err)
 	}
 	if len(input.shoots) == 0 {
-		return program.Usage(fmt.Errorf("there is no Shoot of apiVersion %s in %v", gardencorev1beta1.SchemeGroupVersion, o.files))
+		return program.Usage(fmt.Errorf("no Shoot of apiVersion %s in %v", gardencorev1beta1.SchemeGroupVersion, o.files))
 	}
 	var results []result
 	for _, candidate := range input.shoots {
@@ -78,14 +78,14 @@ func (o validateOptions) run(ctx context.Context, std program.Streams, stdin io.
 	return report(results, std)
 }
 
-// result is what is wrong with a Shoot.
+// result holds the mistakes of one Shoot.
 type result struct {
 	name     string
 	mistakes field.ErrorList
 }
 
-// check compares a Shoot with the one of --old that is the same. What is not checked is said to notes. The error says that
-// it is not clear which Shoot or Secret of the files is meant.
+// check validates a Shoot against the same Shoot in --old. It reports skipped checks to notes. It
+// returns an error if several Shoots or Secrets match.
 func (o validateOptions) check(ctx context.Context, candidate *gardencorev1beta1.Shoot, input, old *documents, notes io.Writer) (result, error) {
 	before, err := match(old.shoots, candidate.Namespace, candidate.Name)
 	if err != nil {
@@ -102,12 +102,12 @@ func (o validateOptions) check(ctx context.Context, candidate *gardencorev1beta1
 	return result{qualified(candidate), mistakes}, secrets.ambiguous
 }
 
-// report writes the mistakes to standard output, and how many each Shoot has to standard error. The error says that there
-// are some.
+// report writes the mistakes to standard output and their number per Shoot to standard error. It
+// returns an error if there are any.
 func report(results []result, std program.Streams) error {
-	mistakes := 0
+	mistakes, marks := 0, map[bool]string{true: "✓", false: "✗"}
 	for _, result := range results {
-		fmt.Fprintf(std.Err, "%s Shoot %s: %s\n", mark(len(result.mistakes)), result.name, count(len(result.mistakes)))
+		fmt.Fprintf(std.Err, "%s Shoot %s: %s\n", marks[len(result.mistakes) == 0], result.name, count(len(result.mistakes)))
 		for _, mistake := range result.mistakes {
 			fmt.Fprintln(std.Out, shoot.Text(mistake))
 		}
@@ -119,8 +119,8 @@ func report(results []result, std program.Streams) error {
 	return nil
 }
 
-// readsStdin returns how many of the files are standard input. From the second one on there would be nothing left to
-// read, and a Shoot that is missing in --old counts as a new one.
+// readsStdin returns how many of the files are standard input. It can be read only once: the second
+// time it would be empty, and a Shoot that is missing in --old counts as new.
 func (o validateOptions) readsStdin() int {
 	times := 0
 	for _, file := range append([]string{o.old}, o.files...) {
@@ -131,7 +131,8 @@ func (o validateOptions) readsStdin() int {
 	return times
 }
 
-// read returns what the files of the input and the folder of resources hold, and what the file of the old Shoots does.
+// read returns the documents of the files and the resource folder, and those of the file with the
+// old Shoots.
 func (o validateOptions) read(std program.Streams, stdin io.Reader) (input, old *documents, err error) {
 	input, old = &documents{}, &documents{}
 	for _, file := range o.files {
@@ -150,13 +151,6 @@ func (o validateOptions) read(std program.Streams, stdin io.Reader) (input, old 
 		}
 	}
 	return input, old, nil
-}
-
-func mark(mistakes int) string {
-	if mistakes > 0 {
-		return "✗"
-	}
-	return "✓"
 }
 
 func count(mistakes int) string {

@@ -10,7 +10,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// validate runs the command and returns its exit code and what it wrote to standard output and standard error.
+// validate runs the command. It returns the exit code, standard output and standard error.
 func validate(t *testing.T, stdin string, args ...string) (code int, out, notes string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -35,7 +35,7 @@ func write(t *testing.T, name, content string) string {
 	return path
 }
 
-// shootNamed returns a Shoot with workers; caches and more are YAML.
+// shootNamed returns a Shoot with workers. caches and more are YAML.
 func shootNamed(name, caches string, more ...string) string {
 	return `apiVersion: core.gardener.cloud/v1beta1
 kind: Shoot
@@ -71,8 +71,8 @@ func TestValidateExitCodes(t *testing.T) {
 		stdin string
 		args  []string
 		code  int
-		out   string // its start; "" for nothing
-		notes string // part of it
+		out   string // prefix; "" for no output
+		notes string // substring
 	}{
 		"good":              {"", []string{"-f", good}, program.ExitFine, "", "✓ Shoot garden-dev/a: valid"},
 		"bad":               {"", []string{"-f", bad}, program.ExitFailed, "spec.extensions[1].providerConfig.caches[0].upstream: Invalid value", "✗ Shoot garden-dev/b: 1 mistake"},
@@ -89,10 +89,10 @@ func TestValidateExitCodes(t *testing.T) {
 		"input in two -f":   {shootNamed("c", `[{upstream: c.test}]`), []string{"-f", "-", "-f", "-"}, program.ExitUsage, "", "standard input can be read only once"},
 		"no such folder":    {"", []string{"-f", good, "--resources", "absent"}, program.ExitUsage, "", "absent"},
 		"no such old file":  {"", []string{"-f", good, "--old", "absent.yaml"}, program.ExitUsage, "", "absent.yaml"},
-		"no Shoot":          {"kind: ConfigMap\napiVersion: v1\n", []string{"-f", "-"}, program.ExitUsage, "", "there is no Shoot of apiVersion core.gardener.cloud/v1beta1"},
-		"no document":       {"# nothing\n", []string{"-f", "-"}, program.ExitUsage, "", "there is no Shoot"},
-		"no YAML":           {"a: b: c\n", []string{"-f", "-"}, program.ExitUsage, "", "document 1 of standard input is no YAML"},
-		"no object":         {"- a\n", []string{"-f", "-"}, program.ExitUsage, "", "no Kubernetes object"},
+		"no Shoot":          {"kind: ConfigMap\napiVersion: v1\n", []string{"-f", "-"}, program.ExitUsage, "", "no Shoot of apiVersion core.gardener.cloud/v1beta1"},
+		"no document":       {"# nothing\n", []string{"-f", "-"}, program.ExitUsage, "", "no Shoot of apiVersion"},
+		"no YAML":           {"a: b: c\n", []string{"-f", "-"}, program.ExitUsage, "", "document 1 of standard input is not YAML"},
+		"no object":         {"- a\n", []string{"-f", "-"}, program.ExitUsage, "", "not a Kubernetes object"},
 		"a key twice":       {"kind: Shoot\nkind: Shoot\n", []string{"-f", "-"}, program.ExitUsage, "", "kind"},
 		"unknown flag":      {"", []string{"--file", good}, program.ExitUsage, "", "unknown flag"},
 		"argument":          {"", []string{good}, program.ExitUsage, "", "unknown command"},
@@ -118,13 +118,13 @@ func TestValidateComparesWithTheOldShoot(t *testing.T) {
 	}
 	const refused = "status: {lastErrors: [{codes: [ERR_CONFIGURATION_PROBLEM], description: 'caches[0].volume.size: Forbidden: the volume cannot grow from 5Gi to 20Gi'}]}\n"
 	if code, out, _ := validate(t, "", "-f", file, "--old", write(t, "refused.yaml", shootNamed("a", large)+refused)); code != program.ExitFine {
-		t.Errorf("a growth that was refused is taken back: exit code %d, %q", code, out)
+		t.Errorf("reverting a refused growth: exit code %d, %q", code, out)
 	}
 	if code, out, notes := validate(t, shootNamed("z", large), "-f", file, "--old", "-"); code != program.ExitFine || !strings.Contains(notes, "Shoot garden-dev/a is not in -") {
 		t.Errorf("exit code %d, %q, %q", code, out, notes)
 	}
 	if code, out, _ := validate(t, shootNamed("a", bad), "-f", "-", "--old", write(t, "same.yaml", shootNamed("a", bad))); code != program.ExitFine {
-		t.Errorf("a Shoot that stays wrong: exit code %d, %q", code, out)
+		t.Errorf("a Shoot that was already invalid: exit code %d, %q", code, out)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestValidateReadsSecrets(t *testing.T) {
 		"of the same input":     {shoot + "---\n" + secretNamed("s", credentials), "", program.ExitFine, "", ""},
 		"of the folder":         {shoot, folder, program.ExitFine, "", ""},
 		"mutable, no namespace": {shoot, mutable, program.ExitFailed, path + "Invalid value: the Secret garden-dev/s must be immutable", ""},
-		"nowhere":               {shoot, "", program.ExitFine, "", "the Secret garden-dev/s is in no file: not checked"},
+		"missing":               {shoot, "", program.ExitFine, "", "the Secret garden-dev/s is in no file: check skipped"},
 		"not in the folder":     {shoot, empty, program.ExitFailed, path + `Invalid value: "creds": refers to the Secret garden-dev/s, which does not exist`, ""},
 		"of another namespace":  {shoot + "---\n" + strings.ReplaceAll(secretNamed("s", credentials), "garden-dev", "other"), empty, program.ExitFailed, path, ""},
 	} {

@@ -8,9 +8,10 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 )
 
-// cacheOptions say what is kept of objects that are watched. A Cluster is kept for every shoot of the seed: the webhook, and
-// the extension library before and after every reconciliation, read the Shoot in it. The CloudProfile, some 50 to 200 KiB and
-// decoded by each of these reads, and the Seed are read by nobody.
+// cacheOptions reduces the cached objects. There is a Cluster for every shoot of the seed. The
+// webhook reads the Shoot in it, and so does the extension library before and after every
+// reconciliation. Nobody reads the Seed and the CloudProfile, which has 50 to 200 KiB and would be
+// decoded by each of these reads.
 func cacheOptions() cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
@@ -18,7 +19,7 @@ func cacheOptions() cache.Options {
 	}
 }
 
-// keepShoot drops from a Cluster what is not about its shoot.
+// keepShoot removes everything from a Cluster except its Shoot.
 func keepShoot(object any) (any, error) {
 	if cluster, ok := object.(*extensionsv1alpha1.Cluster); ok {
 		cluster.ManagedFields = nil

@@ -14,7 +14,8 @@ import (
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 )
 
-// TestCacheKeepsTheShootOfACluster transforms a Cluster as the cache does, and reads the Shoot as the library does.
+// TestCacheKeepsTheShootOfACluster transforms a Cluster like the cache does, and reads the Shoot
+// like the library does.
 func TestCacheKeepsTheShootOfACluster(t *testing.T) {
 	raw := func(kind string) runtime.RawExtension {
 		return runtime.RawExtension{Raw: []byte(`{"apiVersion":"core.gardener.cloud/v1beta1","kind":"` + kind + `","metadata":{"name":"x"}}`)}
@@ -31,14 +32,14 @@ func TestCacheKeepsTheShootOfACluster(t *testing.T) {
 		}
 	}
 	if transform == nil {
-		t.Fatal("Clusters are kept whole")
+		t.Fatal("Clusters are cached without a transform")
 	}
 	kept, err := transform(cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c := kept.(*extensionsv1alpha1.Cluster); c.ManagedFields != nil || c.Spec.CloudProfile.Raw != nil || c.Spec.Seed != nil {
-		t.Errorf("kept too much: %+v", c)
+		t.Errorf("cached too much: %+v", c)
 	}
 	reader := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).WithObjects(kept.(*extensionsv1alpha1.Cluster)).Build()
 	read, err := extensionscontroller.GetCluster(t.Context(), reader, "shoot--a")
@@ -47,7 +48,7 @@ func TestCacheKeepsTheShootOfACluster(t *testing.T) {
 	}
 }
 
-// TestSchemeKnowsWhatTheCacheNames: without it the manager cannot be made.
+// TestSchemeKnowsWhatTheCacheNames: otherwise creating the manager fails.
 func TestSchemeKnowsWhatTheCacheNames(t *testing.T) {
 	scheme, err := newScheme()
 	if err != nil {
@@ -63,6 +64,6 @@ func TestSchemeKnowsWhatTheCacheNames(t *testing.T) {
 func TestCacheDropsManagedFields(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "x"}}}}
 	if _, err := cacheOptions().DefaultTransform(namespace); err != nil || namespace.ManagedFields != nil {
-		t.Errorf("kept %v, error %v", namespace.ManagedFields, err)
+		t.Errorf("cached %v, error %v", namespace.ManagedFields, err)
 	}
 }

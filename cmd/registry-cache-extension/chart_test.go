@@ -17,8 +17,8 @@ func newFlags(options *options) *pflag.FlagSet {
 	return flags
 }
 
-// TestChartPassesValidFlags gives the command what the chart renders to, arguments and variables: an unknown flag there, a
-// value that is refused, or a variable that is missing is a pod that crashes.
+// TestChartPassesValidFlags parses the rendered chart's arguments and variables: an unknown flag, a
+// rejected value or a missing variable would crash the pod.
 func TestChartPassesValidFlags(t *testing.T) {
 	const namespace = "extension-" + v1alpha3.ExtensionType
 	access := filepath.Join(t.TempDir(), "kubeconfig")
@@ -36,7 +36,7 @@ func TestChartPassesValidFlags(t *testing.T) {
 			if err := flags.Parse(container.Args); err != nil || flags.NArg() > 0 {
 				t.Fatalf("%q: %v, %q are no flags", container.Args, err, flags.Args())
 			}
-			options.rest.Kubeconfig = access // in place of the one that a pod has
+			options.rest.Kubeconfig = access // instead of in-cluster access
 			if err := options.complete(); err != nil {
 				t.Errorf("%q: %v", container.Args, err)
 			}
@@ -46,14 +46,14 @@ func TestChartPassesValidFlags(t *testing.T) {
 				"the webhook":         options.webhook.Server.Namespace,
 			} {
 				if got != namespace {
-					t.Errorf("%s works in namespace %q", user, got)
+					t.Errorf("%s uses namespace %q", user, got)
 				}
 			}
 		})
 	}
 }
 
-// TestTemplateNamesKnownFlags sees the flags, too, that no case of the chart's tests renders.
+// TestTemplateNamesKnownFlags also checks flags that no test case of the chart renders.
 func TestTemplateNamesKnownFlags(t *testing.T) {
 	flags := newFlags(newOptions())
 	for _, name := range objects.Flags(t, "../../charts/registry-cache-extension/templates/deployment.yaml") {

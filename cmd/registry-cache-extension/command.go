@@ -33,7 +33,7 @@ func newCommand(program.Streams) *cobra.Command {
 		Args:  program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := options.complete(); err != nil {
-				return program.Usage(fmt.Errorf("checking the flags: %w", err))
+				return program.Usage(fmt.Errorf("invalid flags: %w", err))
 			}
 			return run(cmd.Context(), options)
 		},
@@ -42,7 +42,7 @@ func newCommand(program.Streams) *cobra.Command {
 	return cmd
 }
 
-// run starts the manager and returns when the context ends or something that cannot be mended fails.
+// run starts the manager. It returns when the context ends or an error is permanent.
 func run(ctx context.Context, options *options) error {
 	images, err := charts.LoadImages()
 	if err != nil {
@@ -75,11 +75,12 @@ func newManager(options *options) (manager.Manager, error) {
 	}
 	managerOptions := options.manager.Completed().Options()
 	managerOptions.Scheme = scheme
-	// run returns as soon as the manager stopped, so another replica may take over at once instead of after 15 seconds.
+	// run returns right after the manager, so another replica can take over at once instead of after
+	// 15 seconds.
 	managerOptions.LeaderElectionReleaseOnCancel = true
 	managerOptions.Cache = cacheOptions()
-	// What is read seldom is read live: a cache would hold the Secrets of all shoots, and the ClusterRole would have to
-	// let the extension watch them.
+	// Rarely read kinds are not cached: a cache would contain the Secrets of all shoots, and the
+	// ClusterRole would have to allow watching them.
 	managerOptions.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{
 		&corev1.Secret{},
 		&coordinationv1.Lease{},
@@ -92,7 +93,8 @@ func newManager(options *options) (manager.Manager, error) {
 	return mgr, nil
 }
 
-// newScheme knows Kubernetes' and Gardener's types. The manager needs it from its beginning: cacheOptions names some.
+// newScheme returns a scheme with the types of Kubernetes and Gardener. The manager needs it from
+// the start, because cacheOptions uses some of them.
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for name, add := range map[string]func(*runtime.Scheme) error{

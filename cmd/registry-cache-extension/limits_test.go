@@ -38,7 +38,7 @@ func TestRequestLimits(t *testing.T) {
 				t.Errorf("limits = %g and %d, want %g and %d", got.QPS, got.Burst, test.qps, test.burst)
 			}
 			if original.QPS != 0 {
-				t.Error("the config that was handed in was changed")
+				t.Error("the passed config was changed")
 			}
 		})
 	}

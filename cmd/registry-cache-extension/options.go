@@ -14,7 +14,7 @@ import (
 // identity is the name that the extension has in leader election and heartbeats.
 const identity = "gardener-extension-" + v1alpha3.ExtensionType
 
-// options are the flags of the command, made of the extension library's.
+// options are the flags of the command, composed of those of the extension library.
 type options struct {
 	general    *controllercmd.GeneralOptions
 	rest       *controllercmd.RESTOptions
@@ -63,7 +63,7 @@ func newOptions() *options {
 	return o
 }
 
-// complete checks the flags after they were parsed.
+// complete validates the parsed flags.
 func (o *options) complete() error {
 	if err := o.all.Complete(); err != nil {
 		return err

@@ -8,7 +8,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/examples"
 )
 
-// TestGardenletWaitsLongEnough: were gardenlet to give up first, the error of the controller would never reach the Shoot.
+// TestGardenletWaitsLongEnough: if gardenlet timed out first, the error of the controller would
+// never reach the Shoot.
 func TestGardenletWaitsLongEnough(t *testing.T) {
 	registration, err := examples.ControllerRegistration()
 	if err != nil {
@@ -20,7 +21,7 @@ func TestGardenletWaitsLongEnough(t *testing.T) {
 	}
 }
 
-// TestRegisteredType: the controller must act on what is registered.
+// TestRegisteredType: the controller must handle the registered type.
 func TestRegisteredType(t *testing.T) {
 	registration, err := examples.ControllerRegistration()
 	if err != nil {

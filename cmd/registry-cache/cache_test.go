@@ -29,7 +29,7 @@ import (
 const (
 	repository = "library/app"
 	layers     = 3
-	patience   = time.Minute // bounds waits; it is met only by what hangs
+	patience   = time.Minute // limits waits; only a process that hangs reaches it
 )
 
 // upstream is a real registry that logs its requests.
@@ -44,7 +44,7 @@ type upstream struct {
 func newUpstream(t *testing.T) *upstream {
 	t.Helper()
 	u := &upstream{}
-	// Images are pushed to the registry itself; caches fetch through the server that logs.
+	// Images are pushed to the registry directly. Caches fetch through the server that logs.
 	handler := upstreamregistry.New(upstreamregistry.Logger(log.New(io.Discard, "", 0)))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.UserAgent(), "go-containerregistry") {
@@ -65,7 +65,7 @@ func newUpstream(t *testing.T) *upstream {
 // gate holds back one request.
 type gate struct{ reached, open chan struct{} }
 
-// holdNextBlob makes the next request for a blob wait at the gate that it returns.
+// holdNextBlob makes the next request for a blob wait at the returned gate.
 func (u *upstream) holdNextBlob() gate {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -133,7 +133,8 @@ type served struct {
 	exit                   chan int
 }
 
-// serve starts the cache with the configuration that the extension deploys, shortened, and waits until it answers.
+// serve starts a cache with a shortened version of the configuration that the extension deploys,
+// and waits until it answers.
 func serve(t *testing.T, remoteURL string) *served {
 	t.Helper()
 	s := &served{url: "http://" + freeAddress(t), debugURL: "http://" + freeAddress(t), storage: t.TempDir(), log: &syncBuffer{}, exit: make(chan int, 1)}
@@ -171,7 +172,7 @@ proxy: {remoteurl: %s, ttl: 2h}
 
 func runCommand(ctx context.Context, log io.Writer, args ...string) int {
 	streams := program.Streams{Out: log, Err: log}
-	root := newRootCommand(streams) //nolint:contextcheck // distribution listens without a context; Serve ends it by a shutdown
+	root := newRootCommand(streams) //nolint:contextcheck // distribution listens without a context; Serve shuts it down
 	return program.Run(ctx, root, streams, args)
 }
 
@@ -183,7 +184,7 @@ func (s *served) eventually(t *testing.T, what string, condition wait.ConditionW
 	}
 }
 
-// pull pulls an image as a node does and checks every byte.
+// pull pulls an image like a node and checks every byte.
 func (s *served) pull(t *testing.T, image string) {
 	t.Helper()
 	if err := pull(parse(t, s.url, image)); err != nil {
@@ -207,7 +208,7 @@ func pull(reference name.Reference) error {
 		return fmt.Errorf("pulled %d layers, want %d", len(contents), layers)
 	}
 	for _, layer := range contents {
-		content, err := layer.Compressed() // fails at its end if the digest differs
+		content, err := layer.Compressed() // fails at the end of the stream if the digest differs
 		if err != nil {
 			return err
 		}
@@ -218,7 +219,7 @@ func pull(reference name.Reference) error {
 	return nil
 }
 
-// fetchConfig gets the manifest and the config blob of an image.
+// fetchConfig fetches the manifest and the config blob of an image.
 func fetchConfig(reference name.Reference) error {
 	image, err := remote.Image(reference)
 	if err != nil {
@@ -228,7 +229,7 @@ func fetchConfig(reference name.Reference) error {
 	return err
 }
 
-// awaitStored waits until the cache has written the blobs of an image: it answers before it has.
+// awaitStored waits until the cache has stored the blobs of an image: it answers before that.
 func (s *served) awaitStored(t *testing.T, blobs int) {
 	t.Helper()
 	s.eventually(t, "blobs are stored", func(context.Context) (bool, error) {
@@ -265,13 +266,13 @@ func get(ctx context.Context, t *testing.T, url string) (body string, status int
 	return string(content), response.StatusCode
 }
 
-// freeAddress returns an address for a cache that is started later, and maybe again. The kernel may give its port to anybody in
-// between, but hardly on the same one of all addresses of the loopback network.
+// freeAddress returns an address for a cache that is started later, possibly more than once.
+// Another process may get its port in the meantime, but hardly on the same loopback address.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	host := fmt.Sprintf("127.%d.%d.%d", 1+rand.N(254), rand.N(256), 1+rand.N(254))
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
-	if err != nil { // other systems than Linux have but one address
+	if err != nil { // systems other than Linux have only one loopback address
 		listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	}
 	if err != nil {

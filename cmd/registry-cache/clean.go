@@ -17,9 +17,9 @@ func newCleanCommand(std program.Streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "clean",
-		Short: "Remove what configures containerd for caches that go away from the node this runs on",
-		Long: "Remove what configures containerd for caches that go away from the node this runs on.\n" +
-			"Only files that carry the mark of the extension are removed. A second run changes nothing.",
+		Short: "Remove the configuration of deleted caches from containerd on this node",
+		Long: "Remove the configuration of deleted caches from containerd on this node.\n" +
+			"It removes only files that the extension wrote. A second run changes nothing.",
 		Args: program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := request.Validate(); err != nil {
@@ -27,7 +27,7 @@ func newCleanCommand(std program.Streams) *cobra.Command {
 			}
 			directory, err := os.OpenRoot(root)
 			if err != nil {
-				return program.Environment(fmt.Errorf("cannot open the node's root directory (--root): %w", err))
+				return program.Environment(fmt.Errorf("opening the node's root directory (--root): %w", err))
 			}
 			defer func() { _ = directory.Close() }()
 			systemd, err := cleaner.Connect(root)
@@ -38,10 +38,8 @@ func newCleanCommand(std program.Streams) *cobra.Command {
 			return cleaner.Clean(cmd.Context(), cleaner.Node{Root: directory, Units: systemd, Log: std.Err}, request)
 		},
 	}
-	cmd.Flags().StringArrayVar(&request.Upstreams, "upstream", nil,
-		"upstream whose cache goes away, as <host>[:<port>]; repeatable")
-	cmd.Flags().BoolVar(&request.All, "all", false,
-		"every cache goes away: remove the configuration of every upstream")
-	cmd.Flags().StringVar(&root, "root", "/host", "directory that the node's directories are mounted below")
+	cmd.Flags().StringArrayVar(&request.Upstreams, "upstream", nil, "upstream to remove, as <host>[:<port>]; repeatable")
+	cmd.Flags().BoolVar(&request.All, "all", false, "remove the configuration of all upstreams")
+	cmd.Flags().StringVar(&root, "root", "/host", "directory below which the node's directories are mounted")
 	return cmd
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// syncBuffer is a log that is read while it is written.
+// syncBuffer is a log that can be read while it is written.
 type syncBuffer struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer
@@ -32,7 +32,8 @@ func (b *syncBuffer) String() string {
 	return b.buffer.String()
 }
 
-// One test serves: distribution keeps its health checks and metrics in globals, so there is one registry per process.
+// Only one test serves: distribution keeps health checks and metrics in globals, so a process can
+// run one registry.
 func TestServe(t *testing.T) {
 	remote := newUpstream(t)
 	image := remote.push(t, "v1")
@@ -55,7 +56,7 @@ func TestServe(t *testing.T) {
 	if hits := cache.metric(t, `registry_proxy_hits_total{type="blob"}`); hits != "4" {
 		t.Errorf("the metrics count %s hits, want 4", hits)
 	}
-	// A series of each name that alerts and dashboard of the extension ask for.
+	// One series for each metric that the extension's alerts and dashboard use.
 	for _, series := range []string{
 		`registry_proxy_requests_total{type="blob"}`, `registry_proxy_misses_total{type="manifest"}`,
 		`registry_proxy_pulled_bytes_total{type="blob"}`, `registry_proxy_pushed_bytes_total{type="blob"}`,
@@ -68,10 +69,10 @@ func TestServe(t *testing.T) {
 		}
 	}
 	if body, status := get(t.Context(), t, cache.debugURL+"/debug/health"); status != http.StatusOK {
-		t.Errorf("/debug/health answers %d: %s", status, body)
+		t.Errorf("/debug/health returns %d: %s", status, body)
 	}
 	if _, status := get(t.Context(), t, cache.debugURL+"/debug/pprof/"); status != http.StatusNotFound {
-		t.Errorf("/debug/pprof/ answers %d: profiles are for nobody", status)
+		t.Errorf("/debug/pprof/ returns %d, but profiles must not be served", status)
 	}
 
 	cache.pullsThatRunAreDrained(t, remote)
@@ -80,14 +81,15 @@ func TestServe(t *testing.T) {
 	}
 	state, err := os.ReadFile(filepath.Join(cache.storage, "scheduler-state.json"))
 	if err != nil || strings.Count(string(state), `"Key"`) < layers+1 {
-		t.Errorf("the expiry times are not saved at the stop: %v\n%s", err, state)
+		t.Errorf("stopping does not save the expiry times: %v\n%s", err, state)
 	}
 	if exporter := os.Getenv("OTEL_TRACES_EXPORTER"); exporter != "none" {
-		t.Errorf("traces are sent to %q, where nobody listens", exporter)
+		t.Errorf("traces are exported to %q, where nothing listens", exporter)
 	}
 }
 
-// pullsThatRunAreDrained stops the cache while a node pulls: the pull gets all of its blob, and a new one gets none.
+// pullsThatRunAreDrained stops the cache during a pull: the running pull gets its whole blob, and a
+// new one gets nothing.
 func (s *served) pullsThatRunAreDrained(t *testing.T, remote *upstream) {
 	t.Helper()
 	gate := remote.holdNextBlob()
@@ -102,7 +104,7 @@ func (s *served) pullsThatRunAreDrained(t *testing.T, remote *upstream) {
 	})
 	close(gate.open)
 	if err := <-running; err != nil {
-		t.Errorf("a pull that ran at the stop signal failed: %v; the log:\n%s", err, s.log)
+		t.Errorf("a pull running at SIGTERM failed: %v; the log:\n%s", err, s.log)
 	}
 }
 
@@ -147,7 +149,7 @@ func TestExitCodes(t *testing.T) {
 				t.Errorf("exit code %d, want %d:\n%s", code, test.code, log)
 			}
 			if !strings.Contains(log.String(), test.want) {
-				t.Errorf("the message does not say %q:\n%s", test.want, log)
+				t.Errorf("the message does not contain %q:\n%s", test.want, log)
 			}
 		})
 	}

@@ -17,14 +17,16 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// A cache that was killed right after a pull, whatever that left of its state, starts without its upstream, serves what it has stored,
-// and knows when all of it has to go (distribution#4478).
+// A cache that was killed right after a pull, whatever happened to its state, starts without its
+// upstream, serves what it has stored, and still knows when to delete all of it
+// (distribution#4478).
 func TestServeAfterACrash(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		state func(file string) error
-		// volume is what happens to the volume of the cache; then the state is complete only after yet another start, when it is mended.
-		volume func(t *testing.T, root string) (mend func() error)
+		// volume damages the volume of the cache and returns a function that repairs it. The state is
+		// complete only after another start on the repaired volume.
+		volume func(t *testing.T, root string) (repair func() error)
 	}{
 		"killed":                   {state: func(string) error { return nil }},
 		"its state is empty":       {state: func(file string) error { return os.WriteFile(file, nil, 0o600) }},
@@ -58,13 +60,13 @@ func TestServeAfterACrash(t *testing.T) {
 
 			upstream.out.Store(true)
 			if test.volume != nil {
-				mend := test.volume(t, cache.storage)
+				repair := test.volume(t, cache.storage)
 				c = cache.start(t, config)
 				if err := pull(parse(t, cache.url, image)); err != nil {
-					t.Errorf("without a volume that can be written: %v", err)
+					t.Errorf("with a read-only volume: %v", err)
 				}
 				c.kill(t)
-				if err := mend(); err != nil {
+				if err := repair(); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -79,14 +81,14 @@ func TestServeAfterACrash(t *testing.T) {
 				t.Fatalf("exit code %d:\n%s", code, log)
 			}
 			if got := cache.entries(t); !maps.Equal(got, want) {
-				t.Errorf("distribution makes of it\n%v, want\n%v", got, want)
+				t.Errorf("distribution reads it as\n%v, want\n%v", got, want)
 			}
 		})
 	}
 }
 
-// loseState is for a machine so slow that the cache has saved its state before it was killed, which it does after 5 s: that state is
-// taken away, as if the cache had not come to it.
+// loseState removes the state, as if the cache was killed before it saved it. On a very slow
+// machine it does so, which takes 5 s, before it is killed.
 func (s *served) loseState(t *testing.T) {
 	t.Helper()
 	if err := os.Remove(s.state()); err != nil {
@@ -94,7 +96,7 @@ func (s *served) loseState(t *testing.T) {
 	}
 }
 
-// What a cache had stored right before it was killed is collected when its time is up.
+// Content stored right before the cache was killed is deleted when its TTL ends.
 func TestCollectAfterACrash(t *testing.T) {
 	t.Parallel()
 	upstream := newOutage(t, false)
@@ -119,7 +121,7 @@ func TestCollectAfterACrash(t *testing.T) {
 	})
 }
 
-// kill ends it as a node that loses its power does.
+// kill kills the process, like a node that loses power.
 func (c *child) kill(t *testing.T) {
 	t.Helper()
 	if err := c.cmd.Process.Kill(); err != nil {
@@ -132,7 +134,7 @@ func (c *child) kill(t *testing.T) {
 
 func (s *served) state() string { return filepath.Join(s.storage, "scheduler-state.json") }
 
-// entries returns the types of the entries of the state, 0 for blobs and 1 for manifests.
+// entries returns the types of the entries in the state: 0 for blobs and 1 for manifests.
 func (s *served) entries(t *testing.T) map[string]int {
 	t.Helper()
 	content, err := os.ReadFile(s.state())
@@ -159,7 +161,7 @@ func (s *served) entries(t *testing.T) map[string]int {
 	return types
 }
 
-// entries returns what a cache that has the image must have in its state.
+// entries returns the state that a cache with the image must have.
 func (o *outage) entries(t *testing.T, reference string) map[string]int {
 	t.Helper()
 	image, err := remote.Image(parse(t, o.URL, reference))
@@ -181,7 +183,7 @@ func (o *outage) entries(t *testing.T, reference string) map[string]int {
 	return types
 }
 
-// mount gives the cache a volume of its own.
+// mount gives the cache its own volume.
 func (s *served) mount(t *testing.T) {
 	t.Helper()
 	if err := unix.Mount("crash-test", s.storage, "tmpfs", 0, "size=24m"); err != nil {
@@ -194,7 +196,7 @@ func (s *served) mount(t *testing.T) {
 	})
 }
 
-func fillVolume(t *testing.T, root string) (mend func() error) {
+func fillVolume(t *testing.T, root string) (repair func() error) {
 	t.Helper()
 	name := filepath.Join(root, "filler")
 	filler, err := os.Create(name)
@@ -213,7 +215,7 @@ func fillVolume(t *testing.T, root string) (mend func() error) {
 	return func() error { return os.Remove(name) }
 }
 
-func readOnly(t *testing.T, root string) (mend func() error) {
+func readOnly(t *testing.T, root string) (repair func() error) {
 	t.Helper()
 	remount := func(flags uintptr) error { return unix.Mount("", root, "", unix.MS_REMOUNT|flags, "") }
 	if err := remount(unix.MS_RDONLY); err != nil {

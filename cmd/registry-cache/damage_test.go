@@ -12,11 +12,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// A cache whose files a crash has cut or spoilt fetches them anew with the same pull: nobody is served what does not match its
-// digest (containerd#9552: a node would ask for it for ever).
+// A cache whose files were truncated or corrupted by a crash fetches them again during the same
+// pull. It never serves content that does not match its digest (containerd#9552: a node would
+// request it forever).
 func TestServeDamagedBlobs(t *testing.T) {
 	t.Parallel()
-	const objects = layers + 2 // and config and manifest
+	const objects = layers + 2 // plus config and manifest
 	upstream := newOutage(t, false)
 	image := upstream.push(t, "v1")
 	cache, config := cacheOf(t, upstream, false)
@@ -30,14 +31,15 @@ func TestServeDamagedBlobs(t *testing.T) {
 		}
 		cache.pull(t, image)
 		cache.awaitSound(t, objects)
-		// More where a check of the round before, for which nobody waits any more on a busy machine, meets the damage of this one.
+		// The count is higher if a check of the previous round is still running on a busy machine and
+		// finds the damage of this round.
 		counted, err := strconv.Atoi(cache.metric(t, "registry_storage_damaged_blobs_total"))
 		if want := (i + 1) * objects; err != nil || counted < want {
-			t.Errorf("%d damaged blobs are counted, want %d; error %v", counted, want, err)
+			t.Errorf("the metric counts %d damaged blobs, want %d; error %v", counted, want, err)
 		}
 	}
 
-	// With the time and the size of before: a start trusts neither.
+	// Keep time and size of the file: a start must trust neither.
 	if code, _, log := c.terminate(t); code != program.ExitFine {
 		t.Fatalf("exit code %d:\n%s", code, log)
 	}
@@ -89,7 +91,7 @@ func overwrite(t *testing.T, file string) {
 	}
 }
 
-// blobs returns the files of all that is stored.
+// blobs returns the files of all stored blobs.
 func (s *served) blobs(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(s.storage, "docker/registry/v2/blobs/sha256/*/*/data"))
@@ -99,7 +101,8 @@ func (s *served) blobs(t *testing.T) []string {
 	return files
 }
 
-// awaitSound waits until so many blobs are stored, each with the content of its digest: the cache answers before it has them.
+// awaitSound waits until the given number of blobs is stored with the right content: the cache
+// answers before that.
 func (s *served) awaitSound(t *testing.T, blobs int) {
 	t.Helper()
 	s.awaitStored(t, layers+1)
@@ -108,7 +111,7 @@ func (s *served) awaitSound(t *testing.T, blobs int) {
 		for _, file := range files {
 			content, err := os.ReadFile(file)
 			if sum := sha256.Sum256(content); err != nil || hex.EncodeToString(sum[:]) != filepath.Base(filepath.Dir(file)) {
-				return false, nil //nolint:nilerr // it is looked at again
+				return false, nil //nolint:nilerr // checked again
 			}
 		}
 		return len(files) == blobs, nil

@@ -20,17 +20,18 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// firstQuestion is when a cache has surely asked for the first time whether its upstream is back.
+// firstQuestion is when a cache has certainly probed its upstream for the first time.
 const firstQuestion = 10 * time.Second
 
-// outage is an upstream that can be out: then it takes connections and answers nothing. It may give out tokens.
+// outage is an upstream that can be switched off: then it accepts connections but does not answer.
+// It may require tokens.
 type outage struct {
 	*httptest.Server
 	out atomic.Bool
-	// unanswered is how often it was asked while it was out.
+	// unanswered counts the requests during an outage.
 	unanswered atomic.Int32
 	tokens     bool
-	// shown says that its token server was shown credentials.
+	// shown is true once its token server has received credentials.
 	shown atomic.Bool
 	over  chan struct{}
 }
@@ -95,8 +96,9 @@ func (s *served) start(t *testing.T, config string) *child {
 	return c
 }
 
-// A cache that is started while its upstream hangs serves what it has stored, by tag and to several nodes at once, in the time of
-// one ping, and goes on when the upstream is back (distribution#4038).
+// A cache that starts while its upstream hangs serves what it has stored, by tag and to several
+// nodes at once, within the time of one ping. It recovers when the upstream is back
+// (distribution#4038).
 func TestServeDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	upstream := newOutage(t, false)
@@ -121,13 +123,14 @@ func TestServeDuringAnOutage(t *testing.T) {
 		})
 	}
 	pulls.Wait()
-	// On a slow machine the pulls take longer: each question is 5 s of waiting, and the next one is 5 s after it at the earliest.
+	// On a slow machine the pulls take longer. Each probe waits 5 s, and the next one starts at least
+	// 5 s later.
 	took, asked := time.Since(start), upstream.unanswered.Load()-before
 	if most := 2 + int32(took/(10*time.Second)); asked > most {
-		t.Errorf("eight pulls of a stored image took %s and asked the upstream %d times, want at most %d", took, asked, most)
+		t.Errorf("eight pulls of a stored image took %s and sent %d requests to the upstream, want at most %d", took, asked, most)
 	}
 	if body, status := get(t.Context(), t, cache.debugURL+"/debug/health"); status != http.StatusOK {
-		t.Errorf("/debug/health answers %d: %s", status, body)
+		t.Errorf("/debug/health returns %d: %s", status, body)
 	}
 
 	upstream.out.Store(false)
@@ -145,8 +148,8 @@ func (s *served) awaitPull(t *testing.T, image string) {
 	})
 }
 
-// distribution learns at its start only where to get tokens. A cache with credentials that could not learn it then starts again
-// when it can; every other cache goes on.
+// Distribution learns only at startup where to get tokens. A cache with credentials that could not
+// learn it restarts as soon as it can. Every other cache keeps running.
 func TestServeStartsAgainForTokens(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ credentials, out, again bool }{
@@ -164,7 +167,7 @@ func TestServeStartsAgainForTokens(t *testing.T) {
 			upstream.out.Store(false)
 			within := firstQuestion
 			if test.again {
-				within = patience // on a busy machine the answer takes its time
+				within = patience // on a busy machine the response takes longer
 			}
 			code, log, ended := c.ended(within)
 			if ended != test.again || code != program.ExitFine {
@@ -175,7 +178,7 @@ func TestServeStartsAgainForTokens(t *testing.T) {
 			}
 			cache.awaitPull(t, image)
 			if upstream.shown.Load() != test.credentials {
-				t.Errorf("the token server was shown credentials: %t", upstream.shown.Load())
+				t.Errorf("the token server received credentials: %t", upstream.shown.Load())
 			}
 		})
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// asCommand in the environment makes the test binary be the command itself.
+// asCommand is an environment variable that makes the test binary run the command.
 const asCommand = "REGISTRY_CACHE_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -31,17 +31,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child is the command as a process of its own.
+// child is the command as a separate process.
 type child struct {
 	cmd *exec.Cmd
 	log *bufio.Scanner
-	// rest is closed when drain has read all of the log.
+	// rest is closed when drain has read the whole log.
 	rest    chan struct{}
 	lines   []string
 	started time.Time
 }
 
-// lifetime is after which time a child is killed: what it does not log is not waited for without an end.
+// lifetime limits how long a child runs, so that a missing log line does not block a test.
 const lifetime = 3 * patience
 
 func startChild(t *testing.T, args ...string) *child {
@@ -62,7 +62,7 @@ func startChild(t *testing.T, args ...string) *child {
 	return &child{cmd: cmd, log: bufio.NewScanner(log), started: started}
 }
 
-// expect returns the line of the log with the text.
+// expect returns the first log line that contains the text.
 func (c *child) expect(t *testing.T, text string) string {
 	t.Helper()
 	var log []string
@@ -75,11 +75,11 @@ func (c *child) expect(t *testing.T, text string) string {
 	if time.Since(c.started) >= lifetime {
 		end = fmt.Sprintf("it was killed %s after its start", lifetime)
 	}
-	t.Fatalf("it never logs %q, %s:\n%s", text, end, strings.Join(log, "\n"))
+	t.Fatalf("the command does not log %q, %s:\n%s", text, end, strings.Join(log, "\n"))
 	return ""
 }
 
-// terminate sends SIGTERM and returns the exit code and how long the end took.
+// terminate sends SIGTERM and returns the exit code, the time until the exit and the log.
 func (c *child) terminate(t *testing.T) (code int, took time.Duration, log string) {
 	t.Helper()
 	start := time.Now()
@@ -96,7 +96,7 @@ func (c *child) terminate(t *testing.T) (code int, took time.Duration, log strin
 	return c.cmd.ProcessState.ExitCode(), time.Since(start), strings.Join(c.lines, "\n")
 }
 
-// drain reads the rest of the log, now and from now on: a process stops that writes into a full pipe.
+// drain reads the log until its end: a process blocks when it writes to a full pipe.
 func (c *child) drain() {
 	if c.rest != nil {
 		return
@@ -110,7 +110,7 @@ func (c *child) drain() {
 	}()
 }
 
-// ended waits so long until the process ends by itself, and returns its exit code and the rest of its log.
+// ended waits for the process to exit. It returns the exit code and the rest of the log.
 func (c *child) ended(within time.Duration) (code int, log string, ended bool) {
 	c.drain()
 	select {
@@ -132,16 +132,17 @@ func writeConfig(t *testing.T, content string) string {
 }
 
 func TestSIGTERMEndsServeWhileTheUpstreamHangsAtTheStart(t *testing.T) {
-	// The question is over after 5 s. A machine that lets nobody run for so long does not do so each time.
+	// The probe ends after 5 s. A machine that stops all processes for so long does not do so every
+	// time.
 	for range 5 {
 		if endsWhileAsking(t) {
 			return
 		}
 	}
-	t.Error("it waits for its upstream before it ends")
+	t.Error("the command waits for its upstream before it exits")
 }
 
-// endsWhileAsking says whether the command ended without the answer of its upstream.
+// endsWhileAsking returns whether the command exited while its upstream had not answered.
 func endsWhileAsking(t *testing.T) bool {
 	t.Helper()
 	asked := make(chan struct{}, 10)
@@ -156,13 +157,13 @@ func endsWhileAsking(t *testing.T) bool {
 	select {
 	case <-asked:
 	case <-time.After(patience):
-		t.Fatal("the upstream is not asked")
+		t.Fatal("the upstream gets no request")
 	}
 	code, took, log := c.terminate(t)
 	if code != program.ExitFine {
 		t.Errorf("exit code %d after %s:\n%s", code, took, log)
 	}
-	// When the question is over, it serves before it stops: it has waited, or the machine has not let it run.
+	// If the probe has ended, the cache serves before it stops: it was late, or the machine was busy.
 	return !strings.Contains(log, "stopping")
 }
 
@@ -178,7 +179,7 @@ func TestSIGTERMCutsRequestsThatDoNotEnd(t *testing.T) {
 	}
 }
 
-// startUpload returns when the registry reads a body that never comes.
+// startUpload returns when the registry reads a body that never arrives.
 func startUpload(t *testing.T, socket string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{

@@ -20,13 +20,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// password has bytes that are no UTF-8; the configuration below has it, as the extension does, in base64.
+// password is not valid UTF-8. The configuration below contains it in base64, like that of the
+// extension.
 const (
 	username, password = "@robot", "it's \"$#&:\"\xff"
 	encodedPassword    = "aXQncyAiJCMmOiL/"
 )
 
-// newPrivateUpstream serves by HTTPS with a certificate that nobody knows, asks for credentials, and counts its requests.
+// newPrivateUpstream serves HTTPS with an untrusted certificate, requires credentials, and counts
+// its requests.
 func newPrivateUpstream(t *testing.T) (server *httptest.Server, asked *atomic.Int32) {
 	t.Helper()
 	asked = &atomic.Int32{}
@@ -46,7 +48,7 @@ func newPrivateUpstream(t *testing.T) (server *httptest.Server, asked *atomic.In
 	return server, asked
 }
 
-// pair writes certificate and key of the server to files.
+// pair writes the certificate and key of the server to files.
 func pair(t *testing.T, server *httptest.Server) (certificate, key string) {
 	t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(server.TLS.Certificates[0].PrivateKey)
@@ -93,20 +95,20 @@ func TestServeWithPrivateAuthorityCredentialsAndTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	t.Run("an authority that is not known", func(t *testing.T) {
+	t.Run("an unknown CA", func(t *testing.T) {
 		child := startChild(t, "serve", config)
 		child.expect(t, "x509")
 		address := child.listens(t)
 		before := asked.Load()
 		if _, err := remote.Image(secure(t, reference(address)), remote.WithTransport(transport)); err == nil {
-			t.Error("an image was pulled from an upstream that nobody trusts")
+			t.Error("an image was pulled from an untrusted upstream")
 		}
 		if now := asked.Load(); now != before {
-			t.Errorf("the upstream that nobody trusts was asked %d times", now-before)
+			t.Errorf("the untrusted upstream got %d requests", now-before)
 		}
 		child.terminate(t)
 	})
-	t.Run("its authority in SSL_CERT_DIR", func(t *testing.T) {
+	t.Run("its CA in SSL_CERT_DIR", func(t *testing.T) {
 		t.Setenv("SSL_CERT_DIR", filepath.Dir(certificate))
 		child := startChild(t, "serve", config)
 		address := child.listens(t)
@@ -129,7 +131,7 @@ func TestServeWithPrivateAuthorityCredentialsAndTLS(t *testing.T) {
 	})
 }
 
-// listens waits until the command does, and returns the address.
+// listens waits until the command listens, and returns the address.
 func (c *child) listens(t *testing.T) string {
 	t.Helper()
 	_, after, _ := strings.Cut(c.expect(t, "listening on "), "listening on ")

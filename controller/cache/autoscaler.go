@@ -11,20 +11,16 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-const (
-	requestedCPU    = "20m"
-	requestedMemory = "50Mi"
-)
-
 func requests() corev1.ResourceList {
 	return corev1.ResourceList{
-		corev1.ResourceCPU:    resource.MustParse(requestedCPU),
-		corev1.ResourceMemory: resource.MustParse(requestedMemory),
+		corev1.ResourceCPU:    resource.MustParse("20m"),
+		corev1.ResourceMemory: resource.MustParse("50Mi"),
 	}
 }
 
-// verticalPodAutoscaler fits the requests of the cache to its use. It has no upper bound: a cache that is capped below
-// its use is killed in the middle of pulls (gardener-extension-registry-cache#395).
+// verticalPodAutoscaler adapts the requests of the cache to its use. It sets no upper bound: a
+// cache with less memory than it uses is killed during pulls
+// (gardener-extension-registry-cache#395).
 func verticalPodAutoscaler(cache v1alpha3.RegistryCache) *vpaautoscalingv1.VerticalPodAutoscaler {
 	return &vpaautoscalingv1.VerticalPodAutoscaler{
 		ObjectMeta: objectMeta(cache.Upstream),
@@ -39,7 +35,7 @@ func verticalPodAutoscaler(cache v1alpha3.RegistryCache) *vpaautoscalingv1.Verti
 				ContainerPolicies: []vpaautoscalingv1.ContainerResourcePolicy{{
 					ContainerName:    containerName,
 					ControlledValues: ptr.To(vpaautoscalingv1.ContainerControlledValuesRequestsOnly),
-					MinAllowed:       corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(requestedMemory)},
+					MinAllowed:       corev1.ResourceList{corev1.ResourceMemory: requests()[corev1.ResourceMemory]},
 				}},
 			},
 		},

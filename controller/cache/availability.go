@@ -13,17 +13,19 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// availableReplicas is the number of instances of a highly available cache. It is also what Gardener's contract gives a
-// component of type server in a shoot (pkg/utils/kubernetes.GetReplicaCount): gardener-resource-manager would set it.
+// availableReplicas is the number of replicas of a highly available cache.
+// gardener-resource-manager sets the same number for a shoot component of type server
+// (pkg/utils/kubernetes.GetReplicaCount).
 const availableReplicas int32 = 2
 
 func isHighlyAvailable(cache v1alpha3.RegistryCache) bool {
 	return cache.HighAvailability != nil && cache.HighAvailability.Enabled
 }
 
-// makeAvailable gives the StatefulSet a second instance, on another node and in another zone where there is one. The
-// label hands both to the webhook of gardener-resource-manager, which knows the zones of the workers and then insists on
-// a spread over them; what stands here holds without it, too.
+// makeAvailable adds a second replica and spreads both over nodes and zones. The label also selects
+// the StatefulSet for the webhook of gardener-resource-manager. The webhook knows the zones of the
+// workers and makes the spread mandatory. The soft constraints below apply without the webhook,
+// too.
 func makeAvailable(set *appsv1.StatefulSet) {
 	set.Spec.Replicas = ptr.To(availableReplicas)
 	set.Labels[resourcesv1alpha1.HighAvailabilityConfigType] = resourcesv1alpha1.HighAvailabilityConfigTypeServer
@@ -32,7 +34,7 @@ func makeAvailable(set *appsv1.StatefulSet) {
 			corev1.TopologySpreadConstraint{
 				MaxSkew:     1,
 				TopologyKey: topology,
-				// A second cache on the same node is better than one that waits for a node for ever.
+				// Two replicas on the same node are better than one that stays pending forever.
 				WhenUnsatisfiable: corev1.ScheduleAnyway,
 				LabelSelector:     set.Spec.Selector,
 			})
@@ -40,8 +42,8 @@ func makeAvailable(set *appsv1.StatefulSet) {
 	set.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: awayFrom(set.Spec.Selector)}
 }
 
-// awayFrom keeps instances off the same node where nodes have no zone: the scheduler leaves nodes that lack one of the
-// topologies out of the spread over all of them.
+// awayFrom keeps replicas off the same node in clusters without zones: for topology spread, the
+// scheduler ignores nodes that lack one of the topology labels.
 func awayFrom(instances *metav1.LabelSelector) *corev1.PodAntiAffinity {
 	return &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
 		Weight:          100,
@@ -49,8 +51,8 @@ func awayFrom(instances *metav1.LabelSelector) *corev1.PodAntiAffinity {
 	}}}
 }
 
-// podDisruptionBudget keeps one of the instances while nodes are drained. One that is not ready serves nobody, and never
-// holds a drain up.
+// podDisruptionBudget keeps one replica running while nodes are drained. Pods that are not ready
+// serve nobody, so they never block a drain.
 func podDisruptionBudget(cache v1alpha3.RegistryCache) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: objectMeta(cache.Upstream),

@@ -14,17 +14,18 @@ import (
 )
 
 const (
-	// drainTimeout lets running pulls end before the process does. It stays below the 30 seconds that Kubernetes grants
-	// a pod by default, so that distribution still writes its scheduler state
+	// drainTimeout lets running pulls finish before the process exits. It is shorter than the default
+	// grace period of a pod (30 s), so that distribution can still write its scheduler state
 	// (gardener-extension-registry-cache#162).
 	drainTimeout = 25 * time.Second
 
-	// concurrentTagLookups is the value that the filesystem driver copes with on a small volume.
+	// concurrentTagLookups is a limit that the filesystem driver sustains on a small volume.
 	concurrentTagLookups = 5
 )
 
-// registryConfig is the part of distribution's configuration file (https://distribution.github.io/distribution/about/configuration/)
-// that a cache sets. It is a type of its own because distribution's one cannot leave out what is not set.
+// registryConfig is the part of distribution's configuration file that a cache sets
+// (https://distribution.github.io/distribution/about/configuration/). Distribution's own type
+// cannot omit unset fields.
 type registryConfig struct {
 	Version string        `yaml:"version"`
 	Log     logConfig     `yaml:"log"`
@@ -39,8 +40,9 @@ type logConfig struct {
 	Fields map[string]string `yaml:"fields"`
 }
 
-// storageConfig has no blob descriptor cache: distribution answers from it for blobs that its garbage collection has
-// already deleted, with status 200 and an empty body (distribution#2367, #4191).
+// storageConfig sets no blob descriptor cache. With one, distribution answers requests for blobs
+// that its garbage collection has deleted with status 200 and an empty body (distribution#2367,
+// #4191).
 type storageConfig struct {
 	Filesystem filesystemConfig `yaml:"filesystem"`
 	Delete     enabled          `yaml:"delete"`
@@ -99,9 +101,9 @@ type proxyConfig struct {
 	TTL       string `yaml:"ttl"`
 }
 
-// binary is a string of any bytes. It is written as base64 with the tag !!binary, which distribution's parser turns into
-// the same bytes: a plain or quoted scalar has no way to hold bytes that are not UTF-8, and turns other ones, such as 0x10
-// or a line break, into something else.
+// binary is a string of arbitrary bytes. It is encoded as base64 with the tag !!binary, which
+// distribution's parser decodes to the same bytes. Plain and quoted scalars cannot hold bytes that
+// are not UTF-8, and YAML changes some values, such as 0x10 or line breaks.
 type binary []byte
 
 // MarshalYAML implements yaml.Marshaler.
@@ -148,7 +150,7 @@ func (c registryConfig) render() ([]byte, error) {
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
 	if err := encoder.Encode(c); err != nil {
-		return nil, fmt.Errorf("rendering the configuration of the registry for %s: %w", c.Proxy.RemoteURL, err)
+		return nil, fmt.Errorf("rendering the registry configuration for %s: %w", c.Proxy.RemoteURL, err)
 	}
 	return out.Bytes(), nil
 }

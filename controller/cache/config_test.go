@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// parse reads the rendered configuration as the registry does.
+// parse parses the rendered configuration with distribution's parser.
 func parse(t *testing.T, r rendering) *configuration.Configuration {
 	t.Helper()
 	got, err := configuration.Parse(bytes.NewReader(get[*corev1.Secret](t, r.objects(t)).Data[configFile]))
@@ -22,7 +22,7 @@ func parse(t *testing.T, r rendering) *configuration.Configuration {
 	return got
 }
 
-// TestDistributionReadsTheConfiguration guards the keys: distribution ignores the ones it does not know.
+// TestDistributionReadsTheConfiguration checks the keys: distribution ignores unknown ones.
 func TestDistributionReadsTheConfiguration(t *testing.T) {
 	got := parse(t, renderings()["docker.io"])
 	if got.Proxy.RemoteURL != "https://registry-1.docker.io" || got.Proxy.Username != "" || got.Proxy.Password != "" {
@@ -61,7 +61,7 @@ func TestDistributionReadsTheCertificate(t *testing.T) {
 	}
 }
 
-// awkward are credentials that plain YAML changes or breaks.
+// awkward are credentials that plain YAML changes or cannot encode.
 var awkward = []string{
 	"user", "@robot", "*x", "&x", "!x", "0x10", "0o17", "1e3", "1_000", "yes", "null", "~", "true", "2024-01-01", ".inf", "=", "<<", "- a", "? a",
 	"a: b", "a #b", "'", `"`, `\`, "$HOME", "${X}", "%41", "{{x}}", "it's $#&:", " leading", "trailing ", "a\nb", "a\r\nb", "\n", "\t", "\x00", "\x7f",

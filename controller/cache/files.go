@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -13,113 +12,76 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// What the pod finds where, beside its volume.
+// Paths and file names in the pod, apart from the cache's volume.
 const (
-	configDir  = "/etc/distribution"
-	configFile = "config.yml"
-
+	configDir      = "/etc/distribution"
+	configFile     = "config.yml"
 	certificateDir = "/etc/registry-cache/tls"
-
-	authoritiesDir  = "/etc/registry-cache/ca"
-	authoritiesFile = "bundle.crt"
-
-	configVolumeName      = "config"
-	certificateVolumeName = "tls"
-	authoritiesVolumeName = "ca"
+	caBundleDir    = "/etc/registry-cache/ca"
+	caBundleFile   = "bundle.crt"
 )
 
-// readableByGroup is the mode of mounted files: the pod's group owns them.
+// readableByGroup is the mode of mounted files. The pod's group owns them.
 const readableByGroup int32 = 0o440
 
-// files are the immutable objects with the files of the pod. The name of each ends in a hash of its content: whatever
-// changes, from a TTL to the certificate, changes the pod template and so rolls the pod.
-type files struct {
-	config      *corev1.Secret
-	certificate *corev1.Secret    // nil without http.tls
-	authorities *corev1.ConfigMap // nil without a CA bundle
+// mountedObject is an immutable Secret or ConfigMap that the pod mounts in dir.
+type mountedObject struct {
+	volume, dir string
+	object      client.Object
 }
 
-func newFiles(cache v1alpha3.RegistryCache, secrets Secrets) (files, error) {
+// mountedObjects returns the configuration, the certificate (with http.tls) and the CA bundle (if
+// there is one). The name of each object ends in a hash of its content. So each change, from a TTL
+// to the certificate, changes the pod template and restarts the pod.
+func mountedObjects(cache v1alpha3.RegistryCache, secrets Secrets) ([]mountedObject, error) {
 	config, err := newRegistryConfig(cache, secrets.Credentials).render()
 	if err != nil {
-		return files{}, err
+		return nil, err
 	}
-	f := files{config: secret(cache.Upstream, configVolumeName, corev1.SecretTypeOpaque, map[string][]byte{configFile: config})}
+	mounted := []mountedObject{{"config", configDir, &corev1.Secret{
+		Type: corev1.SecretTypeOpaque,
+		Data: map[string][]byte{configFile: config},
+	}}}
 	if ServesTLS(cache) {
-		f.certificate = secret(cache.Upstream, certificateVolumeName, corev1.SecretTypeTLS, map[string][]byte{
-			corev1.TLSCertKey:       secrets.Certificate.Certificate,
-			corev1.TLSPrivateKeyKey: secrets.Certificate.PrivateKey,
-		})
+		mounted = append(mounted, mountedObject{"tls", certificateDir, &corev1.Secret{
+			Type: corev1.SecretTypeTLS,
+			Data: map[string][]byte{
+				corev1.TLSCertKey:       secrets.Certificate.Certificate,
+				corev1.TLSPrivateKeyKey: secrets.Certificate.PrivateKey,
+			},
+		}})
 	}
 	if len(secrets.CABundle) > 0 {
-		f.authorities = &corev1.ConfigMap{
-			ObjectMeta: fileMeta(cache.Upstream, authoritiesVolumeName),
-			Data:       map[string]string{authoritiesFile: string(secrets.CABundle)},
+		mounted = append(mounted, mountedObject{"ca", caBundleDir, &corev1.ConfigMap{
+			Data: map[string]string{caBundleFile: string(secrets.CABundle)},
+		}})
+	}
+	for _, m := range mounted {
+		meta := objectMeta(cache.Upstream)
+		m.object.SetName(meta.Name + "-" + m.volume)
+		m.object.SetNamespace(meta.Namespace)
+		m.object.SetLabels(meta.Labels)
+		if err := kubernetesutils.MakeUnique(m.object); err != nil {
+			return nil, fmt.Errorf("naming %s of upstream %s: %w", m.object.GetName(), cache.Upstream, err)
 		}
 	}
-	for _, object := range f.objects() {
-		if err := kubernetesutils.MakeUnique(object); err != nil {
-			return files{}, fmt.Errorf("naming %s of upstream %s: %w", object.GetName(), cache.Upstream, err)
-		}
-	}
-	return f, nil
+	return mounted, nil
 }
 
-func secret(upstream, suffix string, kind corev1.SecretType, data map[string][]byte) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: fileMeta(upstream, suffix), Type: kind, Data: data}
-}
-
-func fileMeta(upstream, suffix string) metav1.ObjectMeta {
-	meta := objectMeta(upstream)
-	meta.Name += "-" + suffix
-	return meta
-}
-
-func (f files) objects() []client.Object {
-	objects := []client.Object{f.config}
-	if f.certificate != nil {
-		objects = append(objects, f.certificate)
-	}
-	if f.authorities != nil {
-		objects = append(objects, f.authorities)
-	}
-	return objects
-}
-
-func (f files) volumes() []corev1.Volume {
-	volumes := []corev1.Volume{secretVolume(configVolumeName, f.config)}
-	if f.certificate != nil {
-		volumes = append(volumes, secretVolume(certificateVolumeName, f.certificate))
-	}
-	if f.authorities != nil {
-		volumes = append(volumes, corev1.Volume{
-			Name: authoritiesVolumeName,
-			VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-				LocalObjectReference: corev1.LocalObjectReference{Name: f.authorities.Name},
-				DefaultMode:          ptr.To(readableByGroup),
-			}},
-		})
-	}
-	return volumes
-}
-
-func secretVolume(name string, secret *corev1.Secret) corev1.Volume {
-	return corev1.Volume{
-		Name: name,
-		VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
-			SecretName:  secret.Name,
+func volumesAndMounts(mounted []mountedObject) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
+	for _, m := range mounted {
+		source := corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+			SecretName:  m.object.GetName(),
 			DefaultMode: ptr.To(readableByGroup),
-		}},
+		}}
+		if _, isConfigMap := m.object.(*corev1.ConfigMap); isConfigMap {
+			source = corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+				LocalObjectReference: corev1.LocalObjectReference{Name: m.object.GetName()},
+				DefaultMode:          ptr.To(readableByGroup),
+			}}
+		}
+		volumes = append(volumes, corev1.Volume{Name: m.volume, VolumeSource: source})
+		mounts = append(mounts, corev1.VolumeMount{Name: m.volume, MountPath: m.dir, ReadOnly: true})
 	}
-}
-
-func (f files) mounts() []corev1.VolumeMount {
-	mounts := []corev1.VolumeMount{{Name: configVolumeName, MountPath: configDir, ReadOnly: true}}
-	if f.certificate != nil {
-		mounts = append(mounts, corev1.VolumeMount{Name: certificateVolumeName, MountPath: certificateDir, ReadOnly: true})
-	}
-	if f.authorities != nil {
-		mounts = append(mounts, corev1.VolumeMount{Name: authoritiesVolumeName, MountPath: authoritiesDir, ReadOnly: true})
-	}
-	return mounts
+	return volumes, mounts
 }

@@ -28,7 +28,8 @@ import (
 
 var strict = serializer.NewCodecFactory(kubernetes.ShootScheme, serializer.EnableStrict).UniversalDeserializer()
 
-// checkObject checks what every API server does: the metadata, and that the object is the same after a round trip.
+// checkObject checks what every API server does: valid metadata, and the same object after a round
+// trip.
 func checkObject(t *testing.T, object client.Object) {
 	t.Helper()
 	nameRule := validation.NameIsDNSSubdomain
@@ -54,7 +55,7 @@ func checkObject(t *testing.T, object client.Object) {
 	}
 }
 
-// checkCache compares what is rendered for a cache with what its user wrote.
+// checkCache compares the objects of a cache with its configuration.
 func checkCache(t *testing.T, c v1alpha3.RegistryCache, objects []client.Object, username, password []byte) {
 	t.Helper()
 	for _, object := range objects {
@@ -94,7 +95,7 @@ func checkStatefulSet(t *testing.T, c v1alpha3.RegistryCache, set *appsv1.Statef
 	}
 }
 
-// checkProxy compares what Go's HTTP client takes from the variables with what the user wrote.
+// checkProxy compares the proxy settings that Go's HTTP client reads with the user's configuration.
 func checkProxy(t *testing.T, proxy *v1alpha3.Proxy, variables map[string]string) {
 	t.Helper()
 	if variables["HTTP_PROXY"] != ptr.Deref(proxy.HTTPProxy, "") || variables["HTTPS_PROXY"] != ptr.Deref(proxy.HTTPSProxy, "") {
@@ -123,7 +124,7 @@ func checkConfiguration(t *testing.T, c v1alpha3.RegistryCache, content, usernam
 	}
 }
 
-// checkNode compares what lands on a node with what the user wrote.
+// checkNode compares the configuration of a node with the user's configuration.
 func checkNode(t *testing.T, config *v1alpha3.RegistryConfig, bundle []byte) {
 	t.Helper()
 	want := map[string]nodeconfig.Registry{}
@@ -151,7 +152,7 @@ func checkNode(t *testing.T, config *v1alpha3.RegistryConfig, bundle []byte) {
 	}
 }
 
-// checkHosts reads hosts.toml by the library, and with the keys, that containerd reads it by
+// checkHosts parses hosts.toml with the library and keys that containerd uses
 // (core/remotes/docker/config/hosts.go).
 func checkHosts(t *testing.T, registry nodeconfig.Registry) {
 	t.Helper()

@@ -15,14 +15,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
-// FuzzRender takes any bytes for a providerConfig, and for what its references lead to, all the way: what decodes and is
-// valid must render to objects that an API server takes, to a configuration that distribution reads back as the same
-// values, and to a unit and hosts.toml that do so too.
+// FuzzRender feeds arbitrary bytes as providerConfig and as contents of its references through the
+// whole pipeline. Every input that decodes and is valid must render to objects that an API server
+// accepts, and to a configuration, a unit and a hosts.toml whose readers get the same values back.
 //
 //	go test -run=none -fuzz=FuzzRender -fuzztime=1h -fuzzminimizetime=5x ./controller/cache
 func FuzzRender(f *testing.F) {
 	for _, config := range seeds {
-		f.Add([]byte(config), []byte("@robot"), []byte("it's \"$#&:\"\r\n\xff"), newAuthority(f))
+		f.Add([]byte(config), []byte("@robot"), []byte("it's \"$#&:\"\r\n\xff"), newCA(f))
 	}
 	f.Fuzz(func(t *testing.T, raw, username, password, bundle []byte) {
 		config, err := v1alpha3.DecodeConfig(raw)
@@ -71,7 +71,8 @@ var fuzzedShoot = cache.Shoot{
 	VerticalPodAutoscaler: true,
 }
 
-// validBundle returns what the controller takes from a Secret with this CA bundle; nil if it refuses the Secret.
+// validBundle returns the CA bundle that the controller reads from a Secret with this content, or
+// nil if it rejects the Secret.
 func validBundle(bundle []byte) []byte {
 	secret := &corev1.Secret{Immutable: new(true), Data: map[string][]byte{v1alpha3.KeyCABundle: bundle}}
 	if len(v1alpha3.ValidateCABundle(secret, nil)) > 0 {
@@ -80,8 +81,8 @@ func validBundle(bundle []byte) []byte {
 	return v1alpha3.CABundle(secret)
 }
 
-// newAuthority returns a certificate in PEM, with text around it.
-func newAuthority(f *testing.F) []byte {
+// newCA returns a PEM certificate with text around it.
+func newCA(f *testing.F) []byte {
 	f.Helper()
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true}
@@ -89,10 +90,10 @@ func newAuthority(f *testing.F) []byte {
 	if err != nil {
 		f.Fatal(err)
 	}
-	return append([]byte("# ours ''' \r\n"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
+	return append([]byte("# CA ''' \r\n"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
 }
 
-// fuzzedSecrets returns what the references of a cache lead to.
+// fuzzedSecrets returns the contents of the Secrets that a cache references.
 func fuzzedSecrets(c v1alpha3.RegistryCache, username, password, bundle []byte) cache.Secrets {
 	var secrets cache.Secrets
 	if c.SecretReferenceName != nil {

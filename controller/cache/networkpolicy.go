@@ -9,9 +9,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// networkPolicy lets the container runtime of every node reach the cache. Shoots of Kubernetes 1.33 and newer deny all
-// traffic in kube-system (NetworkPolicy gardener.cloud--deny-all), also that of a node to a pod of another node.
-// Metrics are for the control plane only: Gardener's own policy lets it in by a label of the pod.
+// networkPolicy lets the container runtime of every node reach the cache. From Kubernetes 1.33 on,
+// Gardener denies all traffic in kube-system, even between a node and a pod of another node
+// (NetworkPolicy gardener.cloud--deny-all). The metrics port stays closed: Gardener's own policy
+// opens it for the control plane by a label of the pod.
 func networkPolicy(cache v1alpha3.RegistryCache) *networkingv1.NetworkPolicy {
 	port, protocol := intstr.FromInt32(v1alpha3.CachePort), corev1.ProtocolTCP
 	return &networkingv1.NetworkPolicy{

@@ -12,44 +12,47 @@ import (
 
 const labelApp = "app"
 
-// Shoot is what the objects of a cache depend on, besides the cache itself.
+// Shoot holds what the objects of a cache depend on, apart from the cache itself.
 type Shoot struct {
 	// Image is the reference of the registry image. It is required.
 	Image string
-	// KubernetesVersion is the version of the shoot's API server, such as "1.34.2". Without it nodes are not led to the
-	// instance of a cache in their own zone.
+	// KubernetesVersion is the version of the shoot's API server, such as "1.34.2". If empty, Services
+	// have no topology-aware routing.
 	KubernetesVersion string
-	// Networks are the CIDRs of the shoot's pods, services and nodes: what a cache never reaches by a proxy.
+	// Networks are the CIDRs of the shoot's pods, services and nodes. A cache reaches them without a
+	// proxy.
 	Networks []string
-	// VerticalPodAutoscaler says that the shoot runs the vertical pod autoscaler of autoscaling.k8s.io/v1.
+	// VerticalPodAutoscaler is true if the shoot runs the vertical pod autoscaler
+	// (autoscaling.k8s.io/v1).
 	VerticalPodAutoscaler bool
 }
 
-// Secrets are the contents that the references of a cache lead to, and its certificate.
+// Secrets are the contents of the Secrets that a cache references, and its server certificate.
 type Secrets struct {
-	// Credentials are shown to the upstream. Nil means none.
+	// Credentials authenticate the cache to the upstream. Nil means anonymous.
 	Credentials *Credentials
-	// CABundle are certificates in PEM that may have signed the upstream's certificate, besides the well-known ones.
+	// CABundle holds PEM certificates that are trusted for the upstream, in addition to public CAs.
 	CABundle []byte
-	// Certificate is what the cache serves with. It must be there before a cache with http.tls can run.
+	// Certificate is the server certificate of the cache. A cache with http.tls cannot run without it.
 	Certificate *Certificate
 }
 
-// Credentials are those of basic authentication. Every byte may occur in them.
+// Credentials are a user name and a password for basic authentication. They may contain any byte.
 type Credentials struct{ Username, Password []byte }
 
-// Certificate is that of a server, with the certificates of intermediate authorities behind it, and its key, both PEM.
+// Certificate is a server certificate, followed by its intermediate CAs, and its key. Both are PEM.
 type Certificate struct{ Certificate, PrivateKey []byte }
 
-// Objects returns the objects that serve one upstream in the shoot, all of them in the namespace kube-system. The cache
-// must have its defaults set and be valid (v1alpha3.SetDefaults and v1alpha3.Validate). Of a cache with http.tls and no
-// certificate only the Service is returned: its cluster IP must be in the certificate.
+// Objects returns the objects for one upstream, all in the namespace kube-system. The cache must be
+// defaulted and valid (v1alpha3.SetDefaults and v1alpha3.Validate). For a cache with http.tls but
+// without a certificate it returns the Service only, because the certificate needs the Service's
+// cluster IP.
 func Objects(cache v1alpha3.RegistryCache, shoot Shoot, secrets Secrets) ([]client.Object, error) {
 	if cache.RemoteURL == nil || cache.Volume == nil || cache.Volume.Size == nil || cache.GarbageCollection == nil {
-		return nil, fmt.Errorf("cache of upstream %q has no defaults set", cache.Upstream)
+		return nil, fmt.Errorf("cache of upstream %q has no defaults: call v1alpha3.SetDefaults first", cache.Upstream)
 	}
 	if shoot.Image == "" {
-		return nil, errors.New("no registry image given")
+		return nil, errors.New("registry image is required")
 	}
 	service, err := service(cache, shoot.KubernetesVersion)
 	if err != nil {
@@ -58,15 +61,19 @@ func Objects(cache v1alpha3.RegistryCache, shoot Shoot, secrets Secrets) ([]clie
 	if ServesTLS(cache) && secrets.Certificate == nil {
 		return []client.Object{service}, nil
 	}
-	files, err := newFiles(cache, secrets)
+	mounted, err := mountedObjects(cache, secrets)
 	if err != nil {
 		return nil, err
 	}
-	set, err := statefulSet(cache, shoot, files)
+	set, err := statefulSet(cache, shoot, mounted)
 	if err != nil {
 		return nil, err
 	}
-	objects := append(files.objects(), service, set, networkPolicy(cache))
+	var objects []client.Object
+	for _, m := range mounted {
+		objects = append(objects, m.object)
+	}
+	objects = append(objects, service, set, networkPolicy(cache))
 	if isHighlyAvailable(cache) {
 		objects = append(objects, podDisruptionBudget(cache))
 	}
@@ -76,12 +83,12 @@ func Objects(cache v1alpha3.RegistryCache, shoot Shoot, secrets Secrets) ([]clie
 	return objects, nil
 }
 
-// ServesTLS says whether nodes pull from the cache by HTTPS.
+// ServesTLS returns whether nodes pull from the cache over HTTPS.
 func ServesTLS(cache v1alpha3.RegistryCache) bool {
 	return cache.HTTP != nil && cache.HTTP.TLS
 }
 
-// labels are the labels of every object of the upstream, and the selector of its pod.
+// labels returns the labels of every object of the upstream. They also select its pods.
 func labels(upstream string) map[string]string {
 	return map[string]string{labelApp: v1alpha3.Name(upstream), v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(upstream)}
 }

@@ -32,17 +32,18 @@ var (
 	}
 	credentials = &Credentials{Username: []byte("@robot"), Password: []byte("it's \"$#&:\"\r\n\xff")}
 	certificate = &Certificate{Certificate: []byte("a certificate\n"), PrivateKey: []byte("a key\n")}
-	authorities = []byte("-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n")
+	caBundle    = []byte("-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n")
 )
 
-// rendering is a cache and all that its objects depend on.
+// rendering is a cache and everything that its objects depend on.
 type rendering struct {
 	cache   v1alpha3.RegistryCache
 	shoot   Shoot
 	secrets Secrets
 }
 
-// renderings are one for each field of the API, and one with all of them; each has a golden of its name.
+// renderings has a case for each field of the API, and one with all fields. Each has a golden file
+// of its name.
 func renderings() map[string]rendering {
 	tls := &v1alpha3.HTTP{TLS: true}
 	withAutoscaler, old := shoot, shoot
@@ -67,7 +68,7 @@ func renderings() map[string]rendering {
 			GarbageCollection: &v1alpha3.GarbageCollection{},
 		}, shoot, Secrets{}},
 		"credentials":         {v1alpha3.RegistryCache{Upstream: upstream}, shoot, Secrets{Credentials: credentials}},
-		"ca-bundle":           {v1alpha3.RegistryCache{Upstream: upstream}, shoot, Secrets{CABundle: authorities}},
+		"ca-bundle":           {v1alpha3.RegistryCache{Upstream: upstream}, shoot, Secrets{CABundle: caBundle}},
 		"proxy":               {v1alpha3.RegistryCache{Upstream: upstream, Proxy: proxy}, shoot, Secrets{}},
 		"tls":                 {v1alpha3.RegistryCache{Upstream: upstream, HTTP: tls}, shoot, Secrets{Certificate: certificate}},
 		"tls-no-certificate":  {v1alpha3.RegistryCache{Upstream: upstream, HTTP: tls}, shoot, Secrets{}},
@@ -82,17 +83,17 @@ func renderings() map[string]rendering {
 			Volume:            &v1alpha3.Volume{Size: ptr.To(resource.MustParse("1Gi")), StorageClassName: ptr.To("fast")},
 			GarbageCollection: &v1alpha3.GarbageCollection{TTL: metav1.Duration{Duration: 90 * time.Minute}},
 			Proxy:             proxy, HTTP: tls, HighAvailability: &v1alpha3.HighAvailability{Enabled: true}, ServiceNameSuffix: ptr.To("all"),
-		}, withAutoscaler, Secrets{Credentials: credentials, CABundle: authorities, Certificate: certificate}},
+		}, withAutoscaler, Secrets{Credentials: credentials, CABundle: caBundle, Certificate: certificate}},
 	}
 }
 
-// objects renders the cache with its defaults set.
+// objects renders the defaulted cache.
 func (r rendering) objects(t *testing.T) []client.Object {
 	t.Helper()
 	config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{*r.cache.DeepCopy()}}
 	v1alpha3.SetDefaults(config)
 	if errs := v1alpha3.Validate(config); len(errs) > 0 {
-		t.Fatalf("the config is not valid: %v", errs)
+		t.Fatalf("invalid config: %v", errs)
 	}
 	objects, err := Objects(config.Caches[0], r.shoot, r.secrets)
 	if err != nil {
@@ -125,7 +126,8 @@ func TestObjectsGolden(t *testing.T) {
 	}
 }
 
-// serialize writes the objects as YAML, the configuration of the registry as readable lines before its Secret.
+// serialize returns the objects as YAML. The configuration of the registry precedes its Secret in
+// readable form.
 func serialize(t *testing.T, rendered []client.Object) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -142,8 +144,9 @@ func serialize(t *testing.T, rendered []client.Object) []byte {
 	return out.Bytes()
 }
 
-// TestObjectsDecodeStrictly guards against objects that another client could not read: all kinds are known to the scheme
-// of gardener-resource-manager's registry, nothing is lost, and all lie in kube-system with the labels of their cache.
+// TestObjectsDecodeStrictly checks that other clients can read the objects:
+// gardener-resource-manager's scheme knows all kinds, no field is lost, and all objects are in
+// kube-system with the labels of their cache.
 func TestObjectsDecodeStrictly(t *testing.T) {
 	strict := serializer.NewCodecFactory(kubernetes.ShootScheme, serializer.EnableStrict).UniversalDeserializer()
 	for name, rendering := range renderings() {
@@ -156,17 +159,17 @@ func TestObjectsDecodeStrictly(t *testing.T) {
 					t.Fatalf("%T: %v", object, err)
 				}
 				if again := objects.Encode(t, kubernetes.ShootScheme, decoded.(client.Object)); !bytes.Equal(content, again) {
-					t.Errorf("%T changes when it is read:\n%s", object, again)
+					t.Errorf("%T changes in a round trip:\n%s", object, again)
 				}
 				if object.GetNamespace() != metav1.NamespaceSystem {
-					t.Errorf("%T lies in namespace %q", object, object.GetNamespace())
+					t.Errorf("%T is in namespace %q", object, object.GetNamespace())
 				}
 				if got, want := object.GetLabels()[v1alpha3.LabelUpstreamHost], v1alpha3.HostLabel(rendering.cache.Upstream); got != want {
 					t.Errorf("%T has the label %q, want %q", object, got, want)
 				}
 				key := object.GetObjectKind().GroupVersionKind().String() + object.GetName()
 				if names[key] {
-					t.Errorf("%s is there twice", key)
+					t.Errorf("duplicate %s", key)
 				}
 				names[key] = true
 			}
@@ -174,7 +177,7 @@ func TestObjectsDecodeStrictly(t *testing.T) {
 	}
 }
 
-func TestObjectsRefusesWhatIsIncomplete(t *testing.T) {
+func TestObjectsRejectsIncompleteInput(t *testing.T) {
 	complete := renderings()["docker.io"]
 	config := &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{complete.cache}}
 	if _, err := Objects(config.Caches[0], shoot, Secrets{}); err == nil {
@@ -185,6 +188,6 @@ func TestObjectsRefusesWhatIsIncomplete(t *testing.T) {
 		t.Error("no error for an empty image")
 	}
 	if _, err := Objects(config.Caches[0], Shoot{Image: "a", KubernetesVersion: "latest"}, Secrets{}); err == nil || !strings.Contains(err.Error(), `"latest"`) {
-		t.Errorf("the error for a version that is none: %v", err)
+		t.Errorf("error for an invalid version = %v", err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// TestPodsAreRestricted asks the library that the API server enforces pod security with.
+// TestPodsAreRestricted uses the library with which the API server enforces pod security.
 func TestPodsAreRestricted(t *testing.T) {
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
@@ -44,7 +44,8 @@ func TestPodsAreRestricted(t *testing.T) {
 	}
 }
 
-// TestWhatRollsThePods: each change that the running registry does not notice itself must change the pod template.
+// TestWhatRollsThePods: each change that the running registry does not notice must change the pod
+// template.
 func TestWhatRollsThePods(t *testing.T) {
 	for name, change := range map[string]func(*rendering){
 		"time to live": func(r *rendering) {
@@ -54,7 +55,7 @@ func TestWhatRollsThePods(t *testing.T) {
 		"password":    func(r *rendering) { r.secrets.Credentials = &Credentials{credentials.Username, []byte("new")} },
 		"certificate": func(r *rendering) { r.secrets.Certificate = &Certificate{[]byte("new"), certificate.PrivateKey} },
 		"key":         func(r *rendering) { r.secrets.Certificate = &Certificate{certificate.Certificate, []byte("new")} },
-		"CA bundle":   func(r *rendering) { r.secrets.CABundle = append(slices.Clone(authorities), authorities...) },
+		"CA bundle":   func(r *rendering) { r.secrets.CABundle = append(slices.Clone(caBundle), caBundle...) },
 		"proxy":       func(r *rendering) { r.cache.Proxy = nil },
 		"networks":    func(r *rendering) { r.shoot.Networks = nil },
 		"TLS":         func(r *rendering) { r.cache.HTTP = nil },
@@ -63,18 +64,18 @@ func TestWhatRollsThePods(t *testing.T) {
 			r := renderings()["everything"]
 			before := r.statefulSet(t).Spec.Template
 			if !equality.Semantic.DeepEqual(before, r.statefulSet(t).Spec.Template) {
-				t.Fatal("the pod template differs from rendering to rendering")
+				t.Fatal("rendering the pod template twice gives different results")
 			}
 			change(&r)
 			if equality.Semantic.DeepEqual(before, r.statefulSet(t).Spec.Template) {
-				t.Error("the pod template is the same")
+				t.Error("the pod template has not changed")
 			}
 		})
 	}
 }
 
-// TestReferencesKeepTheFiles: gardener-resource-manager deletes an immutable Secret or ConfigMap that nothing refers to
-// by annotation (gardener-extension-registry-cache#363).
+// TestReferencesKeepTheFiles: gardener-resource-manager deletes immutable Secrets and ConfigMaps
+// that no annotation references (gardener-extension-registry-cache#363).
 func TestReferencesKeepTheFiles(t *testing.T) {
 	objects := renderings()["everything"].objects(t)
 	set := get[*appsv1.StatefulSet](t, objects)
@@ -91,7 +92,7 @@ func TestReferencesKeepTheFiles(t *testing.T) {
 		}
 	}
 	if found != 3 {
-		t.Errorf("%d objects with files, want 3: configuration, certificate, authorities", found)
+		t.Errorf("%d objects with files, want 3: configuration, certificate, CA bundle", found)
 	}
 }
 
@@ -103,8 +104,8 @@ func mapValues(m map[string]string) []string {
 	return values
 }
 
-// TestUpgradeKeepsTheVolume: these fields of a StatefulSet cannot change, or name and own the volume. Their values are
-// those of the first version.
+// TestUpgradeKeepsTheVolume: these fields of a StatefulSet are immutable, or determine the name and
+// owner of the volume. They must stay as they were in the first version.
 func TestUpgradeKeepsTheVolume(t *testing.T) {
 	for name, rendering := range renderings() {
 		if name == "tls-no-certificate" {
@@ -120,7 +121,7 @@ func TestUpgradeKeepsTheVolume(t *testing.T) {
 				t.Errorf("the selector is %v", got)
 			}
 			if len(set.Spec.VolumeClaimTemplates) != 1 || set.Spec.VolumeClaimTemplates[0].Name != "cache-volume" {
-				t.Errorf("the claims are %v", set.Spec.VolumeClaimTemplates)
+				t.Errorf("the claim templates are %v", set.Spec.VolumeClaimTemplates)
 			}
 			security := set.Spec.Template.Spec.SecurityContext
 			if *security.FSGroup != 65532 || *security.RunAsUser != 65532 || *security.FSGroupChangePolicy != corev1.FSGroupChangeOnRootMismatch {
@@ -133,7 +134,8 @@ func TestUpgradeKeepsTheVolume(t *testing.T) {
 	}
 }
 
-// TestWhoReachesThePods: the policy and the Service select the pods, and only the registry's port is open to everybody.
+// TestWhoReachesThePods: the policy and the Service select the pods, and only the registry port is
+// open to everybody.
 func TestWhoReachesThePods(t *testing.T) {
 	for name, rendering := range renderings() {
 		if name == "tls-no-certificate" {
@@ -179,11 +181,12 @@ func TestNoProxy(t *testing.T) {
 	}
 }
 
-// TestEnvironmentIsNoConfiguration: distribution takes each variable REGISTRY_... for configuration.
+// TestEnvironmentIsNoConfiguration: distribution reads every variable REGISTRY_... as
+// configuration.
 func TestEnvironmentIsNoConfiguration(t *testing.T) {
 	template := renderings()["everything"].statefulSet(t).Spec.Template.Spec
 	if *template.EnableServiceLinks {
-		t.Error("Services of other caches get variables")
+		t.Error("EnableServiceLinks is true, want false")
 	}
 	for _, variable := range template.Containers[0].Env {
 		if strings.HasPrefix(variable.Name, "REGISTRY") {

@@ -16,18 +16,18 @@ import (
 const (
 	portName = "registry-cache"
 
-	// MetricsPortName is the port of the Service that the shoot's Prometheus finds the pods of a cache by.
+	// MetricsPortName is the Service port by which the shoot's Prometheus finds the pods of a cache.
 	MetricsPortName = "metrics"
 )
 
-// Service returns only the Service of the cache, which must be as for Objects. It is for the Service that a cache had under
-// another name: nodes go on using it until they know of the one it has now.
+// Service returns only the Service of the cache; the cache must be as for Objects. It keeps the
+// Service of a renamed cache alive under its previous name until all nodes use the new one.
 func Service(cache v1alpha3.RegistryCache, shoot Shoot) (*corev1.Service, error) {
 	return service(cache, shoot.KubernetesVersion)
 }
 
-// service returns the Service whose cluster IP is the endpoint that nodes pull from. Nodes are led to an instance in
-// their own zone, if there is one.
+// service returns the Service whose cluster IP is the endpoint that nodes pull from. It routes
+// nodes to a replica in their own zone, if there is one.
 func service(cache v1alpha3.RegistryCache, kubernetesVersion string) (*corev1.Service, error) {
 	meta := objectMeta(cache.Upstream)
 	meta.Name = v1alpha3.ServiceName(&cache)
@@ -51,7 +51,7 @@ func service(cache v1alpha3.RegistryCache, kubernetesVersion string) (*corev1.Se
 	}
 	version, err := semver.NewVersion(versionutils.Normalize(kubernetesVersion))
 	if err != nil {
-		return nil, fmt.Errorf("reading the version of the shoot's Kubernetes, %q: %w", kubernetesVersion, err)
+		return nil, fmt.Errorf("parsing the shoot's Kubernetes version %q: %w", kubernetesVersion, err)
 	}
 	gardenerutils.ReconcileTopologyAwareRoutingSettings(result, true, version)
 	return result, nil

@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	// volumeName is part of the name of the claim, <volumeName>-<StatefulSet>-<ordinal>.
+	// volumeName is part of the claim's name, <volumeName>-<StatefulSet>-<ordinal>.
 	volumeName = "cache-volume"
 
-	// finalizeDeletionAfter is when gardener-resource-manager stops waiting for the pods of a deleted StatefulSet. A pod
-	// on a dead node never ends, and would hold up the removal of the cache or of the Shoot. It is longer than a pod on a
-	// living node takes.
+	// finalizeDeletionAfter is how long gardener-resource-manager waits for the pods of a deleted
+	// StatefulSet. A pod on a dead node never terminates and would block the deletion of the cache or
+	// the Shoot. A pod on a healthy node needs less time than this.
 	finalizeDeletionAfter = "90s"
 )
 
-// statefulSet returns the StatefulSet with the pods that serve the upstream.
-func statefulSet(cache v1alpha3.RegistryCache, shoot Shoot, files files) (*appsv1.StatefulSet, error) {
+// statefulSet returns the StatefulSet whose pods serve the upstream.
+func statefulSet(cache v1alpha3.RegistryCache, shoot Shoot, mounted []mountedObject) (*appsv1.StatefulSet, error) {
 	meta := objectMeta(cache.Upstream)
 	meta.Annotations = map[string]string{
 		resourcesv1alpha1.FinalizeDeletionAfter: finalizeDeletionAfter,
-		// A StatefulSet of an earlier version cannot become one with another podManagementPolicy, so it is replaced. The
-		// claims of its pods stay: they go with the ManagedResource only.
+		// podManagementPolicy is immutable, so a StatefulSet of an earlier version is replaced. Its
+		// claims stay: they are deleted with the ManagedResource only.
 		resourcesv1alpha1.DeleteOnInvalidUpdate: "true",
 	}
 	set := &appsv1.StatefulSet{
@@ -40,14 +40,14 @@ func statefulSet(cache v1alpha3.RegistryCache, shoot Shoot, files files) (*appsv
 		Spec: appsv1.StatefulSetSpec{
 			ServiceName: v1alpha3.Name(cache.Upstream),
 			Replicas:    ptr.To[int32](1),
-			// The default, OrderedReady, never replaces a pod that does not get ready: one whose image or
-			// volume keeps it from starting would stay like that after the correction (kubernetes#67250).
+			// The default, OrderedReady, never replaces a pod that is not ready. A pod that cannot start
+			// because of its image or volume would stay broken after the fix (kubernetes#67250).
 			PodManagementPolicy:  appsv1.ParallelPodManagement,
 			RevisionHistoryLimit: ptr.To[int32](2),
 			Selector:             &metav1.LabelSelector{MatchLabels: labels(cache.Upstream)},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: podLabels(cache.Upstream)},
-				Spec:       podSpec(cache, shoot, files),
+				Spec:       podSpec(cache, shoot, mounted),
 			},
 			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{volumeClaim(cache)},
 		},
@@ -55,16 +55,17 @@ func statefulSet(cache v1alpha3.RegistryCache, shoot Shoot, files files) (*appsv
 	if isHighlyAvailable(cache) {
 		makeAvailable(set)
 	}
-	// Without the annotations that name Secrets and ConfigMap, the garbage collector of gardener-resource-manager deletes them
-	// (gardener-extension-registry-cache#363).
+	// Without the annotations that name Secrets and ConfigMap, the garbage collector of
+	// gardener-resource-manager deletes them (gardener-extension-registry-cache#363).
 	if err := references.InjectAnnotations(set); err != nil {
 		return nil, fmt.Errorf("annotating the StatefulSet of upstream %s: %w", cache.Upstream, err)
 	}
 	return set, nil
 }
 
-// podLabels adds to the labels what lets the pod through the network policies of a shoot's kube-system: to DNS and to
-// its upstream, and the shoot's Prometheus to its metrics, by the proxy of the API server.
+// podLabels adds the labels that Gardener's network policies in kube-system select. They let the
+// pod reach DNS and its upstream, and let the shoot's Prometheus reach its metrics through the API
+// server proxy.
 func podLabels(upstream string) map[string]string {
 	result := maps.Clone(labels(upstream))
 	result[v1beta1constants.LabelNetworkPolicyToDNS] = v1beta1constants.LabelNetworkPolicyAllowed

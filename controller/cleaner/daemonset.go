@@ -19,32 +19,34 @@ import (
 const (
 	// cleanName is the name of the init container that does the task.
 	cleanName = "clean"
-	// finalizeAfter is how long gardener-resource-manager waits for the pods to go before it removes the finalizer of the
-	// DaemonSet. It deletes in the foreground, and the pod on a node that is down never goes. It is more than the grace
-	// period of the pods. In a shoot of hundreds of nodes Kubernetes takes longer than that to delete all pods; it goes on
-	// when the DaemonSet is gone, and what they are for is done.
+	// finalizeAfter is how long gardener-resource-manager waits for the pods before it removes the
+	// finalizer of the DaemonSet. It deletes in the foreground, and a pod on a dead node never
+	// terminates. The time is longer than the grace period of the pods. In a shoot with hundreds of
+	// nodes Kubernetes needs longer to delete all pods. It continues after the DaemonSet is gone, and
+	// the pods have done their work.
 	finalizeAfter = "10s"
-	// priorityClassName lets the pod start where others do not: a kubelet short of disk or memory refuses every pod below
-	// it, and where no slot for pods is left another one makes room.
+	// priorityClassName lets the pod start under pressure. A kubelet that is short of disk or memory
+	// rejects pods of lower priority, and on a node with no free pod slot another pod is evicted.
 	priorityClassName = "system-node-critical"
 )
 
-// Task says what to clean on every node.
+// Task describes what to clean on every node.
 type Task struct {
-	// Upstreams are the upstreams whose configuration goes.
+	// Upstreams are the upstreams whose configuration is removed.
 	Upstreams []string
-	// All says that the configuration of all upstreams goes. Upstreams is then not looked at.
+	// All removes the configuration of all upstreams. Upstreams is ignored.
 	All bool
 }
 
-// DaemonSet returns the DaemonSet that does the task on every node that can run pods; image is the reference of the
-// image that has `registry-cache clean`. A task without upstreams that is not for all is an error: it would clean nothing.
+// DaemonSet returns the DaemonSet that runs the task on every node that can run pods. The image
+// must contain `registry-cache clean`. A task that names no upstream and is not for all is an
+// error.
 func DaemonSet(task Task, image string) (*appsv1.DaemonSet, error) {
 	if len(task.Upstreams) == 0 && !task.All {
-		return nil, errors.New("no upstream to clean given")
+		return nil, errors.New("no upstream to clean: name one, or clean all")
 	}
 	if image == "" {
-		return nil, errors.New("no cleaner image given")
+		return nil, errors.New("cleaner image is required")
 	}
 	return &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{
@@ -65,8 +67,8 @@ func DaemonSet(task Task, image string) (*appsv1.DaemonSet, error) {
 	}, nil
 }
 
-// updateStrategy lets another task begin on all nodes at once. By default one pod that is not available, such as the one on
-// a node that is not ready, would keep all the others from being replaced.
+// updateStrategy starts a new task on all nodes at once. By default, one unavailable pod, such as
+// one on a node that is not ready, would block the update of all others.
 func updateStrategy() appsv1.DaemonSetUpdateStrategy {
 	return appsv1.DaemonSetUpdateStrategy{
 		Type:          appsv1.RollingUpdateDaemonSetStrategyType,
@@ -80,33 +82,35 @@ func Labels() map[string]string {
 }
 
 func podSpec(task Task, image string) corev1.PodSpec {
+	volumes, mounts := volumes()
 	return corev1.PodSpec{
 		PriorityClassName:             priorityClassName,
 		AutomountServiceAccountToken:  ptr.To(false),
 		EnableServiceLinks:            ptr.To(false),
 		TerminationGracePeriodSeconds: ptr.To[int64](5),
-		// A node that is tainted, cordoned or dedicated to one workload pulls images too.
+		// Tainted, cordoned and dedicated nodes pull images, too.
 		Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 		SecurityContext: &corev1.PodSecurityContext{
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
-		InitContainers: []corev1.Container{cleanContainer(task, image)},
+		InitContainers: []corev1.Container{cleanContainer(task, image, mounts)},
 		Containers:     []corev1.Container{pauseContainer(image)},
-		Volumes:        volumes(),
+		Volumes:        volumes,
 	}
 }
 
-// cleanContainer runs as root, because the files belong to root and systemd listens to nobody else, but without any
-// capability and with three directories of the host only.
-func cleanContainer(task Task, image string) corev1.Container {
+// cleanContainer runs as root, because root owns the files and systemd accepts no other user. It
+// has no capabilities and mounts only three host directories.
+func cleanContainer(task Task, image string, mounts []corev1.VolumeMount) corev1.Container {
 	c := container(cleanName, image, arguments(task))
 	c.SecurityContext.RunAsUser = ptr.To[int64](0)
 	c.SecurityContext.RunAsNonRoot = ptr.To(false)
-	c.VolumeMounts = volumeMounts()
+	c.VolumeMounts = mounts
 	return c
 }
 
-// pauseContainer keeps the pod, and with it the fact that the node is clean, until the DaemonSet goes.
+// pauseContainer keeps the pod, and so the record that the node is clean, until the DaemonSet is
+// deleted.
 func pauseContainer(image string) corev1.Container {
 	c := container("pause", image, []string{"pause"})
 	c.SecurityContext.RunAsUser = ptr.To[int64](65532)
@@ -135,8 +139,8 @@ func container(name, image string, args []string) corev1.Container {
 	}
 }
 
-// arguments returns the command line of `registry-cache clean`. Upstreams are sorted, so that the same task gives the
-// same pods whatever the order it was found in.
+// arguments returns the command line of `registry-cache clean`. Upstreams are sorted, so that the
+// same task always gives the same pods.
 func arguments(task Task) []string {
 	args := []string{"clean", "--root=" + hostRoot}
 	if task.All {

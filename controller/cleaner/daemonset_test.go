@@ -40,7 +40,7 @@ func TestSameTaskSamePods(t *testing.T) {
 	}
 }
 
-func TestDaemonSetRefusesToDoNothing(t *testing.T) {
+func TestDaemonSetRejectsIncompleteInput(t *testing.T) {
 	if _, err := DaemonSet(Task{}, image); err == nil {
 		t.Error("no error for a task without upstreams")
 	}
@@ -49,7 +49,8 @@ func TestDaemonSetRefusesToDoNothing(t *testing.T) {
 	}
 }
 
-// TestTaskChangesEverywhereAtOnce: the pod on a node that is not ready is never available, and would use up a budget of one.
+// TestTaskChangesEverywhereAtOnce: the pod on a node that is not ready is never available, and
+// would use up a budget of one.
 func TestTaskChangesEverywhereAtOnce(t *testing.T) {
 	set, err := DaemonSet(Task{All: true}, image)
 	if err != nil {
@@ -61,6 +62,6 @@ func TestTaskChangesEverywhereAtOnce(t *testing.T) {
 		t.Fatalf("the update strategy is %+v", set.Spec.UpdateStrategy)
 	}
 	if at, err := intstr.GetScaledValueFromIntOrPercent(update.MaxUnavailable, nodes, true); err != nil || at != nodes {
-		t.Errorf("%d of %d nodes get another task at once, error %v", at, nodes, err)
+		t.Errorf("a new task starts on %d of %d nodes at once, error %v", at, nodes, err)
 	}
 }

@@ -1,7 +1,7 @@
-// Package cleaner builds the DaemonSet registry-cleaner, whose pods take the configuration of removed caches off the
-// nodes of a shoot: an init container runs `registry-cache clean`; what it says after it ended is the fact that the node is
-// clean. RolloutOf tells which nodes are not.
+// Package cleaner builds the DaemonSet registry-cleaner, whose pods remove the configuration of
+// deleted caches from the nodes of a shoot. An init container runs `registry-cache clean`; when it
+// has succeeded, the node is clean. RolloutOf returns the nodes that are not clean.
 //
-// Everything here is a function of its arguments. What is cleaned, and how, is known to package nodeconfig/cleaner alone;
-// when the DaemonSet comes and goes is known to package controller alone.
+// All functions are pure. Only package nodeconfig/cleaner knows what is cleaned and how. Only
+// package controller knows when the DaemonSet is created and deleted.
 package cleaner

@@ -11,81 +11,84 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxNamed is how many nodes a message names, so that it stays readable, and fits into a status, in a big cluster.
+// maxNamed is how many nodes an error names. It keeps the error readable and short enough for a
+// status.
 const maxNamed = 10
 
-// Rollout says which nodes of the shoot the DaemonSet has not cleaned (yet).
+// Rollout lists the nodes of the shoot that the DaemonSet has not cleaned yet.
 type Rollout struct {
-	// Unfinished are the nodes that are ready, as "<name> (<why it is not clean>)".
+	// Unfinished are ready nodes that are not clean, as "<name> (<reason>)".
 	Unfinished []string
-	// NotReady are the names of the nodes whose kubelet does not report to be ready, so that no pod can start there.
+	// NotReady are the names of nodes that are not ready, so that no pod can start there.
 	NotReady []string
-	// QuietSince is when the last of the nodes in NotReady ceased to be ready, by the clock of the shoot. Zero if one of them
-	// may still be on its way to be ready for the first time, and if there is none.
+	// QuietSince is when the last node in NotReady stopped being ready, by the clock of the shoot. It
+	// is zero if NotReady is empty, or if one of the nodes may never have been ready yet.
 	QuietSince time.Time
 }
 
-// RolloutOf looks at all nodes of the shoot and at the pods with the labels of the DaemonSet. A node is clean when the
-// init container of a pod there ended well. Only pods of this DaemonSet with the task that it has now count, so neither
-// a DaemonSet that has no pods yet nor the pods of an earlier task pass for a clean node. The init container counts, not
-// the readiness of the pod: on a node that was cleaned and failed afterwards no pod is ready.
+// RolloutOf evaluates all nodes of the shoot and the pods with the labels of the DaemonSet. A node
+// is clean when the init container of a pod there has succeeded. Only pods of this DaemonSet with
+// its current task count, so a DaemonSet without pods and pods of an earlier task do not make a
+// node clean. Readiness of the pod does not matter: on a node that failed after it was cleaned no
+// pod is ready.
 func RolloutOf(set *appsv1.DaemonSet, pods []corev1.Pod, nodes []corev1.Node) Rollout {
 	var r Rollout
 	var quiet []time.Time
 	for i := range nodes {
-		why := unclean(set, pods, nodes[i].Name)
+		reason := unclean(set, pods, nodes[i].Name)
 		switch {
-		case why == "":
+		case reason == "":
 		case isReady(&nodes[i]):
-			r.Unfinished = append(r.Unfinished, fmt.Sprintf("%s (%s)", nodes[i].Name, why))
+			r.Unfinished = append(r.Unfinished, fmt.Sprintf("%s (%s)", nodes[i].Name, reason))
 		default:
 			r.NotReady = append(r.NotReady, nodes[i].Name)
 			quiet = append(quiet, quietSince(&nodes[i]))
 		}
 	}
-	if !slices.ContainsFunc(quiet, time.Time.IsZero) {
-		r.QuietSince = latest(quiet)
+	if len(quiet) > 0 && !slices.ContainsFunc(quiet, time.Time.IsZero) {
+		r.QuietSince = slices.MaxFunc(quiet, time.Time.Compare)
 	}
 	return r
 }
 
-// Reported returns nil if the DaemonSet, by its own account, has done its task on every node, and otherwise an error that
-// says how far it is. It counts ready pods, so it may never report that although RolloutOf finds every node clean.
+// Reported returns nil if the status of the DaemonSet reports the task as done on every node, and
+// otherwise an error with the progress. The status counts ready pods, so Reported may never return
+// nil although RolloutOf finds every node clean.
 func Reported(set *appsv1.DaemonSet) error {
 	s := set.Status
 	if s.ObservedGeneration >= set.Generation && min(s.UpdatedNumberScheduled, s.NumberReady) >= s.DesiredNumberScheduled {
 		return nil
 	}
-	return fmt.Errorf("DaemonSet %s has this task on %d of %d nodes, and %d ready pods",
+	return fmt.Errorf("DaemonSet %s has pods with this task on %d of %d nodes, and %d ready pods",
 		set.Name, s.UpdatedNumberScheduled, s.DesiredNumberScheduled, s.NumberReady)
 }
 
-// Unclean returns all nodes that are not clean, as "<name> (<why>)".
+// Unclean returns all nodes that are not clean, as "<name> (<reason>)".
 func (r Rollout) Unclean() []string {
-	missing := slices.Clone(r.Unfinished)
+	unclean := slices.Clone(r.Unfinished)
 	for _, name := range r.NotReady {
-		missing = append(missing, name+" (the node is not ready)")
+		unclean = append(unclean, name+" (the node is not ready)")
 	}
-	return missing
+	return unclean
 }
 
-// Err returns nil when every node is clean, otherwise an error that names the ones that are not.
+// Err returns nil when every node is clean, and otherwise an error that names those that are not.
 func (r Rollout) Err() error {
-	missing := r.Unclean()
-	if len(missing) == 0 {
+	names := r.Unclean()
+	if len(names) == 0 {
 		return nil
 	}
 	more := ""
-	if len(missing) > maxNamed {
-		more = fmt.Sprintf(" and %d more", len(missing)-maxNamed)
-		missing = missing[:maxNamed]
+	if len(names) > maxNamed {
+		more = fmt.Sprintf(" and %d more", len(names)-maxNamed)
+		names = names[:maxNamed]
 	}
-	return fmt.Errorf("nodes not cleaned: %s%s", strings.Join(missing, ", "), more)
+	return fmt.Errorf("nodes not cleaned: %s%s", strings.Join(names, ", "), more)
 }
 
-// unclean returns why the node is not clean, empty if it is.
+// unclean returns why the node is not clean, or "" if it is.
 func unclean(set *appsv1.DaemonSet, pods []corev1.Pod, node string) string {
-	why := "it has no pod of the cleaner yet"
+	reason := "no cleaner pod yet"
 	for i := range pods {
 		pod := &pods[i]
 		if pod.Spec.NodeName != node || !metav1.IsControlledBy(pod, set) || !slices.Equal(taskOf(&pod.Spec), taskOf(&set.Spec.Template.Spec)) {
@@ -95,12 +98,12 @@ func unclean(set *appsv1.DaemonSet, pods []corev1.Pod, node string) string {
 		if state == "" {
 			return ""
 		}
-		why = fmt.Sprintf("pod %s: %s", pod.Name, state)
+		reason = fmt.Sprintf("pod %s: %s", pod.Name, state)
 	}
-	return why
+	return reason
 }
 
-// taskOf returns the command line of the init container, which is the task.
+// taskOf returns the command line of the init container, which identifies the task.
 func taskOf(spec *corev1.PodSpec) []string {
 	for i := range spec.InitContainers {
 		if spec.InitContainers[i].Name == cleanName {
@@ -110,16 +113,16 @@ func taskOf(spec *corev1.PodSpec) []string {
 	return nil
 }
 
-// stateOf returns what the pod is at, empty when its init container ended well.
+// stateOf returns the state of the pod's init container, or "" when it has succeeded.
 func stateOf(pod *corev1.Pod) string {
 	for _, status := range pod.Status.InitContainerStatuses {
-		ended, waiting := status.State.Terminated, status.State.Waiting
+		terminated, waiting := status.State.Terminated, status.State.Waiting
 		switch {
 		case status.Name != cleanName:
-		case ended != nil && ended.ExitCode == 0:
+		case terminated != nil && terminated.ExitCode == 0:
 			return ""
-		case ended != nil:
-			return fmt.Sprintf("exit code %d", ended.ExitCode)
+		case terminated != nil:
+			return fmt.Sprintf("exit code %d", terminated.ExitCode)
 		case waiting != nil && waiting.Reason != "":
 			return waiting.Reason
 		default:
@@ -134,8 +137,8 @@ func isReady(node *corev1.Node) bool {
 	return ready != nil && ready.Status == corev1.ConditionTrue
 }
 
-// quietSince returns since when a node is not ready, zero if it may never have been: its kubelet reports that it is not ready
-// when it registers the node, and some machines need minutes from there.
+// quietSince returns since when a node is not ready. It is zero if the node may never have been
+// ready: kubelet registers a node as not ready, and some machines need minutes to become ready.
 func quietSince(node *corev1.Node) time.Time {
 	ready := readiness(node)
 	if ready == nil || ready.LastTransitionTime.Sub(node.CreationTimestamp.Time) < registration {
@@ -144,17 +147,8 @@ func quietSince(node *corev1.Node) time.Time {
 	return ready.LastTransitionTime.Time
 }
 
-// registration is within what time after the creation of a Node its first conditions are set, by another clock.
+// registration is the time within which a new Node gets its first conditions, including clock skew.
 const registration = 10 * time.Second
-
-func latest(times []time.Time) (last time.Time) {
-	for _, t := range times {
-		if t.After(last) {
-			last = t
-		}
-	}
-	return last
-}
 
 func readiness(node *corev1.Node) *corev1.NodeCondition {
 	i := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })

@@ -60,7 +60,7 @@ func TestRolloutOf(t *testing.T) {
 	before, otherTask := setFor(t, "before", "a.test", "b.test"), setFor(t, "now", "a.test")
 	const yes, no, unknown = corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown
 	one, two := nodeThat("one", yes), nodeThat("two", yes)
-	noPod := []string{"one (it has no pod of the cleaner yet)"}
+	noPod := []string{"one (no cleaner pod yet)"}
 	const podOne = "one (pod registry-cleaner-one: "
 	for name, test := range map[string]struct {
 		pods       []corev1.Pod
@@ -71,17 +71,17 @@ func TestRolloutOf(t *testing.T) {
 		"no nodes":                     {},
 		"just created, no pods yet":    {nil, []corev1.Node{one}, noPod, nil},
 		"all clean":                    {[]corev1.Pod{podOn("two", set, ended), podOn("one", set, ended)}, []corev1.Node{one, two}, nil, nil},
-		"one of two has a pod":         {[]corev1.Pod{podOn("one", set, ended)}, []corev1.Node{one, two}, []string{"two (it has no pod of the cleaner yet)"}, nil},
+		"one of two has a pod":         {[]corev1.Pod{podOn("one", set, ended)}, []corev1.Node{one, two}, []string{"two (no cleaner pod yet)"}, nil},
 		"cleaning":                     {[]corev1.Pod{podOn("one", set, running)}, []corev1.Node{one}, []string{podOne + "still cleaning)"}, nil},
 		"image missing":                {[]corev1.Pod{podOn("one", set, noImage)}, []corev1.Node{one}, []string{podOne + "ImagePullBackOff)"}, nil},
 		"cleaning failed":              {[]corev1.Pod{podOn("one", set, failed)}, []corev1.Node{one}, []string{podOne + "exit code 3)"}, nil},
 		"no status yet":                {[]corev1.Pod{podOn("one", set)}, []corev1.Node{one}, []string{podOne + "not started)"}, nil},
-		"pod of a DaemonSet before":    {[]corev1.Pod{podOn("one", before, ended)}, []corev1.Node{one}, noPod, nil},
-		"pod of the task before":       {[]corev1.Pod{podOn("one", otherTask, ended)}, []corev1.Node{one}, noPod, nil},
+		"pod of an old DaemonSet":      {[]corev1.Pod{podOn("one", before, ended)}, []corev1.Node{one}, noPod, nil},
+		"pod of an old task":           {[]corev1.Pod{podOn("one", otherTask, ended)}, []corev1.Node{one}, noPod, nil},
 		"replaced pod":                 {[]corev1.Pod{podOn("one", set, ended), podOn("one", set)}, []corev1.Node{one}, nil, nil},
 		"pod is gone with its node":    {[]corev1.Pod{podOn("gone", set, running), podOn("one", set, ended)}, []corev1.Node{one}, nil, nil},
 		"node not ready":               {[]corev1.Pod{podOn("one", set, ended)}, []corev1.Node{one, nodeThat("two", no)}, nil, []string{"two"}},
-		"node not heard of":            {[]corev1.Pod{podOn("two", set, running)}, []corev1.Node{nodeThat("two", unknown)}, nil, []string{"two"}},
+		"node unreachable":             {[]corev1.Pod{podOn("two", set, running)}, []corev1.Node{nodeThat("two", unknown)}, nil, []string{"two"}},
 		"node not ready since cleaned": {[]corev1.Pod{podOn("two", set, ended)}, []corev1.Node{nodeThat("two", unknown)}, nil, nil},
 		"node without conditions":      {nil, []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "two"}}}, nil, []string{"two"}},
 	} {
@@ -94,7 +94,7 @@ func TestRolloutOf(t *testing.T) {
 	}
 }
 
-// TestQuietSince: of several nodes that are not ready the one counts that was ready last, and none that is clean.
+// TestQuietSince: the node that stopped being ready last counts, unless it is clean.
 func TestQuietSince(t *testing.T) {
 	set := setFor(t, "now", "a.test")
 	at := func(name string, minutes int) corev1.Node {
@@ -113,7 +113,7 @@ func TestQuietSince(t *testing.T) {
 		"all clean":         {[]corev1.Node{at("clean", 9)}, time.Time{}},
 		"two":               {[]corev1.Node{at("one", 3), at("two", 5), at("three", 4), at("clean", 9)}, time.Unix(60*5, 0)},
 		"one is booting":    {[]corev1.Node{at("one", 3), booting}, time.Time{}},
-		"one says nothing":  {[]corev1.Node{silent, at("one", 3)}, time.Time{}},
+		"no conditions":     {[]corev1.Node{silent, at("one", 3)}, time.Time{}},
 		"ready, unfinished": {[]corev1.Node{nodeThat("one", corev1.ConditionTrue)}, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,19 +124,19 @@ func TestQuietSince(t *testing.T) {
 	}
 }
 
-// TestReported: what the DaemonSet controller reports of an earlier task does not count.
+// TestReported: the status of an earlier task does not count.
 func TestReported(t *testing.T) {
 	for name, test := range map[string]struct {
 		generation int64
 		status     appsv1.DaemonSetStatus
 		done       bool
 	}{
-		"done":           {2, appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 3, UpdatedNumberScheduled: 3, NumberReady: 3}, true},
-		"no nodes":       {2, appsv1.DaemonSetStatus{ObservedGeneration: 2}, true},
-		"just created":   {1, appsv1.DaemonSetStatus{}, false},
-		"task before":    {2, appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: 3, UpdatedNumberScheduled: 3, NumberReady: 3}, false},
-		"pods of before": {2, appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 3, UpdatedNumberScheduled: 1, NumberReady: 3}, false},
-		"one not ready":  {2, appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 3, UpdatedNumberScheduled: 3, NumberReady: 2}, false},
+		"done":          {2, appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 3, UpdatedNumberScheduled: 3, NumberReady: 3}, true},
+		"no nodes":      {2, appsv1.DaemonSetStatus{ObservedGeneration: 2}, true},
+		"just created":  {1, appsv1.DaemonSetStatus{}, false},
+		"old task":      {2, appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: 3, UpdatedNumberScheduled: 3, NumberReady: 3}, false},
+		"old pods":      {2, appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 3, UpdatedNumberScheduled: 1, NumberReady: 3}, false},
+		"one not ready": {2, appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 3, UpdatedNumberScheduled: 3, NumberReady: 2}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := setFor(t, "now", "a.test")
@@ -150,7 +150,7 @@ func TestReported(t *testing.T) {
 
 func TestRolloutErr(t *testing.T) {
 	if err := (Rollout{}).Err(); err != nil {
-		t.Errorf("every node is clean: %v", err)
+		t.Errorf("error for clean nodes: %v", err)
 	}
 	r := Rollout{Unfinished: []string{"one (still cleaning)"}, NotReady: []string{"two"}}
 	if got, want := r.Err().Error(), "nodes not cleaned: one (still cleaning), two (the node is not ready)"; got != want {

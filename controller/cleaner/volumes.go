@@ -12,14 +12,15 @@ import (
 // hostRoot is where the directories of the node are mounted, each at its own path below it.
 const hostRoot = "/host"
 
-// hostPath is a directory of the node that the clean-up needs.
+// hostPath is a directory of the node that the cleaner mounts.
 type hostPath struct {
 	name, path string
 	kind       corev1.HostPathType
 }
 
-// hostPaths is all of the node that the clean-up can see: the registry configuration of containerd, the unit, and
-// the socket of systemd. On a node that never got our configuration the first two may be missing.
+// hostPaths is everything that the cleaner can see of the node: the registry configuration of
+// containerd, the units, and the socket of systemd. On a node that was never configured, the first
+// two may be missing.
 func hostPaths() []hostPath {
 	return []hostPath{
 		{"containerd-config", "/etc/containerd", corev1.HostPathDirectoryOrCreate},
@@ -28,24 +29,11 @@ func hostPaths() []hostPath {
 	}
 }
 
-func volumes() []corev1.Volume {
-	var result []corev1.Volume
+func volumes() (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
 	for _, dir := range hostPaths() {
-		result = append(result, corev1.Volume{
-			Name: dir.name,
-			VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{
-				Path: dir.path,
-				Type: ptr.To(dir.kind),
-			}},
-		})
+		source := corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: dir.path, Type: ptr.To(dir.kind)}}
+		volumes = append(volumes, corev1.Volume{Name: dir.name, VolumeSource: source})
+		mounts = append(mounts, corev1.VolumeMount{Name: dir.name, MountPath: hostRoot + dir.path})
 	}
-	return result
-}
-
-func volumeMounts() []corev1.VolumeMount {
-	var result []corev1.VolumeMount
-	for _, dir := range hostPaths() {
-		result = append(result, corev1.VolumeMount{Name: dir.name, MountPath: hostRoot + dir.path})
-	}
-	return result
+	return volumes, mounts
 }

@@ -7,17 +7,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// labelDashboard makes the Plutono of a shoot's control plane show the dashboards of a ConfigMap.
+// labelDashboard selects ConfigMaps with dashboards for the Plutono of a shoot's control plane.
 const labelDashboard = "dashboard.monitoring.gardener.cloud/shoot"
 
-// dashboard, panel and the types below them are the part of Plutono's dashboard format (that of Grafana 7.5) in use here.
+// dashboard and the types below are the subset of Plutono's dashboard format (that of Grafana 7.5)
+// that is used here.
 type dashboard struct {
 	UID           string   `json:"uid"`
 	Title         string   `json:"title"`
 	Tags          []string `json:"tags"`
 	SchemaVersion int      `json:"schemaVersion"`
 	Timezone      string   `json:"timezone"`
-	GraphTooltip  int      `json:"graphTooltip"` // 1: all panels show the same moment
+	GraphTooltip  int      `json:"graphTooltip"` // 1: all panels share the crosshair
 	Time          span     `json:"time"`
 	Templating    struct {
 		List []variable `json:"list"`
@@ -81,10 +82,10 @@ type field struct {
 	Max  *float64 `json:"max,omitempty"`
 }
 
-// query is one set of lines of a panel.
+// query is one PromQL expression of a panel and the legend of its lines.
 type query struct{ expression, legend string }
 
-// timeseries returns a panel of half the width.
+// timeseries returns a panel with a line chart.
 func timeseries(title, description, unit string, queries ...query) panel {
 	p := panel{Type: "timeseries", Title: title, Description: description, Datasource: datasource}
 	zero, one := 0.0, 1.0

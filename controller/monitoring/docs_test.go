@@ -11,7 +11,7 @@ import (
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 )
 
-// page returns docs/observability.md with its lines joined, so that a name may be broken over two.
+// page returns docs/observability.md as one line, because a name may contain a line break.
 func page(t *testing.T) string {
 	t.Helper()
 	content, err := os.ReadFile("../../docs/observability.md")
@@ -21,7 +21,7 @@ func page(t *testing.T) string {
 	return strings.ReplaceAll(string(content), "\n", " ")
 }
 
-// TestDocumentedAlerts compares the alerts that people read about with those that are deployed.
+// TestDocumentedAlerts compares the documented alerts with the deployed ones.
 func TestDocumentedAlerts(t *testing.T) {
 	documented, deployed := map[string]string{}, map[string]string{}
 	for _, row := range regexp.MustCompile("\\| `(RegistryCache[A-Za-z]+)` \\| ([a-z]+) \\| ([0-9a-z]+) \\|").FindAllStringSubmatch(page(t), -1) {
@@ -39,7 +39,7 @@ func TestDocumentedAlerts(t *testing.T) {
 	}
 }
 
-// TestDocumentedMetrics compares the metrics of caches that people read about with those that are scraped.
+// TestDocumentedMetrics compares the documented metrics with the scraped ones.
 func TestDocumentedMetrics(t *testing.T) {
 	named := regexp.MustCompile("`((?:registry_(?:http|proxy|storage)|process)_[a-z_]+)`").FindAllStringSubmatch(page(t), -1)
 	var documented []string
@@ -52,7 +52,7 @@ func TestDocumentedMetrics(t *testing.T) {
 	}
 }
 
-// TestDocumentedObjects: whoever looks for an object or a panel finds it under the name in the documentation.
+// TestDocumentedObjects: the documentation names every object and panel.
 func TestDocumentedObjects(t *testing.T) {
 	for _, object := range rendered(t) {
 		if !strings.Contains(page(t), "`"+object.GetName()+"`") {
@@ -75,7 +75,7 @@ func TestDocumentedObjects(t *testing.T) {
 	}
 	for _, title := range documented {
 		if !slices.Contains(titles, title) {
-			t.Errorf("docs/observability.md names *%s*, and there is no such panel", title)
+			t.Errorf("docs/observability.md names *%s*, but there is no such panel", title)
 		}
 	}
 }

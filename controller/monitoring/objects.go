@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// name is the name of the scrape job, and part of the names of all objects.
+	// name is the name of the scrape job and a prefix of the names of all objects.
 	name = "registry-cache"
-	// labelUpstream is what Prometheus makes of the label upstream-host of a cache's Service.
+	// labelUpstream is the Prometheus label for the Service label upstream-host.
 	labelUpstream = "upstream_host"
 )
 
-// Objects returns the objects that watch the caches of a valid config, for the namespace of a shoot's control plane: a
-// ScrapeConfig and a PrometheusRule for the shoot's Prometheus, and the ConfigMap of a dashboard. The kinds are those of
-// the seed's scheme (kubernetes.SeedScheme of gardener).
+// Objects returns the monitoring objects for the caches of a valid config, in the namespace of a
+// shoot's control plane: a ScrapeConfig and a PrometheusRule for the shoot's Prometheus, and a
+// ConfigMap with a dashboard. Gardener's kubernetes.SeedScheme knows their kinds.
 func Objects(namespace string, config *v1alpha3.RegistryConfig) ([]client.Object, error) {
 	if config == nil || len(config.Caches) == 0 {
-		return nil, errors.New("no caches to watch")
+		return nil, errors.New("no caches to monitor")
 	}
 	dashboard, err := dashboardConfigMap(namespace)
 	if err != nil {

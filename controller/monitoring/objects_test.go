@@ -25,7 +25,7 @@ import (
 
 const namespace = "shoot--local--local"
 
-// config has the two caches that the series in testdata are of.
+// config returns the two caches that the series in testdata belong to.
 func config() *v1alpha3.RegistryConfig {
 	return &v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{
 		{Upstream: "docker.io"},
@@ -58,7 +58,7 @@ func TestObjectsGolden(t *testing.T) {
 	var out bytes.Buffer
 	for _, object := range rendered(t) {
 		if object.GetNamespace() != namespace {
-			t.Errorf("%T lies in namespace %q", object, object.GetNamespace())
+			t.Errorf("%T is in namespace %q", object, object.GetNamespace())
 		}
 		out.Write(objects.Encode(t, kubernetes.SeedScheme, object))
 		out.WriteString("---\n")
@@ -75,7 +75,7 @@ func TestObjectsDecodeStrictly(t *testing.T) {
 	}
 }
 
-func TestObjectsRefusesNoCaches(t *testing.T) {
+func TestObjectsRejectsNoCaches(t *testing.T) {
 	for _, config := range []*v1alpha3.RegistryConfig{nil, {}} {
 		if _, err := Objects(namespace, config); err == nil {
 			t.Errorf("no error for %v", config)
@@ -83,7 +83,8 @@ func TestObjectsRefusesNoCaches(t *testing.T) {
 	}
 }
 
-// TestScrapedPods: Prometheus keeps a target if the regular expression matches all of "<service>;<port>".
+// TestScrapedPods: Prometheus keeps a target if the regular expression matches all of
+// "<service>;<port>".
 func TestScrapedPods(t *testing.T) {
 	var keep *regexp.Regexp
 	for _, relabel := range get[*monitoringv1alpha1.ScrapeConfig](t).Spec.RelabelConfigs {
@@ -94,7 +95,7 @@ func TestScrapedPods(t *testing.T) {
 	for target, want := range map[string]bool{
 		"registry-docker-io;metrics":        true,
 		"registry-example;metrics":          true,
-		"registry-docker-io;registry-cache": false, // the registry's port has no metrics
+		"registry-docker-io;registry-cache": false, // the registry port has no metrics
 		"registry-docker-io-2;metrics":      false,
 		"registry-quay-io;metrics":          false,
 		"registry-docker-io;":               false,
@@ -107,8 +108,8 @@ func TestScrapedPods(t *testing.T) {
 
 var metricName = regexp.MustCompile(`\b(registry_[a-z_]+|process_[a-z_]+)\b`)
 
-// TestWhatIsAskedForIsScraped: a metric that is not in the list of the ScrapeConfig never reaches alerts or dashboard.
-func TestWhatIsAskedForIsScraped(t *testing.T) {
+// TestUsedMetricsAreScraped: alerts and dashboard only use metrics that the ScrapeConfig lists.
+func TestUsedMetricsAreScraped(t *testing.T) {
 	var expressions []string
 	for _, rule := range get[*monitoringv1.PrometheusRule](t).Spec.Groups[0].Rules {
 		expressions = append(expressions, rule.Expr.String())
@@ -121,7 +122,7 @@ func TestWhatIsAskedForIsScraped(t *testing.T) {
 	for _, expression := range expressions {
 		for _, metric := range metricName.FindAllString(expression, -1) {
 			if metric != "registry_cache" && !slices.Contains(scraped, metric) {
-				t.Errorf("%s is not scraped, but asked for by %s", metric, expression)
+				t.Errorf("%s is not scraped but used by %s", metric, expression)
 			}
 		}
 	}
@@ -133,7 +134,7 @@ func TestWhatIsAskedForIsScraped(t *testing.T) {
 func TestDashboard(t *testing.T) {
 	configMap := get[*corev1.ConfigMap](t)
 	if configMap.Labels["dashboard.monitoring.gardener.cloud/shoot"] != "true" {
-		t.Errorf("Plutono does not look at a ConfigMap with the labels %v", configMap.Labels)
+		t.Errorf("Plutono ignores a ConfigMap with the labels %v", configMap.Labels)
 	}
 	var content dashboard
 	decoder := json.NewDecoder(strings.NewReader(configMap.Data["registry-cache.json"]))
@@ -144,11 +145,11 @@ func TestDashboard(t *testing.T) {
 	taken := map[position]string{}
 	for _, panel := range content.Panels {
 		if other, overlap := taken[panel.GridPos]; overlap {
-			t.Errorf("%s lies upon %s", panel.Title, other)
+			t.Errorf("%s overlaps with %s", panel.Title, other)
 		}
 		taken[panel.GridPos] = panel.Title
 		if len(panel.Targets) == 0 || panel.Description == "" || panel.Datasource == "" {
-			t.Errorf("%s lacks something", panel.Title)
+			t.Errorf("%s lacks queries, a description or a data source", panel.Title)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// promtool builds Prometheus's own tool from its module and returns its path. With Go's build cache filled, which
-// `make test` sees to, it takes a second, otherwise minutes.
+// promtool builds Prometheus's tool from its module and returns its path. This takes a second with
+// a warm Go build cache, which `make test` ensures, and minutes otherwise.
 func promtool(t *testing.T) string {
 	t.Helper()
 	binary, err := filepath.Abs("../../bin/promtool")
@@ -22,7 +22,7 @@ func promtool(t *testing.T) string {
 	}
 	const command = "github.com/prometheus/prometheus/cmd/promtool"
 	build := exec.CommandContext(t.Context(), "go", "build", "-C", "../../tools/promtool", "-tags", "remove_all_sd", "-o", binary, command)
-	// The Makefile's flags, and so what it has built already, whoever runs the test.
+	// Use the flags of the Makefile, and so its build cache, whoever runs the test.
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building promtool: %v\n%s", err, output)
@@ -30,8 +30,9 @@ func promtool(t *testing.T) string {
 	return binary
 }
 
-// TestRules gives series to Prometheus's rule engine and compares the alerts that fire. It runs every file
-// testdata/*.test.yaml against the rules as they are rendered (https://prometheus.io/docs/prometheus/latest/configuration/unit_testing_rules/).
+// TestRules feeds series to Prometheus's rule engine and compares the firing alerts. It runs every
+// testdata/*.test.yaml against the rendered rules
+// (https://prometheus.io/docs/prometheus/latest/configuration/unit_testing_rules/).
 func TestRules(t *testing.T) {
 	tool, dir := promtool(t), t.TempDir()
 	spec, err := yaml.Marshal(get[*monitoringv1.PrometheusRule](t).Spec)
@@ -52,7 +53,7 @@ func TestRules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// promtool looks for rule files beside the file with the tests.
+			// promtool looks for rule files next to the test file.
 			copied := filepath.Join(dir, filepath.Base(file))
 			if err := os.WriteFile(copied, content, 0o600); err != nil {
 				t.Fatal(err)
@@ -69,7 +70,7 @@ func run(t *testing.T, command string, args ...string) {
 	}
 }
 
-// TestEachAlertIsTested: for each alert there are series that raise it and series that do not.
+// TestEachAlertIsTested: every alert has series that raise it and series that do not.
 func TestEachAlertIsTested(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.test.yaml")
 	if err != nil {
@@ -109,7 +110,7 @@ func TestEachAlertIsTested(t *testing.T) {
 	}
 }
 
-// TestAlertsAreRouted: Gardener sends alerts by these labels, and people read the annotations.
+// TestAlertsAreRouted: Gardener routes alerts by these labels, and people read the annotations.
 func TestAlertsAreRouted(t *testing.T) {
 	severity := regexp.MustCompile("^(critical|warning|info)$")
 	for _, rule := range get[*monitoringv1.PrometheusRule](t).Spec.Groups[0].Rules {

@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
-// scraped are the metrics that alerts and dashboard use, and what else tells how a cache does.
+// scraped are the metrics that alerts, the dashboard and people who debug a cache need.
 var scraped = []string{
 	"process_resident_memory_bytes",
 	"registry_http_request_duration_seconds_count",
@@ -29,9 +29,10 @@ var scraped = []string{
 	"registry_storage_damaged_blobs_total",
 }
 
-// scrapeConfig makes the shoot's Prometheus scrape every pod of every cache, by the proxy of the shoot's API server, as
-// Gardener does for components in a shoot. Pods are found by Endpoints: only those carry the labels of the Service, of
-// which upstream-host says whose cache it is (gardener-extension-registry-cache#459).
+// scrapeConfig makes the shoot's Prometheus scrape every pod of every cache through the API server
+// proxy, like Gardener does for its components in a shoot. It discovers pods by Endpoints: only
+// those carry the Service label upstream-host, which identifies the cache
+// (gardener-extension-registry-cache#459).
 func scrapeConfig(namespace string, caches []v1alpha3.RegistryCache) *monitoringv1alpha1.ScrapeConfig {
 	services := make([]string, 0, len(caches))
 	for i := range caches {
@@ -41,7 +42,7 @@ func scrapeConfig(namespace string, caches []v1alpha3.RegistryCache) *monitoring
 		ObjectMeta: monitoringutils.ConfigObjectMeta(name, namespace, shoot.Label),
 		Spec: shoot.ClusterComponentScrapeConfigSpec(name, shoot.KubernetesServiceDiscoveryConfig{
 			Role:             monitoringv1alpha1.KubernetesRoleEndpoint,
-			ServiceName:      "(" + strings.Join(services, "|") + ")", // a regular expression; names are DNS labels
+			ServiceName:      "(" + strings.Join(services, "|") + ")", // a regular expression; the names are DNS labels
 			EndpointPortName: cache.MetricsPortName,
 		}, scraped...),
 	}

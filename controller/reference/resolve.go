@@ -20,15 +20,17 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
-// Resolve returns by upstream what the caches of the config refer to. resources is the Shoot's spec.resources; the
-// Secrets are read live from the shoot's namespace, each once. The ErrorList says what the owner of the Shoot has to
-// change: an entry that is missing or refers to something else, a Secret that is missing or does not hold what it
-// must. The error says what could not be read. Of both, at most one is not nil.
+// Resolve returns, by upstream, the Secrets that the caches of the config reference. resources is
+// the Shoot's spec.resources. Each Secret is read once, directly from the shoot's namespace. The
+// ErrorList holds what the owner of the Shoot must fix: entries that are missing or do not refer to
+// a Secret, and Secrets that are missing or have invalid content. The error is a failed read. At
+// most one of the two is not nil.
 //
-// A Secret that is missing is waited for, up to Patience: when a Shoot refers to another one, gardener-resource-manager
-// deletes the old copy, comes back after 5 seconds, and only then makes the new one (v1.147.1, managedresource controller:
-// "Deletion is still pending"). Gardenlet has told the extension to reconcile by then, and an error would be retried with
-// the delay that earlier errors have built up.
+// Resolve waits up to Patience for a missing Secret. When a Shoot refers to another Secret,
+// gardener-resource-manager deletes the old copy, retries after 5 seconds, and only then creates
+// the new one (v1.147.1, managedresource controller: "Deletion is still pending"). By then
+// gardenlet has already triggered the extension, and an error would be retried with the backoff of
+// earlier errors.
 func Resolve(
 	ctx context.Context, seed client.Client, namespace string,
 	resources []gardencorev1beta1.NamedResourceReference, config *v1alpha3.RegistryConfig,
@@ -40,12 +42,12 @@ func Resolve(
 	for _, reference := range v1alpha3.References(config) {
 		secret := read[reference.Name]
 		if secret == nil {
-			found, wrong, err := secretOf(ctx, seed, namespace, resources, reference, deadline)
+			found, invalid, err := secretOf(ctx, seed, namespace, resources, reference, deadline)
 			if err != nil {
 				return nil, nil, err
 			}
-			if len(wrong) > 0 {
-				mistakes = append(mistakes, wrong...)
+			if len(invalid) > 0 {
+				mistakes = append(mistakes, invalid...)
 				continue
 			}
 			secret = found
@@ -78,7 +80,8 @@ func add(secrets *cache.Secrets, kind v1alpha3.ReferenceKind, secret *corev1.Sec
 	}
 }
 
-// secretOf returns the Secret that a reference leads to, or what is wrong with its entry of spec.resources.
+// secretOf returns the Secret that a reference names, or the mistakes in its entry of
+// spec.resources.
 func secretOf(
 	ctx context.Context, seed client.Client, namespace string,
 	resources []gardencorev1beta1.NamedResourceReference, reference v1alpha3.Reference, deadline time.Time,
@@ -91,27 +94,28 @@ func secretOf(
 		return nil, mistakes, nil
 	}
 	secret := &corev1.Secret{}
-	err := awaited(ctx, deadline, func(ctx context.Context) error {
+	err := getWithin(ctx, deadline, func(ctx context.Context) error {
 		return extensionscontroller.GetObjectByReference(ctx, seed, &to, namespace, secret)
 	})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, reference.Missing("", to.Name), nil
 	case err != nil:
-		return nil, nil, fmt.Errorf("reading the secret that %s refers to: %w", reference.Path, err)
+		return nil, nil, fmt.Errorf("reading the Secret that %s refers to: %w", reference.Path, err)
 	}
 	return secret, nil, nil
 }
 
-// Patience is how long all missing Secrets together are waited for.
+// Patience is how long Resolve waits for all missing Secrets together.
 const Patience = 15 * time.Second
 
 const interval = 500 * time.Millisecond
 
 var patience = Patience // shorter in tests
 
-// awaited repeats read while it answers that there is no such object until the deadline; it returns the last answer.
-func awaited(ctx context.Context, deadline time.Time, read func(context.Context) error) error {
+// getWithin repeats read while it returns NotFound, until the deadline. It returns the last error
+// of read.
+func getWithin(ctx context.Context, deadline time.Time, read func(context.Context) error) error {
 	last := read(ctx)
 	if !apierrors.IsNotFound(last) {
 		return last

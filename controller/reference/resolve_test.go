@@ -24,7 +24,7 @@ import (
 
 const namespace = "shoot--local--local"
 
-// login is the copy of a Secret that gardenlet puts into the shoot's namespace, after a change.
+// login returns gardenlet's copy of a Secret in the shoot's namespace, after a change.
 func login(change func(*corev1.Secret)) *corev1.Secret {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ref-login-v1"},
@@ -73,7 +73,7 @@ func TestResolve(t *testing.T) {
 		t.Error("public.test has credentials")
 	}
 	if reads != 1 {
-		t.Errorf("the secret was read %d times", reads)
+		t.Errorf("the Secret was read %d times, want once", reads)
 	}
 }
 
@@ -108,38 +108,38 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestUnreadableIsNoMistake: the owner of the Shoot cannot mend an API server that does not answer.
+// TestUnreadableIsNoMistake: the owner of the Shoot cannot fix an API server that does not answer.
 func TestUnreadableIsNoMistake(t *testing.T) {
-	away := errors.New("connection refused")
+	refused := errors.New("connection refused")
 	seed := interceptor.NewClient(fake.NewFakeClient(), interceptor.Funcs{
 		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
-			return away
+			return refused
 		},
 	})
 	_, mistakes, err := Resolve(t.Context(), seed, namespace, resources("Secret"), config())
-	if !errors.Is(err, away) || len(mistakes) > 0 {
+	if !errors.Is(err, refused) || len(mistakes) > 0 {
 		t.Errorf("mistakes %v, error %v", mistakes, err)
 	}
 }
 
-// TestMain spares the tests the wait for Secrets that never come.
+// TestMain disables the wait for missing Secrets.
 func TestMain(m *testing.M) {
 	patience = 0
 	os.Exit(m.Run())
 }
 
-// TestResolveWaitsForASecret: the copy of a Secret comes after the extension was told to reconcile.
+// TestResolveWaitsForASecret: the copy of a Secret appears after the extension was triggered.
 func TestResolveWaitsForASecret(t *testing.T) {
 	patience = 10 * time.Second
 	defer func() { patience = 0 }()
-	late := interceptor.NewClient(fake.NewFakeClient(login(nil)), interceptor.Funcs{Get: absentTwice()})
-	resolved, mistakes, err := Resolve(t.Context(), late, namespace, resources("Secret"), config())
+	seed := interceptor.NewClient(fake.NewFakeClient(login(nil)), interceptor.Funcs{Get: absentTwice()})
+	resolved, mistakes, err := Resolve(t.Context(), seed, namespace, resources("Secret"), config())
 	if err != nil || len(mistakes) != 0 || len(resolved) == 0 {
 		t.Errorf("resolved %v, mistakes %v, error %v", resolved, mistakes, err)
 	}
 }
 
-// absentTwice answers twice that there is no such object.
+// absentTwice returns NotFound twice.
 func absentTwice() func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 	reads := 0
 	return func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {

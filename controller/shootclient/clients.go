@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
@@ -24,37 +26,47 @@ import (
 )
 
 const (
-	// maxClients bounds the clients that are kept, some 50 KiB and an open connection each. It is many more than workers:
-	// what is reconciled, or retried, again soon finds its client.
+	// maxClients limits the cached clients, which take about 50 KiB and an open connection each. It is
+	// far more than the number of workers, so a shoot that is reconciled again soon finds its client.
 	maxClients = 200
-	// requestTimeout bounds one request to the API server of a shoot.
+	// requestTimeout limits one request to the API server of a shoot.
 	requestTimeout = 10 * time.Second
 )
 
-// Clients are the clients for the shoots of one seed. They may be used concurrently.
+// lookups counts client lookups by result: "hit", or "miss" if a client had to be created.
+var lookups = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "registry_cache_extension_shoot_client_lookups_total",
+	Help: "Lookups of clients for shoots, by result: hit, or miss when one had to be created.",
+}, []string{"result"})
+
+func init() {
+	metrics.Registry.MustRegister(lookups)
+}
+
+// Clients caches the clients for the shoots of one seed. It is safe for concurrent use.
 type Clients struct {
 	seed    client.Reader
 	mapper  meta.RESTMapper
 	clients *lru.Cache
-	// timeout bounds each request to a shoot.
+	// timeout limits each request to a shoot.
 	timeout time.Duration
 }
 
-// entry is a client, and the state of the Secret that it was made from.
+// entry is a client and the identity of the Secret that it was created from.
 type entry struct {
 	secret identity
 	client client.Client
 	http   *http.Client
 }
 
-// identity names one state of one Secret. A Secret that was deleted and made again has another UID.
+// identity is one version of one Secret. A Secret that was deleted and recreated has another UID.
 type identity struct {
 	name            string
 	uid             types.UID
 	resourceVersion string
 }
 
-// New returns Clients that read the Secrets with seed, which should not read from a cache.
+// New returns Clients that read the Secrets with seed. seed should not read from a cache.
 func New(seed client.Reader) *Clients {
 	return newClients(seed, maxClients)
 }
@@ -66,21 +78,21 @@ func newClients(seed client.Reader, size int) *Clients {
 		timeout: requestTimeout,
 		clients: lru.NewWithEvictionFunc(size, func(_ lru.Key, value any) {
 			if dropped, ok := value.(*entry); ok {
-				// Not http.Client's method of that name, which stops at the first of client-go's wrappers.
+				// http.Client.CloseIdleConnections does not get past the first of client-go's wrappers.
 				utilnet.CloseIdleConnectionsFor(dropped.http.Transport)
 			}
 		}),
 	}
 }
 
-// For returns the client for the shoot whose control plane runs in the namespace of the seed. The access is that of the
-// Secret gardener-internal or, without it, gardener, which is read on each call: one request to the seed, or two, and
-// none to the shoot. A request by the client ends after 10 seconds at the latest. Whether the shoot answers shows at its
-// first use.
+// For returns the client for the shoot whose control plane runs in the namespace of the seed. It
+// reads the kubeconfig from the Secret gardener-internal, or gardener if there is none, on each
+// call: one or two requests to the seed, none to the shoot. A request of the client times out after
+// 10 seconds. For does not check whether the shoot answers.
 func (c *Clients) For(ctx context.Context, namespace string) (client.Client, error) {
 	secret, err := c.secret(ctx, namespace)
 	if err != nil {
-		return nil, fmt.Errorf("reading the access to shoot %s: %w", namespace, err)
+		return nil, fmt.Errorf("reading the kubeconfig of shoot %s: %w", namespace, err)
 	}
 	id := identity{secret.Name, secret.UID, secret.ResourceVersion}
 	value, _ := c.clients.Get(namespace)
@@ -89,30 +101,30 @@ func (c *Clients) For(ctx context.Context, namespace string) (client.Client, err
 		return known.client, nil
 	}
 	lookups.WithLabelValues("miss").Inc()
-	made, err := c.make(secret)
+	created, err := c.create(secret)
 	if err != nil {
-		return nil, fmt.Errorf("creating a client for shoot %s from secret %s: %w", namespace, secret.Name, err)
+		return nil, fmt.Errorf("creating a client for shoot %s from Secret %s: %w", namespace, secret.Name, err)
 	}
-	made.secret = id
+	created.secret = id
 	c.Forget(namespace)
-	c.clients.Add(namespace, made)
-	return made.client, nil
+	c.clients.Add(namespace, created)
+	return created.client, nil
 }
 
-// NoAnswer says whether a request failed because nothing came back in time: to ask once more right away would take as long
-// again. An API server that refuses connections does not count.
+// NoAnswer returns whether a request timed out, so that an immediate retry would take as long
+// again. A refused connection does not count.
 func NoAnswer(err error) bool {
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout() || apierrors.IsTimeout(err)
 }
 
-// Forget drops the client for the shoot, if there is one. Requests that it is at are not disturbed.
+// Forget drops the client for the shoot, if there is one. Its running requests continue.
 func (c *Clients) Forget(namespace string) {
 	c.clients.Remove(namespace)
 }
 
-// secret prefers the address inside the seed, as util.NewClientForShoot of Gardener's extension library does, unless the
-// controller runs outside of it.
+// secret prefers the address inside the seed, unless the controller runs outside of it, like
+// util.NewClientForShoot of Gardener's extension library.
 func (c *Clients) secret(ctx context.Context, namespace string) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	if os.Getenv("GARDENER_SHOOT_CLIENT") != "external" {
@@ -125,21 +137,21 @@ func (c *Clients) secret(ctx context.Context, namespace string) (*corev1.Secret,
 	return secret, err
 }
 
-func (c *Clients) make(secret *corev1.Secret) (*entry, error) {
+func (c *Clients) create(secret *corev1.Secret) (*entry, error) {
 	config, err := kubernetes.RESTConfigFromKubeconfig(secret.Data[secrets.DataKeyKubeconfig],
 		kubernetes.AuthTokenFile, kubernetes.AuthClientKey, kubernetes.AuthClientCertificate)
 	if err != nil {
 		return nil, err
 	}
 	config.Timeout = c.timeout
-	config.QPS = -1 // no limit here: the API server of the shoot has priority and fairness
+	config.QPS = -1 // no client-side limit: the API server of the shoot has priority and fairness
 	connection, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
 	}
-	made, err := client.New(config, client.Options{HTTPClient: connection, Scheme: kubernetes.ShootScheme, Mapper: c.mapper})
+	shoot, err := client.New(config, client.Options{HTTPClient: connection, Scheme: kubernetes.ShootScheme, Mapper: c.mapper})
 	if err != nil {
 		return nil, err
 	}
-	return &entry{client: made, http: connection}, nil
+	return &entry{client: shoot, http: connection}, nil
 }

@@ -37,7 +37,7 @@ func mustGet(t *testing.T, c *Clients, namespace string) client.Client {
 	return got
 }
 
-// TestNoDiscovery: every request of a client is the one that was asked for.
+// TestNoDiscovery: a client sends no requests but those of its caller.
 func TestNoDiscovery(t *testing.T) {
 	var asked atomic.Value
 	var count atomic.Int32
@@ -62,7 +62,7 @@ func TestClientsAreReused(t *testing.T) {
 	c := New(seed)
 	first := mustGet(t, c, "one")
 	if mustGet(t, c, "one") != first {
-		t.Error("a second client for the same shoot")
+		t.Error("a second lookup created another client")
 	}
 	if mustGet(t, c, "two") == first {
 		t.Error("two shoots share a client")
@@ -100,7 +100,7 @@ func TestClientsFollowTheSecret(t *testing.T) {
 				t.Fatal(err)
 			}
 			if mustGet(t, c, "one") == first {
-				t.Error("the client is still the one of before")
+				t.Error("the previous client is still used")
 			}
 		})
 	}
@@ -122,7 +122,7 @@ func TestClientsAreBounded(t *testing.T) {
 	}
 }
 
-// TestConnectionsGoWithTheirClient: those of a real API server, by HTTP/2.
+// TestConnectionsGoWithTheirClient checks connections to a real API server over HTTP/2.
 func TestConnectionsGoWithTheirClient(t *testing.T) {
 	closed := make(chan struct{}, 1)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -181,13 +181,14 @@ func TestErrorsNameTheShoot(t *testing.T) {
 	}
 }
 
-// TestNoAnswer: a shoot that hangs gives its caller back after the time limit of a request, one that is gone at once.
+// TestNoAnswer: a request to a shoot that hangs fails after the timeout, and one to a closed port
+// fails at once.
 func TestNoAnswer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = listener.Close() }() // the kernel takes connections that nobody accepts
+	defer func() { _ = listener.Close() }() // the kernel accepts connections on behalf of the listener
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	for name, test := range map[string]struct {

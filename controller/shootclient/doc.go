@@ -1,7 +1,7 @@
-// Package shootclient holds the clients for the API servers of the shoots, so that a reconciliation makes none anew: a
-// client has a connection, and a TLS handshake, of its own. They are bounded in number and dropped when the Secret with
-// the access changes.
+// Package shootclient caches the clients for the API servers of the shoots, because each new client
+// costs a connection and a TLS handshake. The number of clients is limited. A client is dropped
+// when the Secret with its kubeconfig changes.
 //
-// It knows where gardenlet puts that Secret and which kinds the controller looks at in a shoot. What it is for it does
-// not know.
+// The package knows where gardenlet puts that Secret and which kinds the controller uses in a
+// shoot. It does not know what for.
 package shootclient

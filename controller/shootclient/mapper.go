@@ -7,9 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// newMapper returns the REST mapping of every kind that the controller touches in a shoot. They are the same in every
-// version of Kubernetes that Gardener knows, so no API server has to be asked: a mapper that discovers costs each client
-// several requests. Another kind is an error of meta.IsNoMatchError until it is added here.
+// newMapper returns a REST mapper for every kind that the controller uses in a shoot. The kinds are
+// the same in every Kubernetes version that Gardener supports. Discovery would cost each client
+// several requests. For any other kind the mapper returns an error (meta.IsNoMatchError) until it
+// is added here.
 func newMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []string{"Service", "Pod", "PersistentVolumeClaim"} {

@@ -14,8 +14,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// claimsOf returns the claims of the cache, of all its instances, but not those that are on their way out: they are of a
-// cache of before that was removed. The StatefulSet controller gives claims the labels of the pods.
+// claimsOf returns the claims of all replicas of the cache, without those that are being deleted:
+// they belong to a previous cache that was removed. The StatefulSet controller gives claims the
+// labels of the pods.
 func claimsOf(ctx context.Context, shoot client.Reader, upstream string) ([]corev1.PersistentVolumeClaim, error) {
 	claims := &corev1.PersistentVolumeClaimList{}
 	if err := shoot.List(ctx, claims, client.InNamespace(metav1.NamespaceSystem),
@@ -25,7 +26,7 @@ func claimsOf(ctx context.Context, shoot client.Reader, upstream string) ([]core
 	return slices.DeleteFunc(claims.Items, func(c corev1.PersistentVolumeClaim) bool { return c.DeletionTimestamp != nil }), nil
 }
 
-// setOf returns the StatefulSet of the cache, nil if there is none.
+// setOf returns the StatefulSet of the cache, or nil if there is none.
 func setOf(ctx context.Context, shoot client.Reader, upstream string) (*appsv1.StatefulSet, error) {
 	set := &appsv1.StatefulSet{}
 	err := shoot.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: v1alpha3.Name(upstream)}, set)
@@ -33,7 +34,7 @@ func setOf(ctx context.Context, shoot client.Reader, upstream string) (*appsv1.S
 		return nil, fmt.Errorf("reading the StatefulSet of the cache of %s in the shoot: %w", upstream, err)
 	}
 	if err != nil {
-		return nil, nil //nolint:nilnil,nilerr // none is an answer
+		return nil, nil //nolint:nilnil,nilerr // nil means not found
 	}
 	return set, nil
 }
@@ -42,8 +43,8 @@ func requested(claim *corev1.PersistentVolumeClaim) resource.Quantity {
 	return claim.Spec.Resources.Requests[corev1.ResourceStorage]
 }
 
-// outdated says whether the template of the StatefulSet asks for less than the size. It cannot be changed, so the
-// StatefulSet has to be replaced.
+// outdated returns whether the StatefulSet's claim template requests less than the size. The
+// template is immutable, so the StatefulSet must be replaced.
 func outdated(set *appsv1.StatefulSet, size resource.Quantity) bool {
 	for i := range set.Spec.VolumeClaimTemplates {
 		if request := requested(&set.Spec.VolumeClaimTemplates[i]); request.Cmp(size) < 0 {

@@ -1,6 +1,6 @@
-// Package volume does to the volumes of caches what Kubernetes does not: it grows the claims of a StatefulSet, whose
-// template cannot be changed, and gives up those whose volume is on the disk of a node that is gone. It works in the shoot
-// directly, on the claims with the labels of a cache alone.
+// Package volume does what Kubernetes does not do for the volumes of caches: it grows the claims of
+// a StatefulSet, whose template is immutable, and replaces volumes on the disk of a deleted node.
+// It works directly in the shoot, only on claims with the labels of a cache.
 //
-// It does not know where a wish for another size comes from, nor how a StatefulSet is deployed.
+// The package does not know who requests another size or how a StatefulSet is deployed.
 package volume

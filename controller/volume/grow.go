@@ -19,39 +19,41 @@ import (
 )
 
 const (
-	// GoneWithin is how long a StatefulSet may take to go without its pods: the garbage collector of the shoot releases
-	// them, one request each.
+	// GoneWithin limits the deletion of a StatefulSet without its pods: the shoot's garbage collector
+	// orphans the pods one by one.
 	GoneWithin = 15 * time.Second
 	interval   = 500 * time.Millisecond
 )
 
-// Growth is what came of growing the volumes of one cache.
+// Growth is the result of growing the volumes of one cache.
 type Growth struct {
-	// Grown says that a claim was too small: it was asked to grow, or deleted to be made anew.
+	// Grown is true if a claim was too small. It was expanded, or deleted to be recreated.
 	Grown bool
-	// Replaced says that the cache has no StatefulSet now. Its pods run on, and the next StatefulSet of the name adopts them.
+	// Replaced is true if the cache has no StatefulSet now. Its pods keep running, and the next
+	// StatefulSet of the same name adopts them.
 	Replaced bool
-	// Refused says why the volumes keep their size. The StatefulSet is as it was then, and so are the claims, but those that
-	// had grown already when the shoot's API server refused the next one.
+	// Refused is the reason why the volumes keep their size, or nil. The StatefulSet is unchanged. The
+	// claims are unchanged, too, except those that were expanded before the shoot's API server refused
+	// the next one.
 	Refused *Refusal
 }
 
-// Refusal names a claim that cannot grow.
+// Refusal describes a claim that cannot grow.
 type Refusal struct {
 	Claim string
-	// StorageClass is the one that does not allow volumes to grow, if Reason is empty.
+	// StorageClass is the class that does not allow expansion. It applies if Reason is empty.
 	StorageClass string
-	// Reason is what the shoot's API server says, such as that a quota is exceeded.
+	// Reason is the error of the shoot's API server, such as an exceeded quota.
 	Reason string
-	// Size is the one that the volumes keep.
+	// Size is the size that the volumes keep.
 	Size resource.Quantity
 }
 
-// Grow makes the volumes of the cache at least as big as it asks for: first the claims, which the storage provider expands
-// while the cache serves, then the StatefulSet goes without its pods, so that one with the new size can come. A claim that
-// is not bound cannot grow, and holds nothing: it is deleted with the pod that waits for it, and the next StatefulSet makes
-// both anew. Every step is repeatable, and it is right to call it again after an interruption. A cache without claims needs
-// nothing.
+// Grow makes the volumes of the cache at least as big as configured. First it expands the claims,
+// which the storage provider does while the cache serves. Then it deletes the StatefulSet but not
+// its pods, so that one with the new size can be created. A claim that is not bound cannot grow and
+// holds no data. It is deleted together with its pending pod, and the next StatefulSet recreates
+// both. Every step can be repeated after an interruption. A cache without claims needs nothing.
 func Grow(ctx context.Context, shoot client.Client, c *v1alpha3.RegistryCache) (Growth, error) {
 	size := *c.Volume.Size
 	claims, err := claimsOf(ctx, shoot, c.Upstream)
@@ -77,10 +79,10 @@ func Grow(ctx context.Context, shoot client.Client, c *v1alpha3.RegistryCache) (
 		}
 		growth.Replaced = true
 	}
-	return growth, abandon(ctx, shoot, c.Upstream, unbound)
+	return growth, deleteUnbound(ctx, shoot, c.Upstream, unbound)
 }
 
-// expand lets the claims ask for the size.
+// expand requests the size for each claim.
 func expand(ctx context.Context, shoot client.Client, claims []*corev1.PersistentVolumeClaim, size resource.Quantity) (*Refusal, error) {
 	for _, claim := range claims {
 		old := requested(claim)
@@ -94,35 +96,35 @@ func expand(ctx context.Context, shoot client.Client, claims []*corev1.Persisten
 			return nil, fmt.Errorf("growing claim %s in the shoot to %s: %w", claim.Name, size.String(), err)
 		}
 	}
-	return nil, nil //nolint:nilnil // none is an answer
+	return nil, nil //nolint:nilnil // nil means not refused
 }
 
-// AwaitReplaced returns nil once the cache has a StatefulSet of the size, and an error when it has not after the time.
-// gardener-resource-manager may have brought back the one of before in the moment between its end and the write of the
-// new size; calling Grow again mends that.
+// AwaitReplaced returns nil once the cache has a StatefulSet of the size, or an error after the
+// time. gardener-resource-manager may have recreated the previous StatefulSet after it was deleted
+// but before the new size was written. Calling Grow again fixes that.
 func AwaitReplaced(ctx context.Context, shoot client.Reader, c *v1alpha3.RegistryCache, within time.Duration) error {
-	var missing error
+	var last error
 	err := wait.PollUntilContextTimeout(ctx, interval, within, true, func(context.Context) (bool, error) {
 		set, err := setOf(ctx, shoot, c.Upstream)
 		switch {
 		case err != nil:
-			missing = err
+			last = err
 		case set == nil || set.DeletionTimestamp != nil:
-			missing = fmt.Errorf("the StatefulSet of the cache of %s is not back yet", c.Upstream)
+			last = fmt.Errorf("the StatefulSet of the cache of %s has not been recreated", c.Upstream)
 		case outdated(set, *c.Volume.Size):
-			return false, fmt.Errorf("the StatefulSet of the cache of %s came back with its old size; it is replaced again", c.Upstream)
+			return false, fmt.Errorf("the StatefulSet of the cache of %s was recreated with its old size and will be replaced again", c.Upstream)
 		default:
 			return true, nil
 		}
 		return false, nil
 	})
-	if wait.Interrupted(err) && missing != nil {
-		return fmt.Errorf("%w within %s", missing, within)
+	if wait.Interrupted(err) && last != nil {
+		return fmt.Errorf("%w after %s", last, within)
 	}
 	return err
 }
 
-// claimsBelow returns the claims that ask for less than the size.
+// claimsBelow returns the claims that request less than the size.
 func claimsBelow(claims []corev1.PersistentVolumeClaim, size resource.Quantity) (bound, unbound []*corev1.PersistentVolumeClaim) {
 	for i := range claims {
 		claim := &claims[i]
@@ -138,7 +140,8 @@ func claimsBelow(claims []corev1.PersistentVolumeClaim, size resource.Quantity) 
 	return bound, unbound
 }
 
-// refusalOf looks at all claims before any is changed, so that the instances of a cache keep volumes of one size.
+// refusalOf checks all claims before any is changed, so that all replicas keep volumes of the same
+// size.
 func refusalOf(ctx context.Context, shoot client.Reader, claims []*corev1.PersistentVolumeClaim) (*Refusal, error) {
 	for _, claim := range claims {
 		class := &storagev1.StorageClass{}
@@ -152,25 +155,25 @@ func refusalOf(ctx context.Context, shoot client.Reader, claims []*corev1.Persis
 			return &Refusal{Claim: claim.Namespace + "/" + claim.Name, StorageClass: name, Size: requested(claim)}, nil
 		}
 	}
-	return nil, nil //nolint:nilnil // none is an answer
+	return nil, nil //nolint:nilnil // nil means not refused
 }
 
-// release deletes the StatefulSet, leaves its pods alone, and waits until it is gone: what is applied to one that is on its
-// way out goes with it.
+// release deletes the StatefulSet without its pods and waits until it is gone: changes to a
+// StatefulSet that is being deleted are lost.
 func release(ctx context.Context, shoot client.Client, set *appsv1.StatefulSet) error {
 	err := shoot.Delete(ctx, set, client.PropagationPolicy(metav1.DeletePropagationOrphan), client.Preconditions{UID: &set.UID})
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting StatefulSet %s in the shoot, but not its pods: %w", set.Name, err)
+		return fmt.Errorf("deleting StatefulSet %s in the shoot without its pods: %w", set.Name, err)
 	}
 	var last error
 	err = wait.PollUntilContextTimeout(ctx, interval, GoneWithin, true, func(context.Context) (bool, error) {
 		now := &appsv1.StatefulSet{}
 		last = shoot.Get(ctx, client.ObjectKeyFromObject(set), now)
-		// One of another UID is the one of before, brought back; the next call looks at it.
+		// A StatefulSet with another UID is the previous one, recreated. The next call handles it.
 		return client.IgnoreNotFound(last) == nil && (last != nil || now.UID != set.UID), nil
 	})
 	if err != nil {
-		return fmt.Errorf("StatefulSet %s in the shoot did not go within %s: %w", set.Name, GoneWithin, err)
+		return fmt.Errorf("StatefulSet %s in the shoot still exists after %s: %w", set.Name, GoneWithin, err)
 	}
 	return nil
 }

@@ -44,14 +44,14 @@ func claim(upstream, ordinal, size, class string) *corev1.PersistentVolumeClaim 
 	}
 }
 
-// pending waits for its volume.
+// pending returns a claim that is not bound yet.
 func pending(ordinal, size, class string) *corev1.PersistentVolumeClaim {
 	c := claim(alpha, ordinal, size, class)
 	c.Status.Phase = corev1.ClaimPending
 	return c
 }
 
-// leaving is on its way out.
+// leaving marks the claim as being deleted.
 func leaving(c *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
 	c.DeletionTimestamp, c.Finalizers = ptr.To(metav1.Now()), []string{"kubernetes.io/pvc-protection"}
 	return c
@@ -106,7 +106,7 @@ func TestGrow(t *testing.T) {
 		"done": {
 			objects: []client.Object{claim(alpha, "0", "20Gi", "growable"), set("20Gi")},
 		},
-		"somebody made it bigger": {
+		"expanded by a user": {
 			objects: []client.Object{claim(alpha, "0", "30Gi", "growable"), set("20Gi")},
 		},
 		"not bound": {
@@ -132,10 +132,10 @@ func TestGrow(t *testing.T) {
 		"one of two instances not bound, the other cannot grow": {
 			objects: []client.Object{claim(alpha, "0", "10Gi", "fixed"), pending("1", "10Gi", "fixed"), set("10Gi")}, refused: "fixed",
 		},
-		"the claim of a cache of before goes": {
+		"the claim of a previous cache is being deleted": {
 			objects: []client.Object{leaving(claim(alpha, "0", "10Gi", "growable"))},
 		},
-		"the claim of a cache of before goes, and could not grow": {
+		"the claim of a previous cache is being deleted and could not grow": {
 			objects: []client.Object{leaving(claim(alpha, "0", "10Gi", "fixed")), set("20Gi")},
 		},
 		"the class does not allow it": {
@@ -172,7 +172,8 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-// TestGrowRefusedByTheServer: what a quota or an admission plugin refuses is not tried again before everything else is done.
+// TestGrowRefusedByTheServer: after a quota or an admission plugin refuses a claim, nothing else is
+// changed.
 func TestGrowRefusedByTheServer(t *testing.T) {
 	resourceOf := corev1.Resource("persistentvolumeclaims")
 	for name, test := range map[string]struct {
@@ -206,7 +207,7 @@ func TestGrowRefusedByTheServer(t *testing.T) {
 	}
 }
 
-// recording is a shoot with the objects that notes what is written. Like an API server it lets only bound claims grow.
+// recording returns a shoot that records writes. Like an API server it expands bound claims only.
 func recording(writes *[]string, objects []client.Object) client.Client {
 	return interceptor.NewClient(fake.NewClientBuilder().WithObjects(objects...).Build(), interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
@@ -236,7 +237,7 @@ func deletion(obj client.Object, options *client.DeleteOptions) string {
 		}
 	}
 	if options.Preconditions == nil {
-		what += " whatever its UID"
+		what += " without UID"
 	}
 	return what
 }
@@ -246,9 +247,9 @@ func TestAwaitReplaced(t *testing.T) {
 		set  *appsv1.StatefulSet
 		want string
 	}{
-		"back":                  {set("20Gi"), ""},
-		"not back":              {nil, "not back yet"},
-		"back as it was before": {set("10Gi"), "old size"},
+		"recreated":                   {set("20Gi"), ""},
+		"missing":                     {nil, "has not been recreated"},
+		"recreated with the old size": {set("10Gi"), "old size"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			builder := fake.NewClientBuilder()

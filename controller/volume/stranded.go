@@ -14,19 +14,21 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// Stranded is a claim that was given up because its volume is bound to nodes that are gone.
+// Stranded is a deleted claim whose volume was bound to nodes that no longer exist.
 type Stranded struct {
 	Upstream, Claim, Volume string
 }
 
-// ReplaceStranded gives up the claims of caches that wait for ever: a volume on the disk of a node is bound to it, and a
-// pod cannot start anywhere else when that node is gone (local-path-provisioner#31). What such a volume holds can be fetched
-// again. The claim and the pod that waits are deleted, and the StatefulSet controller makes both anew. It returns what was
-// given up, also with an error.
+// ReplaceStranded deletes claims that would stay unusable forever: a volume on the disk of a node
+// is bound to that node, so once the node is gone its pod cannot start anywhere else
+// (local-path-provisioner#31). The content can be fetched again. ReplaceStranded deletes the claim
+// and its pending pod, and the StatefulSet controller recreates both. It returns what it deleted,
+// also with an error.
 //
-// Only claims of pods that were never assigned to a node are looked at, so no cache that runs is touched, and one request
-// is enough where none waits. Nothing is decided before a node of a worker pool is ready: while a shoot wakes up, machines
-// may still be about to come back. What becomes of the PersistentVolume is up to its provisioner.
+// It considers only pods that were never scheduled, so it never touches a running cache, and it
+// needs a single request if no pod is pending. It does nothing until a node of a worker pool is
+// ready: while a shoot wakes up, machines may still come back. The PersistentVolume is left to its
+// provisioner.
 func ReplaceStranded(ctx context.Context, shoot client.Client, caches []v1alpha3.RegistryCache) ([]Stranded, error) {
 	pods := &corev1.PodList{}
 	if err := shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
@@ -43,18 +45,18 @@ func ReplaceStranded(ctx context.Context, shoot client.Client, caches []v1alpha3
 	if !slices.ContainsFunc(nodes.Items, isReadyWorker) {
 		return nil, nil
 	}
-	var given []Stranded
+	var deleted []Stranded
 	for _, pod := range waiting {
-		these, err := replaceStrandedOf(ctx, shoot, pod, hostnames(nodes.Items))
-		given = append(given, these...)
+		ofPod, err := replaceStrandedOf(ctx, shoot, pod, hostnames(nodes.Items))
+		deleted = append(deleted, ofPod...)
 		if err != nil {
-			return given, err
+			return deleted, err
 		}
 	}
-	return given, nil
+	return deleted, nil
 }
 
-// waitingPod is a pod of a cache that no node was found for.
+// waitingPod is an unscheduled pod of a cache.
 type waitingPod struct {
 	*corev1.Pod
 	upstream string
@@ -78,7 +80,7 @@ func waitingPods(pods []corev1.Pod, caches []v1alpha3.RegistryCache) []waitingPo
 }
 
 func replaceStrandedOf(ctx context.Context, shoot client.Client, pod waitingPod, hosts map[string]bool) ([]Stranded, error) {
-	var given []Stranded
+	var deleted []Stranded
 	for _, v := range pod.Spec.Volumes {
 		if v.PersistentVolumeClaim == nil {
 			continue
@@ -90,48 +92,42 @@ func replaceStrandedOf(ctx context.Context, shoot client.Client, pod waitingPod,
 		if volume == nil || claim.Labels[v1alpha3.LabelUpstreamHost] != v1alpha3.HostLabel(pod.upstream) || !stranded(volume, hosts) {
 			continue
 		}
-		if err := shoot.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); client.IgnoreNotFound(err) != nil {
-			return given, fmt.Errorf("deleting claim %s in the shoot, whose node is gone: %w", claim.Name, err)
+		if err := deleteExactly(ctx, shoot, claim); err != nil {
+			return deleted, fmt.Errorf("deleting claim %s in the shoot, whose node is gone: %w", claim.Name, err)
 		}
-		given = append(given, Stranded{pod.upstream, claim.Namespace + "/" + claim.Name, volume.Name})
+		deleted = append(deleted, Stranded{pod.upstream, claim.Namespace + "/" + claim.Name, volume.Name})
 	}
-	if len(given) == 0 {
+	if len(deleted) == 0 {
 		return nil, nil
 	}
-	if err := shoot.Delete(ctx, pod.Pod, client.Preconditions{UID: &pod.UID}); client.IgnoreNotFound(err) != nil {
-		return given, fmt.Errorf("deleting pod %s in the shoot, which waits for a node that is gone: %w", pod.Name, err)
+	if err := deleteExactly(ctx, shoot, pod.Pod); err != nil {
+		return deleted, fmt.Errorf("deleting pod %s in the shoot, whose node is gone: %w", pod.Name, err)
 	}
-	return given, nil
+	return deleted, nil
 }
 
-// boundClaim returns the claim and its volume; no volume if one of them is missing or they are not bound to each other.
+// boundClaim returns the claim and its volume. The volume is nil if either is missing or they are
+// not bound to each other.
 func boundClaim(
 	ctx context.Context, shoot client.Reader, namespace, name string,
 ) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, error) {
 	claim, volume := &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{}
-	if err := shoot.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, claim); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return nil, nil, nil
-		}
-		return nil, nil, fmt.Errorf("reading claim %s in the shoot: %w", name, err)
+	err := shoot.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, claim)
+	if err == nil && claim.Spec.VolumeName != "" {
+		err = shoot.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, volume)
 	}
-	if claim.Spec.VolumeName == "" {
-		return claim, nil, nil
+	if client.IgnoreNotFound(err) != nil {
+		return nil, nil, fmt.Errorf("reading claim %s and its volume in the shoot: %w", name, err)
 	}
-	if err := shoot.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, volume); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return claim, nil, nil
-		}
-		return nil, nil, fmt.Errorf("reading the volume of claim %s in the shoot: %w", name, err)
-	}
-	if volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID != claim.UID {
+	if err != nil || volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID != claim.UID {
 		return claim, nil, nil
 	}
 	return claim, volume, nil
 }
 
-// stranded says whether the volume can be used on nodes of certain names only, none of which is among the hosts. Each term
-// of the affinity is a way to satisfy it. What else a term demands, such as a zone, may be satisfied by a node to come.
+// stranded returns whether the volume is limited to nodes by name and none of them is among the
+// hosts. The terms of an affinity are alternatives. Other requirements of a term, such as a zone,
+// do not matter: a future node may meet them.
 func stranded(volume *corev1.PersistentVolume, hosts map[string]bool) bool {
 	affinity := volume.Spec.NodeAffinity
 	if affinity == nil || affinity.Required == nil || len(affinity.Required.NodeSelectorTerms) == 0 {
@@ -145,7 +141,7 @@ func stranded(volume *corev1.PersistentVolume, hosts map[string]bool) bool {
 	return true
 }
 
-// namesNone says whether the requirement is a list of hosts of which none is there.
+// namesNone returns whether the requirement lists host names and none of them is among the hosts.
 func namesNone(requirement corev1.NodeSelectorRequirement, hosts map[string]bool) bool {
 	return requirement.Key == corev1.LabelHostname && requirement.Operator == corev1.NodeSelectorOpIn &&
 		!slices.ContainsFunc(requirement.Values, func(host string) bool { return hosts[host] })

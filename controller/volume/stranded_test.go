@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// waits is a pod of a cache that waits for a node, or runs on the one given.
+// waits returns a pod of a cache that waits for a node, or runs on the given one.
 func waits(upstream, node string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -39,7 +39,7 @@ func bound(upstream string) *corev1.PersistentVolumeClaim {
 	return c
 }
 
-// on is the volume of the cache; each of the terms is a list of requirements.
+// on returns the volume of the cache. Each term is a list of requirements.
 func on(upstream string, terms ...corev1.NodeSelectorTerm) *corev1.PersistentVolume {
 	c := bound(upstream)
 	volume := &corev1.PersistentVolume{
@@ -75,7 +75,7 @@ func TestReplaceStranded(t *testing.T) {
 	const beta = "beta.upstream.test"
 	pod, there, gone := waits(alpha, ""), node("there", "local", corev1.ConditionTrue), term(host("gone"))
 	changed := func(object client.Object, change func()) client.Object { change(); return object }
-	foreign, unbound, going := waits(alpha, ""), bound(alpha), waits(alpha, "")
+	otherOwner, unbound, terminating := waits(alpha, ""), bound(alpha), waits(alpha, "")
 	otherLabel, reused := bound(alpha), on(alpha, gone)
 	for name, test := range map[string]struct {
 		objects []client.Object
@@ -99,9 +99,9 @@ func TestReplaceStranded(t *testing.T) {
 		"no ready nodes":                 {objects: []client.Object{node("there", "local", corev1.ConditionFalse), pod, bound(alpha), on(alpha, gone)}},
 		"no workers":                     {objects: []client.Object{node("there", "", corev1.ConditionTrue), pod, bound(alpha), on(alpha, gone)}},
 		"the pod has a node":             {objects: []client.Object{there, waits(alpha, "there"), bound(alpha), on(alpha, gone)}},
-		"the pod goes":                   {objects: []client.Object{there, changed(going, func() { going.DeletionTimestamp, going.Finalizers = ptr.To(metav1.Now()), []string{"x/y"} }), bound(alpha), on(alpha, gone)}},
-		"the pod is of somebody else":    {objects: []client.Object{there, changed(foreign, func() { foreign.OwnerReferences[0].Name = "other" }), bound(alpha), on(alpha, gone)}},
-		"the claim is of somebody else":  {objects: []client.Object{there, pod, changed(otherLabel, func() { otherLabel.Labels = nil }), on(alpha, gone)}},
+		"the pod is being deleted":       {objects: []client.Object{there, changed(terminating, func() { terminating.DeletionTimestamp, terminating.Finalizers = ptr.To(metav1.Now()), []string{"x/y"} }), bound(alpha), on(alpha, gone)}},
+		"the pod has another owner":      {objects: []client.Object{there, changed(otherOwner, func() { otherOwner.OwnerReferences[0].Name = "other" }), bound(alpha), on(alpha, gone)}},
+		"the claim has other labels":     {objects: []client.Object{there, pod, changed(otherLabel, func() { otherLabel.Labels = nil }), on(alpha, gone)}},
 		"the volume is of another claim": {objects: []client.Object{there, pod, bound(alpha), changed(reused, func() { reused.Spec.ClaimRef.UID = "other" })}},
 		"not bound":                      {objects: []client.Object{there, pod, changed(unbound, func() { unbound.Spec.VolumeName = "" }), on(alpha, gone)}},
 		"no claim":                       {objects: []client.Object{there, pod, on(alpha, gone)}},
@@ -110,30 +110,31 @@ func TestReplaceStranded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var writes []string
 			shoot := deletions(&writes, fake.NewClientBuilder().WithObjects(test.objects...).Build())
-			given, err := ReplaceStranded(t.Context(), shoot, []v1alpha3.RegistryCache{{Upstream: alpha}, {Upstream: beta}})
+			deleted, err := ReplaceStranded(t.Context(), shoot, []v1alpha3.RegistryCache{{Upstream: alpha}, {Upstream: beta}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(writes, test.want) || len(given) != len(test.want)/2 {
-				t.Errorf("deleted %q, gave up %v, want %q", writes, given, test.want)
+			if !slices.Equal(writes, test.want) || len(deleted) != len(test.want)/2 {
+				t.Errorf("deleted %q, reported %v, want %q", writes, deleted, test.want)
 			}
 		})
 	}
 }
 
-// TestReplaceStrandedAfterInterruption: a claim that is on its way out does not keep the pod from going.
+// TestReplaceStrandedAfterInterruption: a claim that is being deleted does not keep the pod from
+// being deleted.
 func TestReplaceStrandedAfterInterruption(t *testing.T) {
 	var writes []string
 	going := bound(alpha)
 	going.DeletionTimestamp, going.Finalizers = ptr.To(metav1.Now()), []string{"kubernetes.io/pvc-protection"}
 	shoot := deletions(&writes, fake.NewClientBuilder().WithObjects(node("there", "local", corev1.ConditionTrue), waits(alpha, ""), going, on(alpha, term(host("gone")))).Build())
-	given, err := ReplaceStranded(t.Context(), shoot, []v1alpha3.RegistryCache{*wanted("10Gi")})
-	if err != nil || !slices.Equal(writes, []string{"claim", "pod"}) || given[0].Upstream != alpha || given[0].Claim != going.Namespace+"/"+going.Name {
-		t.Errorf("deleted %q, gave up %v, error %v", writes, given, err)
+	deleted, err := ReplaceStranded(t.Context(), shoot, []v1alpha3.RegistryCache{*wanted("10Gi")})
+	if err != nil || !slices.Equal(writes, []string{"claim", "pod"}) || deleted[0].Upstream != alpha || deleted[0].Claim != going.Namespace+"/"+going.Name {
+		t.Errorf("deleted %q, reported %v, error %v", writes, deleted, err)
 	}
 }
 
-// deletions is the shoot, and notes what is deleted: never more than the object that was looked at.
+// deletions returns a shoot that records deletions. Each must be limited to the object's UID.
 func deletions(writes *[]string, shoot client.WithWatch) client.Client {
 	return interceptor.NewClient(shoot, interceptor.Funcs{
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
@@ -142,7 +143,7 @@ func deletions(writes *[]string, shoot client.WithWatch) client.Client {
 				what = "pod"
 			}
 			if preconditions := (&client.DeleteOptions{}).ApplyOptions(opts).Preconditions; preconditions == nil || *preconditions.UID != obj.GetUID() {
-				what += " whatever its UID"
+				what += " without UID"
 			}
 			*writes = append(*writes, what)
 			return c.Delete(ctx, obj, opts...)

@@ -1,5 +1,5 @@
-// Package golden compares what code renders with a file below testdata that a person has read and accepted. Package objects
-// below it turns Kubernetes objects into such texts, and goldens of charts into objects.
+// Package golden compares rendered output with golden files in testdata. Package objects below it
+// converts between Kubernetes objects and such files.
 //
-// For tests only. It must not know what the files are about.
+// It is for tests only and must not know what the files contain.
 package golden

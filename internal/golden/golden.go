@@ -9,17 +9,18 @@ import (
 	"testing"
 )
 
-// updateVariable, when set to anything, makes every comparison accept what it is given.
+// updateVariable, if set to any value, makes Compare write the golden file instead of comparing.
 const updateVariable = "UPDATE_GOLDEN"
 
-// Compare fails the test unless got equals the content of testdata/<name>, and then shows the first line that differs and
-// the command that accepts the new content. With UPDATE_GOLDEN set in the environment it writes the file instead.
+// Compare fails the test unless got equals testdata/<name>. The failure shows the first different
+// line and the command that accepts the new content. With UPDATE_GOLDEN set in the environment,
+// Compare writes the file instead.
 func Compare[T string | []byte](t testing.TB, name string, got T) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
 	if os.Getenv(updateVariable) != "" {
 		if err := write(file, []byte(got)); err != nil {
-			t.Fatalf("cannot update the golden: %v", err)
+			t.Fatalf("updating the golden file: %v", err)
 		}
 	}
 	want, err := os.ReadFile(file)
@@ -38,7 +39,7 @@ func write(file string, content []byte) error {
 	return os.WriteFile(file, content, 0o644)
 }
 
-// firstDifference describes the first line in which the texts differ; "" for equal texts.
+// firstDifference describes the first line that differs, or returns "" for equal texts.
 func firstDifference(got, want string) string {
 	gotLines, wantLines := slices.Collect(strings.Lines(got)), slices.Collect(strings.Lines(want))
 	for i := range max(len(gotLines), len(wantLines)) {
@@ -49,7 +50,7 @@ func firstDifference(got, want string) string {
 	return ""
 }
 
-// lineAt quotes a line, so that a missing line end is seen too.
+// lineAt quotes a line, so that a missing newline at the end is visible.
 func lineAt(lines []string, i int) string {
 	if i >= len(lines) {
 		return "no such line"
@@ -57,25 +58,17 @@ func lineAt(lines []string, i int) string {
 	return fmt.Sprintf("%q", lines[i])
 }
 
-// command accepts the goldens of the package under test, whose folder is the working directory of its tests.
+// command returns the command that updates the golden files of the package under test. Tests run in
+// the directory of their package.
 func command() string {
-	return updateVariable + "=1 go test ./" + folder()
-}
-
-// folder is the working directory relative to the module's root; "" if it lies in none.
-func folder() string {
-	here, err := os.Getwd()
-	if err != nil {
-		return ""
-	}
-	for root := here; root != filepath.Dir(root); root = filepath.Dir(root) {
+	here, _ := os.Getwd()
+	root := here
+	for root != filepath.Dir(root) {
 		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-			relative, err := filepath.Rel(root, here)
-			if err != nil {
-				return ""
-			}
-			return relative
+			break
 		}
+		root = filepath.Dir(root)
 	}
-	return ""
+	relative, _ := filepath.Rel(root, here)
+	return updateVariable + "=1 go test ./" + relative
 }

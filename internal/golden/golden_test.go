@@ -9,7 +9,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
-// outcome takes the place of the test that compares.
+// outcome is a testing.TB that records the failure.
 type outcome struct {
 	testing.TB
 	message string
@@ -23,7 +23,7 @@ func (o *outcome) Fatalf(format string, args ...any) { o.Errorf(format, args...)
 
 func compare(name, got string) (o *outcome) {
 	o = &outcome{}
-	defer func() { _ = recover() }() // Fatalf ends the comparison
+	defer func() { _ = recover() }() // Fatalf stops the comparison by a panic
 	golden.Compare(o, name, got)
 	return o
 }
@@ -32,7 +32,7 @@ func TestCompare(t *testing.T) {
 	t.Setenv("UPDATE_GOLDEN", "")
 	tests := []struct {
 		name, file, got string
-		want            []string // parts of the message; none: the comparison passes
+		want            []string // parts of the failure message; empty: the comparison passes
 	}{
 		{"equal", "two-lines.txt", "one\ntwo\n", nil},
 		{"another line", "two-lines.txt", "one\n2\n",

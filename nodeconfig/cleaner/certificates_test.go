@@ -9,8 +9,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig/cleaner"
 )
 
-// Files with certificates go as any other of ours, also the one by which pulls are direct; those of a remaining upstream
-// stay, and so do its certificates in the unit.
+// Files with certificates are removed like others, including those for direct pulls. The files of
+// remaining upstreams stay, and so do their certificates in the unit.
 func TestCertificatesAreCleaned(t *testing.T) {
 	secure, kept := alpha, beta
 	secure.Endpoint, secure.EndpointCA, secure.UpstreamCA = "https://10.0.0.1:5000", []byte(golden.Authority), []byte(golden.Authority)
@@ -30,7 +30,7 @@ func TestCertificatesAreCleaned(t *testing.T) {
 			n.write(betaHosts, 0o644, nodeconfig.HostsTOML(kept))
 			n.mustClean(removeAlpha)
 			n.expectCalls(stop, "reload", start)
-			n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, betaHosts, foreignHosts, foreignUnit)
+			n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, betaHosts, unmanagedHosts, unmanagedUnit)
 			if got := n.read(nodeconfig.UnitPath); got != nodeconfig.Unit([]nodeconfig.Registry{kept}, 0) {
 				t.Errorf("the unit is:\n%s", got)
 			}
@@ -38,13 +38,13 @@ func TestCertificatesAreCleaned(t *testing.T) {
 				t.Errorf("hosts.toml of beta is:\n%s", got)
 			}
 			n.mustClean(disableAll)
-			n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, foreignHosts, foreignUnit)
+			n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, unmanagedHosts, unmanagedUnit)
 		})
 	}
 }
 
-// A node that gardener-node-agent has not updated yet has the unit of an older version, and a unit of a newer one must
-// not be run with arguments that are not understood.
+// Before gardener-node-agent updates a node, its unit is of an older version. A unit of a newer
+// version must not be started with arguments that cannot be parsed.
 func TestUnitsOfOtherVersions(t *testing.T) {
 	const run = "[Service]\nType=simple\nExecStart=" + nodeconfig.ScriptPath
 	const betaArgument = " beta.test:5000,http://10.0.0.2:5000,https://beta.test:5000"
@@ -69,7 +69,7 @@ func TestUnitsOfOtherVersions(t *testing.T) {
 			if got := n.read(nodeconfig.UnitPath); got != test.want {
 				t.Errorf("the unit is:\n%s", got)
 			}
-			n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, betaHosts, foreignHosts, foreignUnit)
+			n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, betaHosts, unmanagedHosts, unmanagedUnit)
 		})
 	}
 }

@@ -7,25 +7,27 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"strings"
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// restartTimeout bounds the restart of the unit, which also happens when the clean-up itself has run out of time.
+// restartTimeout limits the restart of the unit, which also happens when Clean itself has run out
+// of time.
 const restartTimeout = 30 * time.Second
 
-// Request says what to remove from the node.
+// Request describes what to remove from the node.
 type Request struct {
-	// Upstreams lose their cache: their hosts.toml is removed and the unit configures them no more.
+	// Upstreams are the upstreams to remove: their hosts.toml, and their arguments in the unit.
 	Upstreams []string
-	// All says that every upstream loses its cache, whatever Upstreams says: every hosts.toml that carries our mark is
-	// removed.
+	// All removes every upstream and every hosts.toml with nodeconfig.Marker. Upstreams is ignored.
 	All bool
 }
 
-// Validate refuses a request that asks for nothing or whose upstreams are no names of directories.
+// Validate returns an error if the request names nothing, or if an upstream is not a directory
+// name.
 func (r Request) Validate() error {
 	if len(r.Upstreams) == 0 && !r.All {
 		return errors.New("nothing to clean: name at least one upstream, or ask for all")
@@ -38,19 +40,20 @@ func (r Request) Validate() error {
 	return nil
 }
 
-// Units is what Clean needs of systemd. A unit that systemd does not know counts as stopped.
+// Units is the part of systemd that Clean needs. A unit unknown to systemd counts as stopped.
 type Units interface {
 	// Stop returns when no process of the unit is left.
 	Stop(ctx context.Context, unit string) error
 	// Start returns when the unit is active.
 	Start(ctx context.Context, unit string) error
-	// Reload makes systemd read all unit files again.
+	// Reload makes systemd reload all unit files.
 	Reload(ctx context.Context) error
 }
 
 // Node is the node to clean.
 type Node struct {
-	// Root is the node's root directory. No file outside it is touched, not even through a symbolic link.
+	// Root is the node's root directory. Clean changes no file outside it, not even through a symbolic
+	// link.
 	Root *os.Root
 	// Units is the node's systemd.
 	Units Units
@@ -58,13 +61,14 @@ type Node struct {
 	Log io.Writer
 }
 
-// Clean does what request asks for. The unit is stopped first, so that no script that still waits for a cache can write
-// a hosts.toml afterwards; if it cannot be stopped nothing is changed. It is started again without the upstreams, also if a
-// file could not be removed. A unit that somebody else replaces in the meantime is not written over, which is an error.
-// Clean can be repeated after any error.
+// Clean carries out the request. It stops the unit first, so that a script that waits for a cache
+// cannot write a hosts.toml afterwards. If the unit does not stop, Clean changes nothing. Then it
+// removes the upstreams from the unit and starts it again, even if a file could not be removed. If
+// the unit is replaced meanwhile, Clean does not overwrite it but returns an error. It can be
+// repeated after any error.
 //
-// Unit and script stay, even if nothing is left for them to configure: they belong to gardener-node-agent, which would
-// report a unit as unhealthy that is missing while it is in the last OperatingSystemConfig.
+// Unit and script stay, even without any upstream. They belong to gardener-node-agent, which
+// reports a missing unit as unhealthy while the last OperatingSystemConfig contains it.
 func Clean(ctx context.Context, node Node, request Request) (err error) {
 	if err := request.Validate(); err != nil {
 		return err
@@ -72,43 +76,41 @@ func Clean(ctx context.Context, node Node, request Request) (err error) {
 	if err := node.Units.Stop(ctx, nodeconfig.UnitName); err != nil {
 		return err
 	}
-	// What was read before the stop, which takes its time, may be replaced by gardener-node-agent by now.
+	// Read the unit after the stop: stopping takes time, and gardener-node-agent may have replaced it.
 	unit, err := node.readUnit()
 	if err != nil {
 		return err
 	}
-	changed, known := unit, false
 	if unit != "" {
-		var unknown error
-		if changed, unknown = request.without(unit); unknown != nil {
-			node.logf("%s is left stopped until it is laid down anew: %v", nodeconfig.UnitName, unknown)
+		changed, unknown := request.without(unit)
+		if unknown != nil {
+			node.logf("%s stays stopped until gardener-node-agent writes it again: %v", nodeconfig.UnitName, unknown)
+		} else {
+			defer func() {
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restartTimeout)
+				defer cancel()
+				err = errors.Join(err, node.Units.Start(ctx, nodeconfig.UnitName))
+			}()
 		}
-		known = unknown == nil
-	}
-	if known {
-		defer func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restartTimeout)
-			defer cancel()
-			err = errors.Join(err, node.Units.Start(ctx, nodeconfig.UnitName))
-		}()
-	}
-	if known && changed != unit {
-		if err := node.rewriteUnit(ctx, unit, changed); err != nil {
-			return err
+		if unknown == nil && changed != unit {
+			if err := node.rewriteUnit(ctx, unit, changed); err != nil {
+				return err
+			}
 		}
 	}
-	return errors.Join(node.removeTemporaryFiles(), node.removeRequested(request))
+	leftovers := node.removeEach(path.Join(nodeconfig.CertsDir, nodeconfig.TempPattern), node.remove)
+	return errors.Join(leftovers, node.removeRequested(request))
 }
 
-// without returns the unit without what is removed. A unit that cannot be read is an error, unless everything goes: then it
-// is replaced.
+// without returns the unit without the removed upstreams. A unit that cannot be parsed is an error,
+// or is replaced if the request is for all upstreams.
 func (r Request) without(unit string) (string, error) {
 	if !r.All {
 		return nodeconfig.WithoutUpstreams(unit, r.Upstreams)
 	}
 	registries, err := nodeconfig.ParseUnit(unit)
 	if err != nil {
-		return nodeconfig.Unit(nil, 0), nil //nolint:nilerr // whatever it ran, it runs the script for no upstream now
+		return nodeconfig.Unit(nil, 0), nil //nolint:nilerr // an unknown unit is replaced by one without upstreams
 	}
 	var all []string
 	for _, registry := range registries {
@@ -119,7 +121,7 @@ func (r Request) without(unit string) (string, error) {
 
 func (n Node) removeRequested(request Request) error {
 	if request.All {
-		return n.removeAllHosts()
+		return n.removeEach(path.Join(nodeconfig.CertsDir, "*", nodeconfig.HostsFile), n.removeHosts)
 	}
 	var errs []error
 	for _, upstream := range request.Upstreams {
@@ -128,22 +130,22 @@ func (n Node) removeRequested(request Request) error {
 	return errors.Join(errs...)
 }
 
-// readUnit returns the content of the unit's file, empty if there is none.
+// readUnit returns the content of the unit file, or "" if it does not exist.
 func (n Node) readUnit() (string, error) {
 	content, err := n.Root.ReadFile(inRoot(nodeconfig.UnitPath))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("cannot read the unit: %w", err)
+		return "", fmt.Errorf("reading the unit: %w", err)
 	}
 	return string(content), nil
 }
 
-// rewriteUnit replaces the unit's file, unless it is not what was read any more.
+// rewriteUnit replaces the content of the unit file, unless it is no longer what was read.
 func (n Node) rewriteUnit(ctx context.Context, read, content string) error {
 	if err := replaceFile(n.Root, inRoot(nodeconfig.UnitPath), read, content); err != nil {
-		return fmt.Errorf("cannot rewrite the unit: %w", err)
+		return fmt.Errorf("rewriting the unit: %w", err)
 	}
 	n.logf("rewrote %s", nodeconfig.UnitPath)
 	return n.Units.Reload(ctx)

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	foreignHosts = "/etc/containerd/certs.d/foreign.test/hosts.toml"
-	foreignUnit  = "/etc/systemd/system/foreign.service"
-	stop         = "stop configure-containerd-registries"
-	start        = "start configure-containerd-registries"
+	unmanagedHosts = "/etc/containerd/certs.d/unmanaged.test/hosts.toml"
+	unmanagedUnit  = "/etc/systemd/system/unmanaged.service"
+	stop           = "stop configure-containerd-registries"
+	start          = "start configure-containerd-registries"
 )
 
 var (
@@ -35,8 +35,8 @@ func TestRemoveUpstream(t *testing.T) {
 	}
 	n.mustClean(removeAlpha)
 	n.expectCalls(stop, "reload", start)
-	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, betaHosts, foreignHosts, foreignUnit)
-	if n.read(betaHosts) != nodeconfig.HostsTOML(beta) || n.read(foreignHosts) != foreign {
+	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, betaHosts, unmanagedHosts, unmanagedUnit)
+	if n.read(betaHosts) != nodeconfig.HostsTOML(beta) || n.read(unmanagedHosts) != unmanaged {
 		t.Error("another hosts.toml is changed")
 	}
 	if info, err := os.Stat(filepath.Join(n.root, nodeconfig.UnitPath)); err != nil || info.Mode().Perm() != 0o600 {
@@ -44,20 +44,21 @@ func TestRemoveUpstream(t *testing.T) {
 	}
 
 	n.mustClean(removeAlpha)
-	n.expectCalls(stop, start) // the unit did not change, but an old script may still run
-	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, betaHosts, foreignHosts, foreignUnit)
+	n.expectCalls(stop, start) // the unit has not changed, but an old script may still run
+	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, betaHosts, unmanagedHosts, unmanagedUnit)
 }
 
 func TestRemoveLastUpstreamKeepsTheUnit(t *testing.T) {
 	n := newTestNode(t)
 	n.mustClean(cleaner.Request{Upstreams: []string{alpha.Upstream, beta.Upstream}})
-	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, foreignHosts, foreignUnit)
+	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, unmanagedHosts, unmanagedUnit)
 	if n.read(nodeconfig.UnitPath) != nodeconfig.Unit(nil, 0) {
 		t.Errorf("the unit is:\n%s", n.read(nodeconfig.UnitPath))
 	}
 }
 
-// gardener-node-agent reports a node as unhealthy whose unit is not active while its last OperatingSystemConfig has it.
+// gardener-node-agent reports a node as unhealthy if its last OperatingSystemConfig contains a unit
+// that is not active.
 func TestDisableKeepsTheUnitRunning(t *testing.T) {
 	n := newTestNode(t)
 	n.write(nodeconfig.HostsPath("forgotten.test"), 0o644, nodeconfig.HostsTOML(alpha))
@@ -68,11 +69,11 @@ func TestDisableKeepsTheUnitRunning(t *testing.T) {
 	}
 	n.mustClean(disableAll)
 	n.expectCalls(stop, "reload", start)
-	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, foreignHosts, foreignUnit)
+	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, unmanagedHosts, unmanagedUnit)
 
 	n.mustClean(disableAll)
 	n.expectCalls(stop, start)
-	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, foreignHosts, foreignUnit)
+	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, unmanagedHosts, unmanagedUnit)
 }
 
 func TestDisableReplacesAnUnknownUnit(t *testing.T) {
@@ -83,10 +84,10 @@ func TestDisableReplacesAnUnknownUnit(t *testing.T) {
 	if got := n.read(nodeconfig.UnitPath); got != nodeconfig.Unit(nil, 0) {
 		t.Errorf("the unit is:\n%s", got)
 	}
-	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, foreignHosts, foreignUnit)
+	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, unmanagedHosts, unmanagedUnit)
 }
 
-// A script that still waits may write its hosts.toml up to the moment in which the unit has stopped.
+// A waiting script may write its hosts.toml until the unit has stopped.
 func TestScriptCannotRecreateWhatWasCleaned(t *testing.T) {
 	for name, request := range map[string]cleaner.Request{"upstream removed": removeAlpha, "disabled": disableAll} {
 		t.Run(name, func(t *testing.T) {
@@ -103,15 +104,15 @@ func TestScriptCannotRecreateWhatWasCleaned(t *testing.T) {
 			}
 			for _, entry := range entries {
 				if entry.Name() == alpha.Upstream || strings.HasPrefix(entry.Name(), ".") {
-					t.Errorf("%s is left", entry.Name())
+					t.Errorf("%s was not removed", entry.Name())
 				}
 			}
 		})
 	}
 }
 
-// gardener-node-agent may lay down a new unit while the old one is being stopped, which takes up to half a minute.
-func TestUnitThatCameDuringTheStopStays(t *testing.T) {
+// Stopping takes up to half a minute. Meanwhile gardener-node-agent may write a new unit.
+func TestUnitWrittenDuringTheStopStays(t *testing.T) {
 	gamma := nodeconfig.Registry{Upstream: "gamma.test", Endpoint: "http://10.0.0.3:5000", UpstreamURL: "https://gamma.test"}
 	for name, test := range map[string]struct{ came, want []nodeconfig.Registry }{
 		"without the removed one": {[]nodeconfig.Registry{beta, gamma}, []nodeconfig.Registry{beta, gamma}},
@@ -132,15 +133,15 @@ func TestForeignFilesStay(t *testing.T) {
 	for name, request := range map[string]cleaner.Request{"upstream removed": removeAlpha, "disabled": disableAll} {
 		t.Run(name, func(t *testing.T) {
 			n := newTestNode(t)
-			n.write(alphaHosts, 0o644, foreign+nodeconfig.Marker)
+			n.write(alphaHosts, 0o644, unmanaged+nodeconfig.Marker)
 			n.write(filepath.Dir(betaHosts)+"/ca.crt", 0o644, "")
 			n.mustClean(request)
-			if n.read(alphaHosts) != foreign+nodeconfig.Marker {
-				t.Error("a hosts.toml without our mark is changed")
+			if n.read(alphaHosts) != unmanaged+nodeconfig.Marker {
+				t.Error("a hosts.toml without Marker is changed")
 			}
 			n.read(filepath.Dir(betaHosts) + "/ca.crt")
-			if !strings.Contains(n.log.String(), "is not ours, left alone") {
-				t.Errorf("the log does not say so:\n%s", &n.log)
+			if !strings.Contains(n.log.String(), "was not written by the extension, skipped") {
+				t.Errorf("the log does not report the skipped file:\n%s", &n.log)
 			}
 		})
 	}
@@ -166,9 +167,9 @@ func TestUnknownUnitIsLeftStopped(t *testing.T) {
 	n.mustClean(removeAlpha)
 	n.expectCalls(stop)
 	if n.read(nodeconfig.UnitPath) != unknown {
-		t.Error("a unit that is not understood is changed")
+		t.Error("a unit that cannot be parsed is changed")
 	}
-	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, betaHosts, foreignHosts, foreignUnit)
+	n.expectFiles(nodeconfig.UnitPath, nodeconfig.ScriptPath, betaHosts, unmanagedHosts, unmanagedUnit)
 }
 
 func TestFailuresAreReportedAndRepeatable(t *testing.T) {
@@ -202,7 +203,8 @@ func TestFailuresAreReportedAndRepeatable(t *testing.T) {
 	}
 }
 
-// The pod may be killed while it cleans; the unit of the remaining caches must not stay stopped.
+// The pod may be killed while it cleans. The unit must not stay stopped, because other caches need
+// it.
 func TestUnitIsStartedAgainWhenTimeIsUp(t *testing.T) {
 	n := newTestNode(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,12 +1,13 @@
-// Package cleaner undoes on a node what the script of package nodeconfig did: it takes upstreams that lose their cache, or
-// all of them, out of the unit and removes their hosts.toml. It never touches a file of somebody else, and a second run
-// changes nothing.
+// Package cleaner reverts what the script of package nodeconfig did on a node. It removes some or
+// all upstreams from the unit and removes their hosts.toml. It never changes a file that the
+// extension did not write. A second run changes nothing.
 //
-// It runs as `registry-cache clean` in a pod of the registry-cleaner DaemonSet on each node. What it needs there:
+// It runs as `registry-cache clean` in a pod of the DaemonSet registry-cleaner on each node. The
+// pod needs:
 //
-//   - root, because the files are root's, but no privilege and no capability;
-//   - the node's /etc/containerd, /etc/systemd/system (writable) and /run/systemd mounted below one directory, which --root
-//     names. They may be mounted one by one: nothing is renamed from one into another.
+//   - user root, because root owns the files, but neither privileged mode nor capabilities;
+//   - the node's /etc/containerd, /etc/systemd/system (both writable) and /run/systemd, mounted
+//     below the directory --root. They may be separate mounts: nothing is moved between them.
 //
-// The package knows files and systemd, nothing of Kubernetes.
+// The package knows files and systemd, but not Kubernetes.
 package cleaner

@@ -11,23 +11,24 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// inRoot makes an absolute path of the node one that os.Root takes.
+// inRoot converts an absolute path on the node to a path for os.Root.
 func inRoot(file string) string {
 	return strings.TrimPrefix(file, "/")
 }
 
-// removeHosts removes a hosts.toml if it is ours, and its directory if nothing else is in it: containerd prefers an
-// empty directory to certs.d/_default, which may be configured by somebody else.
+// removeHosts removes a hosts.toml if the extension wrote it, and its directory if that is empty:
+// containerd would prefer an empty directory to certs.d/_default, which somebody else may have
+// configured.
 func (n Node) removeHosts(file string) error {
 	content, err := n.Root.ReadFile(inRoot(file))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot tell whether %s is ours: %w", file, err)
+		return fmt.Errorf("reading %s: %w", file, err)
 	}
 	if !nodeconfig.Marked(string(content)) {
-		n.logf("%s is not ours, left alone", file)
+		n.logf("%s was not written by the extension, skipped", file)
 		return nil
 	}
 	if err := n.remove(file); err != nil {
@@ -47,16 +48,8 @@ func (n Node) removeIfEmpty(directory string) error {
 	return n.remove(directory)
 }
 
-func (n Node) removeAllHosts() error {
-	return n.removeEach(path.Join(nodeconfig.CertsDir, "*", nodeconfig.HostsFile), n.removeHosts)
-}
-
-// removeTemporaryFiles removes what a script that was killed has left behind.
-func (n Node) removeTemporaryFiles() error {
-	return n.removeEach(path.Join(nodeconfig.CertsDir, nodeconfig.TempPattern), n.remove)
-}
-
-// removeEach removes every file that matches the pattern; one that cannot be removed does not keep the others.
+// removeEach calls remove for every file that matches the pattern. An error does not stop the
+// others.
 func (n Node) removeEach(pattern string, remove func(file string) error) error {
 	files, err := fs.Glob(n.Root.FS(), inRoot(pattern))
 	if err != nil {
@@ -75,17 +68,17 @@ func (n Node) remove(file string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot remove %s from the node: %w", file, err)
+		return fmt.Errorf("removing %s from the node: %w", file, err)
 	}
 	n.logf("removed %s", file)
 	return nil
 }
 
-// errReplaced says that somebody else wrote the file; the next try starts from what is there now.
-var errReplaced = errors.New("it was replaced in the meantime, clean again")
+// errReplaced means that another process wrote the file. A retry reads the new content.
+var errReplaced = errors.New("the file was replaced meanwhile: clean again")
 
-// replaceFile replaces the content of an existing file in one step and keeps its mode. If the content is not the old one
-// directly before that step, nothing changes and the error is errReplaced.
+// replaceFile replaces the content of an existing file atomically and keeps its mode. If the
+// content is not old right before the rename, it changes nothing and returns errReplaced.
 func replaceFile(root *os.Root, name, old, content string) (err error) {
 	info, err := root.Stat(name)
 	if err != nil {
@@ -100,11 +93,11 @@ func replaceFile(root *os.Root, name, old, content string) (err error) {
 	if err := writeAndSync(root, temp, content, info.Mode().Perm()); err != nil {
 		return err
 	}
-	now, err := root.ReadFile(name)
+	current, err := root.ReadFile(name)
 	if err != nil {
 		return err
 	}
-	if string(now) != old {
+	if string(current) != old {
 		return errReplaced
 	}
 	return root.Rename(temp, name)

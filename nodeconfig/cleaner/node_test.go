@@ -19,9 +19,10 @@ var (
 	beta  = nodeconfig.Registry{Upstream: "beta.test:5000", Endpoint: "http://10.0.0.2:5000", UpstreamURL: "https://beta.test:5000"}
 )
 
-const foreign = "server = \"https://mirror.example.com\"\n"
+const unmanaged = "server = \"https://mirror.example.com\"\n"
 
-// fakeUnits is a fake of systemd: it runs nothing and records the calls. The e2e scenarios clean with the real one.
+// fakeUnits is a fake systemd that records calls and runs nothing. The e2e scenarios use the real
+// one.
 type fakeUnits struct {
 	calls   []string
 	fail    string // the call that fails
@@ -56,7 +57,7 @@ func (f *fakeUnits) Start(ctx context.Context, unit string) error {
 
 func (f *fakeUnits) Reload(context.Context) error { return f.call("reload", "") }
 
-// testNode is a node made of a directory.
+// testNode is a directory that represents a node.
 type testNode struct {
 	t     *testing.T
 	root  string
@@ -64,15 +65,15 @@ type testNode struct {
 	log   bytes.Buffer
 }
 
-// newTestNode returns a node with caches for alpha and beta and files of somebody else.
+// newTestNode returns a node with caches for alpha and beta, and with unmanaged files.
 func newTestNode(t *testing.T) *testNode {
 	n := &testNode{t: t, root: t.TempDir(), units: &fakeUnits{}}
 	n.write(nodeconfig.UnitPath, 0o600, nodeconfig.Unit([]nodeconfig.Registry{alpha, beta}, 0))
 	n.write(nodeconfig.ScriptPath, nodeconfig.ScriptMode, nodeconfig.Script())
 	n.write(nodeconfig.HostsPath(alpha.Upstream), 0o644, nodeconfig.HostsTOML(alpha))
 	n.write(nodeconfig.HostsPath(beta.Upstream), 0o644, nodeconfig.HostsTOML(beta))
-	n.write(nodeconfig.HostsPath("foreign.test"), 0o644, foreign)
-	n.write("/etc/systemd/system/foreign.service", 0o644, "[Unit]\n")
+	n.write(nodeconfig.HostsPath("unmanaged.test"), 0o644, unmanaged)
+	n.write("/etc/systemd/system/unmanaged.service", 0o644, "[Unit]\n")
 	return n
 }
 
@@ -120,7 +121,7 @@ func (n *testNode) mustClean(request cleaner.Request) {
 	}
 }
 
-// expectFiles checks the paths of all files, and of directories without any.
+// expectFiles checks the paths of all files and of empty directories.
 func (n *testNode) expectFiles(want ...string) {
 	n.t.Helper()
 	var got []string

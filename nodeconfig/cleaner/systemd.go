@@ -13,23 +13,24 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// jobTimeout bounds the wait for one systemd job. It is longer than TimeoutStopSec of our unit, after which systemd
-// kills what is left of it.
+// jobTimeout limits the wait for one systemd job. It is longer than TimeoutStopSec of the unit,
+// after which systemd kills the unit's processes.
 const jobTimeout = 30 * time.Second
 
-// noSuchUnit is the D-Bus error of systemd for a unit that it does not know.
+// noSuchUnit is systemd's D-Bus error for an unknown unit.
 const noSuchUnit = "org.freedesktop.systemd1.NoSuchUnit"
 
-// Systemd is the real systemd of a node.
+// Systemd is the systemd of a node.
 type Systemd struct{ connection *systemd.Conn }
 
-// Connect connects to the systemd of the node whose root directory is root, through systemd's own socket: no message bus
-// is needed. systemd accepts root only. Close the connection after use.
+// Connect connects to the systemd of the node with the root directory root. It uses systemd's
+// private socket, so no message bus is needed. systemd accepts root only. Close the connection
+// after use.
 func Connect(root string) (*Systemd, error) {
 	socket := filepath.Join(root, "run/systemd/private")
 	connection, err := systemd.NewConnection(func() (*dbus.Conn, error) { return dial(socket) })
 	if err != nil {
-		return nil, fmt.Errorf("cannot connect to systemd at %s, which must be mounted from the node: %w", socket, err)
+		return nil, fmt.Errorf("connecting to systemd at %s, which must be mounted from the node: %w", socket, err)
 	}
 	return &Systemd{connection: connection}, nil
 }
@@ -39,7 +40,7 @@ func dial(socket string) (*dbus.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The uid is given, because looking up a user name needs files that an image from scratch does not have.
+	// Pass the uid: looking up a user name needs files that an image built from scratch lacks.
 	if err := connection.Auth([]dbus.Auth{dbus.AuthExternal(strconv.Itoa(os.Getuid()))}); err != nil {
 		return nil, errors.Join(err, connection.Close())
 	}
@@ -49,7 +50,7 @@ func dial(socket string) (*dbus.Conn, error) {
 // Close closes the connection.
 func (s *Systemd) Close() { s.connection.Close() }
 
-// Stop implements Units.
+// Stop implements Units. A unit that systemd does not know counts as stopped.
 func (s *Systemd) Stop(ctx context.Context, unit string) error {
 	return ignoreUnknown(runJob(ctx, "stop", unit, s.connection.StopUnitContext))
 }
@@ -62,16 +63,16 @@ func (s *Systemd) Start(ctx context.Context, unit string) error {
 // Reload implements Units.
 func (s *Systemd) Reload(ctx context.Context) error {
 	if err := s.connection.ReloadContext(ctx); err != nil {
-		return fmt.Errorf("cannot make systemd reload its units: %w", err)
+		return fmt.Errorf("reloading the units of systemd: %w", err)
 	}
 	return nil
 }
 
 type enqueue func(ctx context.Context, unit, mode string, result chan<- string) (int, error)
 
-// runJob enqueues a job and waits for its end.
+// runJob enqueues a job and waits until it finishes.
 func runJob(ctx context.Context, verb, unit string, enqueue enqueue) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, jobTimeout, fmt.Errorf("systemd did not do it within %s", jobTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, jobTimeout, fmt.Errorf("systemd job not finished after %s", jobTimeout))
 	defer cancel()
 	result := make(chan string, 1)
 	if _, err := enqueue(ctx, unit, "replace", result); err != nil {

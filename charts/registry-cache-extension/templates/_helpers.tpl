@@ -15,7 +15,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 {{- end -}}
 
-{{- /* The seed's own setting, where vpa.enabled says nothing. */ -}}
+{{- /* The seed's setting, if vpa.enabled is not set. */ -}}
 {{- define "vpaEnabled" -}}
 {{- if kindIs "bool" .Values.vpa.enabled -}}
 {{ .Values.vpa.enabled }}

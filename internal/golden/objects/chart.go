@@ -14,9 +14,9 @@ import (
 
 const valuesSuffix = ".values.yaml"
 
-// Containers returns the container of the Deployment in each golden of a chart, by the name of the case. The folder is that of
-// the goldens: <case>.yaml is what the chart renders to with <case>.values.yaml. No case, no Deployment or another number of
-// containers fails the test.
+// Containers returns the container of the Deployment in each golden file of a chart, by the name of
+// the test case. In the folder, <case>.yaml is the chart rendered with <case>.values.yaml. The test
+// fails if there are no cases, or if a case has no Deployment or not exactly one container.
 func Containers(t testing.TB, folder string) map[string]corev1.Container {
 	t.Helper()
 	cases, err := filepath.Glob(filepath.Join(folder, "*"+valuesSuffix))
@@ -57,8 +57,8 @@ func deploymentIn(t testing.TB, file string) *appsv1.Deployment {
 
 var flagInTemplate = regexp.MustCompile(`(?m)^ +- --([a-z-]+)`)
 
-// Flags returns the names of the flags that a template has as arguments, also those that no case renders. None fails the
-// test.
+// Flags returns the names of the flags in the args of a template, including those that no test case
+// renders. The test fails if there are none.
 func Flags(t testing.TB, template string) []string {
 	t.Helper()
 	content, err := os.ReadFile(template)
@@ -70,7 +70,7 @@ func Flags(t testing.TB, template string) []string {
 		names = append(names, string(match[1]))
 	}
 	if len(names) == 0 {
-		t.Fatalf("%s names no flag", template)
+		t.Fatalf("%s contains no flag", template)
 	}
 	return names
 }

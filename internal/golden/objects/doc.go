@@ -1,4 +1,5 @@
-// Package objects gives tests Kubernetes objects as YAML: what code renders, and what the goldens of a chart hold.
+// Package objects encodes Kubernetes objects as YAML for golden files and reads objects from the
+// golden files of charts.
 //
-// For tests only. It must not know what the objects are for.
+// It is for tests only and must not know what the objects are for.
 package objects

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Encode returns the object as YAML, with apiVersion and kind as the scheme knows them; a kind that it does not know fails
-// the test. The object gets both.
+// Encode returns the object as YAML. It sets apiVersion and kind from the scheme. The test fails if
+// the scheme does not know the kind.
 func Encode(t testing.TB, scheme *runtime.Scheme, object client.Object) []byte {
 	t.Helper()
 	kind, err := apiutil.GVKForObject(object, scheme)

@@ -15,8 +15,8 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 {{- end -}}
 
-{{/* gardener-operator installs the chart in the namespace garden, whose Secrets are the keys of the garden. A webhook that is
-registered by its Service, and not by a URL, must have them in the namespace of the Service. */}}
+{{/* gardener-operator installs the chart in the namespace garden, which contains the keys of the garden, so the certificates go
+to another namespace. A webhook registered by its Service, not by URL, needs them in the namespace of the Service. */}}
 {{- define "certificatesNamespace" -}}
 {{- if .Values.gardener.virtualCluster.enabled -}}
 {{ include "name" . }}

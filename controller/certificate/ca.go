@@ -23,32 +23,34 @@ import (
 )
 
 const (
-	// authorityName is the name of the authority among the Secrets of the shoot's namespace.
-	authorityName = "ca-extension-registry-cache"
-	// identity tells the Secrets of this manager from those of others in the namespace.
+	// caName is the name of the CA among the Secrets of the shoot's namespace.
+	caName = "ca-extension-registry-cache"
+	// identity distinguishes the Secrets of this manager from others in the namespace.
 	identity = "extension-registry-cache"
 
-	// validity is how long a server certificate is good for. Gardener's default for certificates that it renews is much
-	// less; but a certificate is renewed in a reconciliation, and a shoot may be left alone for long. With an expired one,
-	// every pull would silently go to the upstream.
+	// validity is the lifetime of a server certificate. It is much longer than Gardener's default for
+	// certificates that are renewed automatically: only a reconciliation renews them, and a shoot may
+	// not be reconciled for a long time. With an expired certificate, every pull silently bypasses the
+	// cache.
 	validity = 2 * 365 * 24 * time.Hour
-	// renewAt is the part of the validity, in percent, after which a reconciliation renews a certificate: a new one
-	// restarts the cache once a year, and leaves another year for the next reconciliation to come.
+	// renewAt is the percentage of the validity after which a reconciliation renews a certificate. A
+	// new certificate restarts the cache, so that happens once a year at most. A year remains for the
+	// next reconciliation.
 	renewAt = 50
 )
 
-// Authority signs the certificates of the caches of one shoot. Its key and its certificates are taken over by the next
-// seed when the control plane moves, so that nothing in the shoot has to change.
+// Authority is the CA of the caches of one shoot. When the control plane moves, the next seed takes
+// over its key and certificates, so nothing changes in the shoot.
 type Authority struct {
 	manager secretsmanager.Interface
 	bundle  []byte
 }
 
-// Load returns the Authority of the shoot, and makes it if there is none. It rotates together with the authorities of
-// the Shoot: while that is prepared, the old one signs and Bundle has both; once it is being completed, the new one signs
-// and the old one is forgotten. The client must not read from a cache.
+// Load returns the Authority of the shoot and creates it if needed. It rotates together with the
+// CAs of the Shoot: during preparation, the old CA signs and Bundle contains both; from completion
+// on, the new CA signs and the old one is removed. The client must not read from a cache.
 func Load(ctx context.Context, log logr.Logger, clock clock.Clock, seed client.Client, cluster *extensionscontroller.Cluster) (*Authority, error) {
-	config := &secrets.CertificateSecretConfig{Name: authorityName, CertType: secrets.CACert}
+	config := &secrets.CertificateSecretConfig{Name: caName, CertType: secrets.CACert}
 	options := []secretsmanager.GenerateOption{secretsmanager.Persist()}
 	m, err := manager.SecretsManagerForCluster(ctx, log, clock, seed, cluster, identity,
 		[]manager.SecretConfigWithOptions{{Config: config, Options: options}})
@@ -56,22 +58,23 @@ func Load(ctx context.Context, log logr.Logger, clock clock.Clock, seed client.C
 		return nil, fmt.Errorf("reading the certificates of the caches: %w", err)
 	}
 	if _, err := m.Generate(ctx, config, options...); err != nil {
-		return nil, fmt.Errorf("ensuring the certificate authority of the caches: %w", err)
+		return nil, fmt.Errorf("ensuring the CA of the caches: %w", err)
 	}
-	bundle, ok := m.Get(authorityName)
+	bundle, ok := m.Get(caName)
 	if !ok {
-		return nil, fmt.Errorf("the certificate authority %s has no bundle", authorityName)
+		return nil, fmt.Errorf("the CA %s has no bundle", caName)
 	}
 	return &Authority{manager: m, bundle: bundle.Data[secrets.DataKeyCertificateBundle]}, nil
 }
 
-// Bundle returns the certificates that a server certificate may be verified by, in PEM.
+// Bundle returns the PEM certificates that verify a server certificate.
 func (a *Authority) Bundle() []byte {
 	return a.bundle
 }
 
-// Issue returns the certificate of the cache for its cluster IP and the names of its Service. It is the same on each
-// call until one of them, or the authority, changes, or its validity is half over.
+// Issue returns the certificate of the cache for its cluster IP and the DNS names of its Service.
+// It returns the same certificate until one of them or the CA changes, or half of its validity has
+// passed.
 func (a *Authority) Issue(ctx context.Context, c *v1alpha3.RegistryCache, clusterIP net.IP) (*cache.Certificate, error) {
 	name := v1alpha3.Name(c.Upstream)
 	secret, err := a.manager.Generate(ctx, &secrets.CertificateSecretConfig{
@@ -83,13 +86,13 @@ func (a *Authority) Issue(ctx context.Context, c *v1alpha3.RegistryCache, cluste
 		Validity:                    ptr.To(validity),
 		SkipPublishingCACertificate: true,
 	},
-		// The old authority signs as long as there is one: nodes may not have the new one yet.
-		secretsmanager.SignedByCA(authorityName),
+		// The old CA signs while it exists: nodes may not trust the new one yet.
+		secretsmanager.SignedByCA(caName),
 		secretsmanager.RenewAfterValidityPercentage(renewAt),
 		secretsmanager.Persist(),
 	)
 	if err != nil {
-		return nil, fmt.Errorf("issuing the certificate of the cache of %s: %w", c.Upstream, err)
+		return nil, fmt.Errorf("issuing a certificate for the cache of %s: %w", c.Upstream, err)
 	}
 	return &cache.Certificate{
 		Certificate: secret.Data[secrets.DataKeyCertificate],
@@ -97,16 +100,17 @@ func (a *Authority) Issue(ctx context.Context, c *v1alpha3.RegistryCache, cluste
 	}, nil
 }
 
-// Prune deletes the certificates that were not issued by this Authority since Load, and authorities that are not in use
-// any more.
+// Prune deletes certificates that this Authority has not issued since Load, and CAs that are no
+// longer used.
 func (a *Authority) Prune(ctx context.Context) error {
 	if err := a.manager.Cleanup(ctx); err != nil {
-		return fmt.Errorf("deleting certificates that are not in use: %w", err)
+		return fmt.Errorf("deleting unused certificates: %w", err)
 	}
 	return nil
 }
 
-// Remove deletes the Authority of the shoot in the namespace and every certificate. Without any it does nothing.
+// Remove deletes the CA and all certificates of the shoot in the namespace. It does nothing if
+// there are none.
 func Remove(ctx context.Context, log logr.Logger, clock clock.Clock, seed client.Client, namespace string) error {
 	cluster := &extensionscontroller.Cluster{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Shoot: &gardencorev1beta1.Shoot{}}
 	m, err := manager.SecretsManagerForCluster(ctx, log, clock, seed, cluster, identity, nil)

@@ -12,8 +12,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// abandon deletes the claims of the cache, after the pods that use them: as long as a claim is there, the next call finds it.
-func abandon(ctx context.Context, shoot client.Client, upstream string, claims []*corev1.PersistentVolumeClaim) error {
+// deleteUnbound deletes the claims of the cache. It deletes the pods that use a claim first: while
+// the claim exists, an interrupted call can be repeated.
+func deleteUnbound(ctx context.Context, shoot client.Client, upstream string, claims []*corev1.PersistentVolumeClaim) error {
 	if len(claims) == 0 {
 		return nil
 	}
@@ -24,22 +25,23 @@ func abandon(ctx context.Context, shoot client.Client, upstream string, claims [
 	for _, claim := range claims {
 		for i := range pods {
 			if uses(&pods[i], claim.Name) {
-				if err := remove(ctx, shoot, &pods[i]); err != nil {
-					return fmt.Errorf("deleting pod %s in the shoot, which waits for its volume: %w", pods[i].Name, err)
+				if err := deleteExactly(ctx, shoot, &pods[i]); err != nil {
+					return fmt.Errorf("deleting pending pod %s in the shoot: %w", pods[i].Name, err)
 				}
 			}
 		}
-		if err := remove(ctx, shoot, claim); err != nil {
-			return fmt.Errorf("deleting claim %s in the shoot, which is not bound: %w", claim.Name, err)
+		if err := deleteExactly(ctx, shoot, claim); err != nil {
+			return fmt.Errorf("deleting unbound claim %s in the shoot: %w", claim.Name, err)
 		}
 	}
 	return nil
 }
 
-// RemoveOrphans deletes the pods and claims of a cache that has no StatefulSet: a growth was interrupted after Grow. When
-// the cache is removed then, nobody else does: gardener-resource-manager finds claims by a StatefulSet, and the garbage
-// collector finds pods by their owner. Of a cache that has one nothing is deleted. Pods that run serve until then, so nodes
-// should not use them any more.
+// RemoveOrphans deletes the pods and claims of a cache that has no StatefulSet, because a growth
+// was interrupted after Grow. Nobody else deletes them when the cache is removed:
+// gardener-resource-manager finds claims by a StatefulSet, and the garbage collector finds pods by
+// their owner. If the StatefulSet exists, nothing is deleted. Running pods serve until then, so
+// nodes should no longer use them.
 func RemoveOrphans(ctx context.Context, shoot client.Client, upstream string) error {
 	set, err := setOf(ctx, shoot, upstream)
 	if err != nil || set != nil && set.DeletionTimestamp == nil {
@@ -54,8 +56,8 @@ func RemoveOrphans(ctx context.Context, shoot client.Client, upstream string) er
 		if owner := metav1.GetControllerOf(pod); owner != nil && (set == nil || owner.UID != set.UID) {
 			continue
 		}
-		if err := remove(ctx, shoot, pod); err != nil {
-			return fmt.Errorf("deleting pod %s in the shoot, whose cache is removed: %w", pod.Name, err)
+		if err := deleteExactly(ctx, shoot, pod); err != nil {
+			return fmt.Errorf("deleting pod %s of a removed cache in the shoot: %w", pod.Name, err)
 		}
 	}
 	claims, err := claimsOf(ctx, shoot, upstream)
@@ -63,14 +65,13 @@ func RemoveOrphans(ctx context.Context, shoot client.Client, upstream string) er
 		return err
 	}
 	for i := range claims {
-		if err := remove(ctx, shoot, &claims[i]); err != nil {
-			return fmt.Errorf("deleting claim %s in the shoot, whose cache is removed: %w", claims[i].Name, err)
+		if err := deleteExactly(ctx, shoot, &claims[i]); err != nil {
+			return fmt.Errorf("deleting claim %s of a removed cache in the shoot: %w", claims[i].Name, err)
 		}
 	}
 	return nil
 }
 
-// podsOf returns the pods of the cache.
 func podsOf(ctx context.Context, shoot client.Reader, upstream string) ([]corev1.Pod, error) {
 	pods := &corev1.PodList{}
 	if err := shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem),
@@ -86,8 +87,8 @@ func uses(pod *corev1.Pod, claim string) bool {
 	})
 }
 
-// remove deletes just this object, not one of the same name that came after it.
-func remove(ctx context.Context, shoot client.Client, object client.Object) error {
+// deleteExactly deletes this object, but not a new one of the same name.
+func deleteExactly(ctx context.Context, shoot client.Client, object client.Object) error {
 	uid := object.GetUID()
 	return client.IgnoreNotFound(shoot.Delete(ctx, object, client.Preconditions{UID: &uid}))
 }

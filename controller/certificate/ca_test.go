@@ -30,7 +30,7 @@ var (
 	ip    = net.ParseIP("10.0.0.7")
 )
 
-// shoot is one whose certificate authorities are in a phase of rotation; "" is none.
+// shoot returns a shoot in a phase of CA rotation; "" means no rotation.
 func shoot(phase gardencorev1beta1.CredentialsRotationPhase, initiated time.Time) *extensionscontroller.Cluster {
 	s := &gardencorev1beta1.Shoot{}
 	if phase != "" {
@@ -41,24 +41,24 @@ func shoot(phase gardencorev1beta1.CredentialsRotationPhase, initiated time.Time
 	return &extensionscontroller.Cluster{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Shoot: s}
 }
 
-// reconcile is what one reconciliation does, and returns what nodes and cache get.
+// reconcile does what one reconciliation does. It returns what nodes and the cache get.
 func reconcile(t *testing.T, seed client.Client, now clock.Clock, cluster *extensionscontroller.Cluster) ([]byte, *cache.Certificate) {
 	t.Helper()
-	authority, err := Load(t.Context(), logr.Discard(), now, seed, cluster)
+	ca, err := Load(t.Context(), logr.Discard(), now, seed, cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
-	issued, err := authority.Issue(t.Context(), alpha, ip)
+	issued, err := ca.Issue(t.Context(), alpha, ip)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := authority.Prune(t.Context()); err != nil {
+	if err := ca.Prune(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return authority.Bundle(), issued
+	return ca.Bundle(), issued
 }
 
-// trusts says whether a node with the bundle accepts the certificate for the address.
+// trusts returns whether a node with the bundle accepts the certificate for the address.
 func trusts(t *testing.T, bundle []byte, issued *cache.Certificate, address string) bool {
 	t.Helper()
 	pair, err := tls.X509KeyPair(issued.Certificate, issued.PrivateKey)
@@ -78,11 +78,11 @@ func TestIssue(t *testing.T) {
 	bundle, issued := reconcile(t, seed, clock.RealClock{}, shoot("", time.Time{}))
 	for _, address := range []string{"10.0.0.7", "registry-alpha-upstream-test.kube-system.svc.cluster.local"} {
 		if !trusts(t, bundle, issued, address) {
-			t.Errorf("the certificate is not good for %s", address)
+			t.Errorf("the certificate is not valid for %s", address)
 		}
 	}
 	if trusts(t, bundle, issued, "10.0.0.8") {
-		t.Error("the certificate is good for any address")
+		t.Error("the certificate is valid for an address that it should not have")
 	}
 	again, same := reconcile(t, seed, clock.RealClock{}, shoot("", time.Time{}))
 	if string(again) != string(bundle) || string(same.Certificate) != string(issued.Certificate) {
@@ -90,8 +90,8 @@ func TestIssue(t *testing.T) {
 	}
 }
 
-// TestRotation goes through the phases as gardenlet sets them. A node has the bundle of before or of now: with either it
-// must trust the certificate of now, or else a pull would miss the cache.
+// TestRotation steps through the phases that gardenlet sets. A node has the previous or the current
+// bundle. It must trust the current certificate with either, or pulls bypass the cache.
 func TestRotation(t *testing.T) {
 	seed := fake.NewFakeClient()
 	started := time.Now()
@@ -102,21 +102,21 @@ func TestRotation(t *testing.T) {
 	} {
 		bundle, issued := reconcile(t, seed, clock.RealClock{}, shoot(phase, started))
 		if !trusts(t, before, issued, ip.String()) || !trusts(t, bundle, issued, ip.String()) {
-			t.Errorf("%s: trusted with the bundle of before %t, with the one of now %t", phase,
+			t.Errorf("%s: trusted with the previous bundle %t, with the current one %t", phase,
 				trusts(t, before, issued, ip.String()), trusts(t, bundle, issued, ip.String()))
 		}
 		prepared := phase == gardencorev1beta1.RotationPreparing || phase == gardencorev1beta1.RotationPrepared
 		if same := string(issued.Certificate) == string(first.Certificate); same != prepared {
-			t.Errorf("%s: the certificate is the one of before the rotation: %t", phase, same)
+			t.Errorf("%s: the certificate is unchanged since before the rotation: %t", phase, same)
 		}
 		if !prepared && trusts(t, bundle, first, ip.String()) {
-			t.Errorf("%s: the old authority is still trusted", phase)
+			t.Errorf("%s: the old CA is still trusted", phase)
 		}
 		before = bundle
 	}
 }
 
-// TestRenewal: the half of the validity is left when a certificate is replaced.
+// TestRenewal: a certificate is replaced when half of its validity remains.
 func TestRenewal(t *testing.T) {
 	seed := fake.NewFakeClient()
 	_, issued := reconcile(t, seed, clock.RealClock{}, shoot("", time.Time{}))
@@ -132,12 +132,12 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-func TestMigrationKeepsWhatIsNeeded(t *testing.T) {
+func TestMigrationKeepsTheCertificate(t *testing.T) {
 	seed := fake.NewFakeClient()
 	_, issued := reconcile(t, seed, clock.RealClock{}, shoot("", time.Time{}))
 	next := fake.NewFakeClient()
 	for _, secret := range secretsIn(t, seed) {
-		if secret.Labels["persist"] == "true" { // gardenlet takes these along
+		if secret.Labels["persist"] == "true" { // gardenlet copies these
 			secret.ResourceVersion = ""
 			if err := next.Create(t.Context(), &secret); err != nil {
 				t.Fatal(err)
@@ -151,10 +151,10 @@ func TestMigrationKeepsWhatIsNeeded(t *testing.T) {
 }
 
 func TestRemove(t *testing.T) {
-	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ca", Labels: map[string]string{
+	gardenlets := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ca", Labels: map[string]string{
 		"managed-by": "secrets-manager", "manager-identity": "gardenlet", "name": "ca",
 	}}}
-	seed := fake.NewFakeClient(foreign)
+	seed := fake.NewFakeClient(gardenlets)
 	reconcile(t, seed, clock.RealClock{}, shoot("", time.Time{}))
 	for range 2 {
 		if err := Remove(t.Context(), logr.Discard(), clock.RealClock{}, seed, namespace); err != nil {
@@ -166,7 +166,7 @@ func TestRemove(t *testing.T) {
 			}
 		})
 		if !slices.Equal(left, []string{"ca"}) {
-			t.Errorf("left are %v", left)
+			t.Errorf("remaining Secrets: %v", left)
 		}
 	}
 }

@@ -18,14 +18,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// authority signs certificates of servers on this machine.
-type authority struct {
+// testCA signs certificates for servers on this machine.
+type testCA struct {
 	PEM         []byte
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
 
-func newAuthority(t *testing.T, name string) *authority {
+func newTestCA(t *testing.T, name string) *testCA {
 	t.Helper()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()),
@@ -33,13 +33,14 @@ func newAuthority(t *testing.T, name string) *authority {
 		NotBefore:    time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
-	a := &authority{key: newKey(t)}
+	a := &testCA{key: newKey(t)}
 	a.PEM, a.certificate = sign(t, template, template, &a.key.PublicKey, a.key)
 	return a
 }
 
-// server makes a server with a certificate of the authority; what it logs about clients that do not trust it is dropped.
-func (a *authority) server(t *testing.T, handler http.Handler) *httptest.Server {
+// server starts a server with a certificate of the CA. It drops the log about clients that do not
+// trust the certificate.
+func (a *testCA) server(t *testing.T, handler http.Handler) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{a.certificateFor(t)}}
@@ -50,7 +51,7 @@ func (a *authority) server(t *testing.T, handler http.Handler) *httptest.Server 
 	return server
 }
 
-func (a *authority) certificateFor(t *testing.T) tls.Certificate {
+func (a *testCA) certificateFor(t *testing.T) tls.Certificate {
 	t.Helper()
 	key := newKey(t)
 	template := &x509.Certificate{
@@ -85,8 +86,8 @@ func sign(t *testing.T, template, parent *x509.Certificate, public *ecdsa.Public
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), certificate
 }
 
-// newTLSCache is a cache with HTTPS; ca are the certificates that a node verifies it by.
-func newTLSCache(t *testing.T, upstream string, signer *authority, ca []byte, handler http.HandlerFunc) *cache {
+// newTLSCache returns a cache with HTTPS. ca is the CA bundle with which a node verifies it.
+func newTLSCache(t *testing.T, upstream string, signer *testCA, ca []byte, handler http.HandlerFunc) *cache {
 	t.Helper()
 	c := &cache{}
 	server := signer.server(t, c.serve(t, handler))

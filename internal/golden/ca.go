@@ -1,6 +1,6 @@
 package golden
 
-// Authority is the certificate of an authority in PEM that stays the same, for goldens. Nobody has its key.
+// Authority is a fixed PEM CA certificate for golden files. Nobody has its key.
 const Authority = `-----BEGIN CERTIFICATE-----
 MIIBeDCCAR+gAwIBAgIUK1XqEpTBUn/9kYpUCXx/e1Lt0GgwCgYIKoZIzj0EAwIw
 ETEPMA0GA1UEAwwGZ29sZGVuMCAXDTI2MTEyMTEyMjAxNFoYDzIxMjYxMDI4MTIy
