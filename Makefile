@@ -10,9 +10,9 @@ SHELL := /bin/bash
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
-# Variables of `make e2e` and `make up`. Except for NODE_IMAGE, make only reads them from its command
-# line: their names are general, and a variable that the shell has set for another program must not
-# change a run. `note-ignored` names the variables that are ignored.
+# Variables of `make e2e` and `make up`. Except for NODE_IMAGE, make only reads them from its
+# command line: their names are general, and a variable that the shell has set for another program
+# must not change a run. `note-ignored` names the variables that are ignored.
 export NODE_IMAGE
 SETTINGS := RUN KEEP LANE CONFIG MATRIX MUTANT REPLACE
 IGNORED := $(strip $(foreach name,$(SETTINGS),$(if $(filter environment%,$(origin $(name))),$(name))))
@@ -22,8 +22,8 @@ unexport $(IGNORED)
 given = $(if $(filter $(1),$(IGNORED)),,$($(1)))
 # The time for each fuzz test of `make fuzz`.
 FUZZTIME ?= 1m
-# ARGS are flags of `make bench-controller` and `make dev`, the target of `make debug`, and the names
-# of planted bugs for `make e2e-mutants`.
+# ARGS are flags of `make bench-controller` and `make dev`, the target of `make debug`, and the
+# names of planted bugs for `make e2e-mutants`.
 ARGS ?=
 # The Skaffold command of `make dev`: dev, run, render or delete.
 VERB ?= dev

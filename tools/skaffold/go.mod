@@ -2,7 +2,7 @@ module github.com/gardener-extensions/registry-cache/tools/skaffold
 
 go 1.26.3
 
-// The replacements of Skaffold's own go.mod, which do not count for its consumers.
+// The replace directives of Skaffold's go.mod, which do not apply to its consumers.
 replace (
 	github.com/alessio/shellescape => github.com/alessio/shellescape v1.4.2
 	github.com/buildpacks/lifecycle => github.com/buildpacks/lifecycle v0.20.5
@@ -12,7 +12,7 @@ replace (
 	github.com/spf13/viper => github.com/spf13/viper v1.19.0
 )
 
-// Excluded by Skaffold too: broken on Windows (karrick/godirwalk#70).
+// Skaffold excludes it, too: it is broken on Windows (karrick/godirwalk#70).
 exclude github.com/karrick/godirwalk v1.17.0
 
 tool github.com/GoogleContainerTools/skaffold/v2/cmd/skaffold
