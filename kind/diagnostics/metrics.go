@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -15,17 +16,18 @@ import (
 )
 
 const (
-	// cacheMetricsPort is where caches serve metrics (docs/observability.md); other pods say it in an annotation.
-	cacheMetricsPort = "5001"
-	portAnnotation   = "prometheus.io/port"
-	// extensionNamespace is where the extension runs in the seed.
+	// cacheMetricsPort is the port of a cache's metrics (docs/observability.md). Other pods have
+	// portAnnotation.
+	cacheMetricsPort   = "5001"
+	portAnnotation     = "prometheus.io/port"
 	extensionNamespace = "extension-registry-cache"
 	metricsSuffix      = ".prom"
 	beforeFolder       = "before"
 )
 
-// Metrics returns the metrics of caches and extension: as they are, in the folder before as KeepMetrics has kept them in the file
-// previous, and what has changed. previous need not be there; nil clusters are left out.
+// Metrics returns a source with the metrics of the caches and the extension: the current ones,
+// those that KeepMetrics stored in the file previous, in the folder "before", and a table of the
+// changes. The file may be missing. A nil cluster is skipped.
 func Metrics(seed, shoot *rest.Config, previous string) Source {
 	return metrics{seed: seed, shoot: shoot, previous: previous}
 }
@@ -54,7 +56,7 @@ func (m metrics) Collect(ctx context.Context, into *Folder) {
 	}
 }
 
-// read asks the pods through the API server, as the control plane may.
+// read gets the metrics of running pods through the proxy of the API server.
 func (m metrics) read(ctx context.Context, config *rest.Config, namespace, selector string, now map[string][]byte, into *Folder) {
 	if config == nil {
 		return
@@ -73,7 +75,7 @@ func (m metrics) read(ctx context.Context, config *rest.Config, namespace, selec
 		if pod.Status.Phase != corev1.PodRunning {
 			continue
 		}
-		content, err := ask(ctx, to.typed, pod)
+		content, err := scrape(ctx, to.typed, pod)
 		into.Fail(pod.Name+metricsSuffix, err)
 		if err == nil {
 			now[pod.Name] = content
@@ -81,15 +83,12 @@ func (m metrics) read(ctx context.Context, config *rest.Config, namespace, selec
 	}
 }
 
-// metricsTimeout bounds the answer of one pod: a cache that hangs is what many a bundle is about.
+// metricsTimeout limits the request to one pod. Many bundles are about a cache that hangs.
 const metricsTimeout = 5 * time.Second
 
-func ask(ctx context.Context, client kubernetes.Interface, pod corev1.Pod) ([]byte, error) {
+func scrape(ctx context.Context, client kubernetes.Interface, pod corev1.Pod) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, metricsTimeout, fmt.Errorf("no metrics after %s", metricsTimeout))
 	defer cancel()
-	port := pod.Annotations[portAnnotation]
-	if port == "" {
-		port = cacheMetricsPort
-	}
+	port := cmp.Or(pod.Annotations[portAnnotation], cacheMetricsPort)
 	return client.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, port, "/metrics", nil).DoRaw(ctx)
 }

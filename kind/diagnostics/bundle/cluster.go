@@ -18,17 +18,18 @@ import (
 )
 
 const (
-	// ShootNamespace is that of the testbed's first Shoot on the seed, whose machines are the nodes.
+	// ShootNamespace is the namespace, in the seed, of the testbed's first Shoot.
 	ShootNamespace = "shoot--local--local"
-	// ExtensionType is that of the Extensions which are ours.
+	// ExtensionType is the type of Extensions that this extension reconciles.
 	ExtensionType = "registry-cache"
-	// UpstreamLabel marks what belongs to a cache.
+	// UpstreamLabel is on the objects of a cache.
 	UpstreamLabel = "upstream-host"
-	// UpstreamAnnotation of the Service of a cache names the upstream.
+	// UpstreamAnnotation is on the Service of a cache and has the host of the upstream.
 	UpstreamAnnotation = "upstream"
 )
 
-// Cluster are the objects of a cluster. Known says that there are any: without it nothing is known.
+// Cluster has the objects of a cluster. Known is false if there are no Nodes and no Services: then
+// the cluster was not collected.
 type Cluster struct {
 	Folder string
 	Known  bool
@@ -48,7 +49,7 @@ type Cluster struct {
 	Clusters               []extensionsv1alpha1.Cluster
 }
 
-// ObjectsFile is the file with all objects of a resource.
+// ObjectsFile returns the path of the file with all objects of a resource.
 func (c Cluster) ObjectsFile(resource string) string {
 	return path.Join(c.Folder, "objects", resource+".yaml")
 }
@@ -71,7 +72,7 @@ func readCluster(files fs.FS, folder string) Cluster {
 	return c
 }
 
-// objects reads a file of YAML documents. A document that is something else is left out.
+// objects reads a file of YAML documents. It skips documents that cannot be parsed.
 func objects[T any](files fs.FS, name string) []T {
 	content, err := fs.ReadFile(files, name)
 	if err != nil {
@@ -88,7 +89,7 @@ func objects[T any](files fs.FS, name string) []T {
 	return all
 }
 
-// CacheServices are the Services of caches. One of somebody else that only carries the label is none.
+// CacheServices returns the Services of caches. A Service with the label alone is not one.
 func (c Cluster) CacheServices() []corev1.Service {
 	var caches []corev1.Service
 	for _, service := range c.Services {
@@ -99,7 +100,7 @@ func (c Cluster) CacheServices() []corev1.Service {
 	return caches
 }
 
-// Sleeps says whether the Shoot hibernates, or is to: its machines are stopped then.
+// Sleeps reports whether the Shoot is hibernated or will be: then its machines are stopped.
 func (b *Bundle) Sleeps() bool {
 	for _, cluster := range b.Seed.Clusters {
 		var shoot struct {
@@ -119,7 +120,7 @@ func (b *Bundle) Sleeps() bool {
 	return false
 }
 
-// Cached is an upstream with the endpoint of its cache.
+// Cached is an upstream and the endpoint of its cache.
 type Cached struct{ Upstream, Endpoint string }
 
 func cachedOf(extension extensionsv1alpha1.Extension) []Cached {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// parseRoutes keeps what begins with a range of addresses, or is the default route.
+// parseRoutes parses the output of `ip route`. It keeps lines that begin with a CIDR.
 func parseRoutes(text string) map[string]string {
 	routes := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -17,7 +17,7 @@ func parseRoutes(text string) map[string]string {
 	return routes
 }
 
-// parseTables reads the names of the tables of `nft list ruleset`.
+// parseTables returns the names of the tables in the output of `nft list ruleset`.
 func parseTables(text string) []string {
 	var tables []string
 	for line := range strings.Lines(text) {
@@ -28,7 +28,8 @@ func parseTables(text string) []string {
 	return tables
 }
 
-// parseStopped reads `ps -o pid,stat,etime,args`: state T is stopped, t stopped by a debugger.
+// parseStopped parses the output of `ps -o pid,stat,etime,args`. State T is stopped by a signal, t
+// by a debugger.
 func parseStopped(text string) []string {
 	var stopped []string
 	for line := range strings.Lines(text) {
