@@ -111,9 +111,6 @@ func (t *Testbed) nodeInjection(f fault.Fault) (injection, error) {
 		}}, nil
 	case fault.Loss:
 		return t.lost(f, node)
-	case fault.ClockSkew:
-		return impossible{"nodes are containers, which share the clock of this machine: a namespace of their own (time_namespaces(7)) " +
-			"has another time since the boot, but the same time of day"}, nil
 	}
 	return nil, noInjection(f)
 }
