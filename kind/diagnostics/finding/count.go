@@ -29,6 +29,14 @@ func (c count) add(text string, at time.Time) {
 	}
 }
 
+// finding returns a hint with the texts as details, or nothing if there are none.
+func (c count) finding(file, format string, args ...any) []Finding {
+	if len(c) == 0 {
+		return nil
+	}
+	return []Finding{{Problem: fmt.Sprintf(format, args...), Details: c.lines(), File: file}}
+}
+
 // lines returns the texts with their counts and times. The newest comes first, since old events are
 // not the cause of the current state.
 func (c count) lines() []string {

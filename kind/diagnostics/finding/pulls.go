@@ -50,22 +50,12 @@ func pullsOf(b *bundle.Bundle, node bundle.Node) []Finding {
 			slow.add(fmt.Sprintf("%s took %.1fs", pull.Image, took.Seconds()), pull.Ended)
 		}
 	}
-	var all []Finding
-	for _, group := range []struct {
-		problem string
-		count   count
-	}{
-		{"pulls failed", failed}, {fmt.Sprintf("pulls took more than %.0fs", slowPull.Seconds()), slow},
-		{"containerd failed to use a host and tried the next one", skipped},
-	} {
-		if len(group.count) > 0 {
-			all = append(all, Finding{
-				Problem: fmt.Sprintf("On %s %s since %s.", node.Name, group.problem, clock(b.Since)),
-				Details: group.count.lines(), File: node.JournalFile("containerd"),
-			})
-		}
-	}
-	return all
+	file, since := node.JournalFile("containerd"), clock(b.Since)
+	return slices.Concat(
+		failed.finding(file, "On %s pulls failed since %s.", node.Name, since),
+		slow.finding(file, "On %s pulls took more than %.0fs since %s.", node.Name, slowPull.Seconds(), since),
+		skipped.finding(file, "On %s containerd failed to use a host and tried the next one since %s.", node.Name, since),
+	)
 }
 
 func clock(at time.Time) string { return at.UTC().Format(time.TimeOnly) }
@@ -80,14 +70,9 @@ func bypasses(b *bundle.Bundle, upstream bundle.Upstream) []Finding {
 		}
 		direct.add(node, r.Time)
 	}
-	if len(direct) == 0 {
-		return nil
-	}
-	return []Finding{{
-		Problem: fmt.Sprintf("Nodes asked %s directly since %s, although they have a mirror for it: they did not ask the cache, or it did not serve them.",
-			upstream.Host, clock(b.Since)),
-		Details: direct.lines(), File: upstream.File(bundle.AccessFile),
-	}}
+	return direct.finding(upstream.File(bundle.AccessFile),
+		"Nodes asked %s directly since %s, although they have a mirror for it: they did not ask the cache, or it did not serve them.",
+		upstream.Host, clock(b.Since))
 }
 
 func hasMirror(b *bundle.Bundle, node, upstream string) bool {

@@ -50,19 +50,9 @@ func answers(b *bundle.Bundle, upstream bundle.Upstream) []Finding {
 			slow.add(fmt.Sprintf("%s of a %s to the %s", r.Method, r.Kind, who), r.Time)
 		}
 	}
-	var all []Finding
-	for _, group := range []struct {
-		problem string
-		count   count
-	}{{"answered requests with errors", failed}, {fmt.Sprintf("took more than %.0f s to answer requests", slowAnswer), slow}} {
-		if len(group.count) > 0 {
-			all = append(all, Finding{
-				Problem: fmt.Sprintf("The upstream %s %s since %s.", upstream.Host, group.problem, clock(b.Since)),
-				Details: group.count.lines(), File: upstream.File(bundle.AccessFile),
-			})
-		}
-	}
-	return all
+	file, since := upstream.File(bundle.AccessFile), clock(b.Since)
+	return append(failed.finding(file, "The upstream %s answered requests with errors since %s.", upstream.Host, since),
+		slow.finding(file, "The upstream %s took more than %.0f s to answer requests since %s.", upstream.Host, slowAnswer, since)...)
 }
 
 func outcome(r accesslog.Record) string {
@@ -125,11 +115,7 @@ func cacheLogs(b *bundle.Bundle) []Finding {
 				})
 			}
 		}
-		if len(logged) > 0 {
-			all = append(all, Finding{
-				Problem: fmt.Sprintf("%s logged errors since %s.", pod, clock(b.Since)), Details: logged.lines(), File: file,
-			})
-		}
+		all = append(all, logged.finding(file, "%s logged errors since %s.", pod, clock(b.Since))...)
 	}
 	return all
 }
