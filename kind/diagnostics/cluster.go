@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Cluster returns the evidence in one cluster: the objects that Gardener and the extension deal with, events, and the
-// logs of all pods. Secrets are listed without their data.
+// Cluster returns a source for one cluster: the objects that Gardener and the extension work with,
+// events, and the logs of all pods. The data of Secrets is left out.
 func Cluster(name string, config *rest.Config) Source {
 	return clusterSource{name: name, connect: func() (clients, error) { return connect(config) }}
 }
@@ -25,7 +25,8 @@ type clients struct {
 	typed   kubernetes.Interface
 }
 
-// connect bounds single requests, so that an API server that does not answer costs seconds.
+// connect limits each request to 15 seconds, so that an API server that hangs does not use up the
+// time of the source.
 func connect(config *rest.Config) (clients, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = 15 * time.Second

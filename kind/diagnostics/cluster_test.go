@@ -70,7 +70,7 @@ func TestCluster(t *testing.T) {
 	contains(t, read(t, dir, "shoot", "events.txt"), "Killing", "bye")
 }
 
-func TestClusterGoesOnAfterFailures(t *testing.T) {
+func TestClusterContinuesAfterFailures(t *testing.T) {
 	source, dynamic := fakeCluster(object("v1", "Service", "registry-a", nil))
 	dynamic.PrependReactor("list", "extensions", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("webhook is down")
@@ -83,14 +83,14 @@ func TestClusterGoesOnAfterFailures(t *testing.T) {
 	contains(t, read(t, dir, "shoot", "objects", "services.yaml"), "registry-a")
 }
 
-func TestClusterThatCannotBeReached(t *testing.T) {
+func TestClusterUnreachable(t *testing.T) {
 	source := clusterSource{name: "seed", connect: func() (clients, error) { return clients{}, errors.New("no kubeconfig") }}
 	if err := Collect(t.Context(), t.TempDir(), source); err == nil || err.Error() != "seed: no kubeconfig" {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestPresentableLeavesTheOriginal(t *testing.T) {
+func TestPresentableCopies(t *testing.T) {
 	secret := object("v1", "Secret", "s", map[string]any{"data": map[string]any{"a": "YQ=="}})
 	presentable(*secret)
 	if data, _, _ := unstructured.NestedString(secret.Object, "data", "a"); data != "YQ==" {

@@ -17,43 +17,46 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/timeline"
 )
 
-// IndexFile is what to read first, in the folder of a bundle.
+// IndexFile is the file of a bundle to read first.
 const IndexFile = "index.md"
 
 const timelineFile = "timeline.txt"
 
 const (
-	// sourceTimeout bounds one source, grace how much longer one may take to notice.
+	// sourceTimeout limits one source. A source then has grace to return.
 	sourceTimeout = time.Minute
 	grace         = 5 * time.Second
-	// concurrency keeps a small machine usable: collecting is mostly waiting.
+	// concurrency is above the number of cores of a small machine, since sources mostly wait.
 	concurrency = 6
 )
 
-// Source is one place that evidence comes from: a node, a cluster, an upstream.
+// Source collects from one node, cluster or upstream.
 type Source interface {
-	// Name is the source's folder, for example "node/registry-cache-shoot-worker". Files of a source with an empty name
-	// stand beside the index.
+	// Name is the folder of the source, for example "node/registry-cache-shoot-worker". The files of a
+	// source with an empty name are next to the index.
 	Name() string
-	// Collect writes files and notes failures. It should return when ctx ends.
+	// Collect writes files and records failures. It should return when ctx ends.
 	Collect(ctx context.Context, into *Folder)
 }
 
-// Collect writes the evidence of all sources below dir, each into the folder of its name; dir/timeline.txt, one list of what
-// happened by all of them; and dir/index.md: what is wrong, the newest part of that list, the files, and everything that could
-// not be had. Sources run concurrently; one that takes over a minute is given up. What an earlier bundle left is removed first,
-// also of sources that are not there any more; other files in dir stay. The index is replaced last: a folder that was left half
-// done is still known for a bundle. If ctx has ended before, nothing is touched.
+// Collect writes a bundle to dir: the files of each source in the folder of its name, all events of
+// all sources in timeline.txt, and the index. The index has the findings, the newest events, the
+// files, and what could not be collected. Sources run concurrently. A source is abandoned after a
+// minute.
 //
-// The error only says that parts are missing; it is for a message, not for a decision. It joins what is in the index,
-// and the failure to write the index itself.
+// Collect first removes the files of an earlier bundle, also those of sources that no longer exist.
+// It keeps other files in dir. It replaces the index last, so that an interrupted bundle is still
+// recognized as one. It touches nothing if ctx has already ended.
+//
+// The error joins the failures that the index lists and a failure to write the index. Use it in a
+// message; it does not mean that there is no bundle.
 func Collect(ctx context.Context, dir string, sources ...Source) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("collect evidence: %w", context.Cause(ctx))
+		return fmt.Errorf("collect diagnostics: %w", context.Cause(ctx))
 	}
 	began := time.Now()
 	own := &Folder{dir: dir}
-	removeEarlier(dir, sources, own)
+	removePrevious(dir, sources, own)
 	folders := []*Folder{}
 	for _, source := range sources {
 		folders = append(folders, &Folder{dir: dir, name: source.Name()})
@@ -75,8 +78,7 @@ func Collect(ctx context.Context, dir string, sources ...Source) error {
 	return writeIndex(dir, &index{title: filepath.Base(dir), began: began, folders: folders, conclusions: result})
 }
 
-// removeEarlier removes what an earlier bundle left.
-func removeEarlier(dir string, sources []Source, own *Folder) {
+func removePrevious(dir string, sources []Source, own *Folder) {
 	names := append(bundle.Evidence(), timelineFile)
 	for _, source := range sources {
 		if first, _, _ := strings.Cut(source.Name(), "/"); first != "" {
@@ -88,18 +90,19 @@ func removeEarlier(dir string, sources []Source, own *Folder) {
 	}
 }
 
-// conclusions are what is computed from the files.
+// conclusions are computed from the files of the bundle.
 type conclusions struct {
 	bundle   *bundle.Bundle
 	findings []finding.Finding
 	timeline []timeline.Entry
 }
 
-// conclude reads what was written, and adds the timeline. A mistake of ours here costs the conclusions and nothing else.
+// conclude reads the collected files and writes the timeline. It recovers from panics: a bug in a
+// check must not cost the evidence.
 func conclude(dir string, began time.Time, own *Folder) (result conclusions) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			own.Fail("", fmt.Errorf("the conclusions: panic: %v", cause))
+			own.Fail("", fmt.Errorf("draw conclusions: panic: %v", cause))
 		}
 	}()
 	result.bundle = bundle.Read(os.DirFS(dir), began)
@@ -128,8 +131,8 @@ func writeIndex(dir string, i *index) error {
 	return errors.Join(errs...)
 }
 
-// collect runs one source. One that ignores the end of its context is left behind: its folder is closed, so that what
-// it still writes is dropped.
+// collect runs one source. It abandons a source that ignores the end of its context and closes the
+// folder, so that later writes are dropped.
 func collect(ctx context.Context, source Source, folder *Folder, timeout, grace time.Duration) {
 	began := time.Now()
 	defer func() { folder.close(time.Since(began)) }()
@@ -153,6 +156,6 @@ func collect(ctx context.Context, source Source, folder *Folder, timeout, grace 
 	select {
 	case <-done:
 	case <-time.After(grace):
-		folder.Fail("", fmt.Errorf("given up after %s: %w", timeout, ctx.Err()))
+		folder.Fail("", fmt.Errorf("not done after %s: %w", timeout, ctx.Err()))
 	}
 }

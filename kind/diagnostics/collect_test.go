@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 )
 
-// source is a Source made of a function.
+// source is a Source that calls a function.
 type source struct {
 	name string
 	run  func(context.Context, *Folder)
@@ -85,12 +85,12 @@ func TestCollect(t *testing.T) {
 		t.Errorf("a file of an earlier run is still there: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "kept")); err != nil {
-		t.Errorf("a foreign file was removed: %v", err)
+		t.Errorf("a file that is not part of a bundle was removed: %v", err)
 	}
 }
 
-// TestCollectReplaces: nothing of an earlier bundle is left to draw conclusions from, not even of what is not collected any more, or
-// not now.
+// TestCollectReplaces checks that no evidence of an earlier bundle remains, not even of sources
+// that no longer exist or fail this time.
 func TestCollectReplaces(t *testing.T) {
 	dir := t.TempDir()
 	sources := []Source{Text("letter.txt", "not of a bundle"), source{"own", func(_ context.Context, into *Folder) { into.Write("a", nil) }}}
@@ -125,7 +125,8 @@ func TestCollectReplaces(t *testing.T) {
 	}
 }
 
-// TestCollectKeepsAnIndex: while it collects, and so if it is killed, the folder of an earlier bundle is known for one.
+// TestCollectKeepsAnIndex checks that the old index stays until the new one is written: a bundle is
+// recognized by it, also after a kill.
 func TestCollectKeepsAnIndex(t *testing.T) {
 	dir := t.TempDir()
 	if err := Collect(t.Context(), dir, Text("a", "b")); err != nil {
@@ -133,7 +134,7 @@ func TestCollectKeepsAnIndex(t *testing.T) {
 	}
 	look := source{"own", func(context.Context, *Folder) {
 		if content, err := os.ReadFile(filepath.Join(dir, IndexFile)); err != nil || !strings.HasPrefix(string(content), IndexTitle) {
-			t.Errorf("meanwhile the index is %q, error %v", content, err)
+			t.Errorf("index %q while collecting, error %v", content, err)
 		}
 	}}
 	if err := Collect(t.Context(), dir, look); err != nil {
@@ -141,7 +142,7 @@ func TestCollectKeepsAnIndex(t *testing.T) {
 	}
 }
 
-// files are all files below a folder, in order.
+// files returns the paths of all files below a folder, sorted.
 func files(t *testing.T, dir string) []string {
 	t.Helper()
 	var names []string
@@ -177,12 +178,12 @@ func TestCollectIntoUnusableFolder(t *testing.T) {
 	}
 }
 
-// TestStuckSourceIsGivenUp: one that ignores its context neither blocks nor writes later.
-func TestStuckSourceIsGivenUp(t *testing.T) {
-	synctest.Test(t, givenUp) // the time is up when the source is stuck, however busy the machine is
+// TestStuckSource checks that a source that ignores its context neither blocks nor writes later.
+func TestStuckSource(t *testing.T) {
+	synctest.Test(t, stuckSource) // fake time: the timeout passes only while the source is stuck
 }
 
-func givenUp(t *testing.T) {
+func stuckSource(t *testing.T) {
 	release, wrote := make(chan struct{}), make(chan struct{})
 	stuck := source{"stuck", func(_ context.Context, into *Folder) {
 		into.Write("early", []byte("x"))
@@ -203,7 +204,7 @@ func givenUp(t *testing.T) {
 	}
 }
 
-// executor is a node whose commands answer with their own name; some fail.
+// executor is a node whose commands print themselves. Commands that contain failing fail.
 type executor struct{ failing string }
 
 func (executor) Name() string { return "worker" }
@@ -252,7 +253,7 @@ func TestUpstream(t *testing.T) {
 	if got := read(t, dir, "upstream", "alpha.upstream.test", "access.jsonl"); got != "{}\n" {
 		t.Errorf("access log %q", got)
 	}
-	if got := read(t, dir, "upstream", "alpha.upstream.test", "state.txt"); got != "it cannot be read: gone\n" {
+	if got := read(t, dir, "upstream", "alpha.upstream.test", "state.txt"); got != "output not readable: gone\n" {
 		t.Errorf("state %q", got)
 	}
 	if got := read(t, dir, "upstream", "alpha.upstream.test", "messages.log"); got != "warning" {

@@ -1,7 +1,8 @@
-// Package diagnostics writes down what an engineer needs after a failure: journals, unit states and registry
-// configuration of nodes, objects, events and pod logs of clusters, the output of upstreams; with an index that also
-// says what could not be had.
+// Package diagnostics collects what an engineer needs after a failure: journals, unit states and
+// the registry configuration of nodes; objects, events and pod logs of clusters; the output of
+// upstreams. An index lists the findings, the files, and what could not be collected.
 //
-// It reads only, and never makes a failure worse; what is wrong is concluded by package finding, from what was written
-// down. It must not know what a scenario tests: which nodes, clusters and upstreams there are is told by its caller.
+// It only reads and must not make a failure worse. Package finding decides what is wrong, from the
+// collected files. It must not know what a scenario tests: the caller passes the nodes, clusters
+// and upstreams.
 package diagnostics

@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -10,7 +11,7 @@ import (
 	"time"
 )
 
-// Folder takes the files of one source. Its methods may be called concurrently.
+// Folder stores the files of one source. Its methods may be called concurrently.
 type Folder struct {
 	dir, name string
 
@@ -27,8 +28,8 @@ type file struct {
 	size int
 }
 
-// Write stores a file; name may have folders of its own. A file that cannot be stored is noted as a failure. Empty
-// content is stored too: that there was nothing is evidence.
+// Write stores a file. The name may contain folders. A file that cannot be stored becomes a
+// failure. Empty content is stored too, since it is evidence that there was nothing.
 func (f *Folder) Write(name string, content []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -45,7 +46,7 @@ func (f *Folder) Write(name string, content []byte) {
 	f.files = append(f.files, file{name, len(content)})
 }
 
-// Fail notes that something could not be had; name may be empty. A nil error is ignored.
+// Fail records that a file could not be collected. The name may be empty. A nil error is ignored.
 func (f *Folder) Fail(name string, err error) {
 	if err == nil {
 		return
@@ -57,15 +58,10 @@ func (f *Folder) Fail(name string, err error) {
 	}
 }
 
-// close ends the collection; nothing changes the folder afterwards.
+// close makes all later calls of Write and Fail do nothing.
 func (f *Folder) close(took time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed, f.seconds = true, took.Seconds()
-	slices.SortFunc(f.files, func(a, b file) int {
-		if a.name < b.name {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(f.files, func(a, b file) int { return cmp.Compare(a.name, b.name) })
 }

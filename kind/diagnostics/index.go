@@ -14,14 +14,12 @@ import (
 )
 
 const (
-	// before is how much of what came before is shown of the timeline, shownEntries how many entries it has at most.
-	before       = time.Minute
+	// leadTime is how much of the timeline before Bundle.Since is shown.
+	leadTime     = time.Minute
 	shownEntries = 250
-	// reasonLines of the reason are shown.
-	reasonLines = 12
+	reasonLines  = 12
 )
 
-// index is what a reader sees first.
 type index struct {
 	title   string
 	began   time.Time
@@ -29,14 +27,14 @@ type index struct {
 	conclusions
 }
 
-// IndexTitle begins each IndexFile: a folder with such a file is a bundle.
+// IndexTitle is how each IndexFile begins. A folder with such a file is a bundle.
 const IndexTitle = "# Diagnostics: "
 
-// render returns the index in Markdown, for a reader who knows neither the testbed nor what was done to it: what is wrong, how
-// things stand, what happened, where the rest is. What could not be had is said early: it says what not to look for.
+// render returns the index in Markdown, for a reader who knows neither the testbed nor what was
+// done to it. What could not be collected comes early, so that the reader does not look for it.
 func (i *index) render() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, IndexTitle+"%s\n\nCollected %s. Times are UTC. What is said here is computed from the files of this folder; "+
+	fmt.Fprintf(&text, IndexTitle+"%s\n\nCollected %s. Times are UTC. This page is computed from the files in this folder. "+
 		"`testbed` is the command line of the testbed.\n", i.title, i.began.UTC().Format(time.RFC3339))
 	if i.bundle != nil {
 		i.reason(&text)
@@ -47,7 +45,7 @@ func (i *index) render() string {
 		i.state(&text)
 		i.section(&text, "Versions", versions(i.bundle))
 		i.section(&text, "Metrics", i.bundle.Metrics)
-		i.happened(&text)
+		i.recentEntries(&text)
 	}
 	i.files(&text)
 	return text.String()
@@ -59,33 +57,30 @@ func (i *index) reason(text *strings.Builder) {
 	}
 	lines := strings.Split(i.bundle.Reason, "\n")
 	shown := strings.Join(lines[:min(len(lines), reasonLines)], "\n")
-	fmt.Fprintf(text, "\n## Why this was collected\n\n%s\nAll of it: [%s](%s)\n", block(shown), bundle.ReasonFile, bundle.ReasonFile)
+	fmt.Fprintf(text, "\n## Why this was collected\n\n%s\nFull text: [%s](%s)\n", block(shown), bundle.ReasonFile, bundle.ReasonFile)
 }
 
 func (i *index) problems(text *strings.Builder) {
 	text.WriteString("\n## What is wrong now\n\n")
 	certain, hints := split(i.findings)
 	if len(certain) == 0 {
-		text.WriteString("Nothing that is looked for was found broken.\n")
+		text.WriteString("No check found a problem.\n")
 	}
 	list(text, certain)
 	if len(hints) > 0 {
-		text.WriteString("\nWhat else stands out, causes and effects alike:\n\n")
+		text.WriteString("\nHints, which can be causes or effects:\n\n")
 		list(text, hints)
 	}
-	text.WriteString("\nLooked at: ")
-	for n, check := range finding.Checks() {
-		if n > 0 {
-			text.WriteString("; ")
-		}
-		text.WriteString(check.Name)
+	var checks []string
+	for _, check := range finding.Checks() {
+		checks = append(checks, check.Name)
 	}
-	text.WriteString(".\n")
+	fmt.Fprintf(text, "\nChecked: %s.\n", strings.Join(checks, "; "))
 	if i.bundle.Sleeps() {
-		text.WriteString("\nThe Shoot hibernates: its machines are stopped, and their absence is no problem.\n")
+		text.WriteString("\nThe Shoot is hibernated: its machines are stopped, which is not a problem.\n")
 	}
 	if !i.bundle.FaultsKnown {
-		text.WriteString("\nWhether a fault was put in on purpose is not known.\n")
+		text.WriteString("\nIt is unknown whether a fault is injected.\n")
 	}
 }
 
@@ -116,20 +111,17 @@ func list(text *strings.Builder, all []finding.Finding) {
 	}
 }
 
-// escape keeps Markdown from reading what programs say.
+// escape escapes Markdown in the output of programs.
 func escape(text string) string {
 	return strings.NewReplacer("<", `\<`, "*", `\*`, "_", `\_`, "`", "\\`").Replace(text)
 }
 
 func (i *index) missing(text *strings.Builder) {
-	failures := 0
+	heading := "\n## Not collected\n\n"
 	for _, folder := range i.folders {
 		for _, failure := range folder.failures {
-			if failures == 0 {
-				text.WriteString("\n## Not collected\n\n")
-			}
-			failures++
-			fmt.Fprintf(text, "- %s\n", oneLine(failure.Error()))
+			fmt.Fprintf(text, "%s- %s\n", heading, oneLine(failure.Error()))
+			heading = ""
 		}
 	}
 }
@@ -140,42 +132,37 @@ func (i *index) section(text *strings.Builder, title, content string) {
 	}
 }
 
-func (i *index) happened(text *strings.Builder) {
-	recent := timeline.Since(i.timeline, i.bundle.Since.Add(-before), shownEntries)
+func (i *index) recentEntries(text *strings.Builder) {
+	recent := timeline.Since(i.timeline, i.bundle.Since.Add(-leadTime), shownEntries)
 	if len(recent) == 0 {
 		return
 	}
 	var lines bytes.Buffer
-	_ = timeline.Write(&lines, recent) // to a buffer
+	_ = timeline.Write(&lines, recent) // a buffer does not fail
 	fmt.Fprintf(text, "\n## Timeline\n\nThe newest %d of %d entries; all are in [%s](%s). E is an error, W a warning.\n\n%s",
 		len(recent), len(i.timeline), timelineFile, timelineFile, block(strings.TrimRight(lines.String(), "\n")))
 	files := map[string]string{}
 	for _, e := range recent {
 		files[e.Source] = e.File
 	}
-	text.WriteString("\nWhere that is from: ")
-	for n, source := range sortedKeys(files) {
-		if n > 0 {
-			text.WriteString(", ")
-		}
-		fmt.Fprintf(text, "[%s](%s)", source, files[source])
+	var links []string
+	for _, source := range sortedKeys(files) {
+		links = append(links, fmt.Sprintf("[%s](%s)", source, files[source]))
 	}
-	text.WriteString("\n")
+	fmt.Fprintf(text, "\nSources: %s\n", strings.Join(links, ", "))
 }
 
-// block is text that Markdown leaves as it is.
+// block returns a fenced code block. The text cannot end it.
 func block(text string) string {
 	return "```text\n" + strings.ReplaceAll(text, "```", "'''") + "\n```\n"
 }
 
 func (i *index) files(text *strings.Builder) {
 	text.WriteString("\n## Files\n")
-	last, first := "", true
-	for _, folder := range i.folders {
-		if first || folder.name != last {
+	for n, folder := range i.folders {
+		if n == 0 || folder.name != i.folders[n-1].name {
 			fmt.Fprintf(text, "\n### %s (%.1f s)\n\n", cmp.Or(folder.name, "General"), folder.seconds)
 		}
-		last, first = folder.name, false
 		if len(folder.files) == 0 && folder.name != "" {
 			text.WriteString("nothing\n")
 		}
@@ -185,7 +172,7 @@ func (i *index) files(text *strings.Builder) {
 	}
 }
 
-// oneLine keeps a failed command's output from breaking the list.
+// oneLine joins lines, so that the output of a failed command does not break the list.
 func oneLine(s string) string {
 	const limit = 1000
 	s = strings.Join(strings.Fields(s), " ")

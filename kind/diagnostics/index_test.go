@@ -10,11 +10,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
-// recreatedAt is when the bundle of testdata/recreated was collected: the files of a testbed on which the Service of the cache of
-// alpha was recreated by hand, shortened.
+// recreatedAt is when the bundle in testdata/recreated was collected. It is shortened. The Service
+// of the cache of alpha had been recreated by hand.
 var recreatedAt = time.Date(2026, 11, 22, 1, 42, 20, 0, time.UTC)
 
-// TestIndex shows what a reader sees who has only the bundle.
+// TestIndex compares an index with a golden file.
 func TestIndex(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "recreated")
 	if err := os.CopyFS(dir, os.DirFS("testdata/recreated")); err != nil {
@@ -26,16 +26,16 @@ func TestIndex(t *testing.T) {
 	golden.Compare(t, "recreated.index", i.render())
 }
 
-// TestIndexOfNothing: a bundle of nothing says so, and does not fail.
+// TestIndexOfNothing checks that a bundle without evidence has an index that says so.
 func TestIndexOfNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := Collect(t.Context(), dir); err != nil {
 		t.Error(err)
 	}
-	contains(t, read(t, dir, IndexFile), "Nothing is known of the seed", "Whether a fault was put in on purpose is not known.")
+	contains(t, read(t, dir, IndexFile), "There are no objects of the seed", "It is unknown whether a fault is injected.")
 }
 
-// TestHostileTexts: what programs say neither breaks the list nor ends a block.
+// TestHostileTexts checks that the output of programs neither breaks the list nor ends a block.
 func TestHostileTexts(t *testing.T) {
 	dir := t.TempDir()
 	_ = Collect(t.Context(), dir, Text("reason.txt", "```\n# not a heading"), Text("faults.json", "nonsense"))
@@ -66,6 +66,6 @@ func TestTail(t *testing.T) {
 		t.Errorf("%d bytes", len(content))
 	}
 	if content := read(t, dir, "b.log"); content != "" {
-		t.Errorf("a file that is not there has %q", content)
+		t.Errorf("a missing file has %q", content)
 	}
 }

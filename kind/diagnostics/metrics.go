@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"strconv"
@@ -18,15 +19,15 @@ import (
 
 const (
 	// portAnnotation holds the port of a pod's metrics. Caches have none: their port is CacheDebugPort.
-	portAnnotation = "prometheus.io/port"
-	// extensionNamespace is where the extension runs in the seed.
+	portAnnotation     = "prometheus.io/port"
 	extensionNamespace = "extension-" + v1alpha3.ExtensionType
 	metricsSuffix      = ".prom"
 	beforeFolder       = "before"
 )
 
-// Metrics returns the metrics of caches and extension: as they are, in the folder before as KeepMetrics has kept them in the file
-// previous, and what has changed. previous need not be there; nil clusters are left out.
+// Metrics returns a source with the metrics of the caches and the extension: the current ones,
+// those that KeepMetrics stored in the file previous, in the folder "before", and a table of the
+// changes. The file may be missing. A nil cluster is skipped.
 func Metrics(seed, shoot *rest.Config, previous string) Source {
 	return metrics{seed: seed, shoot: shoot, previous: previous}
 }
@@ -55,7 +56,7 @@ func (m metrics) Collect(ctx context.Context, into *Folder) {
 	}
 }
 
-// read asks the pods through the API server, as the control plane may.
+// read gets the metrics of running pods through the proxy of the API server.
 func (m metrics) read(ctx context.Context, config *rest.Config, namespace, selector string, now map[string][]byte, into *Folder) {
 	if config == nil {
 		return
@@ -74,7 +75,7 @@ func (m metrics) read(ctx context.Context, config *rest.Config, namespace, selec
 		if pod.Status.Phase != corev1.PodRunning {
 			continue
 		}
-		content, err := ask(ctx, to.typed, pod)
+		content, err := scrape(ctx, to.typed, pod)
 		into.Fail(pod.Name+metricsSuffix, err)
 		if err == nil {
 			now[pod.Name] = content
@@ -82,15 +83,12 @@ func (m metrics) read(ctx context.Context, config *rest.Config, namespace, selec
 	}
 }
 
-// metricsTimeout bounds the answer of one pod: a cache that hangs is what many a bundle is about.
+// metricsTimeout limits the request to one pod. Many bundles are about a cache that hangs.
 const metricsTimeout = 5 * time.Second
 
-func ask(ctx context.Context, client kubernetes.Interface, pod corev1.Pod) ([]byte, error) {
+func scrape(ctx context.Context, client kubernetes.Interface, pod corev1.Pod) ([]byte, error) {
 	ctx, cancel := progress.Within(ctx, metricsTimeout, "no metrics")
 	defer cancel()
-	port := pod.Annotations[portAnnotation]
-	if port == "" {
-		port = strconv.Itoa(v1alpha3.CacheDebugPort)
-	}
+	port := cmp.Or(pod.Annotations[portAnnotation], strconv.Itoa(v1alpha3.CacheDebugPort))
 	return client.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, port, "/metrics", nil).DoRaw(ctx)
 }

@@ -9,13 +9,14 @@ import (
 	"time"
 )
 
-// worthwhile are the families that tell about pulls and reconciliations.
-var worthwhile = []string{
+// comparedFamilies are the metrics about pulls and reconciliations.
+var comparedFamilies = []string{
 	"registry_proxy_", "registry_http_requests_total", "registry_cache_", `controller_runtime_reconcile_total{controller="registry-cache"`,
 	"controller_runtime_webhook_requests_total",
 }
 
-// series reads Prometheus's text format: the value of each series that is worthwhile, without buckets.
+// series parses Prometheus's text format. It returns the values of the series of comparedFamilies,
+// without buckets.
 func series(content []byte) map[string]float64 {
 	all := map[string]float64{}
 	for line := range strings.Lines(string(content)) {
@@ -25,7 +26,7 @@ func series(content []byte) map[string]float64 {
 			continue
 		}
 		value, err := strconv.ParseFloat(line[i+1:], 64)
-		for _, family := range worthwhile {
+		for _, family := range comparedFamilies {
 			if err == nil && strings.HasPrefix(line, family) {
 				all[line[:i]] = value
 			}
@@ -34,11 +35,11 @@ func series(content []byte) map[string]float64 {
 	return all
 }
 
-// compareMetrics lists the series that are not zero, with what they were before.
+// compareMetrics returns a table of the series that are or were not zero.
 func compareMetrics(before map[string][]byte, at time.Time, now map[string][]byte) string {
 	var out bytes.Buffer
 	if len(before) == 0 {
-		out.WriteString("There is no reading from before: the next bundle of this testbed is compared with this one.\n")
+		out.WriteString("There are no earlier metrics. The next bundle of this testbed is compared with this one.\n")
 	} else {
 		fmt.Fprintf(&out, "before: %s\n", at.UTC().Format(time.RFC3339))
 	}
@@ -58,7 +59,7 @@ func compareMetrics(before map[string][]byte, at time.Time, now map[string][]byt
 			fmt.Fprintf(table, "%s\t%s\t%s\t  %s %s\n", old, number(is[name]), change, pod, name)
 		}
 	}
-	_ = table.Flush() // to a buffer
+	_ = table.Flush() // a buffer does not fail
 	return out.String()
 }
 

@@ -14,14 +14,15 @@ import (
 	atomic "github.com/gardener-extensions/registry-cache/kind/file"
 )
 
-// keptMetrics are those of a bundle, kept for the next one.
+// keptMetrics are the metrics of a bundle that the next bundle is compared with.
 type keptMetrics struct {
 	At   time.Time         `json:"at"`
 	Pods map[string][]byte `json:"pods"`
 }
 
-// KeepMetrics keeps the metrics of a bundle in a file, for the next bundle to compare with. It replaces the file as a whole, and leaves
-// it as it is if the bundle has none.
+// KeepMetrics stores the metrics of a bundle in the file previous, which the next bundle is
+// compared with. It replaces the file atomically. It keeps the file if the bundle has no metrics or
+// on errors.
 func KeepMetrics(bundleDir, previous string) error {
 	now, at, err := metricsOf(filepath.Join(bundleDir, bundle.MetricsFolder))
 	if err != nil || len(now) == 0 {
@@ -37,7 +38,7 @@ func KeepMetrics(bundleDir, previous string) error {
 	return nil
 }
 
-// readKept reads what KeepMetrics wrote; nothing at all is no error.
+// readKept reads the file that KeepMetrics wrote. A missing file is not an error.
 func readKept(previous string) (keptMetrics, error) {
 	var kept keptMetrics
 	content, err := os.ReadFile(previous)
@@ -53,7 +54,7 @@ func readKept(previous string) (keptMetrics, error) {
 	return kept, nil
 }
 
-// metricsOf reads the metrics of a bundle, and when the last of them was written.
+// metricsOf returns the metrics of a bundle by pod, and the time of the newest file.
 func metricsOf(folder string) (byPod map[string][]byte, at time.Time, err error) {
 	files, err := fs.Glob(os.DirFS(folder), "*"+metricsSuffix)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// bundleWith makes a bundle with these files in its folder of metrics.
+// bundleWith creates a bundle with these files in its folder metrics.
 func bundleWith(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -23,7 +23,8 @@ func bundleWith(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// TestKeepMetrics: the metrics of a bundle itself are kept, those before it are not; a bundle without any takes nothing away.
+// TestKeepMetrics checks that the current metrics of a bundle are kept, those in "before" are not,
+// and that a bundle without metrics changes nothing.
 func TestKeepMetrics(t *testing.T) {
 	state := t.TempDir()
 	previous := filepath.Join(state, "metrics.json")
@@ -46,16 +47,16 @@ func TestKeepMetrics(t *testing.T) {
 				t.Errorf("kept %q, error %v; want %q of a", kept.Pods, err, tc.want)
 			}
 			if tc.want != "" && time.Since(kept.At) > time.Minute {
-				t.Errorf("they are of %s", kept.At)
+				t.Errorf("time %s", kept.At)
 			}
 		})
 	}
 	if entries, err := os.ReadDir(state); err != nil || len(entries) != 1 {
-		t.Errorf("beside the file there is more: %v, %v", entries, err)
+		t.Errorf("more than one file: %v, %v", entries, err)
 	}
 }
 
-// TestKeepMetricsFails leaves what was kept before as it is.
+// TestKeepMetricsFails checks that a failure keeps the previous metrics.
 func TestKeepMetricsFails(t *testing.T) {
 	previous := filepath.Join(t.TempDir(), "metrics.json")
 	if err := KeepMetrics(bundleWith(t, map[string]string{"a.prom": "1"}), previous); err != nil {

@@ -7,26 +7,27 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 )
 
-// Executor is a node that commands can be run on, for example a cluster.Node.
+// Executor runs commands on a node, for example a cluster.Node.
 type Executor interface {
 	Name() string
-	// Exec returns the standard output, also when the command failed.
+	// Exec returns the standard output, also if the command fails.
 	Exec(ctx context.Context, argv ...string) (string, error)
 }
 
-// Node returns the evidence on one node: the journals of the units that matter for pulls, their states, the registry
-// configuration of containerd, and what runs.
+// Node returns a source for one node: the states and journals of the units that matter for pulls,
+// the registry configuration of containerd, and what runs.
 func Node(n Executor) Source { return node{n} }
 
 type node struct{ Executor }
 
 func (n node) Name() string { return path.Join(bundle.NodeFolder, n.Executor.Name()) }
 
-// units are the systemd units between the API server and a pull.
+// units are the systemd units that are involved in a pull.
 var units = []string{"containerd", "kubelet", "gardener-node-agent", "gardener-node-init", "configure-containerd-registries"}
 
-// probe asks every host of every hosts.toml what containerd asks first, as containerd would: from the node, with the same time to
-// connect. The name keeps it apart from pulls in the upstreams' access logs. Certificates are not what is asked about.
+// probe sends containerd's first request to every host of every hosts.toml, from the node and with
+// the same connect timeout. The user agent tells probes from pulls in the access logs of the
+// upstreams. Certificates are not checked.
 const probe = `
 for file in /etc/containerd/certs.d/*/hosts.toml; do
   [ -e "$file" ] || continue
@@ -42,12 +43,12 @@ type nodeCommand struct {
 	argv []string
 }
 
-// nodeCommands never fail on a node where a unit or a file is missing: those are findings.
+// nodeCommands do not fail if a unit or a file is missing: that is a finding.
 func nodeCommands() []nodeCommand {
 	const (
 		unitProperties = "Id,LoadState,UnitFileState,ActiveState,SubState,Result,ExecMainStatus,NRestarts,MainPID,ActiveEnterTimestamp"
 
-		lines     = "20000" // enough for every scenario, and a few MiB at most
+		lines     = "20000" // enough for every scenario, a few MiB at most
 		certsd    = `d=/etc/containerd/certs.d; ls -lR --time-style=full-iso $d; find $d -type f -name '*.toml' -exec tail -v -n +1 {} +`
 		cat       = `systemctl cat --no-pager configure-containerd-registries.service 2>&1 || true`
 		addresses = `ip -brief address; echo; ip route; echo; ip -6 route`

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// resources are listed in both clusters; where one is not known, it is left out.
+// resources are listed in both clusters. A resource that a cluster does not serve is skipped.
 var resources = []schema.GroupVersionResource{
 	{Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: "extensions"},
 	{Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: "operatingsystemconfigs"},
@@ -64,7 +64,8 @@ func collectObjects(ctx context.Context, client dynamic.Interface, resource sche
 	into.Write(file, out.Bytes())
 }
 
-// presentable returns the object without noise, and without content if it is a Secret: of that only the sizes are left.
+// presentable returns a copy of the object without managed fields. Of the data of a Secret it keeps
+// only the sizes.
 func presentable(object unstructured.Unstructured) unstructured.Unstructured {
 	shown := *object.DeepCopy()
 	shown.SetManagedFields(nil)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// tailLines of each container's log are kept.
+// tailLines limits the log of each container.
 const tailLines = 10000
 
 func collectLogs(ctx context.Context, client kubernetes.Interface, into *Folder) {
@@ -25,11 +25,10 @@ func collectLogs(ctx context.Context, client kubernetes.Interface, into *Folder)
 	}
 	for _, pod := range pods.Items {
 		for _, log := range logsOf(pod) {
-			options := &corev1.PodLogOptions{Container: log.container, Previous: log.previous, Timestamps: true, TailLines: new(int64)}
-			*options.TailLines = tailLines
+			options := &corev1.PodLogOptions{Container: log.container, Previous: log.previous, Timestamps: true, TailLines: new(int64(tailLines))}
 			content, err := client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, options).DoRaw(ctx)
-			if err != nil && log.previous { // the kubelet keeps it for a while only
-				content, err = fmt.Appendf(nil, "the log is gone: %v\n", err), nil
+			if err != nil && log.previous { // the kubelet keeps it only for a while
+				content, err = fmt.Appendf(nil, "log not available: %v\n", err), nil
 			}
 			if err != nil {
 				into.Fail(log.file, err)
@@ -45,8 +44,8 @@ type podLog struct {
 	previous        bool
 }
 
-// logsOf returns the logs that a pod has: of each container that has started, and of its run before if it was
-// restarted.
+// logsOf returns the logs of each container of a pod that has started: of its current run, and of
+// the previous run if it was restarted.
 func logsOf(pod corev1.Pod) []podLog {
 	logs := []podLog{}
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
@@ -70,7 +69,7 @@ func collectEvents(ctx context.Context, client kubernetes.Interface, into *Folde
 	into.Write("events.txt", []byte(eventTable(events.Items)))
 }
 
-// eventTable has one line per event, the oldest first.
+// eventTable returns one line for each event, the oldest first.
 func eventTable(events []corev1.Event) string {
 	events = slices.Clone(events)
 	slices.SortStableFunc(events, func(a, b corev1.Event) int { return lastSeen(a).Compare(lastSeen(b)) })
@@ -85,7 +84,8 @@ func eventTable(events []corev1.Event) string {
 	return out.String()
 }
 
-// lastSeen: which of the times is set depends on the API that an event was made with.
+// lastSeen returns the newest time of an event. Which times are set depends on the API that created
+// the event.
 func lastSeen(e corev1.Event) time.Time {
 	switch {
 	case e.Series != nil && !e.Series.LastObservedTime.IsZero():

@@ -7,15 +7,15 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
-	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
-// state shows how things stand: the chain from the Extension's status over Services to what containerd reads on each node.
+// state writes the current state of each cache: the status of the Extension, the Service, the pods,
+// and what containerd reads on each node.
 func (i *index) state(text *strings.Builder) {
 	var table strings.Builder
 	out := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
@@ -31,7 +31,11 @@ func (i *index) state(text *strings.Builder) {
 				name = ""
 			}
 			asked := strings.Join(append(slices.Clone(mirror.Hosts), mirror.Server), ", then ")
-			fmt.Fprintf(out, "%s\t%s\tasks: %s\t%s\n", name, mirror.Upstream, asked, owner(mirror))
+			unmanaged := ""
+			if !mirror.Managed {
+				unmanaged = "unmanaged"
+			}
+			fmt.Fprintf(out, "%s\t%s\tasks: %s\t%s\n", name, mirror.Upstream, asked, unmanaged)
 		}
 		if len(node.Mirrors) == 0 && node.Worker() {
 			fmt.Fprintf(out, "%s\tno hosts.toml\t\t\n", b.ShortName(node.Name))
@@ -48,21 +52,14 @@ func (i *index) state(text *strings.Builder) {
 		}
 		fmt.Fprintf(out, "upstream %s\t%s\trequests: %s\t\n", upstream.Host, upstream.State, strings.Join(counts, ", "))
 	}
-	_ = out.Flush() // to a strings.Builder
+	_ = out.Flush() // a strings.Builder does not fail
 	var lines []string
 	for line := range strings.Lines(table.String()) {
 		lines = append(lines, strings.TrimRight(line, " \n"))
 	}
 	if len(lines) > 0 {
-		i.section(text, "How things stand", strings.Join(lines, "\n"))
+		i.section(text, "Current state", strings.Join(lines, "\n"))
 	}
-}
-
-func owner(mirror hostsfile.Mirror) string {
-	if mirror.Managed {
-		return ""
-	}
-	return "not ours"
 }
 
 func serviceOf(b *bundle.Bundle, upstream string) string {
@@ -74,7 +71,8 @@ func serviceOf(b *bundle.Bundle, upstream string) string {
 	return "none"
 }
 
-// podsOf says where the pods behind the Service of a cache are, and whether they are ready.
+// podsOf lists the pods that the Service of a cache selects, with their nodes and whether they are
+// ready.
 func podsOf(b *bundle.Bundle, upstream string) string {
 	var all []string
 	for _, service := range b.Shoot.CacheServices() {
@@ -82,31 +80,21 @@ func podsOf(b *bundle.Bundle, upstream string) string {
 			continue
 		}
 		for _, pod := range b.Shoot.Pods {
-			if pod.Namespace == service.Namespace && len(service.Spec.Selector) > 0 && matches(service.Spec.Selector, pod.Labels) {
-				all = append(all, fmt.Sprintf("%s on %s %s", pod.Name, b.ShortName(pod.Spec.NodeName), readyWord(pod)))
+			if selector := service.Spec.Selector; pod.Namespace != service.Namespace || len(selector) == 0 ||
+				!labels.SelectorFromSet(selector).Matches(labels.Set(pod.Labels)) {
+				continue
 			}
+			ready := "not ready"
+			if readiness.Pod(&pod) {
+				ready = "ready"
+			}
+			all = append(all, fmt.Sprintf("%s on %s %s", pod.Name, b.ShortName(pod.Spec.NodeName), ready))
 		}
 	}
 	if len(all) == 0 {
 		return "no pod"
 	}
 	return strings.Join(all, ", ")
-}
-
-func matches(selector, labels map[string]string) bool {
-	for key, value := range selector {
-		if labels[key] != value {
-			return false
-		}
-	}
-	return true
-}
-
-func readyWord(pod corev1.Pod) string {
-	if readiness.Pod(&pod) {
-		return "ready"
-	}
-	return "not ready"
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

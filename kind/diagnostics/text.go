@@ -6,12 +6,13 @@ import (
 	"os"
 )
 
-// Text returns a source of one file beside the index that is already known, for example Text("versions.txt", "…").
+// Text returns a source with one file next to the index, for example Text("versions.txt", "…").
 func Text(name, content string) Source {
 	return Computed(name, func(context.Context) ([]byte, error) { return []byte(content), nil })
 }
 
-// Computed returns a source of one file beside the index. What comes with an error is kept.
+// Computed returns a source with one file next to the index. Content that is returned together with
+// an error is stored too.
 func Computed(name string, content func(context.Context) ([]byte, error)) Source {
 	return computed{name, content}
 }
@@ -31,10 +32,10 @@ func (c computed) Collect(ctx context.Context, into *Folder) {
 	}
 }
 
-// tailBytes of a file of this machine are kept.
+// tailBytes limits what Tail keeps of a file.
 const tailBytes = 4 << 20
 
-// Tail returns a source with the end of a file of this machine, which need not be there.
+// Tail returns a source with the last 4 MiB of a local file. A missing file counts as empty.
 func Tail(name, path string) Source {
 	return Computed(name, func(context.Context) ([]byte, error) {
 		file, err := os.Open(path)
@@ -44,7 +45,7 @@ func Tail(name, path string) Source {
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = file.Close() }() // it is only read
+		defer func() { _ = file.Close() }() // opened for reading
 		info, err := file.Stat()
 		if err != nil {
 			return nil, err

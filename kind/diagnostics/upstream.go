@@ -12,13 +12,14 @@ import (
 // Registry is an upstream registry, for example an upstream.Registry.
 type Registry interface {
 	Host() string
-	// Status is what the engine says of its container.
+	// Status returns the status of its container, as the engine prints it.
 	Status() string
-	// Output copies what it printed, the access log to stdout.
+	// Output copies the output of its container. Standard output is the access log.
 	Output(ctx context.Context, stdout, stderr io.Writer) error
 }
 
-// Upstream returns the state of an upstream's container, its access log, one JSON record a line, and its messages.
+// Upstream returns a source for one upstream: the state of its container, its access log with one
+// JSON record per line, and its messages.
 func Upstream(r Registry) Source { return registry{r} }
 
 type registry struct{ Registry }
@@ -28,7 +29,7 @@ func (r registry) Name() string { return path.Join(bundle.UpstreamFolder, r.Host
 func (r registry) Collect(ctx context.Context, into *Folder) {
 	var access, messages bytes.Buffer
 	state := r.Status()
-	if err := r.Output(ctx, &access, &messages); err != nil { // it may be gone since it was looked for
+	if err := r.Output(ctx, &access, &messages); err != nil { // the container may be deleted by now
 		into.Fail(bundle.AccessFile, err)
 		state = bundle.Unreadable + err.Error()
 	}

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 )
 
-// versions are what the maker of the bundle wrote, and what nodes and pods say of themselves.
+// versions returns VersionsFile, the versions that nodes report, and the images of pods.
 func versions(b *bundle.Bundle) string {
 	lines := []string{}
 	if b.Versions != "" {
@@ -29,17 +27,15 @@ func versions(b *bundle.Bundle) string {
 				strings.ReplaceAll(info.ContainerRuntimeVersion, "://", " "), info.OSImage, info.KernelVersion))
 		}
 		for i := range cluster.Pods {
-			if pod := &cluster.Pods[i]; ours(pod) {
-				for _, container := range pod.Spec.Containers {
-					add(fmt.Sprintf("running in the %s: %s", cluster.Folder, container.Image))
-				}
+			pod := &cluster.Pods[i]
+			// The extension, caches, the cleaner, and Gardener's components.
+			if !strings.HasPrefix(pod.Name, "registry-") && !strings.HasPrefix(pod.Name, "gardener-") {
+				continue
+			}
+			for _, container := range pod.Spec.Containers {
+				add(fmt.Sprintf("running in the %s: %s", cluster.Folder, container.Image))
 			}
 		}
 	}
 	return strings.Join(lines, "\n")
-}
-
-// ours says whether a pod is the extension, a cache, a cleaner, or a part of Gardener.
-func ours(pod *corev1.Pod) bool {
-	return strings.HasPrefix(pod.Name, "registry-") || strings.HasPrefix(pod.Name, "gardener-")
 }

@@ -1,6 +1,8 @@
-// Package fault holds the faults that the testbed can bring about, as values: what can be broken where, how it is asked for,
-// how it is told, and the script by which a node ends a fault without a process of the testbed.
+// Package fault defines the faults of the testbed as values: targets, kinds and options, how they
+// are described, and the script that applies faults on a node and ends them without a process of
+// the testbed.
 //
-// It must not know how a fault is brought about: for upstreams that is in package server, for all else in package kind. It is
-// linked into the upstreams' program and therefore imports no container engine and no Kubernetes client.
+// It must not know how a fault is applied: packages server (for upstreams) and kind (for the rest)
+// do. The program of the upstreams links it, so it must not import a container engine or a
+// Kubernetes client.
 package fault

@@ -105,9 +105,6 @@ func nodeInjection(t *kind.Testbed, f spec.Fault) (injection, error) {
 		}}, nil
 	case spec.Loss:
 		return loseMachine(t, f, node)
-	case spec.ClockSkew:
-		return impossible{"nodes are containers, which share the clock of this machine: a namespace of their own (time_namespaces(7)) " +
-			"has another time since the boot, but the same time of day"}, nil
 	}
 	return nil, noInjection(f)
 }

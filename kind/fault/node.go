@@ -13,31 +13,32 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// NodeScript begins, ends and lists the faults of a node; see there. It is to be run by bash -c.
+// NodeScript applies, ends and lists the faults of a node. Run it by bash -c.
 //
 //go:embed node.sh
 var NodeScript string
 
-// Way is how a node brings a fault about: a kind of the NodeScript.
+// Way is how a node applies a fault: a KIND of NodeScript.
 type Way string
 
-// The ways, with what their argument is.
+// The ways. Comments describe their arguments; several values are separated by spaces.
 const (
-	Drop           Way = "drop"     // IP addresses, with blanks between them
-	Reject         Way = "reject"   // the same
-	RejectQuestion Way = "question" // what Question returns
-	RejectPort     Way = "port"     // a TCP port of the node itself
-	DelayAnswers   Way = "delay"    // what DelayArgument returns
-	StopPods       Way = "stop"     // pods, <namespace>/<name>, with blanks between them
-	StopUnit       Way = "unit"     // the name of a unit
-	FillVolumes    Way = "full"     // volumes of pods of kube-system, <name of the pod>=<path in it>, with blanks between them
-	LoseMachine    Way = "loss"     // anything: whoever lets the machine join again finds it, see ArgumentFile
+	Drop           Way = "drop"     // IP addresses
+	Reject         Way = "reject"   // IP addresses
+	RejectQuestion Way = "question" // the result of Question
+	RejectPort     Way = "port"     // a TCP port of the node
+	DelayAnswers   Way = "delay"    // the result of DelayArgument
+	StopPods       Way = "stop"     // pods as <namespace>/<name>
+	StopUnit       Way = "unit"     // the name of a systemd unit
+	FillVolumes    Way = "full"     // volumes as <pod in kube-system>=<path in the container>
+	LoseMachine    Way = "loss"     // any text that is needed when the machine joins again, see ArgumentFile
 )
 
-// ArgumentFile is where a node keeps the argument of a fault.
+// ArgumentFile returns the path, on the node, of the argument of a fault.
 func ArgumentFile(id string) string { return path.Join("/run/testbed-faults", id, "argument") }
 
-// BeginArguments are the arguments of NodeScript that begin the fault. Its time on the node begins anew.
+// BeginArguments returns the arguments of NodeScript that apply the fault. Its duration starts
+// then.
 func BeginArguments(f spec.Fault, way Way, argument string) ([]string, error) {
 	description, err := json.Marshal(f)
 	if err != nil {
@@ -47,31 +48,35 @@ func BeginArguments(f spec.Fault, way Way, argument string) ([]string, error) {
 	return []string{"begin", f.ID, seconds, string(description), string(way), argument}, nil
 }
 
-// DelayArgument is the argument of DelayAnswers: a program of package delay on the node, which is removed when the fault ends, the port of
-// the server, and the IP addresses of its Service, whose port is 443.
+// DelayArgument returns the argument of DelayAnswers: the path of testbed-delay on the node, which
+// is deleted when the fault ends, the delay, the port of the server, and the IP addresses of its
+// Service, which has port 443.
 func DelayArgument(program string, delay time.Duration, port string, services []string) string {
 	return strings.Join(append([]string{program, delay.String(), port}, services...), " ")
 }
 
-// CheckArguments are the arguments of NodeScript that fail, with the reason, where the node cannot bring that about.
+// CheckArguments returns the arguments of NodeScript that fail, with a reason, if the node cannot
+// apply such a fault.
 func CheckArguments(way Way, argument string) []string {
 	return []string{"check", string(way), argument}
 }
 
-// EndArguments are the arguments of NodeScript that end a fault.
+// EndArguments returns the arguments of NodeScript that end a fault.
 func EndArguments(id string) []string { return []string{"end", id} }
 
-// JoinArguments are the arguments of NodeScript that give a machine that was lost, and runs again, its gardener-node-agent.
+// JoinArguments returns the arguments of NodeScript that restore gardener-node-agent on a lost
+// machine that runs again.
 func JoinArguments(id string) []string { return []string{"join", id} }
 
-// ListArguments are the arguments of NodeScript whose output ParseList reads; what does not hold any more is ended. Nobody else may
-// begin or end faults meanwhile.
+// ListArguments returns the arguments of NodeScript that list faults for ParseList and end those
+// that are no longer active. No other process may begin or end faults at the same time.
 func ListArguments() []string { return []string{"list"} }
 
-// LookArguments are ListArguments for whoever only looks: nothing is changed.
+// LookArguments returns the arguments of NodeScript that list faults for ParseList and change
+// nothing.
 func LookArguments() []string { return []string{"look"} }
 
-// ParseList reads what NodeScript lists: one description a line.
+// ParseList parses the output of NodeScript: one JSON description per line.
 func ParseList(output string) ([]spec.Fault, error) {
 	return spec.Decode([]byte("[" + strings.ReplaceAll(strings.TrimSpace(output), "\n", ",") + "]"))
 }

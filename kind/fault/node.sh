@@ -1,25 +1,25 @@
 #!/usr/bin/env bash
-# The faults of a node. Each is a folder that says what it is and how it ends; all of them are gone after a restart of the
-# node, as what they broke is.
+# Manages the faults of a node. Each fault is a folder with its description and how to end it. A restart of
+# the node ends all faults and removes the folders.
 #
-#   begin ID SECONDS DESCRIPTION KIND ARGUMENT   breaks something, and mends it after SECONDS unless that is 0
-#   end ID                                       mends it; where there is no such fault there is nothing to do
-#   join ID                                      gives a machine that was lost, and has started anew, its gardener-node-agent
-#   list                                         prints the descriptions of those that still hold, one a line, and ends the others
-#   check KIND ARGUMENT                          fails, with the reason, where this node cannot break that
-#   look                                         prints the same and changes nothing, also while others begin and end faults
+#   begin ID SECONDS DESCRIPTION KIND ARGUMENT   applies a fault and ends it after SECONDS; 0 means never
+#   end ID                                       ends a fault; does nothing if there is no such fault
+#   join ID                                      restores gardener-node-agent on a lost machine that runs again
+#   list                                         prints the descriptions of active faults, one per line, and ends the others
+#   look                                         like list, but changes nothing; safe while faults begin and end
+#   check KIND ARGUMENT                          fails, with a reason, if this node cannot apply such a fault
 #
 # KIND and ARGUMENT:
 #
-#   drop ADDRESSES, reject ADDRESSES   what goes to IP addresses, from the node or its pods
-#   question EXPRESSIONS               what goes to a name server and has such a question in it (expressions of nft)
-#   port NUMBER                        what comes to a TCP port of the node from elsewhere
-#   delay PROGRAM TIME PORT SERVICES   what comes to an API server from elsewhere, by the port or IP addresses of its Service
-#                                      (port 443), goes through PROGRAM, which hands answers on after TIME
-#   stop PODS                          the processes of pods, NAMESPACE/NAME each, are stopped, not killed
-#   unit NAME                          a unit of systemd does not run
-#   full VOLUMES                       volumes, NAME=PATH each, in containers of pods of kube-system have no byte left
-#   loss LABELS                        the machine is gone: the caller does it, this keeps what a machine is given to join
+#   drop ADDRESSES, reject ADDRESSES   drops or rejects packets from the node and its pods to IP addresses
+#   question EXPRESSIONS               rejects DNS questions that match nft expressions
+#   port NUMBER                        rejects connections to a TCP port of the node from elsewhere
+#   delay PROGRAM TIME PORT SERVICES   redirects connections to an API server from elsewhere to PROGRAM, which delays
+#                                      answers by TIME. PORT is the server's, SERVICES are IP addresses with port 443.
+#   stop PODS                          stops (SIGSTOP) the processes of pods, each NAMESPACE/NAME
+#   unit NAME                          stops a systemd unit
+#   full VOLUMES                       fills volumes of pods of kube-system, each POD=PATH
+#   loss LABELS                        keeps the files that a machine needs to join again; the caller removes the machine
 set -euo pipefail
 
 faults=${TESTBED_FAULTS:-/run/testbed-faults}
@@ -33,13 +33,13 @@ begin() {
   printf '%s\n' "$argument" >"$new/argument"
   printf '%s\n' "$BASH_EXECUTION_STRING" >"$new/node.sh"
   mv -T -- "$new" "$faults/$id"
-  # The way back is there before the fault is.
+  # Schedule the end first: it also has to happen if this process is killed.
   if [[ $seconds != 0 ]]; then
     systemd-run --quiet --collect --unit "testbed-fault-$id" --on-active "${seconds}s" --timer-property AccuracySec=100ms \
       /bin/bash "$faults/$id/node.sh" end "$id"
   fi
   "begin_$kind" "$id" "$argument"
-  # Ended meanwhile, by whoever gave up waiting for this.
+  # A caller that timed out may have ended the fault in the meantime.
   [[ -d $faults/$id ]] || "end_$kind" "$id" "$argument"
 }
 
@@ -48,7 +48,7 @@ end() {
   [[ -d $fault ]] || return 0
   "end_$(<"$fault/kind")" "$id" "$(<"$fault/argument")"
   rm -rf -- "$fault"
-  systemctl stop "testbed-fault-$id.timer" 2>/dev/null || true # it may have none
+  systemctl stop "testbed-fault-$id.timer" 2>/dev/null || true # there may be none
 }
 
 list() { holding end; }
@@ -57,12 +57,12 @@ look() { holding :; }
 
 check() { "check_$1" "$2"; }
 
-# holding prints what holds, and does $1 with the ID of each fault that does not.
+# holding prints active faults and calls $1 with the ID of each other one.
 holding() {
   local fault id kind argument
   for fault in "$faults"/*; do
     id=${fault##*/}
-    # What is gone by now has ended.
+    # A fault that ends in the meantime loses its files.
     { kind=$(cat -- "$fault/kind") && argument=$(cat -- "$fault/argument"); } 2>/dev/null || continue
     if "holds_$kind" "$id" "$argument"; then
       cat -- "$fault/description" 2>/dev/null || [[ ! -e $fault ]]
@@ -72,7 +72,7 @@ holding() {
   done
 }
 
-# filter applies rules to what the node or its pods send, before address translation by kube-proxy (dstnat, -100).
+# filter applies rules to packets of the node and its pods, before kube-proxy's DNAT (priority -100).
 filter() {
   nft -f - <<TABLE
 table inet testbed-fault-$1 {
@@ -82,7 +82,7 @@ table inet testbed-fault-$1 {
 TABLE
 }
 
-# addressed drops or rejects what is sent to addresses.
+# addressed drops or rejects packets to addresses.
 addressed() {
   local id=$1 verdict=$3 rules='' address family
   for address in $2; do
@@ -111,7 +111,7 @@ begin_question() { filter "$1" "udp dport 53 $2 reject; "; }
 end_question() { unfilter "$1"; }
 holds_question() { filtered "$1"; }
 
-# What is on this node itself goes on: the kubelet would start an API server anew that it cannot reach.
+# Connections from this node still work: the kubelet restarts an API server that it cannot reach.
 begin_port() {
   nft -f - <<TABLE
 table inet testbed-fault-$1 {
@@ -122,11 +122,11 @@ TABLE
 end_port() { unfilter "$1"; }
 holds_port() { filtered "$1"; }
 
-# delay_port is where the proxy listens; nothing else on a node does.
+# delay_port is the port of the proxy. Nothing else on a node uses it.
 delay_port=6440
 
-# delay_rules lead new connections to the proxy. Those that are open are reset when they send something: they would go past it.
-# They come before kube-proxy, which translates the Service's address at the priority -100.
+# delay_rules redirect new connections to the proxy. They reset open connections, which would bypass it,
+# when those send packets. They come before kube-proxy's DNAT (priority -100).
 delay_rules() {
   local id=$1 port=$4 service family redirects=''
   shift 4
@@ -150,12 +150,12 @@ $redirects
 TABLE
 }
 
-# The argument of delay is several words.
+# The argument of delay has several words.
 # shellcheck disable=SC2086
 check_delay() {
   delay_rules check $1 | nft --check -f -
   if [[ -n $(ss -Hltn "sport = :$delay_port") ]]; then
-    echo "something listens on port $delay_port of this node already: another delay?" >&2
+    echo "port $delay_port of this node is in use: clear the other latency fault first" >&2
     return 1
   fi
 }
@@ -171,12 +171,12 @@ begin_delay() {
 
 end_delay() {
   unfilter "$1"
-  systemctl stop "testbed-delay-$1.service" 2>/dev/null || true # it may not have begun
+  systemctl stop "testbed-delay-$1.service" 2>/dev/null || true # may not have started
   rm -f -- "${2%% *}"
 }
 holds_delay() { filtered "$1" && systemctl is-active --quiet "testbed-delay-$1.service"; }
 
-# processes prints the first process of each container of a pod that runs here.
+# processes prints the first process of each container of a pod on this node.
 processes() {
   local containers container
   containers=$(crictl ps --quiet --label "io.kubernetes.pod.namespace=$1" --label "io.kubernetes.pod.name=$2")
@@ -196,12 +196,12 @@ begin_stop() {
     done
   done
   if ! [[ -e $faults/$id/processes ]]; then
-    echo "no container of $2 runs here" >&2
+    echo "no container of $2 runs on this node" >&2
     return 1
   fi
 }
 
-# stopped prints those of the fault's processes that are there and stopped.
+# stopped prints the processes of the fault that still exist and are stopped.
 stopped() {
   local pid
   [[ -e $faults/$1/processes ]] || return 0
@@ -216,8 +216,9 @@ end_stop() {
 }
 holds_stop() { [[ -n $(stopped "$1") ]]; }
 
-# An overlay that only reads the volume, and writes into a file system of memory that is full, is laid over the volume in the
-# container. Nothing else notices, and the volume itself is not touched: what is deleted meanwhile is there again afterwards.
+# Mounts an overlay over the volume in the container. It reads the volume and writes to a full tmpfs. Other
+# processes do not see it, and the volume does not change: files that are deleted during the fault are back
+# at its end.
 begin_full() {
   local id=$1 volume path pids pid root
   for volume in $2; do
@@ -227,7 +228,7 @@ begin_full() {
       root=/proc/$pid/root
       [[ -d $root$path ]] || continue
       if grep -q " $path .* testbed-fault-" "/proc/$pid/mountinfo"; then
-        echo "$volume has no byte left already" >&2
+        echo "$volume is already full" >&2
         return 1
       fi
       printf '%s %s\n' "$pid" "$path" >>"$faults/$id/volumes"
@@ -237,16 +238,16 @@ begin_full() {
       chmod --reference "$root$path" "$root/dev/shm/upper"
       mount --namespace "$pid" -cn -t overlay \
         -o "lowerdir=$path,upperdir=/dev/shm/upper,workdir=/dev/shm/work" "testbed-fault-$id" "$path"
-      dd if=/dev/zero of="$root/dev/shm/filler" bs=4k 2>/dev/null || true # until no space is left on the device
+      dd if=/dev/zero of="$root/dev/shm/filler" bs=4k 2>/dev/null || true # ends with ENOSPC
     done
   done
   if ! [[ -e $faults/$id/volumes ]]; then
-    echo "no container with a volume of $2 runs here" >&2
+    echo "no container with a volume of $2 runs on this node" >&2
     return 1
   fi
 }
 
-# covered prints the fault's mounts that are there: process and mount point, the last one first.
+# covered prints the existing mounts of the fault: process and mount point, the newest first.
 covered() {
   local pid path point
   [[ -e $faults/$1/volumes ]] || return 0
@@ -257,12 +258,13 @@ covered() {
   done <"$faults/$1/volumes"
 }
 
-# umount reads /proc/self, and /proc of a container is one of other processes: for the moment it has that of the node.
+# umount reads /proc/self, which the /proc of the container does not have for a process of the node. So the
+# node's /proc is mounted over it temporarily.
 end_full() {
   local left pid path failed=''
   left=$(covered "$1")
   while read -r pid path; do
-    [[ -n $pid && -e /proc/$pid ]] || continue # nothing is left, or the container has ended meanwhile
+    [[ -n $pid && -e /proc/$pid ]] || continue # no mounts, or the container has ended
     mount --namespace "$pid" -cn -t proc proc /proc
     umount --namespace "$pid" -cnl "$path" || failed=yes
     umount --namespace "$pid" -cnl /proc
@@ -271,7 +273,7 @@ end_full() {
 }
 holds_full() { [[ -n $(covered "$1") ]]; }
 
-# agent is what user data bring onto a machine.
+# agent are the files that user data create on a machine.
 agent=(
   /opt/bin/gardener-node-agent /etc/systemd/system/gardener-node-agent.service /var/lib/gardener-node-agent/machine-name
   /var/lib/gardener-node-agent/credentials/kubeconfig-testbed /var/lib/gardener-node-agent/config-*.yaml
@@ -287,7 +289,7 @@ holds_loss() {
   [[ -e $faults/$1/agent.tar ]] && ! systemctl is-active --quiet gardener-node-agent.service
 }
 
-# join gives a machine that has started anew what it had before its loss.
+# join restores the files that the machine had before its loss.
 join() {
   [[ -e $faults/$1/agent.tar ]] || return 0
   tar -C / -xf "$faults/$1/agent.tar"

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestDelay leads connections to the proxy once it runs, and takes all of it away again.
+// TestDelay checks that connections are redirected to a running proxy, and that nothing remains at
+// the end.
 func TestDelay(t *testing.T) {
 	n := newNode(t)
 	program := filepath.Join(n.directory, "testbed-delay-f1")
@@ -32,7 +33,7 @@ func TestDelay(t *testing.T) {
 		`iifname != "lo" tcp dport 6443 reject with tcp reset`,
 	} {
 		if !strings.Contains(string(table), want) || !strings.Contains(string(checked), want) {
-			t.Errorf("%q is not in the table %s, or not in what was checked before: %s", want, table, checked)
+			t.Errorf("%q is not in the table %s, or not in the checked one: %s", want, table, checked)
 		}
 	}
 	if want := "--unit testbed-delay-f1 --property Type=notify " + program + " :6440 127.0.0.1:6443 1.5s\n"; !strings.Contains(n.calls(t), want) {
@@ -46,12 +47,13 @@ func TestDelay(t *testing.T) {
 		t.Errorf("calls %s", n.calls(t))
 	}
 	if _, err := os.Stat(program); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the program is left: %v", err)
+		t.Errorf("the program remains: %v", err)
 	}
 }
 
-// TestDelayThatEnded: without the proxy nobody gets through, and what is left of it is ended by who lists.
-func TestDelayThatEnded(t *testing.T) {
+// TestDelayWithoutProxy checks that list ends the fault if the proxy has ended: no connection would
+// succeed.
+func TestDelayWithoutProxy(t *testing.T) {
 	n := newNode(t)
 	f := must(t, "seed/api", "latency", map[string][]string{"delay": {"1s"}}).Begin("f1", noon)
 	if err := n.begin(t, f, DelayAnswers, DelayArgument("/nowhere", time.Second, "6443", nil)); err != nil {
@@ -63,11 +65,11 @@ func TestDelayThatEnded(t *testing.T) {
 	}
 }
 
-// TestSecondDelay is refused before anything is changed.
+// TestSecondDelay checks that the check fails if the port of the proxy is in use.
 func TestSecondDelay(t *testing.T) {
 	n := newNode(t)
 	n.write(t, "listening", "LISTEN 0 4096 *:6440 *:*\n", 0o644)
 	if _, err := n.run(t, CheckArguments(DelayAnswers, DelayArgument("/nowhere", time.Second, "6443", nil))...); err == nil {
-		t.Error("the port of another one was taken")
+		t.Error("no error for a port in use")
 	}
 }

@@ -7,12 +7,13 @@ import (
 	"testing"
 )
 
-// TestLook tells what holds and changes nothing: neither what does not hold any more, nor what somebody is about to begin.
+// TestLook checks that look lists active faults and changes nothing, also not a fault that is no
+// longer or not yet active.
 func TestLook(t *testing.T) {
 	n := newNode(t)
 	look := func() []string { return n.listed(t, LookArguments()) }
 	if got := look(); len(got) != 0 {
-		t.Errorf("on a node without faults: %v", got)
+		t.Errorf("faults of a new node: %v", got)
 	}
 	f := must(t, "node/worker", "kubelet-stop", nil)
 	for id, unit := range map[string]string{"f1": "kubelet.service", "f2": "other.service"} {
@@ -20,19 +21,19 @@ func TestLook(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The unit of f2 runs: it does not hold any more, or not yet.
+	// The unit of f2 runs, so f2 is not active.
 	if err := os.Remove(filepath.Join(n.directory, "stopped-other.service")); err != nil {
 		t.Fatal(err)
 	}
-	// f3 is going: of its folder only a part is left.
+	// f3 is being deleted: its folder is incomplete.
 	n.write(t, "faults/f3/description", "{}\n", 0o644)
 	before := n.calls(t)
 	if got := look(); !slices.Equal(got, []string{"f1"}) {
-		t.Errorf("looked, and found %v", got)
+		t.Errorf("listed %v", got)
 	}
 	for _, id := range []string{"f1", "f2", "f3"} {
 		if _, err := os.Stat(filepath.Join(n.directory, "faults", id)); err != nil {
-			t.Errorf("looking ended %s: %v", id, err)
+			t.Errorf("look ended %s: %v", id, err)
 		}
 	}
 	if after := n.calls(t); after != before+"systemctl is-active --quiet kubelet.service\nsystemctl is-active --quiet other.service\n" {

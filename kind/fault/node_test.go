@@ -17,10 +17,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// node is a folder that acts as a node: NodeScript runs for real, with programs beside it that note how they were called.
+// node is a folder in which NodeScript runs, with fake programs that record their calls.
 type node struct{ directory string }
 
-// programs stand in for those of a node. nft knows a table, and systemctl a unit, by a file of the name.
+// programs are fakes. nft has a file for each table, and systemctl one for each stopped unit.
 var programs = map[string]string{
 	"systemd-run": `echo "systemd-run $*" >>calls`,
 	"nft": `case "$1 $2" in
@@ -127,7 +127,7 @@ func (n node) end(t *testing.T, id string) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(n.directory, "faults", id)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("fault %s is there after its end: %v", id, err)
+		t.Errorf("fault %s remains after its end: %v", id, err)
 	}
 }
 
@@ -149,12 +149,12 @@ func TestUnreachable(t *testing.T) {
 			t.Errorf("no timer of 90 s: %s", n.calls(t))
 		}
 		if err := n.begin(t, f, Drop, address); err == nil {
-			t.Error("a fault of the same name began")
+			t.Error("a second fault with the same ID began")
 		}
 		if got := n.list(t); !slices.Equal(got, []string{"f1"}) {
 			t.Errorf("listed %v", got)
 		}
-		// What the timer runs is a copy of the script.
+		// The timer runs a copy of the script.
 		if _, err := n.bash(t, filepath.Join(n.directory, "faults/f1/node.sh"), "end", "f1"); err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +175,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("table %s", table)
 	}
 	if strings.Contains(n.calls(t), "systemd-run") {
-		t.Error("a fault without a time has a timer")
+		t.Error("a fault without a duration has a timer")
 	}
 	n.end(t, "f2")
 }
@@ -192,12 +192,12 @@ func TestUnit(t *testing.T) {
 		t.Errorf("listed %v", got)
 	}
 	n.end(t, "f1")
-	// Somebody else started it: what no longer holds is not listed.
+	// Ending f1 started the unit, so f2 is not active and not listed.
 	if got := n.list(t); len(got) != 0 || !strings.Contains(n.calls(t), "systemctl start kubelet.service") {
 		t.Errorf("listed %v after %s", got, n.calls(t))
 	}
 	if _, err := os.Stat(filepath.Join(n.directory, "faults/f2")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("it is forgotten in the list only: %v", err)
+		t.Errorf("list has not ended f2: %v", err)
 	}
 }
 
@@ -206,7 +206,7 @@ func TestStopped(t *testing.T) {
 	n := newNode(t)
 	f := must(t, "cache/alpha", "stop", nil).Begin("f1", noon)
 	if err := n.begin(t, f, StopPods, "kube-system/registry-alpha-0"); err == nil {
-		t.Error("nothing was there to stop")
+		t.Error("no error without a container")
 	}
 	n.end(t, "f1")
 	process := exec.CommandContext(t.Context(), "sleep", "60")
@@ -242,7 +242,7 @@ func awaitState(t *testing.T, pid int, stopped bool) {
 		return strings.Contains(string(status), "State:\tT") == stopped, err
 	})
 	if err != nil {
-		t.Fatalf("the process is not as wanted (stopped: %t): %v\n%s", stopped, err, status)
+		t.Fatalf("process state, want stopped %t: %v\n%s", stopped, err, status)
 	}
 }
 

@@ -2,20 +2,22 @@ package fault
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// A question begins after the headers of UDP (RFC 768) and DNS (RFC 1035, 4.1.1). All numbers are of bytes.
+// A question begins after the headers of UDP (RFC 768) and DNS (RFC 1035, 4.1.1). Sizes are in
+// bytes.
 const (
 	udpHeader, dnsHeader = 8, 12
-	// portion is what one expression of nft compares.
-	portion = 16
+	// chunk is the size that one expression of nft compares.
+	chunk = 16
 )
 
-// Question returns the expressions of nft that hold for a UDP packet whose first question is for this name, of whatever type,
-// written as it is here. An error says that it is no name of DNS.
+// Question returns nft expressions that match a UDP packet whose first DNS question is for this
+// name, of any type and with the same case. It returns an error for an invalid name.
 func Question(host string) (string, error) {
 	name, err := dnsmessage.NewName(strings.TrimSuffix(host, ".") + ".")
 	if err != nil {
@@ -35,9 +37,10 @@ func Question(host string) (string, error) {
 	const typeAndClass = 2 * 2
 	wire := message[dnsHeader : len(message)-typeAndClass]
 	var expressions []string
-	for at := 0; at < len(wire); at += portion {
-		part := wire[at:min(at+portion, len(wire))]
-		expressions = append(expressions, fmt.Sprintf("@th,%d,%d 0x%x", 8*(udpHeader+dnsHeader+at), 8*len(part), part))
+	offset := udpHeader + dnsHeader
+	for part := range slices.Chunk(wire, chunk) {
+		expressions = append(expressions, fmt.Sprintf("@th,%d,%d 0x%x", 8*offset, 8*len(part), part))
+		offset += len(part)
 	}
 	return strings.Join(expressions, " "), nil
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// matches does what nft does: it compares bits of a packet that begins with the header of UDP.
+// matches evaluates nft expressions on a packet that begins with the UDP header.
 func matches(t *testing.T, expressions string, packet []byte) bool {
 	t.Helper()
 	all := regexp.MustCompile(`@th,(\d+),(\d+) 0x([0-9a-f]+)`).FindAllStringSubmatch(expressions, -1)
@@ -32,7 +32,7 @@ func matches(t *testing.T, expressions string, packet []byte) bool {
 	return true
 }
 
-// ask is the packet of a resolver's question.
+// ask returns the packet of a DNS query.
 func ask(t *testing.T, name string, kind dnsmessage.Type) []byte {
 	t.Helper()
 	message := dnsmessage.Message{
@@ -54,12 +54,12 @@ func TestQuestion(t *testing.T) {
 		}
 		for _, kind := range []dnsmessage.Type{dnsmessage.TypeA, dnsmessage.TypeAAAA} {
 			if !matches(t, expressions, ask(t, host+".", kind)) {
-				t.Errorf("a question for %s (%s) is not meant by %s", host, kind, expressions)
+				t.Errorf("a question for %s (%s) does not match %s", host, kind, expressions)
 			}
 		}
 		for _, other := range []string{"beta.upstream.test.", host + ".cluster.local.", "x" + host + "."} {
 			if matches(t, expressions, ask(t, other, dnsmessage.TypeA)) {
-				t.Errorf("a question for %s is meant by %s", other, host)
+				t.Errorf("a question for %s matches the expressions of %s", other, host)
 			}
 		}
 	}

@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// Component is what logs can be asked of.
+// Component is a part of the testbed that has logs.
 type Component string
 
 // The components.
 const (
 	Cache     Component = "cache"     // the caches in the shoot
-	Node      Component = "node"      // the units of nodes between API server and a pull
+	Node      Component = "node"      // the systemd units of nodes that pulls need
 	Upstream  Component = "upstream"  // the access logs of upstreams
-	Webhook   Component = "webhook"   // what the webhooks of extension and admission say
+	Webhook   Component = "webhook"   // the webhooks of the extension and of the admission component
 	Extension Component = "extension" // the extension in the seed
 	GRM       Component = "grm"       // gardener-resource-manager of the shoot and of the seed
 	GNA       Component = "gna"       // gardener-node-agent on the workers
 )
 
-// Components are all of them.
+// Components returns all components.
 func Components() []Component {
 	return []Component{Cache, Node, Upstream, Webhook, Extension, GRM, GNA}
 }
 
-// UseError is a mistake in what somebody asked for. It says what there is.
+// UseError is a usage error. Its message lists the valid values.
 type UseError struct{ text string }
 
 func (e *UseError) Error() string { return e.text }
@@ -36,20 +36,20 @@ func (*UseError) UsageError() {}
 // Misuse returns a UseError.
 func Misuse(format string, args ...any) error { return &UseError{fmt.Sprintf(format, args...)} }
 
-// ParseComponent takes the name of a component. The error is a UseError.
+// ParseComponent returns the component with a name, or a *UseError.
 func ParseComponent(name string) (Component, error) {
-	if i := slices.Index(Components(), Component(name)); i >= 0 {
-		return Components()[i], nil
+	if slices.Contains(Components(), Component(name)) {
+		return Component(name), nil
 	}
 	var names []string
 	for _, component := range Components() {
 		names = append(names, string(component))
 	}
-	return "", Misuse("no component %q; there are %s", name, strings.Join(names, ", "))
+	return "", Misuse("unknown component %q, use one of %s", name, strings.Join(names, ", "))
 }
 
-// Choose keeps the streams that are meant: those whose name begins with the word, or has it behind a dash or a slash. Without a
-// word it keeps all. None is a UseError.
+// Choose returns the streams whose name starts with the word, or has it after a dash or a slash.
+// Without a word it returns all streams. It returns a *UseError if no stream matches.
 func Choose(all []Stream, word string) ([]Stream, error) {
 	var kept []Stream
 	var names []string
@@ -60,16 +60,15 @@ func Choose(all []Stream, word string) ([]Stream, error) {
 		}
 	}
 	if len(kept) == 0 && word != "" {
-		return nil, Misuse("no log of %q; there are %s", word, strings.Join(names, ", "))
+		return nil, Misuse("no log matches %q, use one of %s", word, strings.Join(names, ", "))
 	}
 	return kept, nil
 }
 
-// matches: "alpha" means registry-alpha-upstream-test-0, "worker" worker and not worker2, "worker/kubelet" one unit.
+// matches reports whether the word selects the name: "alpha" selects
+// registry-alpha-upstream-test-0, "worker" selects worker but not worker2, and "worker/kubelet" one
+// unit.
 func matches(name, word string) bool {
-	if name == word {
-		return true
-	}
 	for rest := name; ; {
 		if after, found := strings.CutPrefix(rest, word); found && (after == "" || strings.ContainsAny(after[:1], "-./")) {
 			return true

@@ -1,4 +1,4 @@
-// Package logs merges the logs of several places into one: lines of one shape, in the order of time, or as they come.
+// Package logs merges several logs into one, sorted by time, or follows them.
 //
-// Where a log comes from is a function that opens it; the package must not know clusters, nodes or containers.
+// A function opens each log. The package must not know clusters, nodes or containers.
 package logs

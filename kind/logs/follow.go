@@ -11,42 +11,45 @@ import (
 )
 
 const (
-	// followPace is how often logs are looked for, and so how long one that has ended stays closed.
-	followPace = 2 * time.Second
-	// findTimeout bounds one look.
+	// findInterval is the time between two calls of find, and so how long an ended stream stays
+	// closed.
+	findInterval = 2 * time.Second
+	// findTimeout limits one call of find.
 	findTimeout = 10 * time.Second
-	// followPatience is how long none may be readable that could be read before.
-	followPatience = 2 * time.Minute
+	// unreadableTimeout is how long all streams may fail after one could be read.
+	unreadableTimeout = 2 * time.Minute
 )
 
-// Follow hands the lines of all streams that find returns on as they come, until ctx ends, which is no error. It asks find again and
-// again: a stream that has ended, for example with its container, is opened again behind its last line if find still has its name,
-// and one that is new is opened too, from since on. So one of several lines of exactly the same time may be lost where a stream ended.
-// The error is what was wrong, when no stream could be read at the first attempt, or none for two minutes. take is called for one line
-// at a time.
+// Follow calls take with the lines of all streams that find returns, one at a time, until ctx ends.
+// It then returns nil.
+//
+// It calls find every two seconds. It opens new streams from since on. It opens an ended stream,
+// for example of a restarted container, again after its last line if find still returns its name.
+// If a stream ends between lines with the same time, those after the first may be lost.
+//
+// It returns an error if no stream can be read at first, or later for two minutes.
 func Follow(ctx context.Context, find func(context.Context) ([]Stream, error), since time.Time, take func(Line)) error {
 	f := &follower{since: since, take: take, open: map[string]bool{}, last: map[string]time.Time{}, failed: map[string]error{}}
 	ctx, stop := context.WithCancel(ctx)
 	defer f.running.Wait()
 	defer stop()
 	for {
-		streams, err := look(ctx, find)
+		streams, err := findStreams(ctx, find)
 		f.openAll(ctx, streams)
 		select {
 		case <-ctx.Done():
-		case <-time.After(followPace):
+		case <-time.After(findInterval):
 		}
 		if ctx.Err() != nil {
-			return nil // it was to go on until now, and what ended with ctx failed for that
+			return nil // errors are due to the end of ctx
 		}
-		if err := f.hopeless(time.Now(), streams, err); err != nil {
+		if err := f.check(time.Now(), streams, err); err != nil {
 			return err
 		}
 	}
 }
 
-// look is find within a time.
-func look(ctx context.Context, find func(context.Context) ([]Stream, error)) ([]Stream, error) {
+func findStreams(ctx context.Context, find func(context.Context) ([]Stream, error)) ([]Stream, error) {
 	ctx, cancel := progress.Within(ctx, findTimeout, "no answer")
 	defer cancel()
 	streams, err := find(ctx)
@@ -54,7 +57,7 @@ func look(ctx context.Context, find func(context.Context) ([]Stream, error)) ([]
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		err = fmt.Errorf("look for logs: %w", err)
+		err = fmt.Errorf("find logs: %w", err)
 	}
 	return streams, err
 }
@@ -66,9 +69,10 @@ type follower struct {
 
 	mu   sync.Mutex
 	take func(Line)
-	// read is when one was last; zero if none could be.
+	// read is when a stream could last be read, or zero.
 	read time.Time
-	// By name: open says which streams are, last is the time of the last line, failed is why the last attempt to read ended.
+	// The keys are names of streams. last has the time of the last line, failed the error of the last
+	// attempt to read.
 	open   map[string]bool
 	last   map[string]time.Time
 	failed map[string]error
@@ -84,7 +88,7 @@ func (f *follower) openAll(ctx context.Context, streams []Stream) {
 		}
 		window := Window{Since: f.since, Follow: true}
 		if last, found := f.last[stream.Name]; found {
-			window.Since = last.Add(1) // logs may begin earlier than asked for: what is before is left out
+			window.Since = last.Add(1)
 		}
 		f.open[stream.Name] = true
 		f.running.Go(func() { f.follow(ctx, stream, window) })
@@ -105,30 +109,26 @@ func (f *follower) follow(ctx context.Context, stream Stream, window Window) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.open, stream.Name)
-	if err != nil {
-		err = fmt.Errorf("log of %s: %w", stream.Name, err)
-	}
 	f.failed[stream.Name] = err
 }
 
-// hopeless judges an attempt a while after it: what was wrong, if that is no use to go on with. That a log has ended, or that there is
-// none now, is nothing wrong.
-func (f *follower) hopeless(now time.Time, streams []Stream, found error) error {
+// check returns an error if following is pointless. It is called one findInterval after the streams
+// were opened. It is not an error that a stream has ended, or that there are none.
+func (f *follower) check(now time.Time, streams []Stream, err error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	wrong := found
 	for _, stream := range streams {
-		wrong = errors.Join(wrong, f.failed[stream.Name])
+		err = errors.Join(err, f.failed[stream.Name])
 	}
 	switch {
-	case len(f.open) > 0 || wrong == nil:
+	case len(f.open) > 0 || err == nil:
 		f.read = now
 		return nil
 	case f.read.IsZero():
-		return wrong
-	case now.Sub(f.read) < followPatience:
+		return err
+	case now.Sub(f.read) < unreadableTimeout:
 		return nil
 	default:
-		return fmt.Errorf("no log could be read for %s, `testbed doctor` tells how the testbed is: %w", followPatience, wrong)
+		return fmt.Errorf("no log could be read for %s, run `testbed doctor`: %w", unreadableTimeout, err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// container is a place whose log begins anew with each run: a run that is over has ended, the last one goes on. As in Kubernetes,
-// a log begins at the second that is asked for.
+// container has a separate log for each run. All runs but the last have ended. As in Kubernetes,
+// the start of a log has a resolution of one second.
 type container struct {
 	runs  [][]string
 	opens int
@@ -37,27 +37,28 @@ func (c *container) stream(name string) Stream {
 	}}
 }
 
-// follow follows for a time, and a bit so that it does not end just when it looks, and returns the lines.
+// follow follows for a duration and returns the lines. It adds half an interval, so that it does
+// not end while find is called.
 func follow(t *testing.T, find func(context.Context) ([]Stream, error), since time.Time, during time.Duration) ([]string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), during+followPace/2)
+	ctx, cancel := context.WithTimeout(t.Context(), during+findInterval/2)
 	defer cancel()
 	var lines []string
 	err := Follow(ctx, find, since, func(line Line) { lines = append(lines, line.Source+" "+line.Text) })
 	return lines, err
 }
 
-// TestFollow opens what has ended, or is new, without a line twice, and ends with its context.
+// TestFollow checks that ended and new streams are opened, without repeated lines.
 func TestFollow(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 2, 0, time.UTC)
 	for _, tc := range []struct {
 		name  string
 		since time.Time
-		pods  []map[string]*container // that there are at the first look, the next one, and so on
+		pods  []map[string]*container // at each call of find
 		want  []string
 	}{
 		{
-			"goes on", time.Time{},
+			"continues", time.Time{},
 			[]map[string]*container{{"a": {runs: [][]string{{at(1) + " one"}}}, "b": {runs: [][]string{{at(2) + " two"}}}}},
 			[]string{"a one", "b two"},
 		},
@@ -70,7 +71,7 @@ func TestFollow(t *testing.T) {
 			[]string{"a half", "a one", "a three", "a two"},
 		},
 		{
-			"another one of the same name", start,
+			"another container with the same name", start,
 			[]map[string]*container{{"a": {runs: [][]string{{at(1) + " before", at(2) + " two"}, nil, {at(4) + " four"}}}}},
 			[]string{"a four", "a two"},
 		},
@@ -99,13 +100,13 @@ func TestFollow(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				looks := 0
+				calls := 0
 				lines, err := follow(t, func(context.Context) ([]Stream, error) {
 					var streams []Stream
-					for name, pod := range tc.pods[min(looks, len(tc.pods)-1)] {
+					for name, pod := range tc.pods[min(calls, len(tc.pods)-1)] {
 						streams = append(streams, pod.stream(name))
 					}
-					looks++
+					calls++
 					return streams, nil
 				}, tc.since, time.Minute)
 				slices.Sort(lines)
@@ -117,8 +118,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowPace: a container that has ended for good is looked at for as long as somebody follows, but not all the time.
-func TestFollowPace(t *testing.T) {
+// TestFollowInterval checks that an ended stream is opened once per interval.
+func TestFollowInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opened := 0
 		ended := Stream{Name: "a", Parse: Container, Open: func(context.Context, Window, io.Writer) error {
@@ -126,13 +127,14 @@ func TestFollowPace(t *testing.T) {
 			return nil
 		}}
 		_, err := follow(t, func(context.Context) ([]Stream, error) { return []Stream{ended}, nil }, time.Time{}, time.Hour)
-		if want := 1 + int(time.Hour/followPace); err != nil || opened != want {
+		if want := 1 + int(time.Hour/findInterval); err != nil || opened != want {
 			t.Errorf("it was opened %d times in an hour, error %v; want %d", opened, err, want)
 		}
 	})
 }
 
-// TestFollowFails with what was wrong, at once where nothing could be read, later where that may pass.
+// TestFollowFails checks that Follow fails at once if nothing can be read, and after two minutes if
+// something could be read before.
 func TestFollowFails(t *testing.T) {
 	unreadable := Stream{Name: "a", Parse: Container, Open: func(context.Context, Window, io.Writer) error { return errors.New("no such pod") }}
 	refused := errors.New("connection refused")
@@ -146,19 +148,19 @@ func TestFollowFails(t *testing.T) {
 		after time.Duration
 		want  string
 	}{
-		{"no stream can be read", func(context.Context) ([]Stream, error) { return []Stream{unreadable}, nil }, followPace, "log of a: no such pod"},
-		{"nobody tells which there are", func(context.Context) ([]Stream, error) { return nil, refused }, followPace, "look for logs: connection refused"},
-		{"nobody answers", hangs, findTimeout + followPace, "look for logs: no answer after 10s"},
+		{"no stream can be read", func(context.Context) ([]Stream, error) { return []Stream{unreadable}, nil }, findInterval, "log of a: no such pod"},
+		{"find fails", func(context.Context) ([]Stream, error) { return nil, refused }, findInterval, "find logs: connection refused"},
+		{"find hangs", hangs, findTimeout + findInterval, "find logs: no answer after 10s"},
 		{
-			"a part can be read",
+			"one stream can be read",
 			func(context.Context) ([]Stream, error) {
 				return []Stream{unreadable, printing("b", nil, at(1)+" one")}, refused
 			},
 			time.Hour, "",
 		},
-		{"there is none now", func(context.Context) ([]Stream, error) { return nil, nil }, time.Hour, ""},
-		{"gone for a while", since(30*time.Second, 2*time.Minute, refused), time.Hour, ""},
-		{"gone for good", since(30*time.Second, time.Hour, refused), 2*time.Minute + 30*time.Second, "no log could be read for 2m0s, `testbed doctor`"},
+		{"no streams", func(context.Context) ([]Stream, error) { return nil, nil }, time.Hour, ""},
+		{"fails for a while", since(30*time.Second, 2*time.Minute, refused), time.Hour, ""},
+		{"fails permanently", since(30*time.Second, time.Hour, refused), 2*time.Minute + 30*time.Second, "no log could be read for 2m0s, run `testbed doctor`"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -167,7 +169,7 @@ func TestFollowFails(t *testing.T) {
 				if (err == nil) != (tc.want == "") || err != nil && !strings.HasPrefix(err.Error(), tc.want) {
 					t.Errorf("error %v, want %q", err, tc.want)
 				}
-				if after := time.Since(began); after < tc.after || after > tc.after+2*followPace {
+				if after := time.Since(began); after < tc.after || after > tc.after+2*findInterval {
 					t.Errorf("after %s, want %s", after, tc.after)
 				}
 			})
@@ -175,7 +177,7 @@ func TestFollowFails(t *testing.T) {
 	}
 }
 
-// since is a source whose only container ends every ten seconds, and that fails from one time until another.
+// since returns a find function with a stream that ends after ten seconds. It fails in the period.
 func since(from, until time.Duration, failure error) func(context.Context) ([]Stream, error) {
 	var began time.Time
 	ends := Stream{Name: "a", Parse: Container, Open: func(ctx context.Context, _ Window, _ io.Writer) error {

@@ -7,27 +7,29 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/logline"
 )
 
-// Window says which part of a log is wanted.
+// Window selects a part of a log.
 type Window struct {
-	// Since is from when on; zero is all there is.
+	// Since is the start; zero means all lines.
 	Since time.Time
-	// Follow goes on with what is new, until the context ends.
+	// Follow continues with new lines until the context ends.
 	Follow bool
 }
 
 // Stream is one log.
 type Stream struct {
-	// Name says whose it is, for example "worker2/containerd".
+	// Name is the name of the source, for example "worker2/containerd".
 	Name string
-	// Open writes the wanted part to out, line by line, and returns when there is no more, or when ctx ends.
+	// Open writes the part of the log to out. It returns at the end of the log, or when ctx ends. It
+	// may write earlier lines, which are skipped.
 	Open func(ctx context.Context, window Window, out io.Writer) error
-	// Parse reads a line; one that it does not know is left out.
+	// Parse parses a line. It returns false for a line to skip.
 	Parse func(text string) (Line, bool)
 }
 
@@ -36,59 +38,54 @@ type Line struct {
 	Time   time.Time     `json:"time"`
 	Source string        `json:"source"`
 	Level  logline.Level `json:"level"`
-	// Text is what was written, without the time before it.
+	// Text is the line without its time.
 	Text string `json:"text"`
 }
 
-// Collect returns the lines of all streams in the order of time. What could be read is returned also with an error.
+// Collect returns the lines of all streams sorted by time. It also returns lines with an error.
 func Collect(ctx context.Context, streams []Stream, since time.Time) ([]Line, error) {
 	var (
 		mu  sync.Mutex
 		all []Line
 	)
-	err := read(ctx, streams, Window{Since: since}, func(line Line) {
+	take := func(line Line) {
 		mu.Lock()
 		defer mu.Unlock()
 		all = append(all, line)
-	})
+	}
+	errs := make([]error, len(streams))
+	var running sync.WaitGroup
+	for i, stream := range streams {
+		running.Go(func() { errs[i] = stream.read(ctx, Window{Since: since}, take) })
+	}
+	running.Wait()
 	slices.SortStableFunc(all, func(a, b Line) int { return a.Time.Compare(b.Time) })
-	return all, err
+	return all, errors.Join(errs...)
 }
 
-// maxLine bounds a line, in bytes: of a longer one the rest is left out, and cutMark says so.
+// maxLine is the maximum length of a line in bytes. Longer lines are truncated and end with
+// cutMark.
 const (
 	maxLine = 256 << 10
 	cutMark = " ... (cut)"
 )
-
-// read reads all streams at once; take may be called concurrently.
-func read(ctx context.Context, streams []Stream, window Window, take func(Line)) error {
-	errs := make([]error, len(streams))
-	var running sync.WaitGroup
-	for i, stream := range streams {
-		running.Go(func() {
-			if err := stream.read(ctx, window, take); err != nil {
-				errs[i] = fmt.Errorf("log of %s: %w", stream.Name, err)
-			}
-		})
-	}
-	running.Wait()
-	return errors.Join(errs...)
-}
 
 func (s Stream) read(ctx context.Context, window Window, take func(Line)) error {
 	reader, writer := io.Pipe()
 	opened := make(chan error, 1)
 	go func() {
 		err := s.Open(ctx, window, writer)
-		_ = writer.Close() // of a pipe
+		_ = writer.Close() // a pipe does not fail
 		opened <- err
 	}()
 	lines := bufio.NewReaderSize(reader, maxLine)
 	for {
 		text, err := nextLine(lines)
-		if err != nil { // who writes has closed the pipe
-			return <-opened
+		if err != nil { // Open has returned
+			if err := <-opened; err != nil {
+				return fmt.Errorf("log of %s: %w", s.Name, err)
+			}
+			return nil
 		}
 		line, ok := s.Parse(text)
 		if !ok || !window.Since.IsZero() && line.Time.Before(window.Since) {
@@ -99,7 +96,7 @@ func (s Stream) read(ctx context.Context, window Window, take func(Line)) error 
 	}
 }
 
-// nextLine returns the next line without its end; of one that fills the reader's buffer the rest is skipped.
+// nextLine returns the next line without the newline, truncated to the buffer of the reader.
 func nextLine(lines *bufio.Reader) (string, error) {
 	text, more, err := lines.ReadLine()
 	if err != nil {
@@ -109,37 +106,33 @@ func nextLine(lines *bufio.Reader) (string, error) {
 	if more {
 		line += cutMark
 	}
-	for more && err == nil { // an error here is that of the next call, too
+	for more && err == nil { // the next call returns the error
 		_, more, err = lines.ReadLine()
 	}
 	return line, nil
 }
 
-// Journal parses the journal of a unit, Container what `kubectl logs --timestamps` or `docker logs --timestamps` print.
+// Journal parses a line of the journal of a unit.
 func Journal(text string) (Line, bool) {
 	line, ok := logline.Journal(text)
 	return Line{Time: line.Time, Level: line.Level, Text: after(text, 2)}, ok
 }
 
-// Container is Journal for logs with a time before each line.
+// Container parses a line of `kubectl logs --timestamps` or `docker logs --timestamps`.
 func Container(text string) (Line, bool) {
 	line, ok := logline.Container(text)
 	return Line{Time: line.Time, Level: line.Level, Text: after(text, 1)}, ok
 }
 
-// after leaves out the first words.
+// after removes the first words.
 func after(text string, words int) string {
 	for range words {
-		i := 0
-		for i < len(text) && text[i] != ' ' {
-			i++
-		}
-		text = text[min(len(text), i+1):]
+		_, text, _ = strings.Cut(text, " ")
 	}
 	return text
 }
 
-// Format is a line for people.
+// Format returns the line as text.
 func (l Line) Format() string {
 	return fmt.Sprintf("%s %s  %s", l.Time.UTC().Format("2006-01-02T15:04:05.000Z"), l.Source, l.Text)
 }

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// printing is a stream that prints lines and ends, or, when it is followed, goes on until its context ends.
+// printing returns a stream that prints lines and ends. If it is followed, it waits for its
+// context.
 func printing(name string, failure error, lines ...string) Stream {
 	return Stream{Name: name, Parse: Container, Open: func(ctx context.Context, window Window, out io.Writer) error {
 		for _, line := range lines {
@@ -47,7 +48,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestLongLine is cut, and the lines after it are read.
+// TestLongLine checks that a long line is truncated and later lines are read.
 func TestLongLine(t *testing.T) {
 	long := printing("a", nil, at(1)+" "+strings.Repeat("x", 3*maxLine), at(2)+" two", at(3)+" "+strings.Repeat("y", 2*maxLine))
 	long.Parse = func(text string) (Line, bool) { return Line{Text: text}, true }
@@ -68,7 +69,7 @@ func TestJournal(t *testing.T) {
 		t.Errorf("line %+v", line)
 	}
 	if _, ok := Journal("-- No entries --"); ok {
-		t.Error("a remark of journalctl is a line")
+		t.Error("a message of journalctl was parsed as a line")
 	}
 }
 
@@ -90,8 +91,8 @@ func TestChoose(t *testing.T) {
 		if word == "" {
 			got = fmt.Sprint(len(names))
 		}
-		mistake := (*UseError)(nil)
-		if got != want || errors.As(err, &mistake) != (want == "") {
+		var useError *UseError
+		if got != want || errors.As(err, &useError) != (want == "") {
 			t.Errorf("%q: got %q, %v; want %q", word, got, err, want)
 		}
 	}

@@ -4,12 +4,11 @@ import (
 	"slices"
 )
 
-// All returns the planted bugs. Those that leave much to be mended come last.
+// All returns the planted bugs. Those after which much must be repaired come last.
 func All() []Mutant {
 	return slices.Concat(ofWebhook(), ofTestbed(), ofScript(), ofController())
 }
 
-// ofWebhook: what the extension tells new nodes.
 func ofWebhook() []Mutant {
 	return []Mutant{
 		{
@@ -17,7 +16,7 @@ func ofWebhook() []Mutant {
 			Line: `if osc.Metadata.DeletionTimestamp != nil || ` +
 				`osc.Spec.Purpose != extensionsv1alpha1.OperatingSystemConfigPurposeReconcile {`,
 			Replacement: `if osc.Metadata.DeletionTimestamp != nil {`,
-			Bug:         "script and unit get into the OperatingSystemConfig that new machines boot with, too",
+			Bug:         "script and unit are also added to the OperatingSystemConfig that new machines boot with",
 			Scenarios:   []string{"webhook-scope"},
 			Words:       `an OSC of purpose provision is not changed: the OSC was changed`,
 		},
@@ -25,7 +24,7 @@ func ofWebhook() []Mutant {
 			Name: "no-namespace-selector", File: "webhook/operatingsystemconfig/add.go",
 			Line:        `NamespaceSelector: extensionswebhook.BuildExtensionTypeNamespaceSelector(v1alpha3.ExtensionType, nil),`,
 			Replacement: `NamespaceSelector: extensionswebhook.Webhook{Name: v1alpha3.ExtensionType}.NamespaceSelector,`, // nil
-			Bug:         "without the label selector the webhook is asked about Shoots that do not use the extension, and holds them up",
+			Bug:         "without the label selector the webhook is called for Shoots that do not use the extension, and blocks them",
 			Scenarios:   []string{"webhook-scope"},
 			Words:       `an OSC in an unlabelled namespace is not changed: admission webhook`,
 		},
@@ -33,35 +32,33 @@ func ofWebhook() []Mutant {
 			Name: "wrong-endpoint", File: "webhook/operatingsystemconfig/nodes.go",
 			Line:        `Endpoint:    cache.Endpoint,`,
 			Replacement: `Endpoint:    status.Caches[0].Endpoint,`,
-			Bug:         "the hosts.toml of every upstream names the cache of the first one",
+			Bug:         "the hosts.toml of every upstream has the cache of the first upstream",
 			Scenarios:   []string{"two-upstreams"},
 			Words:       `every worker has a hosts.toml for each of`,
 		},
 	}
 }
 
-// ofTestbed: what the testbed itself tells.
 func ofTestbed() []Mutant {
 	return []Mutant{
 		{
 			Name: "hit-as-miss", File: "kind/pull/attribute.go",
 			Line:        `served.By = CacheHit`,
 			Replacement: `served.By = CacheMiss`,
-			Bug:         "the testbed itself counts what a cache had stored as fetched from the upstream",
+			Bug:         "the testbed counts objects from the store of a cache as fetched from the upstream",
 			Scenarios:   []string{"pull-report"},
 			Words:       `is reported as served by "cache miss", want "cache hit"`,
 		},
 	}
 }
 
-// ofScript: what lands on a node.
 func ofScript() []Mutant {
 	return []Mutant{
 		{
 			Name: "not-atomic", File: "nodeconfig/configure-containerd-registries.sh",
 			Line:        `! is_foreign "$1" && mv -f -T -- "$temp" "$1"; then`,
 			Replacement: `! is_foreign "$1" && cat -- "$temp" >"$1" && rm -f -- "$temp"; then`,
-			Bug:         "hosts.toml is written in place: containerd may read half of it",
+			Bug:         "hosts.toml is written in place: containerd can read a partial file",
 			Scenarios:   []string{"hosts-file"},
 			Words:       `hosts.toml was written in place`,
 		},
@@ -69,7 +66,7 @@ func ofScript() []Mutant {
 			Name: "no-server-line", File: "nodeconfig/configure-containerd-registries.sh",
 			Line:        `printf '%s\n' "server = \"$2\"" ${4:+"$ca_line"}`,
 			Replacement: `[[ -z $4 ]] || printf '%s\n' "$ca_line"`,
-			Bug:         "hosts.toml does not say where the upstream is: past the cache containerd guesses https://<host>",
+			Bug:         "hosts.toml does not have the URL of the upstream: without the cache, containerd guesses https://<host>",
 			Scenarios:   []string{"hosts-file"},
 			Words:       `the server of its hosts.toml`,
 		},
@@ -78,21 +75,20 @@ func ofScript() []Mutant {
 			Line: `printf '%s\n' '' "[host.\"$1\"]" '  capabilities = ["pull", "resolve"]' '  dial_timeout = "1s"' ` +
 				`${3:+"  $ca_line"}`,
 			Replacement: `printf '%s\n' '' "[host.\"$1\"]" '  capabilities = ["pull", "resolve"]' ${3:+"  $ca_line"}`,
-			Bug:         "each request to a cache that swallows packets costs 30 s (containerd#4861)",
+			Bug:         "each request to a cache whose packets are dropped takes 30 s (containerd#4861)",
 			Scenarios:   []string{"cache-down"},
 			Words:       `a pull past a cache that swallows packets is about as quick`,
 		},
 	}
 }
 
-// ofController: what becomes of caches and nodes.
 func ofController() []Mutant {
 	return []Mutant{
 		{
 			Name: "volume-lost", File: "controller/volume/grow.go",
 			Line:        `case claim.Status.Phase == corev1.ClaimBound:`,
 			Replacement: `case claim.Status.Phase != corev1.ClaimBound:`,
-			Bug:         "a volume that is to grow is thrown away, with all that the cache has stored",
+			Bug:         "a volume is deleted instead of resized, with all content of the cache",
 			Scenarios:   []string{"grow-volume"},
 			Words:       `a StorageClass that does not allow it refuses it: waited up to 30s until the Extension is in Error`,
 		},
@@ -100,7 +96,7 @@ func ofController() []Mutant {
 			Name: "cleaner-skipped", File: "controller/reconcile.go",
 			Line:        `if nodesToClean(t.cluster) {`,
 			Replacement: `if false {`,
-			Bug:         "an upstream is removed, and nodes go on asking its cache, which is gone",
+			Bug:         "after an upstream is removed, nodes still ask its deleted cache",
 			Scenarios:   []string{"remove-upstream"},
 			Words:       `alpha's hosts.toml is on `,
 		},
@@ -108,7 +104,7 @@ func ofController() []Mutant {
 			Name: "cleaner-on-deletion", File: "controller/actuator.go",
 			Line:        `return cluster.Shoot.DeletionTimestamp == nil && !extensionscontroller.IsHibernated(cluster)`,
 			Replacement: `return !extensionscontroller.IsHibernated(cluster)`,
-			Bug:         "the cleaner holds up the deletion of a Shoot, whose nodes are gone (gardener-extension-registry-cache#83)",
+			Bug:         "the cleaner blocks the deletion of a Shoot, which has no nodes any more (gardener-extension-registry-cache#83)",
 			Scenarios:   []string{"delete-shoot"},
 			Words:       `no cleaner ever existed: `,
 		},

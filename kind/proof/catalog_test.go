@@ -20,31 +20,32 @@ const root = "../.."
 func TestCatalog(t *testing.T) {
 	all := All()
 	if len(all) < 10 {
-		t.Errorf("%d planted bugs, the issue asks for ten", len(all))
+		t.Errorf("%d planted bugs, want at least 10", len(all))
 	}
 	name, seen, known := regexp.MustCompile(`^[a-z][a-z0-9-]*$`), map[string]bool{}, scenarios(t)
 	for _, m := range all {
 		t.Run(m.Name, func(t *testing.T) {
 			if !name.MatchString(m.Name) || seen[m.Name] {
-				t.Errorf("name %q: want a word that no other has", m.Name)
+				t.Errorf("name %q is invalid or not unique", m.Name)
 			}
 			seen[m.Name] = true
 			if m.Line == m.Replacement || m.Line != strings.TrimSpace(m.Line) || m.Replacement != strings.TrimSpace(m.Replacement) {
 				t.Errorf("line %q, replacement %q", m.Line, m.Replacement)
 			}
 			if m.Bug == "" || m.Words == "" || len(m.Scenarios) == 0 {
-				t.Error("it says not what is wrong, or who must notice")
+				t.Error("Bug, Words or Scenarios is empty")
 			}
 			for _, scenario := range m.Scenarios {
 				if !known[scenario] {
-					t.Errorf("there is no scenario %s", scenario)
+					t.Errorf("unknown scenario %s", scenario)
 				}
 			}
 		})
 	}
 }
 
-// TestApplies: each bug gets into the code as it is now, as one line, and what comes out compiles.
+// TestApplies checks that each bug replaces one line of the current code, and that the result
+// compiles.
 func TestApplies(t *testing.T) {
 	t.Parallel()
 	for _, m := range All() {
@@ -59,7 +60,7 @@ func TestApplies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sound, err := os.ReadFile(filepath.Join(root, m.File))
+			original, err := os.ReadFile(filepath.Join(root, m.File))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,15 +68,15 @@ func TestApplies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if different(string(sound), string(wrong)) != 1 {
-				t.Errorf("more than one line is different")
+			if different(string(original), string(wrong)) != 1 {
+				t.Errorf("not exactly one line is different")
 			}
 			compile(t, m, overlay, wrong)
 		})
 	}
 }
 
-// different counts the lines that are not the same.
+// different returns the number of lines that differ.
 func different(a, b string) int {
 	count, other := 0, strings.Split(b, "\n")
 	for i, line := range strings.Split(a, "\n") {
@@ -99,7 +100,7 @@ func compile(t *testing.T, m Mutant, overlay string, wrong []byte) {
 	}
 }
 
-// scenarios returns the names that the sources of the scenarios give: the first argument of each call of scenario.
+// scenarios returns the names of all scenarios: the first argument of each call of scenario in e2e.
 func scenarios(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -130,7 +131,7 @@ func scenarios(t *testing.T) map[string]bool {
 		})
 	}
 	if len(names) < 20 {
-		t.Fatalf("only %d scenarios found: this would prove nothing", len(names))
+		t.Fatalf("found only %d scenarios, want at least 20", len(names))
 	}
 	return names
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Outcome is one scenario of a run, as summary.json has it.
+// Outcome is the result of one scenario in summary.json.
 type Outcome struct {
 	Name     string   `json:"name"`
 	Result   string   `json:"result"`
@@ -21,19 +21,19 @@ const (
 	failed = "failed"
 )
 
-// ParseOutcomes reads the scenarios of a summary.json.
+// ParseOutcomes parses the scenarios of a summary.json.
 func ParseOutcomes(summary []byte) ([]Outcome, error) {
 	var read struct {
 		Scenarios []Outcome `json:"scenarios"`
 	}
 	if err := json.Unmarshal(summary, &read); err != nil {
-		return nil, fmt.Errorf("results of the scenarios: %w", err)
+		return nil, fmt.Errorf("parse results of scenarios: %w", err)
 	}
 	return read.Scenarios, nil
 }
 
-// Words are the first ones that a scenario says about why it failed or did not run. The claim comes first, in which a test has
-// an underscore for each space.
+// Words returns the first line of the evidence: the claim that failed and the reason. Go's test
+// names have underscores in place of spaces, which Words reverts in the claim.
 func (o Outcome) Words() string {
 	if len(o.Evidence) == 0 {
 		return ""
@@ -46,28 +46,28 @@ func (o Outcome) Words() string {
 	return strings.ReplaceAll(claim, "_", " ") + ": " + rest
 }
 
-// Finding is what the scenarios said about one planted bug.
+// Finding is the result of a run with one planted bug.
 type Finding struct {
 	Mutant
-	// Caught says that every scenario that the bug names turned red, for the reason that it names.
+	// Caught means that every scenario of the bug failed for the expected reason.
 	Caught bool `json:"caught"`
-	// By are the scenarios that turned red.
+	// By are the scenarios that failed for the expected reason.
 	By []Catch `json:"by"`
-	// Problem says what did not go as it must: scenarios that stayed green, failed for another reason, or did not run.
+	// Problem lists scenarios that passed, failed for another reason, or did not run.
 	Problem string `json:"problem,omitempty"`
-	// Seconds is how long the run took, with the build and the roll-out.
+	// Seconds is the duration of the run, with build and rollout.
 	Seconds float64 `json:"seconds"`
 }
 
-// Catch is a scenario that turned red.
+// Catch is a scenario that failed.
 type Catch struct {
 	Scenario string `json:"scenario"`
-	// Words are those of the first claim that did not hold.
+	// Words are Outcome.Words.
 	Words   string  `json:"words"`
 	Seconds float64 `json:"seconds"`
 }
 
-// Judge compares what a run with the planted bug showed with what it had to show.
+// Judge compares the outcomes of a run with the planted bug with those that the bug must cause.
 func Judge(m Mutant, outcomes []Outcome) Finding {
 	f := Finding{Mutant: m, By: []Catch{}}
 	var problems []string
@@ -75,13 +75,13 @@ func Judge(m Mutant, outcomes []Outcome) Finding {
 		i := slices.IndexFunc(outcomes, func(o Outcome) bool { return o.Name == name })
 		switch {
 		case i < 0:
-			problems = append(problems, name+" is no scenario")
+			problems = append(problems, name+" is not a scenario")
 		case outcomes[i].Result == failed && !strings.Contains(outcomes[i].Words(), m.Words):
-			problems = append(problems, fmt.Sprintf("%s turned red for another reason: %s", name, outcomes[i].Words()))
+			problems = append(problems, fmt.Sprintf("%s failed for another reason: %s", name, outcomes[i].Words()))
 		case outcomes[i].Result == failed:
 			f.By = append(f.By, Catch{Scenario: name, Words: outcomes[i].Words(), Seconds: outcomes[i].Seconds})
 		case outcomes[i].Result == passed:
-			problems = append(problems, name+" stayed green")
+			problems = append(problems, name+" passed")
 		default:
 			problems = append(problems, fmt.Sprintf("%s did not run: %s", name, outcomes[i].Words()))
 		}
@@ -91,19 +91,20 @@ func Judge(m Mutant, outcomes []Outcome) Finding {
 	return f
 }
 
-// Sound returns nil if all of the scenarios passed without any planted bug: only then does a red one prove something.
+// Sound returns an error unless all of the scenarios passed without a planted bug. Otherwise their
+// failures would prove nothing.
 func Sound(scenarios []string, outcomes []Outcome) error {
 	var problems []string
 	for _, name := range scenarios {
 		i := slices.IndexFunc(outcomes, func(o Outcome) bool { return o.Name == name })
 		if i < 0 {
-			problems = append(problems, name+" is no scenario")
+			problems = append(problems, name+" is not a scenario")
 		} else if outcomes[i].Result != passed {
 			problems = append(problems, fmt.Sprintf("%s %s: %s", name, outcomes[i].Result, outcomes[i].Words()))
 		}
 	}
 	if len(problems) > 0 {
-		return fmt.Errorf("without any planted bug, so that a red scenario would prove nothing: %s", strings.Join(problems, "; "))
+		return fmt.Errorf("scenarios fail without a planted bug, so they cannot prove anything: %s", strings.Join(problems, "; "))
 	}
 	return nil
 }

@@ -2,30 +2,32 @@ package proof
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // Mutant is one planted bug.
 type Mutant struct {
 	Name string `json:"name"`
-	// File is the path of the source below the root of the repository.
+	// File is the path of the source file in the repository.
 	File string `json:"file"`
-	// Line is the sound line, which occurs once in the file, and Replacement the wrong one, both without the white space around.
+	// Line is the original line, which must be unique in the file. Replacement is the wrong line. Both
+	// are without indentation.
 	Line        string `json:"line"`
 	Replacement string `json:"replacement"`
-	// What is wrong then, and for whom, says Bug.
+	// Bug describes the effect.
 	Bug string `json:"bug"`
-	// Scenarios are those that must turn red, and Words what the reason of each must say: one that fails because a machine is
-	// overloaded, or somebody else works on the testbed, has not noticed the bug.
+	// Scenarios must fail, with Words in the reason of each. A scenario that fails for another reason,
+	// for example on an overloaded machine, has not detected the bug.
 	Scenarios []string `json:"scenarios"`
 	Words     string   `json:"words"`
 }
 
-// OfTestbed says that the line is one of the testbed's own: the bug gets into the program that runs the scenarios, and not into
-// what ships.
+// OfTestbed reports whether the bug is in the testbed. It is then built into the program that runs
+// the scenarios, and not into images.
 func (m Mutant) OfTestbed() bool { return strings.HasPrefix(m.File, "kind/") }
 
-// Find returns the planted bug of that name; the error lists all.
+// Find returns the planted bug with a name. The error lists all names.
 func Find(name string) (Mutant, error) {
 	var names []string
 	for _, m := range All() {
@@ -34,40 +36,30 @@ func Find(name string) (Mutant, error) {
 		}
 		names = append(names, m.Name)
 	}
-	return Mutant{}, fmt.Errorf("there is no planted bug %q; there are %s", name, strings.Join(names, ", "))
+	return Mutant{}, fmt.Errorf("unknown planted bug %q, use one of %s", name, strings.Join(names, ", "))
 }
 
-// Select returns the planted bugs of these names in the order of All; without names all of them.
+// Select returns the planted bugs with these names in the order of All, or all without names.
 func Select(names ...string) ([]Mutant, error) {
 	if len(names) == 0 {
 		return All(), nil
 	}
-	wanted := map[string]bool{}
 	for _, name := range names {
 		if _, err := Find(name); err != nil {
 			return nil, err
 		}
-		wanted[name] = true
 	}
-	var selected []Mutant
-	for _, m := range All() {
-		if wanted[m.Name] {
-			selected = append(selected, m)
-		}
-	}
-	return selected, nil
+	return slices.DeleteFunc(All(), func(m Mutant) bool { return !slices.Contains(names, m.Name) }), nil
 }
 
-// ScenariosOf returns the scenarios that the planted bugs name, each once, in the order in which they are named.
+// ScenariosOf returns the scenarios of the planted bugs, without duplicates.
 func ScenariosOf(all []Mutant) []string {
 	var names []string
-	seen := map[string]bool{}
 	for _, m := range all {
 		for _, name := range m.Scenarios {
-			if !seen[name] {
+			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
-			seen[name] = true
 		}
 	}
 	return names

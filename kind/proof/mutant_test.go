@@ -10,9 +10,9 @@ func TestApply(t *testing.T) {
 	for _, tc := range []struct{ name, source, want, err string }{
 		{name: "once", source: "x\n\t\tif a {\n\t\t}\n", want: "x\n\t\tif true {\n\t\t}\n"},
 		{name: "the last line", source: "if a {", want: "if true {"},
-		{name: "part of a line", source: "else if a {\n", err: `a.go has no line "if a {" any more`},
-		{name: "gone", source: "", err: "planted bug bug"},
-		{name: "twice", source: "if a {\n}\n\tif a {\n", err: "line 3 of a.go is like line 1"},
+		{name: "part of a line", source: "else if a {\n", err: `line "if a {" not found in a.go`},
+		{name: "missing", source: "", err: "planted bug bug"},
+		{name: "twice", source: "if a {\n}\n\tif a {\n", err: "lines 1 and 3 of a.go are both"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := m.Apply(tc.source)

@@ -11,8 +11,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
-// Apply returns the source with the bug in it. It is an error if the line is not in it, or more than once: the code has
-// changed, and the bug has to follow.
+// Apply returns the source with the bug. It returns an error unless the source has the line exactly
+// once: then the code has changed and the bug must be adapted.
 func (m Mutant) Apply(source string) (string, error) {
 	lines := strings.Split(source, "\n")
 	at := -1
@@ -21,21 +21,21 @@ func (m Mutant) Apply(source string) (string, error) {
 			continue
 		}
 		if at >= 0 {
-			return "", fmt.Errorf("planted bug %s: line %d of %s is like line %d: %s", m.Name, i+1, m.File, at+1, m.Line)
+			return "", fmt.Errorf("planted bug %s: lines %d and %d of %s are both %q", m.Name, at+1, i+1, m.File, m.Line)
 		}
 		at = i
 	}
 	if at < 0 {
-		return "", fmt.Errorf("planted bug %s: %s has no line %q any more", m.Name, m.File, m.Line)
+		return "", fmt.Errorf("planted bug %s: line %q not found in %s", m.Name, m.Line, m.File)
 	}
 	indentation := lines[at][:strings.Index(lines[at], m.Line)]
 	lines[at] = indentation + m.Replacement
 	return strings.Join(lines, "\n"), nil
 }
 
-// Overlay writes the file with the bug into the folder, and beside it what `go build -overlay` reads, whose path it returns: the
-// compiler then sees the one in place of the other. root is the root of the repository. What an earlier bug left in the folder
-// does no harm.
+// Overlay writes the file with the bug and the JSON file for `go build -overlay` to the folder, and
+// returns the path of the JSON file. root is the root of the repository. Files of an earlier bug
+// may be in the folder.
 func (m Mutant) Overlay(root, folder string) (string, error) {
 	original := filepath.Join(root, filepath.FromSlash(m.File))
 	source, err := os.ReadFile(original)

@@ -7,17 +7,17 @@ import (
 	"text/tabwriter"
 )
 
-// maxWords bounds a cell of the table, in runes.
+// maxWords limits a cell of the table, in runes.
 const maxWords = 140
 
-// Report is what came of all planted bugs.
+// Report has the results of several planted bugs.
 type Report struct {
 	Findings []Finding `json:"findings"`
-	// Seconds is how long all of it took.
+	// Seconds is the total duration.
 	Seconds float64 `json:"seconds"`
 }
 
-// Err is nil if every planted bug was caught; otherwise it names the others.
+// Err returns an error that names the planted bugs that were not caught, or nil.
 func (r *Report) Err() error {
 	var missed []string
 	for _, f := range r.Findings {
@@ -31,10 +31,11 @@ func (r *Report) Err() error {
 	return fmt.Errorf("%d of %d planted bugs were not caught: %s", len(missed), len(r.Findings), strings.Join(missed, ", "))
 }
 
-// Write prints the table: which scenario caught which bug, in which words.
+// Write prints a table of the bugs, the scenarios that caught them, and the reasons of the
+// failures.
 func (r *Report) Write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "  PLANTED BUG\tCAUGHT BY\tAFTER\tIN THE WORDS")
+	fmt.Fprintln(table, "  PLANTED BUG\tCAUGHT BY\tAFTER\tREASON")
 	caught := 0
 	for _, f := range r.Findings {
 		mark, name := "✗", f.Name
@@ -47,7 +48,7 @@ func (r *Report) Write(w io.Writer) error {
 			mark, name = " ", ""
 		}
 		if f.Problem != "" {
-			fmt.Fprintf(table, "%s %s\tnobody\t\t%s\n", mark, name, shorten(f.Problem))
+			fmt.Fprintf(table, "%s %s\t-\t\t%s\n", mark, name, shorten(f.Problem))
 		}
 	}
 	if err := table.Flush(); err != nil {
@@ -57,10 +58,10 @@ func (r *Report) Write(w io.Writer) error {
 	return err
 }
 
-// WriteList prints the planted bugs for people.
+// WriteList prints a table of the planted bugs.
 func WriteList(w io.Writer, all []Mutant) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "PLANTED BUG\tFILE\tMUST TURN RED\tWHAT IS WRONG")
+	fmt.Fprintln(table, "PLANTED BUG\tFILE\tMUST FAIL\tEFFECT")
 	for _, m := range all {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", m.Name, m.File, strings.Join(m.Scenarios, ", "), m.Bug)
 	}

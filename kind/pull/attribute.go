@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -10,37 +11,38 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// Evidence is what is known of pulls of one image at the same time.
+// Evidence is the input of Attribute: concurrent pulls of one image.
 type Evidence struct {
 	Image    Image
 	Attempts []Attempt
-	// Records are what the upstream was asked from before the first pull until all had ended, by anybody and for any
+	// Records are all requests to the upstream while the pulls ran, of any client and for any
 	// repository.
 	Records accesslog.Records
-	// LogProblem says why there are no Records; without it, none means that nobody asked.
+	// LogProblem is why the access log could not be read. If it is empty, no Records mean no requests.
 	LogProblem string
 }
 
-// Attempt is one of the pulls: where, and what was seen there.
+// Attempt is one of the pulls.
 type Attempt struct {
 	Node    string
 	Round   int
-	Mirrors []string // the caches that the node asks, see Pull
+	Mirrors []string // see Pull
 	Before  State
 	After   State
 	Took    time.Duration
-	Failure string // why it failed, empty if it did not
+	Failure string // why the pull failed, or ""
 }
 
-// Findings are what Evidence shows.
+// Findings are the output of Attribute.
 type Findings struct {
 	Pulls    []Pull
 	Upstream Traffic
 	Notes    []string
 }
 
-// Attribute tells who served each object of each pull. A node's own requests are told apart by the address that they came from.
-// Those of a cache are not: the log does not say for whom a cache asks, and this says so where it matters.
+// Attribute finds who served each object of each pull. It assigns the requests of nodes to pulls by
+// their source addresses. Requests of a cache cannot be assigned, since the access log does not
+// have the client of the cache: a note says so where it matters.
 func Attribute(e Evidence) Findings {
 	e.Records = e.Records.Repository(e.Image.Repository).Pulls()
 	if len(e.Image.Objects) == 0 {
@@ -56,7 +58,7 @@ func Attribute(e Evidence) Findings {
 }
 
 func (e Evidence) pull(a Attempt) Pull {
-	own := e.Records.By(accesslog.AskerNode).Filter(a.asked)
+	own := e.Records.By(accesslog.AskerNode).Filter(a.sent)
 	pull := Pull{
 		Node: a.Node, Round: a.Round, Seconds: float64(a.Took.Milliseconds()) / 1000, Mirrors: append([]string{}, a.Mirrors...),
 		Fallback: len(own) > 0 && len(a.Mirrors) > 0, Objects: []Served{}, Error: a.Failure,
@@ -71,8 +73,8 @@ func (e Evidence) pull(a Attempt) Pull {
 	return pull
 }
 
-// serve decides. The first case that holds counts: that a node asked the upstream and got an answer does not prove that it kept
-// it, but what it kept it has from there; only then does it matter what it had before, and what caches asked for.
+// serve finds who served one object. The first matching case counts. A complete answer of the
+// upstream to the node comes first: if the node has the object afterwards, it came from there.
 func (e Evidence) serve(a Attempt, object Object, own accesslog.Records) Served {
 	byNode := e.Image.gets(object, own)
 	byCache := e.Image.gets(object, e.Records.By(accesslog.AskerCache))
@@ -82,13 +84,13 @@ func (e Evidence) serve(a Attempt, object Object, own accesslog.Records) Served 
 	switch had := a.Before.holds(object); {
 	case a.Failure != "" && !had && !a.After.holds(object):
 		served.By = Missing
-	case slices.ContainsFunc(byNode, whole):
+	case slices.ContainsFunc(byNode, complete):
 		served.By = FromUpstream
 	case had:
 		served.By = FromNode
 	case e.LogProblem != "", len(a.Mirrors) == 0:
 		served.By = Unknown
-	case slices.ContainsFunc(byCache, whole):
+	case slices.ContainsFunc(byCache, complete):
 		served.By = CacheMiss
 	default:
 		served.By = CacheHit
@@ -96,7 +98,8 @@ func (e Evidence) serve(a Attempt, object Object, own accesslog.Records) Served 
 	return served
 }
 
-// gets are the GET requests for an object. The first one, index or manifest, is also asked for by its tag.
+// gets returns the GET requests for an object. The image's index or manifest is also requested by
+// tag.
 func (i Image) gets(object Object, records accesslog.Records) accesslog.Records {
 	return records.Gets().Filter(func(r accesslog.Record) bool {
 		byTag := object.Digest == i.Digest() && r.Kind == accesslog.KindManifest && r.Reference == i.Identifier
@@ -104,30 +107,29 @@ func (i Image) gets(object Object, records accesslog.Records) accesslog.Records 
 	})
 }
 
-// whole says that the upstream answered with what was asked for, or with the part that was asked for.
-func whole(r accesslog.Record) bool {
+// complete reports whether the upstream sent the requested object or range.
+func complete(r accesslog.Record) bool {
 	return (r.Status == http.StatusOK || r.Status == http.StatusPartialContent) && !r.Aborted
 }
 
-// asked says whether the request came from the node.
-func (a Attempt) asked(r accesslog.Record) bool {
+// sent reports whether the request came from the node.
+func (a Attempt) sent(r accesslog.Record) bool {
 	address, err := netip.ParseAddrPort(r.RemoteAddr)
 	return err == nil && slices.Contains(a.Before.Addresses, address.Addr().Unmap())
 }
 
-// observed are the objects of an image that was not described: what the upstream was asked for by digest, and what is new on a
-// node.
+// observed returns the objects of an image that the upstream does not describe: the digests that it
+// was asked for, and those that are new on a node.
 func observed(e Evidence) []Object {
 	var objects []Object
 	known := map[string]int{}
 	add := func(object Object) {
-		i, found := known[object.Digest]
-		if !found {
-			known[object.Digest] = len(objects)
-			objects = append(objects, object)
+		if i, found := known[object.Digest]; found {
+			objects[i].Size = max(objects[i].Size, object.Size)
 			return
 		}
-		objects[i].Size = max(objects[i].Size, object.Size)
+		known[object.Digest] = len(objects)
+		objects = append(objects, object)
 	}
 	for _, r := range e.Records {
 		if !strings.Contains(r.Reference, ":") { // a tag
@@ -140,15 +142,10 @@ func observed(e Evidence) []Object {
 		add(Object{Digest: r.Reference, Part: part, Size: r.Bytes})
 	}
 	for _, attempt := range e.Attempts {
-		var arrived []string
-		for digest := range attempt.After.Content {
+		for _, digest := range slices.Sorted(maps.Keys(attempt.After.Content)) {
 			if !attempt.Before.Content[digest] {
-				arrived = append(arrived, digest)
+				add(Object{Digest: digest, Part: PartUnknown})
 			}
-		}
-		slices.Sort(arrived)
-		for _, digest := range arrived {
-			add(Object{Digest: digest, Part: PartUnknown})
 		}
 	}
 	return objects

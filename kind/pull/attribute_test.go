@@ -32,7 +32,7 @@ var (
 	all    = state(worker1, manifest, config, layer)
 )
 
-// state is a node with these digests in its content store.
+// state returns the state of a node with these digests in its content store.
 func state(address string, digests ...string) State {
 	s := State{Addresses: []netip.Addr{netip.MustParseAddr(address)}, Content: map[string]bool{}, Snapshots: map[string]bool{}}
 	for _, digest := range digests {
@@ -41,7 +41,7 @@ func state(address string, digests ...string) State {
 	return s
 }
 
-// unpacked is a node that dropped the layer's content when it was unpacked.
+// unpacked returns the state of a node that unpacked the layer and dropped its content.
 func unpacked(address string) State {
 	s := state(address, manifest, config)
 	s.Snapshots[chain] = true
@@ -52,7 +52,7 @@ func attempt(before, after State) Attempt {
 	return Attempt{Node: "worker", Round: 1, Mirrors: mirror, Before: before, After: after, Took: 1500 * time.Millisecond}
 }
 
-// asks is a request as the upstream logs it.
+// asks returns a record of the upstream's access log.
 func asks(asker accesslog.Asker, method, reference, address string, status int, bytes int64) accesslog.Record {
 	kind := accesslog.KindBlob
 	if reference == manifest || reference == "v1" {
@@ -64,7 +64,7 @@ func asks(asker accesslog.Asker, method, reference, address string, status int, 
 	}
 }
 
-// cacheGets are successful GETs by a cache, which leave the node that it runs on under that node's address.
+// cacheGets returns successful GETs of a cache. They have the address of the node that it runs on.
 func cacheGets(references ...string) (records accesslog.Records) {
 	for _, reference := range references {
 		records = append(records, asks(accesslog.AskerCache, http.MethodGet, reference, worker1, http.StatusOK, 10))
@@ -79,7 +79,7 @@ func nodeGets(address string, references ...string) (records accesslog.Records) 
 	return records
 }
 
-// sources renders who served manifest, config and layer.
+// sources returns who served manifest, config and layer.
 func sources(pull Pull) string {
 	var all []string
 	for _, served := range pull.Objects {
@@ -168,8 +168,9 @@ func TestAttributeCountsRequests(t *testing.T) {
 	}
 }
 
-// TestAttributeAtTheSameTime: what a node fetched is told apart, for whom a cache fetched is not.
-func TestAttributeAtTheSameTime(t *testing.T) {
+// TestAttributeConcurrent checks that requests of nodes are assigned to their pulls, and that those
+// of a cache are marked as shared.
+func TestAttributeConcurrent(t *testing.T) {
 	one := attempt(state(worker1), all)
 	two := attempt(state(worker2, config), state(worker2, manifest, config, layer))
 	two.Node = "worker2"
@@ -191,24 +192,24 @@ func TestAttributeAtTheSameTime(t *testing.T) {
 	if found.Pulls[0].Fallback || !found.Pulls[1].Fallback {
 		t.Errorf("fallback %v and %v, want it for worker2", found.Pulls[0].Fallback, found.Pulls[1].Fallback)
 	}
-	if len(found.Notes) != 1 || !strings.Contains(found.Notes[0], "worker, worker2 pulled at the same time") {
+	if len(found.Notes) != 1 || !strings.Contains(found.Notes[0], "worker, worker2 pulled concurrently") {
 		t.Errorf("notes %q", found.Notes)
 	}
 }
 
-func TestAttributeNamesStrangers(t *testing.T) {
+func TestAttributeNamesOtherClients(t *testing.T) {
 	curl := asks(accesslog.AskerOther, http.MethodGet, manifest, "172.18.0.1", http.StatusOK, 10)
 	harness := asks(accesslog.AskerHarness, http.MethodGet, manifest, "172.18.0.1", http.StatusOK, 10)
 	records := append(nodeGets(worker2, layer), curl, harness, curl)
 	found := Attribute(Evidence{Image: testImage, Attempts: []Attempt{attempt(state(worker1), all)}, Records: records})
-	want := "3 requests for the repository by others than the nodes that pulled here: node at 172.18.0.5, other at 172.18.0.1"
+	want := "the upstream also had 3 requests for the repository from other clients: node at 172.18.0.5, other at 172.18.0.1"
 	if len(found.Notes) != 1 || !strings.HasSuffix(found.Notes[0], want) {
 		t.Errorf("notes %q, want %q", found.Notes, want)
 	}
 }
 
-// TestAttributeWithoutALog: that nobody is known to have asked is no proof that nobody did.
-func TestAttributeWithoutALog(t *testing.T) {
+// TestAttributeWithoutLog checks that a missing access log is not taken for an empty one.
+func TestAttributeWithoutLog(t *testing.T) {
 	found := Attribute(Evidence{
 		Image: testImage, LogProblem: "connection refused", Attempts: []Attempt{attempt(state(worker1, config), all)},
 	})
@@ -220,8 +221,8 @@ func TestAttributeWithoutALog(t *testing.T) {
 	}
 }
 
-// TestAttributeWithoutADescription lists what moved: by the log, and what is new on the node.
-func TestAttributeWithoutADescription(t *testing.T) {
+// TestAttributeWithoutDescription checks that objects are found in the access log and on the node.
+func TestAttributeWithoutDescription(t *testing.T) {
 	image := testImage
 	image.Objects = nil
 	head := asks(accesslog.AskerCache, http.MethodHead, "v1", worker1, http.StatusOK, 0)

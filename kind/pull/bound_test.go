@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// silent is a node that never answers, as one whose containerd hangs: its script ends with the context.
+// silent is a node that never answers, like one whose containerd hangs.
 type silent struct{}
 
 func (silent) Script(ctx context.Context, _ string, _ ...string) (string, error) {
@@ -16,7 +16,8 @@ func (silent) Script(ctx context.Context, _ string, _ ...string) (string, error)
 	return "", ctx.Err()
 }
 
-// TestSilentNode: each question to a node ends by itself, with an error that says how long it took, and for what.
+// TestSilentNode checks that each request to a node times out, with an error that names the request
+// and the timeout.
 func TestSilentNode(t *testing.T) {
 	for name, test := range map[string]struct {
 		ask  func(ctx context.Context) error
@@ -26,7 +27,7 @@ func TestSilentNode(t *testing.T) {
 		"look": {func(ctx context.Context) error {
 			_, err := contentOf(ctx, silent{})
 			return err
-		}, "look at what the node has: no answer after 1m0s (", time.Minute},
+		}, "list addresses and content of the node: no answer after 1m0s (", time.Minute},
 		"forget": {func(ctx context.Context) error {
 			return forget(ctx, silent{}, testImage)
 		}, "remove alpha.upstream.test/shop/web:v1 from the node: no answer after 1m0s (", time.Minute},
@@ -37,7 +38,7 @@ func TestSilentNode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // met only by what is not bounded
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // ends requests without a timeout
 				defer cancel()
 				start := time.Now()
 				err := test.ask(ctx)

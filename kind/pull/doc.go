@@ -1,10 +1,12 @@
-// Package pull tells who served each part of an image that a node pulled: a cache from its store, a cache that had to ask
-// the upstream for it, the upstream itself, or nobody because the node had it.
+// Package pull pulls images on nodes and finds who served each object of an image: a cache from its
+// store, a cache that fetched it from the upstream, the upstream directly, or nobody because the
+// node already had it.
 //
-// The evidence is what the upstream's access log says between two readings, and what the node's containerd stored before and
-// after. Both together decide: a part that was not on the node before, that is there now, and that nobody fetched from the
-// upstream meanwhile can only have come from a cache, so it is a cache hit. No cache is asked whether it was one.
+// The evidence is the upstream's access log during the pull, and the content of the node's
+// containerd before and after. An object that was not on the node before, is there now, and was not
+// fetched from the upstream by anyone must come from the store of a cache: it is a cache hit. The
+// logs and metrics of caches are not used.
 //
-// Planning, attributing and printing are functions of values. Nodes are reached by the one method of Node; the package must
-// not know how clusters, upstreams or caches are run.
+// It reaches nodes by the interface Node only. It must not know how clusters, upstreams or caches
+// run.
 package pull

@@ -8,7 +8,7 @@ import (
 	"github.com/opencontainers/image-spec/identity"
 )
 
-// Part says what an object is in an image.
+// Part is the role of an object in an image.
 type Part string
 
 // The parts of an image.
@@ -17,34 +17,39 @@ const (
 	PartManifest Part = "manifest"
 	PartConfig   Part = "config"
 	PartLayer    Part = "layer"
-	// PartBlob is a config or a layer of an image that the upstream did not describe, PartUnknown anything of one.
+	// PartBlob is a config or a layer, and PartUnknown any part, of an image that the upstream does
+	// not describe.
 	PartBlob    Part = "blob"
 	PartUnknown Part = "content"
 )
 
-// Image is what is pulled.
+// Image is the image of a pull.
 type Image struct {
-	// Reference is the whole name, with the host and a tag or a digest.
+	// Reference is the full reference, with the host and a tag or digest.
 	Reference string
-	// Host, Repository and Identifier are its parts; Identifier is the tag or the digest.
+	// Host, Repository and Identifier are its parts. Identifier is the tag or digest.
 	Host, Repository, Identifier string
-	// Objects are the index, if there is one, the manifest, the config and the layers, each once. They are empty when the
-	// upstream did not describe the image, for the reason in Problem.
+	// Objects are the index, if there is one, the manifest, the config and the layers, without
+	// duplicates. They are empty if the upstream does not describe the image; Problem is the reason
+	// then.
 	Objects []Object
 	Problem string
 }
 
-// Object is one thing that a pull may have to fetch.
+// Object is a manifest or blob of an image.
 type Object struct {
 	Digest string `json:"digest"`
 	Part   Part   `json:"part"`
-	// Size is what the manifest says, in bytes; for an image that the upstream did not describe, what it sent.
+	// Size is the size in the manifest, in bytes. For an image that the upstream does not describe, it
+	// is what the upstream sent.
 	Size int64 `json:"size"`
-	// chainIDs are the names of the snapshots that a layer is unpacked to; several if an image has the layer more than once.
+	// chainIDs are the names of a layer's snapshots. There are several if the image has the layer more
+	// than once.
 	chainIDs []string
 }
 
-// Digest is that of the index, or of the manifest where there is no index; empty for an image without Objects.
+// Digest returns the digest of the index, or of the manifest if there is no index; "" without
+// Objects.
 func (i Image) Digest() string {
 	if len(i.Objects) == 0 {
 		return ""
@@ -52,16 +57,16 @@ func (i Image) Digest() string {
 	return i.Objects[0].Digest
 }
 
-// Describe lists the objects of an image. The index is that which the image was found in, or nil. It reads the config, since
-// the names of snapshots follow from it.
+// Describe lists the objects of an image. index is the descriptor of its index, or nil. Describe
+// fetches the config to compute the names of snapshots.
 func Describe(index *v1.Descriptor, img v1.Image) ([]Object, error) {
 	hash, err := img.Digest()
 	if err != nil {
-		return nil, fmt.Errorf("digest of the manifest: %w", err)
+		return nil, fmt.Errorf("compute the digest of the manifest: %w", err)
 	}
 	size, err := img.Size()
 	if err != nil {
-		return nil, fmt.Errorf("size of the manifest: %w", err)
+		return nil, fmt.Errorf("compute the size of the manifest: %w", err)
 	}
 	manifest, err := img.Manifest()
 	if err != nil {
@@ -88,7 +93,7 @@ func Describe(index *v1.Descriptor, img v1.Image) ([]Object, error) {
 	return all, nil
 }
 
-// list has each digest once.
+// list has no duplicate digests.
 type list []Object
 
 func (l *list) add(part Part, descriptor v1.Descriptor, chains ...string) {
@@ -101,7 +106,8 @@ func (l *list) add(part Part, descriptor v1.Descriptor, chains ...string) {
 	*l = append(*l, Object{Digest: descriptor.Digest.String(), Part: part, Size: descriptor.Size, chainIDs: chains})
 }
 
-// chainIDs names the snapshots as containerd does: each stands for a layer on top of all those before.
+// chainIDs returns containerd's names of the snapshots. Each stands for a layer and all layers
+// below it.
 func chainIDs(diffIDs []v1.Hash) []string {
 	digests := make([]digest.Digest, 0, len(diffIDs))
 	for _, id := range diffIDs {

@@ -45,7 +45,7 @@ func TestDescribe(t *testing.T) {
 	if got := (Image{Objects: objects}).Digest(); got != digest.String() {
 		t.Errorf("digest %s, want that of the manifest, %s", got, digest)
 	}
-	// containerd names the snapshot of the first layer by its diff ID, that of the second by the digest of both names.
+	// The chain ID of the first layer is its diff ID, that of the second the digest of both diff IDs.
 	config, _ := img.ConfigFile()
 	diffs := config.RootFS.DiffIDs
 	sum := sha256.Sum256([]byte(diffs[0].String() + " " + diffs[1].String()))
@@ -57,7 +57,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-func TestDescribeAnImageOfAnIndex(t *testing.T) {
+func TestDescribeIndex(t *testing.T) {
 	img := randomImage(t, 1)
 	index := v1.Descriptor{Digest: v1.Hash{Algorithm: "sha256", Hex: "1234"}, Size: 7}
 	objects, err := Describe(&index, img)
@@ -72,7 +72,7 @@ func TestDescribeAnImageOfAnIndex(t *testing.T) {
 	}
 }
 
-func TestDescribeNamesALayerOnce(t *testing.T) {
+func TestDescribeDuplicateLayer(t *testing.T) {
 	layer, err := random.Layer(1<<10, "application/vnd.oci.image.layer.v1.tar+gzip")
 	if err != nil {
 		t.Fatal(err)

@@ -8,13 +8,15 @@ import (
 	"time"
 )
 
-// Node runs bash with -euo pipefail on a machine with containerd, as root, and returns what it prints: *cluster.Node does.
+// Node runs a script on a node, by bash -euo pipefail as root, and returns its standard output.
+// *cluster.Node implements it.
 type Node interface {
 	Script(ctx context.Context, script string, args ...string) (string, error)
 }
 
-// lookScript prints addresses, content and snapshots, each behind its word. Only snapshotters that work are asked: the others
-// that containerd knows answer with errors. Assignments keep exit codes: a list that cannot be had is no empty list.
+// lookScript prints addresses, content and snapshots, one per line. It skips snapshotters that are
+// not ok, since they answer with errors. It assigns outputs to variables so that bash sees the exit
+// codes: a failed list must not count as empty.
 const lookScript = `
 addresses=$(hostname -I)
 for address in $addresses; do echo "address $address"; done
@@ -25,19 +27,20 @@ for snapshotter in $snapshotters; do
 done
 `
 
-// Look reads what a node has, within the time of Bound.
+// contentOf returns the addresses and the content of a node. It fails after the timeout of bound.
 func contentOf(ctx context.Context, node Node) (State, error) {
 	ctx, cancel := bound(ctx)
 	defer cancel()
 	out, err := node.Script(ctx, lookScript)
 	if err != nil {
-		return State{}, fmt.Errorf("look at what the node has: %w", reason(ctx, err))
+		return State{}, fmt.Errorf("list addresses and content of the node: %w", reason(ctx, err))
 	}
 	return parseState(out)
 }
 
-// forgetScript removes all names of the image that is called $1 on the node, or that has the digest $2, which may be empty: an
-// image has several names, and what they have in common is the digest. With --sync the content is gone too when it returns.
+// forgetScript removes all references to the image with the name $1 or the digest $2, which may be
+// empty. An image has several references with the same digest. --sync waits until the content is
+// deleted too.
 const forgetScript = `
 names=$(ctr --namespace=k8s.io images list | awk -v name="$1" -v digest="$2" '
   NR > 1 { digests[$1] = $3 }
@@ -49,8 +52,8 @@ names=$(ctr --namespace=k8s.io images list | awk -v name="$1" -v digest="$2" '
 [[ -z "$names" ]] || xargs ctr --namespace=k8s.io images remove --sync <<<"$names" >/dev/null
 `
 
-// Forget removes an image from a node, with all content and snapshots that nothing else there needs: what another image shares
-// with it stays, and so do the layers of a container that runs. It takes no longer than Bound allows.
+// forget removes an image from a node. Content that another image shares and the layers of running
+// containers remain. It fails after the timeout of bound.
 func forget(ctx context.Context, node Node, image Image) error {
 	ctx, cancel := bound(ctx)
 	defer cancel()
@@ -60,22 +63,22 @@ func forget(ctx context.Context, node Node, image Image) error {
 	return nil
 }
 
-// pullScript prints microseconds and exit code, and what crictl says when it fails. timeout exits with 124 when it was too long.
+// pullScript prints the duration in microseconds and the exit code of crictl, and then its errors.
 const pullScript = `
 start=${EPOCHREALTIME/[.,]/}
 code=0
-said=$(timeout "$2" crictl pull "$1" 2>&1 >/dev/null) || code=$?
+errors=$(timeout "$2" crictl pull "$1" 2>&1 >/dev/null) || code=$?
 echo "$((${EPOCHREALTIME/[.,]/} - start)) $code"
-printf '%s\n' "$said"
+printf '%s\n' "$errors"
 `
 
-// timeoutCode is how timeout(1) says that it ended the command.
+// timeoutCode is the exit code of timeout(1) when the time is up.
 const timeoutCode = 124
 
-// Run makes the node's container runtime pull the image, by the same CRI request that a kubelet sends. It returns how long that
-// took on the node's clock, the pull and nothing else, and why it failed in the words of the runtime; empty if it did not. The
-// error says that it is not known what happened, as when the node does not end the pull at the timeout. When ctx ends, the pull goes on
-// on the node until the timeout.
+// runOn pulls the image by the CRI request that the kubelet sends. It returns the duration of the
+// pull alone, measured on the node, and the error message of the container runtime, or "" on
+// success. It returns an error if the outcome is unknown, for example if the node does not stop the
+// pull after the timeout. If ctx ends, the pull continues on the node until the timeout.
 func runOn(ctx context.Context, node Node, image Image, timeout time.Duration) (took time.Duration, failure string, err error) {
 	ctx, cancel := boundBy(ctx, timeout+answerTimeout)
 	defer cancel()
@@ -83,20 +86,16 @@ func runOn(ctx context.Context, node Node, image Image, timeout time.Duration) (
 	if err != nil {
 		return 0, "", fmt.Errorf("pull %s: %w", image.Reference, reason(ctx, err))
 	}
-	first, said, _ := strings.Cut(out, "\n")
-	spent, exit, _ := strings.Cut(first, " ")
-	microseconds, err := strconv.ParseInt(spent, 10, 64)
-	if err != nil {
-		return 0, "", fmt.Errorf("time of the pull of %s: %w", image.Reference, err)
+	first, output, _ := strings.Cut(out, "\n")
+	var microseconds int64
+	var code int
+	if _, err := fmt.Sscanf(first, "%d %d", &microseconds, &code); err != nil {
+		return 0, "", fmt.Errorf("pull %s: parse %q: %w", image.Reference, first, err)
 	}
-	code, err := strconv.Atoi(exit)
-	if err != nil {
-		return 0, "", fmt.Errorf("exit code of the pull of %s: %w", image.Reference, err)
-	}
-	return time.Duration(microseconds) * time.Microsecond, failureOf(code, strings.TrimSpace(said), timeout), nil
+	return time.Duration(microseconds) * time.Microsecond, failureOf(code, strings.TrimSpace(output), timeout), nil
 }
 
-// reason is why ctx ended, if it did: whoever was interrupted need not read the script.
+// reason returns the cause of ctx if it has ended, since err has the whole script then.
 func reason(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -104,26 +103,27 @@ func reason(ctx context.Context, err error) error {
 	return err
 }
 
-func failureOf(code int, said string, timeout time.Duration) string {
+func failureOf(code int, output string, timeout time.Duration) string {
 	switch {
 	case code == 0:
 		return ""
 	case code == timeoutCode:
 		return fmt.Sprintf("not done after %s", timeout)
-	case said == "":
-		return fmt.Sprintf("crictl ends with %d and says nothing", code)
+	case output == "":
+		return fmt.Sprintf("crictl exited with code %d and no output", code)
 	default:
-		return message(said)
+		return message(output)
 	}
 }
 
-// message is what crictl says at last, without what it logs around it: it ends with a line like time="…" level=fatal msg="…", after
-// one of klog that has the same text.
-func message(said string) string {
-	last := said[strings.LastIndex(said, "\n")+1:]
+// message returns the message in the last line of crictl's output, which is like time="…"
+// level=fatal msg="…". A klog line before it has the same text. It returns all output in other
+// formats.
+func message(output string) string {
+	last := output[strings.LastIndex(output, "\n")+1:]
 	_, quoted, found := strings.Cut(last, " level=fatal msg=")
 	if text, err := strconv.Unquote(quoted); found && err == nil {
 		return text
 	}
-	return said
+	return output
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// shell is a Node that runs its scripts here, with programs of the test first in the path.
+// shell is a Node that runs scripts locally. Its programs come first in PATH.
 type shell struct{ programs string }
 
 func (s shell) Script(ctx context.Context, script string, args ...string) (string, error) {
@@ -31,11 +31,11 @@ func (s shell) calls(t *testing.T) string {
 	return string(calls)
 }
 
-// newShell makes programs from shell scripts.
+// newShell creates programs from shell scripts.
 func newShell(t *testing.T, programs map[string]string) shell {
 	t.Helper()
 	if _, err := exec.LookPath("bash"); err != nil {
-		t.Fatal("no bash here: nodes have it, and these scripts are for it")
+		t.Fatal("bash not found: the scripts need it")
 	}
 	s := shell{programs: t.TempDir()}
 	for name, body := range programs {
@@ -46,7 +46,7 @@ func newShell(t *testing.T, programs map[string]string) shell {
 	return s
 }
 
-// ctr answers as that of containerd 2.3 does; the tables are copied from a node.
+// ctr prints what ctr of containerd 2.3 printed on a node.
 const ctr = `
 case "$*" in
 "--namespace=k8s.io content list --quiet") printf 'sha256:aa\nsha256:bb\n' ;;
@@ -89,7 +89,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// TestLookFails: a list that could not be had must not pass for an empty one.
+// TestLookFails checks that a failed list does not count as empty.
 func TestLookFails(t *testing.T) {
 	const address = "echo 172.18.0.4"
 	for name, programs := range map[string]map[string]string{
@@ -163,7 +163,7 @@ func TestForgetFails(t *testing.T) {
 	}
 }
 
-// fatal is how crictl v1.36 says why it fails.
+// fatal is the output of a failed crictl v1.36.
 const fatal = `E1121 23:15:12.940331    4183 remote_image.go:250] "PullImage from image service failed" err="not found"
 time="2026-11-21T23:15:12Z" level=fatal msg="pulling image: failed to resolve \"web:v1\": not found"`
 
@@ -175,8 +175,8 @@ func TestRun(t *testing.T) {
 	}{
 		{"fine", `[ "$*" = "pull alpha.upstream.test/shop/web:v1" ] && echo "Image is up to date"`, time.Minute, ""},
 		{"fails", "cat >&2 <<'END'\n" + fatal + "\nEND\nexit 1", time.Minute, `pulling image: failed to resolve "web:v1": not found`},
-		{"fails in other words", "echo 'no such socket' >&2; exit 1", time.Minute, "no such socket"},
-		{"fails without a word", "exit 3", time.Minute, "crictl ends with 3 and says nothing"},
+		{"fails in another format", "echo 'no such socket' >&2; exit 1", time.Minute, "no such socket"},
+		{"fails without output", "exit 3", time.Minute, "crictl exited with code 3 and no output"},
 		{"hangs", "trap 'echo interrupted >&2; exit 1' TERM; sleep 60 & wait", 50 * time.Millisecond, "not done after 50ms"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// broken is a node whose scripts print what they should not.
+// broken is a node whose scripts print something else.
 type broken string
 
 func (b broken) Script(context.Context, string, ...string) (string, error) {
@@ -203,9 +203,9 @@ func (b broken) Script(context.Context, string, ...string) (string, error) {
 }
 
 func TestRunOnABrokenNode(t *testing.T) {
-	for _, said := range []broken{"", "\n", "soon 0\n", "12 x\n", "12\n"} {
-		if _, failure, err := runOn(t.Context(), said, testImage, time.Minute); err == nil {
-			t.Errorf("%q: no error, failure %q", said, failure)
+	for _, output := range []broken{"", "\n", "soon 0\n", "12 x\n", "12\n"} {
+		if _, failure, err := runOn(t.Context(), output, testImage, time.Minute); err == nil {
+			t.Errorf("%q: no error, failure %q", output, failure)
 		}
 	}
 }
@@ -217,7 +217,7 @@ func TestInterrupted(t *testing.T) {
 	_, looked := contentOf(ctx, node)
 	_, _, pulled := runOn(ctx, node, testImage, time.Minute)
 	for want, err := range map[string]error{
-		"look at what the node has: interrupt signal received":                            looked,
+		"list addresses and content of the node: interrupt signal received":               looked,
 		"remove alpha.upstream.test/shop/web:v1 from the node: interrupt signal received": forget(ctx, node, testImage),
 		"pull alpha.upstream.test/shop/web:v1: interrupt signal received":                 pulled,
 	} {

@@ -10,25 +10,24 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// notes say what the evidence does not tell.
+// notes describe the limits of the evidence.
 func (e Evidence) notes(pulls []Pull) []string {
 	var notes []string
 	if e.LogProblem != "" {
-		notes = append(notes, "the upstream's access log could not be read, so what a node did not have before came from somewhere "+
-			"unknown: "+e.LogProblem)
+		notes = append(notes, "it is unknown who served new objects, because the upstream's access log could not be read: "+e.LogProblem)
 	}
-	if digests, nodes := shared(pulls); len(digests) > 0 {
-		notes = append(notes, fmt.Sprintf("shared: %s pulled at the same time, and the log does not tell for which of them the cache "+
-			"fetched these objects: the others may have had them from its store", join(nodes)))
+	if nodes := sharing(pulls); len(nodes) > 0 {
+		notes = append(notes, fmt.Sprintf("shared: %s pulled concurrently; the cache fetched these objects for one of them, "+
+			"and may have served the others from its store", join(nodes)))
 	}
-	if requests, askers := e.strangers(); requests > 0 {
-		notes = append(notes, fmt.Sprintf("meanwhile the upstream saw %s for the repository by others than the nodes that pulled here: %s",
-			count(requests, "request"), join(askers)))
+	if requests, clients := e.otherClients(); requests > 0 {
+		notes = append(notes, fmt.Sprintf("the upstream also had %s for the repository from other clients: %s",
+			count(requests, "request"), join(clients)))
 	}
 	return notes
 }
 
-// markShared marks what a cache fetched while several nodes needed it.
+// markShared marks objects that a cache fetched while several nodes needed them.
 func markShared(pulls []Pull) {
 	misses := map[string]int{}
 	for _, pull := range pulls {
@@ -46,31 +45,30 @@ func markShared(pulls []Pull) {
 	}
 }
 
-// shared returns the digests of the objects that are marked, and the nodes that needed them.
-func shared(pulls []Pull) (digests, nodes map[string]bool) {
-	digests, nodes = map[string]bool{}, map[string]bool{}
+// sharing returns the nodes that needed marked objects.
+func sharing(pulls []Pull) map[string]bool {
+	nodes := map[string]bool{}
 	for _, pull := range pulls {
-		for _, served := range pull.Objects {
-			if served.Shared {
-				digests[served.Digest], nodes[pull.Node] = true, true
-			}
+		if slices.ContainsFunc(pull.Objects, func(s Served) bool { return s.Shared }) {
+			nodes[pull.Node] = true
 		}
 	}
-	return digests, nodes
+	return nodes
 }
 
-// strangers counts the requests for the repository that neither a cache made nor a node that pulled here, and names who did.
-func (e Evidence) strangers() (requests int, askers map[string]bool) {
-	askers = map[string]bool{}
+// otherClients counts the requests for the repository that neither a cache nor a node of an attempt
+// sent, and names their clients.
+func (e Evidence) otherClients() (requests int, clients map[string]bool) {
+	clients = map[string]bool{}
 	for _, r := range e.Records {
-		ours := slices.ContainsFunc(e.Attempts, func(a Attempt) bool { return a.asked(r) })
-		if r.Asker == accesslog.AskerCache || r.Asker == accesslog.AskerNode && ours {
+		byAttempt := slices.ContainsFunc(e.Attempts, func(a Attempt) bool { return a.sent(r) })
+		if r.Asker == accesslog.AskerCache || r.Asker == accesslog.AskerNode && byAttempt {
 			continue
 		}
 		requests++
-		askers[r.UserAgent+" at "+hostOf(r.RemoteAddr)] = true
+		clients[r.UserAgent+" at "+hostOf(r.RemoteAddr)] = true
 	}
-	return requests, askers
+	return requests, clients
 }
 
 func hostOf(remote string) string {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// Bounds of Options.
+// Limits of Options.
 const (
 	MaxTimes       = 100
 	MinTimeout     = time.Second
@@ -17,28 +17,28 @@ const (
 	DefaultTimeout = 5 * time.Minute
 )
 
-// Options say what to pull, where, and how often.
+// Options are the options of a pull.
 type Options struct {
-	// Image is the reference as a pod would name it, for example alpha.upstream.test/shop/web:v1.
+	// Image is the reference as in a pod, for example alpha.upstream.test/shop/web:v1.
 	Image string
-	// Node is the worker that pulls, by its name or the last part of it ("worker2"). The default is the first worker.
+	// Node is the worker that pulls, by its name or the last part of it ("worker2"). The default is
+	// the first worker.
 	Node string
 	// All makes every worker pull. It excludes Node.
 	All bool
 	// Times is how often each node pulls, 1 to MaxTimes.
 	Times int
-	// Parallel is how many nodes pull at the same time, 1 up to the number of nodes.
+	// Parallel is how many nodes pull concurrently, 1 up to the number of nodes.
 	Parallel int
-	// Fresh removes the image from a node, with its content, before each pull.
+	// Fresh removes the image and its content from a node before each pull.
 	Fresh bool
-	// Timeout bounds one pull, MinTimeout to MaxTimeout.
+	// Timeout limits one pull, MinTimeout to MaxTimeout.
 	Timeout time.Duration
 }
 
-// InvalidError is a mistake in Options, or in those of a push.
+// InvalidError is an invalid value in Options or PushOptions.
 type InvalidError struct{ Option, Problem string }
 
-// Error names the option.
 func (e *InvalidError) Error() string { return e.Option + ": " + e.Problem }
 
 // UsageError marks the error for internal/program: exit code 2.
@@ -49,24 +49,24 @@ func Invalid(option, format string, args ...any) error {
 	return &InvalidError{Option: option, Problem: fmt.Sprintf(format, args...)}
 }
 
-// Plan is what to do, after all options were found good.
+// Plan has the pulls of valid Options.
 type Plan struct {
 	Image Image
-	// Batches are done one after the other.
+	// Batches run one after the other.
 	Batches []Batch
 }
 
-// Batch are pulls at the same time, one on each node.
+// Batch has concurrent pulls, one on each node.
 type Batch struct {
 	Round int // counted from 1
 	Nodes []string
 }
 
-// Validate checks what can be known without a testbed. The error is an InvalidError.
+// Validate checks the options without a testbed. It returns an *InvalidError.
 func (o Options) Validate() error {
 	switch {
 	case o.All && o.Node != "":
-		return Invalid("node", "%s, and all of them: give one or the other", o.Node)
+		return Invalid("node", "%s and all nodes exclude each other", o.Node)
 	case o.Times < 1 || o.Times > MaxTimes:
 		return Invalid("times", "%d is not between 1 and %d", o.Times, MaxTimes)
 	case o.Parallel < 1:
@@ -80,8 +80,8 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// Plan validates the options, also against the hosts of the testbed's upstreams and the names of the shoot's workers. The error
-// is an InvalidError.
+// Plan validates the options against the hosts of the testbed's upstreams and the names of the
+// shoot's workers. It returns an *InvalidError.
 func (o Options) Plan(hosts, workers []string) (*Plan, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (o Options) Plan(hosts, workers []string) (*Plan, error) {
 		return nil, err
 	}
 	if o.Parallel > len(nodes) {
-		return nil, Invalid("parallel", "%d is more than the %d nodes that pull", o.Parallel, len(nodes))
+		return nil, Invalid("parallel", "%d is more than the number of nodes, %d", o.Parallel, len(nodes))
 	}
 	plan := &Plan{Image: image}
 	for round := 1; round <= o.Times; round++ {
@@ -113,7 +113,7 @@ func parseImage(image string, hosts []string) (Image, error) {
 	}
 	repository := reference.Context()
 	if host := repository.RegistryStr(); !slices.Contains(hosts, host) {
-		return Image{}, Invalid("image", "%s is no upstream of this testbed; there are %s", host, strings.Join(hosts, ", "))
+		return Image{}, Invalid("image", "%s is not an upstream of this testbed, use one of %s", host, strings.Join(hosts, ", "))
 	}
 	return Image{
 		Reference: reference.Name(), Host: repository.RegistryStr(), Repository: repository.RepositoryStr(),
@@ -124,7 +124,7 @@ func parseImage(image string, hosts []string) (Image, error) {
 func (o Options) nodes(workers []string) ([]string, error) {
 	switch {
 	case len(workers) == 0:
-		return nil, Invalid("node", "the shoot has no worker")
+		return nil, Invalid("node", "the shoot has no workers")
 	case o.All:
 		return workers, nil
 	case o.Node == "":
@@ -135,5 +135,5 @@ func (o Options) nodes(workers []string) ([]string, error) {
 			return []string{worker}, nil
 		}
 	}
-	return nil, Invalid("node", "%s is no worker of the shoot; there are %s", o.Node, strings.Join(workers, ", "))
+	return nil, Invalid("node", "%s is not a worker of the shoot, use one of %s", o.Node, strings.Join(workers, ", "))
 }

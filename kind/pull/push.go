@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -8,41 +9,42 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Bounds of PushOptions. The content of an image is made in memory, so there is one for all layers together.
+// Limits of PushOptions. MaxImageBytes is for all layers, since an image is built in memory.
 const (
 	MaxLayers     = 100
 	MaxLayerBytes = 1 << 30
 	MaxImageBytes = 2 << 30
 )
 
-// PushOptions say what image to make and where to put it.
+// PushOptions are the options of a push.
 type PushOptions struct {
-	// Upstream is the host of an upstream, or the first label of it ("alpha").
+	// Upstream is the host of an upstream, or its first label ("alpha").
 	Upstream string
-	// Name is the repository, with a tag or without ("shop/web:v1"); without one the tag is latest. If it is empty, the
-	// repository is a random one that no other image is in.
+	// Name is the repository with an optional tag ("shop/web:v1"). The default tag is latest. The
+	// default repository is a new one with a random name.
 	Name string
-	// Base is the reference of an image of the same upstream, all layers of which the new one has, too; empty for none.
+	// Base is the reference of an image of the same upstream. The new image also has its layers.
 	Base string
-	// Layers is how many layers of random content the image has beside that of its program, 1 to MaxLayers, and Size how
-	// large each of them is, a quantity like 2Mi or 500k of at most MaxLayerBytes. All of them have at most MaxImageBytes.
+	// Layers is the number of layers with random content, 1 to MaxLayers. The image also has a layer
+	// with its program. Size is the size of each, a quantity like 2Mi or 500k of at most
+	// MaxLayerBytes. All of them together have at most MaxImageBytes.
 	Layers int
 	Size   string
 }
 
-// Target is where a push goes, and what is pushed.
+// Target has the parsed options of a push.
 type Target struct {
 	Host, Repository, Tag string
 	Layers                int
 	LayerBytes            int64
-	// BaseRepository and BaseIdentifier are those of the image whose layers the new one has, too; empty for none.
+	// BaseRepository and BaseIdentifier are the parts of PushOptions.Base, or "".
 	BaseRepository, BaseIdentifier string
 }
 
-// Validate checks what can be known without a testbed. The error is an InvalidError.
+// Validate checks the options without a testbed. It returns an *InvalidError.
 func (o PushOptions) Validate() error {
 	if o.Upstream == "" {
-		return Invalid("upstream", "is empty")
+		return Invalid("upstream", "required")
 	}
 	if o.Name != "" {
 		if _, err := name.NewTag("upstream.test/" + o.Name); err != nil {
@@ -56,8 +58,8 @@ func (o PushOptions) Validate() error {
 	return err
 }
 
-// Target validates the options, also against the hosts of the testbed's upstreams. random is the repository for those without
-// a name. The error is an InvalidError.
+// Target validates the options against the hosts of the testbed's upstreams. random is the default
+// repository. It returns an *InvalidError.
 func (o PushOptions) Target(hosts []string, random string) (*Target, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -70,13 +72,9 @@ func (o PushOptions) Target(hosts []string, random string) (*Target, error) {
 		return host == o.Upstream || strings.HasPrefix(host, o.Upstream+".")
 	})
 	if host < 0 {
-		return nil, Invalid("upstream", "%q is none of this testbed; there are %s", o.Upstream, strings.Join(hosts, ", "))
+		return nil, Invalid("upstream", "%q is not an upstream of this testbed, use one of %s", o.Upstream, strings.Join(hosts, ", "))
 	}
-	repository := o.Name
-	if repository == "" {
-		repository = random
-	}
-	tag, err := name.NewTag(hosts[host] + "/" + repository)
+	tag, err := name.NewTag(hosts[host] + "/" + cmp.Or(o.Name, random))
 	if err != nil {
 		return nil, Invalid("name", "%v", err)
 	}
@@ -89,7 +87,7 @@ func (o PushOptions) Target(hosts []string, random string) (*Target, error) {
 		return nil, Invalid("base", "%v", err)
 	}
 	if base.Context().RegistryStr() != target.Host {
-		return nil, Invalid("base", "%s is of %s, and the image goes to %s", o.Base, base.Context().RegistryStr(), target.Host)
+		return nil, Invalid("base", "%s is on %s, but must be on %s like the new image", o.Base, base.Context().RegistryStr(), target.Host)
 	}
 	target.BaseRepository, target.BaseIdentifier = base.Context().RepositoryStr(), base.Identifier()
 	return target, nil
@@ -113,9 +111,9 @@ func (o PushOptions) layerBytes() (int64, error) {
 	return bytes, nil
 }
 
-// Pushed is what `testbed push` tells.
+// Pushed is the output of `testbed push`.
 type Pushed struct {
-	// Reference is what a pod on a node names the image by.
+	// Reference is the reference for pods.
 	Reference string `json:"reference"`
 	Digest    string `json:"digest"`
 	// Bytes is the size of all Objects.

@@ -48,12 +48,12 @@ func TestTargetRefuses(t *testing.T) {
 		push PushOptions
 		want string
 	}{
-		{"unknown upstream", PushOptions{Upstream: "delta", Layers: 1, Size: "1Mi"}, `"delta" is none of this testbed; there are alpha`},
-		{"half a name", PushOptions{Upstream: "alp", Layers: 1, Size: "1Mi"}, `"alp" is none`},
-		{"no upstream", PushOptions{Layers: 1, Size: "1Mi"}, "upstream: is empty"},
+		{"unknown upstream", PushOptions{Upstream: "delta", Layers: 1, Size: "1Mi"}, `"delta" is not an upstream of this testbed, use one of alpha`},
+		{"half a name", PushOptions{Upstream: "alp", Layers: 1, Size: "1Mi"}, `"alp" is not an upstream`},
+		{"no upstream", PushOptions{Layers: 1, Size: "1Mi"}, "upstream: required"},
 		{"bad name", PushOptions{Upstream: "alpha", Name: "A:b:c", Layers: 1, Size: "1Mi"}, "name: "},
 		{"bad base", PushOptions{Upstream: "alpha", Base: "A:b:c", Layers: 1, Size: "1Mi"}, "base: "},
-		{"base elsewhere", PushOptions{Upstream: "alpha", Base: "beta.upstream.test/x:v1", Layers: 1, Size: "1Mi"}, "is of beta.upstream.test"},
+		{"base elsewhere", PushOptions{Upstream: "alpha", Base: "beta.upstream.test/x:v1", Layers: 1, Size: "1Mi"}, "is on beta.upstream.test, but must be on alpha.upstream.test"},
 		{"no layers", PushOptions{Upstream: "alpha", Size: "1Mi"}, "layers: 0"},
 		{"too many layers", PushOptions{Upstream: "alpha", Layers: 101, Size: "1Mi"}, "layers: 101"},
 		{"no size", PushOptions{Upstream: "alpha", Layers: 1}, `size: ""`},

@@ -2,42 +2,43 @@ package pull
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// Source says who served an object to a node.
+// Source is who served an object to a node.
 type Source string
 
 // The sources of an object.
 const (
-	// FromNode: nobody had to, it was there before.
+	// FromNode means that the node already had it.
 	FromNode Source = "node"
-	// CacheHit: the node did not have it and has it now, and nobody fetched it from the upstream meanwhile.
+	// CacheHit means that a cache had it: the node got it, and no one fetched it from the upstream.
 	CacheHit Source = "cache hit"
-	// CacheMiss: a cache fetched it from the upstream for this pull.
+	// CacheMiss means that a cache fetched it from the upstream.
 	CacheMiss Source = "cache miss"
-	// FromUpstream: the node itself fetched it from the upstream.
+	// FromUpstream means that the node fetched it from the upstream.
 	FromUpstream Source = "upstream"
-	// Missing: the pull failed, and the node does not have it afterwards, whether or not something was sent.
+	// Missing means that the pull failed and the node does not have it, even if something was sent.
 	Missing Source = "missing"
-	// Unknown: the node has it now, and the evidence does not tell from where.
+	// Unknown means that the node got it and the evidence does not show from where.
 	Unknown Source = "unknown"
 )
 
-// Sources are all of them, in the order in which they are shown.
+// Sources returns all sources in the order of reports.
 func Sources() []Source {
 	return []Source{CacheHit, CacheMiss, FromUpstream, FromNode, Missing, Unknown}
 }
 
-// Report is what `testbed pull` tells.
+// Report is the output of `testbed pull`.
 type Report struct {
 	Image  string `json:"image"`
 	Digest string `json:"digest,omitempty"`
 	Pulls  []Pull `json:"pulls"`
 	Total  Total  `json:"total"`
-	// Verdict is one sentence on who served the pulls, and what kept nodes from the cache; see Judge.
+	// Verdict says who served the pulls, and why not the cache; see Judge.
 	Verdict string `json:"verdict,omitempty"`
-	// Notes say what the evidence does not tell.
+	// Notes describe the limits of the evidence.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -47,52 +48,53 @@ type Pull struct {
 	Round int    `json:"round"`
 	// Seconds is measured on the node.
 	Seconds float64 `json:"seconds"`
-	// Bytes is the size of all that the node had to get.
+	// Bytes is the size of all objects that the node got.
 	Bytes int64 `json:"bytes"`
-	// Mirrors are what the node's hosts.toml for the upstream names, in order: the caches. Without one the node asks the
-	// upstream itself, and that is no fallback.
+	// Mirrors are the URLs of caches in the node's hosts.toml for the upstream, in order. Without any,
+	// the node asks the upstream directly, which is not a fallback.
 	Mirrors []string `json:"mirrors"`
-	// Fallback: the node asked the upstream itself for something although it has a mirror.
+	// Fallback means that the node asked the upstream although it has a mirror.
 	Fallback bool     `json:"fallback"`
 	Objects  []Served `json:"objects"`
-	// Error is why the pull failed, in the words of the container runtime; empty if it did not.
+	// Error is the message of the container runtime, or "" on success.
 	Error string `json:"error,omitempty"`
 }
 
-// Served is one object of a pull and who served it.
+// Served is an object of a pull and its source.
 type Served struct {
 	Object
 	By Source `json:"servedBy"`
-	// CacheGets and NodeGets count the GET requests for it that the upstream saw of caches and of this node, whatever it
-	// answered, UpstreamBytes what it sent for them.
+	// CacheGets and NodeGets count the GET requests of caches and of this node to the upstream, with
+	// any status. UpstreamBytes is what the upstream sent for them.
 	CacheGets     int   `json:"cacheGets"`
 	NodeGets      int   `json:"nodeGets"`
 	UpstreamBytes int64 `json:"upstreamBytes"`
-	// Shared: several nodes that pulled at the same time needed it, and the log does not tell for which the cache fetched it.
+	// Shared means that a cache fetched it while several nodes needed it: it is unknown for which one.
 	Shared bool `json:"shared,omitempty"`
 }
 
-// Total sums all pulls up.
+// Total is the sum of all pulls.
 type Total struct {
 	Pulls     int `json:"pulls"`
 	Failed    int `json:"failed"`
 	Fallbacks int `json:"fallbacks"`
-	// Seconds is the sum of all pulls, Slowest the longest of them.
+	// Seconds is the sum of all pulls, Slowest the longest one.
 	Seconds float64           `json:"seconds"`
 	Slowest float64           `json:"slowestSeconds"`
 	Bytes   int64             `json:"bytes"`
 	Served  map[Source]Amount `json:"servedBy"`
-	// Upstream is what the upstream saw of the image's repository, each request once.
+	// Upstream counts the requests for the image's repository, each once.
 	Upstream Traffic `json:"upstream"`
 }
 
-// Amount counts objects, and their bytes by the manifest.
+// Amount is a number of objects and the sum of their sizes in the manifest.
 type Amount struct {
 	Objects int   `json:"objects"`
 	Bytes   int64 `json:"bytes"`
 }
 
-// Traffic counts requests for manifests and blobs that the upstream saw of caches and nodes, and the bytes that it sent.
+// Traffic counts the requests of caches and nodes to the upstream for manifests and blobs, and the
+// bytes that it sent.
 type Traffic struct {
 	CacheGets  int   `json:"cacheGets"`
 	CacheHeads int   `json:"cacheHeads"`
@@ -101,18 +103,18 @@ type Traffic struct {
 	Bytes      int64 `json:"bytes"`
 }
 
-// NewReport returns an empty report on the image.
+// NewReport returns a report without pulls.
 func NewReport(image Image) *Report {
 	report := &Report{Image: image.Reference, Digest: image.Digest(), Pulls: []Pull{}}
 	report.Total.Served = map[Source]Amount{}
 	if image.Problem != "" {
-		report.Notes = append(report.Notes, "the upstream does not describe the image, so only what moved is listed, and the size of what a "+
-			"cache had stored is not known: "+image.Problem)
+		report.Notes = append(report.Notes, "the upstream does not describe the image, so only transferred objects are listed, "+
+			"and the sizes of cache hits are unknown: "+image.Problem)
 	}
 	return report
 }
 
-// Add adds what a batch has shown. Notes that are there already are not repeated.
+// Add adds the findings of a batch. It skips notes that the report already has.
 func (r *Report) Add(findings Findings) {
 	r.Pulls = append(r.Pulls, findings.Pulls...)
 	for _, pull := range findings.Pulls {
@@ -120,17 +122,10 @@ func (r *Report) Add(findings Findings) {
 	}
 	r.Total.Upstream.add(findings.Upstream)
 	for _, note := range findings.Notes {
-		r.note(note)
-	}
-}
-
-func (r *Report) note(note string) {
-	for _, known := range r.Notes {
-		if known == note {
-			return
+		if !slices.Contains(r.Notes, note) {
+			r.Notes = append(r.Notes, note)
 		}
 	}
-	r.Notes = append(r.Notes, note)
 }
 
 func (t *Total) add(pull Pull) {
@@ -160,7 +155,7 @@ func (t *Traffic) add(other Traffic) {
 	t.Bytes += other.Bytes
 }
 
-// Err is nil if every pull succeeded; otherwise it names the nodes and what their container runtimes say.
+// Err returns an error with the nodes and messages of all failed pulls, or nil.
 func (r *Report) Err() error {
 	var failed []string
 	for _, pull := range r.Pulls {

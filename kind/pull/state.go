@@ -7,15 +7,16 @@ import (
 	"strings"
 )
 
-// State is what a node has, and the addresses that it asks from.
+// State is the content of a node, and its addresses.
 type State struct {
 	Addresses []netip.Addr
-	// Content are the digests in containerd's content store, Snapshots the names of its snapshots. A node may drop a layer's
-	// content once it is unpacked (discard_unpacked_layers, which kind's nodes do); its snapshot says then that it is there.
+	// Content has the digests in containerd's content store, Snapshots the names of its snapshots.
+	// Nodes with discard_unpacked_layers, as kind's nodes, drop the content of unpacked layers: then
+	// only the snapshot shows that the node has the layer.
 	Content, Snapshots map[string]bool
 }
 
-// holds says whether the node need not fetch the object.
+// holds reports whether the node has the object.
 func (s State) holds(object Object) bool {
 	if s.Content[object.Digest] {
 		return true
@@ -24,7 +25,7 @@ func (s State) holds(object Object) bool {
 	return len(object.chainIDs) > 0 && !slices.ContainsFunc(object.chainIDs, absent)
 }
 
-// parseState reads the output of lookScript.
+// parseState parses the output of lookScript.
 func parseState(out string) (State, error) {
 	state := State{Content: map[string]bool{}, Snapshots: map[string]bool{}}
 	for line := range strings.Lines(out) {
@@ -33,7 +34,7 @@ func parseState(out string) (State, error) {
 		case "address":
 			address, err := netip.ParseAddr(value)
 			if err != nil {
-				return State{}, fmt.Errorf("address of the node: %w", err)
+				return State{}, fmt.Errorf("parse address of the node: %w", err)
 			}
 			state.Addresses = append(state.Addresses, address.Unmap())
 		case "content":
@@ -41,7 +42,7 @@ func parseState(out string) (State, error) {
 		case "snapshot":
 			state.Snapshots[value] = true
 		default:
-			return State{}, fmt.Errorf("what the node has: line %q", line)
+			return State{}, fmt.Errorf("parse content of the node: unexpected line %q", line)
 		}
 	}
 	if len(state.Addresses) == 0 {

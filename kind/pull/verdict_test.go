@@ -23,20 +23,20 @@ func TestVerdict(t *testing.T) {
 		want   string
 	}{
 		"no pull":               {nil, nil, ""},
-		"the cache":             {[]Pull{hit}, []string{"10.96.0.5:5000"}, "through the cache: 1 object from its store, 1 fetched by it, slowest pull 0.3s"},
+		"the cache":             {[]Pull{hit}, []string{"10.96.0.5:5000"}, "served by the cache: 1 object from its store, 1 fetched from the upstream, slowest pull 0.3s"},
 		"the node had it":       {[]Pull{through}, nil, "nothing to fetch"},
 		"no mirror":             {[]Pull{through, direct}, nil, "direct: w1 has no mirror"},
 		"a failure counts most": {[]Pull{hit, past, failed}, nil, "failed: 1 of 3 pulls"},
 		"one that is there": {
 			[]Pull{hit, past},
 			[]string{"10.96.0.5:5000"},
-			"past the cache: w1 went to the upstream: its mirror http://10.96.0.5:5000 did not serve all of it, or was not asked; " +
+			"cache bypassed: w1 used the upstream: its mirror http://10.96.0.5:5000 did not serve everything, or was not asked; " +
 				"slowest pull 1.2s, 1 fallback of 2 pulls",
 		},
-		"caches are not known":        {[]Pull{past}, nil, "did not serve all of it, or was not asked"},
-		"an old address":              {[]Pull{long}, []string{"10.96.0.9:5000"}, "pulls stall: w1 asks http://10.96.0.5:5000 first, an address that no cache has: it is at 10.96.0.9:5000 now"},
-		"a cache that is gone":        {[]Pull{past}, []string{}, "there is no cache of this upstream now"},
-		"an IPv6 address that it has": {[]Pull{sixth}, []string{"[2001:db8::5]:5000"}, "did not serve all of it, or was not asked"},
+		"caches are not known":        {[]Pull{past}, nil, "did not serve everything, or was not asked"},
+		"an old address":              {[]Pull{long}, []string{"10.96.0.9:5000"}, "pulls stall: w1 asks http://10.96.0.5:5000 before the upstream, but the cache is now at 10.96.0.9:5000; slowest pull 7.5s"},
+		"a cache that is gone":        {[]Pull{past}, []string{}, "but the upstream has no cache now"},
+		"an IPv6 address that it has": {[]Pull{sixth}, []string{"[2001:db8::5]:5000"}, "did not serve everything, or was not asked"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report := NewReport(testImage)

@@ -9,12 +9,12 @@ import (
 	"github.com/docker/go-units"
 )
 
-// shortDigest is how many hex digits of a digest are shown: enough to find it in a log.
+// shortDigest is the number of hex digits that are printed of a digest.
 const shortDigest = 12
 
-// Write prints the report for people: for each pull one line, and one for each object; then the total and the notes.
+// Write prints the report as text: each pull and its objects, the total, notes, and the verdict.
 func (r *Report) Write(w io.Writer) error {
-	// A line without tabs ends the columns of those before it.
+	// Lines without tabs separate the columns of the pulls.
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, strings.TrimSpace(r.Image+"  "+r.Digest))
 	for _, pull := range r.Pulls {
@@ -44,7 +44,7 @@ func (p Pull) write(w io.Writer) {
 	}
 }
 
-// route says where the node's requests went.
+// route describes which way the node's requests went.
 func (p Pull) route() string {
 	switch {
 	case len(p.Mirrors) == 0:
@@ -63,7 +63,7 @@ func (s Served) by() string {
 	return string(s.By)
 }
 
-// asked says how often the upstream was asked, and what it sent.
+// asked returns the number of requests to the upstream, and how much it sent.
 func (s Served) asked() string {
 	var parts []string
 	if s.CacheGets > 0 {

@@ -1,6 +1,7 @@
-// Package snapshot keeps the content of volumes in files, and brings it back: a Store is the folder with the snapshots of one testbed,
-// each a folder of archives with a description of what is in them.
+// Package snapshot saves and restores the content of volumes. A Store is the folder with the
+// snapshots of a testbed. Each snapshot is a folder of archives with a description.
 //
-// On a node a shell script does the rest; it stops the processes that write to a volume no longer than hard links take. The
-// package must not know what is in a volume, nor how pods and nodes are found.
+// A shell script on the node reads and writes the volumes. It pauses the processes of a volume only
+// while it creates hard links. The package must not know what is in a volume, or how pods and nodes
+// are found.
 package snapshot

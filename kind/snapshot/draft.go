@@ -17,14 +17,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
-// Draft is a snapshot that is being written. Nobody sees it before Commit.
+// Draft is a snapshot that is being written. It is not visible before Commit.
 type Draft struct {
 	store    Store
 	folder   string
 	snapshot Snapshot
 }
 
-// CheckNew returns a *NameError for what cannot be a name, and an *ExistsError for one that is taken.
+// CheckNew returns a *NameError for an invalid name and an *ExistsError for a name in use.
 func (s Store) CheckNew(name string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -35,7 +35,8 @@ func (s Store) CheckNew(name string) error {
 	return nil
 }
 
-// Begin makes an empty draft, and removes what somebody who was killed has left. A name that is taken is an *ExistsError.
+// Begin creates an empty draft and removes drafts of killed processes. It returns the errors of
+// CheckNew.
 func (s Store) Begin(name string) (*Draft, error) {
 	if err := s.CheckNew(name); err != nil {
 		return nil, err
@@ -43,19 +44,20 @@ func (s Store) Begin(name string) (*Draft, error) {
 	if err := os.MkdirAll(string(s), 0o755); err != nil {
 		return nil, fmt.Errorf("snapshot %s: %w", name, err)
 	}
-	if left, err := filepath.Glob(filepath.Join(string(s), unfinished+"*")); err == nil {
-		for _, folder := range left {
+	if drafts, err := filepath.Glob(filepath.Join(string(s), draftPrefix+"*")); err == nil {
+		for _, folder := range drafts {
 			_ = os.RemoveAll(folder)
 		}
 	}
-	folder, err := os.MkdirTemp(string(s), unfinished)
+	folder, err := os.MkdirTemp(string(s), draftPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot %s: %w", name, err)
 	}
 	return &Draft{store: s, folder: folder, snapshot: Snapshot{Version: version, Name: name, Created: time.Now().UTC().Truncate(time.Second)}}, nil
 }
 
-// Add stores what write writes as the archive of a volume, durably. Bytes and SHA256 of the volume are set here.
+// Add stores the output of write as the archive of a volume and syncs it to disk. It sets Bytes and
+// SHA256 of the volume.
 func (d *Draft) Add(volume Volume, write func(io.Writer) error) error {
 	archive, err := os.OpenFile(filepath.Join(d.folder, volume.archive()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -70,7 +72,7 @@ func (d *Draft) Add(volume Volume, write func(io.Writer) error) error {
 	return nil
 }
 
-// counter is the size and the digest of what is written to it.
+// counter computes the size and the digest of its input.
 type counter struct {
 	hash  hash.Hash
 	bytes int64
@@ -81,7 +83,7 @@ func (c *counter) Write(data []byte) (int, error) {
 	return c.hash.Write(data)
 }
 
-// Commit makes the draft a snapshot: all of it, or nothing.
+// Commit turns the draft into a snapshot atomically.
 func (d *Draft) Commit() (*Snapshot, error) {
 	slices.SortFunc(d.snapshot.Volumes, func(a, b Volume) int { return cmp.Compare(a.Claim, b.Claim) })
 	data, err := json.MarshalIndent(d.snapshot, "", "  ")
@@ -91,18 +93,18 @@ func (d *Draft) Commit() (*Snapshot, error) {
 	if err := file.Replace(filepath.Join(d.folder, description), append(data, '\n'), 0o644); err != nil {
 		return nil, err
 	}
-	place := filepath.Join(string(d.store), d.snapshot.Name)
-	_ = os.RemoveAll(place) // a snapshot that was deleted in part: Begin has seen that there is none
-	if err := os.Rename(d.folder, place); err != nil {
+	folder := filepath.Join(string(d.store), d.snapshot.Name)
+	_ = os.RemoveAll(folder) // a partly deleted snapshot: Begin has checked that the name is free
+	if err := os.Rename(d.folder, folder); err != nil {
 		return nil, fmt.Errorf("snapshot %s: %w", d.snapshot.Name, err)
 	}
 	return &d.snapshot, nil
 }
 
-// Discard removes the draft; after Commit there is nothing to remove.
+// Discard removes the draft. It does nothing after Commit.
 func (d *Draft) Discard() { _ = os.RemoveAll(d.folder) }
 
-// Verify reads all archives and fails if one is not what was saved.
+// Verify reads all archives and returns an error if one has changed.
 func (s Store) Verify(snapshot *Snapshot) error {
 	for _, volume := range snapshot.Volumes {
 		if err := s.verify(snapshot.Name, volume); err != nil {
@@ -123,7 +125,7 @@ func (s Store) verify(name string, volume Volume) error {
 		return fmt.Errorf("volume %s: %w", volume.Claim, err)
 	}
 	if got := hex.EncodeToString(counted.hash.Sum(nil)); counted.bytes != volume.Bytes || got != volume.SHA256 {
-		return fmt.Errorf("volume %s: its archive has changed: %d bytes with SHA-256 %s, %d bytes with %s were saved",
+		return fmt.Errorf("volume %s: its archive has changed: %d bytes with SHA-256 %s, want %d bytes with %s",
 			volume.Claim, counted.bytes, got, volume.Bytes, volume.SHA256)
 	}
 	return nil
@@ -131,7 +133,7 @@ func (s Store) verify(name string, volume Volume) error {
 
 // Open opens the archive of a volume.
 func (s Store) Open(name string, volume Volume) (*os.File, error) {
-	archive, err := os.Open(s.path(name, volume))
+	archive, err := os.Open(filepath.Join(string(s), name, volume.archive()))
 	if err != nil {
 		return nil, fmt.Errorf("volume %s: %w", volume.Claim, err)
 	}

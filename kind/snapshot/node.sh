@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# The content of a volume that is a folder of this node.
+# Saves and restores a volume that is a folder on this node.
 #
-#   save POD FOLDER      writes an archive of it to standard output
-#   restore POD FOLDER   puts the content of an archive, which is standard input, in its place
-#   size FOLDER          prints its bytes
+#   save POD FOLDER      writes an archive of the folder to standard output
+#   restore POD FOLDER   replaces the content of the folder with the archive from standard input
+#   size FOLDER          prints the size of the folder in bytes
 #
-# POD, of kube-system, is the one that uses the volume; it need not run.
+# POD, in kube-system, uses the volume. It may be stopped.
 set -euo pipefail
 
 pids=()
-beside='' # a folder of ours, on the same file system
+work='' # a temporary folder on the same file system
 
-# processes finds those of the pod.
+# processes finds the processes of the pod.
 processes() {
   local containers container
   containers=$(crictl ps --quiet --label io.kubernetes.pod.namespace=kube-system --label "io.kubernetes.pod.name=$1")
@@ -22,52 +22,53 @@ processes() {
 
 signal() {
   local pid
-  for pid in "${pids[@]}"; do kill "-$1" "$pid" 2>/dev/null || true; done # it may have ended
+  for pid in "${pids[@]}"; do kill "-$1" "$pid" 2>/dev/null || true; done # may have ended
 }
 
-# leave lets the processes go on, however this ends.
-leave() {
+# cleanup continues the processes, on success and on failure.
+cleanup() {
   signal CONT
-  [[ -z $beside ]] || rm -rf -- "$beside"
+  [[ -z $work ]] || rm -rf -- "$work"
 }
 
-# place makes the folder beside that of the volume; what a run that was killed left there goes.
-place() {
-  beside=$(dirname -- "$1")/.testbed-$(basename -- "$1")
-  rm -rf -- "$beside"
-  mkdir -- "$beside"
+# create_work creates the temporary folder next to the volume. It removes that of a killed run.
+create_work() {
+  work=$(dirname -- "$1")/.testbed-$(basename -- "$1")
+  rm -rf -- "$work"
+  mkdir -- "$work"
 }
 
-# The registry replaces its files, but for uploads that are under way: a hard link keeps what is there now. Uploads are left out: they
-# are good for nobody but the process that makes them, and grow while tar reads them, which it calls a failure. The last member of
-# the archive says that it is whole: to tar, one that is cut off between two members is as good.
+# The registry replaces files and does not change them in place, so hard links keep the current content.
+# The exception are uploads, which are skipped: only the process that writes them can use them, and tar
+# fails if a file grows. The last member of the archive proves that it is complete: tar accepts an
+# archive that is truncated between two members.
 save() {
-  trap leave EXIT
-  place "$2"
+  trap cleanup EXIT
+  create_work "$2"
   processes "$1"
   signal STOP
-  cp --archive --link -- "$2" "$beside/content"
+  cp --archive --link -- "$2" "$work/content"
   signal CONT
-  find "$beside/content" -type d -name _uploads -prune -exec rm -rf -- {} +
-  touch -- "$beside/whole"
-  tar --create --numeric-owner --directory "$beside" --file - content whole
+  find "$work/content" -type d -name _uploads -prune -exec rm -rf -- {} +
+  touch -- "$work/whole"
+  tar --create --numeric-owner --directory "$work" --file - content whole
 }
 
-# The archive is unpacked first: one that is broken changes nothing.
+# The archive is unpacked first, so that a damaged one changes nothing.
 restore() {
-  trap leave EXIT
-  place "$2"
-  tar --extract --numeric-owner --same-owner --preserve-permissions --directory "$beside" --file -
-  if ! [[ -e $beside/whole ]]; then
-    echo "the archive is cut off" >&2
+  trap cleanup EXIT
+  create_work "$2"
+  tar --extract --numeric-owner --same-owner --preserve-permissions --directory "$work" --file -
+  if ! [[ -e $work/whole ]]; then
+    echo "the archive is truncated" >&2
     return 1
   fi
   processes "$1"
   signal STOP
   find "$2" -mindepth 1 -delete
-  find "$beside/content" -mindepth 1 -maxdepth 1 -exec mv --target-directory "$2" -- {} +
-  chown --reference "$beside/content" -- "$2"
-  chmod --reference "$beside/content" -- "$2"
+  find "$work/content" -mindepth 1 -maxdepth 1 -exec mv --target-directory "$2" -- {} +
+  chown --reference "$work/content" -- "$2"
+  chmod --reference "$work/content" -- "$2"
   signal KILL
 }
 

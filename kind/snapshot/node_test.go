@@ -16,14 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// machine is a node with a volume, and a pod of one process that appends to a file as long as it may.
+// machine is a node with a volume, and a pod with one process.
 type machine struct {
 	folder string
 	env    []string
 	pod    *exec.Cmd
 }
 
-// newMachine puts a crictl first on the PATH that knows the pod by the arguments that the script has to use.
+// newMachine creates a crictl that knows the pod and fails on unexpected arguments.
 func newMachine(t *testing.T, running bool) *machine {
 	t.Helper()
 	root := t.TempDir()
@@ -53,11 +53,12 @@ case "$*" in
 *) echo "crictl $*" >&2; exit 9 ;;
 esac
 `
-	// The process stops when it is scheduled next. Hard links are made by cp, and it has to be stopped by then.
+	// cp creates the hard links. It waits until the process is stopped, which happens when the process
+	// is scheduled next, and fails if it never is.
 	cp := `#!/bin/sh
 deadline=$(($(date +%s) + 60))
 until [ -z "` + pid + `" ] || grep -q '^State:[[:space:]]*T' /proc/` + pid + `/status; do
-  [ "$(date +%s)" -lt "$deadline" ] || { echo "it goes on" >&2; exit 1; }
+  [ "$(date +%s)" -lt "$deadline" ] || { echo "the process is not stopped" >&2; exit 1; }
 done
 exec /bin/cp "$@"
 `
@@ -84,17 +85,17 @@ func (m *machine) put(t *testing.T, name, content string) {
 func (m *machine) run(t *testing.T, argv []string, in io.Reader) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
-	var out, said bytes.Buffer
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = m.env, in, &out, &said
+	var out, messages bytes.Buffer
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = m.env, in, &out, &messages
 	err := cmd.Run()
 	if err != nil {
-		t.Logf("%s", &said)
+		t.Logf("%s", &messages)
 	}
 	return out.String(), err
 }
 
-// state is that of the pod's process: S sleeps, T is stopped; empty when it has ended. The process may have to run before it is in one
-// of those that are wanted: on a busy machine that takes a while.
+// state returns the state of the pod's process: S is sleeping, T is stopped, "" has ended. It waits
+// for a wanted state, since a process changes its state only when it is scheduled.
 func (m *machine) state(t *testing.T, wanted ...string) string {
 	t.Helper()
 	state := ""
@@ -114,12 +115,12 @@ func (m *machine) stateNow() string {
 	return rest[:1]
 }
 
-// alone fails if something of the script is left beside the volume.
-func (m *machine) alone(t *testing.T) {
+// checkClean fails if files of the script remain next to the volume.
+func (m *machine) checkClean(t *testing.T) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(m.folder))
 	if err != nil || len(entries) != 1 {
-		t.Errorf("beside the volume: %v, %v", entries, err)
+		t.Errorf("next to the volume: %v, %v", entries, err)
 	}
 }
 
@@ -132,9 +133,9 @@ func TestSaveAndRestore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.alone(t)
+		m.checkClean(t)
 		if _, err := os.Stat(filepath.Join(m.folder, upload)); err != nil {
-			t.Errorf("an upload that is under way: %v", err)
+			t.Errorf("upload in progress: %v", err)
 		}
 		if running {
 			if state := m.state(t, "S"); state != "S" {
@@ -150,13 +151,13 @@ func TestSaveAndRestore(t *testing.T) {
 		if _, err := m.run(t, RestoreArgv("pod-0", m.folder), strings.NewReader(archive)); err != nil {
 			t.Fatal(err)
 		}
-		m.alone(t)
+		m.checkClean(t)
 		if content, err := os.ReadFile(filepath.Join(m.folder, "docker/registry/blob")); string(content) != "before" {
 			t.Errorf("restored %q, %v", content, err)
 		}
-		for name, what := range map[string]string{"docker/later": "what came after the snapshot", upload: "a half upload"} {
+		for name, what := range map[string]string{"docker/later": "a file newer than the snapshot", upload: "a partial upload"} {
 			if _, err := os.Stat(filepath.Join(m.folder, name)); err == nil {
-				t.Errorf("%s is there", what)
+				t.Errorf("%s exists", what)
 			}
 		}
 		if info, err := os.Stat(m.folder); err != nil || info.Mode().Perm() != 0o755 {
@@ -164,21 +165,21 @@ func TestSaveAndRestore(t *testing.T) {
 		}
 		if running {
 			if state := m.state(t, "", "Z"); state != "" && state != "Z" {
-				t.Errorf("the process goes on in state %q, with the files of before", state)
+				t.Errorf("the process is in state %q and has the previous files open", state)
 			}
 		}
 	}
 }
 
-// TestBrokenArchiveChangesNothing: the volume is as it was, and the process too.
-func TestBrokenArchiveChangesNothing(t *testing.T) {
+// TestDamagedArchive checks that a damaged archive changes neither the volume nor the process.
+func TestDamagedArchive(t *testing.T) {
 	m := newMachine(t, true)
 	archive, err := m.run(t, SaveArgv("pod-0", m.folder), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.put(t, "docker/registry/blob", "after")
-	for name, broken := range map[string]string{"cut between members": archive[:1024], "cut in a member": archive[:1024+700], "no archive": "hello", "nothing": ""} {
+	for name, broken := range map[string]string{"truncated between members": archive[:1024], "truncated in a member": archive[:1024+700], "no archive": "hello", "nothing": ""} {
 		if _, err := m.run(t, RestoreArgv("pod-0", m.folder), strings.NewReader(broken)); err == nil {
 			t.Errorf("%s: no error", name)
 		}
@@ -188,15 +189,15 @@ func TestBrokenArchiveChangesNothing(t *testing.T) {
 		if state := m.state(t, "S"); state != "S" {
 			t.Errorf("%s: the process is in state %q", name, state)
 		}
-		m.alone(t)
+		m.checkClean(t)
 	}
 }
 
-// TestSaveThatFails: nobody stays stopped.
-func TestSaveThatFails(t *testing.T) {
+// TestSaveFails checks that no process stays stopped.
+func TestSaveFails(t *testing.T) {
 	m := newMachine(t, true)
 	if _, err := m.run(t, SaveArgv("pod-0", filepath.Join(m.folder, "missing")), nil); err == nil {
-		t.Error("a folder that is not there: no error")
+		t.Error("missing folder: no error")
 	}
 	if state := m.state(t, "S"); state != "S" {
 		t.Errorf("the process is in state %q", state)

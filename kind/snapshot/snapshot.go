@@ -8,32 +8,32 @@ import (
 	"time"
 )
 
-// version is that of the format of a description.
+// version is the version of the format of descriptions.
 const version = 1
 
-// Snapshot describes what was saved.
+// Snapshot describes a snapshot.
 type Snapshot struct {
 	Version int       `json:"version"`
 	Name    string    `json:"name"`
 	Created time.Time `json:"created"`
-	// Volumes are ordered by claim.
+	// Volumes are sorted by claim.
 	Volumes []Volume `json:"volumes"`
 }
 
-// Volume is the content of one volume.
+// Volume describes the archive of one volume.
 type Volume struct {
-	// Claim is the name of the volume's claim, Upstream what the cache fetches from.
+	// Claim is the name of the PersistentVolumeClaim, Upstream the upstream of the cache.
 	Claim    string `json:"claim"`
 	Upstream string `json:"upstream"`
-	// Bytes and SHA256 are those of the archive.
+	// Bytes is the size of the archive, SHA256 its digest.
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// archive is the name of the volume's file. Names of claims are those of Kubernetes: they hold no slash.
+// archive returns the file name of the archive. The name of a claim cannot have a slash.
 func (v Volume) archive() string { return v.Claim + ".tar" }
 
-// Bytes is the size of all volumes.
+// Bytes returns the size of all archives.
 func (s *Snapshot) Bytes() int64 {
 	var sum int64
 	for _, volume := range s.Volumes {
@@ -42,41 +42,37 @@ func (s *Snapshot) Bytes() int64 {
 	return sum
 }
 
-// UnknownError says that there is no snapshot of that name.
+// UnknownError is the error for a snapshot that does not exist. Names are those of all snapshots.
 type UnknownError struct {
-	// Name is the one that was asked for, Names are those that there are.
 	Name  string
 	Names []string
 }
 
-// Error lists the names.
 func (e *UnknownError) Error() string {
 	if len(e.Names) == 0 {
-		return fmt.Sprintf("there is no snapshot %s, nor any other: `testbed snapshot save` makes one", e.Name)
+		return fmt.Sprintf("snapshot %s not found: there are no snapshots, create one by `testbed snapshot save`", e.Name)
 	}
-	return fmt.Sprintf("there is no snapshot %s, only %s", e.Name, strings.Join(e.Names, ", "))
+	return fmt.Sprintf("snapshot %s not found, use one of %s", e.Name, strings.Join(e.Names, ", "))
 }
 
 // UsageError marks the error for internal/program: exit code 2.
 func (*UnknownError) UsageError() {}
 
-// ExistsError says that there is a snapshot of that name already.
+// ExistsError is the error for a name in use.
 type ExistsError struct{ Name string }
 
-// Error says what to do.
 func (e *ExistsError) Error() string {
-	return fmt.Sprintf("there is a snapshot %s already: take another name, or `testbed snapshot delete %s` first", e.Name, e.Name)
+	return fmt.Sprintf("snapshot %s already exists: use another name, or run `testbed snapshot delete %s` first", e.Name, e.Name)
 }
 
 // UsageError marks the error for internal/program: exit code 2.
 func (*ExistsError) UsageError() {}
 
-// NameError says that a name cannot be one of a snapshot.
+// NameError is the error for an invalid name.
 type NameError struct{ Name string }
 
-// Error says what a name looks like.
 func (e *NameError) Error() string {
-	return fmt.Sprintf("snapshot %q: a name is 1 to 40 lower case letters, digits, and - or . between them", e.Name)
+	return fmt.Sprintf("invalid snapshot name %q: use 1 to 40 lower case letters and digits, with - or . between them", e.Name)
 }
 
 // UsageError marks the error for internal/program: exit code 2.
@@ -84,7 +80,7 @@ func (*NameError) UsageError() {}
 
 var validName = regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]{0,38}[a-z0-9])?$`)
 
-// CheckName returns a *NameError for what cannot be a name.
+// CheckName returns a *NameError for an invalid name.
 func CheckName(name string) error {
 	if !validName.MatchString(name) || strings.Contains(name, "..") {
 		return &NameError{name}
@@ -92,7 +88,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Missing returns the claims of the snapshot that are not among those that there are.
+// Missing returns the claims of the snapshot that are not in claims.
 func (s *Snapshot) Missing(claims []string) []string {
 	var missing []string
 	for _, volume := range s.Volumes {

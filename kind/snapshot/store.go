@@ -12,13 +12,15 @@ import (
 )
 
 const (
-	// description is the file that says what is in a folder. It is written last: a folder without it is no snapshot.
+	// description is the file that describes a snapshot. It is written last: a folder without it is
+	// not a snapshot.
 	description = "snapshot.json"
-	// unfinished begins the name of a folder that is being written, or was when somebody was killed.
-	unfinished = ".new-"
+	// draftPrefix is the prefix of the folders of drafts.
+	draftPrefix = ".new-"
 )
 
-// Store is the folder with the snapshots of one testbed. It need not exist. One process at a time may write to it.
+// Store is the folder with the snapshots of one testbed. It may be missing. Only one process may
+// write to it at a time.
 type Store string
 
 // List returns all snapshots, oldest first.
@@ -32,7 +34,7 @@ func (s Store) List() ([]Snapshot, error) {
 	}
 	var all []Snapshot
 	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), unfinished) {
+		if strings.HasPrefix(entry.Name(), draftPrefix) {
 			continue
 		}
 		found, err := s.read(entry.Name())
@@ -45,7 +47,7 @@ func (s Store) List() ([]Snapshot, error) {
 	return all, nil
 }
 
-// Get returns the snapshot of that name. One that is not there is an *UnknownError.
+// Get returns the snapshot with a name, or an *UnknownError.
 func (s Store) Get(name string) (*Snapshot, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
@@ -65,7 +67,7 @@ func (s Store) Get(name string) (*Snapshot, error) {
 	return nil, unknown
 }
 
-// read fails with fs.ErrNotExist for a folder that is no snapshot.
+// read returns fs.ErrNotExist for a folder that is not a snapshot.
 func (s Store) read(name string) (*Snapshot, error) {
 	data, err := os.ReadFile(filepath.Join(string(s), name, description))
 	if err != nil {
@@ -76,12 +78,13 @@ func (s Store) read(name string) (*Snapshot, error) {
 		return nil, fmt.Errorf("snapshot %s: %w", name, err)
 	}
 	if found.Version != version {
-		return nil, fmt.Errorf("snapshot %s is of version %d, this testbed reads version %d", name, found.Version, version)
+		return nil, fmt.Errorf("snapshot %s has version %d, but this testbed reads version %d", name, found.Version, version)
 	}
 	return found, nil
 }
 
-// Delete removes a snapshot, the description first: one that is removed in part is none.
+// Delete removes a snapshot. It removes the description first, so that a partly removed folder is
+// not a snapshot.
 func (s Store) Delete(name string) error {
 	if _, err := s.Get(name); err != nil {
 		return err
@@ -90,11 +93,6 @@ func (s Store) Delete(name string) error {
 	if err := errors.Join(os.Remove(filepath.Join(folder, description)), os.RemoveAll(folder)); err != nil {
 		return fmt.Errorf("delete snapshot %s: %w", name, err)
 	}
-	_ = os.Remove(string(s)) // if it was the last one
+	_ = os.Remove(string(s)) // fails unless the store is empty
 	return nil
-}
-
-// path is that of a volume's archive.
-func (s Store) path(snapshot string, volume Volume) string {
-	return filepath.Join(string(s), snapshot, volume.archive())
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// save stores a snapshot with one volume of that content.
+// saveFile stores a snapshot with a volume of that content and an empty one.
 func saveFile(t *testing.T, s Store, name, content string) *Snapshot {
 	t.Helper()
 	draft, err := s.Begin(name)
@@ -54,7 +54,7 @@ func names(t *testing.T, s Store) []string {
 func TestStore(t *testing.T) {
 	s := Store(filepath.Join(t.TempDir(), "testbed.snapshots"))
 	if got := names(t, s); len(got) > 0 {
-		t.Errorf("a store that is not there holds %v", got)
+		t.Errorf("a missing store has %v", got)
 	}
 	saved := saveFile(t, s, "one", "content")
 	if saved.Bytes() != 7 || saved.Volumes[0].Claim != "claim-a" {
@@ -65,7 +65,7 @@ func TestStore(t *testing.T) {
 		t.Fatalf("got %+v, %v, want %+v", got, err, saved)
 	}
 	if err := s.Verify(got); err != nil {
-		t.Errorf("nobody has touched it: %v", err)
+		t.Errorf("unchanged snapshot: %v", err)
 	}
 	archive, err := s.Open("one", got.Volumes[1])
 	if err != nil {
@@ -81,12 +81,12 @@ func TestStore(t *testing.T) {
 
 	var exists *ExistsError
 	if _, err := s.Begin("one"); !errors.As(err, &exists) {
-		t.Errorf("a name that is taken: %v, want an ExistsError", err)
+		t.Errorf("name in use: %v, want an ExistsError", err)
 	}
 	saveFile(t, s, "two", "")
 	var unknown *UnknownError
 	if _, err := s.Get("three"); !errors.As(err, &unknown) || !reflect.DeepEqual(unknown.Names, []string{"one", "two"}) {
-		t.Errorf("a name that is not there: %v, want an UnknownError with one and two", err)
+		t.Errorf("unknown name: %v, want an UnknownError with one and two", err)
 	}
 	if err := s.Delete("one"); err != nil {
 		t.Fatal(err)
@@ -98,12 +98,12 @@ func TestStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(string(s)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the folder of no snapshot is left: %v", err)
+		t.Errorf("the empty store remains: %v", err)
 	}
 }
 
-// TestUnfinished: what was not committed is no snapshot, and goes with the next one.
-func TestUnfinished(t *testing.T) {
+// TestDraft checks that a draft is not a snapshot, and that the next Begin removes it.
+func TestDraft(t *testing.T) {
 	s := Store(t.TempDir())
 	killed, err := s.Begin("one")
 	if err != nil {
@@ -121,7 +121,7 @@ func TestUnfinished(t *testing.T) {
 		t.Errorf("left: %v, %v", left, err)
 	}
 
-	// A deletion that was killed has removed the description.
+	// A killed deletion has removed the description.
 	if err := os.Remove(filepath.Join(string(s), "one", "snapshot.json")); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestAddFails(t *testing.T) {
 	}
 }
 
-func TestVerifySeesAChange(t *testing.T) {
+func TestVerifyDetectsChanges(t *testing.T) {
 	for name, change := range map[string]string{"other bytes": "CONTENT", "longer": "content!", "shorter": "conte"} {
 		t.Run(name, func(t *testing.T) {
 			s := Store(t.TempDir())
@@ -173,7 +173,7 @@ func TestVerifySeesAChange(t *testing.T) {
 	}
 }
 
-func TestAnotherVersionIsRefused(t *testing.T) {
+func TestOtherVersion(t *testing.T) {
 	s := Store(t.TempDir())
 	saveFile(t, s, "one", "")
 	path := filepath.Join(string(s), "one", "snapshot.json")

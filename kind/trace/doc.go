@@ -1,6 +1,6 @@
-// Package trace shows who asked whom during pulls of one image: a node its caches and the upstream, a cache the upstream. It
-// reads what the participants log of themselves: containerd's journal, distribution's log in the caches, the upstreams' access
-// logs.
+// Package trace shows the requests of pulls of one image: of nodes to caches and the upstream, and
+// of caches to the upstream. It reads the journal of containerd, the logs of caches, and the access
+// logs of upstreams.
 //
-// It is made of functions of lines. It must not know where logs come from, see package logs.
+// Its functions parse lines. It must not know where logs come from; see package logs.
 package trace

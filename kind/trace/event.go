@@ -7,36 +7,36 @@ import (
 	"github.com/docker/go-units"
 )
 
-// Kind says what an event is.
+// Kind is the kind of an event.
 type Kind string
 
 // The kinds.
 const (
 	Began   Kind = "began"   // a node began to pull
-	Pulled  Kind = "pulled"  // a node has the image
+	Pulled  Kind = "pulled"  // a pull succeeded
 	Failed  Kind = "failed"  // a pull failed
-	Request Kind = "request" // somebody answered a request
-	GaveUp  Kind = "gave up" // a node got nothing from a host and asks the next one
+	Request Kind = "request" // a request was answered
+	GaveUp  Kind = "gave up" // a request of a node failed, and it tries the next host
 )
 
-// Event is something that happened during a pull.
+// Event is the start or end of a pull, or one of its requests.
 type Event struct {
 	Time time.Time `json:"time"`
 	Kind Kind      `json:"kind"`
-	// From is who asks, or pulls; To is who was asked.
+	// From is the client, or the node that pulls. To is the server.
 	From string `json:"from"`
 	To   string `json:"to,omitempty"`
-	// What is the request: method, and tag or digest; or the image of a pull.
+	// What is the method and the tag or digest of a request, or the image of a pull.
 	What string `json:"what"`
-	// Status, Bytes and Seconds are of the answer.
+	// Status and Bytes are those of the response. Seconds is the duration of the request or pull.
 	Status  int     `json:"status,omitempty"`
 	Bytes   int64   `json:"bytes,omitempty"`
 	Seconds float64 `json:"seconds,omitempty"`
-	// Note is why something went wrong.
+	// Note is the reason of a failure.
 	Note string `json:"note,omitempty"`
 }
 
-// String is a line for people.
+// String returns the event as one line of text.
 func (e Event) String() string {
 	line := fmt.Sprintf("%s  %-8s ", e.Time.UTC().Format("15:04:05.000"), e.From)
 	switch e.Kind {

@@ -6,13 +6,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// Image is what is traced.
-type Image struct {
-	// Reference is the whole name, Host and Repository are parts of it.
-	Reference, Host, Repository string
-}
+// Image is the image of a trace. Host and Repository are parts of Reference.
+type Image struct{ Reference, Host, Repository string }
 
-// ParseImage reads a reference, as pods name it.
+// ParseImage parses a reference as in a pod.
 func ParseImage(image string) (Image, error) {
 	reference, err := name.ParseReference(image)
 	if err != nil {
@@ -22,14 +19,16 @@ func ParseImage(image string) (Image, error) {
 	return Image{Reference: reference.Name(), Host: repository.RegistryStr(), Repository: repository.RepositoryStr()}, nil
 }
 
-// named says whether containerd means this image: any tag or digest of the repository, as a tag leads to a digest.
-func (i Image) named(reference string) bool {
+// matches reports whether a reference is in the repository. Any tag or digest matches, since
+// containerd resolves a tag to a digest.
+func (i Image) matches(reference string) bool {
 	rest, found := strings.CutPrefix(reference, i.Host+"/"+i.Repository)
 	return found && rest != "" && (rest[0] == ':' || rest[0] == '@')
 }
 
-// asked returns the tag or digest that a path of a registry's API asks for in the repository, shortened; false for another path.
-func (i Image) asked(path string) (string, bool) {
+// object returns the kind and the shortened reference of a path of the registry API, for example
+// "manifest v1". It returns false for a path outside the repository.
+func (i Image) object(path string) (string, bool) {
 	rest, found := strings.CutPrefix(path, "/v2/"+i.Repository+"/")
 	if !found {
 		return "", false
@@ -42,7 +41,7 @@ func (i Image) asked(path string) (string, bool) {
 	return strings.TrimSuffix(kind, "s") + " " + short(reference), true
 }
 
-// shortDigest is how many hex digits of a digest are shown.
+// shortDigest is the number of hex digits that are printed of a digest.
 const shortDigest = 12
 
 func short(reference string) string {

@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// Order hands events on in the order of time, although logs arrive with different delays: an event is held back for a while.
+// Order sorts events by time although logs arrive with different delays, by holding them for Delay.
 // It is not safe for concurrent use.
 type Order struct {
-	// Delay is how long an event is held back.
 	Delay time.Duration
 	held  []Event
 }
 
-// Add takes an event.
+// Add adds an event.
 func (o *Order) Add(event Event) {
 	i := len(o.held)
 	for i > 0 && o.held[i-1].Time.After(event.Time) {
@@ -22,18 +21,18 @@ func (o *Order) Add(event Event) {
 	o.held = slices.Insert(o.held, i, event)
 }
 
-// Due takes out what has been held back for long enough.
+// Due removes and returns the events that are at least Delay old.
 func (o *Order) Due(now time.Time) []Event {
-	n := 0
-	for n < len(o.held) && now.Sub(o.held[n].Time) >= o.Delay {
-		n++
+	n := slices.IndexFunc(o.held, func(e Event) bool { return now.Sub(e.Time) < o.Delay })
+	if n < 0 {
+		return o.All()
 	}
 	due := slices.Clone(o.held[:n])
 	o.held = slices.Delete(o.held, 0, n)
 	return due
 }
 
-// All takes out the rest.
+// All removes and returns all events.
 func (o *Order) All() []Event {
 	all := o.held
 	o.held = nil

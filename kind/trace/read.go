@@ -12,22 +12,23 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// Reader makes events of lines.
+// Reader parses lines of logs into events.
 type Reader struct {
 	Image Image
-	// Cache is what an address that a node asked is called, Asker what an address that a request came from is called; "" for one
-	// that is not known.
+	// Cache returns the name of the cache at the host of a URL, Asker the name of the client at an
+	// address. Both return "" for an unknown one.
 	Cache func(host string) string
 	Asker func(address string) string
 
-	begun []Event // of pulls that are under way, the oldest first
+	begun []Event // of running pulls, the oldest first
 }
 
-// Containerd reads a line of containerd's journal on a node. One that says that containerd starts ends all pulls there.
+// Containerd parses a line of containerd's journal on a node. A start of containerd fails all
+// running pulls of the node.
 func (r *Reader) Containerd(node, text string) []Event {
 	line := logline.Payload(text)
 	if logline.ContainerdStarts(line.Message) {
-		return r.cutOff(node, line.Time)
+		return r.interrupted(node, line.Time)
 	}
 	if line.Message == "trying next host" {
 		if event, ok := r.gaveUp(node, line); ok {
@@ -36,7 +37,7 @@ func (r *Reader) Containerd(node, text string) []Event {
 		return nil
 	}
 	image, state, ok := logline.PullMessage(line.Message)
-	if !ok || !r.Image.named(image) {
+	if !ok || !r.Image.matches(image) {
 		return nil
 	}
 	event := Event{Time: line.Time, Kind: Began, From: node, What: image}
@@ -48,7 +49,7 @@ func (r *Reader) Containerd(node, text string) []Event {
 	if state == logline.PullFailed {
 		event.Kind, event.Note = Failed, lastReason(line.Fields["error"])
 	}
-	// Of several of the same image on a node none is told from another.
+	// Several pulls of the same image on a node cannot be told apart: the oldest ends first.
 	if i := slices.IndexFunc(r.begun, func(b Event) bool { return b.From == node && b.What == image }); i >= 0 {
 		event.Seconds = line.Time.Sub(r.begun[i].Time).Seconds()
 		r.begun = slices.Delete(r.begun, i, i+1)
@@ -56,8 +57,8 @@ func (r *Reader) Containerd(node, text string) []Event {
 	return []Event{event}
 }
 
-// cutOff ends the pulls of a node whose containerd starts.
-func (r *Reader) cutOff(node string, at time.Time) []Event {
+// interrupted fails the pulls of a node whose containerd starts.
+func (r *Reader) interrupted(node string, at time.Time) []Event {
 	var ended, left []Event
 	for _, begun := range r.begun {
 		if begun.From != node {
@@ -65,14 +66,14 @@ func (r *Reader) cutOff(node string, at time.Time) []Event {
 			continue
 		}
 		ended = append(ended, Event{
-			Time: at, Kind: Failed, From: node, What: begun.What, Seconds: at.Sub(begun.Time).Seconds(), Note: "containerd was started anew",
+			Time: at, Kind: Failed, From: node, What: begun.What, Seconds: at.Sub(begun.Time).Seconds(), Note: "containerd restarted",
 		})
 	}
 	r.begun = left
 	return ended
 }
 
-// UnderWay are the pulls that have begun and not ended, by their beginnings, the oldest first.
+// UnderWay returns the Began events of running pulls, the oldest first.
 func (r *Reader) UnderWay() []Event { return slices.Clone(r.begun) }
 
 func (r *Reader) gaveUp(node string, line logline.Line) (Event, bool) {
@@ -80,7 +81,7 @@ func (r *Reader) gaveUp(node string, line logline.Line) (Event, bool) {
 	if err != nil {
 		return Event{}, false
 	}
-	what, ok := r.Image.asked(target.Path)
+	what, ok := r.Image.object(target.Path)
 	if !ok {
 		return Event{}, false
 	}
@@ -95,7 +96,7 @@ func (r *Reader) gaveUp(node string, line logline.Line) (Event, bool) {
 	return event, true
 }
 
-// lastReason is the end of a chain of errors; what is before it repeats the request.
+// lastReason returns the last part of a chain of errors. The parts before it repeat the request.
 func lastReason(text string) string {
 	if i := strings.LastIndex(text, `": `); i >= 0 {
 		return text[i+3:]
@@ -103,13 +104,13 @@ func lastReason(text string) string {
 	return text
 }
 
-// CacheLog reads a line of the log of a cache: requests of nodes that it has answered.
+// CacheLog parses a line of the log of a cache into a request that it has answered.
 func (r *Reader) CacheLog(pod, text string) (Event, bool) {
 	line := logline.Payload(text)
 	if !strings.HasPrefix(line.Message, "response completed") {
 		return Event{}, false
 	}
-	what, ok := r.Image.asked(line.Fields["http.request.uri"])
+	what, ok := r.Image.object(line.Fields["http.request.uri"])
 	if !ok {
 		return Event{}, false
 	}
@@ -117,34 +118,35 @@ func (r *Reader) CacheLog(pod, text string) (Event, bool) {
 		Time: line.Time, Kind: Request, From: r.asker(line.Fields["http.request.remoteaddr"]), To: pod,
 		What: line.Fields["http.request.method"] + " " + what, Note: line.Fields["err.message"],
 	}
-	event.Status, _ = strconv.Atoi(line.Fields["http.response.status"])             // 0 where it does not say
-	event.Bytes, _ = strconv.ParseInt(line.Fields["http.response.written"], 10, 64) // the same
+	event.Status, _ = strconv.Atoi(line.Fields["http.response.status"])             // missing means 0
+	event.Bytes, _ = strconv.ParseInt(line.Fields["http.response.written"], 10, 64) // missing means 0
 	if took, err := time.ParseDuration(line.Fields["http.response.duration"]); err == nil {
 		event.Seconds = took.Seconds()
 	}
 	return event, true
 }
 
-// AccessLog reads a line of an upstream's access log.
+// AccessLog parses a line of an upstream's access log into a request that it has answered.
 func (r *Reader) AccessLog(host, text string) (Event, bool) {
 	var record accesslog.Record
 	if json.Unmarshal([]byte(text), &record) != nil || record.Asker == accesslog.AskerHarness || host != r.Image.Host {
 		return Event{}, false
 	}
-	what, ok := r.Image.asked(record.Path)
+	what, ok := r.Image.object(record.Path)
 	if !ok {
 		return Event{}, false
 	}
+	label, _, _ := strings.Cut(host, ".")
 	event := Event{
-		// The record has the time of the request; the other logs have that of the answer.
+		// The record has the time of the request, but the other logs have the time of the response.
 		Time: record.Time.Add(time.Duration(record.Seconds * float64(time.Second))), Kind: Request, From: r.asker(record.RemoteAddr),
-		To: "upstream " + firstLabel(host), What: record.Method + " " + what, Status: record.Status, Bytes: record.Bytes, Seconds: record.Seconds,
+		To: "upstream " + label, What: record.Method + " " + what, Status: record.Status, Bytes: record.Bytes, Seconds: record.Seconds,
 	}
 	if record.Asker == accesslog.AskerCache {
 		event.From = "cache"
 	}
 	if record.Aborted {
-		event.Note = "cut off"
+		event.Note = "aborted"
 	}
 	if len(record.Faults) > 0 {
 		event.Note = strings.TrimPrefix(event.Note+", by fault "+strings.Join(record.Faults, ", "), ", ")
@@ -157,9 +159,4 @@ func (r *Reader) asker(address string) string {
 		return name
 	}
 	return address
-}
-
-func firstLabel(host string) string {
-	label, _, _ := strings.Cut(host, ".")
-	return label
 }

@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -11,15 +10,15 @@ import (
 	"github.com/docker/go-units"
 )
 
-// Summary sums requests up, by who asked whom.
+// Summary counts the requests of a trace.
 type Summary struct {
 	Edges []Edge `json:"edges"`
-	// Pulls are those that ended.
+	// Pulls is the number of ended pulls, including Failed.
 	Pulls  int `json:"pulls"`
 	Failed int `json:"failed"`
 }
 
-// Edge is one asker and one who was asked.
+// Edge counts the requests of one client to one server.
 type Edge struct {
 	From     string  `json:"from"`
 	To       string  `json:"to"`
@@ -29,7 +28,7 @@ type Edge struct {
 	Seconds  float64 `json:"seconds"`
 }
 
-// Sum sums events up.
+// Sum returns the summary of events. Edges are sorted by From and To.
 func Sum(events []Event) Summary {
 	summary := Summary{Edges: []Edge{}}
 	edges := map[string]*Edge{}
@@ -57,16 +56,16 @@ func Sum(events []Event) Summary {
 			edge.Errors++
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(edges), cmp.Compare[string]) {
+	for _, key := range slices.Sorted(maps.Keys(edges)) {
 		summary.Edges = append(summary.Edges, *edges[key])
 	}
 	return summary
 }
 
-// Write prints it for people.
+// Write prints the summary as text.
 func (s Summary) Write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "pulls that ended: %d, of these failed: %d\n", s.Pulls, s.Failed)
+	fmt.Fprintf(table, "pulls: %d, failed: %d\n", s.Pulls, s.Failed)
 	for _, e := range s.Edges {
 		size := units.BytesSize(float64(e.Bytes))
 		fmt.Fprintf(table, "  %s -> %s\t%d requests\t%d errors\t%s\t%.2fs\n", e.From, e.To, e.Requests, e.Errors, size, e.Seconds)

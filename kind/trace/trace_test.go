@@ -28,10 +28,10 @@ func reader(t *testing.T) *Reader {
 	}
 }
 
-// entry is a line of a log, with who wrote it before it.
+// entry is a line of a log and its source.
 type entry struct{ source, text string }
 
-// logged are lines as a testbed wrote them; the names of image and hosts were changed.
+// logged returns lines of a testbed's logs, with other names of the image and the hosts.
 func logged(t *testing.T) []entry {
 	t.Helper()
 	content, err := os.ReadFile("testdata/lines.txt")
@@ -83,7 +83,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestUnderWay: each pull that began has one end, whatever else goes on on the node.
+// TestUnderWay checks that each pull ends once, whatever else happens on the node.
 func TestUnderWay(t *testing.T) {
 	const begins, returns = `msg="PullImage \"` + image + `\""`, `msg="PullImage \"` + image + `\" returns image reference"`
 	const other = `msg="PullImage \"alpha.upstream.test/shop/web:v2\""`
@@ -91,7 +91,7 @@ func TestUnderWay(t *testing.T) {
 	for second, step := range []struct {
 		node, text string
 		left       int
-		told       string // the end of what is told
+		want       string // the end of the last event
 	}{
 		{"worker", begins, 1, "begins to pull " + image},
 		{"worker", begins, 2, "begins to pull " + image},
@@ -100,22 +100,22 @@ func TestUnderWay(t *testing.T) {
 		{"worker", returns, 3, "has " + image + ", after 4.00s"},
 		{"worker", returns, 2, "has " + image + ", after 4.00s"},
 		{"worker", returns, 2, "has " + image + ", after 0.00s"},
-		{"worker", `msg="starting containerd"`, 1, "failed to pull alpha.upstream.test/shop/web:v2 after 5.00s: containerd was started anew"},
+		{"worker", `msg="starting containerd"`, 1, "failed to pull alpha.upstream.test/shop/web:v2 after 5.00s: containerd restarted"},
 		{"worker", `msg="starting containerd"`, 1, ""},
 		{"worker2", `msg="PullImage \"` + image + `\" failed" error="rpc: \"x\": EOF"`, 0, "failed to pull " + image + " after 6.00s: EOF"},
 	} {
-		told := ""
+		got := ""
 		for _, event := range r.Containerd(step.node, fmt.Sprintf(`time="2026-11-22T00:03:%02dZ" level=info `, second)+step.text) {
-			told += event.String()
+			got += event.String()
 		}
-		if !strings.HasSuffix(told, step.told) || (told == "") != (step.told == "") || len(r.UnderWay()) != step.left {
-			t.Errorf("%d, %s: told %q, want %q; under way: %v, want %d", second, step.text, told, step.told, r.UnderWay(), step.left)
+		if !strings.HasSuffix(got, step.want) || (got == "") != (step.want == "") || len(r.UnderWay()) != step.left {
+			t.Errorf("%d, %s: got %q, want %q; under way: %v, want %d", second, step.text, got, step.want, r.UnderWay(), step.left)
 		}
 	}
 }
 
-// TestForeignUpstream: the same repository of another upstream is another image.
-func TestForeignUpstream(t *testing.T) {
+// TestOtherUpstream checks that the same repository of another upstream is another image.
+func TestOtherUpstream(t *testing.T) {
 	if event, ok := reader(t).AccessLog("beta.upstream.test", logged(t)[5].text); ok {
 		t.Errorf("event %v", event)
 	}

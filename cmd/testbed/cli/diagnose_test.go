@@ -23,7 +23,7 @@ func TestWrongUseOfDiagnostics(t *testing.T) {
 		{"no folder", []string{"export"}, "usage: testbed export DIR"},
 		{"a folder of somebody", []string{"export", occupied}, "files that are no bundle"},
 		{"no component", []string{"logs"}, "usage: testbed logs COMPONENT [NAME]"},
-		{"unknown component", []string{"logs", "etcd"}, "there are cache, node, upstream"},
+		{"unknown component", []string{"logs", "etcd"}, "use one of cache, node, upstream"},
 		{"a negative time", []string{"logs", "cache", "--since", "-5m"}, "not negative"},
 		{"no time", []string{"logs", "cache", "--since", "yesterday"}, "yesterday"},
 		{"no image", []string{"trace"}, "usage: testbed trace IMAGE"},

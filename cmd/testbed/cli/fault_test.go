@@ -18,10 +18,10 @@ func TestWrongFaults(t *testing.T) {
 	}{
 		{"no verb", nil, "name a command"},
 		{"no kind", []string{"add", "upstream/alpha"}, "usage: fault add TARGET KIND"},
-		{"unknown role", []string{"add", "pod/x", "kill"}, "roles are upstream, cache, node"},
-		{"unknown kind", []string{"add", "upstream/alpha", "explode"}, "it has status, latency, hang"},
-		{"missing option", []string{"add", "upstream/alpha", "status"}, "needs --status"},
-		{"option of another kind", []string{"add", "upstream/alpha", "hang", "--rate", "1Ki"}, "takes no --rate"},
+		{"unknown role", []string{"add", "pod/x", "kill"}, "use one of upstream, cache, node"},
+		{"unknown kind", []string{"add", "upstream/alpha", "explode"}, "use one of status, latency, hang"},
+		{"missing option", []string{"add", "upstream/alpha", "status"}, "requires --status"},
+		{"option of another kind", []string{"add", "upstream/alpha", "hang", "--rate", "1Ki"}, "has no option --rate"},
 		{"empty option", []string{"add", "upstream/alpha", "status", "--status="}, "want an HTTP status"},
 		{"stray argument", []string{"list", "f1"}, `"f1"`},
 	} {

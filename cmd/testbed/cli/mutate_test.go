@@ -18,9 +18,9 @@ func TestWrongUseOfMutate(t *testing.T) {
 		{"no verb", []string{"mutate"}, "name a command"},
 		{"a bug for a verb", []string{"mutate", "volume-lost"}, `unknown command "volume-lost"`},
 		{"no bug", []string{"mutate", "plant"}, "usage: testbed mutate plant NAME"},
-		{"unknown bug", []string{"mutate", "plant", "rust"}, `no planted bug "rust"; there are`},
+		{"unknown bug", []string{"mutate", "plant", "rust"}, `unknown planted bug "rust", use one of`},
 		{"one of the testbed's own", []string{"mutate", "plant", "hit-as-miss"}, "one of the testbed's own"},
-		{"unknown bug to prove", []string{"mutate", "prove", "volume-lost", "rust"}, `no planted bug "rust"`},
+		{"unknown bug to prove", []string{"mutate", "prove", "volume-lost", "rust"}, `unknown planted bug "rust"`},
 		{"another testbed", []string{"mutate", "prove", "--prefix", "other"}, "and not on other"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

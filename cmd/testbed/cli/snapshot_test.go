@@ -21,9 +21,9 @@ func TestWrongUseOfSnapshot(t *testing.T) {
 		{"no verb", []string{}, "name a command"},
 		{"no name", []string{"save"}, "usage: testbed snapshot save NAME"},
 		{"two names", []string{"restore", "a", "b"}, "usage: testbed snapshot restore NAME"},
-		{"a name that leads elsewhere", []string{"save", "../a"}, `snapshot "../a": a name is`},
-		{"one that is not there", []string{"restore", "missing"}, "there is no snapshot missing"},
-		{"deleting one that is not there", []string{"delete", "missing"}, "there is no snapshot missing"},
+		{"a name that leads elsewhere", []string{"save", "../a"}, `invalid snapshot name "../a"`},
+		{"one that is not there", []string{"restore", "missing"}, "snapshot missing not found"},
+		{"deleting one that is not there", []string{"delete", "missing"}, "snapshot missing not found"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			code, out, stderr := run(t, "", append([]string{"--prefix", nobodys, "snapshot"}, tc.args...)...)

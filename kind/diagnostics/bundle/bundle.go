@@ -11,7 +11,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// Files beside the index. What is not there was not collected.
+// Files next to the index. A missing file was not collected.
 const (
 	ReasonFile    = "reason.txt"
 	SinceFile     = "since.txt"
@@ -20,19 +20,18 @@ const (
 	GardenletFile = "gardenlet.log"
 )
 
-// Folders of the sources.
+// Folders of the sources, and the file in MetricsFolder that compares the metrics.
 const (
 	SeedFolder     = "seed"
 	ShootFolder    = "shoot"
 	NodeFolder     = "node"
 	UpstreamFolder = "upstream"
 	MetricsFolder  = "metrics"
-	// MetricsSummary is the file in it that compares the metrics before and now.
 	MetricsSummary = "summary.txt"
 )
 
-// Evidence are the names, in the folder of a bundle, of all that Read and its callers draw conclusions from: a new bundle must not keep
-// any of an earlier one.
+// Evidence returns the names of all files and folders that Read and its callers use. A new bundle
+// must not keep any of them from an earlier one.
 func Evidence() []string {
 	return []string{
 		ReasonFile, SinceFile, VersionsFile, FaultsFile, GardenletFile,
@@ -40,34 +39,33 @@ func Evidence() []string {
 	}
 }
 
-// lookBack is how long before a bundle what it is about began, if nobody says.
+// lookBack is the default distance of Bundle.Since from Bundle.Collected.
 const lookBack = 15 * time.Minute
 
-// Bundle is what the files say.
+// Bundle has the parsed files of a bundle.
 type Bundle struct {
-	// Files are the files themselves.
 	Files fs.FS
-	// Collected is when collecting began: what is said of "now" holds at that time.
+	// Collected is when collecting began. It is the "now" of the findings.
 	Collected time.Time
-	// Since is from when on what happened belongs to what the bundle is about: the time in SinceFile, as RFC 3339, else a quarter
-	// of an hour before it was collected.
+	// Since is when the events begin that the bundle is about: the RFC 3339 time in SinceFile, by
+	// default 15 minutes before Collected.
 	Since time.Time
-	// Reason is why the bundle was made, Versions what the testbed consists of; texts of several lines.
+	// Reason is why the bundle was made. Versions describes the testbed. Both can have several lines.
 	Reason, Versions string
-	// Faults are those that held, and FaultsKnown says that somebody looked.
+	// Faults are the injected faults. FaultsKnown is false if FaultsFile is missing or damaged.
 	Faults      []spec.Fault
 	FaultsKnown bool
-	// Metrics is the table of the caches' and the extension's metrics, before and now.
+	// Metrics is the content of MetricsSummary.
 	Metrics string
 	Seed    Cluster
 	Shoot   Cluster
-	// Nodes are ordered by name.
-	Nodes []Node
-	// Upstreams are ordered by host.
+	// Nodes are sorted by name, Upstreams by host.
+	Nodes     []Node
 	Upstreams []Upstream
 }
 
-// Read reads a bundle that was collected at that time.
+// Read parses the files of a bundle that was collected at the given time. Missing and damaged files
+// leave their part empty.
 func Read(files fs.FS, collected time.Time) *Bundle {
 	b := &Bundle{
 		Files: files, Collected: collected, Reason: text(files, ReasonFile), Versions: text(files, VersionsFile),
@@ -91,12 +89,12 @@ func Read(files fs.FS, collected time.Time) *Bundle {
 	return b
 }
 
-// Workers are the machines of the shoot that pods of its owner run on.
+// Workers returns the nodes of the Shoot's worker pools.
 func (b *Bundle) Workers() []Node {
 	return slices.DeleteFunc(slices.Clone(b.Nodes), func(n Node) bool { return !n.Worker() })
 }
 
-// Cached are the upstreams that the Extension's status names, with their endpoints: what nodes should have.
+// Cached returns the caches in the status of the Extension of the first Shoot.
 func (b *Bundle) Cached() []Cached {
 	for _, extension := range b.Seed.Extensions {
 		if extension.Namespace == ShootNamespace && extension.Spec.Type == v1alpha3.ExtensionType {
@@ -106,20 +104,19 @@ func (b *Bundle) Cached() []Cached {
 	return nil
 }
 
-// ShortName leaves out what the names of all nodes begin with.
+// ShortName removes the name of the testbed from the name of a node, for a node of the shoot also
+// "shoot-".
 func (b *Bundle) ShortName(node string) string {
-	for _, part := range []string{"-seed-", "-shoot-"} {
-		if i := strings.Index(node, part); i >= 0 {
-			if part == "-seed-" {
-				return node[i+1:]
-			}
-			return node[i+len(part):]
-		}
+	if i := strings.Index(node, "-seed-"); i >= 0 {
+		return node[i+1:]
+	}
+	if _, short, found := strings.Cut(node, "-shoot-"); found {
+		return short
 	}
 	return node
 }
 
-// text returns a file's content without white space around it; "" if it is missing.
+// text returns the content of a file without surrounding white space; "" if it cannot be read.
 func text(files fs.FS, name string) string {
 	content, err := fs.ReadFile(files, name)
 	if err != nil {
@@ -128,7 +125,7 @@ func text(files fs.FS, name string) string {
 	return strings.TrimSpace(string(content))
 }
 
-// folders are the names of the folders in a folder, in order.
+// folders returns the names of the subfolders of a folder, sorted.
 func folders(files fs.FS, folder string) []string {
 	entries, err := fs.ReadDir(files, folder)
 	if err != nil {
@@ -143,7 +140,7 @@ func folders(files fs.FS, folder string) []string {
 	return names
 }
 
-// Has says whether a file is there.
+// Has reports whether the bundle has a file of that name.
 func (b *Bundle) Has(name string) bool {
 	info, err := fs.Stat(b.Files, path.Clean(name))
 	return err == nil && !info.IsDir()

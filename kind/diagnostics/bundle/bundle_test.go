@@ -22,7 +22,7 @@ func read(files map[string]string) *Bundle {
 	return Read(all, at)
 }
 
-// TestNothing: an empty folder is a bundle of which nothing is known.
+// TestNothing reads an empty folder.
 func TestNothing(t *testing.T) {
 	b := read(nil)
 	if b.Seed.Known || b.Shoot.Known || b.FaultsKnown || len(b.Nodes)+len(b.Upstreams)+len(b.Cached()) > 0 || b.Sleeps() {
@@ -42,7 +42,7 @@ func TestTexts(t *testing.T) {
 		t.Error("Has is wrong")
 	}
 	if broken := read(map[string]string{"faults.json": `[{"target":"moon/x"}]`}); broken.FaultsKnown {
-		t.Error("faults that cannot be read are known")
+		t.Error("damaged faults are known")
 	}
 }
 
@@ -101,7 +101,7 @@ func TestObjects(t *testing.T) {
 		t.Errorf("cached %v", b.Cached())
 	}
 	if !b.Sleeps() {
-		t.Error("it does not sleep")
+		t.Error("not hibernated")
 	}
 	for address, want := range map[string]string{"172.18.0.3:99": "worker", "10.244.1.1": "worker", "10.244.1.2": "", "nonsense": ""} {
 		if got := b.NodeAt(address); got != want {
@@ -110,7 +110,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// opened remembers what was opened, by the first part of the path.
+// opened records the first path element of each opened file.
 type opened struct {
 	fs.FS
 	names map[string]bool
@@ -122,13 +122,13 @@ func (o opened) Open(name string) (fs.File, error) {
 	return o.FS.Open(name)
 }
 
-// TestEvidence: who replaces a bundle knows all that is read from one.
+// TestEvidence checks that Evidence names everything that Read opens.
 func TestEvidence(t *testing.T) {
 	files := opened{fstest.MapFS{}, map[string]bool{}}
 	Read(files, at)
 	for name := range files.names {
 		if !slices.Contains(Evidence(), name) {
-			t.Errorf("%s is read, and would stay from an earlier bundle", name)
+			t.Errorf("%s is read but not in Evidence, so it would remain from an earlier bundle", name)
 		}
 	}
 	if len(files.names) < 5 {

@@ -17,10 +17,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// ShootNamespace is that of the testbed's first Shoot on the seed, whose machines are the nodes.
+// ShootNamespace is the namespace, in the seed, of the testbed's first Shoot.
 const ShootNamespace = "shoot--local--local"
 
-// Cluster are the objects of a cluster. Known says that there are any: without it nothing is known.
+// Cluster has the objects of a cluster. Known is false if there are no Nodes and no Services: then
+// the cluster was not collected.
 type Cluster struct {
 	Folder string
 	Known  bool
@@ -40,7 +41,7 @@ type Cluster struct {
 	Clusters               []extensionsv1alpha1.Cluster
 }
 
-// ObjectsFile is the file with all objects of a resource.
+// ObjectsFile returns the path of the file with all objects of a resource.
 func (c Cluster) ObjectsFile(resource string) string {
 	return path.Join(c.Folder, "objects", resource+".yaml")
 }
@@ -63,7 +64,7 @@ func readCluster(files fs.FS, folder string) Cluster {
 	return c
 }
 
-// objects reads a file of YAML documents. A document that is something else is left out.
+// objects reads a file of YAML documents. It skips documents that cannot be parsed.
 func objects[T any](files fs.FS, name string) []T {
 	content, err := fs.ReadFile(files, name)
 	if err != nil {
@@ -80,7 +81,7 @@ func objects[T any](files fs.FS, name string) []T {
 	return all
 }
 
-// CacheServices are the Services of caches. One of somebody else that only carries the label is none.
+// CacheServices returns the Services of caches. A Service with the label alone is not one.
 func (c Cluster) CacheServices() []corev1.Service {
 	var caches []corev1.Service
 	for _, service := range c.Services {
@@ -91,7 +92,7 @@ func (c Cluster) CacheServices() []corev1.Service {
 	return caches
 }
 
-// Sleeps says whether the Shoot hibernates, or is to: its machines are stopped then.
+// Sleeps reports whether the Shoot is hibernated or will be: then its machines are stopped.
 func (b *Bundle) Sleeps() bool {
 	for _, cluster := range b.Seed.Clusters {
 		var shoot struct {
@@ -111,7 +112,7 @@ func (b *Bundle) Sleeps() bool {
 	return false
 }
 
-// Cached is an upstream with the endpoint of its cache.
+// Cached is an upstream and the endpoint of its cache.
 type Cached struct{ Upstream, Endpoint string }
 
 func cachedOf(extension extensionsv1alpha1.Extension) []Cached {

@@ -2,20 +2,22 @@ package bundle
 
 import "github.com/pelletier/go-toml/v2"
 
-// Config is what containerd's configuration says about registries. It is that of the file: containerd runs with what it found there
-// when it was started.
+// Config is the registry configuration in containerd's configuration file. The running containerd
+// can differ: it read the file when it started.
 type Config struct {
-	// Path is config_path: folders with hosts.toml files, with colons between them; "" for none.
+	// Path is config_path: folders with hosts.toml files, separated by colons.
 	Path string
-	// Transfer says that images are pulled by the transfer service.
+	// Transfer is true if the transfer service pulls images.
 	Transfer bool
 }
 
-// defaultPath is what containerd 2 takes for an empty config_path, unless there are mirrors of the old kind.
+// defaultPath is what containerd 2 uses for an empty config_path, unless the deprecated mirrors are
+// set.
 const defaultPath = "/etc/containerd/certs.d:/etc/docker/certs.d"
 
-// parseConfig reads `containerd config dump`, which prints the file as it is: what containerd makes of it when it starts is computed
-// here as containerd 2.2 and 2.3 do. nil: it is empty, broken, or names no plugin for registries.
+// parseConfig parses the output of `containerd config dump`. It applies defaults as containerd 2.2
+// and 2.3 do at start, which the output does not have. It returns nil if there is no configuration
+// of a CRI image plugin.
 func parseConfig(dump string) *Config {
 	var config struct {
 		Plugins struct {
@@ -42,9 +44,9 @@ func parseConfig(dump string) *Config {
 	}
 }
 
-// images are the settings of the plugin that pulls images.
+// images has the settings of the CRI image plugin.
 type images struct {
-	// LocalPull is nil before containerd 2.1, which knows no other way.
+	// LocalPull is nil before containerd 2.1, which always pulls locally.
 	LocalPull             *bool    `toml:"use_local_image_pull"`
 	NoSnapshotAnnotations bool     `toml:"disable_snapshot_annotations"`
 	DiscardUnpackedLayers bool     `toml:"discard_unpacked_layers"`
@@ -60,9 +62,10 @@ type registry struct {
 	Auths   map[string]any `toml:"auths"`
 }
 
-// transfer says whether the transfer service pulls: not if it was turned off, and not with a setting that it does not know.
+// transfer reports whether the transfer service pulls: it must be on, and containerd falls back to
+// local pulls for settings that the transfer service does not support.
 func (i images) transfer() bool {
-	unknown := !i.NoSnapshotAnnotations || i.DiscardUnpackedLayers || i.SyncFS || i.Downloads != 3 ||
+	unsupported := !i.NoSnapshotAnnotations || i.DiscardUnpackedLayers || i.SyncFS || i.Downloads != 3 ||
 		len(i.Registry.Mirrors)+len(i.Registry.Configs)+len(i.Registry.Auths) > 0
-	return i.LocalPull != nil && !*i.LocalPull && !unknown
+	return i.LocalPull != nil && !*i.LocalPull && !unsupported
 }

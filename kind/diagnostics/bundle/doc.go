@@ -1,7 +1,7 @@
-// Package bundle reads the files of a bundle of diagnostics into values: nodes with their units and hosts.toml files, the
-// objects of both clusters, upstreams with their access logs, the faults that were put in.
+// Package bundle parses a bundle of diagnostics: nodes with their units and hosts.toml files, the
+// objects of both clusters, upstreams with their access logs, and injected faults.
 //
-// It reads a file system and nothing else, so that whatever is concluded rests on what a reader of the bundle has. It must
-// not know how the files are collected, nor what is good or bad. A file that is missing or cannot be read leaves its part
-// empty: half a bundle is still read.
+// It reads nothing but the files of the bundle, so that a reader can verify each finding. It must
+// not know how the files are collected, or what is good or bad. A missing or damaged file leaves
+// its part empty.
 package bundle

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"io/fs"
+	"net/netip"
 	"path"
 	"regexp"
 	"strconv"
@@ -12,44 +13,45 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// Files of a node, in its folder.
+// Files in the folder of a node.
 const (
-	UnitsFile  = "units.txt"
-	CertsFile  = "certs.d.txt"
-	ScriptUnit = "configure-containerd-registries.service"
-	ProbeFile  = "probe.txt"
-	DiskFile   = "disk.txt"
-	RouteFile  = "network.txt"
-	// FirewallFile is what nft lists, ProcessFile what ps does.
+	UnitsFile    = "units.txt"
+	CertsFile    = "certs.d.txt"
+	ScriptUnit   = "configure-containerd-registries.service"
+	ProbeFile    = "probe.txt"
+	DiskFile     = "disk.txt"
+	RouteFile    = "network.txt"
 	FirewallFile = "firewall.txt"
 	ProcessFile  = "processes.txt"
-	// ConfigFile is what `containerd config dump` prints.
-	ConfigFile = "containerd-config.toml"
+	ConfigFile   = "containerd-config.toml"
 )
 
-// Node is one machine.
+// Node is one node of a cluster.
 type Node struct {
 	Name string
-	// Units are the states of units by their names, with the suffix .service. UnitsKnown says that they could be asked for.
+	// Units maps names with the suffix .service to states. UnitsKnown is false if they were not
+	// collected.
 	Units      map[string]Unit
 	UnitsKnown bool
-	// Mirrors are the hosts.toml files, HostsFiles what is in them, by upstream. MirrorsKnown says that somebody looked.
+	// Mirrors are the parsed hosts.toml files. HostsFiles has their contents by upstream. MirrorsKnown
+	// is false if they were not collected.
 	Mirrors      []hostsfile.Mirror
 	HostsFiles   map[string]string
 	MirrorsKnown bool
-	// Config is where containerd looks for hosts.toml files; nil if that is not known.
+	// Config is nil if it is unknown.
 	Config *Config
-	// Registries are what the arguments of the script's unit name; nil without the unit.
+	// Registries are the arguments of the script's unit; nil without the unit.
 	Registries []nodeconfig.Registry
-	// Probes are what the node got when it asked the hosts of its hosts.toml files.
+	// Probes are the answers of the hosts in the hosts.toml files.
 	Probes []Probe
-	// Routes are the lines of `ip route`, by their destinations.
+	// Routes maps destinations to lines of `ip route`.
 	Routes map[string]string
-	// Tables are the tables of the firewall, "ip filter" for example.
+	// Tables are the names of firewall tables, for example "ip filter".
 	Tables []string
-	// Stopped are the command lines of processes that are stopped, by SIGSTOP or a debugger.
+	// Stopped has the command lines of processes that SIGSTOP or a debugger stopped.
 	Stopped []string
-	// Full are file systems of which at least 95 percent are used: where they are mounted, with the percentage.
+	// Full has the mount points of file systems that are at least 95 percent full, with the
+	// percentage.
 	Full []string
 }
 
@@ -59,22 +61,23 @@ type Unit struct {
 	Restarts                  int
 }
 
-// Probe is an answer, or none, to GET /v2/ of a host that a hosts.toml names.
+// Probe is the result of GET /v2/ on a host of a hosts.toml.
 type Probe struct {
 	Upstream, URL string
-	// Status is the HTTP status; 0 without an answer, and Problem says why.
+	// Status is the HTTP status. It is 0 without an answer; Problem is the reason then.
 	Status  int
 	Seconds float64
 	Problem string
 }
 
-// Worker says whether it is a machine of a worker pool of the shoot, by the name that kind gives.
+// Worker reports whether the node belongs to a worker pool of the Shoot, by the name that kind gave
+// it.
 func (n Node) Worker() bool { return strings.Contains(n.Name, "-shoot-worker") }
 
-// File is the path of one of its files in the bundle.
+// File returns the path of a file of the node in the bundle.
 func (n Node) File(name string) string { return path.Join(NodeFolder, n.Name, name) }
 
-// JournalFile is that of the journal of a unit.
+// JournalFile returns the path of the journal of a unit in the bundle.
 func (n Node) JournalFile(unit string) string { return n.File("journal/" + unit + ".log") }
 
 // Journal returns the lines of the journal of a unit, the oldest first.
@@ -121,7 +124,7 @@ func readNode(files fs.FS, name string) Node {
 	return n
 }
 
-// parseUnits reads what `systemctl show` prints: one block of KEY=VALUE a unit.
+// parseUnits parses the output of `systemctl show`: one block of KEY=VALUE lines for each unit.
 func parseUnits(text string) map[string]Unit {
 	units := map[string]Unit{}
 	for block := range strings.SplitSeq(text, "\n\n") {
@@ -133,19 +136,18 @@ func parseUnits(text string) map[string]Unit {
 		if fields["Id"] == "" {
 			continue
 		}
-		restarts, _ := strconv.Atoi(fields["NRestarts"]) // 0 where it does not say
+		restarts, _ := strconv.Atoi(fields["NRestarts"]) // missing means 0
 		units[fields["Id"]] = Unit{fields["LoadState"], fields["ActiveState"], fields["SubState"], fields["Result"], restarts}
 	}
 	return units
 }
 
-// fileHead is what `tail -v` prints before each file.
+// fileHead matches what `tail -v` prints before each file.
 var fileHead = regexp.MustCompile(`(?m)^==> (.+) <==(\n|$)`)
 
-// hostsFile is a hosts.toml.
 type hostsFile struct{ upstream, content string }
 
-// parseHostsFiles reads the hosts.toml files out of the listing of certs.d.
+// parseHostsFiles extracts the hosts.toml files from CertsFile.
 func parseHostsFiles(text string) []hostsFile {
 	var all []hostsFile
 	heads := fileHead.FindAllStringSubmatchIndex(text, -1)
@@ -161,7 +163,7 @@ func parseHostsFiles(text string) []hostsFile {
 	return all
 }
 
-// parseProbes reads lines "upstream url status seconds problem".
+// parseProbes parses lines of "upstream url status seconds problem".
 func parseProbes(text string) []Probe {
 	var all []Probe
 	for line := range strings.Lines(text) {
@@ -183,10 +185,11 @@ func parseProbes(text string) []Probe {
 	return all
 }
 
-// fullPercent is from where on a file system counts as full: the kubelet evicts from 90 on, by default.
+// fullPercent is the use from which a file system counts as full. The kubelet evicts pods from 90
+// percent on by default.
 const fullPercent = 95
 
-// parseDisk reads `df`.
+// parseDisk parses the output of `df`.
 func parseDisk(text string) []string {
 	var full []string
 	for line := range strings.Lines(text) {
@@ -199,4 +202,40 @@ func parseDisk(text string) []string {
 		}
 	}
 	return full
+}
+
+// parseRoutes parses the output of `ip route`. It keeps lines that begin with a CIDR.
+func parseRoutes(text string) map[string]string {
+	routes := map[string]string{}
+	for line := range strings.Lines(text) {
+		destination, _, _ := strings.Cut(line, " ")
+		if _, err := netip.ParsePrefix(destination); err == nil {
+			routes[destination] = strings.TrimSpace(line)
+		}
+	}
+	return routes
+}
+
+// parseTables returns the names of the tables in the output of `nft list ruleset`.
+func parseTables(text string) []string {
+	var tables []string
+	for line := range strings.Lines(text) {
+		if name, found := strings.CutPrefix(strings.TrimSpace(line), "table "); found {
+			tables = append(tables, strings.TrimSpace(strings.TrimSuffix(name, "{")))
+		}
+	}
+	return tables
+}
+
+// parseStopped parses the output of `ps -o pid,stat,etime,args`. State T is stopped by a signal, t
+// by a debugger.
+func parseStopped(text string) []string {
+	var stopped []string
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) > 3 && (words[1][0] == 'T' || words[1][0] == 't') {
+			stopped = append(stopped, strings.Join(words[3:], " "))
+		}
+	}
+	return stopped
 }

@@ -13,28 +13,29 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// Files of an upstream, in its folder.
+// Files in the folder of an upstream.
 const (
 	AccessFile = "access.jsonl"
 	StateFile  = "state.txt"
 )
 
-// Unreadable begins the state of a container that could not be read, for the reason that follows.
-const Unreadable = "it cannot be read: "
+// Unreadable is the prefix of the state of a container whose output cannot be read. The error
+// follows.
+const Unreadable = "output not readable: "
 
 // Upstream is one upstream registry.
 type Upstream struct {
 	Host string
-	// State is what the engine says of its container, "" if that is not known.
+	// State is the status of its container, as the engine prints it; "" if it is unknown.
 	State string
-	// Records are what it was asked, in the order in which answers ended. Lines that are no records are left out.
+	// Records are its requests, in the order in which the responses ended. Damaged lines are skipped.
 	Records accesslog.Records
 }
 
-// File is the path of one of its files in the bundle.
+// File returns the path of a file of the upstream in the bundle.
 func (u Upstream) File(name string) string { return path.Join(UpstreamFolder, u.Host, name) }
 
-// Running says whether its container runs, or that it is not known that it does not.
+// Running reports whether its container runs. It is true if the state is unknown.
 func (u Upstream) Running() bool { return u.State == "" || strings.HasPrefix(u.State, "Up ") }
 
 func readUpstream(files fs.FS, host string) Upstream {
@@ -53,8 +54,8 @@ func readUpstream(files fs.FS, host string) Upstream {
 	return u
 }
 
-// NodeAt returns the short name of the node with that address, which requests of its containerd and, by address translation,
-// of its pods come from; "" for another one. The address may have a port.
+// NodeAt returns the short name of the node with an address, or "". The address may have a port.
+// Requests of a node's containerd come from it, and due to NAT those of its pods too.
 func (b *Bundle) NodeAt(address string) string {
 	address = WithoutPort(address)
 	for _, cluster := range []Cluster{b.Shoot, b.Seed} {
@@ -67,7 +68,7 @@ func (b *Bundle) NodeAt(address string) string {
 	return ""
 }
 
-// WithoutPort returns the IP address of an address with or without a port.
+// WithoutPort removes the port of an IP address, if it has one.
 func WithoutPort(address string) string {
 	if with, err := netip.ParseAddrPort(address); err == nil {
 		return with.Addr().Unmap().String()
@@ -75,8 +76,9 @@ func WithoutPort(address string) string {
 	return address
 }
 
-// Addresses are those that a node asks from: its own, and that of the bridge of its pods, which is the first of their range and
-// what it asks pods of its own from.
+// Addresses returns the source addresses of a node's requests: its own addresses, and the address
+// of its pod bridge, from which it reaches its own pods. The bridge has the first address of the
+// pod CIDR.
 func Addresses(node corev1.Node) []string {
 	var all []string
 	for _, own := range node.Status.Addresses {

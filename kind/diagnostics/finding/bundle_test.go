@@ -32,7 +32,7 @@ const (
 
 var collected = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// objects are what a test may change before the bundle is written.
+// objects has what a test may change before the bundle is written.
 type objects struct {
 	nodes      []corev1.Node
 	service    *corev1.Service
@@ -45,12 +45,12 @@ type objects struct {
 	extension  extensionsv1alpha1.Extension
 	cluster    *extensionsv1alpha1.Cluster
 	deployment appsv1.Deployment
-	// files take the place of those that are made of the objects; an empty one is left out.
+	// files replace the files that are written from the objects. An empty one is not written.
 	files map[string]string
 }
 
-// sound is a testbed of which all is well, with one worker and one cache on it.
-func sound() *objects {
+// healthy returns a testbed without problems, with one worker and one cache.
+func healthy() *objects {
 	meta := metav1.ObjectMeta{
 		Namespace: "kube-system", Name: "registry-alpha", Labels: map[string]string{v1alpha3.LabelUpstreamHost: "alpha"},
 		Annotations: map[string]string{v1alpha3.AnnotationUpstream: host}, CreationTimestamp: metav1.NewTime(collected.Add(-time.Minute)),
@@ -77,11 +77,11 @@ func sound() *objects {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "extension-registry-cache", Name: "gardener-extension-registry-cache"},
 			Status:     appsv1.DeploymentStatus{ReadyReplicas: 1},
 		},
-		files: soundFiles(),
+		files: healthyFiles(),
 	}
 }
 
-// dnsService is that of CoreDNS.
+// dnsService returns the Service of CoreDNS.
 func dnsService() corev1.Service {
 	return corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns", Labels: map[string]string{"k8s-app": "kube-dns"}},
@@ -89,7 +89,7 @@ func dnsService() corev1.Service {
 	}
 }
 
-// configOf is what gardenlet wrote for the nodes, and the webhook changed.
+// configOf returns the OperatingSystemConfig of the nodes with the unit that the webhook adds.
 func configOf() extensionsv1alpha1.OperatingSystemConfig {
 	config := extensionsv1alpha1.OperatingSystemConfig{ObjectMeta: metav1.ObjectMeta{Namespace: bundle.ShootNamespace, Name: "original"}}
 	config.Spec.Purpose = extensionsv1alpha1.OperatingSystemConfigPurposeReconcile
@@ -105,8 +105,8 @@ func node(name, address, podCIDR string) corev1.Node {
 	return n
 }
 
-// soundFiles are what the node and the upstream said.
-func soundFiles() map[string]string {
+// healthyFiles returns the files of the node and the upstream.
+func healthyFiles() map[string]string {
 	registry := nodeconfig.Registry{Upstream: host, Endpoint: endpoint, UpstreamURL: "http://" + host}
 	var states strings.Builder
 	for _, name := range append([]string{bundle.ScriptUnit}, units...) {
@@ -126,7 +126,7 @@ func soundFiles() map[string]string {
 	}
 }
 
-// write makes the bundle.
+// write creates the bundle.
 func (o *objects) write(t *testing.T) *bundle.Bundle {
 	t.Helper()
 	files := fstest.MapFS{}

@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 )
 
-// caches compares what the Extension says there is with what is there.
+// caches compares the caches in the Extension's status with those in the shoot.
 func caches(b *bundle.Bundle) []Finding {
 	if !b.Shoot.Known || b.Sleeps() {
 		return nil
@@ -26,9 +26,9 @@ func caches(b *bundle.Bundle) []Finding {
 		if i < 0 {
 			all = append(all, Finding{
 				Certain: true, File: b.Shoot.ObjectsFile("services"),
-				Problem: fmt.Sprintf("The cache of %s has no Service, but the Extension says that it is at %s.", cached.Upstream, cached.Endpoint),
-				Fix: "gardener-resource-manager brings it back, from the ManagedResource " + v1alpha3.ManagedResourceCaches +
-					"; see why it went in the timeline",
+				Problem: fmt.Sprintf("The cache of %s has no Service, although the Extension's status has its endpoint %s.", cached.Upstream, cached.Endpoint),
+				Fix: "check gardener-resource-manager, which recreates it from the ManagedResource " +
+					v1alpha3.ManagedResourceCaches + "; the timeline can show what deleted it",
 			})
 			continue
 		}
@@ -38,17 +38,18 @@ func caches(b *bundle.Bundle) []Finding {
 		case other != "":
 			all = append(all, Finding{
 				Certain: true, File: b.Seed.ObjectsFile("extensions"),
-				Problem: fmt.Sprintf("The Extension says that the cache of %s is at %s, which is the address of the cache of %s.",
-					cached.Upstream, hostOf(cached.Endpoint), other),
+				Problem: fmt.Sprintf("The Extension's status has %s for the cache of %s, which is the address of the cache of %s.",
+					hostOf(cached.Endpoint), cached.Upstream, other),
 				Details: []string{"the Service " + created(services[i])},
+				Fix:     reconcile,
 			})
 		default:
 			all = append(all, Finding{
 				Certain: true, File: b.Shoot.ObjectsFile("services"),
-				Problem: fmt.Sprintf("The Service of the cache of %s has the address %s, but the Extension says %s: "+
-					"it was created anew, and the Extension has not been reconciled since.", cached.Upstream, address, hostOf(cached.Endpoint)),
+				Problem: fmt.Sprintf("The Service of the cache of %s has the address %s, but the Extension's status has %s: "+
+					"the Service was recreated after the last reconciliation.", cached.Upstream, address, hostOf(cached.Endpoint)),
 				Details: []string{"the Service " + created(services[i])},
-				Fix:     "reconcile the Shoot (testbed shoot reconcile), so that the nodes get the new address",
+				Fix:     reconcile,
 			})
 		}
 	}
@@ -58,7 +59,10 @@ func caches(b *bundle.Bundle) []Finding {
 	return all
 }
 
-// cacheAt returns the upstream of the cache whose Service has the address; "" if none has.
+// reconcile is the fix for addresses that are out of date.
+const reconcile = "reconcile the Shoot (testbed shoot reconcile); if a node keeps the old address, see its journal of gardener-node-agent"
+
+// cacheAt returns the upstream of the cache whose Service has the address, or "".
 func cacheAt(services []corev1.Service, address string) string {
 	for _, service := range services {
 		if slices.Contains(service.Spec.ClusterIPs, address) {
@@ -68,9 +72,9 @@ func cacheAt(services []corev1.Service, address string) string {
 	return ""
 }
 
-// created says which address a Service has, and since when.
+// created describes the address and the age of a Service.
 func created(service corev1.Service) string {
-	return fmt.Sprintf("%s has %s, and was created at %s", service.Name, service.Spec.ClusterIP, service.CreationTimestamp.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s has %s and was created at %s", service.Name, service.Spec.ClusterIP, service.CreationTimestamp.UTC().Format(time.RFC3339))
 }
 
 func hostOf(endpoint string) string {
@@ -106,7 +110,7 @@ func statefulSets(b *bundle.Bundle) []Finding {
 		}
 		found.Problem = fmt.Sprintf("The cache %s has %d ready pods of %d.", set.Name, ready, wanted)
 		if len(pods) == 0 {
-			found.Details = []string{"there is no pod of it"}
+			found.Details = []string{"it has no pods"}
 		}
 		all = append(all, found)
 	}
@@ -129,15 +133,15 @@ func claims(b *bundle.Bundle) []Finding {
 	for _, claim := range b.Shoot.PersistentVolumeClaims {
 		if claim.Status.Phase != corev1.ClaimBound {
 			all = append(all, Finding{
-				Certain: true, Problem: fmt.Sprintf("The volume claim %s/%s is not bound, but %s.", claim.Namespace, claim.Name, claim.Status.Phase),
-				File: b.Shoot.ObjectsFile("persistentvolumeclaims"),
+				Certain: true, Problem: fmt.Sprintf("The PersistentVolumeClaim %s/%s is %s, not bound.", claim.Namespace, claim.Name, claim.Status.Phase),
+				Fix: "see its events in shoot/events.txt", File: b.Shoot.ObjectsFile("persistentvolumeclaims"),
 			})
 		}
 	}
 	return all
 }
 
-// endpoints reports a Service behind which nobody is ready: kube-proxy refuses connections to it.
+// endpoints reports a Service without a ready endpoint. kube-proxy refuses connections to it.
 func endpoints(b *bundle.Bundle, service corev1.Service) []Finding {
 	for _, slice := range b.Shoot.EndpointSlices {
 		if slice.Namespace != service.Namespace || slice.Labels[discoveryv1.LabelServiceName] != service.Name {
@@ -152,5 +156,6 @@ func endpoints(b *bundle.Bundle, service corev1.Service) []Finding {
 	return []Finding{{
 		Certain: true, File: b.Shoot.ObjectsFile("endpointslices"),
 		Problem: fmt.Sprintf("The Service %s has no ready endpoint: connections to %s are refused.", service.Name, service.Spec.ClusterIP),
+		Fix:     "see why its pods are not ready in " + b.Shoot.ObjectsFile("pods"),
 	}}
 }

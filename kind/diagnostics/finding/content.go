@@ -10,8 +10,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// content reports a hosts.toml of ours that is not what the script writes for the arguments of its unit, or whose unit does not have
-// what the Extension says: those of the Shoot as it is now have not arrived.
+// content reports a managed hosts.toml that differs from what the script writes for the arguments
+// of its unit, and a unit whose arguments differ from the Extension's status.
 func content(b *bundle.Bundle, node bundle.Node, mirror hostsfile.Mirror, name string) []Finding {
 	i := slices.IndexFunc(node.Registries, func(r nodeconfig.Registry) bool { return r.Upstream == mirror.Upstream })
 	if i < 0 {
@@ -25,19 +25,18 @@ func content(b *bundle.Bundle, node bundle.Node, mirror hostsfile.Mirror, name s
 	case same(is, nodeconfig.HostsTOML(registry)):
 		return outdated(b, node, registry)
 	case same(is, nodeconfig.HostsTOML(direct)):
-		found.Problem = fmt.Sprintf("The %s is that for direct pulls: by the script, %s has not answered yet.", name, registry.Endpoint)
+		found.Problem = fmt.Sprintf("The %s has no cache: the script got no answer from %s.", name, registry.Endpoint)
+		found.Fix = "fix the cache or the network between it and the node; the script then adds it within seconds"
 	default:
-		found.Problem = fmt.Sprintf("The %s is not what the Shoot wants there: its content is another one than the script writes.", name)
+		found.Problem = fmt.Sprintf("The %s is not what the script writes.", name)
 		found.Details = difference(is, nodeconfig.HostsTOML(registry))
-		found.Fix = "the script writes it anew by itself, within seconds: see why it does not in the journal of " + bundle.ScriptUnit
+		found.Fix = "see in the journal of " + bundle.ScriptUnit + " why the script has not corrected it, which takes seconds"
 	}
-	if said := lastWords(b, node, mirror.Upstream); said != "" {
-		found.Details = append(found.Details, "the last words of the script: "+said)
-	}
+	found.Details = append(found.Details, lastMessage(b, node, mirror.Upstream)...)
 	return []Finding{found}
 }
 
-// outdated reports a unit that has another endpoint than the Extension.
+// outdated reports a unit with another endpoint than the Extension's status.
 func outdated(b *bundle.Bundle, node bundle.Node, registry nodeconfig.Registry) []Finding {
 	cached := b.Cached()
 	i := slices.IndexFunc(cached, func(c bundle.Cached) bool { return c.Upstream == registry.Upstream })
@@ -46,16 +45,16 @@ func outdated(b *bundle.Bundle, node bundle.Node, registry nodeconfig.Registry) 
 	}
 	return []Finding{{
 		Certain: true, File: node.File(bundle.ScriptUnit),
-		Problem: fmt.Sprintf("%s of %s leads to %s for %s, but the Extension says %s: the OperatingSystemConfig has not reached the node.",
+		Problem: fmt.Sprintf("The unit %s on %s has %s for %s, but the Extension's status has %s: the node has not applied the newest OperatingSystemConfig.",
 			bundle.ScriptUnit, node.Name, registry.Endpoint, registry.Upstream, cached[i].Endpoint),
-		Fix: "reconcile the Shoot (testbed shoot reconcile); what keeps a node from it is in the journal of gardener-node-agent",
+		Fix: reconcile,
 	}}
 }
 
-// same leaves white space around the texts out: how a file was printed adds some.
+// same ignores surrounding white space, which `tail -v` adds.
 func same(is, wanted string) bool { return strings.TrimSpace(is) == strings.TrimSpace(wanted) }
 
-// difference is the first line that differs.
+// difference describes the first line that differs.
 func difference(is, wanted string) []string {
 	have, want := strings.Split(strings.TrimSpace(is), "\n"), strings.Split(strings.TrimSpace(wanted), "\n")
 	i := 0
@@ -64,9 +63,9 @@ func difference(is, wanted string) []string {
 	}
 	line := func(lines []string) string {
 		if i == len(lines) {
-			return "its end"
+			return "missing"
 		}
 		return fmt.Sprintf("%q", lines[i])
 	}
-	return []string{fmt.Sprintf("line %d is %s, wanted is %s", i+1, line(have), line(want))}
+	return []string{fmt.Sprintf("line %d is %s, want %s", i+1, line(have), line(want))}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/timeline"
 )
 
-// count counts texts that differ only in numbers and identities, and keeps the last of them.
+// count counts texts by timeline.Shape and keeps the newest text of each shape.
 type count map[string]*counted
 
 type counted struct {
@@ -29,7 +29,16 @@ func (c count) add(text string, at time.Time) {
 	}
 }
 
-// lines are the texts with their counts and times, the latest first: what is long over is not the cause of now.
+// finding returns a hint with the texts as details, or nothing if there are none.
+func (c count) finding(file, format string, args ...any) []Finding {
+	if len(c) == 0 {
+		return nil
+	}
+	return []Finding{{Problem: fmt.Sprintf(format, args...), Details: c.lines(), File: file}}
+}
+
+// lines returns the texts with their counts and times. The newest comes first, since old events are
+// not the cause of the current state.
 func (c count) lines() []string {
 	var all []counted
 	for _, one := range c {

@@ -8,8 +8,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 )
 
-// dns reports a shoot without a DNS server: caches find no upstream then, and what they answer does not say so. Nodes have a
-// resolver of their own, and go on.
+// dns reports a shoot without a DNS server. Caches then cannot resolve upstreams, which their
+// answers do not say. Nodes have another resolver and are not affected.
 func dns(b *bundle.Bundle) []Finding {
 	if !b.Shoot.Known || b.Sleeps() {
 		return nil
@@ -21,7 +21,7 @@ func dns(b *bundle.Bundle) []Finding {
 	}
 	return []Finding{{
 		Certain: true, File: b.Shoot.ObjectsFile("endpointslices"),
-		Problem: "Nobody answers DNS in the shoot: the Service " + b.Shoot.Services[i].Name + " has no ready endpoint. Caches do not find their upstreams.",
-		Fix:     "see what became of the pods of CoreDNS; the timeline has who scaled or deleted them, and when",
+		Problem: "DNS does not work in the shoot, because the Service " + b.Shoot.Services[i].Name + " has no ready endpoint: caches cannot resolve their upstreams.",
+		Fix:     "check the pods of CoreDNS; the timeline shows when they were scaled or deleted",
 	}}
 }

@@ -1,7 +1,8 @@
-// Package finding concludes from a bundle what is wrong now, and names the file that shows it: nodes without a hosts.toml, a
-// hosts.toml that leads to an address that no Service has, caches that are not ready, pulls that fail, upstreams that answer
-// with errors, faults that somebody put in.
+// Package finding finds problems in a bundle and names the file that shows each: nodes without a
+// hosts.toml, a hosts.toml with an address that no Service has, caches that are not ready, failed
+// pulls, errors of upstreams, injected faults.
 //
-// Each check is a function of a bundle. It must not know how a bundle is collected or printed, and says nothing about parts
-// that were not collected: no finding is no proof.
+// Each check is a function of a bundle. It must not know how a bundle is collected or printed. A
+// check has no findings about parts that were not collected, so no findings do not prove that all
+// is well.
 package finding

@@ -9,7 +9,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// folders reports workers whose containerd does not look for hosts.toml files where they are: it asks no cache, and says nothing.
+// folders reports workers whose containerd does not read the hosts.toml files. It then uses no
+// cache and logs nothing about it.
 func folders(b *bundle.Bundle) []Finding {
 	if b.Sleeps() || len(b.Cached()) == 0 {
 		return nil
@@ -21,27 +22,27 @@ func folders(b *bundle.Bundle) []Finding {
 		}
 		if problem, certain := folderProblem(*node.Config); problem != "" {
 			all = append(all, Finding{
-				Certain: certain, Problem: fmt.Sprintf("containerd's configuration on %s %s.", node.Name, problem), File: node.File(bundle.ConfigFile),
-				Details: []string{fmt.Sprintf("config_path is %q; containerd runs with what it was at its start", node.Config.Path)},
-				Fix:     "config_path has to be " + nodeconfig.CertsDir + " alone, and containerd to be restarted after a change",
+				Certain: certain, Problem: fmt.Sprintf("containerd on %s %s.", node.Name, problem), File: node.File(bundle.ConfigFile),
+				Details: []string{fmt.Sprintf("config_path is %q in the file; containerd read the file when it started", node.Config.Path)},
+				Fix:     "set config_path to " + nodeconfig.CertsDir + " alone and restart containerd",
 			})
 		}
 	}
 	return all
 }
 
-// folderProblem says why containerd does not read the hosts.toml files; it is empty when it does.
+// folderProblem returns why containerd does not read the hosts.toml files, or "" if it does.
 func folderProblem(config bundle.Config) (problem string, certain bool) {
 	all := filepath.SplitList(config.Path)
-	switch ours := slices.IndexFunc(all, func(folder string) bool { return filepath.Clean(folder) == nodeconfig.CertsDir }); {
+	switch i := slices.IndexFunc(all, func(folder string) bool { return filepath.Clean(folder) == nodeconfig.CertsDir }); {
 	case len(all) == 0:
-		return "has no config_path: it asks no cache", true
-	case ours < 0:
-		return "has a config_path that is not " + nodeconfig.CertsDir + ", where the hosts.toml files are: it asks no cache", true
+		return "uses no cache: it has no config_path", true
+	case i < 0:
+		return "uses no cache: its config_path does not have " + nodeconfig.CertsDir + ", where the hosts.toml files are", true
 	case len(all) > 1 && config.Transfer:
-		return "has several folders as config_path, which the transfer service takes for one (containerd#12415): it asks no cache", true
-	case ours > 0:
-		return "has a folder before " + nodeconfig.CertsDir + ": what is there for an upstream hides our hosts.toml", false
+		return "uses no cache: its transfer service takes the folders of config_path for a single one (containerd#12415)", true
+	case i > 0:
+		return "can miss caches: its config_path has another folder before " + nodeconfig.CertsDir + ", whose files win", false
 	default:
 		return "", false
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
-// units have to be active on every worker.
+// units must be active on every worker; the first two also on control-plane nodes.
 var units = []string{"containerd.service", "kubelet.service", "gardener-node-agent.service"}
 
-// nodes reports nodes that are not ready and units that do not run.
+// nodes reports nodes that are not ready and units that are not active.
 func nodes(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, node := range b.Nodes {
@@ -21,7 +21,7 @@ func nodes(b *bundle.Bundle) []Finding {
 		if !node.UnitsKnown {
 			all = append(all, Finding{
 				Certain: true, Fix: "testbed up",
-				Problem: fmt.Sprintf("The node %s does not say which units run: its container is stopped, or it does not answer.", node.Name),
+				Problem: fmt.Sprintf("The unit states of the node %s are unknown: its container is stopped or does not answer.", node.Name),
 			})
 			continue
 		}
@@ -46,12 +46,12 @@ func inactive(node bundle.Node, name string) []Finding {
 	}
 	found := Finding{Certain: true, File: node.File(bundle.UnitsFile)}
 	if unit.Load == "not-found" || unit.Load == "" {
-		found.Problem = fmt.Sprintf("The unit %s is not on %s.", name, node.Name)
-		found.Details = []string{"gardener-node-agent lays it down when it has applied the OperatingSystemConfig"}
+		found.Problem = fmt.Sprintf("The unit %s does not exist on %s.", name, node.Name)
+		found.Fix = "see the journal of gardener-node-agent, which creates it from the OperatingSystemConfig"
 		return []Finding{found}
 	}
-	found.Problem = fmt.Sprintf("The unit %s of %s does not run: it is %s (%s), result %s.",
-		name, node.Name, unit.Active, unit.Sub, unit.Result)
+	found.Problem = fmt.Sprintf("The unit %s on %s is %s (%s), result %s.", name, node.Name, unit.Active, unit.Sub, unit.Result)
+	found.Fix = "see the journal of the unit"
 	if unit.Restarts > 0 {
 		found.Details = []string{fmt.Sprintf("systemd has restarted it %d times", unit.Restarts)}
 	}
@@ -80,7 +80,8 @@ func notReady(b *bundle.Bundle, node bundle.Node) []Finding {
 	}
 	return []Finding{{
 		Certain: true, File: b.Shoot.ObjectsFile("nodes"),
-		Problem: "The machine " + node.Name + " is no node of the shoot: its kubelet has not registered.",
+		Problem: "The machine " + node.Name + " has no Node in the shoot: its kubelet has not registered.",
+		Fix:     "see the journals of kubelet and gardener-node-agent",
 	}}
 }
 
@@ -89,28 +90,29 @@ func disks(b *bundle.Bundle) []Finding {
 	for _, node := range b.Nodes {
 		if len(node.Full) > 0 {
 			all = append(all, Finding{
-				Certain: true, Problem: "File systems of " + node.Name + " are full.", Details: node.Full, File: node.File(bundle.DiskFile),
+				Certain: true, Problem: "File systems on " + node.Name + " are full.", Details: node.Full,
+				Fix: "free some space: the kubelet evicts pods", File: node.File(bundle.DiskFile),
 			})
 		}
 	}
 	return all
 }
 
-// stopped reports processes that do not run although they are there: who asks them waits.
+// stopped reports processes that SIGSTOP or a debugger stopped. Their clients wait.
 func stopped(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, node := range b.Nodes {
 		if len(node.Stopped) > 0 {
 			all = append(all, Finding{
-				Certain: true, Problem: "Processes on " + node.Name + " are stopped (SIGSTOP), so that they accept connections and never answer.",
-				Details: node.Stopped, Fix: "kill -CONT, or restart what they belong to", File: node.File(bundle.ProcessFile),
+				Certain: true, Problem: "Stopped processes on " + node.Name + " accept connections but never answer.",
+				Details: node.Stopped, Fix: "continue them with kill -CONT, or restart their pod or unit", File: node.File(bundle.ProcessFile),
 			})
 		}
 	}
 	return all
 }
 
-// firewalls reports tables of rules that one worker has and the others have not: workers are alike.
+// firewalls reports firewall tables that only one worker has, since workers should not differ.
 func firewalls(b *bundle.Bundle) []Finding {
 	have := map[string]int{}
 	workers := b.Workers()
@@ -121,15 +123,15 @@ func firewalls(b *bundle.Bundle) []Finding {
 	}
 	var all []Finding
 	for _, node := range workers {
-		var alone []string
+		var extra []string
 		for _, table := range node.Tables {
 			if have[table] == 1 && len(workers) > 1 {
-				alone = append(alone, "table "+table)
+				extra = append(extra, "table "+table)
 			}
 		}
-		if len(alone) > 0 {
+		if len(extra) > 0 {
 			all = append(all, Finding{
-				Problem: node.Name + " has firewall rules that no other worker has.", Details: alone, File: node.File(bundle.FirewallFile),
+				Problem: node.Name + " has firewall rules that no other worker has.", Details: extra, File: node.File(bundle.FirewallFile),
 			})
 		}
 	}

@@ -11,65 +11,57 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// slowPull is from when on a pull is worth a word.
+// slowPull is when a pull is slow.
 const slowPull = 10 * time.Second
 
-// pulls reports what pulls went through lately, by the journals of containerd and the upstreams' access logs.
+// pulls reports recent problems of pulls, from the journals of containerd and the access logs of
+// upstreams.
 func pulls(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, node := range b.Nodes {
 		all = append(all, pullsOf(b, node)...)
 	}
 	for _, upstream := range b.Upstreams {
-		all = append(all, past(b, upstream)...)
+		all = append(all, bypasses(b, upstream)...)
 	}
 	return all
 }
 
-// pullsOf reads one journal: pulls that failed, took long, or have not ended, and hosts that containerd gave up.
+// pullsOf reports the pulls of a node that failed, were slow, or have not ended, and the hosts that
+// containerd skipped.
 func pullsOf(b *bundle.Bundle, node bundle.Node) []Finding {
-	failed, long, left := count{}, count{}, count{}
+	failed, slow, skipped := count{}, count{}, count{}
 	journal := b.Journal(node, "containerd")
 	for _, line := range journal {
 		if line.Message == "trying next host" && recent(b, line.Time) {
-			left.add(fmt.Sprintf("%s: %s", line.Fields["host"], timeline.Reason(line.Fields["error"])), line.Time)
+			skipped.add(fmt.Sprintf("%s: %s", line.Fields["host"], timeline.Reason(line.Fields["error"])), line.Time)
 		}
 	}
 	for _, pull := range timeline.Pulls(journal) {
 		switch took := pull.Took(); {
 		case pull.Ended.IsZero():
 			if waited := b.Collected.Sub(pull.Begun); waited >= slowPull && recent(b, pull.Begun) {
-				long.add(fmt.Sprintf("%s began, and had not ended after %.1fs", pull.Image, waited.Seconds()), pull.Begun)
+				slow.add(fmt.Sprintf("%s had not ended after %.1fs", pull.Image, waited.Seconds()), pull.Begun)
 			}
 		case !recent(b, pull.Ended):
 		case pull.Failure != "":
 			failed.add(pull.Image+": "+pull.Failure, pull.Ended)
 		case took >= slowPull:
-			long.add(fmt.Sprintf("%s had taken %.1fs", pull.Image, took.Seconds()), pull.Ended)
+			slow.add(fmt.Sprintf("%s took %.1fs", pull.Image, took.Seconds()), pull.Ended)
 		}
 	}
-	var all []Finding
-	for _, group := range []struct {
-		problem string
-		count   count
-	}{
-		{"pulls failed", failed}, {fmt.Sprintf("pulls took more than %.0fs", slowPull.Seconds()), long},
-		{"containerd gave up a host and tried the next one", left},
-	} {
-		if len(group.count) > 0 {
-			all = append(all, Finding{
-				Problem: fmt.Sprintf("On %s %s since %s.", node.Name, group.problem, clock(b.Since)),
-				Details: group.count.lines(), File: node.JournalFile("containerd"),
-			})
-		}
-	}
-	return all
+	file, since := node.JournalFile("containerd"), clock(b.Since)
+	return slices.Concat(
+		failed.finding(file, "On %s pulls failed since %s.", node.Name, since),
+		slow.finding(file, "On %s pulls took more than %.0fs since %s.", node.Name, slowPull.Seconds(), since),
+		skipped.finding(file, "On %s containerd failed to use a host and tried the next one since %s.", node.Name, since),
+	)
 }
 
 func clock(at time.Time) string { return at.UTC().Format(time.TimeOnly) }
 
-// past reports nodes that asked an upstream themselves although they have a mirror for it.
-func past(b *bundle.Bundle, upstream bundle.Upstream) []Finding {
+// bypasses reports nodes that asked an upstream directly although they have a mirror for it.
+func bypasses(b *bundle.Bundle, upstream bundle.Upstream) []Finding {
 	direct := count{}
 	for _, r := range upstream.Records.By(accesslog.AskerNode) {
 		node := b.NodeAt(r.RemoteAddr)
@@ -78,14 +70,9 @@ func past(b *bundle.Bundle, upstream bundle.Upstream) []Finding {
 		}
 		direct.add(node, r.Time)
 	}
-	if len(direct) == 0 {
-		return nil
-	}
-	return []Finding{{
-		Problem: fmt.Sprintf("Nodes asked %s themselves since %s, although they have a mirror for it: the cache did not serve them, or was not asked.",
-			upstream.Host, clock(b.Since)),
-		Details: direct.lines(), File: upstream.File(bundle.AccessFile),
-	}}
+	return direct.finding(upstream.File(bundle.AccessFile),
+		"Nodes asked %s directly since %s, although they have a mirror for it: they did not ask the cache, or it did not serve them.",
+		upstream.Host, clock(b.Since))
 }
 
 func hasMirror(b *bundle.Bundle, node, upstream string) bool {

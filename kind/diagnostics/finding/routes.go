@@ -10,8 +10,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 )
 
-// routes reports nodes whose way to the pods of another node is missing or wrong: whoever asks a Service from there reaches nobody,
-// or somebody else's pod with the same address.
+// routes reports nodes whose route to the pods of another node is missing or wrong. Requests from
+// there to a Service reach no pod, or another pod with the same address.
 func routes(b *bundle.Bundle) []Finding {
 	if b.Sleeps() {
 		return nil
@@ -47,9 +47,9 @@ func route(b *bundle.Bundle, node bundle.Node, other corev1.Node) []Finding {
 			File: node.File(bundle.RouteFile), Fix: "testbed up",
 		}
 		if line != "" {
-			found.Problem = fmt.Sprintf("%s does not send what is for the pods of %s (%s) to that node.",
+			found.Problem = fmt.Sprintf("The route on %s to the pods of %s (%s) does not go to that node.",
 				node.Name, b.ShortName(other.Name), podCIDR)
-			found.Details = []string{"its route is: " + line}
+			found.Details = []string{"the route is " + line}
 		}
 		all = append(all, found)
 	}

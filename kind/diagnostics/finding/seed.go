@@ -18,7 +18,7 @@ func faults(b *bundle.Bundle) []Finding {
 			continue
 		}
 		all = append(all, Finding{
-			Certain: true, Problem: fmt.Sprintf("Fault %s is active, put in on purpose: %s %s.", f.ID, f.Target, f.Effect()),
+			Certain: true, Problem: fmt.Sprintf("Fault %s is injected: %s %s.", f.ID, f.Target, f.Effect()),
 			Fix: "testbed fault clear " + f.ID, File: bundle.FaultsFile,
 		})
 	}
@@ -31,7 +31,7 @@ func unknown(b *bundle.Bundle) []Finding {
 		if !cluster.Known {
 			all = append(all, Finding{
 				Certain: true, Fix: "testbed up",
-				Problem: fmt.Sprintf("Nothing is known of the %s: its API server did not answer, or the cluster is not there.", cluster.Folder),
+				Problem: fmt.Sprintf("There are no objects of the %s: the cluster does not exist, or its API server did not answer.", cluster.Folder),
 			})
 		}
 	}
@@ -60,7 +60,7 @@ func controlPlane(b *bundle.Bundle) []Finding {
 	return append(all, managedResources(b)...)
 }
 
-// operation reports one that failed, or that has been under way for longer than any takes here.
+// operation reports an operation that has failed or has not succeeded.
 func operation(b *bundle.Bundle, name, resource string, status extensionsv1alpha1.DefaultStatus) []Finding {
 	last, lastError := status.LastOperation, status.LastError
 	found := Finding{Certain: true, File: b.Seed.ObjectsFile(resource)}
@@ -69,7 +69,7 @@ func operation(b *bundle.Bundle, name, resource string, status extensionsv1alpha
 		found.Problem = name + " has an error."
 		found.Details = []string{lastError.Description}
 	case last == nil:
-		found.Problem, found.Certain = name+" has not been looked at by its controller.", false
+		found.Problem, found.Certain = name+" has not been reconciled.", false
 	case last.State == gardencorev1beta1.LastOperationStateSucceeded:
 		return nil
 	default:
@@ -99,8 +99,8 @@ func managedResources(b *bundle.Bundle) []Finding {
 	return all
 }
 
-// seedPods reports pods of the seed that are not ready: without the extension nothing of ours is reconciled, without
-// gardener-resource-manager nothing gets into the shoot.
+// seedPods reports Deployments of the seed that are not ready. Without the extension no Extension
+// is reconciled; without gardener-resource-manager nothing is deployed to the shoot.
 func seedPods(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, deployment := range b.Seed.Deployments {
@@ -126,7 +126,7 @@ func seedPods(b *bundle.Bundle) []Finding {
 	return all
 }
 
-// podState says why a pod is not ready; nothing if it is.
+// podState returns why a pod is not ready; nothing if it is.
 func podState(pod *corev1.Pod) []string {
 	var all []string
 	for _, condition := range pod.Status.Conditions {
@@ -138,13 +138,13 @@ func podState(pod *corev1.Pod) []string {
 		name := fmt.Sprintf("pod %s on %s, container %s", pod.Name, pod.Spec.NodeName, status.Name)
 		switch waiting := status.State.Waiting; {
 		case waiting != nil:
-			all = append(all, strings.TrimSuffix(fmt.Sprintf("%s waits, %s: %s", name, waiting.Reason, waiting.Message), ": "))
+			all = append(all, strings.TrimSuffix(fmt.Sprintf("%s is waiting, %s: %s", name, waiting.Reason, waiting.Message), ": "))
 		case !status.Ready:
 			all = append(all, name+" is not ready")
 		}
 		if last := status.LastTerminationState.Terminated; last != nil && !status.Ready {
 			all = append(all, fmt.Sprintf("%s ended with exit code %d (%s) at %s, %d restarts", name, last.ExitCode, last.Reason,
-				last.FinishedAt.UTC().Format("15:04:05"), status.RestartCount))
+				clock(last.FinishedAt.Time), status.RestartCount))
 		}
 	}
 	if pod.DeletionTimestamp != nil {

@@ -12,11 +12,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 )
 
-// webhookName is that of the extension's registration of its webhooks in the seed.
+// webhookName is the prefix of the name of the extension's MutatingWebhookConfiguration in the
+// seed.
 const webhookName = "gardener-extension-" + v1alpha3.ExtensionType
 
-// webhook reports configurations of nodes to which the extension's webhook has not added what it adds while there are caches: the
-// nodes lose their hosts.toml files then.
+// webhook reports OperatingSystemConfigs that the extension's webhook has not mutated although
+// there are caches. The nodes then lose their hosts.toml files.
 func webhook(b *bundle.Bundle) []Finding {
 	if len(b.Cached()) == 0 || b.Sleeps() {
 		return nil
@@ -30,19 +31,17 @@ func webhook(b *bundle.Bundle) []Finding {
 		}
 		found := Finding{
 			Certain: true, File: b.Seed.ObjectsFile("operatingsystemconfigs"),
-			Problem: fmt.Sprintf("OperatingSystemConfig %s/%s has no unit %s, although the Extension has caches: the extension's webhook did not see "+
-				"when it was written.", config.Namespace, config.Name, bundle.ScriptUnit),
-			Fix: "see why the webhook was not asked (its registration in the seed, the label of the namespace, the pod of the extension); then reconcile the Shoot " +
+			Problem: fmt.Sprintf("OperatingSystemConfig %s/%s has no unit %s, although there are caches: the API server did not call the extension's webhook.",
+				config.Namespace, config.Name, bundle.ScriptUnit),
+			Fix: "check the MutatingWebhookConfiguration in the seed, the label of the namespace, and the pod of the extension; then reconcile the Shoot " +
 				"(testbed shoot reconcile)",
 		}
-		if !slices.ContainsFunc(b.Seed.MutatingWebhooks, isExtensions) {
-			found.Details = []string{"the seed has no MutatingWebhookConfiguration " + webhookName + "; the extension makes it when it starts"}
+		if !slices.ContainsFunc(b.Seed.MutatingWebhooks, func(w admissionregistrationv1.MutatingWebhookConfiguration) bool {
+			return strings.HasPrefix(w.Name, webhookName)
+		}) {
+			found.Details = []string{"the seed has no MutatingWebhookConfiguration " + webhookName + "; the extension creates it when it starts"}
 		}
 		all = append(all, found)
 	}
 	return all
-}
-
-func isExtensions(w admissionregistrationv1.MutatingWebhookConfiguration) bool {
-	return strings.HasPrefix(w.Name, webhookName)
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/logline"
 )
 
-// components are what runs in the seed, by the folder of their logs.
+// components are the components that run in the seed, with the lines that are relevant.
 var components = []struct {
 	source, namespace, pods string
-	tells                   func(logline.Line) bool
+	relevant                func(logline.Line) bool
 }{
-	{"extension", "extension-" + v1alpha3.ExtensionType, "gardener-extension-" + v1alpha3.ExtensionType + "-*", extensionTells},
+	{"extension", "extension-" + v1alpha3.ExtensionType, "gardener-extension-" + v1alpha3.ExtensionType + "-*", extensionRelevant},
 	{"admission", "registry-cache-admission", "*", notInfo},
 	{"grm of the shoot", bundle.ShootNamespace, "gardener-resource-manager-*", notInfo},
 	{"grm of the seed", "garden", "gardener-resource-manager-*", notInfo},
@@ -24,25 +24,26 @@ var components = []struct {
 
 func notInfo(line logline.Line) bool { return line.Level != logline.Info }
 
-// boring are the steps that each reconciliation has; its end is told.
-var boring = regexp.MustCompile(`^(Starting|Reconciling the|Adding finalizer|Updated source webhook|Generated webhook)`)
+// routineSteps are the steps of every reconciliation. Only its end is an entry.
+var routineSteps = regexp.MustCompile(`^(Starting|Reconciling the|Adding finalizer|Updated source webhook|Generated webhook)`)
 
-func extensionTells(line logline.Line) bool {
-	return line.Level != logline.Info || line.Fields["controller"] == v1alpha3.ExtensionType && !boring.MatchString(line.Message)
+func extensionRelevant(line logline.Line) bool {
+	return line.Level != logline.Info || line.Fields["controller"] == v1alpha3.ExtensionType && !routineSteps.MatchString(line.Message)
 }
 
-// controlPlane takes the errors of what runs in the seed, what the extension has reconciled, and gardenlet's log.
+// controlPlane returns the errors of components in the seed, the reconciliations of the extension,
+// and the log of gardenlet.
 func controlPlane(b *bundle.Bundle) []Entry {
 	var all []Entry
 	for _, component := range components {
 		pattern := path.Join(bundle.SeedFolder, "logs", component.namespace, component.pods, "*.log")
 		files, err := fs.Glob(b.Files, pattern)
 		if err != nil {
-			continue // the pattern is a good one
+			continue // the pattern is valid
 		}
 		for _, file := range files {
 			for _, line := range b.ContainerLog(file) {
-				if component.tells(line) {
+				if component.relevant(line) {
 					all = append(all, Entry{
 						Time: line.Time, Source: component.source, File: file, Level: line.Level, Text: line.Text(append(shown, "name")...),
 					})
@@ -53,10 +54,11 @@ func controlPlane(b *bundle.Bundle) []Entry {
 	return append(all, gardenlet(b)...)
 }
 
-// waiting is what gardenlet says while all goes well: of a flow its end is told.
-var waiting = regexp.MustCompile(`^(Object did not get ready yet|Waiting|Starting|Started|Succeeded)`)
+// routineFlow matches what gardenlet logs during a healthy flow. Only the end of a flow is an
+// entry.
+var routineFlow = regexp.MustCompile(`^(Object did not get ready yet|Waiting|Starting|Started|Succeeded)`)
 
-// gardenlet takes its errors, and the ends of its flows.
+// gardenlet returns the errors of gardenlet and the ends of its flows.
 func gardenlet(b *bundle.Bundle) []Entry {
 	content, err := fs.ReadFile(b.Files, bundle.GardenletFile)
 	if err != nil {
@@ -65,7 +67,7 @@ func gardenlet(b *bundle.Bundle) []Entry {
 	var all []Entry
 	for text := range strings.Lines(string(content)) {
 		line := logline.Payload(text)
-		if line.Level == logline.Info && waiting.MatchString(line.Message) {
+		if line.Level == logline.Info && routineFlow.MatchString(line.Message) {
 			continue
 		}
 		all = append(all, Entry{

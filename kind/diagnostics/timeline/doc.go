@@ -1,6 +1,7 @@
-// Package timeline merges what happened on a testbed into one list, sorted by time: events of both clusters, the journals of
-// nodes, upstreams' access logs, logs of caches, of the extension, of gardener-resource-manager and of gardenlet, faults.
+// Package timeline merges the logs and events of a testbed into one list, sorted by time: events of
+// both clusters, journals of nodes, access logs of upstreams, logs of caches, the extension,
+// gardener-resource-manager and gardenlet, and injected faults.
 //
-// Of each source only the lines that tell something about a pull are taken; the files of the bundle have the rest. It is a
-// function of a bundle, and must not know how one is collected, nor conclude anything.
+// It keeps only lines that matter for pulls. The files of the bundle have the rest. It is a
+// function of a bundle. It must not know how a bundle is collected, or what is wrong.
 package timeline

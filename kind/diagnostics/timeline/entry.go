@@ -11,27 +11,27 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/logline"
 )
 
-// Entry is something that happened.
+// Entry is a line of the timeline.
 type Entry struct {
 	Time time.Time
-	// Source says where it happened, for example "worker containerd", and File which file of the bundle says so.
+	// Source names the origin, for example "worker containerd". File is the file of the bundle.
 	Source, File string
 	Level        logline.Level
 	// Text is one line.
 	Text string
-	// Count is how often it happened in a row, the last time at Last.
+	// Count is the number of repetitions. Last is the time of the last one.
 	Count int
 	Last  time.Time
 }
 
 const (
-	// maxText bounds a line; the file has all of it.
+	// maxText limits the length of a text in bytes. The file has the full text.
 	maxText = 400
-	// pause is how long the same thing may be away and still counts as repeated.
-	pause = 30 * time.Second
+	// repeatGap is the longest time between two repetitions that are merged into one entry.
+	repeatGap = 30 * time.Second
 )
 
-// Build returns all that happened, in the order of time; what repeats itself is one entry.
+// Build returns the timeline of a bundle, sorted by time. Repetitions are merged into one entry.
 func Build(b *bundle.Bundle) []Entry {
 	var all []Entry
 	for _, source := range []func(*bundle.Bundle) []Entry{faults, objects, events, nodes, upstreams, caches, controlPlane} {
@@ -44,13 +44,13 @@ func Build(b *bundle.Bundle) []Entry {
 	return collapse(all)
 }
 
-// Since returns the entries that happened at that time or later, also those that only went on then, at most limit, the newest.
+// Since returns the entries with repetitions at the given time or later, at most the newest limit.
 func Since(all []Entry, at time.Time, limit int) []Entry {
 	recent := slices.DeleteFunc(slices.Clone(all), func(e Entry) bool { return e.Last.Before(at) })
 	return recent[max(0, len(recent)-limit):]
 }
 
-// collapse makes one entry of those that say the same but for numbers, as retries do.
+// collapse merges entries of a source whose texts have the same Shape, as those of retries.
 func collapse(all []Entry) []Entry {
 	var kept []Entry
 	last := map[string]int{}
@@ -60,7 +60,7 @@ func collapse(all []Entry) []Entry {
 			e.Count = 1
 		}
 		key := e.Source + "\n" + Shape(e.Text)
-		if i, found := last[key]; found && e.Time.Sub(kept[i].Last) <= pause {
+		if i, found := last[key]; found && e.Time.Sub(kept[i].Last) <= repeatGap {
 			kept[i].Count += e.Count
 			kept[i].Last = e.Time
 			continue
@@ -71,12 +71,12 @@ func collapse(all []Entry) []Entry {
 	return kept
 }
 
-// changing is what differs between repetitions: identities, digests, ports of clients, numbers. The first group is an address, which
-// tells repetitions apart.
+// changing matches what differs between repetitions: UUIDs, digests, ephemeral ports, numbers. The
+// first group is an IP address, which Shape keeps.
 var changing = regexp.MustCompile(`(\b\d{1,3}(?:\.\d{1,3}){3}\b(?::\d{1,4}\b)?)|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|` +
 	`\b[0-9a-f]{8,}\b|\d+(?:\.\d+)?(?:ms|µs|s|m)?\b`)
 
-// Shape is what texts have in common that differ only in numbers and identities, as those of retries do.
+// Shape replaces numbers, digests and UUIDs in a text, so that the texts of retries become equal.
 func Shape(text string) string {
 	return changing.ReplaceAllStringFunc(text, func(found string) string {
 		if strings.Count(found, ".") == 3 {
@@ -86,7 +86,7 @@ func Shape(text string) string {
 	})
 }
 
-// longDigest is a digest of which the beginning is enough to find it again.
+// longDigest matches a digest. Its first 12 digits are enough to find it.
 var longDigest = regexp.MustCompile(`\b(sha256:[0-9a-f]{12})[0-9a-f]{52}\b`)
 
 func oneLine(text string) string {

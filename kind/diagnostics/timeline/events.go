@@ -14,32 +14,33 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/logline"
 )
 
-// faults says when what was broken on purpose began, and ended.
+// faults returns when faults were injected and when they ended.
 func faults(b *bundle.Bundle) []Entry {
 	var all []Entry
 	for _, f := range b.Faults {
 		entry := Entry{Source: "fault " + f.ID, File: bundle.FaultsFile, Level: logline.Warning}
-		entry.Time, entry.Text = f.Began, fmt.Sprintf("put in on purpose: %s %s", f.Target, f.Effect())
+		entry.Time, entry.Text = f.Began, fmt.Sprintf("injected: %s %s", f.Target, f.Effect())
 		all = append(all, entry)
 		if !f.Ends.IsZero() && f.Ends.Before(b.Collected) {
-			entry.Time, entry.Text, entry.Level = f.Ends, fmt.Sprintf("is over: %s %s", f.Target, f.Kind), logline.Info
+			entry.Time, entry.Text, entry.Level = f.Ends, fmt.Sprintf("ended: %s %s", f.Target, f.Kind), logline.Info
 			all = append(all, entry)
 		}
 	}
 	return all
 }
 
-// eventLine is a line of events.txt: time, type, reason, object, count, message.
+// eventLine matches a line of events.txt: time, type, reason, object, count, message.
 var eventLine = regexp.MustCompile(`^(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s+(\d+)x\s*(.*)$`)
 
-// telling are the reasons of normal events that say something about nodes, caches, or a pull; warnings all do.
-var telling = []string{
+// relevantReasons are the reasons of normal events about nodes, caches or pulls. All warnings are
+// relevant.
+var relevantReasons = []string{
 	"Killing", "NodeNotReady", "NodeReady", "NodeNotSchedulable", "NodeSchedulable", "NoPods", "OSCApplied", "RegisteredNode",
 	"RemovingNode", "ScalingReplicaSet", "SuccessfulDelete", "SystemDUnitRestart", "SystemDUnitStop", "TaintManagerEviction",
 }
 
-// ofCaches are those that only matter where a cache is concerned.
-var ofCaches = []string{"Scheduled", "Started", "SuccessfulCreate", "Provisioning", "ProvisioningSucceeded"}
+// cacheReasons are relevant only for objects of a cache.
+var cacheReasons = []string{"Scheduled", "Started", "SuccessfulCreate", "Provisioning", "ProvisioningSucceeded"}
 
 func events(b *bundle.Bundle) []Entry {
 	var all []Entry
@@ -65,11 +66,11 @@ func readEvent(line string) (Entry, bool) {
 		return Entry{}, false
 	}
 	at, err := time.Parse(time.RFC3339, parts[1])
-	count, _ := strconv.Atoi(parts[5]) // it is digits
+	count, _ := strconv.Atoi(parts[5]) // the pattern matches digits only
 	kind, reason, object := parts[2], parts[3], parts[4]
 	warning := kind == "Warning" && reason != "CgroupV1"
-	ofCache := strings.Contains(object, "/registry-") && slices.Contains(ofCaches, reason)
-	if err != nil || !warning && !ofCache && !slices.Contains(telling, reason) {
+	ofCache := strings.Contains(object, "/registry-") && slices.Contains(cacheReasons, reason)
+	if err != nil || !warning && !ofCache && !slices.Contains(relevantReasons, reason) {
 		return Entry{}, false
 	}
 	entry := Entry{Time: at, Level: logline.Info, Text: fmt.Sprintf("%s %s: %s", object, reason, parts[6]), Count: count}

@@ -8,7 +8,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/logline"
 )
 
-// objects says when Services of caches were created, of which no event tells, and when containers of caches ended.
+// objects returns when Services of caches were created, for which there is no event, and when
+// containers of caches ended.
 func objects(b *bundle.Bundle) []Entry {
 	var all []Entry
 	for _, service := range b.Shoot.CacheServices() {

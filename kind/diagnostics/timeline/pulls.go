@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,16 +10,16 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/logline"
 )
 
-// Pull is one pull of an image, by the journal of containerd.
+// Pull is one pull of an image in the journal of containerd.
 type Pull struct {
 	Image string
-	// Begun or Ended is zero if the journal does not tell.
+	// Begun or Ended is zero if the journal does not have it.
 	Begun, Ended time.Time
-	// Failure is why it failed.
+	// Failure is why the pull failed, or "".
 	Failure string
 }
 
-// Took is how long it took; 0 if that is not known.
+// Took returns the duration of the pull, or 0 if it is unknown.
 func (p Pull) Took() time.Duration {
 	if p.Begun.IsZero() || p.Ended.IsZero() {
 		return 0
@@ -26,14 +27,15 @@ func (p Pull) Took() time.Duration {
 	return p.Ended.Sub(p.Begun)
 }
 
-// Pulls reads the pulls out of a journal of containerd, in the order of their ends; those that have not ended are the last. A pull
-// of an image that is being pulled already counts as one with it. One that a restart of containerd cut off has failed.
+// Pulls returns the pulls in a journal of containerd, sorted by their ends. Pulls that have not
+// ended are last. Concurrent pulls of the same image count as one. A restart of containerd fails
+// all open pulls.
 func Pulls(journal []logline.Line) []Pull {
 	var all, open []Pull
 	for _, line := range journal {
 		if logline.ContainerdStarts(line.Message) {
 			for _, pull := range open {
-				pull.Ended, pull.Failure = line.Time, "cut off: containerd was started anew"
+				pull.Ended, pull.Failure = line.Time, "interrupted by a restart of containerd"
 				all = append(all, pull)
 			}
 			open = nil
@@ -44,20 +46,17 @@ func Pulls(journal []logline.Line) []Pull {
 			continue
 		}
 		pull := Pull{Image: image}
-		i := 0
-		for i < len(open) && open[i].Image != pull.Image {
-			i++
-		}
+		i := slices.IndexFunc(open, func(p Pull) bool { return p.Image == image })
 		if state == logline.PullBegan {
-			if i == len(open) {
+			if i < 0 {
 				pull.Begun = line.Time
 				open = append(open, pull)
 			}
 			continue
 		}
-		if i < len(open) {
+		if i >= 0 {
 			pull = open[i]
-			open = append(open[:i:i], open[i+1:]...)
+			open = slices.Delete(open, i, i+1)
 		}
 		pull.Ended = line.Time
 		if state == logline.PullFailed {
@@ -68,7 +67,8 @@ func Pulls(journal []logline.Line) []Pull {
 	return append(all, open...)
 }
 
-// Reason is the end of an error of containerd: what is before it names the image again and again.
+// Reason returns the last part of an error of containerd. The parts before it only repeat the
+// image.
 func Reason(text string) string {
 	for _, head := range []string{"failed to do request: ", "rpc error: code = Unknown desc = "} {
 		text = strings.TrimPrefix(text, head)
@@ -82,7 +82,7 @@ func Reason(text string) string {
 	return text
 }
 
-// pulls makes one entry of each pull, at its beginning; those that worked and were quick are only mentioned.
+// pulls returns one entry for each pull, at the time when it began.
 func pulls(b *bundle.Bundle, node bundle.Node) []Entry {
 	var all []Entry
 	for _, pull := range Pulls(b.Journal(node, "containerd")) {
@@ -92,7 +92,7 @@ func pulls(b *bundle.Bundle, node bundle.Node) []Entry {
 		}
 		switch {
 		case pull.Ended.IsZero():
-			entry.Level, entry.Text = logline.Warning, pull.Image+" began, and has not ended"
+			entry.Level, entry.Text = logline.Warning, pull.Image+" has not ended"
 		case pull.Failure != "":
 			entry.Level, entry.Text = logline.Error, fmt.Sprintf("%s failed after %.2fs: %s", pull.Image, pull.Took().Seconds(), pull.Failure)
 		default:

@@ -13,11 +13,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// slow is from when on an answer of an upstream is told of, in seconds.
+// slow is when an answer of an upstream is slow, in seconds.
 const slow = 1.0
 
-// upstreams takes the requests of caches and nodes that failed, were cut, changed by a fault, or slow; and each manifest that a
-// node asked for itself, since that is a pull without a cache.
+// upstreams returns the requests that failed, were aborted, changed by a fault, or slow, and each
+// request of a node for a manifest, since that is a pull without a cache.
 func upstreams(b *bundle.Bundle) []Entry {
 	var all []Entry
 	for _, upstream := range b.Upstreams {
@@ -40,8 +40,8 @@ func upstreams(b *bundle.Bundle) []Entry {
 	return all
 }
 
-// Failed says whether a request did not get what it asked for. A 401 without credentials is how a client learns that it has to
-// show some, a 404 of a HEAD is how one learns that something is not there.
+// Failed reports whether a request failed. A 401 to a request without credentials is a challenge,
+// and a 404 to a HEAD is a valid answer: neither counts as a failure.
 func Failed(r accesslog.Record) bool {
 	if r.Aborted || len(r.Faults) > 0 {
 		return true
@@ -63,7 +63,7 @@ func request(b *bundle.Bundle, r accesslog.Record) string {
 	}
 	text += fmt.Sprintf(": %s %s: status %d, %d bytes, %.2fs", r.Method, what, r.Status, r.Bytes, r.Seconds)
 	if r.Aborted {
-		text += ", cut off"
+		text += ", aborted"
 	}
 	if len(r.Faults) > 0 {
 		text += ", changed by fault " + strings.Join(r.Faults, ", ")
@@ -71,19 +71,20 @@ func request(b *bundle.Bundle, r accesslog.Record) string {
 	return text
 }
 
-// ordinary is what every cache says when it starts.
-var ordinary = regexp.MustCompile(`^(Registry does not implement|.*OTEL)`)
+// startWarnings matches warnings that every cache logs when it starts.
+var startWarnings = regexp.MustCompile(`^(Registry does not implement|.*OTEL)`)
 
-// starts are lines that tell that a cache has started.
+// starts matches what a cache logs when it starts.
 var starts = regexp.MustCompile(`^(listening on|Registry configured as a proxy cache)`)
 
-// caches takes errors and warnings of the caches' logs, also of the process before a restart, and when one began to listen.
+// caches returns the errors, warnings and starts in the logs of caches, also in those from before a
+// restart.
 func caches(b *bundle.Bundle) []Entry {
 	var all []Entry
 	for _, file := range CacheLogs(b) {
 		pod := path.Base(path.Dir(file))
 		for _, line := range b.ContainerLog(file) {
-			if ordinary.MatchString(line.Message) || line.Level == logline.Info && !starts.MatchString(line.Message) {
+			if startWarnings.MatchString(line.Message) || line.Level == logline.Info && !starts.MatchString(line.Message) {
 				continue
 			}
 			all = append(all, Entry{Time: line.Time, Source: "cache " + pod, File: file, Level: line.Level, Text: line.Text(shown...)})
@@ -92,11 +93,11 @@ func caches(b *bundle.Bundle) []Entry {
 	return all
 }
 
-// CacheLogs are the files with logs of caches and of the cleaner of nodes.
+// CacheLogs returns the paths of the logs of caches and of the cleaner.
 func CacheLogs(b *bundle.Bundle) []string {
 	files, err := fs.Glob(b.Files, path.Join(bundle.ShootFolder, "logs", "kube-system", "registry-*", "*.log"))
 	if err != nil {
-		return nil // the pattern is a good one
+		return nil // the pattern is valid
 	}
 	return files
 }

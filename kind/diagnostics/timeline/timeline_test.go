@@ -13,7 +13,7 @@ import (
 
 var collected = time.Date(2026, 11, 22, 1, 42, 20, 0, time.UTC)
 
-// TestBuild merges the files of a testbed on which the Service of the cache of alpha was recreated, shortened.
+// TestBuild compares the timeline of the bundle in testdata/recreated with a golden file.
 func TestBuild(t *testing.T) {
 	all := Build(bundle.Read(os.DirFS("../testdata/recreated"), collected))
 	var out bytes.Buffer
@@ -94,7 +94,7 @@ func TestPulls(t *testing.T) {
 		open           bool
 	}{
 		{"b", "EOF", 2 * time.Second, false}, {"a", "", 4 * time.Second, false}, {"c", "", 0, false},
-		{"d", "cut off: containerd was started anew", 3 * time.Second, false}, {"e", "", 0, true},
+		{"d", "interrupted by a restart of containerd", 3 * time.Second, false}, {"e", "", 0, true},
 	}
 	for i, pull := range got {
 		if i >= len(want) || pull.Image != want[i].image || pull.Failure != want[i].failure || pull.Took() != want[i].took || pull.Ended.IsZero() != want[i].open {

@@ -10,7 +10,7 @@ import (
 
 const clock = "15:04:05.000"
 
-// Write prints entries for people, one line each, with a line for each day. Times are UTC.
+// Write prints one line for each entry, and a heading for each day. Times are UTC.
 func Write(w io.Writer, entries []Entry) error {
 	day := ""
 	width := 0
@@ -24,14 +24,14 @@ func Write(w io.Writer, entries []Entry) error {
 				return err
 			}
 		}
-		if _, err := fmt.Fprintf(w, "%s %s %-*s  %s\n", e.Time.UTC().Format(clock), e.mark(), width, e.Source, e.Text+e.again()); err != nil {
+		if _, err := fmt.Fprintf(w, "%s %s %-*s  %s\n", e.Time.UTC().Format(clock), e.mark(), width, e.Source, e.Text+e.repetitions()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// mark lets the eye find what is bad.
+// mark returns "E" for an error and "W" for a warning.
 func (e Entry) mark() string {
 	switch e.Level {
 	case logline.Error:
@@ -43,7 +43,7 @@ func (e Entry) mark() string {
 	}
 }
 
-func (e Entry) again() string {
+func (e Entry) repetitions() string {
 	if e.Count < 2 {
 		return ""
 	}

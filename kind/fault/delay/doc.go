@@ -1,5 +1,5 @@
-// Package delay is a TCP proxy that hands on, after a fixed time, what a server answers: latency for a server whose packets the kernel
-// cannot hold back (tc netem is not in every kernel).
+// Package delay is a TCP proxy that delays the answers of a server. It adds latency where the
+// kernel cannot, since not every kernel has tc netem.
 //
-// It must not know what it carries, nor what a fault is.
+// It must not know the protocol, or what a fault is.
 package delay

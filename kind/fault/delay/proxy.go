@@ -11,15 +11,16 @@ import (
 )
 
 const (
-	// dialTimeout bounds connecting to the server, which is on the same machine.
+	// dialTimeout limits dialing the server, which is on the same machine.
 	dialTimeout = 10 * time.Second
-	// chunkBytes are read at once; chunksHeld of a connection wait for their time, then the server has to wait, too.
+	// chunkBytes limits one read. A connection buffers chunksHeld chunks; then the server has to wait.
 	chunkBytes = 32 << 10
 	chunksHeld = 256
 )
 
-// Serve accepts connections and hands them on to the address target until ctx ends, which is no error. Requests pass at once, what is
-// answered to them after the delay, however much it is.
+// Serve accepts connections and forwards them to the address target until ctx ends. It then returns
+// nil. It forwards requests at once and answers after the delay, which does not depend on their
+// size.
 func Serve(ctx context.Context, listener net.Listener, target string, delay time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var open sync.WaitGroup
@@ -35,13 +36,13 @@ func Serve(ctx context.Context, listener net.Listener, target string, delay time
 		if err != nil {
 			return fmt.Errorf("accept a connection: %w", err)
 		}
-		open.Go(func() { carry(ctx, client, target, delay) })
+		open.Go(func() { forward(ctx, client, target, delay) })
 	}
 }
 
-// carry connects a client with the server until both have ended, or one has failed. A server that cannot be reached looks to the client
-// like one that ends the connection.
-func carry(ctx context.Context, client net.Conn, target string, delay time.Duration) {
+// forward connects a client with the server until both directions have ended or one has failed. If
+// the server is unreachable, it closes the connection of the client.
+func forward(ctx context.Context, client net.Conn, target string, delay time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = client.Close() })()
@@ -53,31 +54,31 @@ func carry(ctx context.Context, client net.Conn, target string, delay time.Durat
 	}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	var both sync.WaitGroup
-	pass := func(to, from net.Conn, by func(io.Writer, io.Reader) error) {
+	pass := func(to, from net.Conn, send func(io.Writer, io.Reader) error) {
 		both.Go(func() {
-			err := by(to, from)
+			err := send(to, from)
 			if half, ok := to.(*net.TCPConn); ok && err == nil {
 				err = half.CloseWrite()
 			}
 			if err != nil {
-				cancel() // the other direction is good for nothing any more
+				cancel() // the other direction is useless now
 			}
 		})
 	}
 	pass(server, client, func(to io.Writer, from io.Reader) error { _, err := io.Copy(to, from); return err })
-	pass(client, server, func(to io.Writer, from io.Reader) error { return later(ctx, to, from, delay) })
+	pass(client, server, func(to io.Writer, from io.Reader) error { return copyDelayed(ctx, to, from, delay) })
 	both.Wait()
 	_, _ = client.Close(), server.Close()
 }
 
-// chunk is what was read at once, and when it is to be handed on.
+// chunk is the data of one read and the time to write it.
 type chunk struct {
 	due  time.Time
 	data []byte
 }
 
-// later copies, each part the delay after it was read.
-func later(ctx context.Context, to io.Writer, from io.Reader, delay time.Duration) error {
+// copyDelayed copies data. It writes each chunk the delay after it was read.
+func copyDelayed(ctx context.Context, to io.Writer, from io.Reader, delay time.Duration) error {
 	held := make(chan chunk, chunksHeld)
 	failed := make(chan error, 1)
 	go func() {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// listen returns a listener that ends with the test.
+// listen returns a listener that is closed with the test.
 func listen(t *testing.T) net.Listener {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -22,7 +22,7 @@ func listen(t *testing.T) net.Listener {
 	return listener
 }
 
-// behind starts a proxy before a server that handles one connection, and connects to it.
+// behind starts a server for one connection and a proxy, and connects to the proxy.
 func behind(t *testing.T, delay time.Duration, handle func(net.Conn)) (client *net.TCPConn, stop func() error) {
 	t.Helper()
 	server, proxy := listen(t), listen(t)
@@ -48,10 +48,11 @@ func behind(t *testing.T, delay time.Duration, handle func(net.Conn)) (client *n
 	return connection.(*net.TCPConn), func() error { cancel(); return <-ended }
 }
 
-// TestServe: each answer comes after the delay, and the parts of a long one all after one delay, not one after another.
+// TestServe checks that each answer arrives after the delay, and a long one after one delay, not
+// after one for each chunk.
 func TestServe(t *testing.T) {
 	const delay = 300 * time.Millisecond
-	large := bytes.Repeat([]byte("0123456789abcdef"), 1<<19) // 8 MiB: one after another its parts take longer than the deadline
+	large := bytes.Repeat([]byte("0123456789abcdef"), 1<<19) // 8 MiB: a delay for each chunk would exceed the deadline
 	client, stop := behind(t, delay, func(c net.Conn) {
 		question := make([]byte, 1)
 		for {
@@ -88,16 +89,16 @@ func TestServe(t *testing.T) {
 		t.Errorf("stopped: %v", err)
 	}
 	if _, err := client.Read(make([]byte, 1)); err == nil {
-		t.Error("the connection is open after the end of the proxy")
+		t.Error("the connection is still open after the proxy has ended")
 	}
 }
 
-// TestHalfClose: a client that has said all still gets the answer, and the end of it.
+// TestHalfClose checks that a client gets the answer after it has closed its side.
 func TestHalfClose(t *testing.T) {
 	client, _ := behind(t, 10*time.Millisecond, func(c net.Conn) {
-		said, err := io.ReadAll(c)
+		request, err := io.ReadAll(c)
 		if err == nil {
-			_, _ = c.Write(append([]byte("said: "), said...))
+			_, _ = c.Write(append([]byte("got: "), request...))
 		}
 	})
 	if _, err := io.WriteString(client, "all"); err != nil {
@@ -106,12 +107,12 @@ func TestHalfClose(t *testing.T) {
 	if err := client.CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := io.ReadAll(client); err != nil || string(got) != "said: all" {
+	if got, err := io.ReadAll(client); err != nil || string(got) != "got: all" {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
 
-// TestNoServer ends the connection of the client.
+// TestNoServer checks that the connection of the client is closed.
 func TestNoServer(t *testing.T) {
 	gone, proxy := listen(t), listen(t)
 	if err := gone.Close(); err != nil {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Effect says what the fault does, for example "answers 429 to all requests".
+// Effect describes what the target does, for example "answers 429 to all requests".
 func (f Fault) Effect() string {
 	switch f.Kind {
 	case Status:
@@ -23,15 +23,15 @@ func (f Fault) Effect() string {
 	case Hang:
 		return "accepts and never answers " + f.requests()
 	case Slow:
-		return fmt.Sprintf("sends answers to %s with %s bytes a second", f.requests(), bytes(f.Rate))
+		return fmt.Sprintf("answers %s with %s bytes per second", f.requests(), bytes(f.Rate))
 	case Reset:
 		return fmt.Sprintf("resets the connection after %s of the answer to %s", f.after(), f.requests())
 	case Truncate:
-		return fmt.Sprintf("ends the answer to %s after %s of it", f.requests(), f.after())
+		return fmt.Sprintf("truncates the answer to %s after %s", f.requests(), f.after())
 	case WrongBytes:
-		return "answers with other content to " + f.requests()
+		return "answers with wrong content to " + f.requests()
 	case Credentials:
-		return "asks for credentials for " + f.requests()
+		return "requires credentials for " + f.requests()
 	}
 	if effect, short := effects[f.Kind]; short {
 		return effect
@@ -43,15 +43,15 @@ func (f Fault) Effect() string {
 	return s.means
 }
 
-// effects are those that are shorter than what the catalog says.
+// effects has the effects that are shorter than the text of the catalog.
 var effects = map[Kind]string{
-	DNS:             "has a name that does not resolve in the shoot",
-	ExpiredTLS:      "shows an expired certificate",
+	DNS:             "has a host name that does not resolve in the shoot",
+	ExpiredTLS:      "has an expired certificate",
 	Stop:            "accepts connections and does not answer",
 	RecreateService: "has a new Service",
-	DiskFull:        "has no byte left in its volume",
-	KubeletStop:     "has no kubelet",
-	Loss:            "is gone, with its Node object",
+	DiskFull:        "has a full volume",
+	KubeletStop:     "has no running kubelet",
+	Loss:            "is lost, with its Node object",
 }
 
 func (f Fault) requests() string {
@@ -70,14 +70,10 @@ func (f Fault) after() string {
 
 func bytes(n int64) string { return resource.NewQuantity(n, resource.BinarySI).String() }
 
-// String is one line for who brought it about.
+// String describes the fault in one line.
 func (f Fault) String() string {
 	if f.Instant() {
-		text := fmt.Sprintf("%s %s", f.Target, f.Effect())
-		if f.Outcome != "" {
-			text += ": " + f.Outcome
-		}
-		return text
+		return strings.TrimSuffix(fmt.Sprintf("%s %s: %s", f.Target, f.Effect(), f.Outcome), ": ")
 	}
 	return fmt.Sprintf("fault %s: %s %s, until %s", f.ID, f.Target, f.Effect(), f.end())
 }
@@ -89,10 +85,10 @@ func (f Fault) end() string {
 	return f.Ends.Local().Format(time.TimeOnly)
 }
 
-// Write prints faults for people.
+// Write prints a table of faults.
 func Write(w io.Writer, all []Fault) error {
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, "no fault is active")
+		_, err := fmt.Fprintln(w, "no active faults")
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -103,18 +99,18 @@ func Write(w io.Writer, all []Fault) error {
 	return table.Flush()
 }
 
-// Catalog says what can be broken, and how: for a help text.
+// Catalog lists all targets and kinds for a help text.
 func Catalog() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, s := range shapes {
 		fmt.Fprintf(table, "  %s\t%s\t%s\n", s.role.targets(), s.kind, s.means)
 	}
-	_ = table.Flush() // to a strings.Builder
+	_ = table.Flush() // a strings.Builder does not fail
 	return text.String()
 }
 
-// targets is how those of the role are written.
+// targets returns the form of targets of the role.
 func (r Role) targets() string {
 	switch r {
 	case Seed, Shoot:

@@ -10,38 +10,38 @@ import (
 	"time"
 )
 
-// Fault is one thing that is broken on purpose. New makes it.
+// Fault is a fault of the testbed. New creates one.
 type Fault struct {
-	// ID names it among those that hold; it is given when it begins.
+	// ID identifies an active fault.
 	ID     string `json:"id,omitempty"`
 	Target Target `json:"target"`
 	Kind   Kind   `json:"kind"`
-	// On are the requests that it hits.
+	// On selects the requests that the fault applies to.
 	On Scope `json:"on,omitempty"`
-	// Status, Header and Body are the answer of a Status.
+	// Status, Header and Body are the response of Status.
 	Status int         `json:"status,omitempty"`
 	Header http.Header `json:"header,omitempty"`
 	Body   string      `json:"body,omitempty"`
-	// Delay is the time until the first byte of an answer, with Latency.
+	// Delay is the time until the first byte of a response of Latency.
 	Delay Duration `json:"delay,omitempty"`
-	// Rate is how many bytes of an answer pass in a second, with Slow.
+	// Rate is the number of bytes per second of Slow.
 	Rate int64 `json:"rate,omitempty"`
-	// After is how many bytes of a body pass before a Reset or Truncate; nil is half of them.
+	// After is the number of bytes of a body before Reset or Truncate; nil means half of the body.
 	After *int64 `json:"after,omitempty"`
-	// Accept is the SHA-256, in hexadecimal, of the user:password that Credentials asks for.
+	// Accept is the hexadecimal SHA-256 of the user:password that Credentials accepts.
 	Accept string `json:"accept,omitempty"`
-	// Certificate is the one, in PEM, that an ExpiredTLS shows; the key is the upstream's own.
+	// Certificate is the PEM certificate of ExpiredTLS, for the upstream's own key.
 	Certificate string `json:"certificate,omitempty"`
-	// For is how long it lasts; 0 is until it is cleared.
+	// For is the duration; 0 means until the fault is cleared.
 	For Duration `json:"for,omitempty"`
-	// Began and Ends are set when it begins. Ends is zero for one that has no end of its own.
+	// Began and Ends are set by Begin. Ends is zero if For is 0.
 	Began time.Time `json:"began,omitzero"`
 	Ends  time.Time `json:"ends,omitzero"`
-	// Outcome is what came of an instant one, where there is something to say: the new address of a Service, for example.
+	// Outcome is the result of an instant fault, for example the new address of a Service, or "".
 	Outcome string `json:"outcome,omitempty"`
 }
 
-// Begin returns the fault with this name, beginning now.
+// Begin returns the fault with an ID and its times set.
 func (f Fault) Begin(id string, now time.Time) Fault {
 	f.ID, f.Began = id, now
 	if f.For > 0 {
@@ -50,26 +50,52 @@ func (f Fault) Begin(id string, now time.Time) Fault {
 	return f
 }
 
-// Same says that both are one fault: IDs are given again.
+// Same reports whether both are the same fault. It compares the start too, since IDs are reused.
 func (f Fault) Same(other Fault) bool { return f.ID == other.ID && f.Began.Equal(other.Began) }
 
-// CheckTime returns a *UseError for a time of a fault that has to be held for it, see Tended.
+// CheckTime returns a *UseError if the fault has a duration but only a command can end it, see
+// Tended.
 func (f Fault) CheckTime() error {
 	if f.Tended() && f.For > 0 {
-		return misuse("%s of %s ends only by a command: --for needs --wait", f.Kind, f.Target)
+		return misuse("only a command can end %s of %s: --for needs --wait", f.Kind, f.Target)
 	}
 	return nil
 }
 
-// Ended says whether its time is over.
+// Ended reports whether the time of the fault is over.
 func (f Fault) Ended(now time.Time) bool { return !f.Ends.IsZero() && !now.Before(f.Ends) }
 
-// Active returns those whose time is not over.
+// Active returns the faults whose time is not over.
 func Active(all []Fault, now time.Time) []Fault {
 	return slices.DeleteFunc(slices.Clone(all), func(f Fault) bool { return f.Ended(now) })
 }
 
-// NextID returns a name that none of these has: f1, f2 and so on, above all of them.
+// Select returns the active faults with these IDs, or all without IDs. It returns a *UseError for
+// an unknown ID.
+func Select(active []Fault, ids []string) ([]Fault, error) {
+	if len(ids) == 0 {
+		return active, nil
+	}
+	var known []string
+	var chosen []Fault
+	for _, f := range active {
+		known = append(known, f.ID)
+		if slices.Contains(ids, f.ID) {
+			chosen = append(chosen, f)
+		}
+	}
+	for _, id := range ids {
+		switch {
+		case len(known) == 0:
+			return nil, misuse("fault %s is not active: there are no active faults", id)
+		case !slices.Contains(known, id):
+			return nil, misuse("fault %s is not active, use one of %s", id, list(known))
+		}
+	}
+	return chosen, nil
+}
+
+// NextID returns an ID that is higher than those of the faults: f1, f2 and so on.
 func NextID(all []Fault) string {
 	highest := 0
 	for _, f := range all {
@@ -80,7 +106,7 @@ func NextID(all []Fault) string {
 	return "f" + strconv.Itoa(highest+1)
 }
 
-// Encode returns faults as they are stored and handed on.
+// Encode returns faults as JSON.
 func Encode(all []Fault) ([]byte, error) {
 	if all == nil {
 		all = []Fault{}
@@ -88,11 +114,11 @@ func Encode(all []Fault) ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// Decode reads what Encode wrote. A fault that could not have been made by New is an error.
+// Decode parses the output of Encode. It returns an error for an unknown role or kind.
 func Decode(content []byte) ([]Fault, error) {
 	var all []Fault
 	if err := json.Unmarshal(content, &all); err != nil {
-		return nil, fmt.Errorf("faults: %w", err)
+		return nil, fmt.Errorf("parse faults: %w", err)
 	}
 	for _, f := range all {
 		if _, err := shapeOf(f.Target.Role, f.Kind); err != nil {
@@ -102,7 +128,7 @@ func Decode(content []byte) ([]Fault, error) {
 	return all, nil
 }
 
-// Duration is a time.Duration that is written as people do, for example "30s".
+// Duration is a time.Duration with a text form, for example "30s".
 type Duration time.Duration
 
 // MarshalText implements encoding.TextMarshaler.
@@ -115,7 +141,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return err
 }
 
-// UseError is a mistake in what somebody asked for. It says what there is.
+// UseError is a usage error. Its message lists the valid values.
 type UseError struct{ text string }
 
 func (e *UseError) Error() string { return e.text }

@@ -27,7 +27,7 @@ func TestTimes(t *testing.T) {
 	}
 	short := must(t, "upstream/a", "hang", map[string][]string{"for": {"30s"}}).Begin("f2", noon)
 	if short.Ended(noon.Add(29*time.Second)) || !short.Ended(noon.Add(30*time.Second)) {
-		t.Errorf("30 s from %s end at %s", noon, short.Ends)
+		t.Errorf("a fault of 30s at %s ends at %s", noon, short.Ends)
 	}
 	if left := Active([]Fault{forever, short}, noon.Add(time.Minute)); len(left) != 1 || left[0].ID != "f1" {
 		t.Errorf("active after a minute: %v", left)
@@ -41,7 +41,7 @@ func TestNextID(t *testing.T) {
 			all = append(all, Fault{ID: id})
 		}
 		if got := NextID(all); got != want {
-			t.Errorf("after %v comes %s, want %s", ids, got, want)
+			t.Errorf("ID after %v: %s, want %s", ids, got, want)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func TestStored(t *testing.T) {
 		}
 	}
 	if content, err := Encode(nil); err != nil || string(content) != "[]" {
-		t.Errorf("none is stored as %s, %v", content, err)
+		t.Errorf("no faults are encoded as %s, %v", content, err)
 	}
 }
 
@@ -81,27 +81,27 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%s is %s, %v", name, got, err)
 		}
 	}
-	var mistake *UseError
+	var useError *UseError
 	for range 20 { // a map has no order
 		crossed := map[string]string{"a": "b", "b": "c"}
 		if got, err := (Target{Upstream, "b"}).Choose(crossed); err != nil || got.Name != "b" {
-			t.Fatalf("a full name that is another one's short one: %s, %v", got, err)
+			t.Fatalf("a full name that is also a short name: %s, %v", got, err)
 		}
 	}
 	_, err := Target{Upstream, "delta"}.Choose(parts)
-	if !errors.As(err, &mistake) || err.Error() != "target upstream/delta: not there; there are upstream/alpha, upstream/beta" {
+	if !errors.As(err, &useError) || err.Error() != "target upstream/delta not found, use one of upstream/alpha, upstream/beta" {
 		t.Errorf("error %v", err)
 	}
-	if _, err := (Target{Cache, "alpha"}).Choose(nil); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "has no cache") {
+	if _, err := (Target{Cache, "alpha"}).Choose(nil); !errors.As(err, &useError) || !strings.Contains(err.Error(), "has no cache") {
 		t.Errorf("error %v", err)
 	}
 }
 
-// TestTended: nobody ends such a fault after a time by itself.
+// TestTended checks that a fault that no node can end must not have a duration.
 func TestTended(t *testing.T) {
-	var mistake *UseError
+	var useError *UseError
 	bounded := must(t, "node/worker", "loss", map[string][]string{"for": {"1m"}})
-	if err := bounded.CheckTime(); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "--for needs --wait") {
+	if err := bounded.CheckTime(); !errors.As(err, &useError) || !strings.Contains(err.Error(), "--for needs --wait") {
 		t.Errorf("loss for a minute: %v", err)
 	}
 	for _, f := range []Fault{must(t, "node/worker", "loss", nil), must(t, "cache/a", "stop", map[string][]string{"for": {"1m"}})} {
@@ -114,7 +114,7 @@ func TestTended(t *testing.T) {
 func TestSame(t *testing.T) {
 	f := must(t, "cache/a", "stop", nil).Begin("f1", noon)
 	if later := f.Begin("f1", noon.Add(time.Second)); f.Same(later) || !f.Same(f) || f.Same(f.Begin("f2", noon)) {
-		t.Error("one that began later is the same, or one is not itself")
+		t.Error("Same must compare ID and start")
 	}
 }
 
@@ -129,7 +129,7 @@ func TestParts(t *testing.T) {
 		}
 	}
 	_, err := Target{Seed, "etcd"}.Choose(map[string]string{API: API})
-	if err == nil || err.Error() != "target seed/etcd: not there; there are seed/api" {
+	if err == nil || err.Error() != "target seed/etcd not found, use one of seed/api" {
 		t.Errorf("error %v", err)
 	}
 }
@@ -145,8 +145,8 @@ func TestSelect(t *testing.T) {
 	}{
 		{"all", active, nil, []string{"f1", "f2", "f3"}, ""},
 		{"some", active, []string{"f3", "f1"}, []string{"f1", "f3"}, ""},
-		{"unknown", active, []string{"f1", "f9"}, nil, "fault f9 is not active; active are f1, f2, f3"},
-		{"none there", nil, []string{"f1"}, nil, "fault f1 is not active; none is"},
+		{"unknown", active, []string{"f1", "f9"}, nil, "fault f9 is not active, use one of f1, f2, f3"},
+		{"no active faults", nil, []string{"f1"}, nil, "fault f1 is not active: there are no active faults"},
 		{"all of none", nil, nil, nil, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestSelect(t *testing.T) {
 
 func TestWrite(t *testing.T) {
 	var text strings.Builder
-	if err := Write(&text, nil); err != nil || text.String() != "no fault is active\n" {
+	if err := Write(&text, nil); err != nil || text.String() != "no active faults\n" {
 		t.Errorf("none: %q, %v", text.String(), err)
 	}
 	text.Reset()

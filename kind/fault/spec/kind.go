@@ -1,10 +1,8 @@
 package spec
 
-import (
-	"slices"
-)
+import "slices"
 
-// Kind says how a part is broken.
+// Kind is the kind of a fault.
 type Kind string
 
 // The kinds.
@@ -28,10 +26,9 @@ const (
 	KubeletStop       Kind = "kubelet-stop"
 	ContainerdRestart Kind = "containerd-restart"
 	Loss              Kind = "loss"
-	ClockSkew         Kind = "clock-skew"
 )
 
-// Scope is which requests to an upstream are hit.
+// Scope selects the requests to an upstream that a fault applies to.
 type Scope string
 
 // The scopes.
@@ -53,33 +50,41 @@ func roles() []Role {
 	return all
 }
 
-// shapeOf is what is known of a kind of fault of the role.
+// Kinds returns the kinds of a role in the order of the catalog; none for an unknown role.
+func Kinds(role Role) []Kind {
+	var all []Kind
+	for _, s := range shapes {
+		if s.role == role {
+			all = append(all, s.kind)
+		}
+	}
+	return all
+}
+
+// shapeOf returns the shape of a kind of a role, or a *UseError.
 func shapeOf(role Role, kind Kind) (shape, error) {
-	var known []Kind
 	for _, s := range shapes {
 		if s.role == role && s.kind == kind {
 			return s, nil
 		}
-		if s.role == role {
-			known = append(known, s.kind)
-		}
 	}
-	return shape{}, misuse("%s has no fault %q; it has %s", role, kind, list(known))
+	return shape{}, misuse("%s has no fault %q, use one of %s", role, kind, list(Kinds(role)))
 }
 
-// Tended says that the fault ends only by a command: no node can end it alone, so a time for it needs somebody who waits.
+// Tended reports whether only a command can end the fault. No node can end it after a time by
+// itself, so a process has to wait.
 func (f Fault) Tended() bool {
 	s, err := shapeOf(f.Target.Role, f.Kind)
 	return err == nil && s.tended
 }
 
-// Instant says that the fault happens and is over: it is not listed and cannot be cleared.
+// Instant reports whether the fault is a single action: it is not listed and cannot be cleared.
 func (f Fault) Instant() bool {
 	s, err := shapeOf(f.Target.Role, f.Kind)
 	return err == nil && s.instant
 }
 
-// OfAnswers says that the fault is one of an upstream's answers, which the upstream itself gives.
+// OfAnswers reports whether the upstream itself applies the fault to its answers.
 func (f Fault) OfAnswers() bool {
 	s, err := shapeOf(f.Target.Role, f.Kind)
 	return err == nil && (s.on != "" || s.kind == ExpiredTLS)

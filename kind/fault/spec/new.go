@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// New returns the fault that is asked for: a target and a kind, for example "upstream/alpha" and "status", and the values of
-// the options that were given, by their names. A mistake is a *UseError that says what there is. Whether the target exists is
-// not known here, see Target.Choose.
+// New returns a fault with a target and a kind, for example "upstream/alpha" and "status". given
+// has the values of options by name. New returns a *UseError for invalid input. It does not check
+// whether the target exists, see Target.Choose.
 func New(target, kind string, given map[string][]string) (Fault, error) {
 	at, err := ParseTarget(target)
 	if err != nil {
@@ -19,7 +19,7 @@ func New(target, kind string, given map[string][]string) (Fault, error) {
 		return Fault{}, err
 	}
 	f := Fault{Target: at, Kind: s.kind, On: s.on}
-	if err := s.refuse(given); err != nil {
+	if err := s.check(given); err != nil {
 		return Fault{}, err
 	}
 	for _, option := range options {
@@ -28,7 +28,7 @@ func New(target, kind string, given map[string][]string) (Fault, error) {
 			continue
 		}
 		if len(values) > 1 && !option.Repeated {
-			return Fault{}, misuse("--%s is given %d times; it may be given once", option.Name, len(values))
+			return Fault{}, misuse("--%s is given %d times, want once", option.Name, len(values))
 		}
 		if err := option.set(&f, values); err != nil {
 			return Fault{}, misuse("--%s %q: %v", option.Name, strings.Join(values, ", "), err)
@@ -40,15 +40,15 @@ func New(target, kind string, given map[string][]string) (Fault, error) {
 	return f, nil
 }
 
-// refuse returns an error for an option that the kind does not have, and for one that it lacks.
-func (s shape) refuse(given map[string][]string) error {
+// check returns a *UseError for an unsupported option and for a missing required one.
+func (s shape) check(given map[string][]string) error {
 	for _, option := range options {
 		if len(given[option.Name]) > 0 && !slices.Contains(s.options(), option.Name) {
-			return misuse("%s of %s takes no --%s; %s", s.kind, s.role, option.Name, s.accepted())
+			return misuse("%s of %s has no option --%s: %s", s.kind, s.role, option.Name, s.accepted())
 		}
 	}
 	if s.needs != "" && len(given[s.needs]) == 0 {
-		return misuse("%s of %s needs --%s; %s", s.kind, s.role, s.needs, s.accepted())
+		return misuse("%s of %s requires --%s: %s", s.kind, s.role, s.needs, s.accepted())
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func (s shape) options() []string {
 
 func (s shape) accepted() string {
 	if len(s.options()) == 0 {
-		return "it takes no options"
+		return "it has no options"
 	}
-	return "it takes --" + strings.Join(s.options(), ", --")
+	return "its options are --" + strings.Join(s.options(), ", --")
 }

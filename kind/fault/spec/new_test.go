@@ -53,51 +53,52 @@ func TestNew(t *testing.T) {
 	}
 }
 
-func TestWrongUse(t *testing.T) {
+func TestUsageErrors(t *testing.T) {
 	for _, tc := range []struct {
 		name, target, kind string
 		given              map[string][]string
 		want               string
 	}{
-		{"no role", "alpha", "hang", nil, "want <role>/<name>, for example upstream/alpha; roles are upstream, cache, node"},
+		{"no role", "alpha", "hang", nil, "want <role>/<name>, for example upstream/alpha, with one of the roles upstream, cache, node"},
 		{"no name", "upstream/", "hang", nil, "want <role>/<name>"},
-		{"unknown role", "pod/x", "hang", nil, `unknown role "pod"; roles are upstream, cache, node`},
-		{"a name too many", "extension/x", "kill", nil, `target "extension/x": there is one extension, without a name`},
-		{"API server alone", "seed", "stop", nil, "want <role>/<name>"},
-		{"unknown kind", "upstream/alpha", "explode", nil, `upstream has no fault "explode"; it has status, latency, hang`},
-		{"kind of another role", "node/worker", "hang", nil, `node has no fault "hang"; it has kubelet-stop, containerd-restart`},
-		{"option of another kind", "upstream/alpha", "status", given{"status": {"429"}, "rate": {"1"}}, "status of upstream takes no --rate; it takes --status, --header, --body, --on, --for"},
-		{"a time for a moment", "cache/alpha", "kill", given{"for": {"1m"}}, "kill of cache takes no --for; it takes no options"},
-		{"nothing said", "upstream/alpha", "status", nil, "needs --status"},
-		{"no delay", "upstream/alpha", "latency", nil, "needs --delay"},
-		{"no rate", "upstream/alpha", "slow", nil, "needs --rate"},
-		{"no credentials", "upstream/alpha", "credentials", nil, "needs --accept"},
+		{"unknown role", "pod/x", "hang", nil, `unknown role "pod", use one of upstream, cache, node`},
+		{"unwanted name", "extension/x", "kill", nil, `target "extension/x": use extension without a name`},
+		{"no name of an API server", "seed", "stop", nil, "want <role>/<name>"},
+		{"unknown kind", "upstream/alpha", "explode", nil, `upstream has no fault "explode", use one of status, latency, hang`},
+		{"kind of another role", "node/worker", "hang", nil, `node has no fault "hang", use one of kubelet-stop, containerd-restart, loss`},
+		{"option of another kind", "upstream/alpha", "status", given{"status": {"429"}, "rate": {"1"}}, "status of upstream has no option --rate: its options are --status, --header, --body, --on, --for"},
+		{"duration of an instant fault", "cache/alpha", "kill", given{"for": {"1m"}}, "kill of cache has no option --for: it has no options"},
+		{"no status", "upstream/alpha", "status", nil, "requires --status"},
+		{"no delay", "upstream/alpha", "latency", nil, "requires --delay"},
+		{"no rate", "upstream/alpha", "slow", nil, "requires --rate"},
+		{"no credentials", "upstream/alpha", "credentials", nil, "requires --accept"},
 		{"credentials in clear", "upstream/alpha", "credentials", given{"accept": {"user:password"}}, "64 digits"},
-		{"twice", "upstream/alpha", "hang", given{"for": {"1s", "2s"}}, "--for is given 2 times"},
-		{"no time", "upstream/alpha", "hang", given{"for": {"soon"}}, `--for "soon": want a time`},
-		{"negative time", "upstream/alpha", "hang", given{"for": {"-1s"}}, "want a time"},
+		{"twice", "upstream/alpha", "hang", given{"for": {"1s", "2s"}}, "--for is given 2 times, want once"},
+		{"no time", "upstream/alpha", "hang", given{"for": {"soon"}}, `--for "soon": want a duration`},
+		{"negative time", "upstream/alpha", "hang", given{"for": {"-1s"}}, "want a duration"},
 		{"too long", "upstream/alpha", "hang", given{"for": {"25h"}}, "to 24h"},
 		{"a success", "upstream/alpha", "status", given{"status": {"200"}}, "want an HTTP status"},
 		{"no body possible", "upstream/alpha", "status", given{"status": {"304"}}, "want an HTTP status"},
 		{"no header", "upstream/alpha", "status", given{"status": {"500"}, "header": {"Retry-After: 3"}}, "want NAME=VALUE"},
-		{"a header more", "upstream/alpha", "status", given{"status": {"500"}, "header": {"A=b\r\nC: d"}}, "line break"},
-		{"length", "upstream/alpha", "status", given{"status": {"500"}, "header": {"content-length=1"}}, "follows from the body"},
+		{"injected header", "upstream/alpha", "status", given{"status": {"500"}, "header": {"A=b\r\nC: d"}}, "line break"},
+		{"length", "upstream/alpha", "status", given{"status": {"500"}, "header": {"content-length=1"}}, "is computed from the body"},
 		{"no requests", "upstream/alpha", "hang", given{"on": {"tags"}}, "want one of manifests, blobs, all"},
 		{"no size", "upstream/alpha", "reset", given{"after": {"half"}}, "want a number of bytes"},
 		{"negative size", "upstream/alpha", "reset", given{"after": {"-1"}}, "want a number of bytes"},
-		{"standstill", "upstream/alpha", "slow", given{"rate": {"0"}}, "kind hang sends nothing"},
+		{"no bytes", "upstream/alpha", "slow", given{"rate": {"0"}}, "use kind hang"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := New(tc.target, tc.kind, tc.given)
-			var mistake *UseError
-			if !errors.As(err, &mistake) || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("error %v, want a mistake that says %q", err, tc.want)
+			var useError *UseError
+			if !errors.As(err, &useError) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want a UseError with %q", err, tc.want)
 			}
 		})
 	}
 }
 
-// TestShapes says that options and kinds fit together, and that each kind can be asked for and told.
+// TestShapes checks that the options of each kind exist, and that each kind can be created and
+// described.
 func TestShapes(t *testing.T) {
 	known := map[string]bool{}
 	for _, option := range Options() {
@@ -107,7 +108,7 @@ func TestShapes(t *testing.T) {
 	for _, s := range shapes {
 		for _, name := range s.options() {
 			if !known[name] {
-				t.Errorf("%s of %s takes --%s, which is no option", s.kind, s.role, name)
+				t.Errorf("%s of %s has the unknown option --%s", s.kind, s.role, name)
 			}
 		}
 		needed := given{}
@@ -119,7 +120,7 @@ func TestShapes(t *testing.T) {
 			t.Errorf("%s of %s: %+v, %v", s.kind, s.role, f, err)
 		}
 		if !strings.Contains(Catalog(), string(s.kind)) {
-			t.Errorf("the catalog leaves %s out", s.kind)
+			t.Errorf("%s is missing in the catalog", s.kind)
 		}
 	}
 }

@@ -11,32 +11,32 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Option is what a fault can be asked for with, beside target and kind.
+// Option is an option of faults.
 type Option struct {
-	// Name is that of the flag, without dashes. Usage has the word for its value in backquotes.
+	// Name is the name of the flag. Usage has the placeholder of its value in backquotes.
 	Name, Usage string
-	// Repeated options may be given several times.
+	// Repeated means that the option may be given several times.
 	Repeated bool
 	set      func(f *Fault, values []string) error
 }
 
-// Options returns all that there are. Which of them a kind takes, New knows.
+// Options returns all options. Each kind has only some of them, which New checks.
 func Options() []Option { return slices.Clone(options) }
 
 var options = []Option{
-	{Name: "for", Usage: "end it after this `duration`, for example 30s (default: it lasts until it is cleared)", set: setFor},
-	{Name: "on", Usage: "`requests` to hit: manifests, blobs or all", set: setOn},
+	{Name: "for", Usage: "end the fault after this `duration`, for example 30s (default: when it is cleared)", set: setFor},
+	{Name: "on", Usage: "`requests` that the fault applies to: manifests, blobs or all", set: setOn},
 	{Name: "status", Usage: "status `code` of the answer, for example 429", set: setStatus},
-	{Name: "header", Usage: "`name=value` of a header of the answer; may be repeated", Repeated: true, set: setHeader},
-	{Name: "body", Usage: "`text` of the answer (default: the words for the status)", set: setBody},
-	{Name: "accept", Usage: "`SHA-256` of user:password, as of printf %s user:password | sha256sum", set: setAccept},
+	{Name: "header", Usage: "`name=value` of a header of the answer (repeatable)", Repeated: true, set: setHeader},
+	{Name: "body", Usage: "`text` of the answer (default: the text of the status)", set: setBody},
+	{Name: "accept", Usage: "`SHA-256` of user:password, as printed by printf %s user:password | sha256sum", set: setAccept},
 	{Name: "delay", Usage: "`duration` until the answer begins, for example 2s", set: setDelay},
-	{Name: "rate", Usage: "`bytes` a second of each answer, for example 64Ki", set: setRate},
-	{Name: "after", Usage: "`bytes` of the body that pass, for example 1Mi (default: half of it)", set: setAfter},
+	{Name: "rate", Usage: "`bytes` per second of each answer, for example 64Ki", set: setRate},
+	{Name: "after", Usage: "`bytes` of the body that are sent, for example 1Mi (default: half of the body)", set: setAfter},
 }
 
-// longest bounds times that are asked for: one that is longer is a slip.
-const longest = 24 * time.Hour
+// maxDuration limits durations. Longer ones are considered typing errors.
+const maxDuration = 24 * time.Hour
 
 func setFor(f *Fault, values []string) (err error) {
 	f.For, err = duration(values[0])
@@ -50,8 +50,8 @@ func setDelay(f *Fault, values []string) (err error) {
 
 func duration(text string) (Duration, error) {
 	d, err := time.ParseDuration(text)
-	if err != nil || d < time.Millisecond || d > longest {
-		return 0, misuse("want a time from 1ms to %s, for example 30s", longest)
+	if err != nil || d < time.Millisecond || d > maxDuration {
+		return 0, misuse("want a duration from 1ms to %s, for example 30s", maxDuration)
 	}
 	return Duration(d), nil
 }
@@ -66,7 +66,7 @@ func setOn(f *Fault, values []string) error {
 
 func setStatus(f *Fault, values []string) error {
 	status, err := strconv.Atoi(values[0])
-	// An answer that has no body, or is a success, is no fault of a registry.
+	// A success is not a fault, and 304 has no body.
 	if err != nil || status < 300 || status > 599 || status == http.StatusNotModified {
 		return misuse("want an HTTP status from 300 to 599, not 304")
 	}
@@ -74,7 +74,7 @@ func setStatus(f *Fault, values []string) error {
 	return nil
 }
 
-// headerName is a token of RFC 9110.
+// headerName matches a token of RFC 9110.
 var headerName = regexp.MustCompile("^[-!#$%&'*+.^_`|~0-9A-Za-z]+$")
 
 func setHeader(f *Fault, values []string) error {
@@ -85,9 +85,9 @@ func setHeader(f *Fault, values []string) error {
 		case !found || !headerName.MatchString(name):
 			return misuse("want NAME=VALUE, for example Retry-After=30")
 		case strings.ContainsAny(value, "\r\n\x00"):
-			return misuse("the value of %s has a line break or a NUL in it", name)
+			return misuse("the value of %s must not have a line break or NUL", name)
 		case http.CanonicalHeaderKey(name) == "Content-Length":
-			return misuse("Content-Length follows from the body")
+			return misuse("Content-Length is computed from the body")
 		}
 		f.Header.Add(name, value)
 	}
@@ -99,10 +99,10 @@ func setBody(f *Fault, values []string) error {
 	return nil
 }
 
-// sha256Sum is one as sha256sum prints it.
+// sha256Sum matches a digest as sha256sum prints it.
 var sha256Sum = regexp.MustCompile("^[0-9a-f]{64}$")
 
-// setAccept takes a hash: command lines and lists of faults are there for everybody to see.
+// setAccept takes a hash, since command lines and lists of faults are not secret.
 func setAccept(f *Fault, values []string) error {
 	if !sha256Sum.MatchString(values[0]) {
 		return misuse("want the 64 digits that printf %%s user:password | sha256sum prints")
@@ -113,7 +113,7 @@ func setAccept(f *Fault, values []string) error {
 
 func setRate(f *Fault, values []string) (err error) {
 	if f.Rate, err = size(values[0]); err == nil && f.Rate == 0 {
-		return misuse("want at least 1 byte a second; kind hang sends nothing")
+		return misuse("want at least 1 byte per second, or use kind hang, which sends nothing")
 	}
 	return err
 }

@@ -1,19 +1,19 @@
 package spec
 
-// shape is a kind that a role can have.
+// shape describes a kind of fault of a role.
 type shape struct {
 	role Role
 	kind Kind
-	// means completes "the part ...".
+	// means completes "the target ...".
 	means string
-	// takes are the options that it has beside --for, needs the one of them without which it means nothing.
+	// takes are the options besides --for. needs is the required one.
 	takes []string
 	needs string
-	// on is the scope unless another is asked for.
+	// on is the default scope.
 	on Scope
-	// instant ones have no end: they happen, and what they broke mends itself.
+	// instant faults are single actions: the target recovers by itself.
 	instant bool
-	// tended ones end only by a command, see Fault.Tended.
+	// tended: see Fault.Tended.
 	tended bool
 }
 
@@ -30,85 +30,84 @@ var shapes = []shape{
 	},
 	{
 		role: Upstream, kind: Hang,
-		means: "accepts requests and does not answer before the fault ends",
+		means: "accepts requests and does not answer until the fault ends",
 		takes: []string{"on"}, on: All,
 	},
 	{
 		role: Upstream, kind: Slow,
-		means: "sends each answer with --rate bytes a second",
+		means: "sends each answer with --rate bytes per second",
 		takes: []string{"rate", "on"}, needs: "rate", on: Blobs,
 	},
 	{
 		role: Upstream, kind: Reset,
-		means: "resets the connection after --after bytes of the body (half of it by default)",
+		means: "resets the connection after --after bytes of the body (default: half of it)",
 		takes: []string{"after", "on"}, on: Blobs,
 	},
 	{
 		role: Upstream, kind: Truncate,
-		means: "answers 200 with the right length and ends after --after bytes (half by default)",
+		means: "answers 200 with the right length and truncates the body after --after bytes (default: half of it)",
 		takes: []string{"after", "on"}, on: Blobs,
 	},
 	{
 		role: Upstream, kind: WrongBytes,
-		means: "answers 200 with the right length and other content",
+		means: "answers 200 with the right length and wrong content",
 		takes: []string{"on"}, on: Blobs,
 	},
 	{
 		role: Upstream, kind: Credentials,
-		means: "asks for credentials, and answers 401 to who does not show those of --accept",
+		means: "answers 401 unless a request has the credentials of --accept",
 		takes: []string{"accept", "on"}, needs: "accept", on: All,
 	},
 	{
 		role: Upstream, kind: Refuse,
-		means: "refuses connections of the shoot's nodes and pods, and resets those that are open",
+		means: "refuses connections of the shoot's nodes and pods, and resets open ones",
 	},
-	{role: Upstream, kind: Blackhole, means: "is out of reach of the shoot's nodes and pods: packets vanish"},
-	{role: Upstream, kind: DNS, means: "has a name that does not resolve in the shoot's nodes and pods: who asks for it is refused at once"},
+	{role: Upstream, kind: Blackhole, means: "is unreachable for the shoot's nodes and pods: their packets are dropped"},
+	{role: Upstream, kind: DNS, means: "has a host name that does not resolve in the shoot's nodes and pods: lookups fail at once"},
 	{
 		role: Upstream, kind: ExpiredTLS,
-		means: "shows new HTTPS connections a certificate that ended an hour ago, of the same names and authority",
+		means: "presents new HTTPS connections a certificate that expired an hour ago, with the same names and CA",
 	},
-	{role: Cache, kind: Refuse, means: "refuses connections of the shoot's nodes, and resets those that are open"},
-	{role: Cache, kind: Blackhole, means: "is out of reach of the shoot's nodes: packets to its Service vanish"},
+	{role: Cache, kind: Refuse, means: "refuses connections of the shoot's nodes, and resets open ones"},
+	{role: Cache, kind: Blackhole, means: "is unreachable for the shoot's nodes: packets to its Service are dropped"},
 	{
 		role: Cache, kind: Stop,
-		means: "accepts connections and does not answer (SIGSTOP), at most until its liveness probe restarts it, after 2 minutes",
+		means: "accepts connections and does not answer (SIGSTOP), until its liveness probe restarts it after 2 minutes",
 	},
-	{role: Cache, kind: Kill, means: "has its pods deleted, at once; they come back", instant: true},
+	{role: Cache, kind: Kill, means: "loses its pods: they are deleted at once, and recreated", instant: true},
 	{
 		role: Cache, kind: RecreateService, instant: true,
-		means: "has its Service deleted; it comes back with another address, of which nodes learn when the Shoot is reconciled",
+		means: "gets a new Service with another address, which nodes learn when the Shoot is reconciled",
 	},
 	{
 		role: Cache, kind: DiskFull,
-		means: "has no byte left in its volume: what is stored can be read, nothing can be written, until its container restarts at most",
+		means: "has a full volume: content can be read but not written, until its container restarts",
 	},
 	{
 		role: Node, kind: KubeletStop,
-		means: "has no kubelet; on a worker, gardener-node-agent starts it again after a minute",
+		means: "has no running kubelet; on a worker, gardener-node-agent starts it again after a minute",
 	},
 	{role: Node, kind: ContainerdRestart, means: "restarts containerd", instant: true},
 	{
 		role: Node, kind: Loss, tended: true,
-		means: "is a machine that is gone, with its Node object; cleared, it joins as a fresh one of the same name",
+		means: "is lost, with its Node object; when the fault is cleared, it joins as a new node of the same name",
 	},
-	{role: Node, kind: ClockSkew, means: "has another time; not to be had where nodes are containers"},
 	{role: Seed, kind: Stop, means: stoppedServer},
 	{role: Seed, kind: Refuse, means: refusingServer},
-	{role: Seed, kind: Latency, means: lateServer, takes: []string{"delay"}, needs: "delay"},
+	{role: Seed, kind: Latency, means: slowServer, takes: []string{"delay"}, needs: "delay"},
 	{role: Shoot, kind: Stop, means: stoppedServer},
 	{role: Shoot, kind: Refuse, means: refusingServer},
-	{role: Shoot, kind: Latency, means: lateServer, takes: []string{"delay"}, needs: "delay"},
+	{role: Shoot, kind: Latency, means: slowServer, takes: []string{"delay"}, needs: "delay"},
 	{
 		role: Extension, kind: Stop,
-		means: "does nothing any more (SIGSTOP), at most until its liveness probe restarts it",
+		means: "does nothing (SIGSTOP), until its liveness probe restarts it",
 	},
-	{role: Extension, kind: Kill, means: "has its pods deleted, at once; they come back", instant: true},
+	{role: Extension, kind: Kill, means: "loses its pods: they are deleted at once, and recreated", instant: true},
 }
 
-// What happens to an API server, of the seed or of the shoot.
+// The effects on an API server, of the seed or of the shoot.
 const (
-	stoppedServer  = "accepts connections and does not answer (SIGSTOP), at most until its liveness probe restarts it, after minutes"
-	refusingServer = "refuses connections of all but its own node, and resets those that are open"
-	lateServer     = "answers after --delay, all but its own node; connections that are open are reset"
+	stoppedServer  = "accepts connections and does not answer (SIGSTOP), until its liveness probe restarts it after minutes"
+	refusingServer = "refuses connections from other nodes and from pods, and resets open ones"
+	slowServer     = "answers other nodes and pods after --delay, and resets open connections"
 )

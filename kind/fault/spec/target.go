@@ -5,30 +5,30 @@ import (
 	"strings"
 )
 
-// Role is a part that each testbed has, of which there may be several.
+// Role is the kind of a target.
 type Role string
 
 // The roles.
 const (
-	Upstream Role = "upstream" // a registry beyond the shoot
+	Upstream Role = "upstream" // an upstream registry
 	Cache    Role = "cache"    // the cache of an upstream, in the shoot
 	Node     Role = "node"     // a node of the shoot
 
-	Seed      Role = "seed"      // of the seed there is only its API server: seed/api
-	Shoot     Role = "shoot"     // shoot/api likewise
-	Extension Role = "extension" // the extension in the seed; there is one, without a name
+	Seed      Role = "seed"      // only the API server: seed/api
+	Shoot     Role = "shoot"     // only the API server: shoot/api
+	Extension Role = "extension" // the extension in the seed, without a name
 )
 
-// API is the name of the one part of Seed and of Shoot.
+// API is the name of the only target of Seed and of Shoot.
 const API = "api"
 
-// Target is what is broken: a part of the testbed, by its role and its name.
+// Target is a part of the testbed that can have faults.
 type Target struct {
 	Role Role
 	Name string
 }
 
-// String returns the target as ParseTarget takes it.
+// String returns the target in the form of ParseTarget.
 func (t Target) String() string {
 	if t.Name == "" {
 		return string(t.Role)
@@ -45,26 +45,27 @@ func (t *Target) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ParseTarget takes <role>/<name>, and the role alone where there is one part without a name. That there is such a part is not known here, see Choose.
+// ParseTarget parses <role>/<name>, or "extension". It returns a *UseError. It does not check
+// whether the target exists, see Choose.
 func ParseTarget(text string) (Target, error) {
 	role, name, found := strings.Cut(text, "/")
 	if Role(role) == Extension {
 		if found {
-			return Target{}, misuse("target %q: there is one %s, without a name", text, role)
+			return Target{}, misuse("target %q: use %s without a name", text, role)
 		}
 		return Target{Role: Extension}, nil
 	}
 	if !found || name == "" {
-		return Target{}, misuse("target %q: want <role>/<name>, for example upstream/alpha; roles are %s", text, list(roles()))
+		return Target{}, misuse("target %q: want <role>/<name>, for example upstream/alpha, with one of the roles %s", text, list(roles()))
 	}
 	if !slices.Contains(roles(), Role(role)) {
-		return Target{}, misuse("target %q: unknown role %q; roles are %s", text, role, list(roles()))
+		return Target{}, misuse("target %q: unknown role %q, use one of %s", text, role, list(roles()))
 	}
 	return Target{Role: Role(role), Name: name}, nil
 }
 
-// Choose returns the target with the full name of the part that is meant. Parts are full names by the short ones; either may be
-// given, and a full name comes first.
+// Choose returns the target with its full name. parts maps short names to full names. The target
+// may have either; a full name takes precedence. It returns a *UseError for an unknown name.
 func (t Target) Choose(parts map[string]string) (Target, error) {
 	known := []string{}
 	for short, full := range parts {
@@ -80,7 +81,7 @@ func (t Target) Choose(parts map[string]string) (Target, error) {
 	if len(known) == 0 {
 		return Target{}, misuse("target %s: the testbed has no %s", t, t.Role)
 	}
-	return Target{}, misuse("target %s: not there; there are %s", t, list(known))
+	return Target{}, misuse("target %s not found, use one of %s", t, list(known))
 }
 
 func list[T ~string](words []T) string {

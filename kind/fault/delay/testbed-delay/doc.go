@@ -1,3 +1,3 @@
-// Command testbed-delay is the program that a node runs while an API server of the testbed has latency. It only reads its arguments and
-// tells systemd that it listens: what it does is in package delay.
+// Command testbed-delay runs package delay on a node whose API server has the fault latency. It
+// notifies systemd when it listens.
 package main

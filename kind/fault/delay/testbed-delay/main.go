@@ -24,7 +24,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) != 3 {
-		return errors.New("want three arguments: the address to listen on, that of the server, and the delay")
+		return errors.New("usage: testbed-delay LISTEN_ADDRESS SERVER_ADDRESS DELAY")
 	}
 	wait, err := time.ParseDuration(args[2])
 	if err != nil {
@@ -40,7 +40,7 @@ func run(ctx context.Context, args []string) error {
 	return delay.Serve(ctx, listener, args[1], wait)
 }
 
-// ready tells systemd (sd_notify(3)) that connections are accepted.
+// ready notifies systemd that connections are accepted, see sd_notify(3).
 func ready(ctx context.Context) error {
 	socket := os.Getenv("NOTIFY_SOCKET")
 	if socket == "" {
@@ -48,7 +48,7 @@ func ready(ctx context.Context) error {
 	}
 	connection, err := (&net.Dialer{}).DialContext(ctx, "unixgram", socket)
 	if err != nil {
-		return fmt.Errorf("tell systemd: %w", err)
+		return fmt.Errorf("notify systemd: %w", err)
 	}
 	_, err = connection.Write([]byte("READY=1"))
 	return errors.Join(err, connection.Close())

@@ -50,18 +50,18 @@ func TestPort(t *testing.T) {
 	}
 }
 
-// TestFull fills a folder for a real process that has mounts of its own.
+// TestFull fills a folder for a real process in a mount namespace.
 func TestFull(t *testing.T) {
 	n := newNode(t)
 	volume := filepath.Join(n.directory, "volume")
 	n.write(t, "volume/stored", "content", 0o644)
-	const owner = 65532 // of the cache
+	const owner = 65532 // user of the cache
 	if err := os.Chown(volume, owner, owner); err != nil {
 		t.Skipf("mounts need privileges: %v", err)
 	}
 	f := must(t, "cache/alpha", "disk-full", nil).Begin("f1", noon)
 	if err := n.begin(t, f, FillVolumes, "registry-alpha-0="+volume); err == nil {
-		t.Error("nothing was there to fill")
+		t.Error("no error without a container")
 	}
 	n.end(t, "f1")
 	pid := startContainer(t)
@@ -72,7 +72,7 @@ func TestFull(t *testing.T) {
 	}
 	inside := filepath.Join("/proc", pid, "root", volume)
 	if content, err := os.ReadFile(filepath.Join(inside, "stored")); string(content) != "content" {
-		t.Errorf("what is stored reads as %q, %v", content, err)
+		t.Errorf("content %q, %v", content, err)
 	}
 	if info, err := os.Stat(inside); err != nil || info.Sys().(*syscall.Stat_t).Uid != owner {
 		t.Errorf("the volume has another owner: %+v, %v", info, err)
@@ -81,10 +81,10 @@ func TestFull(t *testing.T) {
 		t.Errorf("a byte was written: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(volume, "elsewhere"), []byte("x"), 0o600); err != nil {
-		t.Errorf("the disk itself is full: %v", err)
+		t.Errorf("the volume itself is full: %v", err)
 	}
 	if err := n.begin(t, f.Begin("f2", noon), FillVolumes, "registry-alpha-0="+volume); err == nil {
-		t.Error("a full volume was filled")
+		t.Error("a full volume was filled again")
 	}
 	n.end(t, "f2")
 	if got := n.list(t); !slices.Equal(got, []string{"f1"}) {
@@ -92,15 +92,15 @@ func TestFull(t *testing.T) {
 	}
 	n.end(t, "f1")
 	if err := os.WriteFile(filepath.Join(inside, "more"), []byte("x"), 0o600); err != nil {
-		t.Errorf("nothing can be written afterwards: %v", err)
+		t.Errorf("not writable after the fault: %v", err)
 	}
 	if mounts, err := os.ReadFile("/proc/" + pid + "/mountinfo"); err != nil || strings.Contains(string(mounts), "testbed-fault") {
-		t.Errorf("mounts are left: %v\n%s", err, mounts)
+		t.Errorf("mounts remain: %v\n%s", err, mounts)
 	}
 }
 
-// startContainer starts a process with mounts and processes of its own, and returns its ID. What lies in the volume of a cache is
-// there, and so are programs; /proc is that of a container.
+// startContainer starts a process in new mount and PID namespaces, with its own /proc, and returns
+// its ID. It sees the files of the host.
 func startContainer(t *testing.T) string {
 	t.Helper()
 	container := exec.CommandContext(t.Context(), "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "cat")
@@ -143,7 +143,7 @@ func TestLoss(t *testing.T) {
 	if got := n.list(t); !slices.Equal(got, []string{"f1"}) {
 		t.Errorf("listed %v", got)
 	}
-	// Without an agent there is nothing to give back.
+	// Without an agent there is nothing to restore.
 	if _, err := n.run(t, JoinArguments("f1")...); err != nil {
 		t.Error(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestKinds: each kind of a role is one that New knows for it, and an unknown role has none.
+// TestKinds checks that each role has kinds, and that an unknown one has none.
 func TestKinds(t *testing.T) {
 	for _, role := range roles() {
 		kinds := Kinds(role)
