@@ -1,9 +1,15 @@
 package bench
 
 import (
+	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"time"
+
+	"github.com/prometheus/procfs"
+
+	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
 )
 
 // Report is the result of one call of the command.
@@ -100,4 +106,34 @@ func newLatency(samples []time.Duration, failed int) Latency {
 		return sorted[int(math.Ceil(p*float64(len(sorted))))-1].Seconds()
 	}
 	return Latency{Count: len(sorted), Failed: failed, P50: rank(0.5), P99: rank(0.99), Max: rank(1)}
+}
+
+// ReadMachine describes this machine.
+func ReadMachine() (Machine, error) {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return Machine{}, fmt.Errorf("reading /proc: %w", err)
+	}
+	memory, err := fs.Meminfo()
+	if err != nil {
+		return Machine{}, fmt.Errorf("reading the size of the memory: %w", err)
+	}
+	machine := Machine{CPUs: runtime.NumCPU(), Go: runtime.Version(), Kubernetes: nodeimage.KubernetesVersion}
+	if memory.MemTotalBytes != nil {
+		machine.MemoryBytes = *memory.MemTotalBytes
+	}
+	return machine, nil
+}
+
+// loadAverage returns that of the last minute.
+func loadAverage() (float64, error) {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return 0, fmt.Errorf("reading /proc: %w", err)
+	}
+	load, err := fs.LoadAvg()
+	if err != nil {
+		return 0, fmt.Errorf("reading the load average: %w", err)
+	}
+	return load.Load1, nil
 }

@@ -1,24 +1,29 @@
 package controller
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
+	"github.com/andybalholm/brotli"
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
@@ -174,4 +179,37 @@ func (a *Actuator) keepCaches(ctx context.Context, namespace string) error {
 		return fmt.Errorf("keeping the objects of ManagedResource %s: %w", cachesName, err)
 	}
 	return nil
+}
+
+var (
+	shootEncoder = newEncoder(kubernetes.ShootScheme, kubernetes.ShootCodec)
+	seedEncoder  = newEncoder(kubernetes.SeedScheme, kubernetes.SeedCodec)
+	// compression needs about 200 KiB of memory. The default, which managedresources.Registry uses,
+	// needs 6 MiB for a few KiB of data: most of what a reconciliation allocated.
+	compression = brotli.WriterOptions{Quality: 4, LGWin: 16}
+)
+
+func newEncoder(scheme *runtime.Scheme, codecs serializer.CodecFactory) runtime.Encoder {
+	return codecs.EncoderForVersion(
+		json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{}), schema.GroupVersions(scheme.PrioritizedVersionsAllGroups()))
+}
+
+// encodeManifests returns the data of a ManagedResource's Secret: one JSON document per object, in
+// their order, compressed with Brotli. JSON is also YAML. The same objects give the same bytes.
+func encodeManifests(encoder runtime.Encoder, objects []client.Object) (map[string][]byte, error) {
+	var data bytes.Buffer
+	writer := brotli.NewWriterOptions(&data, compression)
+	for _, object := range objects {
+		// The separator also comes first. A reader that sees a brace first parses everything as JSON.
+		if _, err := writer.Write([]byte("---\n")); err != nil {
+			return nil, err
+		}
+		if err := encoder.Encode(object, writer); err != nil {
+			return nil, fmt.Errorf("encoding %T %s: %w", object, object.GetName(), err)
+		}
+	}
+	if err := writer.Close(); err != nil {
+		return nil, err
+	}
+	return map[string][]byte{resourcesv1alpha1.CompressedDataKey: data.Bytes()}, nil
 }

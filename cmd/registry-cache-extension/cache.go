@@ -1,11 +1,14 @@
 package main
 
 import (
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"fmt"
 
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // cacheOptions reduces the cached objects. There is a Cluster for every shoot of the seed. The
@@ -27,4 +30,33 @@ func keepShoot(object any) (any, error) {
 		cluster.Spec.Seed = nil
 	}
 	return object, nil
+}
+
+// requestLimits limits the requests to the API server of the seed. The extension library does not
+// set limits, so client-go would use 5 requests per second, and hundreds of Shoots would wait for
+// each other.
+type requestLimits struct {
+	qps   float32
+	burst int
+}
+
+// AddFlags implements the extension library's Option. The current values are the defaults.
+func (l *requestLimits) AddFlags(flags *pflag.FlagSet) {
+	flags.Float32Var(&l.qps, "kube-api-qps", l.qps, "Maximum requests per second to the API server of the seed.")
+	flags.IntVar(&l.burst, "kube-api-burst", l.burst, "Maximum burst of requests to the API server of the seed.")
+}
+
+// Complete implements the extension library's Option.
+func (l *requestLimits) Complete() error {
+	if l.qps <= 0 || l.burst <= 0 {
+		return fmt.Errorf("--kube-api-qps is %g and --kube-api-burst is %d, both must be positive", l.qps, l.burst)
+	}
+	return nil
+}
+
+// applyTo returns a copy of the config with the limits.
+func (l *requestLimits) applyTo(config *rest.Config) *rest.Config {
+	limited := rest.CopyConfig(config)
+	limited.QPS, limited.Burst = l.qps, l.burst
+	return limited
 }

@@ -2,8 +2,10 @@ package cleaner
 
 import (
 	"errors"
+	"path"
 	"slices"
 
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -11,9 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
-
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 const (
@@ -150,4 +151,33 @@ func arguments(task Task) []string {
 		args = append(args, "--upstream="+upstream)
 	}
 	return args
+}
+
+// hostRoot is where the directories of the node are mounted, each at its own path below it.
+const hostRoot = "/host"
+
+// hostPath is a directory of the node that the cleaner mounts.
+type hostPath struct {
+	name, path string
+	kind       corev1.HostPathType
+}
+
+// hostPaths is everything that the cleaner can see of the node: the registry configuration of
+// containerd, the units, and the socket of systemd. On a node that was never configured, the first
+// two may be missing.
+func hostPaths() []hostPath {
+	return []hostPath{
+		{"containerd-config", "/etc/containerd", corev1.HostPathDirectoryOrCreate},
+		{"systemd-units", path.Dir(nodeconfig.UnitPath), corev1.HostPathDirectoryOrCreate},
+		{"systemd-socket", "/run/systemd", corev1.HostPathDirectory},
+	}
+}
+
+func volumes() (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
+	for _, dir := range hostPaths() {
+		source := corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: dir.path, Type: ptr.To(dir.kind)}}
+		volumes = append(volumes, corev1.Volume{Name: dir.name, VolumeSource: source})
+		mounts = append(mounts, corev1.VolumeMount{Name: dir.name, MountPath: hostRoot + dir.path})
+	}
+	return volumes, mounts
 }

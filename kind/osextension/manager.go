@@ -6,6 +6,8 @@ import (
 
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
 	"github.com/gardener/gardener/extensions/pkg/controller/operatingsystemconfig"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -46,4 +48,53 @@ func Run(ctx context.Context, config *rest.Config) error {
 		return fmt.Errorf("set up the controller: %w", err)
 	}
 	return mgr.Start(ctx)
+}
+
+// Type is the type of OperatingSystemConfigs that this extension handles: the name of the machine
+// image in the shoot's worker pools.
+const Type = "kind"
+
+// actuator changes nothing: a kind node is complete when it starts.
+type actuator struct{}
+
+// Short names for the results of gardener's Actuator interface.
+type (
+	units   = []extensionsv1alpha1.Unit
+	files   = []extensionsv1alpha1.File
+	inPlace = *extensionsv1alpha1.InPlaceUpdatesStatus
+)
+
+var _ operatingsystemconfig.Actuator = actuator{}
+
+// Reconcile returns no additional units and files. A config for provisioning gets user data,
+// because gardenlet waits for it, but kind nodes never run user data.
+func (actuator) Reconcile(_ context.Context, _ logr.Logger, osc *extensionsv1alpha1.OperatingSystemConfig) ([]byte, units, files, inPlace, error) {
+	switch osc.Spec.Purpose {
+	case extensionsv1alpha1.OperatingSystemConfigPurposeProvision:
+		return []byte("#!/bin/sh\n"), nil, nil, nil, nil
+	case extensionsv1alpha1.OperatingSystemConfigPurposeReconcile:
+		return nil, nil, nil, nil, nil
+	default:
+		return nil, nil, nil, nil, fmt.Errorf("operating system config %s/%s: unknown purpose %q", osc.Namespace, osc.Name, osc.Spec.Purpose)
+	}
+}
+
+// Restore is Reconcile, since there is no state.
+func (a actuator) Restore(ctx context.Context, log logr.Logger, osc *extensionsv1alpha1.OperatingSystemConfig) ([]byte, units, files, inPlace, error) {
+	return a.Reconcile(ctx, log, osc)
+}
+
+// Delete does nothing.
+func (actuator) Delete(context.Context, logr.Logger, *extensionsv1alpha1.OperatingSystemConfig) error {
+	return nil
+}
+
+// ForceDelete does nothing.
+func (actuator) ForceDelete(context.Context, logr.Logger, *extensionsv1alpha1.OperatingSystemConfig) error {
+	return nil
+}
+
+// Migrate does nothing, since there is no state.
+func (actuator) Migrate(context.Context, logr.Logger, *extensionsv1alpha1.OperatingSystemConfig) error {
+	return nil
 }

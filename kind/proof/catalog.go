@@ -21,7 +21,7 @@ func ofWebhook() []Mutant {
 			Words:       `an OSC of purpose provision is not changed: the OSC was changed`,
 		},
 		{
-			Name: "no-namespace-selector", File: "webhook/operatingsystemconfig/add.go",
+			Name: "no-namespace-selector", File: "webhook/operatingsystemconfig/handler.go",
 			Line:        `NamespaceSelector: extensionswebhook.BuildExtensionTypeNamespaceSelector(v1alpha3.ExtensionType, nil),`,
 			Replacement: `NamespaceSelector: extensionswebhook.Webhook{Name: v1alpha3.ExtensionType}.NamespaceSelector,`, // nil
 			Bug:         "without the label selector the webhook is called for Shoots that do not use the extension, and blocks them",

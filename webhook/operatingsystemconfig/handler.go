@@ -8,12 +8,16 @@ import (
 	"slices"
 	"strconv"
 
+	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"gomodules.xyz/jsonpatch/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
 // operatingSystemConfig has the fields that the webhook needs. The rest, tens of KiB of files, is
@@ -91,4 +95,26 @@ func ensure(path string, names []string, name string, value any) jsonpatch.Opera
 		return jsonpatch.NewOperation("replace", path+"/"+strconv.Itoa(i), value)
 	}
 	return jsonpatch.NewOperation("add", path+"/-", value)
+}
+
+// Name is the name and the path of the webhook.
+const Name = "operatingsystemconfig"
+
+// New returns the webhook that mutates OperatingSystemConfigs. It selects the namespaces of shoots
+// that use the extension: gardenlet labels them extensions.gardener.cloud/registry-cache=true.
+func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
+	return &extensionswebhook.Webhook{
+		Action:            extensionswebhook.ActionMutating,
+		Name:              Name,
+		Path:              Name,
+		Target:            extensionswebhook.TargetSeed,
+		NamespaceSelector: extensionswebhook.BuildExtensionTypeNamespaceSelector(v1alpha3.ExtensionType, nil),
+		Types:             []extensionswebhook.Type{{Obj: &extensionsv1alpha1.OperatingSystemConfig{}}},
+		// Extensions are read from the API server. gardenlet writes the OperatingSystemConfig right after
+		// the status of the Extension has changed, when a cache may still hold the previous endpoints.
+		Webhook: &admission.Webhook{
+			Handler:      &handler{nodes{clusters: mgr.GetClient(), extensions: mgr.GetAPIReader()}},
+			RecoverPanic: ptr.To(true),
+		},
+	}, nil
 }
