@@ -18,7 +18,7 @@ import (
 // .gitignore.
 var ignored = []string{".git", ".testbed", "_artifacts", "bin"}
 
-// file is a text file of the repository. ast is set for Go files outside of testdata.
+// file is a file of the repository. ast is set for Go files outside of testdata.
 type file struct {
 	path, text string
 	nested     bool // in another Go module of this repository
@@ -27,7 +27,8 @@ type file struct {
 
 func (f file) dir() string { return path.Dir(f.path) }
 
-// tree is every text file of the repository with any build tags, sorted by path.
+// tree is every file of the repository with any build tags, sorted by path. Binary files have no
+// text.
 type tree []file
 
 // goFiles returns the Go files of the main module.
@@ -73,8 +74,11 @@ func load(root fs.FS) (tree, error) {
 			return nil
 		}
 		data, err := fs.ReadFile(root, p)
-		if err != nil || bytes.IndexByte(data, 0) >= 0 { // binary
+		if err != nil {
 			return err
+		}
+		if bytes.IndexByte(data, 0) >= 0 { // binary: only its path counts, as the target of links
+			data = nil
 		}
 		f := file{path: p, text: string(data), nested: inOtherModule(root, path.Dir(p))}
 		if path.Ext(p) == ".go" && !slices.Contains(strings.Split(p, "/"), "testdata") {
