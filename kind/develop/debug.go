@@ -82,15 +82,11 @@ func FindTarget(ctx context.Context, t *kind.Testbed, target spec.Target, port i
 	if target.Role != spec.Extension && target.Role != spec.Cache {
 		return nil, &NotOursError{target}
 	}
-	target, err := fault.Resolve(ctx, t, target)
+	target, err := fault.ResolveTarget(ctx, t, target)
 	if err != nil {
 		return nil, err
 	}
-	find := func(ctx context.Context) (fault.Pods, error) { return fault.ExtensionPods(ctx, t) }
-	if target.Role == spec.Cache {
-		find = func(ctx context.Context) (fault.Pods, error) { return fault.CachePods(ctx, t, target.Name) }
-	}
-	found, err := find(ctx)
+	found, err := fault.PodsOf(ctx, t, target)
 	if err != nil {
 		return nil, err
 	}
