@@ -77,7 +77,7 @@ func (*NotOursError) UsageError() {}
 
 // DebugTarget finds the process of the extension, or of the cache of an upstream, of several the one whose pod comes first by name.
 // port is where Delve is to listen on the node. Another target is a
-// *NotOursError, one that is not there a *fault.UseError. It needs a testbed that is up: Attach or Up comes first.
+// *NotOursError, one that is not there a *spec.UseError. It needs a testbed that is up: Attach or Up comes first.
 func FindTarget(ctx context.Context, t *kind.Testbed, target spec.Target, port int) (*DebugTarget, error) {
 	if target.Role != spec.Extension && target.Role != spec.Cache {
 		return nil, &NotOursError{target}

@@ -22,11 +22,13 @@ const (
 // withOutcome is an injection with a result for Fault.Outcome.
 type withOutcome interface{ outcome() string }
 
-// Add applies a fault and returns it with its ID and its times. It lasts for its duration, or until it is cleared, even if this
-// process ends. The restart of a node ends the faults on it, and Down ends all.
+// Add applies a fault and returns it with its ID and its times. It lasts for its duration, or until
+// it is cleared, even if this process ends. The restart of a node ends the faults on it, and Down
+// ends all.
 //
-// Add returns a *spec.UseError for an unknown target, and for a duration of a fault that only a command can end (see
-// spec.Fault.EndsOnlyByCommand): use Hold. If it fails to apply a part of the fault, it clears the others.
+// Add returns a *spec.UseError for an unknown target, and for a duration of a fault that only a
+// command can end (see spec.Fault.EndsOnlyByCommand): use Hold. If it fails to apply a part of the
+// fault, it clears the others.
 func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, error) {
 	if err := wanted.CheckTime(); err != nil {
 		return wanted, err

@@ -10,8 +10,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// Clear ends the faults with these IDs, or all without IDs, and returns those that it has ended. For an unknown ID it clears none
-// and returns a *spec.UseError. A fault that cannot be cleared does not prevent clearing the others.
+// Clear ends the faults with these IDs, or all without IDs, and returns those that it has ended.
+// For an unknown ID it clears none and returns a *spec.UseError. A fault that cannot be cleared
+// does not prevent clearing the others.
 func Clear(ctx context.Context, t *kind.Testbed, ids ...string) ([]spec.Fault, error) {
 	unlock, err := lockFaults(ctx, t)
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// Hold adds a fault and calls begun with it. It waits for the duration of the fault or the end of ctx, clears the fault, and returns.
-// A fault that something else has ended, for example Down, is not an error. If this process is killed, the fault ends as after Add.
+// Hold adds a fault and calls begun with it. It waits for the duration of the fault or the end of
+// ctx, clears the fault, and returns. A fault that something else has ended, for example Down, is
+// not an error. If this process is killed, the fault ends as after Add.
 func Hold(ctx context.Context, t *kind.Testbed, wanted spec.Fault, begun func(spec.Fault) error) error {
 	lasts := time.Duration(wanted.For)
 	if wanted.EndsOnlyByCommand() {
@@ -62,8 +63,9 @@ func release(ctx context.Context, t *kind.Testbed, held spec.Fault) error {
 	return clearActive(ctx, t, held)
 }
 
-// removed reports whether Down has removed the testbed with all faults in the meantime. It returns an ErrDown for clusters without a
-// state folder, since locking their faults would create the folder again.
+// removed reports whether Down has removed the testbed with all faults in the meantime. It returns
+// an ErrDown for clusters without a state folder, since locking their faults would create the
+// folder again.
 func removed(ctx context.Context, t *kind.Testbed) (bool, error) {
 	ctx, cancel := progress.Within(ctx, faultTimeout, "the nodes were not listed")
 	defer cancel()

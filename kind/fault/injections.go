@@ -16,9 +16,11 @@ import (
 type injection interface {
 	// Available returns an error if the fault cannot be applied now.
 	Available(ctx context.Context) error
-	// Inject applies the fault. It ends after its duration without this process, unless only a command can end it.
+	// Inject applies the fault. It ends after its duration without this process, unless only a command
+	// can end it.
 	Inject(ctx context.Context) error
-	// Clear ends the fault. It also works if Inject has failed, was interrupted or never ran, and after the fault has ended.
+	// Clear ends the fault. It also works if Inject has failed, was interrupted or never ran, and
+	// after the fault has ended.
 	Clear(ctx context.Context) error
 }
 
@@ -76,7 +78,8 @@ func injectionOf(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection,
 	return prepared(ctx, t, f)
 }
 
-// activeInjection returns the injection of an active fault, only for its Clear. It does not look at the target, which may be broken.
+// activeInjection returns the injection of an active fault, only for its Clear. It does not look at
+// the target, which may be broken.
 func activeInjection(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 	switch {
 	case f.AppliedByUpstream():

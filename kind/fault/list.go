@@ -15,8 +15,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// List returns the active faults in the order of their start, together with an error if some could not be read. It changes nothing
-// and takes no lock: a fault that another command adds or clears at the same time may be missing or included.
+// List returns the active faults in the order of their start, together with an error if some could
+// not be read. It changes nothing and takes no lock: a fault that another command adds or clears at
+// the same time may be missing or included.
 func List(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
 	if t.Seed == nil || t.Shoot == nil {
 		return nil, kind.ErrDown
@@ -26,12 +27,14 @@ func List(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
 	return readFaults(ctx, t, nodescript.Look())
 }
 
-// activeFaults is List, but also ends what remains of other faults on the nodes. The caller must hold the lock.
+// activeFaults is List, but also ends what remains of other faults on the nodes. The caller must
+// hold the lock.
 func activeFaults(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
 	return readFaults(ctx, t, nodescript.List())
 }
 
-// readFaults reads the faults of all upstreams and nodes at the same time. arguments are those of the script on the nodes.
+// readFaults reads the faults of all upstreams and nodes at the same time. arguments are those of
+// the script on the nodes.
 func readFaults(ctx context.Context, t *kind.Testbed, arguments []string) ([]spec.Fault, error) {
 	var (
 		group  sync.WaitGroup

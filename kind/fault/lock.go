@@ -10,7 +10,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/lock"
 )
 
-// lockFaults lets only this process change faults. Down removes the lock file with the state of the testbed.
+// lockFaults lets only this process change faults. Down removes the lock file with the state of the
+// testbed.
 func lockFaults(ctx context.Context, t *kind.Testbed) (unlock func(), err error) {
 	if t.Seed == nil || t.Shoot == nil {
 		return nil, kind.ErrDown

@@ -17,9 +17,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// machineLoss removes a machine of the shoot. The container of the node keeps what the machine needs to join again: the files of
-// gardener-node-agent, which a real machine gets from user data, and the labels of its worker pool, which it gets from the
-// configuration of the kubelet.
+// machineLoss removes a machine of the shoot. The container of the node keeps what the machine
+// needs to join again: the files of gardener-node-agent, which a real machine gets from user data,
+// and the labels of its worker pool, which it gets from the configuration of the kubelet.
 type machineLoss struct {
 	fault spec.Fault
 	node  *cluster.Node
@@ -49,7 +49,8 @@ func (l machineLoss) Available(ctx context.Context) error {
 	return nil
 }
 
-// Inject stops the machine and deletes its Node, as machine-controller-manager does. Kubernetes deletes its pods.
+// Inject stops the machine and deletes its Node, as machine-controller-manager does. Kubernetes
+// deletes its pods.
 func (l machineLoss) Inject(ctx context.Context) error {
 	node := &corev1.Node{}
 	if err := l.shoot.Get(ctx, client.ObjectKey{Name: l.node.Name()}, node); err != nil {
@@ -71,7 +72,8 @@ func (l machineLoss) Inject(ctx context.Context) error {
 	return nil
 }
 
-// Clear starts a new machine with the name of the lost one. It returns when its Node is ready and gardener-node-agent runs.
+// Clear starts a new machine with the name of the lost one. It returns when its Node is ready and
+// gardener-node-agent runs.
 func (l machineLoss) Clear(ctx context.Context) error {
 	content, err := l.node.ReadFile(ctx, nodescript.ArgumentFile(l.fault.ID))
 	if errors.Is(err, fs.ErrNotExist) {

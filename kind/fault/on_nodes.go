@@ -73,7 +73,8 @@ func (o onNodes) Clear(ctx context.Context) error {
 // maxErrorLines is how many lines of the output of a failed script an error shows.
 const maxErrorLines = 4
 
-// runScript runs the fault script on a node and returns its output. Errors do not contain the script, which is long.
+// runScript runs the fault script on a node and returns its output. Errors do not contain the
+// script, which is long.
 func runScript(ctx context.Context, node *cluster.Node, arguments ...string) (string, error) {
 	output, err := node.Script(ctx, nodescript.Script, arguments...)
 	var failed *command.Error
@@ -88,7 +89,8 @@ func runScript(ctx context.Context, node *cluster.Node, arguments ...string) (st
 	return output, fmt.Errorf("on %s, %q: %w: %s", node.Name(), doing, cause, command.Tail(string(failed.Output), maxErrorLines))
 }
 
-// filterAddresses applies a method to packets from all nodes of the shoot to the addresses of the target.
+// filterAddresses applies a method to packets from all nodes of the shoot to the addresses of the
+// target.
 func filterAddresses(method nodescript.Method) prepare {
 	return func(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 		addresses, err := addressesOf(ctx, t, f.Target)
@@ -99,7 +101,8 @@ func filterAddresses(method nodescript.Method) prepare {
 	}
 }
 
-// addressesOf returns all IP addresses of an upstream or a cache. A client that resolves the name may use any of them.
+// addressesOf returns all IP addresses of an upstream or a cache. A client that resolves the name
+// may use any of them.
 func addressesOf(ctx context.Context, t *kind.Testbed, target spec.Target) ([]string, error) {
 	if target.Role == spec.Cache {
 		service, err := cache.ServiceOf(ctx, t, target.Name)

@@ -24,7 +24,8 @@ type Pods struct {
 	items   []corev1.Pod
 }
 
-// PodsOf returns the pods of the extension or of the cache of an upstream. It returns an error if there are none.
+// PodsOf returns the pods of the extension or of the cache of an upstream. It returns an error if
+// there are none.
 func PodsOf(ctx context.Context, t *kind.Testbed, target spec.Target) (Pods, error) {
 	if target.Role == spec.Extension {
 		return listPods(ctx, target, t.Seed, client.InNamespace(kind.ExtensionNamespace))
@@ -66,8 +67,8 @@ func (p Pods) First() (*corev1.Pod, error) {
 	return first, nil
 }
 
-// killPods deletes the pods of the target without a grace period. The kubelet still sends their processes SIGTERM first, while
-// controllers already create new pods.
+// killPods deletes the pods of the target without a grace period. The kubelet still sends their
+// processes SIGTERM first, while controllers already create new pods.
 func killPods(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 	pods, err := PodsOf(ctx, t, f.Target)
 	return oneShot(func(ctx context.Context) error {
@@ -80,7 +81,8 @@ func killPods(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, er
 	}), err
 }
 
-// onNodesOfPods applies a method on the nodes of the target's pods, with these arguments for each pod.
+// onNodesOfPods applies a method on the nodes of the target's pods, with these arguments for each
+// pod.
 func onNodesOfPods(method nodescript.Method, argumentsOf func(corev1.Pod) []string) prepare {
 	return func(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 		pods, err := PodsOf(ctx, t, f.Target)

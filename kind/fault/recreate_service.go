@@ -30,8 +30,8 @@ const (
 	recreateTimeout = 30 * time.Second
 )
 
-// recreatedService deletes the Service of a cache; gardener-resource-manager recreates it. It does so once a minute by itself, so it
-// is triggered by an annotation.
+// recreatedService deletes the Service of a cache; gardener-resource-manager recreates it. It does
+// so once a minute by itself, so it is triggered by an annotation.
 type recreatedService struct {
 	namespace   string // in the seed
 	seed, shoot client.Client
@@ -56,7 +56,8 @@ func recreateService(ctx context.Context, t *kind.Testbed, f spec.Fault) (inject
 	return &recreatedService{namespace: gardenlet.Namespace(gardenlet.FirstShoot), seed: seed, shoot: shoot, service: service}, nil
 }
 
-// Available returns an error if gardener-resource-manager does not run: nothing would recreate the Service.
+// Available returns an error if gardener-resource-manager does not run: nothing would recreate the
+// Service.
 func (r *recreatedService) Available(ctx context.Context) error {
 	manager := &appsv1.Deployment{}
 	err := r.seed.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: v1beta1constants.DeploymentNameGardenerResourceManager}, manager)
@@ -66,7 +67,8 @@ func (r *recreatedService) Available(ctx context.Context) error {
 	return err
 }
 
-// Inject returns when the Service has another address. It deletes a recreated Service that has the previous address again.
+// Inject returns when the Service has another address. It deletes a recreated Service that has the
+// previous address again.
 func (r *recreatedService) Inject(ctx context.Context) error {
 	before := r.service.Spec.ClusterIP
 	for r.service.Spec.ClusterIP == before {
@@ -81,7 +83,8 @@ func (r *recreatedService) Inject(ctx context.Context) error {
 	return nil
 }
 
-// Clear does nothing: gardener-resource-manager recreates a missing Service even if this process has ended.
+// Clear does nothing: gardener-resource-manager recreates a missing Service even if this process
+// has ended.
 func (*recreatedService) Clear(context.Context) error { return nil }
 
 func (r *recreatedService) outcome() string { return r.result }

@@ -28,7 +28,8 @@ func cacheService(uid, ip string) *corev1.Service {
 	}
 }
 
-// recreating returns a fault whose gardener-resource-manager, when triggered, creates the Service with the next of the addresses.
+// recreating returns a fault whose gardener-resource-manager, when triggered, creates the Service
+// with the next of the addresses.
 func recreating(t *testing.T, addresses ...string) *recreatedService {
 	t.Helper()
 	previous := cacheService("first", previousIP)

@@ -10,7 +10,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// ResolveTarget returns the target with its full name. It returns a *spec.UseError if the testbed has no such target.
+// ResolveTarget returns the target with its full name. It returns a *spec.UseError if the testbed
+// has no such target.
 func ResolveTarget(ctx context.Context, t *kind.Testbed, target spec.Target) (spec.Target, error) {
 	var names []string
 	short := spec.ShortHost
@@ -42,7 +43,8 @@ func ResolveTarget(ctx context.Context, t *kind.Testbed, target spec.Target) (sp
 	return target.Choose(byShortName(names, short))
 }
 
-// byShortName maps short names to full names. Names with the same short name are mapped by their full names.
+// byShortName maps short names to full names. Names with the same short name are mapped by their
+// full names.
 func byShortName(names []string, short func(string) string) map[string]string {
 	count, parts := map[string]int{}, map[string]string{}
 	for _, name := range names {

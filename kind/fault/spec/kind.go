@@ -72,8 +72,8 @@ func shapeOf(role Role, kind Kind) (shape, error) {
 	return shape{}, misuse("%s has no fault %q, use one of %s", role, kind, list(Kinds(role)))
 }
 
-// EndsOnlyByCommand reports whether only a command can end the fault. No node can end it after a time by
-// itself, so a process has to wait.
+// EndsOnlyByCommand reports whether only a command can end the fault. No node can end it after a
+// time by itself, so a process has to wait.
 func (f Fault) EndsOnlyByCommand() bool {
 	s, err := shapeOf(f.Target.Role, f.Kind)
 	return err == nil && s.endsOnlyByCommand
