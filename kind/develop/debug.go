@@ -77,20 +77,16 @@ func (*NotOursError) UsageError() {}
 
 // DebugTarget finds the process of the extension, or of the cache of an upstream, of several the one whose pod comes first by name.
 // port is where Delve is to listen on the node. Another target is a
-// *NotOursError, one that is not there a *fault.UseError. It needs a testbed that is up: Attach or Up comes first.
+// *NotOursError, one that is not there a *spec.UseError. It needs a testbed that is up: Attach or Up comes first.
 func FindTarget(ctx context.Context, t *kind.Testbed, target spec.Target, port int) (*DebugTarget, error) {
 	if target.Role != spec.Extension && target.Role != spec.Cache {
 		return nil, &NotOursError{target}
 	}
-	target, err := fault.Resolve(ctx, t, target)
+	target, err := fault.ResolveTarget(ctx, t, target)
 	if err != nil {
 		return nil, err
 	}
-	find := func(ctx context.Context) (fault.Pods, error) { return fault.ExtensionPods(ctx, t) }
-	if target.Role == spec.Cache {
-		find = func(ctx context.Context) (fault.Pods, error) { return fault.CachePods(ctx, t, target.Name) }
-	}
-	found, err := find(ctx)
+	found, err := fault.PodsOf(ctx, t, target)
 	if err != nil {
 		return nil, err
 	}

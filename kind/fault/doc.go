@@ -1,8 +1,7 @@
-// Package fault defines the faults of the testbed as values: targets, kinds and options, how they
-// are described, and the script that applies faults on a node and ends them without a process of
-// the testbed.
+// Package fault adds, lists and clears faults of the testbed. A fault of a target is one line of
+// the table in injections.go: package spec describes it, package nodescript applies it on nodes,
+// and package server applies those of an upstream's answers.
 //
-// It must not know how a fault is applied: packages server (for upstreams) and kind (for the rest)
-// do. The program of the upstreams links it, so it must not import a container engine or a
-// Kubernetes client.
+// Active faults are stored where they are applied: in the containers of the upstreams and on the
+// nodes. The package must not know the commands that use it.
 package fault

@@ -15,36 +15,36 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// HoldFault is AddFault for as long as ctx lasts and the fault's own time: then it mends the fault, and returns when that is done.
-// begun is told the fault as soon as it holds. What a process that was killed leaves broken ends as after AddFault. One that
-// has ended before its time, as Down ends all, is no error.
+// Hold adds a fault and calls begun with it. It waits for the duration of the fault or the end of
+// ctx, clears the fault, and returns. A fault that something else has ended, for example Down, is
+// not an error. If this process is killed, the fault ends as after Add.
 func Hold(ctx context.Context, t *kind.Testbed, wanted spec.Fault, begun func(spec.Fault) error) error {
 	lasts := time.Duration(wanted.For)
-	if wanted.Tended() {
+	if wanted.EndsOnlyByCommand() {
 		wanted.For = 0
 	}
 	held, err := Add(ctx, t, wanted)
 	if err != nil {
 		return err
 	}
-	if held.Tended() && lasts > 0 {
+	if held.EndsOnlyByCommand() && lasts > 0 {
 		held.For, held.Ends = spec.Duration(lasts), held.Began.Add(lasts)
 	}
 	failed := begun(held)
-	if held.Instant() {
+	if held.OneShot() {
 		return failed
 	}
 	if failed == nil {
 		awaitEnd(ctx, lasts)
 	}
-	// Whoever interrupts the wait still wants it mended.
+	// Ctrl-C ends the wait, not the clean-up.
 	if err := release(context.WithoutCancel(ctx), t, held); err != nil {
 		return fmt.Errorf("clear fault %s: %w", held.ID, err)
 	}
 	return failed
 }
 
-// release mends the fault unless it has ended. Another one may have its ID by now.
+// release clears the fault unless it has ended. Another fault may have its ID now.
 func release(ctx context.Context, t *kind.Testbed, held spec.Fault) error {
 	if removed, err := removed(ctx, t); removed || err != nil {
 		return err
@@ -54,19 +54,20 @@ func release(ctx context.Context, t *kind.Testbed, held spec.Fault) error {
 		return err
 	}
 	defer unlock()
-	listing, cancel := progress.Within(ctx, faultTimeout, "no list of faults")
+	listing, cancel := progress.Within(ctx, faultTimeout, "the faults were not listed")
 	defer cancel()
 	active, err := activeFaults(listing, t)
 	if err == nil && !slices.ContainsFunc(active, held.Same) {
 		return nil
 	}
-	return clear(ctx, t, held)
+	return clearActive(ctx, t, held)
 }
 
-// removed tells whether Down has taken the testbed away meanwhile, and with it all faults. Clusters whose state is gone are an ErrDown:
-// to lock their faults would make the folder anew.
+// removed reports whether Down has removed the testbed with all faults in the meantime. It returns
+// an ErrDown for clusters without a state folder, since locking their faults would create the
+// folder again.
 func removed(ctx context.Context, t *kind.Testbed) (bool, error) {
-	ctx, cancel := progress.Within(ctx, faultTimeout, "no list of the nodes")
+	ctx, cancel := progress.Within(ctx, faultTimeout, "the nodes were not listed")
 	defer cancel()
 	_, err := os.Stat(string(t.State))
 	stateless := errors.Is(err, fs.ErrNotExist)
@@ -74,9 +75,9 @@ func removed(ctx context.Context, t *kind.Testbed) (bool, error) {
 		there, err := cluster.Exists(ctx, name)
 		switch {
 		case err != nil:
-			return stateless, nil // Down stops an engine of ours, too; any other that does not answer is told by what comes next
+			return stateless, nil // Down also stops the testbed's engine; the next step reports another engine that does not answer
 		case there && stateless:
-			return false, fmt.Errorf("cluster %s is there and %s is not: %w", name, t.State, kind.ErrDown)
+			return false, fmt.Errorf("cluster %s exists without %s: %w", name, t.State, kind.ErrDown)
 		case there:
 			return false, nil
 		}
@@ -84,7 +85,7 @@ func removed(ctx context.Context, t *kind.Testbed) (bool, error) {
 	return true, nil
 }
 
-// awaitEnd returns after the time, if there is one, or when ctx ends.
+// awaitEnd returns after the duration, if it is not 0, or when ctx ends.
 func awaitEnd(ctx context.Context, lasts time.Duration) {
 	var over <-chan time.Time
 	if lasts > 0 {

@@ -13,11 +13,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/kindtest"
 )
 
-// onlyList lets a fake docker command answer nothing but docker ps.
+// onlyList makes a fake docker command fail for anything but docker ps.
 const onlyList = "[ \"$1\" = ps ] || exit 9\n"
 
-// TestReleaseOfAFaultThatWentWithTheTestbed is about what Down leaves to a command that holds a fault.
-func TestReleaseOfAFaultThatWentWithTheTestbed(t *testing.T) {
+// TestReleaseAfterDown checks that Hold does not fail, or lock, after Down has removed the fault.
+func TestReleaseAfterDown(t *testing.T) {
 	const nodes = `echo "x-control-plane running 1"`
 	for _, tc := range []struct {
 		name, docker string
@@ -48,7 +48,7 @@ func TestReleaseOfAFaultThatWentWithTheTestbed(t *testing.T) {
 	}
 }
 
-func TestRemovedIsNotWhatMayBeThere(t *testing.T) {
+func TestNotRemoved(t *testing.T) {
 	for name, docker := range map[string]string{
 		"both clusters": `echo "x-control-plane running 1"`, "the shoot": `case "$*" in *-shoot*) echo "x-control-plane exited 1" ;; esac`,
 		"the engine does not answer": "exit 1",

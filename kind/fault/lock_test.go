@@ -20,13 +20,13 @@ func TestLockFailure(t *testing.T) {
 		busy bool
 	}{
 		{"another command", t.Context(), fmt.Errorf("waited 30s: %w", lock.ErrBusy), true},
-		{"the caller's time is over", ended, errors.Join(context.Canceled, lock.ErrBusy), false},
-		{"no room", t.Context(), errors.New("no space left on device"), false},
+		{"the context has ended", ended, errors.Join(context.Canceled, lock.ErrBusy), false},
+		{"disk full", t.Context(), errors.New("no space left on device"), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := lockFailure(tc.ctx, "x", tc.err)
-			if strings.Contains(got.Error(), "another command works") != tc.busy || !errors.Is(got, tc.err) {
-				t.Errorf("it says %q", got)
+			if strings.Contains(got.Error(), "another command changes") != tc.busy || !errors.Is(got, tc.err) {
+				t.Errorf("error %q", got)
 			}
 		})
 	}

@@ -12,25 +12,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cache"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/fault/nodescript"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// first returns the pod that comes first by name, of those that run.
-func (p Pods) First() (*corev1.Pod, error) {
-	var first *corev1.Pod
-	for i := range p.items {
-		pod := &p.items[i]
-		if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil && (first == nil || pod.Name < first.Name) {
-			first = pod
-		}
-	}
-	if first == nil {
-		return nil, fmt.Errorf("no pod of %s runs", p.of)
-	}
-	return first, nil
-}
-
-// pods are those of a target: there are some, all in one namespace.
+// Pods are the pods of a target: at least one, all in one namespace.
 type Pods struct {
 	of      spec.Target
 	Cluster *cluster.Cluster
@@ -38,22 +24,20 @@ type Pods struct {
 	items   []corev1.Pod
 }
 
-// cachePods are those of the cache of an upstream.
-func CachePods(ctx context.Context, t *kind.Testbed, host string) (Pods, error) {
-	service, err := cache.ServiceOf(ctx, t, host)
+// PodsOf returns the pods of the extension or of the cache of an upstream. It returns an error if
+// there are none.
+func PodsOf(ctx context.Context, t *kind.Testbed, target spec.Target) (Pods, error) {
+	if target.Role == spec.Extension {
+		return listPods(ctx, target, t.Seed, client.InNamespace(kind.ExtensionNamespace))
+	}
+	service, err := cache.ServiceOf(ctx, t, target.Name)
 	if err != nil {
 		return Pods{}, err
 	}
-	target := spec.Target{Role: spec.Cache, Name: host}
-	return podsOf(ctx, target, t.Shoot, client.InNamespace(service.Namespace), client.MatchingLabels(service.Spec.Selector))
+	return listPods(ctx, target, t.Shoot, client.InNamespace(service.Namespace), client.MatchingLabels(service.Spec.Selector))
 }
 
-// extensionPods are those of the extension in the seed.
-func ExtensionPods(ctx context.Context, t *kind.Testbed) (Pods, error) {
-	return podsOf(ctx, spec.Target{Role: spec.Extension}, t.Seed, client.InNamespace(kind.ExtensionNamespace))
-}
-
-func podsOf(ctx context.Context, target spec.Target, c *cluster.Cluster, options ...client.ListOption) (Pods, error) {
+func listPods(ctx context.Context, target spec.Target, c *cluster.Cluster, options ...client.ListOption) (Pods, error) {
 	api, err := client.New(c.RESTConfig(), client.Options{})
 	if err != nil {
 		return Pods{}, fmt.Errorf("client for %s: %w", c.Name(), err)
@@ -68,45 +52,60 @@ func podsOf(ctx context.Context, target spec.Target, c *cluster.Cluster, options
 	return Pods{target, c, api, list.Items}, nil
 }
 
-// kill deletes them without a grace period: their processes still get SIGTERM, and a moment by the kubelet, while whoever wants the
-// pods makes new ones.
-func (p Pods) kill(ctx context.Context) error {
-	var failed error
-	for _, pod := range p.items {
-		err := p.api.Delete(ctx, &pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
-		failed = errors.Join(failed, client.IgnoreNotFound(err))
-	}
-	return failed
-}
-
-// stopped stops their processes.
-func (p Pods) stopped(f spec.Fault) (injection, error) {
-	return p.onTheirNodes(f, StopPods, func(pod corev1.Pod) []string { return []string{pod.Namespace + "/" + pod.Name} })
-}
-
-// full leaves no room in their volumes.
-func (p Pods) full(f spec.Fault) (injection, error) {
-	return p.onTheirNodes(f, FillVolumes, volumesOf)
-}
-
-// onTheirNodes is a fault that the nodes of the pods bring about, with what it does to each pod.
-func (p Pods) onTheirNodes(f spec.Fault, way Way, argument func(corev1.Pod) []string) (injection, error) {
-	arguments := map[*cluster.Node][]string{}
-	for _, pod := range p.items {
-		node := cluster.Named(p.Cluster, pod.Spec.NodeName)
-		if node == nil {
-			return nil, fmt.Errorf("pod %s of %s is on no node", pod.Name, p.of)
+// First returns the first running pod by name.
+func (p Pods) First() (*corev1.Pod, error) {
+	var first *corev1.Pod
+	for i := range p.items {
+		pod := &p.items[i]
+		if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil && (first == nil || pod.Name < first.Name) {
+			first = pod
 		}
-		arguments[node] = append(arguments[node], argument(pod)...)
 	}
-	all := onNodes{f, way, map[*cluster.Node]string{}}
-	for node, words := range arguments {
-		all.arguments[node] = strings.Join(words, " ")
+	if first == nil {
+		return nil, fmt.Errorf("%s has no running pod", p.of)
 	}
-	return all, nil
+	return first, nil
 }
 
-// volumesOf returns the volumes of a pod that are claimed, as fault.FillVolumes takes them.
+// killPods deletes the pods of the target without a grace period. The kubelet still sends their
+// processes SIGTERM first, while controllers already create new pods.
+func killPods(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
+	pods, err := PodsOf(ctx, t, f.Target)
+	return oneShot(func(ctx context.Context) error {
+		var failed error
+		for _, pod := range pods.items {
+			err := pods.api.Delete(ctx, &pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
+			failed = errors.Join(failed, client.IgnoreNotFound(err))
+		}
+		return failed
+	}), err
+}
+
+// onNodesOfPods applies a method on the nodes of the target's pods, with these arguments for each
+// pod.
+func onNodesOfPods(method nodescript.Method, argumentsOf func(corev1.Pod) []string) prepare {
+	return func(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
+		pods, err := PodsOf(ctx, t, f.Target)
+		if err != nil {
+			return nil, err
+		}
+		all := onEach(nil, f, method, "")
+		for _, pod := range pods.items {
+			node := cluster.Named(pods.Cluster, pod.Spec.NodeName)
+			if node == nil {
+				return nil, fmt.Errorf("pod %s of %s is on no node", pod.Name, pods.of)
+			}
+			arguments := append(strings.Fields(all.arguments[node]), argumentsOf(pod)...)
+			all.arguments[node] = strings.Join(arguments, " ")
+		}
+		return all, nil
+	}
+}
+
+// podName returns the argument of nodescript.StopPods for a pod.
+func podName(pod corev1.Pod) []string { return []string{pod.Namespace + "/" + pod.Name} }
+
+// volumesOf returns the persistent volumes of a pod, in the form of nodescript.FillVolumes.
 func volumesOf(pod corev1.Pod) []string {
 	claimed := map[string]bool{}
 	for _, volume := range pod.Spec.Volumes {

@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-func TestFirstPodThatRuns(t *testing.T) {
+func TestFirstRunningPod(t *testing.T) {
 	pod := func(name string, phase corev1.PodPhase, deleted bool) corev1.Pod {
 		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.PodStatus{Phase: phase}}
 		if deleted {
@@ -27,7 +27,7 @@ func TestFirstPodThatRuns(t *testing.T) {
 		t.Errorf("pod %v, error %v, want c", found, err)
 	}
 	all.items = all.items[2:]
-	if _, err := all.First(); err == nil || err.Error() != "no pod of extension runs" {
+	if _, err := all.First(); err == nil || err.Error() != "extension has no running pod" {
 		t.Errorf("error %v", err)
 	}
 }
@@ -54,16 +54,16 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestImpossible: what cannot be had says why, as a matter of the environment.
-func TestImpossible(t *testing.T) {
-	why := impossible{"nodes are containers"}
+// TestUnsupported checks that an unsupported fault is an environment error with the reason.
+func TestUnsupported(t *testing.T) {
+	why := unsupported{"nodes are containers"}
 	var environment interface{ EnvironmentError() }
-	if err := why.Available(t.Context()); !errors.As(err, &environment) || err.Error() != "not to be had here: nodes are containers" {
+	if err := why.Available(t.Context()); !errors.As(err, &environment) || err.Error() != "not supported by the testbed: nodes are containers" {
 		t.Errorf("error %v", err)
 	}
 }
 
-// TestTimeouts: a machine takes longer to start than anything else takes.
+// TestTimeouts checks that a fault that starts a machine has a longer timeout.
 func TestTimeouts(t *testing.T) {
 	for kind, want := range map[string]bool{"loss": true, "kubelet-stop": false} {
 		f, err := spec.New("node/worker", kind, nil)
@@ -76,15 +76,15 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// TestByShortName: a short name that two parts could have is nobody's.
+// TestByShortName checks that an ambiguous short name is not accepted.
 func TestByShortName(t *testing.T) {
-	got := byShortName([]string{"docker.io", "docker.elastic.co", "alpha.upstream.test"}, FirstLabel)
+	got := byShortName([]string{"docker.io", "docker.elastic.co", "alpha.upstream.test"}, spec.ShortHost)
 	want := map[string]string{"docker.io": "docker.io", "docker.elastic.co": "docker.elastic.co", "alpha": "alpha.upstream.test"}
 	if !maps.Equal(got, want) {
 		t.Errorf("parts %v, want %v", got, want)
 	}
 	var mistake *spec.UseError
 	if _, err := (spec.Target{Role: spec.Cache, Name: "docker"}).Choose(got); !errors.As(err, &mistake) {
-		t.Errorf("either of two is meant: %v", err)
+		t.Errorf("ambiguous name: %v", err)
 	}
 }

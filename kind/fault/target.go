@@ -10,10 +10,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// faultTarget returns the target with the full name of a part that is there.
-func Resolve(ctx context.Context, t *kind.Testbed, target spec.Target) (spec.Target, error) {
+// ResolveTarget returns the target with its full name. It returns a *spec.UseError if the testbed
+// has no such target.
+func ResolveTarget(ctx context.Context, t *kind.Testbed, target spec.Target) (spec.Target, error) {
 	var names []string
-	short := FirstLabel
+	short := spec.ShortHost
 	switch target.Role {
 	case spec.Upstream:
 		for _, registry := range t.Upstreams.All() {
@@ -42,7 +43,8 @@ func Resolve(ctx context.Context, t *kind.Testbed, target spec.Target) (spec.Tar
 	return target.Choose(byShortName(names, short))
 }
 
-// byShortName returns the names by their short ones. Those that would have the same one have none: either could be meant.
+// byShortName maps short names to full names. Names with the same short name are mapped by their
+// full names.
 func byShortName(names []string, short func(string) string) map[string]string {
 	count, parts := map[string]int{}, map[string]string{}
 	for _, name := range names {
@@ -56,9 +58,4 @@ func byShortName(names []string, short func(string) string) map[string]string {
 		parts[key] = name
 	}
 	return parts
-}
-
-func FirstLabel(host string) string {
-	label, _, _ := strings.Cut(host, ".")
-	return label
 }

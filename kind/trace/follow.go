@@ -11,7 +11,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/logs"
 )
 
@@ -64,7 +64,7 @@ func (w *tracing) know(services []corev1.Service, nodes []corev1.Node, shoot str
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, service := range services {
-		w.caches[service.Spec.ClusterIP] = "cache " + fault.FirstLabel(service.Annotations[v1alpha3.AnnotationUpstream])
+		w.caches[service.Spec.ClusterIP] = "cache " + spec.ShortHost(service.Annotations[v1alpha3.AnnotationUpstream])
 	}
 	for _, node := range nodes {
 		for _, address := range bundle.Addresses(node) {

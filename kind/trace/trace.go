@@ -13,7 +13,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/logs"
 )
 
@@ -101,7 +101,7 @@ func traceCaches(ctx context.Context, t *kind.Testbed, work *tracing) ([]logs.St
 func cacheOf(services []corev1.Service, pod string) string {
 	for _, service := range services {
 		if number, found := strings.CutPrefix(pod, service.Name+"-"); found && number == "0" {
-			return "cache " + fault.FirstLabel(service.Annotations[v1alpha3.AnnotationUpstream])
+			return "cache " + spec.ShortHost(service.Annotations[v1alpha3.AnnotationUpstream])
 		}
 	}
 	return pod

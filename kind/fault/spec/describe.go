@@ -72,7 +72,7 @@ func bytes(n int64) string { return resource.NewQuantity(n, resource.BinarySI).S
 
 // String describes the fault in one line.
 func (f Fault) String() string {
-	if f.Instant() {
+	if f.OneShot() {
 		return strings.TrimSuffix(fmt.Sprintf("%s %s: %s", f.Target, f.Effect(), f.Outcome), ": ")
 	}
 	return fmt.Sprintf("fault %s: %s %s, until %s", f.ID, f.Target, f.Effect(), f.end())

@@ -37,7 +37,7 @@ type Fault struct {
 	// Began and Ends are set by Begin. Ends is zero if For is 0.
 	Began time.Time `json:"began,omitzero"`
 	Ends  time.Time `json:"ends,omitzero"`
-	// Outcome is the result of an instant fault, for example the new address of a Service, or "".
+	// Outcome is the result of a one-shot fault, for example the new address of a Service, or "".
 	Outcome string `json:"outcome,omitempty"`
 }
 
@@ -54,9 +54,9 @@ func (f Fault) Begin(id string, now time.Time) Fault {
 func (f Fault) Same(other Fault) bool { return f.ID == other.ID && f.Began.Equal(other.Began) }
 
 // CheckTime returns a *UseError if the fault has a duration but only a command can end it, see
-// Tended.
+// EndsOnlyByCommand.
 func (f Fault) CheckTime() error {
-	if f.Tended() && f.For > 0 {
+	if f.EndsOnlyByCommand() && f.For > 0 {
 		return misuse("only a command can end %s of %s: --for needs --wait", f.Kind, f.Target)
 	}
 	return nil

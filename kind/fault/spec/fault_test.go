@@ -97,8 +97,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestTended checks that a fault that no node can end must not have a duration.
-func TestTended(t *testing.T) {
+// TestCheckTime checks that a fault that no node can end must not have a duration.
+func TestCheckTime(t *testing.T) {
 	var useError *UseError
 	bounded := must(t, "node/worker", "loss", map[string][]string{"for": {"1m"}})
 	if err := bounded.CheckTime(); !errors.As(err, &useError) || !strings.Contains(err.Error(), "--for needs --wait") {

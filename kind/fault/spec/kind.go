@@ -40,7 +40,8 @@ const (
 
 var scopes = []Scope{Manifests, Blobs, All}
 
-func roles() []Role {
+// Roles returns all roles in the order of the catalog.
+func Roles() []Role {
 	var all []Role
 	for _, s := range shapes {
 		if !slices.Contains(all, s.role) {
@@ -71,21 +72,21 @@ func shapeOf(role Role, kind Kind) (shape, error) {
 	return shape{}, misuse("%s has no fault %q, use one of %s", role, kind, list(Kinds(role)))
 }
 
-// Tended reports whether only a command can end the fault. No node can end it after a time by
-// itself, so a process has to wait.
-func (f Fault) Tended() bool {
+// EndsOnlyByCommand reports whether only a command can end the fault. No node can end it after a
+// time by itself, so a process has to wait.
+func (f Fault) EndsOnlyByCommand() bool {
 	s, err := shapeOf(f.Target.Role, f.Kind)
-	return err == nil && s.tended
+	return err == nil && s.endsOnlyByCommand
 }
 
-// Instant reports whether the fault is a single action: it is not listed and cannot be cleared.
-func (f Fault) Instant() bool {
+// OneShot reports whether the fault is a single action: it is not listed and cannot be cleared.
+func (f Fault) OneShot() bool {
 	s, err := shapeOf(f.Target.Role, f.Kind)
-	return err == nil && s.instant
+	return err == nil && s.oneShot
 }
 
-// OfAnswers reports whether the upstream itself applies the fault to its answers.
-func (f Fault) OfAnswers() bool {
+// AppliedByUpstream reports whether the upstream itself applies the fault to its answers.
+func (f Fault) AppliedByUpstream() bool {
 	s, err := shapeOf(f.Target.Role, f.Kind)
 	return err == nil && (s.on != "" || s.kind == ExpiredTLS)
 }

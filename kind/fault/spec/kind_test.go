@@ -7,7 +7,7 @@ import (
 
 // TestKinds checks that each role has kinds, and that an unknown one has none.
 func TestKinds(t *testing.T) {
-	for _, role := range roles() {
+	for _, role := range Roles() {
 		kinds := Kinds(role)
 		if len(kinds) == 0 {
 			t.Errorf("%s: no kinds", role)

@@ -54,7 +54,7 @@ func (s shape) check(given map[string][]string) error {
 }
 
 func (s shape) options() []string {
-	if s.instant {
+	if s.oneShot {
 		return s.takes
 	}
 	return append(slices.Clone(s.takes), "for")

@@ -67,7 +67,7 @@ func TestUsageErrors(t *testing.T) {
 		{"unknown kind", "upstream/alpha", "explode", nil, `upstream has no fault "explode", use one of status, latency, hang`},
 		{"kind of another role", "node/worker", "hang", nil, `node has no fault "hang", use one of kubelet-stop, containerd-restart, loss`},
 		{"option of another kind", "upstream/alpha", "status", given{"status": {"429"}, "rate": {"1"}}, "status of upstream has no option --rate: its options are --status, --header, --body, --on, --for"},
-		{"duration of an instant fault", "cache/alpha", "kill", given{"for": {"1m"}}, "kill of cache has no option --for: it has no options"},
+		{"duration of a one-shot fault", "cache/alpha", "kill", given{"for": {"1m"}}, "kill of cache has no option --for: it has no options"},
 		{"no status", "upstream/alpha", "status", nil, "requires --status"},
 		{"no delay", "upstream/alpha", "latency", nil, "requires --delay"},
 		{"no rate", "upstream/alpha", "slow", nil, "requires --rate"},
@@ -116,7 +116,7 @@ func TestShapes(t *testing.T) {
 			needed[s.needs] = values[s.needs]
 		}
 		f, err := New(s.role.targets(), string(s.kind), needed)
-		if err != nil || f.Effect() == "" || f.Instant() != s.instant {
+		if err != nil || f.Effect() == "" || f.OneShot() != s.oneShot {
 			t.Errorf("%s of %s: %+v, %v", s.kind, s.role, f, err)
 		}
 		if !strings.Contains(Catalog(), string(s.kind)) {

@@ -11,10 +11,10 @@ type shape struct {
 	needs string
 	// on is the default scope.
 	on Scope
-	// instant faults are single actions: the target recovers by itself.
-	instant bool
-	// tended: see Fault.Tended.
-	tended bool
+	// oneShot faults are single actions: the target recovers by itself.
+	oneShot bool
+	// endsOnlyByCommand: see Fault.EndsOnlyByCommand.
+	endsOnlyByCommand bool
 }
 
 var shapes = []shape{
@@ -74,9 +74,9 @@ var shapes = []shape{
 		role: Cache, kind: Stop,
 		means: "accepts connections and does not answer (SIGSTOP), until its liveness probe restarts it after 2 minutes",
 	},
-	{role: Cache, kind: Kill, means: "loses its pods: they are deleted at once, and recreated", instant: true},
+	{role: Cache, kind: Kill, means: "loses its pods: they are deleted at once, and recreated", oneShot: true},
 	{
-		role: Cache, kind: RecreateService, instant: true,
+		role: Cache, kind: RecreateService, oneShot: true,
 		means: "gets a new Service with another address, which nodes learn when the Shoot is reconciled",
 	},
 	{
@@ -87,9 +87,9 @@ var shapes = []shape{
 		role: Node, kind: KubeletStop,
 		means: "has no running kubelet; on a worker, gardener-node-agent starts it again after a minute",
 	},
-	{role: Node, kind: ContainerdRestart, means: "restarts containerd", instant: true},
+	{role: Node, kind: ContainerdRestart, means: "restarts containerd", oneShot: true},
 	{
-		role: Node, kind: Loss, tended: true,
+		role: Node, kind: Loss, endsOnlyByCommand: true,
 		means: "is lost, with its Node object; when the fault is cleared, it joins as a new node of the same name",
 	},
 	{role: Seed, kind: Stop, means: stoppedServer},
@@ -102,7 +102,7 @@ var shapes = []shape{
 		role: Extension, kind: Stop,
 		means: "does nothing (SIGSTOP), until its liveness probe restarts it",
 	},
-	{role: Extension, kind: Kill, means: "loses its pods: they are deleted at once, and recreated", instant: true},
+	{role: Extension, kind: Kill, means: "loses its pods: they are deleted at once, and recreated", oneShot: true},
 }
 
 // The effects on an API server, of the seed or of the shoot.

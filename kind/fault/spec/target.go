@@ -56,10 +56,10 @@ func ParseTarget(text string) (Target, error) {
 		return Target{Role: Extension}, nil
 	}
 	if !found || name == "" {
-		return Target{}, misuse("target %q: want <role>/<name>, for example upstream/alpha, with one of the roles %s", text, list(roles()))
+		return Target{}, misuse("target %q: want <role>/<name>, for example upstream/alpha, with one of the roles %s", text, list(Roles()))
 	}
-	if !slices.Contains(roles(), Role(role)) {
-		return Target{}, misuse("target %q: unknown role %q, use one of %s", text, role, list(roles()))
+	if !slices.Contains(Roles(), Role(role)) {
+		return Target{}, misuse("target %q: unknown role %q, use one of %s", text, role, list(Roles()))
 	}
 	return Target{Role: Role(role), Name: name}, nil
 }
@@ -82,6 +82,12 @@ func (t Target) Choose(parts map[string]string) (Target, error) {
 		return Target{}, misuse("target %s: the testbed has no %s", t, t.Role)
 	}
 	return Target{}, misuse("target %s not found, use one of %s", t, list(known))
+}
+
+// ShortHost returns the first label of a host name.
+func ShortHost(host string) string {
+	label, _, _ := strings.Cut(host, ".")
+	return label
 }
 
 func list[T ~string](words []T) string {

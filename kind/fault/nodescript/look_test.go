@@ -1,4 +1,4 @@
-package fault
+package nodescript
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 // longer or not yet active.
 func TestLook(t *testing.T) {
 	n := newNode(t)
-	look := func() []string { return n.listed(t, LookArguments()) }
+	look := func() []string { return n.listed(t, Look()) }
 	if got := look(); len(got) != 0 {
 		t.Errorf("faults of a new node: %v", got)
 	}

@@ -1,4 +1,4 @@
-package fault
+package nodescript
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// node is a folder in which NodeScript runs, with fake programs that record their calls.
+// node is a folder in which Script runs, with fake programs that record their calls.
 type node struct{ directory string }
 
 // programs are fakes. nft has a file for each table, and systemctl one for each stopped unit.
@@ -66,7 +66,7 @@ func (n node) write(t *testing.T, name, text string, mode os.FileMode) {
 
 func (n node) run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	return n.bash(t, append([]string{"-euo", "pipefail", "-c", NodeScript, "bash"}, args...)...)
+	return n.bash(t, append([]string{"-euo", "pipefail", "-c", Script, "bash"}, args...)...)
 }
 
 func (n node) bash(t *testing.T, args ...string) (string, error) {
@@ -82,9 +82,9 @@ func (n node) bash(t *testing.T, args ...string) (string, error) {
 	return string(out), err
 }
 
-func (n node) begin(t *testing.T, f spec.Fault, way Way, argument string) error {
+func (n node) begin(t *testing.T, f spec.Fault, method Method, argument string) error {
 	t.Helper()
-	args, err := BeginArguments(f, way, argument)
+	args, err := Begin(f, method, argument)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func (n node) begin(t *testing.T, f spec.Fault, way Way, argument string) error 
 	return err
 }
 
-func (n node) list(t *testing.T) []string { return n.listed(t, ListArguments()) }
+func (n node) list(t *testing.T) []string { return n.listed(t, List()) }
 
 // listed returns the IDs that the script prints.
 func (n node) listed(t *testing.T, arguments []string) []string {
@@ -101,7 +101,7 @@ func (n node) listed(t *testing.T, arguments []string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := ParseList(out)
+	all, err := Parse(out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func (n node) calls(t *testing.T) string {
 
 func (n node) end(t *testing.T, id string) {
 	t.Helper()
-	if _, err := n.run(t, EndArguments(id)...); err != nil {
+	if _, err := n.run(t, End(id)...); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(n.directory, "faults", id)); !errors.Is(err, os.ErrNotExist) {

@@ -1,4 +1,4 @@
-package fault
+package nodescript
 
 import (
 	"errors"
@@ -15,11 +15,11 @@ import (
 
 func TestUnresolved(t *testing.T) {
 	n := newNode(t)
-	question, err := Question("alpha.upstream.test")
+	question, err := DNSQuestion("alpha.upstream.test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := n.begin(t, must(t, "upstream/alpha", "dns", nil).Begin("f1", noon), RejectQuestion, question); err != nil {
+	if err := n.begin(t, must(t, "upstream/alpha", "dns", nil).Begin("f1", noon), RejectDNS, question); err != nil {
 		t.Fatal(err)
 	}
 	table, _ := os.ReadFile(filepath.Join(n.directory, "table"))
@@ -144,7 +144,7 @@ func TestLoss(t *testing.T) {
 		t.Errorf("listed %v", got)
 	}
 	// Without an agent there is nothing to restore.
-	if _, err := n.run(t, JoinArguments("f1")...); err != nil {
+	if _, err := n.run(t, Join("f1")...); err != nil {
 		t.Error(err)
 	}
 	if err := os.Remove(filepath.Join(n.directory, "stopped-kubelet.service")); err != nil {

@@ -1,4 +1,4 @@
-package fault
+package nodescript
 
 import (
 	"encoding/hex"
@@ -48,7 +48,7 @@ func ask(t *testing.T, name string, kind dnsmessage.Type) []byte {
 
 func TestQuestion(t *testing.T) {
 	for _, host := range []string{"alpha.upstream.test", "a.test", strings.Repeat("long.", 40) + "upstream.test"} {
-		expressions, err := Question(host)
+		expressions, err := DNSQuestion(host)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,11 +63,11 @@ func TestQuestion(t *testing.T) {
 			}
 		}
 	}
-	if again, err := Question("a.test."); err != nil || again != fmt.Sprintf("@th,160,64 0x%x", "\x01a\x04test\x00") {
+	if again, err := DNSQuestion("a.test."); err != nil || again != fmt.Sprintf("@th,160,64 0x%x", "\x01a\x04test\x00") {
 		t.Errorf("a.test. is %s, %v", again, err)
 	}
 	for _, host := range []string{strings.Repeat("a", 64) + ".test", strings.Repeat("a.", 200), "a..test"} {
-		if got, err := Question(host); err == nil {
+		if got, err := DNSQuestion(host); err == nil {
 			t.Errorf("%q is %s", host, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package fault
+package nodescript
 
 import (
 	"fmt"
@@ -16,9 +16,9 @@ const (
 	chunk = 16
 )
 
-// Question returns nft expressions that match a UDP packet whose first DNS question is for this
+// DNSQuestion returns nft expressions that match a UDP packet whose first DNS question is for this
 // name, of any type and with the same case. It returns an error for an invalid name.
-func Question(host string) (string, error) {
+func DNSQuestion(host string) (string, error) {
 	name, err := dnsmessage.NewName(strings.TrimSuffix(host, ".") + ".")
 	if err != nil {
 		return "", fmt.Errorf("name %q: %w", host, err)

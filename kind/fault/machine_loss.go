@@ -13,47 +13,54 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/fault/nodescript"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// loss is a machine of the shoot that is gone. The node keeps what a machine is given to join: gardener-node-agent, which comes
-// with the user data, and the labels of its pool, which come with the configuration of the kubelet.
-type loss struct {
+// machineLoss removes a machine of the shoot. The container of the node keeps what the machine
+// needs to join again: the files of gardener-node-agent, which a real machine gets from user data,
+// and the labels of its worker pool, which it gets from the configuration of the kubelet.
+type machineLoss struct {
 	fault spec.Fault
 	node  *cluster.Node
 	shoot client.Client
 }
 
-func loseMachine(t *kind.Testbed, f spec.Fault, node *cluster.Node) (injection, error) {
+func loseMachine(_ context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
+	node, err := shootNode(t, f)
+	if err != nil {
+		return nil, err
+	}
 	shoot, err := client.New(t.Shoot.RESTConfig(), client.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("client for the shoot: %w", err)
 	}
 	if node == t.Shoot.ControlPlane() {
-		return impossible{"it is the control plane, the shoot's API server would be gone with it"}, nil
+		return unsupported{"this node is the control plane: the shoot's API server would be lost too"}, nil
 	}
-	return loss{f, node, shoot}, nil
+	return machineLoss{f, node, shoot}, nil
 }
 
-// Available says whether the machine is there to be lost.
-func (l loss) Available(ctx context.Context) error {
+// Available returns an error if the machine has no Node object.
+func (l machineLoss) Available(ctx context.Context) error {
 	if err := l.shoot.Get(ctx, client.ObjectKey{Name: l.node.Name()}, &corev1.Node{}); err != nil {
-		return fmt.Errorf("look at the Node: %w", err)
+		return fmt.Errorf("get the Node: %w", err)
 	}
 	return nil
 }
 
-// Inject stops the machine and deletes its Node, as machine-controller-manager does. Its pods are left to Kubernetes.
-func (l loss) Inject(ctx context.Context) error {
+// Inject stops the machine and deletes its Node, as machine-controller-manager does. Kubernetes
+// deletes its pods.
+func (l machineLoss) Inject(ctx context.Context) error {
 	node := &corev1.Node{}
 	if err := l.shoot.Get(ctx, client.ObjectKey{Name: l.node.Name()}, node); err != nil {
-		return fmt.Errorf("look at the Node: %w", err)
+		return fmt.Errorf("get the Node: %w", err)
 	}
 	labels, err := json.Marshal(node.Labels)
 	if err != nil {
 		return fmt.Errorf("labels of the Node: %w", err)
 	}
-	if err := (onNodes{l.fault, LoseMachine, map[*cluster.Node]string{l.node: string(labels)}}).Inject(ctx); err != nil {
+	if err := onEach([]*cluster.Node{l.node}, l.fault, nodescript.LoseMachine, string(labels)).Inject(ctx); err != nil {
 		return err
 	}
 	if err := l.node.StopMachine(ctx); err != nil {
@@ -65,9 +72,10 @@ func (l loss) Inject(ctx context.Context) error {
 	return nil
 }
 
-// Clear starts a fresh machine under the name of the lost one, and returns when its Node is ready and gardener-node-agent runs.
-func (l loss) Clear(ctx context.Context) error {
-	content, err := l.node.ReadFile(ctx, ArgumentFile(l.fault.ID))
+// Clear starts a new machine with the name of the lost one. It returns when its Node is ready and
+// gardener-node-agent runs.
+func (l machineLoss) Clear(ctx context.Context) error {
+	content, err := l.node.ReadFile(ctx, nodescript.ArgumentFile(l.fault.ID))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it never began, or the node has been restarted since
 	}
@@ -84,17 +92,17 @@ func (l loss) Clear(ctx context.Context) error {
 	if err := l.label(ctx, labels); err != nil {
 		return err
 	}
-	if _, err := faultScript(ctx, l.node, JoinArguments(l.fault.ID)...); err != nil {
+	if _, err := runScript(ctx, l.node, nodescript.Join(l.fault.ID)...); err != nil {
 		return fmt.Errorf("start gardener-node-agent: %w", err)
 	}
-	return onNodes{fault: l.fault, arguments: map[*cluster.Node]string{l.node: ""}}.Clear(ctx)
+	return onEach([]*cluster.Node{l.node}, l.fault, "", "").Clear(ctx)
 }
 
-// label gives the Node the labels that its kubelet has not given it.
-func (l loss) label(ctx context.Context, labels map[string]string) error {
+// label adds those labels to the Node that its kubelet has not set.
+func (l machineLoss) label(ctx context.Context, labels map[string]string) error {
 	node := &corev1.Node{}
 	if err := l.shoot.Get(ctx, client.ObjectKey{Name: l.node.Name()}, node); err != nil {
-		return fmt.Errorf("look at the Node: %w", err)
+		return fmt.Errorf("get the Node: %w", err)
 	}
 	patch := client.MergeFrom(node.DeepCopy())
 	for key, value := range missing(labels, node.Labels) {

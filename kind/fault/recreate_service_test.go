@@ -19,7 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-const formerIP = "10.96.0.6"
+const previousIP = "10.96.0.6"
 
 func cacheService(uid, ip string) *corev1.Service {
 	return &corev1.Service{
@@ -28,12 +28,13 @@ func cacheService(uid, ip string) *corev1.Service {
 	}
 }
 
-// healing returns a recreation whose gardener-resource-manager, when it is asked, makes the Service with the next of the addresses.
-func healing(t *testing.T, addresses ...string) *recreation {
+// recreating returns a fault whose gardener-resource-manager, when triggered, creates the Service
+// with the next of the addresses.
+func recreating(t *testing.T, addresses ...string) *recreatedService {
 	t.Helper()
-	former := cacheService("first", formerIP)
-	shoot := fake.NewClientBuilder().WithScheme(kubernetes.ShootScheme).WithObjects(former.DeepCopy()).Build()
-	heal := func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	previous := cacheService("first", previousIP)
+	shoot := fake.NewClientBuilder().WithScheme(kubernetes.ShootScheme).WithObjects(previous.DeepCopy()).Build()
+	reconcile := func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
 		if err := c.Patch(ctx, object, patch, options...); err != nil {
 			return err
 		}
@@ -46,22 +47,22 @@ func healing(t *testing.T, addresses ...string) *recreation {
 	}
 	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot", Name: v1alpha3.ManagedResourceCaches}}
 	seed := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).WithObjects(resource).
-		WithInterceptorFuncs(interceptor.Funcs{Patch: heal}).Build()
-	return &recreation{namespace: "shoot", seed: seed, shoot: shoot, service: former}
+		WithInterceptorFuncs(interceptor.Funcs{Patch: reconcile}).Build()
+	return &recreatedService{namespace: "shoot", seed: seed, shoot: shoot, service: previous}
 }
 
 func TestRecreated(t *testing.T) {
 	for name, addresses := range map[string][]string{
 		"another address":         {"10.96.0.7"},
-		"the same one, and again": {formerIP, formerIP, "10.96.0.7"},
+		"the same one, and again": {previousIP, previousIP, "10.96.0.7"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := healing(t, addresses...)
+			r := recreating(t, addresses...)
 			if err := r.Inject(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if want := "10.96.0.7, before that 10.96.0.6"; r.outcome() != want {
-				t.Errorf("told %q, want %q", r.outcome(), want)
+			if want := "10.96.0.7, previously 10.96.0.6"; r.outcome() != want {
+				t.Errorf("outcome %q, want %q", r.outcome(), want)
 			}
 			service := &corev1.Service{}
 			if err := r.shoot.Get(t.Context(), client.ObjectKeyFromObject(r.service), service); err != nil || service.Spec.ClusterIP != "10.96.0.7" {
@@ -71,18 +72,18 @@ func TestRecreated(t *testing.T) {
 	}
 }
 
-// TestNotRecreated: nobody makes the Service anew.
+// TestNotRecreated checks the error if nothing recreates the Service.
 func TestNotRecreated(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*healInterval)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*recreateInterval)
 	defer cancel()
-	if err := healing(t).Inject(ctx); err == nil || !strings.Contains(err.Error(), "it is not there") {
+	if err := recreating(t).Inject(ctx); err == nil || !strings.Contains(err.Error(), "not found") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestRecreationAvailable(t *testing.T) {
 	for ready, want := range map[int32]bool{0: false, 1: true} {
-		r := healing(t)
+		r := recreating(t)
 		if err := r.Available(t.Context()); err == nil || !strings.Contains(err.Error(), "does not run") {
 			t.Errorf("without gardener-resource-manager: %v", err)
 		}

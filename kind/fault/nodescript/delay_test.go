@@ -1,4 +1,4 @@
-package fault
+package nodescript
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ func TestDelay(t *testing.T) {
 	n.write(t, "testbed-delay-f1", "", 0o755)
 	f := must(t, "shoot/api", "latency", map[string][]string{"delay": {"1.5s"}, "for": {"1m"}}).Begin("f1", noon)
 	argument := DelayArgument(program, time.Duration(f.Delay), "6443", []string{"10.96.0.1", "fd00::1"})
-	if _, err := n.run(t, CheckArguments(DelayAnswers, argument)...); err != nil {
+	if _, err := n.run(t, Check(DelayAnswers, argument)...); err != nil {
 		t.Fatal(err)
 	}
 	if err := n.begin(t, f, DelayAnswers, argument); err != nil {
@@ -69,7 +69,7 @@ func TestDelayWithoutProxy(t *testing.T) {
 func TestSecondDelay(t *testing.T) {
 	n := newNode(t)
 	n.write(t, "listening", "LISTEN 0 4096 *:6440 *:*\n", 0o644)
-	if _, err := n.run(t, CheckArguments(DelayAnswers, DelayArgument("/nowhere", time.Second, "6443", nil))...); err == nil {
+	if _, err := n.run(t, Check(DelayAnswers, DelayArgument("/nowhere", time.Second, "6443", nil))...); err == nil {
 		t.Error("no error for a port in use")
 	}
 }

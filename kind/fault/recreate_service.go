@@ -24,20 +24,20 @@ import (
 )
 
 const (
-	// healInterval is the time between two looks whether a Service is back.
-	healInterval = 200 * time.Millisecond
-	// healTimeout bounds how long that takes; gardener-resource-manager is asked for it.
-	healTimeout = 30 * time.Second
+	// recreateInterval is the time between two checks whether the Service exists again.
+	recreateInterval = 200 * time.Millisecond
+	// recreateTimeout limits how long gardener-resource-manager takes to recreate the Service.
+	recreateTimeout = 30 * time.Second
 )
 
-// recreation is the fault RecreateService: the Service of a cache is deleted, and gardener-resource-manager makes it anew. It heals
-// what is missing once a minute by itself; here it is asked at once.
-type recreation struct {
+// recreatedService deletes the Service of a cache; gardener-resource-manager recreates it. It does
+// so once a minute by itself, so it is triggered by an annotation.
+type recreatedService struct {
 	namespace   string // in the seed
 	seed, shoot client.Client
 	service     *corev1.Service
-	// told is what came of it.
-	told string
+	// result has the new and the previous address, once Inject has succeeded.
+	result string
 }
 
 func recreateService(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
@@ -53,68 +53,71 @@ func recreateService(ctx context.Context, t *kind.Testbed, f spec.Fault) (inject
 	if err != nil {
 		return nil, fmt.Errorf("client for the shoot: %w", err)
 	}
-	return &recreation{namespace: gardenlet.Namespace(gardenlet.FirstShoot), seed: seed, shoot: shoot, service: service}, nil
+	return &recreatedService{namespace: gardenlet.Namespace(gardenlet.FirstShoot), seed: seed, shoot: shoot, service: service}, nil
 }
 
-// Available says whether somebody is there to bring the Service back.
-func (r *recreation) Available(ctx context.Context) error {
+// Available returns an error if gardener-resource-manager does not run: nothing would recreate the
+// Service.
+func (r *recreatedService) Available(ctx context.Context) error {
 	manager := &appsv1.Deployment{}
 	err := r.seed.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: v1beta1constants.DeploymentNameGardenerResourceManager}, manager)
 	if apierrors.IsNotFound(err) || err == nil && manager.Status.ReadyReplicas == 0 {
-		return errors.New("gardener-resource-manager does not run, which brings the Service back: the Shoot hibernates, or has left the seed")
+		return errors.New("gardener-resource-manager, which recreates the Service, does not run: the Shoot is hibernated, or has left the seed")
 	}
 	return err
 }
 
-// Inject returns when the Service is there with another address. It deletes it again should it come back with the one of before.
-func (r *recreation) Inject(ctx context.Context) error {
+// Inject returns when the Service has another address. It deletes a recreated Service that has the
+// previous address again.
+func (r *recreatedService) Inject(ctx context.Context) error {
 	before := r.service.Spec.ClusterIP
 	for r.service.Spec.ClusterIP == before {
 		if err := r.shoot.Delete(ctx, r.service, client.Preconditions{UID: &r.service.UID}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete the Service %s: %w", r.service.Name, err)
 		}
-		if err := r.awaitAnother(ctx); err != nil {
+		if err := r.awaitRecreated(ctx); err != nil {
 			return err
 		}
 	}
-	r.told = fmt.Sprintf("%s, before that %s", r.service.Spec.ClusterIP, before)
+	r.result = fmt.Sprintf("%s, previously %s", r.service.Spec.ClusterIP, before)
 	return nil
 }
 
-// Clear does nothing: without the Service gardener-resource-manager makes it anew, whatever happens to this process.
-func (*recreation) Clear(context.Context) error { return nil }
+// Clear does nothing: gardener-resource-manager recreates a missing Service even if this process
+// has ended.
+func (*recreatedService) Clear(context.Context) error { return nil }
 
-func (r *recreation) outcome() string { return r.told }
+func (r *recreatedService) outcome() string { return r.result }
 
-// awaitAnother waits until a Service of the name, and not the one that was deleted, is there, and goes on with it.
-func (r *recreation) awaitAnother(ctx context.Context) error {
-	key, former := client.ObjectKeyFromObject(r.service), r.service.UID
-	err := retry.UntilTimeout(ctx, healInterval, healTimeout, func(ctx context.Context) (bool, error) {
+// awaitRecreated waits for a Service with the same name and another UID, and sets r.service to it.
+func (r *recreatedService) awaitRecreated(ctx context.Context) error {
+	key, deleted := client.ObjectKeyFromObject(r.service), r.service.UID
+	err := retry.UntilTimeout(ctx, recreateInterval, recreateTimeout, func(ctx context.Context) (bool, error) {
 		service := &corev1.Service{}
 		switch err := r.shoot.Get(ctx, key, service); {
 		case apierrors.IsNotFound(err):
-			return retry.MinorError(errors.Join(errors.New("it is not there"), r.ask(ctx)))
+			return retry.MinorError(errors.Join(errors.New("not found"), r.triggerReconcile(ctx)))
 		case err != nil:
 			return retry.MinorError(err)
-		case service.UID == former:
-			return retry.MinorError(errors.New("its deletion has not ended"))
+		case service.UID == deleted:
+			return retry.MinorError(errors.New("its deletion has not finished"))
 		}
 		r.service = service
 		return retry.Ok()
 	})
 	if err != nil {
-		return fmt.Errorf("gardener-resource-manager has not made the Service %s anew after %s: %w", key.Name, healTimeout, err)
+		return fmt.Errorf("gardener-resource-manager has not recreated the Service %s within %s: %w", key.Name, recreateTimeout, err)
 	}
 	return nil
 }
 
-// ask lets gardener-resource-manager compare the caches with what is there.
-func (r *recreation) ask(ctx context.Context) error {
+// triggerReconcile lets gardener-resource-manager reconcile the caches at once.
+func (r *recreatedService) triggerReconcile(ctx context.Context) error {
 	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: v1alpha3.ManagedResourceCaches}}
 	patch := client.MergeFrom(resource.DeepCopy())
 	metav1.SetMetaDataAnnotation(&resource.ObjectMeta, v1beta1constants.GardenerOperation, v1beta1constants.GardenerOperationReconcile)
 	if err := r.seed.Patch(ctx, resource, patch); err != nil {
-		return fmt.Errorf("ask gardener-resource-manager: %w", err)
+		return fmt.Errorf("trigger gardener-resource-manager: %w", err)
 	}
 	return nil
 }

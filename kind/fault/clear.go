@@ -1,0 +1,61 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+)
+
+// Clear ends the faults with these IDs, or all without IDs, and returns those that it has ended.
+// For an unknown ID it clears none and returns a *spec.UseError. A fault that cannot be cleared
+// does not prevent clearing the others.
+func Clear(ctx context.Context, t *kind.Testbed, ids ...string) ([]spec.Fault, error) {
+	unlock, err := lockFaults(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	listing, cancel := progress.Within(ctx, faultTimeout, "the faults were not listed")
+	defer cancel()
+	active, failed := activeFaults(listing, t)
+	chosen, err := spec.Select(active, ids)
+	if err != nil {
+		return nil, errors.Join(err, failed)
+	}
+	var cleared []spec.Fault
+	for _, f := range chosen {
+		if err := clearActive(ctx, t, f); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("clear fault %s: %w", f.ID, err))
+			continue
+		}
+		cleared = append(cleared, f)
+	}
+	return cleared, failed
+}
+
+// clearActive clears an active fault.
+func clearActive(ctx context.Context, t *kind.Testbed, f spec.Fault) error {
+	injection, err := activeInjection(ctx, t, f)
+	if err != nil {
+		return err
+	}
+	return clearInjection(ctx, f, injection)
+}
+
+// PlanClear returns what Clear would do, one line for each fault.
+func PlanClear(ctx context.Context, t *kind.Testbed, ids ...string) ([]string, error) {
+	active, failed := List(ctx, t)
+	chosen, err := spec.Select(active, ids)
+	if err := errors.Join(err, failed); err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, f := range chosen {
+		lines = append(lines, fmt.Sprintf("clear %s: %s %s", f.ID, f.Target, f.Effect()))
+	}
+	return lines, nil
+}

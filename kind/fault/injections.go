@@ -1,0 +1,165 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/fault/nodescript"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+)
+
+// injection applies a fault and ends it.
+type injection interface {
+	// Available returns an error if the fault cannot be applied now.
+	Available(ctx context.Context) error
+	// Inject applies the fault. It ends after its duration without this process, unless only a command
+	// can end it.
+	Inject(ctx context.Context) error
+	// Clear ends the fault. It also works if Inject has failed, was interrupted or never ran, and
+	// after the fault has ended.
+	Clear(ctx context.Context) error
+}
+
+// prepare returns the injection of a fault. It changes nothing.
+type prepare func(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error)
+
+// roleAndKind identifies a line of injections.
+type roleAndKind struct {
+	role spec.Role
+	kind spec.Kind
+}
+
+// injections has all faults. A new one needs a line here and one in the shapes of package spec.
+var injections = map[roleAndKind]prepare{
+	{spec.Upstream, spec.Status}:      changeAnswers,
+	{spec.Upstream, spec.Latency}:     changeAnswers,
+	{spec.Upstream, spec.Hang}:        changeAnswers,
+	{spec.Upstream, spec.Slow}:        changeAnswers,
+	{spec.Upstream, spec.Reset}:       changeAnswers,
+	{spec.Upstream, spec.Truncate}:    changeAnswers,
+	{spec.Upstream, spec.WrongBytes}:  changeAnswers,
+	{spec.Upstream, spec.Credentials}: changeAnswers,
+	{spec.Upstream, spec.ExpiredTLS}:  expireCertificate,
+	{spec.Upstream, spec.Refuse}:      filterAddresses(nodescript.Reject),
+	{spec.Upstream, spec.Blackhole}:   filterAddresses(nodescript.Drop),
+	{spec.Upstream, spec.DNS}:         rejectDNS,
+
+	{spec.Cache, spec.Refuse}:          filterAddresses(nodescript.Reject),
+	{spec.Cache, spec.Blackhole}:       filterAddresses(nodescript.Drop),
+	{spec.Cache, spec.Stop}:            onNodesOfPods(nodescript.StopPods, podName),
+	{spec.Cache, spec.Kill}:            killPods,
+	{spec.Cache, spec.RecreateService}: recreateService,
+	{spec.Cache, spec.DiskFull}:        onNodesOfPods(nodescript.FillVolumes, volumesOf),
+
+	{spec.Node, spec.KubeletStop}:       stopKubelet,
+	{spec.Node, spec.ContainerdRestart}: restartContainerd,
+	{spec.Node, spec.Loss}:              loseMachine,
+
+	{spec.Seed, spec.Stop}:     onAPIServer(nodescript.StopPods, apiServerPod),
+	{spec.Seed, spec.Refuse}:   onAPIServer(nodescript.RejectPort, apiServerPort),
+	{spec.Seed, spec.Latency}:  delayAPIServer,
+	{spec.Shoot, spec.Stop}:    onAPIServer(nodescript.StopPods, apiServerPod),
+	{spec.Shoot, spec.Refuse}:  onAPIServer(nodescript.RejectPort, apiServerPort),
+	{spec.Shoot, spec.Latency}: delayAPIServer,
+
+	{spec.Extension, spec.Stop}: onNodesOfPods(nodescript.StopPods, podName),
+	{spec.Extension, spec.Kill}: killPods,
+}
+
+func injectionOf(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
+	prepared, found := injections[roleAndKind{f.Target.Role, f.Kind}]
+	if !found {
+		return nil, fmt.Errorf("fault %s of %s has no injection", f.Kind, f.Target.Role)
+	}
+	return prepared(ctx, t, f)
+}
+
+// activeInjection returns the injection of an active fault, only for its Clear. It does not look at
+// the target, which may be broken.
+func activeInjection(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
+	switch {
+	case f.AppliedByUpstream():
+		return changeAnswers(ctx, t, f)
+	case f.Kind == spec.Loss:
+		return loseMachine(ctx, t, f)
+	}
+	return onEach(t.Nodes(), f, "", ""), nil
+}
+
+// rejectDNS lets the nodes of the shoot reject DNS queries for the host name of an upstream.
+func rejectDNS(_ context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
+	question, err := nodescript.DNSQuestion(f.Target.Name)
+	return onEach(t.Shoot.Nodes(), f, nodescript.RejectDNS, question), err
+}
+
+func stopKubelet(_ context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
+	node, err := shootNode(t, f)
+	return onEach([]*cluster.Node{node}, f, nodescript.StopUnit, kind.KubeletUnit), err
+}
+
+func restartContainerd(_ context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
+	node, err := shootNode(t, f)
+	return oneShot(func(ctx context.Context) error {
+		_, err := node.Exec(ctx, "systemctl", "restart", kind.ContainerdUnit)
+		return err
+	}), err
+}
+
+func shootNode(t *kind.Testbed, f spec.Fault) (*cluster.Node, error) {
+	node := cluster.Named(t.Shoot, f.Target.Name)
+	if node == nil {
+		return nil, fmt.Errorf("the shoot has no node %s", f.Target.Name)
+	}
+	return node, nil
+}
+
+// onAPIServer applies a method on the node of the API server of the seed or the shoot.
+func onAPIServer(method nodescript.Method, argument func(*cluster.Node) string) prepare {
+	return func(_ context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
+		node := clusterOf(t, f.Target).ControlPlane()
+		return onEach([]*cluster.Node{node}, f, method, argument(node)), nil
+	}
+}
+
+// apiServerPod returns the static pod that the kubelet of a control plane runs.
+func apiServerPod(node *cluster.Node) string {
+	return metav1.NamespaceSystem + "/kube-apiserver-" + node.Name()
+}
+
+// apiServerPort returns the port of an API server on its node.
+func apiServerPort(*cluster.Node) string { return "6443" }
+
+// clusterOf returns the cluster in which a target is.
+func clusterOf(t *kind.Testbed, target spec.Target) *cluster.Cluster {
+	if target.Role == spec.Seed || target.Role == spec.Extension {
+		return t.Seed
+	}
+	return t.Shoot
+}
+
+// oneShot is a single action: there is nothing to clear.
+type oneShot func(context.Context) error
+
+func (oneShot) Available(context.Context) error { return nil }
+
+func (act oneShot) Inject(ctx context.Context) error { return act(ctx) }
+
+func (oneShot) Clear(context.Context) error { return nil }
+
+// unsupported is a fault that the testbed cannot apply, with the reason.
+type unsupported struct{ reason string }
+
+func (u unsupported) Available(context.Context) error { return u }
+
+func (u unsupported) Inject(context.Context) error { return u }
+
+func (unsupported) Clear(context.Context) error { return nil }
+
+func (u unsupported) Error() string { return "not supported by the testbed: " + u.reason }
+
+// EnvironmentError marks the error for internal/program: exit code 3.
+func (unsupported) EnvironmentError() {}

@@ -1,0 +1,76 @@
+package fault
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/fault/nodescript"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+)
+
+// List returns the active faults in the order of their start, together with an error if some could
+// not be read. It changes nothing and takes no lock: a fault that another command adds or clears at
+// the same time may be missing or included.
+func List(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
+	if t.Seed == nil || t.Shoot == nil {
+		return nil, kind.ErrDown
+	}
+	ctx, cancel := progress.Within(ctx, faultTimeout, "the faults were not listed")
+	defer cancel()
+	return readFaults(ctx, t, nodescript.Look())
+}
+
+// activeFaults is List, but also ends what remains of other faults on the nodes. The caller must
+// hold the lock.
+func activeFaults(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
+	return readFaults(ctx, t, nodescript.List())
+}
+
+// readFaults reads the faults of all upstreams and nodes at the same time. arguments are those of
+// the script on the nodes.
+func readFaults(ctx context.Context, t *kind.Testbed, arguments []string) ([]spec.Fault, error) {
+	var (
+		group  sync.WaitGroup
+		mu     sync.Mutex
+		all    []spec.Fault
+		failed error
+	)
+	read := func(from func(context.Context) ([]spec.Fault, error)) {
+		group.Go(func() {
+			found, err := from(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			all, failed = append(all, found...), errors.Join(failed, err)
+		})
+	}
+	for _, registry := range t.Upstreams.All() {
+		read(registry.Faults)
+	}
+	for _, node := range t.Nodes() {
+		read(func(ctx context.Context) ([]spec.Fault, error) { return nodeFaults(ctx, node, arguments) })
+	}
+	group.Wait()
+	slices.SortFunc(all, func(a, b spec.Fault) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
+	// Several nodes may have the same fault.
+	return slices.CompactFunc(all, func(a, b spec.Fault) bool { return a.ID == b.ID }), failed
+}
+
+// nodeFaults returns the active faults of a node.
+func nodeFaults(ctx context.Context, node *cluster.Node, arguments []string) ([]spec.Fault, error) {
+	output, err := runScript(ctx, node, arguments...)
+	if err != nil {
+		return nil, fmt.Errorf("list faults: %w", err)
+	}
+	found, err := nodescript.Parse(output)
+	if err != nil {
+		return nil, fmt.Errorf("on %s: %w", node.Name(), err)
+	}
+	return found, nil
+}

@@ -1,0 +1,82 @@
+package nodescript
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+)
+
+// Script applies, ends and lists the faults of a node. Run it by bash -c.
+//
+//go:embed node.sh
+var Script string
+
+// Method is how a node applies a fault: a KIND of Script.
+type Method string
+
+// The methods. Comments describe their arguments; several values are separated by spaces.
+const (
+	Drop         Method = "drop"     // IP addresses
+	Reject       Method = "reject"   // IP addresses
+	RejectDNS    Method = "question" // the result of DNSQuestion
+	RejectPort   Method = "port"     // a TCP port of the node
+	DelayAnswers Method = "delay"    // the result of DelayArgument
+	StopPods     Method = "stop"     // pods as <namespace>/<name>
+	StopUnit     Method = "unit"     // the name of a systemd unit
+	FillVolumes  Method = "full"     // volumes as <pod in kube-system>=<path in the container>
+	LoseMachine  Method = "loss"     // any text that is needed when the machine joins again, see ArgumentFile
+)
+
+// ArgumentFile returns the path, on the node, of the argument of a fault.
+func ArgumentFile(id string) string { return path.Join("/run/testbed-faults", id, "argument") }
+
+// Begin returns the arguments of Script that apply the fault. Its duration starts
+// then.
+func Begin(f spec.Fault, method Method, argument string) ([]string, error) {
+	description, err := json.Marshal(f)
+	if err != nil {
+		return nil, fmt.Errorf("fault %s: %w", f.ID, err)
+	}
+	seconds := strconv.FormatFloat(math.Round(time.Duration(f.For).Seconds()*1000)/1000, 'f', -1, 64)
+	return []string{"begin", f.ID, seconds, string(description), string(method), argument}, nil
+}
+
+// DelayArgument returns the argument of DelayAnswers: the path of testbed-delay on the node, which
+// is deleted when the fault ends, the delay, the port of the server, and the IP addresses of its
+// Service, which has port 443.
+func DelayArgument(program string, delay time.Duration, port string, services []string) string {
+	return strings.Join(append([]string{program, delay.String(), port}, services...), " ")
+}
+
+// Check returns the arguments of Script that fail, with a reason, if the node cannot
+// apply such a fault.
+func Check(method Method, argument string) []string {
+	return []string{"check", string(method), argument}
+}
+
+// End returns the arguments of Script that end a fault.
+func End(id string) []string { return []string{"end", id} }
+
+// Join returns the arguments of Script that restore gardener-node-agent on a lost
+// machine that runs again.
+func Join(id string) []string { return []string{"join", id} }
+
+// List returns the arguments of Script that list faults for Parse and end those
+// that are no longer active. No other process may begin or end faults at the same time.
+func List() []string { return []string{"list"} }
+
+// Look returns the arguments of Script that list faults for Parse and change
+// nothing.
+func Look() []string { return []string{"look"} }
+
+// Parse parses the output of Script: one JSON description per line.
+func Parse(output string) ([]spec.Fault, error) {
+	return spec.Decode([]byte("[" + strings.ReplaceAll(strings.TrimSpace(output), "\n", ",") + "]"))
+}
