@@ -24,7 +24,7 @@ func (*downError) EnvironmentError() {}
 
 // Attach connects to a testbed that Up has brought up, in this process or another one: Seed, Shoot, Upstream and Authority can
 // be used afterwards, Gardenlet cannot. Nothing is verified, changed or built, but for starting an engine of ours that has
-// died. Without a testbed, or with a part of one, the error is an ErrDown; one of another directory is a *ForeignError, and an engine
+// died. Without a testbed, or with a part of one, the error is an ErrDown; one of another directory is a *OtherCheckoutError, and an engine
 // that is there and does not answer an *engine.Missing.
 func (t *Testbed) Attach(ctx context.Context) error {
 	found, err := engine.Attach(ctx)

@@ -11,22 +11,22 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
-// ForeignError says that the testbed of this prefix, which runs, belongs to another directory of this machine: its clusters trust the
+// OtherCheckoutError says that the testbed of this prefix, which runs, belongs to another directory of this machine: its clusters trust the
 // certificate authority that lies there. It counts as a matter of the environment (internal/program).
-type ForeignError struct {
+type OtherCheckoutError struct {
 	// Prefix names the testbed, Directory is whose it is: a checkout of the repository, or else the folder with the state.
 	Prefix, Directory string
 }
 
 // Error says how to go on.
-func (e *ForeignError) Error() string {
+func (e *OtherCheckoutError) Error() string {
 	return fmt.Sprintf("testbed %s belongs to %s: use it there, remove it there by `testbed down` or here by `make e2e REPLACE=1`, "+
 		"or have another one by --prefix NAME",
 		e.Prefix, e.Directory)
 }
 
 // EnvironmentError marks the error for internal/program.
-func (*ForeignError) EnvironmentError() {}
+func (*OtherCheckoutError) EnvironmentError() {}
 
 // possession says whose the testbed of our prefix is that is there.
 type possession string
@@ -73,11 +73,11 @@ func (t *Testbed) Owner(ctx context.Context) (State, possession, error) {
 	return State(made), possessionOf(State(made), t.State, running), err
 }
 
-// checkOwner returns a *ForeignError for a testbed that is not ours.
+// checkOwner returns a *OtherCheckoutError for a testbed that is not ours.
 func (t *Testbed) CheckOwner(ctx context.Context) error {
 	made, whose, err := t.Owner(ctx)
 	if err == nil && whose == Foreign {
-		err = &ForeignError{Prefix: t.Prefix, Directory: made.Directory()}
+		err = &OtherCheckoutError{Prefix: t.Prefix, Directory: made.Directory()}
 	}
 	return err
 }

@@ -46,12 +46,12 @@ func TestPossessionOfATestbed(t *testing.T) {
 	}
 }
 
-func TestForeignErrorSaysHowToGoOn(t *testing.T) {
+func TestOtherCheckoutErrorSaysHowToGoOn(t *testing.T) {
 	for want, at := range map[string]State{
 		"/home/a/checkout": "/home/a/checkout/.testbed/one",
 		"/elsewhere/one":   "/elsewhere/one",
 	} {
-		err := error(&ForeignError{Prefix: "one", Directory: at.Directory()})
+		err := error(&OtherCheckoutError{Prefix: "one", Directory: at.Directory()})
 		for _, part := range []string{"testbed one belongs to " + want + ":", "testbed down", "--prefix"} {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%q is not in: %v", part, err)

@@ -42,7 +42,7 @@ type Options struct {
 	// where there was none the default.
 	Configuration *configuration.Testbed
 	// Replace lets Up replace a testbed of the same prefix that runs and belongs to another directory, as long as no other process
-	// works on it. Otherwise it is a *ForeignError.
+	// works on it. Otherwise it is a *OtherCheckoutError.
 	Replace bool
 	// Claimed is called by Up once it knows that the testbed is ours: no other process works on it, and it belongs to no other
 	// directory, or may be replaced. What somebody still needs who uses it there is not to be removed before. Nil is nothing.

@@ -23,7 +23,7 @@ const downTimeout = 3 * time.Minute
 // state folder, and the engine if Up started it and nobody else uses it. The node image and what it is built from
 // stay, for the next Up. Where nothing is left, Down does nothing and succeeds.
 //
-// A testbed that runs and belongs to another directory is a *ForeignError and stays; what one has left that is gone is removed.
+// A testbed that runs and belongs to another directory is a *OtherCheckoutError and stays; what one has left that is gone is removed.
 // While there is an engine that does not answer, and a state folder, the error is an *engine.Missing, and containers and folder stay: the
 // clusters may run.
 //
@@ -41,7 +41,7 @@ func Down(ctx context.Context, t *kind.Testbed) error {
 
 func removeAll(ctx context.Context, t *kind.Testbed) error {
 	if engine.Running(ctx) != nil { // before anything is ended: processes that are marked with the prefix are its owner's, too
-		if err := t.CheckOwner(ctx); errors.As(err, new(*kind.ForeignError)) {
+		if err := t.CheckOwner(ctx); errors.As(err, new(*kind.OtherCheckoutError)) {
 			return err
 		}
 	}

@@ -31,7 +31,7 @@ func replaceOthers(ctx context.Context, t *kind.Testbed) error {
 		return err
 	}
 	if whose == kind.Foreign && !t.Replace {
-		return &kind.ForeignError{Prefix: t.Prefix, Directory: made.Directory()}
+		return &kind.OtherCheckoutError{Prefix: t.Prefix, Directory: made.Directory()}
 	}
 	return t.Recorder.Step(ctx, "testbed of another directory removed", func(ctx context.Context) error {
 		progress.Note(ctx, "%s", made.Directory())

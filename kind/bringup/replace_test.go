@@ -19,7 +19,7 @@ func TestClaim(t *testing.T) {
 			claimed := 0
 			testbed := kindtest.New(t, kind.Options{Replace: tc.replace, Claimed: func() { claimed++ }})
 			kindtest.RunElsewhere(t, testbed)
-			if err := claim(t.Context(), testbed); errors.As(err, new(*kind.ForeignError)) == tc.replace || claimed != tc.claimed {
+			if err := claim(t.Context(), testbed); errors.As(err, new(*kind.OtherCheckoutError)) == tc.replace || claimed != tc.claimed {
 				t.Errorf("claimed %d times, error %v", claimed, err)
 			}
 		})

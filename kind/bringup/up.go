@@ -26,7 +26,7 @@ const UpTimeout = 45 * time.Minute
 // configuration says. It is idempotent: what is there and healthy is kept, what is dead is rebuilt, what is outdated is replaced, and
 // what another configuration asks for is changed in what runs where that is possible, see configuration.Diff.
 //
-// A testbed that another directory has left is replaced; one that runs there is a *ForeignError, see Options.Replace.
+// A testbed that another directory has left is replaced; one that runs there is a *OtherCheckoutError, see Options.Replace.
 //
 // A machine that lacks something gives an *engine.Missing, a *preflight.Failures or an *Unavailable, a disk without room a
 // *preflight.Full. After any failure, and after cancellation of ctx, a second Up goes on and Down removes what there is.

@@ -78,7 +78,7 @@ func doctorTestbed(ctx context.Context, t *kind.Testbed) ([]Item, error) {
 	if errors.Is(err, kind.ErrDown) {
 		return append(items, Item{Mark: Notice, Text: "it is not up", Fix: "testbed up"}), nil
 	}
-	if foreign := (*kind.ForeignError)(nil); errors.As(err, &foreign) {
+	if foreign := (*kind.OtherCheckoutError)(nil); errors.As(err, &foreign) {
 		return append(items, Item{
 			Mark: Notice, Text: "it belongs to " + foreign.Directory, Fix: "look at it there, or have another one by --prefix NAME",
 		}), nil
