@@ -57,7 +57,7 @@ func (t *Testbed) Attach(ctx context.Context) error {
 
 func load(ctx context.Context, name, kubeconfig string) (*cluster.Cluster, error) {
 	loaded, err := cluster.Load(ctx, name, kubeconfig)
-	if errors.Is(err, cluster.ErrAbsent) {
+	if errors.Is(err, cluster.ErrNotFound) {
 		return nil, fmt.Errorf("cluster %s is not there: %w", name, ErrDown)
 	}
 	if errors.Is(err, fs.ErrNotExist) { // left by another directory, or the state was removed by hand

@@ -28,7 +28,7 @@ func (t *Testbed) AttachRunning(ctx context.Context) error {
 	}
 	var stopped []string
 	for _, name := range []string{t.SeedName(), t.ShootName()} {
-		found, err := cluster.Stopped(ctx, name)
+		found, err := cluster.StoppedNodes(ctx, name)
 		if err != nil {
 			return err
 		}

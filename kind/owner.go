@@ -69,7 +69,7 @@ func (s State) Directory() string {
 
 // owner says for which state the testbed was made that is there, and what that means to us. The engine has to run.
 func (t *Testbed) Owner(ctx context.Context) (State, possession, error) {
-	made, running, err := cluster.Origin(ctx, t.SeedName())
+	made, running, err := cluster.KubeconfigFolder(ctx, t.SeedName())
 	return State(made), possessionOf(State(made), t.State, running), err
 }
 

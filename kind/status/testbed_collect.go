@@ -60,7 +60,7 @@ func OfTestbed(ctx context.Context, t *kind.Testbed) (*Testbed, error) {
 // addCluster adds a cluster of which there is at least a container, and returns it if it answers.
 func (s *Testbed) addCluster(ctx context.Context, role, name, kubeconfig string) *cluster.Cluster {
 	loaded, err := cluster.Load(ctx, name, kubeconfig)
-	if errors.Is(err, cluster.ErrAbsent) {
+	if errors.Is(err, cluster.ErrNotFound) {
 		return nil
 	}
 	status := Cluster{Name: name, Role: role, Kubeconfig: kubeconfig}
