@@ -22,7 +22,7 @@ type Parts struct {
 	// diskUnknown says that the disk could not be checked before the engine ran.
 	DiskUnknown bool
 	NodeImage   string
-	CA          *certificate.Authority
+	CA          *certificate.CA
 	Images      image.Set
 	Seed        *cluster.Cluster
 	Shoot       *cluster.Cluster

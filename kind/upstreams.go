@@ -12,11 +12,11 @@ import (
 // testbed has. A caller may add to them before it hands them to StartUpstream.
 func (t *Testbed) UpstreamOptions(host string) upstream.Options {
 	return upstream.Options{
-		Prefix:    t.Prefix,
-		Host:      host,
-		Network:   cluster.NetworkName,
-		Authority: t.CA,
-		Image:     t.Images[upstream.Binary().Name],
+		Prefix:  t.Prefix,
+		Host:    host,
+		Network: cluster.NetworkName,
+		CA:      t.CA,
+		Image:   t.Images[upstream.Binary().Name],
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/kindtest"
 )
 
-func someAuthority(t *testing.T) *certificate.Authority {
+func newCA(t *testing.T) *certificate.CA {
 	t.Helper()
 	authority, err := certificate.Ensure(t.TempDir())
 	if err != nil {
@@ -32,7 +32,7 @@ func TestDefaultRendersWhatItAlwaysDid(t *testing.T) {
 	testbed := kindtest.Configured(t, t.TempDir(), nil)
 	testbed.Engine = &engine.Engine{CgroupVersion: 1}
 	testbed.NodeImage = "node:1"
-	testbed.CA = someAuthority(t)
+	testbed.CA = newCA(t)
 	got, err := yaml.Marshal(cluster.KindConfig(shootConfig(testbed)))
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestShootConfig(t *testing.T) {
 	config.Shoot.KubeProxyMode, config.Shoot.FeatureGates = configuration.IPTables, map[string]bool{"A": true}
 	config.Shoot.Containerd = configuration.Containerd{Pull: configuration.PullTransfer, ConfigPath: "/a"}
 	testbed := kindtest.Configured(t, t.TempDir(), config)
-	testbed.CA = someAuthority(t)
+	testbed.CA = newCA(t)
 	got := shootConfig(testbed)
 	if got.Workers != 3 || got.IPFamily != cluster.DualStack || got.KubeProxyMode != "iptables" || !got.FeatureGates["A"] ||
 		got.Runtime != (cluster.Runtime{TransferService: true, ConfigPath: "/a"}) {

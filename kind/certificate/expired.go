@@ -18,7 +18,7 @@ const (
 // Expired returns a copy of a server certificate, in PEM, that expired an hour ago: same key, names
 // and usage, signed by the same CA. It does not need the private key. A certificate of another CA
 // is an error.
-func (a *Authority) Expired(server []byte) ([]byte, error) {
+func (a *CA) Expired(server []byte) ([]byte, error) {
 	certificate, err := parse(server)
 	if err != nil {
 		return nil, err
