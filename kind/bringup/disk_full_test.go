@@ -65,7 +65,7 @@ func TestExplained(t *testing.T) {
 		t.Errorf("with room: %v", err)
 	}
 	noSpace := fmt.Errorf("docker run: %w", syscall.ENOSPC)
-	if full := new(preflight.Full); !errors.As(explained(noSpace, room), &full) || !full.Past || !errors.Is(explained(noSpace, room), noSpace) {
+	if full := new(preflight.Full); !errors.As(explained(noSpace, room), &full) || !full.Earlier || !errors.Is(explained(noSpace, room), noSpace) {
 		t.Errorf("room was given back: %v", explained(noSpace, room))
 	}
 	room.elsewhere = true

@@ -53,7 +53,7 @@ func removeAll(ctx context.Context, t *kind.Testbed) error {
 	if errors.As(err, new(*engine.Missing)) && !t.State.Exists() {
 		err = nil // there is nothing of this checkout that could run on it
 	}
-	failed = errors.Join(failed, debian.Restore(), explained(err, disks{directories: []string{defaultDataRoot}}))
+	failed = errors.Join(failed, debian.AllowServiceStart(), explained(err, disks{directories: []string{defaultDataRoot}}))
 	if found != nil {
 		if err := t.CheckOwner(ctx); err != nil {
 			return errors.Join(failed, err)

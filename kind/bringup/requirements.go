@@ -91,7 +91,7 @@ func begun(t *kind.Testbed, image nodeimage.Options) (bool, error) {
 	if _, err := os.Stat(binaries); err == nil {
 		return true, nil
 	}
-	return nodeimage.Begun(image)
+	return nodeimage.HasParts(image)
 }
 
 // look finds out what is there. It changes nothing.

@@ -55,7 +55,7 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 // prepareEngine gives the testbed an engine.
 func prepareEngine(ctx context.Context, t *kind.Testbed) error {
 	return progress.InOrder(ctx,
-		func(context.Context) error { return debian.Restore() },
+		func(context.Context) error { return debian.AllowServiceStart() },
 		t.Step("preflight", func(ctx context.Context) error { return checkMachine(ctx, t) }),
 		t.Step("docker engine", func(ctx context.Context) (err error) {
 			if t.Engine, err = engine.Ensure(ctx); err != nil {

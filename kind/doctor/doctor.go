@@ -58,7 +58,7 @@ func doctorMachine(ctx context.Context, t *kind.Testbed) ([]Item, error) {
 	if found, err := bringup.Look(ctx, t); err == nil { // without it the disk is not known, and the engine's part says why
 		requirements.Disk = bringup.DiskNeeded(found)
 	}
-	host, failed, err := preflight.Look(ctx, requirements)
+	host, failed, err := preflight.Inspect(ctx, requirements)
 	if err != nil {
 		return nil, err
 	}
