@@ -84,7 +84,7 @@ func (t *Testbed) NewGardenlet(seed, shoot kubernetes.Interface,
 		return nil, fmt.Errorf("read gardener-node-agent: %w", err)
 	}
 	return &gardenlet.Gardenlet{
-		Name:                 gardenlet.FirstShoot,
+		Name:                 gardenlet.DefaultShoot,
 		Seed:                 seed,
 		Shoot:                shoot,
 		ShootKubeconfig:      t.Shoot.InternalKubeconfig(),

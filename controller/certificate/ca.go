@@ -39,8 +39,8 @@ const (
 	renewAt = 50
 )
 
-// CA is the CA of the caches of one shoot. When the control plane moves, the next seed takes
-// over its key and certificates, so nothing changes in the shoot.
+// CA signs the certificates of the caches of one shoot. When the control plane moves, the next seed
+// takes over its key and certificates, so nothing changes in the shoot.
 type CA struct {
 	manager secretsmanager.Interface
 	bundle  []byte

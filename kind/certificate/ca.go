@@ -22,7 +22,7 @@ const (
 	renewal = 30 * 24 * time.Hour
 )
 
-// CA is a CA that signs server certificates of the testbed.
+// CA signs the server certificates of the testbed.
 type CA struct{ ca *secrets.Certificate }
 
 // Pair is a certificate and its private key, both in PEM.
@@ -72,20 +72,20 @@ func Load(dir string) (_ *CA, err error) {
 }
 
 // PEM returns the CA's certificate, which clients have to trust.
-func (a *CA) PEM() []byte { return a.ca.CertificatePEM }
+func (c *CA) PEM() []byte { return c.ca.CertificatePEM }
 
 // Pool returns a pool that contains only this CA.
-func (a *CA) Pool() *x509.CertPool {
+func (c *CA) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(a.PEM())
+	pool.AppendCertsFromPEM(c.PEM())
 	return pool
 }
 
 // Server issues a server certificate for the host names. The first one becomes the common name.
-func (a *CA) Server(host string, more ...string) (Pair, error) {
+func (c *CA) Server(host string, more ...string) (Pair, error) {
 	config := secrets.CertificateSecretConfig{
 		Name: host, CommonName: host, DNSNames: append([]string{host}, more...),
-		CertType: secrets.ServerCert, SigningCA: a.ca,
+		CertType: secrets.ServerCert, SigningCA: c.ca,
 	}
 	issued, err := config.GenerateCertificate()
 	if err != nil {

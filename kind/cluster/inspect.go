@@ -78,8 +78,8 @@ func Exists(ctx context.Context, name string) (bool, error) {
 	return len(found) > 0, err
 }
 
-// StoppedNodes returns the names of the cluster's containers that are not running, each with its state,
-// sorted.
+// StoppedNodes returns the names of the cluster's containers that are not running, each with its
+// state, sorted.
 func StoppedNodes(ctx context.Context, name string) ([]string, error) {
 	found, err := containers(ctx, name)
 	return stopped(found), err
