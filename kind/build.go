@@ -29,8 +29,8 @@ type PlantedBug struct {
 	Overlay func(root, folder string) (string, error)
 }
 
-// Binaries returns every binary that is built from the main module: what ships, and the real parts of
-// Gardener. Build them with one call of image.Build, so that shared packages are compiled once.
+// Binaries returns every binary that is built from the main module: what ships, and the real parts
+// of Gardener. Build them with one call of image.Build, so that shared packages are compiled once.
 func Binaries() []image.Binary {
 	return []image.Binary{
 		{Name: ImageCache, Package: ModulePath + "/cmd/registry-cache"},
@@ -43,8 +43,8 @@ func Binaries() []image.Binary {
 	}
 }
 
-// BinaryDirectory returns the folder with the binaries of the checkout at root. It is outside of the
-// testbed's state so that the binaries outlive Down: go build links only programs that changed.
+// BinaryDirectory returns the folder with the binaries of the checkout at root. It is outside of
+// the testbed's state so that the binaries outlive Down: go build links only programs that changed.
 func BinaryDirectory(root string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -54,7 +54,8 @@ func BinaryDirectory(root string) (string, error) {
 	return filepath.Join(cache, "registry-cache-testbed", "bin", hex.EncodeToString(checkout[:6])), nil
 }
 
-// Build builds binaries and packs each into an image. Unchanged packages come from Go's build cache.
+// Build builds binaries and packs each into an image. Unchanged packages come from Go's build
+// cache.
 func (t *Testbed) Build(ctx context.Context, binaries ...image.Binary) ([]image.Built, error) {
 	directory, err := BinaryDirectory(t.Root)
 	if err != nil {
@@ -90,8 +91,8 @@ func (t *Testbed) withPlantedBug(directory string, binaries []image.Binary) ([]i
 	return changed, nil
 }
 
-// PlantedBug returns the name of the bug that Up, in any process, last installed, or an empty string
-// if there is none.
+// PlantedBug returns the name of the bug that Up, in any process, last installed, or an empty
+// string if there is none.
 func (t *Testbed) PlantedBug() (string, error) {
 	name, err := os.ReadFile(t.State.PlantedBug())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -17,8 +17,9 @@ import (
 )
 
 // AttachGardenlet is AttachRunning, and sets Gardenlet for the existing Shoot. It builds
-// gardener-node-agent and the image of gardener-resource-manager, which is quick if Up built them from
-// the same sources, and loads the image onto the seed's node if it lacks it. It installs nothing.
+// gardener-node-agent and the image of gardener-resource-manager, which is quick if Up built them
+// from the same sources, and loads the image onto the seed's node if it lacks it. It installs
+// nothing.
 //
 // The garden is a file in the testbed's state: it keeps what other processes stored there since the
 // last Up. The caller must hold the testbed's lock.
@@ -63,8 +64,8 @@ func (t *Testbed) buildForGardenlet(ctx context.Context) error {
 	return image.Load(ctx, t.Seed.Nodes(), t.Images.Pick(ImageResourceManager))
 }
 
-// NewGardenlet connects to both clusters and returns a gardenlet with an empty garden in memory. Seed,
-// Shoot and Images must be set.
+// NewGardenlet connects to both clusters and returns a gardenlet with an empty garden in memory.
+// Seed, Shoot and Images must be set.
 func (t *Testbed) NewGardenlet(registration *gardencorev1beta1.ControllerRegistration) (*gardenlet.Gardenlet, error) {
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 // maxCommand is the longest command line that is stored, in bytes.
 const maxCommand = 120
 
-// holder is what a process writes into a lock file that it holds, for the error that other processes
-// get. The lock itself is the kernel's. Only checkReservation decides by a holder: whether it is this
-// process.
+// holder is what a process writes into a lock file that it holds, for the error that other
+// processes get. The lock itself is the kernel's. Only checkReservation decides by a holder:
+// whether it is this process.
 type holder struct {
 	PID       int       `json:"pid"`
 	Command   string    `json:"command"`
@@ -25,8 +25,8 @@ type holder struct {
 	Since     time.Time `json:"since"`
 }
 
-// writeHolder writes this process into a lock file that it holds. It ignores a full disk, since Down
-// must work then.
+// writeHolder writes this process into a lock file that it holds. It ignores a full disk, since
+// Down must work then.
 func (l lockFiles) writeHolder(path string) error {
 	command := strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " ")
 	data, err := json.Marshal(holder{
@@ -41,8 +41,8 @@ func (l lockFiles) writeHolder(path string) error {
 	return nil
 }
 
-// holder describes the process that holds a lock, after a colon, or returns an empty string if it is
-// not known.
+// holder describes the process that holds a lock, after a colon, or returns an empty string if it
+// is not known.
 func (l lockFiles) holder(path string) string {
 	return readHolder(path).describe(l.directory, time.Now(), func(pid int) bool { return unix.Kill(pid, 0) == nil })
 }
@@ -57,8 +57,8 @@ func readHolder(path string) *holder {
 	return h
 }
 
-// describe describes the holder, with its checkout unless that is here. It returns an empty string if
-// the holder has ended: the current one has not written itself yet.
+// describe describes the holder, with its checkout unless that is here. It returns an empty string
+// if the holder has ended: the current one has not written itself yet.
 func (h *holder) describe(here string, now time.Time, alive func(pid int) bool) string {
 	if h == nil || !alive(h.PID) {
 		return ""

@@ -41,10 +41,10 @@ func (*busyError) Error() string { return "another testbed command is working on
 // EnvironmentError marks the error for internal/program.
 func (*busyError) EnvironmentError() {}
 
-// Reserve keeps other processes, of all checkouts, from changing the testbed until release is called
-// or this process ends: Up, Down, Shoot operations, snapshots and a second Reserve return an ErrBusy
-// there. Faults, rollouts and image builds remain possible, since a run starts processes that need
-// them. This process is not restricted.
+// Reserve keeps other processes, of all checkouts, from changing the testbed until release is
+// called or this process ends: Up, Down, Shoot operations, snapshots and a second Reserve return an
+// ErrBusy there. Faults, rollouts and image builds remain possible, since a run starts processes
+// that need them. This process is not restricted.
 func (t *Testbed) Reserve() (release func(), err error) { return t.locks.reserve() }
 
 // Lock makes this process the only one that changes the testbed, until unlock is called or the

@@ -62,8 +62,8 @@ func TestReservedTestbed(t *testing.T) {
 	release()
 }
 
-// TestCheckoutsShareLocks: cluster names are unique on the machine, so two state folders of one prefix
-// share the locks.
+// TestCheckoutsShareLocks: cluster names are unique on the machine, so two state folders of one
+// prefix share the locks.
 func TestCheckoutsShareLocks(t *testing.T) {
 	locksOf := func(prefix string) lockFiles {
 		testbed, err := New(Options{Directory: t.TempDir(), Prefix: prefix})

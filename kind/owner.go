@@ -11,8 +11,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
-// OtherCheckoutError reports that a running testbed with this prefix belongs to another directory of
-// this machine. Its nodes trust the CA in that directory. It is an environment error (see
+// OtherCheckoutError reports that a running testbed with this prefix belongs to another directory
+// of this machine. Its nodes trust the CA in that directory. It is an environment error (see
 // internal/program).
 type OtherCheckoutError struct {
 	// Prefix is the testbed's prefix.
@@ -74,8 +74,8 @@ func (s State) Directory() string {
 	return string(s)
 }
 
-// Owner returns the state folder that the testbed's containers were created for, and their owner. The
-// engine must run.
+// Owner returns the state folder that the testbed's containers were created for, and their owner.
+// The engine must run.
 func (t *Testbed) Owner(ctx context.Context) (State, Owner, error) {
 	folder, running, err := cluster.KubeconfigFolder(ctx, t.SeedName())
 	return State(folder), ownerOf(State(folder), t.State, running), err

@@ -26,14 +26,14 @@ const (
 	maxPrefix = 30
 )
 
-// Options choose a testbed. The zero value is the default testbed of the repository that the process
-// runs in.
+// Options choose a testbed. The zero value is the default testbed of the repository that the
+// process runs in.
 type Options struct {
 	// Prefix starts the names of clusters and containers: <Prefix>-seed, <Prefix>-shoot. Testbeds with
 	// different prefixes can run on one engine. The default is DefaultPrefix.
 	Prefix string
-	// Root is the root of the repository that the extension is built and installed from. The default is
-	// the working directory, or its closest parent, with the go.mod of this module.
+	// Root is the root of the repository that the extension is built and installed from. The default
+	// is the working directory, or its closest parent, with the go.mod of this module.
 	Root string
 	// Directory holds the state of testbeds, one folder per prefix. The default is DefaultDirectory
 	// below Root.

@@ -54,6 +54,6 @@ func (t *Testbed) Hosts(names []string) []string {
 	return hosts
 }
 
-// CachedUpstreams returns the host names of the upstreams that have a cache in the Shoot after Up. It
-// is empty if the configuration has a manifest, which then decides that.
+// CachedUpstreams returns the host names of the upstreams that have a cache in the Shoot after Up.
+// It is empty if the configuration has a manifest, which then decides that.
 func (t *Testbed) CachedUpstreams() []string { return t.Hosts(t.Config.Cached()) }

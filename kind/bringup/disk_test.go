@@ -16,24 +16,23 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/preflight"
 )
 
-// TestWatchedOnFullDisk is about parts that wait for what cannot come, fail by themselves, and succeed. It runs itself where it has a
-// full disk of its own.
-func TestWatchedOnFullDisk(t *testing.T) {
+// TestRunUntilDiskFull runs parts that wait, fail and succeed, in a child process with a full disk.
+func TestRunUntilDiskFull(t *testing.T) {
 	folder := fulldisk.Folder()
 	if folder == "" {
 		fulldisk.Run(t)
 		return
 	}
-	failed := errors.New("no room for a cluster")
+	failed := errors.New("no space for a cluster")
 	for _, tc := range []struct {
 		name string
 		part func(context.Context) error
-		want error // beside the full disk; nil: no error at all
+		want error // joined with the full disk; nil for no error
 	}{
 		{"waits", func(ctx context.Context) error {
 			<-ctx.Done()
 			if full := new(preflight.Full); !errors.As(context.Cause(ctx), &full) {
-				t.Errorf("it is ended for %v", context.Cause(ctx))
+				t.Errorf("canceled because of %v", context.Cause(ctx))
 			}
 			return ctx.Err()
 		}, context.Canceled},
@@ -41,61 +40,61 @@ func TestWatchedOnFullDisk(t *testing.T) {
 		{"succeeds", func(context.Context) error { return nil }, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			err := watched(t.Context(), disks{directories: []string{folder}}, tc.part)
+			err := runUntilDiskFull(t.Context(), folders{paths: []string{folder}}, tc.part)
 			var full *preflight.Full
-			if said := errors.As(err, &full); said != (tc.want != nil) || !errors.Is(err, tc.want) {
-				t.Fatalf("got %v, want that of %v, and that the disk is full", err, tc.want)
+			if found := errors.As(err, &full); found != (tc.want != nil) || !errors.Is(err, tc.want) {
+				t.Fatalf("got %v, want %v joined with the full disk", err, tc.want)
 			}
 			if full != nil && (full.Directory != folder || !strings.Contains(err.Error(), "the disk is full: 0.0 MiB are left at "+folder)) {
 				t.Errorf("the error is %q", err)
 			}
-			if err := explained(failed, disks{directories: []string{folder}}); !errors.As(err, &full) || !errors.Is(err, failed) {
-				t.Errorf("explained: %v", err)
+			if err := explainFullDisk(failed, folders{paths: []string{folder}}); !errors.As(err, &full) || !errors.Is(err, failed) {
+				t.Errorf("explainFullDisk: %v", err)
 			}
 		})
 	}
 }
 
-func TestExplained(t *testing.T) {
-	room, failed := disks{directories: []string{t.TempDir()}}, errors.New("dockerd exited")
-	if err := explained(nil, room); err != nil {
+func TestExplainFullDisk(t *testing.T) {
+	free, failed := folders{paths: []string{t.TempDir()}}, errors.New("dockerd exited")
+	if err := explainFullDisk(nil, free); err != nil {
 		t.Errorf("no error became %v", err)
 	}
-	if err := explained(failed, room); err != failed { //nolint:errorlint // it stays as it is
-		t.Errorf("with room: %v", err)
+	if err := explainFullDisk(failed, free); err != failed { //nolint:errorlint // it must be unchanged
+		t.Errorf("with free space: %v", err)
 	}
 	noSpace := fmt.Errorf("docker run: %w", syscall.ENOSPC)
-	if full := new(preflight.Full); !errors.As(explained(noSpace, room), &full) || !full.Earlier || !errors.Is(explained(noSpace, room), noSpace) {
-		t.Errorf("room was given back: %v", explained(noSpace, room))
+	if full := new(preflight.Full); !errors.As(explainFullDisk(noSpace, free), &full) || !full.Earlier || !errors.Is(explainFullDisk(noSpace, free), noSpace) {
+		t.Errorf("the space was freed: %v", explainFullDisk(noSpace, free))
 	}
-	room.elsewhere = true
-	if err := explained(noSpace, room); err != noSpace { //nolint:errorlint // it stays as it is
-		t.Errorf("a disk here is blamed for one elsewhere: %v", err)
+	free.remoteEngine = true
+	if err := explainFullDisk(noSpace, free); err != noSpace { //nolint:errorlint // it must be unchanged
+		t.Errorf("the engine is remote: %v", err)
 	}
 }
 
-func TestWatchedWithRoom(t *testing.T) {
+func TestRunWithFreeSpace(t *testing.T) {
 	failed := errors.New("something else")
-	err := watched(t.Context(), disks{directories: []string{t.TempDir()}}, func(context.Context) error { return failed })
+	err := runUntilDiskFull(t.Context(), folders{paths: []string{t.TempDir()}}, func(context.Context) error { return failed })
 	if full := new(preflight.Full); errors.As(err, &full) || !errors.Is(err, failed) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestDisks(t *testing.T) {
+func TestWrittenFolders(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", "/cache")
 	for _, tc := range []struct {
 		name   string
 		engine *engine.Engine
 		want   []string
 	}{
-		{"an engine here", &engine.Engine{Local: true, DataRoot: "/data"}, []string{"/repository", "/cache", "/data"}},
-		{"an engine elsewhere", &engine.Engine{DataRoot: "/data"}, []string{"/repository", "/cache"}},
+		{"a local engine", &engine.Engine{Local: true, DataRoot: "/data"}, []string{"/repository", "/cache", "/data"}},
+		{"a remote engine", &engine.Engine{DataRoot: "/data"}, []string{"/repository", "/cache"}},
 		{"no engine", nil, []string{"/repository", "/cache"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := disksOf(tc.engine, kind.State(filepath.Join("/repository", "prefix")))
-			if !slices.Equal(got.directories, tc.want) || got.elsewhere != (tc.engine != nil && !tc.engine.Local) {
+			got := writtenFolders(tc.engine, kind.State(filepath.Join("/repository", "prefix")))
+			if !slices.Equal(got.paths, tc.want) || got.remoteEngine != (tc.engine != nil && !tc.engine.Local) {
 				t.Errorf("got %+v, want %v", got, tc.want)
 			}
 		})

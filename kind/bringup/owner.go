@@ -10,7 +10,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// claim is checkOwner for Up, before anything is built: one that may be replaced is ours, too.
+// claim checks, before anything is built, that Up may use the prefix, and calls Claimed.
 func claim(ctx context.Context, t *kind.Testbed) error {
 	if !t.Replace {
 		if err := t.CheckOwner(ctx); err != nil {
@@ -23,18 +23,19 @@ func claim(ctx context.Context, t *kind.Testbed) error {
 	return nil
 }
 
-// replaceOthers removes a testbed that was made for another state and may be replaced. Its clusters would be kept otherwise, with
-// nodes that trust an authority of which nobody has the key, and a control plane that needs a file of a folder that may be gone.
-func replaceOthers(ctx context.Context, t *kind.Testbed) error {
-	made, whose, err := t.Owner(ctx)
-	if err != nil || whose == kind.Ours {
+// replaceOtherCheckout removes a testbed that was created for another state folder, if it may be
+// replaced. Up could not use its clusters: their nodes trust a CA whose key is missing here, and
+// their control plane mounts a file from a folder that may be gone.
+func replaceOtherCheckout(ctx context.Context, t *kind.Testbed) error {
+	created, owner, err := t.Owner(ctx)
+	if err != nil || owner == kind.ThisCheckout {
 		return err
 	}
-	if whose == kind.Foreign && !t.Replace {
-		return &kind.OtherCheckoutError{Prefix: t.Prefix, Directory: made.Directory()}
+	if owner == kind.OtherCheckout && !t.Replace {
+		return &kind.OtherCheckoutError{Prefix: t.Prefix, Directory: created.Directory()}
 	}
-	return t.Recorder.Step(ctx, "testbed of another directory removed", func(ctx context.Context) error {
-		progress.Note(ctx, "%s", made.Directory())
+	return t.Recorder.Step(ctx, "testbed of another checkout removed", func(ctx context.Context) error {
+		progress.Note(ctx, "%s", created.Directory())
 		return errors.Join(
 			cluster.Delete(ctx, t.SeedName()), cluster.Delete(ctx, t.ShootName()), upstream.Remove(ctx, t.Prefix))
 	})

@@ -14,50 +14,56 @@ import (
 
 const (
 	gib = 1 << 30
-	// defaultDataRoot is where an engine that we install keeps images and volumes.
+	// defaultDataRoot is where an engine that the testbed installs keeps images and volumes.
 	defaultDataRoot = "/var/lib/docker"
 )
 
-// existing is what earlier runs have left; Up only needs room for the rest.
-type existing struct {
-	engine    *engine.Engine // the engine that answers, or nil
-	begun     bool           // parts of a node image, or our binaries, were built here before
+// earlierRuns is what earlier runs left on the machine. Up needs disk space only for the rest.
+type earlierRuns struct {
+	engine    *engine.Engine // the running engine, or nil
+	builds    bool           // parts of a node image, or binaries of this checkout, were built here
 	nodeImage bool           // the engine has the node image
 	clusters  bool           // both clusters have containers
-	cache     string         // where the parts of the node image are built, and Go's build cache usually lies
+	cache     string         // the folder for parts of the node image and, usually, Go's build cache
 }
 
-// preflight checks the machine before anything on it is changed. Where the testbed was before but its engine does not
-// run, nobody can tell how much is there: the disk is checked once it does, by checkDisk.
-func checkMachine(ctx context.Context, t *kind.Testbed) error {
-	found, lookErr := Look(ctx, t)
+// checkMachine checks the machine before Up changes anything. If earlier runs built something but
+// the engine does not run, the needed disk space is unknown: then checkDisk must check it when the
+// engine runs.
+func checkMachine(ctx context.Context, t *kind.Testbed) (diskUnknown bool, err error) {
+	found, findErr := findEarlierRuns(ctx, t)
 	requirements := preflight.Defaults()
-	if lookErr == nil {
-		requirements.Disk = DiskNeeded(found)
+	if findErr == nil {
+		requirements.Disk = found.diskNeeded()
 	}
-	t.DiskUnknown = found.engine == nil && found.begun
-	// What is missing on the machine may well be why looking at it failed.
+	// A failed check may well be the cause of findErr.
 	if err := preflight.Check(ctx, requirements); err != nil {
-		return err
+		return false, err
 	}
-	return lookErr
+	return found.engine == nil && found.builds, findErr
 }
 
-// checkDisk does what preflight has left to do.
 func checkDisk(ctx context.Context, t *kind.Testbed) error {
-	if !t.DiskUnknown {
-		return nil
-	}
-	found, err := Look(ctx, t)
+	needed, err := DiskNeeded(ctx, t)
 	if err != nil {
 		return err
 	}
-	return preflight.CheckDisk(DiskNeeded(found))
+	return preflight.CheckDisk(needed)
 }
 
-// diskNeeded returns the room for what is still to be made. The first run from nothing needs 20 GiB with all that it
-// compiles; one that was cut off has used up a part of that. Nodes unpack images into volumes of their own.
-func DiskNeeded(found existing) []preflight.Space {
+// DiskNeeded returns the disk space that Up still needs. It changes nothing.
+func DiskNeeded(ctx context.Context, t *kind.Testbed) ([]preflight.Space, error) {
+	found, err := findEarlierRuns(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return found.diskNeeded(), nil
+}
+
+// diskNeeded returns the disk space for what is still missing. The first run on a machine needs 20
+// GiB, compilation included; an interrupted one has used a part of that. Nodes unpack images into
+// volumes of their own.
+func (found earlierRuns) diskNeeded() []preflight.Space {
 	images := preflight.Space{Directory: defaultDataRoot}
 	builds := preflight.Space{Directory: found.cache, Bytes: 1 * gib}
 	switch {
@@ -65,9 +71,9 @@ func DiskNeeded(found existing) []preflight.Space {
 		images.Bytes = 1 * gib
 	case found.nodeImage:
 		images.Bytes = 5 * gib
-	case found.begun && found.engine == nil:
+	case found.builds && found.engine == nil:
 		return nil
-	case found.begun:
+	case found.builds:
 		images.Bytes, builds.Bytes = 10*gib, 5*gib
 	default:
 		images.Bytes, builds.Bytes = 20*gib, 5*gib
@@ -82,8 +88,8 @@ func DiskNeeded(found existing) []preflight.Space {
 	return []preflight.Space{images, builds}
 }
 
-// begun tells whether a run on this machine has built something before.
-func begun(t *kind.Testbed, image nodeimage.Options) (bool, error) {
+// hasBuilds reports whether an earlier run on this machine built something.
+func hasBuilds(t *kind.Testbed, image nodeimage.Options) (bool, error) {
 	binaries, err := kind.BinaryDirectory(t.Root)
 	if err != nil {
 		return false, err
@@ -94,13 +100,12 @@ func begun(t *kind.Testbed, image nodeimage.Options) (bool, error) {
 	return nodeimage.HasParts(image)
 }
 
-// look finds out what is there. It changes nothing.
-func Look(ctx context.Context, t *kind.Testbed) (found existing, err error) {
+func findEarlierRuns(ctx context.Context, t *kind.Testbed) (found earlierRuns, err error) {
 	if found.cache, err = os.UserCacheDir(); err != nil {
 		return found, err
 	}
-	image := nodeimage.Options{Override: t.Override, Repository: t.Root}
-	if found.begun, err = begun(t, image); err != nil {
+	image := nodeimage.Options{Override: t.Config.NodeImage, Repository: t.Root}
+	if found.builds, err = hasBuilds(t, image); err != nil {
 		return found, err
 	}
 	if found.engine = engine.Running(ctx); found.engine == nil {

@@ -45,10 +45,10 @@ func OfTestbed(ctx context.Context, t *kind.Testbed) (*Testbed, error) {
 	}
 
 	seen := t.State
-	if made, whose, err := t.Owner(ctx); err != nil {
+	if created, owner, err := t.Owner(ctx); err != nil {
 		return status, err
-	} else if whose == kind.Foreign {
-		seen, status.Owner = made, made.Directory()
+	} else if owner == kind.OtherCheckout {
+		seen, status.Owner = created, created.Directory()
 	}
 	status.addCluster(ctx, "seed", t.SeedName(), seen.SeedKubeconfig())
 	if shoot := status.addCluster(ctx, "shoot", t.ShootName(), seen.ShootKubeconfig()); shoot != nil {
