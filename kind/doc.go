@@ -31,7 +31,7 @@
 //   - status, doctor, diagnostics: what the testbed is, what is wrong, and what an engineer needs
 //     after a failure.
 //   - logs, trace: merged logs, and the requests of a pull.
-//   - fieldbugs, proof: bugs from the field, reproduced, and planted bugs that scenarios must detect.
+//   - fieldbugs, proof: field bugs, reproduced, and planted bugs that the scenarios must detect.
 //
 // Helpers: command runs programs, file replaces files, lock locks between processes, process marks
 // child processes, progress prints and records steps, readiness checks nodes and pods, logline and

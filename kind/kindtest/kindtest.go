@@ -27,7 +27,8 @@ func New(t *testing.T, options kind.Options) *kind.Testbed {
 	return testbed
 }
 
-// Configured returns a testbed with its state in directory. If config is nil, it uses the stored one.
+// Configured returns a testbed with its state in directory. If config is nil, it uses the stored
+// one.
 func Configured(t *testing.T, directory string, config *configuration.Testbed) *kind.Testbed {
 	t.Helper()
 	return New(t, kind.Options{Directory: directory, Configuration: config})
