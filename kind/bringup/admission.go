@@ -9,6 +9,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/image"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 // admissionCharts is the folder of the admission's charts, below the root of the repository.
@@ -29,18 +30,13 @@ func InstallAdmission(ctx context.Context, t *kind.Testbed) error {
 		return err
 	}
 	admission := admission(t, built[0].Ref)
-	if err := image.Load(ctx, t.Seed.Nodes(), built); err != nil {
-		return err
-	}
-	// A garden serves Shoots before it has an admission, and the webhook's registration needs their
-	// REST mapping.
-	if err := gardener.InstallShootDefinition(ctx, garden.Client()); err != nil {
-		return err
-	}
-	if err := admission.Deploy(ctx, garden); err != nil {
-		return err
-	}
-	return admission.Wait(ctx, garden.Client())
+	return progress.InOrder(ctx,
+		func(ctx context.Context) error { return image.Load(ctx, t.Seed.Nodes(), built) },
+		// A garden serves Shoots before it has an admission; the webhook needs their REST mapping.
+		func(ctx context.Context) error { return gardener.InstallShootDefinition(ctx, garden.Client()) },
+		func(ctx context.Context) error { return admission.Deploy(ctx, garden) },
+		func(ctx context.Context) error { return admission.Wait(ctx, garden.Client()) },
+	)
 }
 
 // RemoveAdmission reverts InstallAdmission and deletes all Shoots in the seed's API server. Missing

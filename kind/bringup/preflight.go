@@ -43,14 +43,6 @@ func checkMachine(ctx context.Context, t *kind.Testbed) (diskUnknown bool, err e
 	return found.engine == nil && found.builds, findErr
 }
 
-func checkDisk(ctx context.Context, t *kind.Testbed) error {
-	needed, err := DiskNeeded(ctx, t)
-	if err != nil {
-		return err
-	}
-	return preflight.CheckDisk(needed)
-}
-
 // DiskNeeded returns the disk space that Up still needs. It changes nothing.
 func DiskNeeded(ctx context.Context, t *kind.Testbed) ([]preflight.Space, error) {
 	found, err := findEarlierRuns(ctx, t)

@@ -13,6 +13,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/debian"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
+	"github.com/gardener-extensions/registry-cache/kind/preflight"
 	"github.com/gardener-extensions/registry-cache/kind/process"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
@@ -78,10 +79,14 @@ func prepareEngine(ctx context.Context, t *kind.Testbed) error {
 			if t.Engine, err = engine.Ensure(ctx); err != nil {
 				return explainFullDisk(err, folders{paths: []string{defaultDataRoot}})
 			}
-			if diskUnknown {
-				return checkDisk(ctx, t)
+			if !diskUnknown {
+				return nil
 			}
-			return nil
+			needed, err := DiskNeeded(ctx, t)
+			if err != nil {
+				return err
+			}
+			return preflight.CheckDisk(needed)
 		}),
 	)
 }
