@@ -19,7 +19,7 @@ import (
 // certificates are the certificates of the caches that serve HTTPS.
 type certificates struct {
 	// ca is nil if no cache serves HTTPS.
-	ca *certificate.Authority
+	ca *certificate.CA
 	// addresses are the cluster IPs of the issued certificates, by upstream.
 	addresses map[string]string
 }

@@ -150,7 +150,7 @@ type change func(p *rig.Run, shoot *gardencorev1beta1.Shoot)
 // shoot returns a Shoot with changes, and the label by which Gardener's API server marks Shoots with the extension.
 func (g *gardenStandIn) shoot(p *rig.Run, name string, changes ...change) *gardencorev1beta1.Shoot {
 	p.Helper()
-	shoot := gardenlet.Named(name)
+	shoot := gardenlet.NewShoot(name)
 	shoot.Namespace, shoot.Labels = g.namespace, admissionLabels()
 	for _, change := range changes {
 		change(p, shoot)

@@ -29,7 +29,7 @@ func privateCA() rig.Scenario {
 			authority, err := certificate.New("e2e private authority")
 			p.Check(err)
 			options := p.Session.Testbed.UpstreamOptions(rig.Private)
-			options.Authority = authority
+			options.CA = authority
 			p.Upstream(ctx, options)
 			refer["ca"] = p.Secret(ctx, map[string][]byte{"bundle.crt": authority.PEM()}, nil)
 			for _, worker := range p.Workers() {

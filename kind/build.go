@@ -4,9 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/image"
@@ -14,8 +19,18 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// binaries lists everything that is built from the main module: what ships, and the parts of Gardener that run for
-// real. One call of image.Build makes them all, so that what they share is compiled once.
+// BuildLockTimeout is how long Build waits for another process that builds the same binaries.
+const BuildLockTimeout = 15 * time.Minute
+
+// PlantedBug is a bug that Build compiles into the shipped binaries, see package proof.
+type PlantedBug struct {
+	Name string
+	// Overlay writes the changed sources below folder, and returns the file for go build -overlay.
+	Overlay func(root, folder string) (string, error)
+}
+
+// Binaries returns every binary that is built from the main module: what ships, and the real parts
+// of Gardener. Build them with one call of image.Build, so that shared packages are compiled once.
 func Binaries() []image.Binary {
 	return []image.Binary{
 		{Name: ImageCache, Package: ModulePath + "/cmd/registry-cache"},
@@ -28,8 +43,8 @@ func Binaries() []image.Binary {
 	}
 }
 
-// binaryDirectory keeps the binaries of a checkout outside of the testbed's state, so that they outlive Down: go build
-// links a program again only if it changed.
+// BinaryDirectory returns the folder with the binaries of the checkout at root. It is outside of
+// the testbed's state so that the binaries outlive Down: go build links only programs that changed.
 func BinaryDirectory(root string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -39,7 +54,8 @@ func BinaryDirectory(root string) (string, error) {
 	return filepath.Join(cache, "registry-cache-testbed", "bin", hex.EncodeToString(checkout[:6])), nil
 }
 
-// build builds binaries and makes one image of each. Unchanged packages come from Go's build cache.
+// Build builds binaries and packs each into an image. Unchanged packages come from Go's build
+// cache.
 func (t *Testbed) Build(ctx context.Context, binaries ...image.Binary) ([]image.Built, error) {
 	directory, err := BinaryDirectory(t.Root)
 	if err != nil {
@@ -47,11 +63,40 @@ func (t *Testbed) Build(ctx context.Context, binaries ...image.Binary) ([]image.
 	}
 	unlock, err := lock.Wait(ctx, directory+".lock", BuildLockTimeout)
 	if err != nil {
-		return nil, fmt.Errorf("binaries of %s: %w", t.Root, err)
+		return nil, fmt.Errorf("lock the binaries of %s: %w", t.Root, err)
 	}
 	defer unlock()
-	if binaries, err = t.planted(directory, binaries); err != nil {
+	if binaries, err = t.withPlantedBug(directory, binaries); err != nil {
 		return nil, err
 	}
 	return image.Build(ctx, directory, binaries...)
+}
+
+// withPlantedBug returns the binaries with the overlay of the planted bug, if there is one, set on
+// those that ship. The caller must hold the lock of directory.
+func (t *Testbed) withPlantedBug(directory string, binaries []image.Binary) ([]image.Binary, error) {
+	if t.Planted == nil {
+		return binaries, nil
+	}
+	overlay, err := t.Planted.Overlay(t.Root, filepath.Join(directory, "mutant"))
+	if err != nil {
+		return nil, err
+	}
+	changed := slices.Clone(binaries)
+	for i := range changed {
+		if slices.Contains(ShippedImages(), changed[i].Name) {
+			changed[i].Overlay = overlay
+		}
+	}
+	return changed, nil
+}
+
+// PlantedBug returns the name of the bug that Up, in any process, last installed, or an empty
+// string if there is none.
+func (t *Testbed) PlantedBug() (string, error) {
+	name, err := os.ReadFile(t.State.PlantedBug())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read the name of the planted bug: %w", err)
+	}
+	return strings.TrimSpace(string(name)), nil
 }

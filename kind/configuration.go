@@ -11,14 +11,14 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
 	"github.com/gardener-extensions/registry-cache/kind/file"
-	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// configure sets what the testbed is to be: what was asked for, else what Up was told before, else the default.
-func (t *Testbed) configure(asked *configuration.Testbed, nodeImage string) {
-	t.Config = asked
-	if asked == nil {
-		t.Config, t.Unreadable = ReadConfiguration(t.State.WantedConfiguration())
+// configure sets Config: the requested configuration, or else that of the last Up, or else the
+// default.
+func (t *Testbed) configure(requested *configuration.Testbed, nodeImage string) {
+	t.Config = requested
+	if requested == nil {
+		t.Config, t.unreadable = ReadConfiguration(t.State.WantedConfiguration())
 	}
 	if t.Config == nil {
 		t.Config = configuration.Default()
@@ -26,10 +26,9 @@ func (t *Testbed) configure(asked *configuration.Testbed, nodeImage string) {
 	if nodeImage != "" && nodeImage != t.Config.NodeImage {
 		t.Config = t.Config.WithNodeImage(nodeImage)
 	}
-	t.Override = t.Config.NodeImage
 }
 
-// readConfiguration returns nil where there is no file.
+// ReadConfiguration returns the configuration in a file, or nil if the file does not exist.
 func ReadConfiguration(path string) (*configuration.Testbed, error) {
 	read, err := configuration.Load(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -38,7 +37,7 @@ func ReadConfiguration(path string) (*configuration.Testbed, error) {
 	return read, err
 }
 
-// writeConfiguration replaces a file as a whole.
+// WriteConfiguration writes a configuration to a file atomically, and creates its folder.
 func WriteConfiguration(path string, config *configuration.Testbed) error {
 	data, err := config.Encode()
 	if err != nil {
@@ -50,15 +49,15 @@ func WriteConfiguration(path string, config *configuration.Testbed) error {
 	return file.Replace(path, data, 0o644)
 }
 
-// ConfigurationError says why the configuration of the testbed cannot be read; nil if it can.
+// ConfigurationError returns why the configuration of the last Up cannot be read, if it is needed.
 func (t *Testbed) ConfigurationError() error {
-	if t.Unreadable == nil {
+	if t.unreadable == nil {
 		return nil
 	}
-	return fmt.Errorf("the configuration of the testbed that is there cannot be read: name one by `testbed up -f FILE`: %w", t.Unreadable)
+	return fmt.Errorf("read the configuration of the existing testbed (name another one with `testbed up -f FILE`): %w", t.unreadable)
 }
 
-// ipFamilies are the shoot's, in Gardener's words.
+// ipFamilies returns the IP families of the Shoot.
 func (t *Testbed) ipFamilies() []gardencorev1beta1.IPFamily {
 	switch t.Config.Shoot.IPFamily {
 	case configuration.IPv6:
@@ -69,25 +68,3 @@ func (t *Testbed) ipFamilies() []gardencorev1beta1.IPFamily {
 		return []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv4}
 	}
 }
-
-// hosts returns the hosts of upstreams with these names.
-func (t *Testbed) Hosts(names []string) []string {
-	hosts := make([]string, 0, len(names))
-	for _, name := range names {
-		hosts = append(hosts, upstream.Host(t.Prefix, name))
-	}
-	return hosts
-}
-
-// configuredHosts are the hosts of the upstreams that Up starts.
-func (t *Testbed) ConfiguredHosts() []string {
-	var names []string
-	for _, upstream := range t.Config.Upstreams {
-		names = append(names, upstream.Name)
-	}
-	return t.Hosts(names)
-}
-
-// CachedUpstreams are the upstream hosts that have a cache in the shoot after Up; none if the configuration has a manifest, which
-// says so itself.
-func (t *Testbed) CachedUpstreams() []string { return t.Hosts(t.Config.Cached()) }

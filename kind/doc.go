@@ -1,27 +1,41 @@
-// Package kind is the testbed as a library: two kind clusters on one machine, one acting as Gardener seed and one as
-// shoot, with real upstream registries, the real gardener-resource-manager and gardener-node-agent, and the extension
-// installed as gardenlet installs it. Each verb of cmd/testbed that acts on a testbed is a method of Testbed before it
-// is a command, but for reproduce, which is in kind/fieldbugs.
+// Package kind provides the testbed: two kind clusters on one machine, a Gardener seed and a shoot,
+// with real upstream registries, the real gardener-resource-manager and gardener-node-agent, and
+// the extension, installed as gardenlet installs it.
 //
-// The packages below it, in the order in which Up uses them:
+// A Testbed is a value: its names, its folder of state, its locks, its owner, its configuration,
+// and the parts that Attach or Up found. What can be done with a testbed are functions of the
+// packages below that take a *Testbed; cmd/testbed is the command line for them. Package kind must
+// not know these functions, the scenarios or the command line.
 //
-//   - preflight: can this machine carry the testbed?
-//   - engine, debian: the Docker Engine, and the Debian packages that bring it and the tools of a build.
+// What a testbed is made of, in the order in which Up uses it. These packages must not import kind:
+//
+//   - configuration: testbed.yaml, which describes a testbed.
+//   - preflight: checks of the machine.
+//   - engine, debian: the Docker Engine, and the Debian packages of the engine and of builds.
 //   - nodeimage: the image of a kind node, from Go modules and Debian packages.
-//   - image: our binaries, and test content, as container images.
-//   - certificate: the authority that the nodes trust.
+//   - image, distribution: container images of binaries and test content, and of CNCF distribution.
+//   - certificate: the CA that nodes trust, and private CAs.
 //   - cluster: one kind cluster and its nodes.
-//   - upstream: the registries that are cached, a proxy, and their access logs.
-//   - gardener, osextension: what Gardener installs, and a small operating system extension.
-//   - gardenlet: what gardenlet does for one Shoot.
+//   - upstream: the upstream registries, a proxy, and their access logs.
+//   - gardener, osextension: the parts of Gardener, and an operating system extension.
+//   - gardenlet, manifest: gardenlet's flows for one Shoot, and a user's Shoot from a file.
 //
-// Beside them: configuration is the file that says what a testbed is to be, snapshot keeps what volumes hold, manifest reads
-// the Shoot that somebody has in a file, distribution describes the stock image that can stand in for ours, diagnostics
-// collects what an engineer needs after a failure and says what is wrong, doctor does so for a machine, logs merges logs,
-// trace shows who asked whom during a pull, logline and hostsfile read a line of a log and a hosts.toml, fault says what can
-// be broken on purpose, mutant plants bugs that the scenarios have to notice, pull tells who served what a node pulled,
-// readiness tells whether nodes and pods are ready, progress prints and records the steps, command runs programs, file
-// replaces files, lock keeps processes apart.
+// What is done with a testbed:
+//
+//   - bringup: Up, Down, and the installation of the extension and the admission.
+//   - operate: changes of the Shoot, as an operator makes them.
+//   - pull, cache: pulls and who served them, and the caches of the shoot.
+//   - fault: faults, applied and cleared.
+//   - snapshot: content of volumes, saved and restored.
+//   - develop, shell: builds and rollouts from the sources, and programs on nodes.
+//   - status, doctor, diagnostics: what the testbed is, what is wrong, and what an engineer needs
+//     after a failure.
+//   - logs, trace: merged logs, and the requests of a pull.
+//   - fieldbugs, proof: field bugs, reproduced, and planted bugs that the scenarios must detect.
+//
+// Helpers: command runs programs, file replaces files, lock locks between processes, process marks
+// child processes, progress prints and records steps, readiness checks nodes and pods, logline and
+// hostsfile parse a log line and a hosts.toml, kindtest has testbeds for tests.
 //
 // Nothing that ships imports this package or one below it.
 package kind

@@ -9,20 +9,20 @@ import (
 	"testing"
 )
 
-func TestLockKeepsASecondCommandOut(t *testing.T) {
+func TestLockExcludesASecondCommand(t *testing.T) {
 	one := newLockFiles(t.TempDir(), "one", "/here")
-	release, err := one.take()
+	release, err := one.lock()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := one.take(); !errors.Is(err, ErrBusy) {
+	if _, err := one.lock(); !errors.Is(err, ErrBusy) {
 		t.Errorf("second lock: %v, want ErrBusy", err)
 	}
 	if _, err := one.reserve(); !errors.Is(err, ErrBusy) {
-		t.Errorf("reserved while it is being changed: %v, want ErrBusy", err)
+		t.Errorf("reserve while it is locked: %v, want ErrBusy", err)
 	}
 	release()
-	release, err = one.take()
+	release, err = one.lock()
 	if err != nil {
 		t.Fatalf("lock after it was released: %v", err)
 	}
@@ -36,47 +36,48 @@ func TestReservedTestbed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	release, err := here.take()
+	release, err := here.lock()
 	if err != nil {
-		t.Fatalf("the process that has reserved it: %v", err)
+		t.Fatalf("lock in the process that reserved it: %v", err)
 	}
 	release()
 	if _, err := there.reserve(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "in /here") {
 		t.Errorf("reserved twice: %v, want ErrBusy that names the directory", err)
 	}
-	// As the file would be if another process held the lock; process 1 is there always.
+	// The file as another process would write it; process 1 always exists.
 	other, err := json.Marshal(holder{PID: 1, Command: "e2e.test", Directory: "/here"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(here.run, other, 0o600); err != nil {
+	if err := os.WriteFile(here.reservation, other, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := there.take(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "e2e.test") {
-		t.Errorf("while another process has reserved it: %v, want ErrBusy that names it", err)
+	if _, err := there.lock(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "e2e.test") {
+		t.Errorf("lock while another process has reserved it: %v, want ErrBusy that names it", err)
 	}
 	done()
-	if release, err = there.take(); err != nil {
-		t.Fatalf("after that process has ended: %v", err)
+	if release, err = there.lock(); err != nil {
+		t.Fatalf("lock after the reservation: %v", err)
 	}
 	release()
 }
 
-// TestCheckoutsShareTheirTurn: names of clusters are the machine's, so two states of one prefix have one lock.
-func TestCheckoutsShareTheirTurn(t *testing.T) {
-	turnOf := func(prefix string) lockFiles {
+// TestCheckoutsShareLocks: cluster names are unique on the machine, so two state folders of one
+// prefix share the locks.
+func TestCheckoutsShareLocks(t *testing.T) {
+	locksOf := func(prefix string) lockFiles {
 		testbed, err := New(Options{Directory: t.TempDir(), Prefix: prefix})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return testbed.locks
 	}
-	if a, b := turnOf("one"), turnOf("one"); a != b {
+	if a, b := locksOf("one"), locksOf("one"); a != b {
 		t.Errorf("locks %+v and %+v, want the same", a, b)
 	}
 	seen := map[string]string{"engine.lock": "the engine"}
 	for _, prefix := range []string{"one", "engine", "run", "prove", "one-run", "testbed-one", "prove-one"} {
-		for _, path := range []string{turnOf(prefix).path, turnOf(prefix).run, turnOf(prefix).proof} {
+		for _, path := range []string{locksOf(prefix).change, locksOf(prefix).reservation, locksOf(prefix).proof} {
 			if other, taken := seen[filepath.Base(path)]; taken {
 				t.Errorf("lock %s of %s and of %s", path, prefix, other)
 			}

@@ -27,12 +27,12 @@ const (
 	ImageNodeAgent       = "gardener-node-agent"
 )
 
-// Units of systemd on every node.
+// systemd units on every node.
 const (
 	ContainerdUnit        = "containerd.service"
 	KubeletUnit           = "kubelet.service"
 	GardenerNodeAgentUnit = "gardener-node-agent.service"
 )
 
-// DevelopedImages are the names of the images that BuildImage builds: what ships and runs in the testbed.
+// ShippedImages returns the names of the images that ship and run in every testbed.
 func ShippedImages() []string { return []string{ImageExtension, ImageCache} }

@@ -11,55 +11,62 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
-// ForeignError says that the testbed of this prefix, which runs, belongs to another directory of this machine: its clusters trust the
-// certificate authority that lies there. It counts as a matter of the environment (internal/program).
-type ForeignError struct {
-	// Prefix names the testbed, Directory is whose it is: a checkout of the repository, or else the folder with the state.
-	Prefix, Directory string
+// OtherCheckoutError reports that a running testbed with this prefix belongs to another directory
+// of this machine. Its nodes trust the CA in that directory. It is an environment error (see
+// internal/program).
+type OtherCheckoutError struct {
+	// Prefix is the testbed's prefix.
+	Prefix string
+	// Directory is the checkout that owns the testbed, or the state folder if that is elsewhere.
+	Directory string
 }
 
-// Error says how to go on.
-func (e *ForeignError) Error() string {
-	return fmt.Sprintf("testbed %s belongs to %s: use it there, remove it there by `testbed down` or here by `make e2e REPLACE=1`, "+
-		"or have another one by --prefix NAME",
-		e.Prefix, e.Directory)
+// Error implements error.
+func (e *OtherCheckoutError) Error() string {
+	return fmt.Sprintf("testbed %s belongs to %s: use it there, remove it there with `testbed down` or here with "+
+		"`make e2e REPLACE=1`, or use another testbed with --prefix NAME", e.Prefix, e.Directory)
 }
 
 // EnvironmentError marks the error for internal/program.
-func (*ForeignError) EnvironmentError() {}
+func (*OtherCheckoutError) EnvironmentError() {}
 
-// possession says whose the testbed of our prefix is that is there.
-type possession string
+// Owner is who owns the containers of a testbed, as seen from this checkout.
+type Owner string
 
 const (
-	// ours: it was made for our state, or nothing tells that it was not.
-	Ours possession = "ours"
-	// left: it was made for a state that is gone, or does not run any more. Nobody misses it.
-	left possession = "left"
-	// foreign: it was made for another state, and runs.
-	Foreign possession = "foreign"
+	// ThisCheckout means that the containers were created for this state folder, that there are none,
+	// or that their state folder is unknown.
+	ThisCheckout Owner = "this checkout"
+	// NoCheckout means that the state folder of the containers no longer exists, or that they do not
+	// run. Up may replace them.
+	NoCheckout Owner = "no checkout"
+	// OtherCheckout means that the containers run and were created for another state folder.
+	OtherCheckout Owner = "another checkout"
 )
 
-// possessionOf judges a testbed that was made for one state, seen from another one. No state is one that is not known.
-func possessionOf(made, own State, running bool) possession {
-	if made == "" || filepath.Clean(string(made)) == filepath.Clean(string(own)) || sameFolder(string(made), string(own)) {
-		return Ours
+// ownerOf returns the owner of containers that were created for one state folder, as seen from
+// another. An empty created is unknown.
+func ownerOf(created, here State, running bool) Owner {
+	if created == "" || filepath.Clean(string(created)) == filepath.Clean(string(here)) || sameFolder(string(created), string(here)) {
+		return ThisCheckout
 	}
-	// The folder alone tells nothing: Docker makes the source of a mount anew when it starts a container again.
-	if _, err := os.Stat(made.SeedKubeconfig()); errors.Is(err, fs.ErrNotExist) || !running {
-		return left
+	// The existence of the folder proves nothing: Docker recreates the source of a mount when it
+	// restarts a container.
+	if _, err := os.Stat(created.SeedKubeconfig()); errors.Is(err, fs.ErrNotExist) || !running {
+		return NoCheckout
 	}
-	return Foreign
+	return OtherCheckout
 }
 
-// sameFolder tells whether two paths lead to one folder, as by a link.
+// sameFolder reports whether two paths lead to one folder, for example through a symbolic link.
 func sameFolder(a, b string) bool {
 	infoA, errA := os.Stat(a)
 	infoB, errB := os.Stat(b)
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// directory is what people know a state by.
+// Directory returns the checkout of the state folder, or the folder itself if it is not in its
+// default place.
 func (s State) Directory() string {
 	if parent := filepath.Dir(string(s)); filepath.Base(parent) == DefaultDirectory {
 		return filepath.Dir(parent)
@@ -67,17 +74,18 @@ func (s State) Directory() string {
 	return string(s)
 }
 
-// owner says for which state the testbed was made that is there, and what that means to us. The engine has to run.
-func (t *Testbed) Owner(ctx context.Context) (State, possession, error) {
-	made, running, err := cluster.Origin(ctx, t.SeedName())
-	return State(made), possessionOf(State(made), t.State, running), err
+// Owner returns the state folder that the testbed's containers were created for, and their owner.
+// The engine must run.
+func (t *Testbed) Owner(ctx context.Context) (State, Owner, error) {
+	folder, running, err := cluster.KubeconfigFolder(ctx, t.SeedName())
+	return State(folder), ownerOf(State(folder), t.State, running), err
 }
 
-// checkOwner returns a *ForeignError for a testbed that is not ours.
+// CheckOwner returns an *OtherCheckoutError if another checkout owns the testbed.
 func (t *Testbed) CheckOwner(ctx context.Context) error {
-	made, whose, err := t.Owner(ctx)
-	if err == nil && whose == Foreign {
-		err = &ForeignError{Prefix: t.Prefix, Directory: made.Directory()}
+	created, owner, err := t.Owner(ctx)
+	if err == nil && owner == OtherCheckout {
+		err = &OtherCheckoutError{Prefix: t.Prefix, Directory: created.Directory()}
 	}
 	return err
 }

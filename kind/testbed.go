@@ -16,64 +16,73 @@ import (
 )
 
 const (
-	// DefaultPrefix names the testbed of a user who did not ask for another one.
+	// DefaultPrefix is the prefix of the default testbed.
 	DefaultPrefix = "registry-cache"
-	// DefaultDirectory is where the state of testbeds lies, below the root of the repository; git ignores it.
+	// DefaultDirectory is the folder for the state of testbeds, below the root of the repository. Git
+	// ignores it.
 	DefaultDirectory = ".testbed"
 
-	// maxPrefix keeps "<prefix>-shoot-control-plane" a valid host name with room to read.
+	// maxPrefix keeps "<prefix>-shoot-control-plane" a valid host name that is easy to read.
 	maxPrefix = 30
 )
 
-// Options say which testbed is meant. The zero value is the default testbed of the repository that the process runs in.
+// Options choose a testbed. The zero value is the default testbed of the repository that the
+// process runs in.
 type Options struct {
-	// Prefix begins the names of the clusters and containers: <Prefix>-seed, <Prefix>-shoot. Testbeds with different
-	// prefixes live side by side on one engine. The default is DefaultPrefix.
+	// Prefix starts the names of clusters and containers: <Prefix>-seed, <Prefix>-shoot. Testbeds with
+	// different prefixes can run on one engine. The default is DefaultPrefix.
 	Prefix string
-	// Root is the root of the repository, from which the extension is built and installed. The default is the closest
-	// folder above the working directory that holds the go.mod of this module.
+	// Root is the root of the repository that the extension is built and installed from. The default
+	// is the working directory, or its closest parent, with the go.mod of this module.
 	Root string
-	// Directory holds the state of testbeds, one folder per prefix. The default is DefaultDirectory below Root.
+	// Directory holds the state of testbeds, one folder per prefix. The default is DefaultDirectory
+	// below Root.
 	Directory string
-	// NodeImage is the reference of a stock kindest/node image to use instead of one built here, in place of that of the configuration.
-	// The default is empty.
+	// NodeImage is the reference of a stock kindest/node image, instead of the configuration's or one
+	// that is built here. The default is empty.
 	NodeImage string
-	// Configuration says what Up makes; its defaults have to be set, see package configuration. Nil is that of the Up before, and
-	// where there was none the default.
+	// Configuration is what Up applies; its defaults must be set, see package configuration. If it is
+	// nil, Up applies the configuration of the last Up, or the default.
 	Configuration *configuration.Testbed
-	// Replace lets Up replace a testbed of the same prefix that runs and belongs to another directory, as long as no other process
-	// works on it. Otherwise it is a *ForeignError.
+	// Replace lets Up replace a running testbed of the same prefix that another checkout owns, if no
+	// other process works on it. Without it, Up returns an *OtherCheckoutError.
 	Replace bool
-	// Claimed is called by Up once it knows that the testbed is ours: no other process works on it, and it belongs to no other
-	// directory, or may be replaced. What somebody still needs who uses it there is not to be removed before. Nil is nothing.
+	// Claimed is a function that Up calls, before it removes anything, when it knows that it may use
+	// the prefix: no other process works on the testbed, and no other checkout owns it or Replace is
+	// set. Callers remove their earlier results there. It may be nil.
 	Claimed func()
 	// Locks is the folder of the locks, which all checkouts on this machine share. The default is
 	// lock.Directory.
 	Locks string
-	// Out takes one line per finished step. The default is os.Stderr.
+	// Out receives one line per finished step. The default is os.Stderr.
 	Out io.Writer
 }
 
-// Testbed is a seed and a shoot cluster with all that belongs to them. Its methods may be used at the same time, but for Up, Attach
-// and Down, which need it for themselves, and what installs the extension, which one caller at a time may do.
+// Testbed is a seed cluster, a shoot cluster and everything that belongs to them. It is safe for
+// concurrent use, with two exceptions: Up, Attach and Down need it exclusively, and only one caller
+// at a time may install the extension.
 type Testbed struct {
-	Prefix   string
-	Root     string
-	Override string // a stock node image, or empty
-	// config is what the testbed is to be; unreadable is why that of the Up before could not be read.
-	Config     *configuration.Testbed
-	Unreadable error
-	State      State
-	locks      lockFiles
-	Replace    bool
-	Claimed    func()
-	out        io.Writer
-	Recorder   *progress.Recorder
+	// Prefix starts the names of clusters and containers.
+	Prefix string
+	// Root is the root of the repository.
+	Root string
+	// Config is the configuration that Up applies.
+	Config *configuration.Testbed
+	// State is the folder with the state.
+	State State
+	// Replace and Claimed are those of Options.
+	Replace bool
+	Claimed func()
+	// Recorder prints and records steps.
+	Recorder *progress.Recorder
 	Parts
+
+	unreadable error // why the configuration of the last Up cannot be read
+	locks      lockFiles
 }
 
-// New returns the testbed that the options describe; it does not look whether it exists. It fails for a prefix that
-// cannot be a host name and outside of a repository.
+// New returns the testbed that the options choose, whether it exists or not. It fails if the prefix
+// cannot be part of a host name, or outside of the repository.
 func New(options Options) (*Testbed, error) {
 	if options.Prefix == "" {
 		options.Prefix = DefaultPrefix
@@ -104,7 +113,6 @@ func New(options Options) (*Testbed, error) {
 		locks:    newLockFiles(options.Locks, options.Prefix, options.Root),
 		Replace:  options.Replace,
 		Claimed:  options.Claimed,
-		out:      options.Out,
 		Recorder: progress.New(options.Out),
 	}
 	t.configure(options.Configuration, options.NodeImage)
@@ -121,8 +129,8 @@ func validatePrefix(prefix string) error {
 	return nil
 }
 
-// repositoryRoot is the closest folder at or above the working directory that holds the go.mod of the repository; there are others
-// below it, of tools.
+// repositoryRoot returns the working directory, or its closest parent, with the go.mod of the main
+// module. Folders below it have other modules.
 func repositoryRoot() (string, error) {
 	directory, err := os.Getwd()
 	if err != nil {
@@ -134,16 +142,18 @@ func repositoryRoot() (string, error) {
 			return directory, nil
 		}
 		if directory == filepath.Dir(directory) {
-			return "", fmt.Errorf("no go.mod of %s in %s or above it: run this inside of the repository", ModulePath, start)
+			return "", fmt.Errorf("no go.mod of %s in %s or above it: run this command inside the repository", ModulePath, start)
 		}
 	}
 }
 
+// SeedName returns the name of the seed cluster.
 func (t *Testbed) SeedName() string { return t.Prefix + "-seed" }
 
+// ShootName returns the name of the shoot cluster.
 func (t *Testbed) ShootName() string { return t.Prefix + "-shoot" }
 
-// relative shortens a path for people who work in the root of the repository.
+// Relative returns a path relative to the root of the repository, for messages.
 func (t *Testbed) Relative(path string) string {
 	if short, err := filepath.Rel(t.Root, path); err == nil {
 		return short
@@ -151,7 +161,7 @@ func (t *Testbed) Relative(path string) string {
 	return path
 }
 
-// step makes a named, recorded step of a part.
+// Step returns a function that runs part as a step of the Recorder.
 func (t *Testbed) Step(name string, part func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error { return t.Recorder.Step(ctx, name, part) }
 }

@@ -26,7 +26,7 @@ func TestNewValidatesPrefix(t *testing.T) {
 	}
 }
 
-// TestRepositoryRoot passes the modules by that lie in the repository.
+// TestRepositoryRoot also starts in folders with other modules.
 func TestRepositoryRoot(t *testing.T) {
 	want, err := filepath.Abs("..")
 	if err != nil {

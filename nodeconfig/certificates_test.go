@@ -14,7 +14,7 @@ import (
 
 var trusting = nodeconfig.Registry{
 	Upstream: "alpha.test", Endpoint: "https://10.4.246.205:5000", UpstreamURL: "https://alpha.test",
-	EndpointCA: []byte(golden.Authority), UpstreamCA: []byte(golden.Authority),
+	EndpointCA: []byte(golden.CACertificate), UpstreamCA: []byte(golden.CACertificate),
 }
 
 func TestHostsTOMLWithCertificates(t *testing.T) {
@@ -44,15 +44,15 @@ func TestOnlyCertificatesGetToANode(t *testing.T) {
 		text string
 		want int
 	}{
-		"one":                  {golden.Authority, 1},
-		"two":                  {golden.Authority + golden.Authority, 2},
-		"text around":          {"''' [host.\"http://evil\"]\n" + golden.Authority + "'''\nserver = \"http://evil\"\n", 1},
-		"with Windows lines":   {strings.ReplaceAll(golden.Authority, "\n", "\r\n"), 1},
-		"a key beside it":      {key + golden.Authority, 1},
+		"one":                  {golden.CACertificate, 1},
+		"two":                  {golden.CACertificate + golden.CACertificate, 2},
+		"text around":          {"''' [host.\"http://evil\"]\n" + golden.CACertificate + "'''\nserver = \"http://evil\"\n", 1},
+		"with Windows lines":   {strings.ReplaceAll(golden.CACertificate, "\n", "\r\n"), 1},
+		"a key beside it":      {key + golden.CACertificate, 1},
 		"a key":                {key, 0},
-		"of another type":      {strings.ReplaceAll(golden.Authority, "CERTIFICATE", "X509 CRL"), 0},
+		"of another type":      {strings.ReplaceAll(golden.CACertificate, "CERTIFICATE", "X509 CRL"), 0},
 		"no certificate in it": {noCertificate, 0},
-		"one broken, one fine": {noCertificate + golden.Authority, 1},
+		"one broken, one fine": {noCertificate + golden.CACertificate, 1},
 		"not PEM":              {"'''\n", 0},
 		"empty":                {"", 0},
 	} {
@@ -65,7 +65,7 @@ func TestOnlyCertificatesGetToANode(t *testing.T) {
 				t.Fatalf("%v:\n%s", err, content)
 			}
 			certificates, _ := decoded["certificates"].(string)
-			if want := strings.Repeat(golden.Authority, test.want); certificates != want {
+			if want := strings.Repeat(golden.CACertificate, test.want); certificates != want {
 				t.Errorf("certificates:\n%s\nwant:\n%s", certificates, want)
 			}
 			hosts, _ := decoded["host"].(map[string]any)[registry.Endpoint].(map[string]any)
@@ -90,7 +90,7 @@ func TestParseArgumentIsTheInverseOfArgument(t *testing.T) {
 		"upstream only": func(r *nodeconfig.Registry) { r.EndpointCA = nil },
 		"none":          func(r *nodeconfig.Registry) { r.EndpointCA, r.UpstreamCA = nil, nil },
 		"two of each": func(r *nodeconfig.Registry) {
-			r.EndpointCA, r.UpstreamCA = []byte(golden.Authority+golden.Authority), []byte(golden.Authority+golden.Authority)
+			r.EndpointCA, r.UpstreamCA = []byte(golden.CACertificate+golden.CACertificate), []byte(golden.CACertificate+golden.CACertificate)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -68,7 +68,7 @@ func pair(t *testing.T, server *httptest.Server) (certificate, key string) {
 	return certificate, key
 }
 
-func TestServeWithPrivateAuthorityCredentialsAndTLS(t *testing.T) {
+func TestServeWithPrivateCACredentialsAndTLS(t *testing.T) {
 	server, asked := newPrivateUpstream(t)
 	certificate, key := pair(t, server)
 	transport := server.Client().Transport

@@ -39,17 +39,17 @@ const (
 	renewAt = 50
 )
 
-// Authority is the CA of the caches of one shoot. When the control plane moves, the next seed takes
-// over its key and certificates, so nothing changes in the shoot.
-type Authority struct {
+// CA signs the certificates of the caches of one shoot. When the control plane moves, the next seed
+// takes over its key and certificates, so nothing changes in the shoot.
+type CA struct {
 	manager secretsmanager.Interface
 	bundle  []byte
 }
 
-// Load returns the Authority of the shoot and creates it if needed. It rotates together with the
+// Load returns the CA of the shoot and creates it if needed. It rotates together with the
 // CAs of the Shoot: during preparation, the old CA signs and Bundle contains both; from completion
 // on, the new CA signs and the old one is removed. The client must not read from a cache.
-func Load(ctx context.Context, log logr.Logger, clock clock.Clock, seed client.Client, cluster *extensionscontroller.Cluster) (*Authority, error) {
+func Load(ctx context.Context, log logr.Logger, clock clock.Clock, seed client.Client, cluster *extensionscontroller.Cluster) (*CA, error) {
 	config := &secrets.CertificateSecretConfig{Name: caName, CertType: secrets.CACert}
 	options := []secretsmanager.GenerateOption{secretsmanager.Persist()}
 	m, err := manager.SecretsManagerForCluster(ctx, log, clock, seed, cluster, identity,
@@ -64,18 +64,18 @@ func Load(ctx context.Context, log logr.Logger, clock clock.Clock, seed client.C
 	if !ok {
 		return nil, fmt.Errorf("the CA %s has no bundle", caName)
 	}
-	return &Authority{manager: m, bundle: bundle.Data[secrets.DataKeyCertificateBundle]}, nil
+	return &CA{manager: m, bundle: bundle.Data[secrets.DataKeyCertificateBundle]}, nil
 }
 
 // Bundle returns the PEM certificates that verify a server certificate.
-func (a *Authority) Bundle() []byte {
+func (a *CA) Bundle() []byte {
 	return a.bundle
 }
 
 // Issue returns the certificate of the cache for its cluster IP and the DNS names of its Service.
 // It returns the same certificate until one of them or the CA changes, or half of its validity has
 // passed.
-func (a *Authority) Issue(ctx context.Context, c *v1alpha3.RegistryCache, clusterIP net.IP) (*cache.Certificate, error) {
+func (a *CA) Issue(ctx context.Context, c *v1alpha3.RegistryCache, clusterIP net.IP) (*cache.Certificate, error) {
 	name := v1alpha3.Name(c.Upstream)
 	secret, err := a.manager.Generate(ctx, &secrets.CertificateSecretConfig{
 		Name:                        name + "-tls",
@@ -100,9 +100,9 @@ func (a *Authority) Issue(ctx context.Context, c *v1alpha3.RegistryCache, cluste
 	}, nil
 }
 
-// Prune deletes certificates that this Authority has not issued since Load, and CAs that are no
+// Prune deletes certificates that this CA has not issued since Load, and CAs that are no
 // longer used.
-func (a *Authority) Prune(ctx context.Context) error {
+func (a *CA) Prune(ctx context.Context) error {
 	if err := a.manager.Cleanup(ctx); err != nil {
 		return fmt.Errorf("deleting unused certificates: %w", err)
 	}
@@ -117,7 +117,7 @@ func Remove(ctx context.Context, log logr.Logger, clock clock.Clock, seed client
 	if err != nil {
 		return fmt.Errorf("reading the certificates of the caches: %w", err)
 	}
-	return (&Authority{manager: m}).Prune(ctx)
+	return (&CA{manager: m}).Prune(ctx)
 }
 
 func dnsNames(service string) []string {

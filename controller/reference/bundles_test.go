@@ -17,7 +17,7 @@ import (
 // nodes cannot read.
 func TestResolveLimitsTheSumOfCABundles(t *testing.T) {
 	bundle := login(func(s *corev1.Secret) {
-		s.Data = map[string][]byte{"bundle.crt": []byte(strings.Repeat(golden.Authority, v1alpha3.MaxCABundleSize/len(golden.Authority)))}
+		s.Data = map[string][]byte{"bundle.crt": []byte(strings.Repeat(golden.CACertificate, v1alpha3.MaxCABundleSize/len(golden.CACertificate)))}
 	})
 	resolve := func(count int) string {
 		config := &v1alpha3.RegistryConfig{}

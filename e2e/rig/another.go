@@ -45,7 +45,7 @@ func (p *Run) Another(ctx context.Context, name string) Another {
 		if err := p.Session.Seed.Get(ctx, client.ObjectKey{Name: a.Namespace}, namespace); err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		return a.Delete(ctx, gardenlet.Named(name))
+		return a.Delete(ctx, gardenlet.NewShoot(name))
 	})
 	return a
 }
@@ -62,7 +62,7 @@ func (a Another) WithCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the providerConfig: %w", err)
 	}
-	return gardenlet.Named(a.Name, gardenlet.Extension(v1alpha3.ExtensionType, encoded)), nil
+	return gardenlet.NewShoot(a.Name, gardenlet.Extension(v1alpha3.ExtensionType, encoded)), nil
 }
 
 // extension returns the Extension of the shoot.

@@ -130,7 +130,7 @@ func (s *Session) Up(ctx context.Context, _ *envconf.Config) (context.Context, e
 
 // isOthers tells whether another process works on the testbed, or it belongs to another directory: then it is not ours to touch.
 func (s *Session) isOthers() bool {
-	return errors.Is(s.Report.SetupError, kind.ErrBusy) || errors.As(s.Report.SetupError, new(*kind.ForeignError))
+	return errors.Is(s.Report.SetupError, kind.ErrBusy) || errors.As(s.Report.SetupError, new(*kind.OtherCheckoutError))
 }
 
 // prepare makes what the scenarios need: clients, and the program of the images that they pull.

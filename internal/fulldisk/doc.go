@@ -1,3 +1,3 @@
-// Package fulldisk runs a test again on a file system that is full. It knows nothing of what is
-// tested.
+// Package fulldisk reruns a test in a child process that has a full file system. It must not know
+// what is tested.
 package fulldisk

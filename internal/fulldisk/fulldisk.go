@@ -15,12 +15,12 @@ const folderVariable = "TESTBED_FULL_DISK_FOLDER"
 // its arguments.
 const mountFull = `mount -t tmpfs -o size=8k testbed-test "$1"; dd if=/dev/zero of="$1/filler" bs=4k 2>/dev/null; shift; exec "$@"`
 
-// Folder returns a folder on a full file system, in the child process that Run starts; elsewhere
-// it is empty.
+// Folder returns the folder on the full file system in the child process that Run starts, and an
+// empty string elsewhere.
 func Folder() string { return os.Getenv(folderVariable) }
 
-// Run starts the calling test again as a child process in a mount namespace of its own, where
-// Folder is full, and fails if the child fails. Without the privilege to mount it skips the test.
+// Run reruns the calling test in a child process with its own mount namespace, where Folder is
+// full, and fails if the child fails. It skips the test without the privilege to mount.
 func Run(t *testing.T) {
 	t.Helper()
 	folder := t.TempDir()

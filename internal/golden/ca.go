@@ -1,7 +1,7 @@
 package golden
 
-// Authority is a fixed PEM CA certificate for golden files. Nobody has its key.
-const Authority = `-----BEGIN CERTIFICATE-----
+// CACertificate is a fixed PEM CA certificate for golden files. Nobody has its key.
+const CACertificate = `-----BEGIN CERTIFICATE-----
 MIIBeDCCAR+gAwIBAgIUK1XqEpTBUn/9kYpUCXx/e1Lt0GgwCgYIKoZIzj0EAwIw
 ETEPMA0GA1UEAwwGZ29sZGVuMCAXDTI2MTEyMTEyMjAxNFoYDzIxMjYxMDI4MTIy
 MDE0WjARMQ8wDQYDVQQDDAZnb2xkZW4wWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC

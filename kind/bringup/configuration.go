@@ -13,30 +13,31 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// Unavailable says that what the configuration asks for cannot be had on this machine. It counts as a matter of the environment
-// (internal/program).
+// Unavailable reports that this machine cannot provide what the configuration asks for. It is an
+// environment error (see internal/program).
 type Unavailable struct {
-	// Field is the path of the field that asks for it, Reason why it cannot be had.
-	Field, Reason string
+	Field  string // the path of the field in the configuration
+	Reason string // why this machine cannot provide it
 }
 
-// Error names the field and the reason.
+// Error implements error.
 func (e *Unavailable) Error() string {
-	return fmt.Sprintf("%s: not on this machine: %s", e.Field, e.Reason)
+	return fmt.Sprintf("%s: not available on this machine: %s", e.Field, e.Reason)
 }
 
 // EnvironmentError marks the error for internal/program.
 func (*Unavailable) EnvironmentError() {}
 
-// Plan returns what Up would change in a testbed that is there, and changes nothing. It goes by what Up has recorded; parts that are
-// dead are repaired besides. Up says whether there is a testbed.
+// Plan returns what Up would change in an existing testbed, and changes nothing. It compares the
+// configuration with the recorded one; Up also repairs broken parts. up is false if there is no
+// testbed.
 func Plan(t *kind.Testbed) (changes []configuration.Change, up bool, err error) {
 	if err := t.ConfigurationError(); err != nil {
 		return nil, false, err
 	}
 	applied, err := kind.ReadConfiguration(t.State.AppliedConfiguration())
 	if err != nil {
-		return nil, false, fmt.Errorf("read what the testbed is: %w", err)
+		return nil, false, fmt.Errorf("read the applied configuration: %w", err)
 	}
 	if applied == nil {
 		return nil, false, nil
@@ -44,24 +45,25 @@ func Plan(t *kind.Testbed) (changes []configuration.Change, up bool, err error) 
 	return configuration.Diff(applied, t.Config), true, nil
 }
 
-// rememberConfiguration writes down what the testbed is to be, before anything is changed for it: an Up after an interruption goes
-// on with it. What this machine cannot carry is not remembered.
-func rememberConfiguration(t *kind.Testbed) error {
+// storeWantedConfiguration stores the configuration before Up changes anything for it, so that Up
+// can continue after an interruption. Callers must not store what this machine cannot provide.
+func storeWantedConfiguration(t *kind.Testbed) error {
 	if err := kind.WriteConfiguration(t.State.WantedConfiguration(), t.Config); err != nil {
-		return fmt.Errorf("write down the configuration: %w", err)
+		return fmt.Errorf("store the configuration: %w", err)
 	}
 	return nil
 }
 
-// recordConfiguration writes down what the testbed is now, when all of it has been brought about.
+// recordConfiguration stores the configuration that Up has applied completely.
 func recordConfiguration(_ context.Context, t *kind.Testbed) error {
 	if err := kind.WriteConfiguration(t.State.AppliedConfiguration(), t.Config); err != nil {
-		return fmt.Errorf("write down what the testbed is: %w", err)
+		return fmt.Errorf("store the applied configuration: %w", err)
 	}
 	return nil
 }
 
-// checkAvailable says whether this machine can carry what is asked for. The network has to be held.
+// checkAvailable returns an *Unavailable if this machine cannot provide what the configuration asks
+// for. The caller must hold the network, see cluster.HoldNetwork.
 func checkAvailable(ctx context.Context, t *kind.Testbed) error {
 	if t.Config.Shoot.IPFamily == configuration.IPv4 {
 		return nil
@@ -73,7 +75,7 @@ func checkAvailable(ctx context.Context, t *kind.Testbed) error {
 	return err
 }
 
-// shootConfig is what the shoot cluster is made from.
+// shootConfig returns the configuration of the shoot cluster.
 func shootConfig(t *kind.Testbed) cluster.Config {
 	settings := t.Config.Shoot
 	config := clusterConfig(t, t.ShootName(), *settings.Workers, t.State.ShootKubeconfig())
@@ -87,19 +89,15 @@ func shootConfig(t *kind.Testbed) cluster.Config {
 	return config
 }
 
-// dropUpstreams removes those upstreams that the configuration before had and this one does not. Those that somebody else has
-// started stay.
-func dropUpstreams(ctx context.Context, t *kind.Testbed) error {
+// removeUnconfiguredUpstreams removes the upstreams of the previous configuration that the current
+// one lacks. Upstreams that StartUpstream started stay.
+func removeUnconfiguredUpstreams(ctx context.Context, t *kind.Testbed) error {
 	applied, err := kind.ReadConfiguration(t.State.AppliedConfiguration())
 	if err != nil || applied == nil {
-		return nil //nolint:nilerr // what cannot be read cannot be compared; the upstreams stay until Down
+		return nil //nolint:nilerr // without a readable configuration, the upstreams stay until Down
 	}
-	var dropped []string
-	for _, upstream := range applied.Upstreams {
-		dropped = append(dropped, upstream.Name)
-	}
-	wanted := t.ConfiguredHosts()
-	for _, host := range t.Hosts(dropped) {
+	wanted := upstreamHosts(t, t.Config)
+	for _, host := range upstreamHosts(t, applied) {
 		if slices.Contains(wanted, host) {
 			continue
 		}
@@ -116,4 +114,13 @@ func dropUpstreams(ctx context.Context, t *kind.Testbed) error {
 		progress.Note(ctx, "%s removed", host)
 	}
 	return nil
+}
+
+// upstreamHosts returns the host names of a configuration's upstreams.
+func upstreamHosts(t *kind.Testbed, config *configuration.Testbed) []string {
+	var names []string
+	for _, upstream := range config.Upstreams {
+		names = append(names, upstream.Name)
+	}
+	return t.Hosts(names)
 }

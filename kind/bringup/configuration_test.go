@@ -18,21 +18,22 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/kindtest"
 )
 
-func someAuthority(t *testing.T) *certificate.Authority {
+func newCA(t *testing.T) *certificate.CA {
 	t.Helper()
-	authority, err := certificate.Ensure(t.TempDir())
+	ca, err := certificate.Ensure(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return authority
+	return ca
 }
 
-// TestDefaultRendersWhatItAlwaysDid: the golden is older than configurations. A cluster of before is kept only while it holds.
-func TestDefaultRendersWhatItAlwaysDid(t *testing.T) {
+// TestDefaultShootConfigIsStable compares with a golden file from before there were configurations.
+// Up keeps older clusters only if the result is the same.
+func TestDefaultShootConfigIsStable(t *testing.T) {
 	testbed := kindtest.Configured(t, t.TempDir(), nil)
 	testbed.Engine = &engine.Engine{CgroupVersion: 1}
 	testbed.NodeImage = "node:1"
-	testbed.CA = someAuthority(t)
+	testbed.CA = newCA(t)
 	got, err := yaml.Marshal(cluster.KindConfig(shootConfig(testbed)))
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +53,7 @@ func TestShootConfig(t *testing.T) {
 	config.Shoot.KubeProxyMode, config.Shoot.FeatureGates = configuration.IPTables, map[string]bool{"A": true}
 	config.Shoot.Containerd = configuration.Containerd{Pull: configuration.PullTransfer, ConfigPath: "/a"}
 	testbed := kindtest.Configured(t, t.TempDir(), config)
-	testbed.CA = someAuthority(t)
+	testbed.CA = newCA(t)
 	got := shootConfig(testbed)
 	if got.Workers != 3 || got.IPFamily != cluster.DualStack || got.KubeProxyMode != "iptables" || !got.FeatureGates["A"] ||
 		got.Runtime != (cluster.Runtime{TransferService: true, ConfigPath: "/a"}) {
@@ -60,23 +61,24 @@ func TestShootConfig(t *testing.T) {
 	}
 }
 
-// TestWhatIsWanted: what was asked for, else what Up was told before, else the default.
-func TestWhatIsWanted(t *testing.T) {
+// TestConfigurationPrecedence: the requested configuration, else that of the last Up, else the
+// default.
+func TestConfigurationPrecedence(t *testing.T) {
 	directory := t.TempDir()
 	three := configuration.Default()
 	three.Shoot.Workers = ptr.To(3)
 
 	if got := kindtest.Configured(t, directory, nil).Config; !reflect.DeepEqual(got, configuration.Default()) {
-		t.Errorf("without anything: %+v", got)
+		t.Errorf("without a configuration: %+v", got)
 	}
 	first := kindtest.Configured(t, directory, three)
 	if _, up, err := Plan(first); up || err != nil {
-		t.Errorf("nothing is there: up %t, %v", up, err)
+		t.Errorf("without a testbed: up %t, %v", up, err)
 	}
-	if err := rememberConfiguration(first); err != nil {
+	if err := storeWantedConfiguration(first); err != nil {
 		t.Fatal(err)
 	}
-	// It was interrupted then.
+	// Now Up was interrupted.
 	second := kindtest.Configured(t, directory, nil)
 	if got := second.Config; !reflect.DeepEqual(got, three) {
 		t.Errorf("after an interruption: %+v", got)
@@ -100,7 +102,7 @@ func TestWhatIsWanted(t *testing.T) {
 	}
 }
 
-// TestUnreadableConfiguration: a file of another version keeps Up from guessing, and nothing else from working.
+// TestUnreadableConfiguration: Up must not guess what is in a file of another version.
 func TestUnreadableConfiguration(t *testing.T) {
 	directory := t.TempDir()
 	path := kind.State(filepath.Join(directory, kind.DefaultPrefix)).WantedConfiguration()
@@ -115,9 +117,9 @@ func TestUnreadableConfiguration(t *testing.T) {
 		t.Errorf("error %v, want one that says what to do", err)
 	}
 	if _, _, err := Plan(testbed); err == nil {
-		t.Error("a plan from a configuration that cannot be read")
+		t.Error("Plan succeeded with an unreadable configuration")
 	}
-	if named := kindtest.Configured(t, directory, configuration.Default()); named.Unreadable != nil {
-		t.Errorf("with a file that was named: %v", named.Unreadable)
+	if err := kindtest.Configured(t, directory, configuration.Default()).ConfigurationError(); err != nil {
+		t.Errorf("with a given file: %v", err)
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/debian"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/process"
@@ -16,18 +18,20 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// downTimeout bounds Down; an engine that has to be started for it is the slowest part.
+// downTimeout bounds Down. The slowest part is an engine that Down has to start.
 const downTimeout = 3 * time.Minute
 
-// Down removes all that Up may have left, however it ended: processes, containers and their volumes, the network, the
-// state folder, and the engine if Up started it and nobody else uses it. The node image and what it is built from
-// stay, for the next Up. Where nothing is left, Down does nothing and succeeds.
+// Down removes everything that Up may have left, even if it was interrupted: processes, containers
+// and their volumes, the network, the state folder, and the engine if Up started it and nothing
+// else uses it. The node image and its inputs stay for the next Up. If nothing is left, Down
+// succeeds.
 //
-// A testbed that runs and belongs to another directory is a *ForeignError and stays; what one has left that is gone is removed.
-// While there is an engine that does not answer, and a state folder, the error is an *engine.Missing, and containers and folder stay: the
-// clusters may run.
+// If the testbed runs and another checkout owns it, it stays and the error is an
+// *OtherCheckoutError; what a deleted checkout left is removed. If the engine does not answer and
+// there is a state folder, containers and folder stay, since the clusters may run, and the error is
+// an *engine.Missing.
 //
-// One part that cannot be removed does not keep the others; the error names each.
+// A part that cannot be removed does not keep the others from being removed; the error names each.
 func Down(ctx context.Context, t *kind.Testbed) error {
 	unlock, err := t.Lock()
 	if err != nil {
@@ -40,8 +44,8 @@ func Down(ctx context.Context, t *kind.Testbed) error {
 }
 
 func removeAll(ctx context.Context, t *kind.Testbed) error {
-	if engine.Running(ctx) != nil { // before anything is ended: processes that are marked with the prefix are its owner's, too
-		if err := t.CheckOwner(ctx); errors.As(err, new(*kind.ForeignError)) {
+	if engine.Running(ctx) != nil { // before processes are ended, since they belong to the owner, too
+		if err := t.CheckOwner(ctx); errors.As(err, new(*kind.OtherCheckoutError)) {
 			return err
 		}
 	}
@@ -51,9 +55,9 @@ func removeAll(ctx context.Context, t *kind.Testbed) error {
 	}
 	found, err := engine.Attach(ctx)
 	if errors.As(err, new(*engine.Missing)) && !t.State.Exists() {
-		err = nil // there is nothing of this checkout that could run on it
+		err = nil // nothing of this checkout can run on that engine
 	}
-	failed = errors.Join(failed, debian.Restore(), explained(err, disks{directories: []string{defaultDataRoot}}))
+	failed = errors.Join(failed, debian.AllowServiceStart(), explainFullDisk(err, folders{paths: []string{defaultDataRoot}}))
 	if found != nil {
 		if err := t.CheckOwner(ctx); err != nil {
 			return errors.Join(failed, err)
@@ -66,16 +70,52 @@ func removeAll(ctx context.Context, t *kind.Testbed) error {
 			engine.Release(ctx))
 	}
 	if failed == nil {
-		failed = RemoveState(t)
+		failed = removeState(t)
 	}
 	t.Parts = kind.Parts{}
 	return failed
 }
 
-// removeState removes the folder. Locks are elsewhere, see turn, and stay.
-func RemoveState(t *kind.Testbed) error {
+// removeState removes the state folder. The locks are elsewhere, and stay.
+func removeState(t *kind.Testbed) error {
 	if err := os.RemoveAll(string(t.State)); err != nil {
 		return fmt.Errorf("remove the state of the testbed: %w", err)
 	}
 	return nil
+}
+
+// PlanDown describes what Down would do, one line for each thing, and changes nothing. It returns
+// the errors that Down would return before it changes something.
+func PlanDown(ctx context.Context, t *kind.Testbed) ([]string, error) {
+	var lines []string
+	pids, err := process.Marked("/proc", t.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	for _, pid := range pids {
+		lines = append(lines, fmt.Sprintf("end process %d", pid))
+	}
+	if found, err := engine.Attach(ctx); err != nil {
+		return nil, err
+	} else if found != nil {
+		if err := t.CheckOwner(ctx); err != nil {
+			return nil, err
+		}
+		for _, label := range []string{
+			"io.x-k8s.kind.cluster=" + t.SeedName(), "io.x-k8s.kind.cluster=" + t.ShootName(), upstream.Label + "=" + t.Prefix,
+		} {
+			names, err := command.Output(ctx, "docker", "ps", "--all", "--filter", "label="+label, "--format", "{{.Names}}")
+			if err != nil {
+				return nil, fmt.Errorf("list the containers with label %s: %w", label, err)
+			}
+			for _, name := range strings.Fields(names) {
+				lines = append(lines, "remove container "+name+" and its volumes")
+			}
+		}
+		lines = append(lines, "remove the network of the clusters, and stop the engine if `up` started it, unless another testbed uses them")
+	}
+	if t.State.Exists() {
+		lines = append(lines, "remove folder "+t.Relative(string(t.State)))
+	}
+	return lines, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// TestDownWithoutState: where nothing is left, it does not matter which engine does not answer.
+// TestDownWithoutState: if nothing is left, Down needs no engine.
 func TestDownWithoutState(t *testing.T) {
 	bed := kindtest.Stored(t)
 	if err := os.RemoveAll(string(bed.State)); err != nil {
@@ -21,8 +21,8 @@ func TestDownWithoutState(t *testing.T) {
 	}
 }
 
-// TestAnEngineThatDoesNotAnswer is about clusters that may run, and that nobody can reach any more without the state.
-func TestAnEngineThatDoesNotAnswer(t *testing.T) {
+// TestEngineDoesNotAnswer: the clusters may run, and nobody can reach them without the state.
+func TestEngineDoesNotAnswer(t *testing.T) {
 	bed := kindtest.Stored(t)
 	for name, verb := range map[string]func() error{
 		"Down":     func() error { return Down(t.Context(), bed) },
@@ -32,7 +32,7 @@ func TestAnEngineThatDoesNotAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := verb(); !errors.As(err, new(*engine.Missing)) {
-				t.Errorf("error is %v, want an *engine.Missing", err)
+				t.Errorf("error %v, want an *engine.Missing", err)
 			}
 			if _, err := os.Stat(bed.State.Garden()); err != nil {
 				t.Errorf("the state: %v", err)

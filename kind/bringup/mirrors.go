@@ -14,53 +14,53 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// mirrorsTimeout bounds how long Up waits for nodes to ask the caches. Nodes ask a cache when it has answered them once.
+// mirrorsTimeout bounds how long Up waits until nodes pull through the caches. A node configures a
+// cache as mirror when the cache has answered once.
 const mirrorsTimeout = time.Minute
 
-// awaitMirrors waits until the workers ask every cache of the shoot, so that the first pull after Up goes through it. A cache that is
-// not there by then is no failure of Up: a Shoot may be configured so.
+// awaitMirrors waits until the workers have every cache of the Shoot as a mirror, so that the first
+// pull after Up goes through it. A missing mirror is not an error: the Shoot may be configured so.
 func awaitMirrors(ctx context.Context, t *kind.Testbed) error {
-	return t.Recorder.Step(ctx, "nodes pull through the caches", func(ctx context.Context) error {
-		left := awaitNothingLeft(ctx, func(ctx context.Context) []string { return leftToAwait(status.OfShoot(ctx, t)) })
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if len(left) > 0 {
-			progress.Note(ctx, "not after %s: %s", mirrorsTimeout, strings.Join(left, ", "))
-		}
-		return nil
-	})
+	pending := pollPending(ctx, func(ctx context.Context) []string { return pendingMirrors(status.OfShoot(ctx, t)) })
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if len(pending) > 0 {
+		progress.Note(ctx, "not after %s: %s", mirrorsTimeout, strings.Join(pending, ", "))
+	}
+	return nil
 }
 
-// awaitNothingLeft looks until nothing is left, within mirrorsTimeout, and returns what was left at last. A look that was cut short
-// by the end of that time tells nothing of the nodes: what the one before it found stands.
-func awaitNothingLeft(ctx context.Context, look func(context.Context) []string) (left []string) {
+// pollPending calls list every second until it returns nothing, for at most mirrorsTimeout, and
+// returns the last result. It ignores a call that the timeout cut short, unless that is the only
+// one.
+func pollPending(ctx context.Context, list func(context.Context) []string) (pending []string) {
 	_ = wait.PollUntilContextTimeout(ctx, time.Second, mirrorsTimeout, true, func(ctx context.Context) (bool, error) {
-		found := look(ctx)
-		if ctx.Err() == nil || len(found) == 0 || len(left) == 0 {
-			left = found
+		found := list(ctx)
+		if ctx.Err() == nil || len(found) == 0 || len(pending) == 0 {
+			pending = found
 		}
 		return len(found) == 0, nil
 	})
-	return left
+	return pending
 }
 
-// leftToAwait says what a look at the shoot leaves to wait for. A cluster that does not answer now may do so in time: what of the
-// seed could not be read is left, too, since without its operating system configs no cache would be missing.
-func leftToAwait(status *status.Shoot, err error) []string {
+// pendingMirrors returns what to wait for. That includes errors of a cluster, which may be
+// temporary: without the seed's OperatingSystemConfigs no mirror would be missing.
+func pendingMirrors(status *status.Shoot, err error) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
 	return append(status.SeedProblems(), missingMirrors(status)...)
 }
 
-// missingMirrors names the workers that do not ask a cache of which their configuration tells.
+// missingMirrors describes the workers that lack a mirror of their OperatingSystemConfig.
 func missingMirrors(status *status.Shoot) []string {
 	var missing []string
 	for _, config := range status.OperatingSystemConfigs {
 		for _, registry := range config.Registries {
 			for _, node := range status.Nodes {
-				if !strings.HasSuffix(node.Name, "-control-plane") && !asks(node, registry.Endpoint) {
+				if !strings.HasSuffix(node.Name, "-control-plane") && !hasMirror(node, registry.Endpoint) {
 					missing = append(missing, fmt.Sprintf("%s does not ask %s for %s", node.Name, registry.Endpoint, registry.Upstream))
 				}
 			}
@@ -70,6 +70,6 @@ func missingMirrors(status *status.Shoot) []string {
 	return slices.Compact(missing)
 }
 
-func asks(s status.ShootNode, endpoint string) bool {
-	return slices.ContainsFunc(s.Mirrors, func(mirror status.Mirror) bool { return slices.Contains(mirror.Hosts, endpoint) })
+func hasMirror(node status.ShootNode, endpoint string) bool {
+	return slices.ContainsFunc(node.Mirrors, func(mirror status.Mirror) bool { return slices.Contains(mirror.Hosts, endpoint) })
 }

@@ -26,12 +26,12 @@ func TestMissingMirrors(t *testing.T) {
 		nodes      []status.ShootNode
 		want       []string
 	}{
-		"no caches":               {nodes: []status.ShootNode{node("worker")}},
-		"no workers":              {registries: both, nodes: []status.ShootNode{node("x-control-plane")}},
-		"all ask all":             {registries: both, nodes: []status.ShootNode{node("x-control-plane"), node("worker", beta, alpha)}},
-		"one lacks a cache":       {registries: both, nodes: []status.ShootNode{node("worker", alpha, beta), node("worker2", alpha)}, want: []string{"worker2 does not ask " + beta + " for beta"}},
-		"one has an old address":  {registries: both[:1], nodes: []status.ShootNode{node("worker", beta)}, want: []string{"worker does not ask " + alpha + " for alpha"}},
-		"nobody has been told it": {registries: both[:1], nodes: []status.ShootNode{node("b"), node("a")}, want: []string{"a does not ask " + alpha + " for alpha", "b does not ask " + alpha + " for alpha"}},
+		"no caches":              {nodes: []status.ShootNode{node("worker")}},
+		"no workers":             {registries: both, nodes: []status.ShootNode{node("x-control-plane")}},
+		"all have all":           {registries: both, nodes: []status.ShootNode{node("x-control-plane"), node("worker", beta, alpha)}},
+		"one lacks a mirror":     {registries: both, nodes: []status.ShootNode{node("worker", alpha, beta), node("worker2", alpha)}, want: []string{"worker2 does not ask " + beta + " for beta"}},
+		"one has an old address": {registries: both[:1], nodes: []status.ShootNode{node("worker", beta)}, want: []string{"worker does not ask " + alpha + " for alpha"}},
+		"no worker has it":       {registries: both[:1], nodes: []status.ShootNode{node("b"), node("a")}, want: []string{"a does not ask " + alpha + " for alpha", "b does not ask " + alpha + " for alpha"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			configs := []status.OperatingSystemConfig{{Purpose: "provision"}, {Purpose: "reconcile", Registries: test.registries}}
@@ -43,29 +43,29 @@ func TestMissingMirrors(t *testing.T) {
 	}
 }
 
-// TestLeftToAwait: without an answer of the seed no cache is known, and none is missing.
-func TestLeftToAwait(t *testing.T) {
+// TestPendingMirrors: without an answer from the seed, no mirror is known to be missing.
+func TestPendingMirrors(t *testing.T) {
 	const refused = "seed: connection refused"
 	for name, test := range map[string]struct {
 		status *status.Shoot
 		err    error
 		want   []string
 	}{
-		"all was read":           {status: &status.Shoot{Stage: "present"}},
-		"the seed is silent":     {status: &status.Shoot{Problems: []string{refused, "shoot: EOF"}}, want: []string{refused}},
-		"the configs are unread": {status: &status.Shoot{Stage: "present", Problems: []string{refused}}, want: []string{refused}},
-		"the shoot is silent":    {status: &status.Shoot{Stage: "present", Problems: []string{"shoot: EOF"}}}, // nodes are asked without it
-		"no status":              {err: errors.New("the testbed is down"), want: []string{"the testbed is down"}},
+		"everything was read":         {status: &status.Shoot{Stage: "present"}},
+		"no answer from the seed":     {status: &status.Shoot{Problems: []string{refused, "shoot: EOF"}}, want: []string{refused}},
+		"no answer about the configs": {status: &status.Shoot{Stage: "present", Problems: []string{refused}}, want: []string{refused}},
+		"no answer from the shoot":    {status: &status.Shoot{Stage: "present", Problems: []string{"shoot: EOF"}}}, // nodes are read without it
+		"no status":                   {err: errors.New("the testbed is down"), want: []string{"the testbed is down"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := leftToAwait(test.status, test.err); !slices.Equal(got, test.want) {
+			if got := pendingMirrors(test.status, test.err); !slices.Equal(got, test.want) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
 	}
 }
 
-func TestAwaitNothingLeft(t *testing.T) {
+func TestPollPending(t *testing.T) {
 	hang := func(ctx context.Context) []string {
 		<-ctx.Done()
 		return []string{ctx.Err().Error()}
@@ -74,22 +74,22 @@ func TestAwaitNothingLeft(t *testing.T) {
 		return func(context.Context) []string { return left }
 	}
 	for name, test := range map[string]struct {
-		looks []func(context.Context) []string // the last one stays
+		calls []func(context.Context) []string // the last one repeats
 		want  []string
 		took  time.Duration
 	}{
-		"at once":              {looks: []func(context.Context) []string{found()}},
-		"it answers in time":   {looks: []func(context.Context) []string{found("seed: refused"), found()}, took: time.Second},
-		"it never answers":     {looks: []func(context.Context) []string{found("seed: EOF"), found("seed: refused")}, want: []string{"seed: refused"}, took: mirrorsTimeout},
-		"the last look hangs":  {looks: []func(context.Context) []string{found("seed: refused"), hang}, want: []string{"seed: refused"}, took: mirrorsTimeout},
-		"the first look hangs": {looks: []func(context.Context) []string{hang}, want: []string{"context deadline exceeded"}, took: mirrorsTimeout},
+		"at once":              {calls: []func(context.Context) []string{found()}},
+		"it answers in time":   {calls: []func(context.Context) []string{found("seed: refused"), found()}, took: time.Second},
+		"it never answers":     {calls: []func(context.Context) []string{found("seed: EOF"), found("seed: refused")}, want: []string{"seed: refused"}, took: mirrorsTimeout},
+		"the last call hangs":  {calls: []func(context.Context) []string{found("seed: refused"), hang}, want: []string{"seed: refused"}, took: mirrorsTimeout},
+		"the first call hangs": {calls: []func(context.Context) []string{hang}, want: []string{"context deadline exceeded"}, took: mirrorsTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				start, looks := time.Now(), 0
-				left := awaitNothingLeft(t.Context(), func(ctx context.Context) []string {
-					looks++
-					return test.looks[min(looks, len(test.looks))-1](ctx)
+				start, calls := time.Now(), 0
+				left := pollPending(t.Context(), func(ctx context.Context) []string {
+					calls++
+					return test.calls[min(calls, len(test.calls))-1](ctx)
 				})
 				if took := time.Since(start); !slices.Equal(left, test.want) || took != test.took {
 					t.Errorf("left %q after %s, want %q after %s", left, took, test.want, test.took)

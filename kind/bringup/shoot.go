@@ -15,8 +15,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// reconcileShoot lets gardenlet bring the shoot to its first state. What the shoot commands have put into the garden belongs to
-// the shoot that was there before.
+// reconcileShoot reconciles the Shoot for the first time. It removes the garden of the shoot
+// commands, which belongs to the previous Shoot.
 func reconcileShoot(ctx context.Context, t *kind.Testbed) error {
 	if err := os.RemoveAll(t.State.Garden()); err != nil {
 		return fmt.Errorf("remove the garden of the shoot commands: %w", err)
@@ -36,8 +36,8 @@ func reconcileShoot(ctx context.Context, t *kind.Testbed) error {
 	})
 }
 
-// reconcileManifest brings the shoot to what the configuration's manifest says. Its Secrets go into the garden of the shoot commands,
-// so that these find them.
+// reconcileManifest reconciles the Shoot of the configuration's manifest. It stores the manifest's
+// Secrets in the garden of the shoot commands, which need them.
 func reconcileManifest(ctx context.Context, t *kind.Testbed) error {
 	wanted, err := readManifest(t.Config.Shoot.Manifest)
 	if err != nil {
@@ -47,7 +47,7 @@ func reconcileManifest(ctx context.Context, t *kind.Testbed) error {
 	if err != nil {
 		return err
 	}
-	progress.Note(ctx, "%s, %d fields of it not used", t.Relative(t.Config.Shoot.Manifest), len(replaced))
+	progress.Note(ctx, "%s, %d of its fields not used", t.Relative(t.Config.Shoot.Manifest), len(replaced))
 	registration, err := examples.ControllerRegistration()
 	if err != nil {
 		return err

@@ -13,23 +13,27 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/debian"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
+	"github.com/gardener-extensions/registry-cache/kind/preflight"
 	"github.com/gardener-extensions/registry-cache/kind/process"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// upTimeout bounds Up from nothing, with every binary to be compiled on a small machine.
+// UpTimeout bounds Up on a small machine that has to compile every binary.
 const UpTimeout = 45 * time.Minute
 
-// Up brings the testbed up as its Configuration says: the engine, the node image, both clusters, the upstream registries, the
-// Gardener parts, the extension, and the shoot, reconciled with a cache for each of CachedUpstreams, or as the manifest of the
-// configuration says. It is idempotent: what is there and healthy is kept, what is dead is rebuilt, what is outdated is replaced, and
-// what another configuration asks for is changed in what runs where that is possible, see configuration.Diff.
+// Up creates or updates the testbed as its Configuration says: the engine, the node image, both
+// clusters, the upstream registries, Gardener's parts, the extension, and a reconciled Shoot with a
+// cache for each of CachedUpstreams, or as the configuration's manifest says. Up is idempotent: it
+// keeps what is healthy, rebuilds what is broken, replaces what is outdated, and applies a changed
+// configuration in place where that is possible, see configuration.Diff.
 //
-// A testbed that another directory has left is replaced; one that runs there is a *ForeignError, see Options.Replace.
+// Up replaces a testbed that another checkout left behind. If another checkout still owns it, the
+// error is an *OtherCheckoutError, see Options.Replace.
 //
-// A machine that lacks something gives an *engine.Missing, a *preflight.Failures or an *Unavailable, a disk without room a
-// *preflight.Full. After any failure, and after cancellation of ctx, a second Up goes on and Down removes what there is.
+// If the machine lacks something, the error is an *engine.Missing, a *preflight.Failures, an
+// *Unavailable or, for a full disk, a *preflight.Full. After any error, or if ctx is canceled,
+// another Up continues, and Down removes what was created.
 func Up(ctx context.Context, t *kind.Testbed) error {
 	if err := t.ConfigurationError(); err != nil {
 		return err
@@ -40,7 +44,7 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 	}
 	defer unlock()
 	if err := process.Mark(t.Prefix); err != nil {
-		return fmt.Errorf("mark the processes of the testbed: %w", err)
+		return fmt.Errorf("mark the child processes: %w", err)
 	}
 	if t.Log, err = t.State.OpenLog(); err != nil {
 		return err
@@ -48,39 +52,51 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 	ctx, cancel := progress.Within(ctx, UpTimeout, "the testbed was not up")
 	defer cancel()
 
-	return progress.InOrder(ctx, func(ctx context.Context) error { return prepareEngine(ctx, t) }, func(ctx context.Context) error { return claim(ctx, t) }, withRoom(t, func(ctx context.Context) error { return prepareImages(ctx, t) }, func(ctx context.Context) error { return replaceOthers(ctx, t) }, func(ctx context.Context) error { return startClusters(ctx, t) }, func(ctx context.Context) error { return installGardener(ctx, t) },
-		func(ctx context.Context) error { return reconcileShoot(ctx, t) }, func(ctx context.Context) error { return awaitMirrors(ctx, t) }, func(ctx context.Context) error { return dropUpstreams(ctx, t) }, func(ctx context.Context) error { return recordConfiguration(ctx, t) }, t.ForgetPlanted))
+	return inOrder(ctx, t, prepareEngine, claim, untilDiskFull(
+		step("node image", ensureNodeImage),
+		step("images of the extension and of Gardener", buildImages),
+		replaceOtherCheckout,
+		startClusters,
+		installGardener,
+		reconcileShoot,
+		step("nodes pull through the caches", awaitMirrors),
+		removeUnconfiguredUpstreams,
+		recordConfiguration,
+		forgetPlantedBug,
+	))
 }
 
-// prepareEngine gives the testbed an engine.
+// prepareEngine checks the machine and starts the engine.
 func prepareEngine(ctx context.Context, t *kind.Testbed) error {
-	return progress.InOrder(ctx,
-		func(context.Context) error { return debian.Restore() },
-		t.Step("preflight", func(ctx context.Context) error { return checkMachine(ctx, t) }),
-		t.Step("docker engine", func(ctx context.Context) (err error) {
+	diskUnknown := false
+	return inOrder(ctx, t,
+		func(context.Context, *kind.Testbed) error { return debian.AllowServiceStart() },
+		step("preflight", func(ctx context.Context, t *kind.Testbed) (err error) {
+			diskUnknown, err = checkMachine(ctx, t)
+			return err
+		}),
+		step("docker engine", func(ctx context.Context, t *kind.Testbed) (err error) {
 			if t.Engine, err = engine.Ensure(ctx); err != nil {
-				return explained(err, disks{directories: []string{defaultDataRoot}})
+				return explainFullDisk(err, folders{paths: []string{defaultDataRoot}})
 			}
-			return checkDisk(ctx, t)
+			if !diskUnknown {
+				return nil
+			}
+			needed, err := DiskNeeded(ctx, t)
+			if err != nil {
+				return err
+			}
+			return preflight.CheckDisk(needed)
 		}),
 	)
 }
 
-// prepareImages gives the testbed the node image and the images of our binaries.
-func prepareImages(ctx context.Context, t *kind.Testbed) error {
-	return progress.InOrder(ctx,
-		t.Step("node image", func(ctx context.Context) (err error) {
-			t.NodeImage, err = nodeimage.Ensure(ctx, nodeimage.Options{Override: t.Override, Repository: t.Root, Progress: t.Recorder})
-			return err
-		}),
-		t.Step("images of the extension and of Gardener", func(ctx context.Context) (err error) {
-			t.Images, err = buildImages(ctx, t)
-			return err
-		}),
-	)
+func ensureNodeImage(ctx context.Context, t *kind.Testbed) (err error) {
+	t.NodeImage, err = nodeimage.Ensure(ctx, nodeimage.Options{Override: t.Config.NodeImage, Repository: t.Root, Progress: t.Recorder})
+	return err
 }
 
-// startClusters creates both clusters and the upstream registries at once.
+// startClusters creates both clusters and the upstream registries concurrently.
 func startClusters(ctx context.Context, t *kind.Testbed) (err error) {
 	if t.CA, err = certificate.Ensure(t.State.Certificates()); err != nil {
 		return err
@@ -93,13 +109,14 @@ func startClusters(ctx context.Context, t *kind.Testbed) (err error) {
 	if err := checkAvailable(ctx, t); err != nil {
 		return err
 	}
-	if err := rememberConfiguration(t); err != nil {
+	if err := storeWantedConfiguration(t); err != nil {
 		return err
 	}
 	return progress.AtOnce(ctx,
 		t.Step("seed cluster", func(ctx context.Context) (err error) {
 			config := clusterConfig(t, t.SeedName(), 0, t.State.SeedKubeconfig())
-			// In the shoot extensions are cluster-admin, as in Gardener: only in the seed can a request be forbidden.
+			// Only the seed is audited for forbidden requests: in the shoot, extensions are
+			// cluster-admin, as in Gardener.
 			config.Audited = []string{
 				serviceaccount.MakeNamespaceGroupName(kind.ExtensionNamespace), serviceaccount.MakeNamespaceGroupName(kind.AdmissionNamespace),
 			}
@@ -118,7 +135,7 @@ func clusterConfig(t *kind.Testbed, name string, workers int, kubeconfig string)
 	return cluster.Config{
 		Name:       name,
 		Image:      t.NodeImage,
-		StockImage: t.Override != "",
+		StockImage: t.Config.NodeImage != "",
 		Workers:    workers,
 		Kubeconfig: kubeconfig,
 		Engine:     t.Engine,
@@ -126,10 +143,10 @@ func clusterConfig(t *kind.Testbed, name string, workers int, kubeconfig string)
 	}
 }
 
-// startUpstreams starts one registry for each upstream of the configuration.
+// startUpstreams starts a registry for each upstream of the configuration.
 func startUpstreams(ctx context.Context, t *kind.Testbed) error {
 	options := []upstream.Options{}
-	for _, host := range t.ConfiguredHosts() {
+	for _, host := range upstreamHosts(t, t.Config) {
 		options = append(options, t.UpstreamOptions(host))
 	}
 	started, err := upstream.StartAll(ctx, options...)

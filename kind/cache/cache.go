@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
-// serviceOf returns the Service of the cache of an upstream.
+// ServiceOf returns the Service of the cache for the upstream host.
 func ServiceOf(ctx context.Context, t *kind.Testbed, host string) (*corev1.Service, error) {
 	services, _, err := List(ctx, t.Shoot)
 	if err != nil {
@@ -27,14 +27,15 @@ func ServiceOf(ctx context.Context, t *kind.Testbed, host string) (*corev1.Servi
 			return &service, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no Service of the cache of %s", host)
+	return nil, fmt.Errorf("no Service found for the cache of %s", host)
 }
 
+// Addresses returns the host:port addresses of the cache for the upstream host.
 func Addresses(services []corev1.Service, host string) []string {
 	addresses := []string{}
 	for _, service := range services {
 		if service.Annotations[v1alpha3.AnnotationUpstream] != host || len(service.Spec.Ports) == 0 {
-			continue // a foreign one may lead nowhere
+			continue // of another upstream, or not created by the extension
 		}
 		for _, ip := range service.Spec.ClusterIPs {
 			addresses = append(addresses, net.JoinHostPort(ip, strconv.Itoa(int(service.Spec.Ports[0].Port))))
@@ -43,6 +44,7 @@ func Addresses(services []corev1.Service, host string) []string {
 	return addresses
 }
 
+// List returns the Services of the caches, and all StatefulSets in kube-system.
 func List(ctx context.Context, shoot *cluster.Cluster) ([]corev1.Service, []appsv1.StatefulSet, error) {
 	api, err := client.New(shoot.RESTConfig(), client.Options{})
 	if err != nil {
@@ -51,10 +53,10 @@ func List(ctx context.Context, shoot *cluster.Cluster) ([]corev1.Service, []apps
 	inKubeSystem := client.InNamespace(metav1.NamespaceSystem)
 	services, sets := &corev1.ServiceList{}, &appsv1.StatefulSetList{}
 	if err := api.List(ctx, services, inKubeSystem, client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
-		return nil, nil, fmt.Errorf("list the services of the caches: %w", err)
+		return nil, nil, fmt.Errorf("list the Services of the caches: %w", err)
 	}
 	if err := api.List(ctx, sets, inKubeSystem); err != nil {
-		return nil, nil, fmt.Errorf("list the stateful sets of the caches: %w", err)
+		return nil, nil, fmt.Errorf("list the StatefulSets of the caches: %w", err)
 	}
 	return services.Items, sets.Items, nil
 }

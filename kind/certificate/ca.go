@@ -22,8 +22,8 @@ const (
 	renewal = 30 * 24 * time.Hour
 )
 
-// Authority is a CA that signs server certificates of the testbed.
-type Authority struct{ ca *secrets.Certificate }
+// CA signs the server certificates of the testbed.
+type CA struct{ ca *secrets.Certificate }
 
 // Pair is a certificate and its private key, both in PEM.
 type Pair struct{ Certificate, Key []byte }
@@ -32,7 +32,7 @@ type Pair struct{ Certificate, Key []byte }
 // one of the files is missing (because an earlier run was interrupted, for example) or the CA
 // expires within 30 days. Only the owner can read the key file. Files that cannot be read or do not
 // match are an error and are not changed.
-func Ensure(dir string) (*Authority, error) {
+func Ensure(dir string) (*CA, error) {
 	loaded, err := Load(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -47,7 +47,7 @@ func Ensure(dir string) (*Authority, error) {
 
 // Load reads the CA, also one that is about to expire. If a file is missing, the error wraps
 // fs.ErrNotExist.
-func Load(dir string) (_ *Authority, err error) {
+func Load(dir string) (_ *CA, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("load the testbed's CA: %w", err)
@@ -68,24 +68,24 @@ func Load(dir string) (_ *Authority, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s and %s in %s: %w", certificateFile, keyFile, dir, err)
 	}
-	return &Authority{ca: ca}, nil
+	return &CA{ca: ca}, nil
 }
 
 // PEM returns the CA's certificate, which clients have to trust.
-func (a *Authority) PEM() []byte { return a.ca.CertificatePEM }
+func (c *CA) PEM() []byte { return c.ca.CertificatePEM }
 
 // Pool returns a pool that contains only this CA.
-func (a *Authority) Pool() *x509.CertPool {
+func (c *CA) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(a.PEM())
+	pool.AppendCertsFromPEM(c.PEM())
 	return pool
 }
 
 // Server issues a server certificate for the host names. The first one becomes the common name.
-func (a *Authority) Server(host string, more ...string) (Pair, error) {
+func (c *CA) Server(host string, more ...string) (Pair, error) {
 	config := secrets.CertificateSecretConfig{
 		Name: host, CommonName: host, DNSNames: append([]string{host}, more...),
-		CertType: secrets.ServerCert, SigningCA: a.ca,
+		CertType: secrets.ServerCert, SigningCA: c.ca,
 	}
 	issued, err := config.GenerateCertificate()
 	if err != nil {
@@ -95,17 +95,17 @@ func (a *Authority) Server(host string, more ...string) (Pair, error) {
 }
 
 // New creates a private CA, like a company's. Nothing trusts it and it is not stored.
-func New(commonName string) (*Authority, error) {
+func New(commonName string) (*CA, error) {
 	config := secrets.CertificateSecretConfig{Name: "private", CommonName: commonName, CertType: secrets.CACert}
 	ca, err := config.GenerateCertificate()
 	if err != nil {
 		return nil, fmt.Errorf("create CA %q: %w", commonName, err)
 	}
-	return &Authority{ca: ca}, nil
+	return &CA{ca: ca}, nil
 }
 
 // create writes the key first, so that an interruption never leaves a certificate without its key.
-func create(dir string) (*Authority, error) {
+func create(dir string) (*CA, error) {
 	created, err := New("registry-cache testbed")
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 	"github.com/gardener/gardener/pkg/utils/secrets"
 )
 
-func ensure(t *testing.T, dir string) *Authority {
+func ensure(t *testing.T, dir string) *CA {
 	t.Helper()
 	ca, err := Ensure(dir)
 	if err != nil {

@@ -18,12 +18,12 @@ const (
 // Expired returns a copy of a server certificate, in PEM, that expired an hour ago: same key, names
 // and usage, signed by the same CA. It does not need the private key. A certificate of another CA
 // is an error.
-func (a *Authority) Expired(server []byte) ([]byte, error) {
+func (c *CA) Expired(server []byte) ([]byte, error) {
 	certificate, err := parse(server)
 	if err != nil {
 		return nil, err
 	}
-	issuer, err := parse(a.PEM())
+	issuer, err := parse(c.PEM())
 	if err != nil {
 		return nil, fmt.Errorf("parse the CA's certificate: %w", err)
 	}
@@ -37,7 +37,7 @@ func (a *Authority) Expired(server []byte) ([]byte, error) {
 	certificate.SerialNumber = serial
 	certificate.NotAfter = time.Now().Add(-ended)
 	certificate.NotBefore = certificate.NotAfter.Add(-lifetime)
-	expired, err := x509.CreateCertificate(rand.Reader, certificate, issuer, certificate.PublicKey, a.ca.PrivateKey)
+	expired, err := x509.CreateCertificate(rand.Reader, certificate, issuer, certificate.PublicKey, c.ca.PrivateKey)
 	if err != nil {
 		return nil, fmt.Errorf("reissue it: %w", err)
 	}

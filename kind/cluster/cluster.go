@@ -37,18 +37,18 @@ type Cluster struct {
 	podNetwork sync.Mutex
 }
 
-// ErrAbsent reports that the cluster has no container.
-var ErrAbsent = errors.New("does not exist")
+// ErrNotFound reports that the cluster has no container.
+var ErrNotFound = errors.New("does not exist")
 
 // Load returns a cluster that Ensure created, and verifies and changes nothing. The kubeconfig file
-// must exist. The error wraps ErrAbsent if the cluster has no container.
+// must exist. The error wraps ErrNotFound if the cluster has no container.
 func Load(ctx context.Context, name, kubeconfig string) (*Cluster, error) {
 	c, err := find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	if len(c.nodes) == 0 {
-		return nil, fmt.Errorf("cluster %s %w: run `testbed up` first", name, ErrAbsent)
+		return nil, fmt.Errorf("cluster %s %w: run `testbed up` first", name, ErrNotFound)
 	}
 	return c, c.connect(kubeconfig)
 }

@@ -78,9 +78,9 @@ func Exists(ctx context.Context, name string) (bool, error) {
 	return len(found) > 0, err
 }
 
-// Stopped returns the names of the cluster's containers that are not running, each with its state,
-// sorted.
-func Stopped(ctx context.Context, name string) ([]string, error) {
+// StoppedNodes returns the names of the cluster's containers that are not running, each with its
+// state, sorted.
+func StoppedNodes(ctx context.Context, name string) ([]string, error) {
 	found, err := containers(ctx, name)
 	return stopped(found), err
 }
@@ -112,11 +112,11 @@ func containers(ctx context.Context, name string) ([]container, error) {
 	return found, nil
 }
 
-// Origin returns the folder of the kubeconfig that the cluster was created with
+// KubeconfigFolder returns the folder of the kubeconfig that the cluster was created with
 // (Config.Kubeconfig), and whether its control plane is running. The folder is empty if there is no
 // control plane or if Config.Audited was empty: kind cannot add labels to nodes, so the folder is
 // read from the mount of the audit policy, which lasts as long as the container.
-func Origin(ctx context.Context, name string) (folder string, running bool, err error) {
+func KubeconfigFolder(ctx context.Context, name string) (folder string, running bool, err error) {
 	found, err := containers(ctx, name)
 	if err != nil {
 		return "", false, err

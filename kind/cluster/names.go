@@ -1,6 +1,6 @@
 package cluster
 
-// nodeNamed returns the node of the cluster with the name; nil if there is none.
+// Named returns the node of the cluster with the name, or nil.
 func Named(c *Cluster, name string) *Node {
 	for _, node := range c.Nodes() {
 		if node.Name() == name {
@@ -10,6 +10,7 @@ func Named(c *Cluster, name string) *Node {
 	return nil
 }
 
+// Names returns the names of the nodes.
 func Names(nodes []*Node) []string {
 	var names []string
 	for _, node := range nodes {

@@ -23,9 +23,9 @@ func Systemd() bool {
 	return err == nil && booted.IsDir()
 }
 
-// Restore removes the policy that a killed Install left, so that packages can start services again.
-// It does nothing during another Install, and never removes any other policy.
-func Restore() error {
+// AllowServiceStart removes the policy that a killed Install left, so that packages can start
+// services again. It does nothing during another Install, and never removes any other policy.
+func AllowServiceStart() error {
 	return removePolicy(policyFile, lockFile())
 }
 

@@ -44,12 +44,12 @@ func RollOut(ctx context.Context, t *kind.Testbed) error {
 		return fmt.Errorf("connect to the shoot: %w", err)
 	}
 	extension := gardener.Extension{Name: kind.ExtensionName}
-	namespace := gardenlet.Namespace(gardenlet.FirstShoot)
+	namespace := gardenlet.Namespace(gardenlet.DefaultShoot)
 	caches := false
 	return progress.InOrder(ctx,
 		t.Step("extension in the seed", func(ctx context.Context) error { return extension.Wait(ctx, seed.Client()) }),
 		t.Step("Shoots reconciled by it", func(ctx context.Context) error {
-			defer gardener.Hurry(ctx, seed.Client(), namespace)()
+			defer gardener.RequeueDeletions(ctx, seed.Client(), namespace)()
 			count, err := extension.Reconcile(ctx, seed.Client())
 			if caches = count > 0; !caches && err == nil {
 				progress.Skip(ctx, "no Shoot has caches")
@@ -61,7 +61,7 @@ func RollOut(ctx context.Context, t *kind.Testbed) error {
 				progress.Skip(ctx, "there are none")
 				return nil
 			}
-			defer gardener.Hurry(ctx, seed.Client(), namespace)()
+			defer gardener.RequeueDeletions(ctx, seed.Client(), namespace)()
 			return waitForCaches(ctx, seed.Client(), namespace, shoot.Client())
 		}),
 	)

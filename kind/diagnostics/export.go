@@ -43,7 +43,7 @@ type Bundle struct {
 // Diagnose. The folder may be absent, empty, or have an earlier bundle, which is replaced as soon as a part of the testbed was found,
 // also if it is not collected to the end then; files of nobody's bundle stay. Anything else is an *OccupiedError. It
 // changes nothing on the testbed and takes no lock; it only keeps the metrics, for the next bundle to compare with. Without any part of
-// a testbed the error is an ErrDown, for one of another directory a *ForeignError; parts that could not be had are no error.
+// a testbed the error is an ErrDown, for one of another directory a *OtherCheckoutError; parts that could not be had are no error.
 func Export(ctx context.Context, t *kind.Testbed, folder string) (*Bundle, error) {
 	return ExportWith(ctx, t, folder, func(ctx context.Context, dir string, more ...Source) error {
 		return Diagnose(ctx, t, dir, more...)

@@ -1,3 +1,5 @@
-// Package doctor builds and prints the report of `testbed doctor`: what is wrong and how to fix it.
-// Callers collect the facts; this package must not inspect anything itself.
+// Package doctor builds the report of `testbed doctor`: what is wrong with the machine, the Docker
+// Engine and the testbed, and how to fix it.
+//
+// It only collects: packages preflight, engine and diagnostics decide what is wrong.
 package doctor

@@ -16,11 +16,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// Doctor looks at the machine, the Docker Engine and the testbed, and says what is wrong and what to do about it. It changes
-// nothing, but for starting an engine of ours that has died, and takes no lock. It fails only when it cannot look.
+// Examine examines the machine, the Docker Engine and the testbed, and reports what is wrong and
+// how to fix it. It takes no lock and changes nothing, except that it restarts an engine that the
+// testbed started and that has died. It returns an error only if it cannot examine them.
 func Examine(ctx context.Context, t *kind.Testbed) (*Report, error) {
 	report := &Report{}
-	machine, err := doctorMachine(ctx, t)
+	machine, err := examineMachine(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -33,18 +34,18 @@ func Examine(ctx context.Context, t *kind.Testbed) (*Report, error) {
 		return report, nil
 	case err != nil:
 		report.Add("Docker Engine", Item{
-			Mark: Problem, Text: status.FirstLine(err), Fix: "see the log of dockerd; `testbed up` starts one of ours anew",
+			Mark: Problem, Text: status.FirstLine(err), Fix: "see the log of dockerd; `testbed up` restarts the testbed's engine",
 		})
 		return report, nil
 	case found == nil:
 		report.Add("Docker Engine", Item{
-			Mark: Notice, Text: "none answers",
-			Fix: "testbed up (it installs one on Debian and Ubuntu, as root; elsewhere install and start one)",
+			Mark: Notice, Text: "no Docker Engine answers",
+			Fix: "run `testbed up` (as root on Debian and Ubuntu it installs one), or install and start one",
 		})
 		return report, nil
 	}
 	report.Add("Docker Engine", Item{Mark: Fine, Text: fmt.Sprintf("%s, API %s", found.Version, found.APIVersion)})
-	items, err := doctorTestbed(ctx, t)
+	items, err := examineTestbed(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -52,35 +53,36 @@ func Examine(ctx context.Context, t *kind.Testbed) (*Report, error) {
 	return report, nil
 }
 
-// doctorMachine compares the machine with what `up` would still need.
-func doctorMachine(ctx context.Context, t *kind.Testbed) ([]Item, error) {
+// examineMachine compares the machine with what Up still needs.
+func examineMachine(ctx context.Context, t *kind.Testbed) ([]Item, error) {
 	requirements := preflight.Defaults()
-	if found, err := bringup.Look(ctx, t); err == nil { // without it the disk is not known, and the engine's part says why
-		requirements.Disk = bringup.DiskNeeded(found)
+	if disk, err := bringup.DiskNeeded(ctx, t); err == nil { // otherwise the engine's section says why
+		requirements.Disk = disk
 	}
-	host, failed, err := preflight.Look(ctx, requirements)
+	host, failed, err := preflight.Inspect(ctx, requirements)
 	if err != nil {
 		return nil, err
 	}
 	return Machine(host, failed), nil
 }
 
-func doctorTestbed(ctx context.Context, t *kind.Testbed) ([]Item, error) {
-	items := doctorProcesses(t)
+func examineTestbed(ctx context.Context, t *kind.Testbed) ([]Item, error) {
+	items := examineProcesses(t)
 	dir, err := os.MkdirTemp("", "testbed-doctor-")
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for what is found: %w", err)
+		return nil, fmt.Errorf("create a folder for the diagnostics: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	exported, err := diagnostics.ExportWith(ctx, t, filepath.Join(dir, t.Prefix), func(ctx context.Context, dir string, more ...diagnostics.Source) error {
-		return diagnostics.CollectFrom(ctx, t, dir, more...)
-	})
+	exported, err := diagnostics.ExportWith(ctx, t, filepath.Join(dir, t.Prefix),
+		func(ctx context.Context, dir string, more ...diagnostics.Source) error {
+			return diagnostics.CollectFrom(ctx, t, dir, more...)
+		})
 	if errors.Is(err, kind.ErrDown) {
-		return append(items, Item{Mark: Notice, Text: "it is not up", Fix: "testbed up"}), nil
+		return append(items, Item{Mark: Notice, Text: "the testbed is not up", Fix: "run testbed up"}), nil
 	}
-	if foreign := (*kind.ForeignError)(nil); errors.As(err, &foreign) {
+	if other := (*kind.OtherCheckoutError)(nil); errors.As(err, &other) {
 		return append(items, Item{
-			Mark: Notice, Text: "it belongs to " + foreign.Directory, Fix: "look at it there, or have another one by --prefix NAME",
+			Mark: Notice, Text: "the testbed belongs to " + other.Directory, Fix: "run testbed doctor there, or use another testbed with --prefix NAME",
 		}), nil
 	}
 	if err != nil {
@@ -89,17 +91,18 @@ func doctorTestbed(ctx context.Context, t *kind.Testbed) ([]Item, error) {
 	items = append(items, Findings(exported.Findings)...)
 	if exported.Missing != "" {
 		items = append(items, Item{
-			Mark: Notice, Text: "not everything could be looked at", Details: []string{exported.Missing},
-			Fix: "testbed up repairs what is not healthy",
+			Mark: Notice, Text: "some of it could not be examined", Details: []string{exported.Missing},
+			Fix: "run testbed up, which repairs what is not healthy",
 		})
 	}
 	return items, nil
 }
 
-// doctorProcesses tells who works on the testbed now, and of processes that an interrupted command has left.
-func doctorProcesses(t *kind.Testbed) []Item {
+// examineProcesses reports the process that works on the testbed, or else the processes that an
+// interrupted command left.
+func examineProcesses(t *kind.Testbed) []Item {
 	if holder := t.LockHolder(); holder != "" {
-		return []Item{{Mark: Notice, Text: "a command is, or was last, at work on it" + holder}}
+		return []Item{{Mark: Notice, Text: "a command is working on it, or was the last to do so" + holder}}
 	}
 	left, err := process.Marked("/proc", t.Prefix)
 	if err != nil || len(left) == 0 {
@@ -107,6 +110,6 @@ func doctorProcesses(t *kind.Testbed) []Item {
 	}
 	return []Item{{
 		Mark: Notice, Text: fmt.Sprintf("processes of an interrupted command still run: %v", left),
-		Fix: "testbed up goes on, testbed down ends them",
+		Fix: "testbed up continues, testbed down ends them",
 	}}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/preflight"
 )
 
-// Mark is the meaning of an item.
+// Mark is the severity of an item.
 type Mark string
 
 // The marks.

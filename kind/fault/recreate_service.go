@@ -53,7 +53,7 @@ func recreateService(ctx context.Context, t *kind.Testbed, f spec.Fault) (inject
 	if err != nil {
 		return nil, fmt.Errorf("client for the shoot: %w", err)
 	}
-	return &recreatedService{namespace: gardenlet.Namespace(gardenlet.FirstShoot), seed: seed, shoot: shoot, service: service}, nil
+	return &recreatedService{namespace: gardenlet.Namespace(gardenlet.DefaultShoot), seed: seed, shoot: shoot, service: service}, nil
 }
 
 // Available returns an error if gardener-resource-manager does not run: nothing would recreate the

@@ -108,7 +108,7 @@ func (e Extension) gardenObjects() ([]client.Object, error) {
 // Wait returns when the extension's ManagedResource is healthy, its pods are ready, and its
 // webhooks are registered with a CA bundle. It fails after at most four minutes.
 func (e Extension) Wait(ctx context.Context, seed client.Client) error {
-	defer Hurry(ctx, seed, GardenNamespace)()
+	defer RequeueDeletions(ctx, seed, GardenNamespace)()
 	err := poll(ctx, time.Minute, func(ctx context.Context) error {
 		return managedresources.WaitUntilHealthy(ctx, seed, GardenNamespace, e.Name)
 	})

@@ -63,8 +63,8 @@ func (g *Gardenlet) RotateCA(ctx context.Context, shoot *gardencorev1beta1.Shoot
 // Migrate prepares the shoot for its move to another seed, and returns when its namespace and
 // Cluster resource are gone. The state of its extensions is saved in the garden; everything in the
 // shoot and its machines stay. Restore must follow: in the same process if the garden is in memory,
-// or, after Leave, in any process if the garden outlives this one (gardener.OpenGarden). It retries
-// and fails like Reconcile.
+// or, after StoreForMigration, in any process if the garden outlives this one
+// (gardener.OpenGarden). It retries and fails like Reconcile.
 func (g *Gardenlet) Migrate(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	return g.run(ctx, shoot, process{newGraph: migrateGraph, operation: gardencorev1beta1.LastOperationTypeMigrate})
 }

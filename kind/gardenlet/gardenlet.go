@@ -93,7 +93,7 @@ func (g *Gardenlet) runOnce(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 
 // runFlow runs the flow of the process. No part of it continues after it returns.
 func (o *shootOperation) runFlow(ctx context.Context, p process) error {
-	defer gardener.Hurry(ctx, o.SeedClientSet.Client(), o.Shoot.ControlPlaneNamespace)()
+	defer gardener.RequeueDeletions(ctx, o.SeedClientSet.Client(), o.Shoot.ControlPlaneNamespace)()
 	return p.newGraph(o.tasks()).Compile().Run(ctx, flow.Opts{Log: o.Logger})
 }
 

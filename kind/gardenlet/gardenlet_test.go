@@ -35,7 +35,7 @@ current-context: shoot
 `
 
 // namespace is that of the shoot that testGardenlet drives.
-var namespace = Namespace(FirstShoot)
+var namespace = Namespace(DefaultShoot)
 
 // testGardenlet returns a Gardenlet on in-memory clusters. Its garden has an extension of type
 // sample.
@@ -54,7 +54,7 @@ func testGardenlet(shootObjects ...client.Object) *Gardenlet {
 		return []string{pod.Spec.NodeName}
 	}
 	return &Gardenlet{
-		Name: FirstShoot,
+		Name: DefaultShoot,
 		Seed: clientSet(fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).
 			WithStatusSubresource(&extensionsv1alpha1.Extension{}).Build()).Build(),
 		Shoot: clientSet(fake.NewClientBuilder().WithScheme(kubernetes.ShootScheme).WithObjects(shootObjects...).

@@ -26,7 +26,7 @@ func TestShootMatchesTheCluster(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var shoot kubernetes.Interface = fakekubernetes.NewClientSet()
-			g := &Gardenlet{Name: FirstShoot, Shoot: shoot, IPFamilies: tc.families, Machines: make([]Machine, tc.machines)}
+			g := &Gardenlet{Name: DefaultShoot, Shoot: shoot, IPFamilies: tc.families, Machines: make([]Machine, tc.machines)}
 			before := Shoot()
 			got := g.defaulted(before)
 			if !reflect.DeepEqual(got.Spec.Networking.IPFamilies, tc.want) || *got.Spec.Networking.Services != tc.services ||

@@ -21,8 +21,8 @@ import (
 const (
 	// ProjectNamespace is the garden's namespace for shoots and what they refer to.
 	ProjectNamespace = "garden-" + project
-	// FirstShoot is the name of the shoot that every testbed has.
-	FirstShoot = "local"
+	// DefaultShoot is the name of the shoot that every testbed has.
+	DefaultShoot = "local"
 	// WorkerPool is the name of a shoot's only worker pool.
 	WorkerPool = "local"
 
@@ -49,9 +49,9 @@ func Namespace(name string) string {
 	return gardenerutils.ComputeTechnicalID(project, shoot)
 }
 
-// Shoot returns the testbed's first shoot with the given extensions, see Named.
+// Shoot returns the testbed's first shoot with the given extensions, see NewShoot.
 func Shoot(extensions ...gardencorev1beta1.Extension) *gardencorev1beta1.Shoot {
-	return Named(FirstShoot, extensions...)
+	return NewShoot(DefaultShoot, extensions...)
 }
 
 // Workerless returns the shoot without its worker pool. It must be created so: Gardener does not
@@ -62,9 +62,9 @@ func Workerless(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 	return shoot
 }
 
-// Named returns a shoot with that name and the given extensions. Its Kubernetes version is empty,
-// which means that of the cluster that serves as the shoot.
-func Named(name string, extensions ...gardencorev1beta1.Extension) *gardencorev1beta1.Shoot {
+// NewShoot returns a shoot with that name and the given extensions. Its Kubernetes version is
+// empty, which means that of the cluster that serves as the shoot.
+func NewShoot(name string, extensions ...gardencorev1beta1.Extension) *gardencorev1beta1.Shoot {
 	return &gardencorev1beta1.Shoot{
 		TypeMeta: metav1.TypeMeta{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Shoot"},
 		ObjectMeta: metav1.ObjectMeta{

@@ -96,11 +96,11 @@ func (g *Gardenlet) saved(ctx context.Context) (*gardencorev1beta1.Shoot, error)
 	return shoot, nil
 }
 
-// Leave prepares the garden for the migration of the shoot: it stores the shoot and removes the
-// state of an earlier migration. Restore can then follow in another process, if the garden outlives
-// this one (gardener.OpenGarden).
-func (g *Gardenlet) Leave(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-	if err := g.Forget(ctx); err != nil {
+// StoreForMigration prepares the garden for the migration of the shoot: it stores the shoot and
+// removes the state of an earlier migration. Restore can then follow in another process, if the
+// garden outlives this one (gardener.OpenGarden).
+func (g *Gardenlet) StoreForMigration(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
+	if err := g.DeleteStored(ctx); err != nil {
 		return err
 	}
 	shoot = shoot.DeepCopy()
@@ -111,8 +111,9 @@ func (g *Gardenlet) Leave(ctx context.Context, shoot *gardencorev1beta1.Shoot) e
 	return nil
 }
 
-// Forget deletes from the garden what Leave and a migration stored. Missing objects are no error.
-func (g *Gardenlet) Forget(ctx context.Context) error {
+// DeleteStored deletes from the garden what StoreForMigration and a migration stored. Missing
+// objects are no error.
+func (g *Gardenlet) DeleteStored(ctx context.Context) error {
 	name := metav1.ObjectMeta{Namespace: ProjectNamespace, Name: g.Name}
 	for _, object := range []client.Object{&gardencorev1beta1.ShootState{ObjectMeta: name}, &gardencorev1beta1.Shoot{ObjectMeta: name}} {
 		if err := g.Garden.Delete(ctx, object); client.IgnoreNotFound(err) != nil {

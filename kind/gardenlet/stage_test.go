@@ -97,7 +97,7 @@ func TestMigrationAcrossProcesses(t *testing.T) {
 	extension.Status.State = &runtime.RawExtension{Raw: []byte(`{"saved":true}`)}
 	check(g.Seed.Client().Status().Update(ctx, extension))
 
-	check(g.Leave(ctx, shoot))
+	check(g.StoreForMigration(ctx, shoot))
 	expect("about to leave", StagePresent)
 	o := preparedFor(t, g, shoot, process{operation: gardencorev1beta1.LastOperationTypeMigrate})
 	check(o.persistShootState(ctx))
@@ -117,8 +117,8 @@ func TestMigrationAcrossProcesses(t *testing.T) {
 	shoot = expect("not restored", StageRestoring)
 	check(preparedFor(t, g, shoot, process{operation: gardencorev1beta1.LastOperationTypeRestore}).finish(ctx, nil))
 	expect("restored", StagePresent)
-	check(g.Forget(ctx))
-	check(g.Forget(ctx)) // nothing is there any more
+	check(g.DeleteStored(ctx))
+	check(g.DeleteStored(ctx)) // nothing is there any more
 	if err := g.Garden.Get(ctx, client.ObjectKeyFromObject(Shoot()), &gardencorev1beta1.Shoot{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the shoot is still in the garden: %v", err)
 	}
@@ -127,13 +127,13 @@ func TestMigrationAcrossProcesses(t *testing.T) {
 // The state of an earlier migration must not be restored.
 func TestLeaveForgetsAnEarlierMigration(t *testing.T) {
 	g := testGardenlet()
-	state := &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Namespace: ProjectNamespace, Name: FirstShoot}}
+	state := &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Namespace: ProjectNamespace, Name: DefaultShoot}}
 	for _, object := range []client.Object{state, Shoot()} {
 		if err := g.Garden.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := g.Leave(t.Context(), Shoot()); err != nil {
+	if err := g.StoreForMigration(t.Context(), Shoot()); err != nil {
 		t.Fatal(err)
 	}
 	if err := g.Garden.Get(t.Context(), client.ObjectKeyFromObject(state), state); !apierrors.IsNotFound(err) {

@@ -28,17 +28,17 @@ func lastShoot(t *testing.T, g *Gardenlet) *gardencorev1beta1.Shoot {
 
 func TestGardenletRefusesAnotherShoot(t *testing.T) {
 	g := testGardenlet()
-	if err := g.Reconcile(t.Context(), Named("other")); err == nil || !strings.Contains(err.Error(), "drives only shoot local") {
+	if err := g.Reconcile(t.Context(), NewShoot("other")); err == nil || !strings.Contains(err.Error(), "drives only shoot local") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestShootsAreDistinct(t *testing.T) {
-	first, second := Shoot(), Named("second")
+	first, second := Shoot(), NewShoot("second")
 	if first.UID == second.UID || Namespace(first.Name) == Namespace(second.Name) {
 		t.Errorf("UIDs %s and %s, namespaces %s and %s", first.UID, second.UID, Namespace(first.Name), Namespace(second.Name))
 	}
-	if got := Namespace(FirstShoot); got != "shoot--local--local" {
+	if got := Namespace(DefaultShoot); got != "shoot--local--local" {
 		t.Errorf("others rely on shoot--local--local, it is %s now", got)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// loadImages puts images into the containerd of the nodes. References are content-addressed, so what a node has under
-// one is what it would get.
+// Load loads images into containerd on the nodes, and skips those that a node has: references are
+// content-addressed.
 func Load(ctx context.Context, nodes []*cluster.Node, wanted []Built) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, node := range nodes {
@@ -36,15 +36,15 @@ func Load(ctx context.Context, nodes []*cluster.Node, wanted []Built) error {
 	return group.Wait()
 }
 
-// archive packs images while it is read, since several nodes read hundreds of megabytes at once. Closing the reader early
-// ends the packing.
+// Archive returns a reader that packs images while it is read, so that archives of hundreds of
+// megabytes for several nodes are never in memory. Close stops the packing.
 func Archive(built []Built) io.ReadCloser {
 	reader, writer := io.Pipe()
 	go func() { _ = writer.CloseWithError(WriteArchive(writer, built...)) }()
 	return reader
 }
 
-// missingImages are those of wanted whose reference is not among the present ones.
+// missingImages returns the wanted images whose reference is not present.
 func missingImages(wanted []Built, present []string) []Built {
 	return slices.DeleteFunc(slices.Clone(wanted), func(b Built) bool { return slices.Contains(present, b.Ref) })
 }

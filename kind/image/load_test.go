@@ -1,8 +1,6 @@
 package image
 
-import (
-	"testing"
-)
+import "testing"
 
 func TestMissingImages(t *testing.T) {
 	one, two := Built{Ref: "registry-cache.testbed/one:1"}, Built{Ref: "registry-cache.testbed/two:1"}

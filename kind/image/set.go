@@ -1,9 +1,9 @@
 package image
 
-// images are the built images by name.
+// Set is a set of built images, by name.
 type Set map[string]Built
 
-// pick returns the named images.
+// Pick returns the images with the names. The set must contain them.
 func (all Set) Pick(names ...string) []Built {
 	picked := make([]Built, 0, len(names))
 	for _, name := range names {

@@ -1,3 +1,3 @@
-// Package kindtest has testbeds for tests that need no cluster: in temporary folders, on a Docker
-// Engine that is faked by a script. It holds no assertions.
+// Package kindtest has testbeds for tests that need no cluster: in temporary folders, with a script
+// as the Docker Engine. It must not contain assertions.
 package kindtest

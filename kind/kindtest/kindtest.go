@@ -27,7 +27,8 @@ func New(t *testing.T, options kind.Options) *kind.Testbed {
 	return testbed
 }
 
-// Configured returns a testbed with its state in directory. A nil config is the recorded one.
+// Configured returns a testbed with its state in directory. If config is nil, it uses the stored
+// one.
 func Configured(t *testing.T, directory string, config *configuration.Testbed) *kind.Testbed {
 	t.Helper()
 	return New(t, kind.Options{Directory: directory, Configuration: config})
@@ -42,7 +43,7 @@ func Stored(t *testing.T) *kind.Testbed {
 	return testbed
 }
 
-// RunElsewhere fakes that the testbed runs and belongs to another checkout.
+// RunElsewhere fakes a running testbed that another checkout owns.
 func RunElsewhere(t *testing.T, testbed *kind.Testbed) {
 	t.Helper()
 	other := kind.State(filepath.Join(t.TempDir(), kind.DefaultDirectory, testbed.Prefix))
@@ -77,7 +78,7 @@ func Docker(t *testing.T, script string) {
 	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
 }
 
-// WriteFile writes a file that may be executed, and creates its folder.
+// WriteFile writes an executable file, and creates its folder.
 func WriteFile(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

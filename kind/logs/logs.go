@@ -70,7 +70,7 @@ func logFinder(t *kind.Testbed, options Options) func(context.Context) ([]Stream
 
 // logStreams are the logs of a component that there are now.
 func logStreams(ctx context.Context, t *kind.Testbed, component Component) ([]Stream, error) {
-	shootNamespace := gardenlet.Namespace(gardenlet.FirstShoot)
+	shootNamespace := gardenlet.Namespace(gardenlet.DefaultShoot)
 	switch component {
 	case Cache:
 		return PodLogs(ctx, t, t.Shoot, metav1.NamespaceSystem, IsCache, nil)

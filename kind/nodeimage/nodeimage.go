@@ -62,8 +62,8 @@ func Loaded(ctx context.Context, o Options) (bool, error) {
 	return loaded(ctx, plan.ref)
 }
 
-// Begun reports whether Ensure has built parts in CacheDir before, even for another image.
-func Begun(o Options) (bool, error) {
+// HasParts reports whether Ensure has built parts in CacheDir before, even for another image.
+func HasParts(o Options) (bool, error) {
 	dir, err := o.cacheDir()
 	if err != nil {
 		return false, err

@@ -25,7 +25,7 @@ func TestBegun(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got, err := Begun(Options{CacheDir: dir}); err != nil || got != tc.want {
+			if got, err := HasParts(Options{CacheDir: dir}); err != nil || got != tc.want {
 				t.Errorf("got %t, %v, want %t", got, err, tc.want)
 			}
 		})

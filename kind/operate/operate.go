@@ -102,7 +102,7 @@ func Delete(ctx context.Context, t *kind.Testbed) error {
 func Migrate(ctx context.Context, t *kind.Testbed) error {
 	return operate(ctx, t, verbMigrate, func(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 		if gardenlet.StageOf(shoot) == gardenlet.StagePresent {
-			if err := t.Gardenlet.Leave(ctx, shoot); err != nil {
+			if err := t.Gardenlet.StoreForMigration(ctx, shoot); err != nil {
 				return err
 			}
 		}
@@ -116,7 +116,7 @@ func Restore(ctx context.Context, t *kind.Testbed) error {
 		if err := t.Gardenlet.Restore(ctx, shoot); err != nil {
 			return err
 		}
-		return t.Gardenlet.Forget(ctx)
+		return t.Gardenlet.DeleteStored(ctx)
 	})
 }
 

@@ -22,8 +22,8 @@ const (
 // Full is the error of a full file system. It is an environment error (exit code 3).
 type Full struct {
 	Space
-	// Past is set if a write failed for lack of space. The failed program may have freed space since.
-	Past bool
+	// Earlier is set if a write failed for lack of space. The failed program may have freed space since.
+	Earlier bool
 }
 
 // EnvironmentError marks the error for internal/program.
@@ -31,7 +31,7 @@ func (f *Full) EnvironmentError() {}
 
 // Error returns one line: which file system is full, and what to do.
 func (f *Full) Error() string {
-	if f.Past {
+	if f.Earlier {
 		return fmt.Sprintf("the disk was full: no space was left on a device, and %.1f MiB are left at %s now; "+
 			"free some space (df, df -i) and run it again", float64(f.Bytes)/(1<<20), f.Directory)
 	}

@@ -49,7 +49,7 @@ func TestWasFull(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			full := WasFull(tc.err, tc.directories...)
-			if (full != nil) != tc.want || full != nil && (full.Directory != folder || full.Bytes == 0 || !full.Past) {
+			if (full != nil) != tc.want || full != nil && (full.Directory != folder || full.Bytes == 0 || !full.Earlier) {
 				t.Errorf("%+v, want one: %t", full, tc.want)
 			}
 		})

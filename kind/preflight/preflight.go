@@ -87,8 +87,8 @@ func Check(ctx context.Context, needed Requirements) error {
 	return nil
 }
 
-// Look returns the host and the failed checks. It changes nothing.
-func Look(ctx context.Context, needed Requirements) (Host, []Failure, error) {
+// Inspect returns the host and the failed checks. It changes nothing.
+func Inspect(ctx context.Context, needed Requirements) (Host, []Failure, error) {
 	host, err := readHost(ctx, needed.Disk)
 	if err != nil {
 		return Host{}, nil, fmt.Errorf("checking the host: %w", err)

@@ -1,33 +1,34 @@
 package process
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// processMark is the environment variable that every process started by Up inherits. A killed Up cannot end its
-// children (a Go build, a debootstrap); Down finds them by this mark. The Docker Engine is started without it, since
-// other testbeds may use it.
-const processMark = "REGISTRY_CACHE_TESTBED"
+// markVariable is the environment variable that children of testbed commands inherit. A killed Up
+// cannot end its children (a Go build, a debootstrap), so Down finds them by this variable. The
+// Docker Engine is started without it, since other testbeds may use it.
+const markVariable = "REGISTRY_CACHE_TESTBED"
 
-// leftoverBound is how long a process of ours may take to end after SIGTERM, before it gets SIGKILL.
-const leftoverBound = 5 * time.Second
+// killTimeout is the time between SIGTERM and SIGKILL, and then until EndMarked returns an error.
+const killTimeout = 5 * time.Second
 
-// markProcesses lets the children of this process carry the mark. The mark of a process is what it was started with,
-// so this process itself never counts as a leftover.
-func Mark(prefix string) error { return os.Setenv(processMark, prefix) }
+// Mark marks the future children of this process with the testbed's prefix. It does not mark this
+// process, since a process is found by the environment that it was started with.
+func Mark(prefix string) error { return os.Setenv(markVariable, prefix) }
 
-// endLeftovers ends the processes below procfs that carry the mark of the testbed: SIGTERM first, SIGKILL after
-// leftoverBound. It returns how many there were.
+// EndMarked ends the processes below procfs that are marked with the prefix: with SIGTERM, and with
+// SIGKILL if they still run after killTimeout. It returns their number.
 func EndMarked(ctx context.Context, procfs, prefix string) (int, error) {
 	pids, err := Marked(procfs, prefix)
 	if err != nil || len(pids) == 0 {
@@ -38,25 +39,25 @@ func EndMarked(ctx context.Context, procfs, prefix string) (int, error) {
 		left, err := Marked(procfs, prefix)
 		return len(left) == 0, err
 	}
-	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, leftoverBound, true, gone); err == nil {
+	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, killTimeout, true, gone); err == nil {
 		return len(pids), nil
 	}
 	signalAll(pids, unix.SIGKILL)
-	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, leftoverBound, true, gone); err != nil {
-		return len(pids), fmt.Errorf("processes %v of testbed %s still run %s after SIGKILL: %w", pids, prefix, leftoverBound, err)
+	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, killTimeout, true, gone); err != nil {
+		return len(pids), fmt.Errorf("processes %v of testbed %s still run %s after SIGKILL: %w", pids, prefix, killTimeout, err)
 	}
 	return len(pids), nil
 }
 
 func signalAll(pids []int, signal unix.Signal) {
 	for _, pid := range pids {
-		// A process that ended meanwhile is what we want.
+		// An error means that the process has ended.
 		_ = unix.Kill(pid, signal)
 	}
 }
 
-// markedProcesses lists the processes below procfs whose environment carries the mark with this prefix, without this
-// process. Processes that end meanwhile, or whose environment is not ours to read, are passed over.
+// Marked returns the processes below procfs that are marked with the prefix, except this one. It
+// skips processes that end meanwhile or whose environment may not be read.
 func Marked(procfs, prefix string) ([]int, error) {
 	environments, err := filepath.Glob(filepath.Join(procfs, "[0-9]*", "environ"))
 	if err != nil {
@@ -75,20 +76,14 @@ func Marked(procfs, prefix string) ([]int, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the environment of process %d: %w", pid, err)
 		}
-		if carriesMark(environment, prefix) {
+		if hasMark(environment, prefix) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids, nil
 }
 
-// carriesMark tells whether a NUL-separated environment names the testbed.
-func carriesMark(environment []byte, prefix string) bool {
-	want := []byte(processMark + "=" + prefix)
-	for _, variable := range bytes.Split(environment, []byte{0}) {
-		if bytes.Equal(variable, want) {
-			return true
-		}
-	}
-	return false
+// hasMark reports whether a NUL-separated environment has the mark.
+func hasMark(environment []byte, prefix string) bool {
+	return slices.Contains(strings.Split(string(environment), "\x00"), markVariable+"="+prefix)
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestCarriesMark(t *testing.T) {
+func TestHasMark(t *testing.T) {
 	for _, tc := range []struct {
 		name, environment string
 		want              bool
@@ -19,25 +19,25 @@ func TestCarriesMark(t *testing.T) {
 		{"empty", "", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := carriesMark([]byte(tc.environment), "one"); got != tc.want {
-				t.Errorf("carriesMark(%q) = %v, want %v", tc.environment, got, tc.want)
+			if got := hasMark([]byte(tc.environment), "one"); got != tc.want {
+				t.Errorf("hasMark(%q) = %v, want %v", tc.environment, got, tc.want)
 			}
 		})
 	}
 }
 
-func TestEndLeftoversEndsOnlyMarkedProcesses(t *testing.T) {
-	mark := fmt.Sprintf("leftover-test-%d", os.Getpid()) // the same test may run in another process
-	ours := startSleep(t, mark)
-	foreign := startSleep(t, mark+"-foreign")
+func TestEndMarkedEndsOnlyMarkedProcesses(t *testing.T) {
+	mark := fmt.Sprintf("process-test-%d", os.Getpid()) // the same test may run in another process
+	marked := startSleep(t, mark)
+	other := startSleep(t, mark+"-other")
 
 	count, err := EndMarked(t.Context(), "/proc", mark)
 	if err != nil || count != 1 {
-		t.Fatalf("endLeftovers = %d, %v; want 1 process", count, err)
+		t.Fatalf("EndMarked = %d, %v; want 1 process", count, err)
 	}
-	<-ours
+	<-marked
 	select {
-	case <-foreign:
+	case <-other:
 		t.Error("the process of another testbed was ended too")
 	default:
 	}
@@ -48,7 +48,7 @@ func startSleep(t *testing.T, prefix string) <-chan struct{} {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, "sleep", "60")
-	cmd.Env = []string{processMark + "=" + prefix}
+	cmd.Env = []string{markVariable + "=" + prefix}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// inOrder runs the parts one after another, until one fails.
+// InOrder runs the parts one after another until one fails.
 func InOrder(ctx context.Context, parts ...func(context.Context) error) error {
 	for _, part := range parts {
 		if err := part(ctx); err != nil {
@@ -16,7 +16,7 @@ func InOrder(ctx context.Context, parts ...func(context.Context) error) error {
 	return nil
 }
 
-// atOnce runs the parts concurrently; the first failure cancels the others.
+// AtOnce runs the parts concurrently. The first error cancels the others and is returned.
 func AtOnce(ctx context.Context, parts ...func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range parts {

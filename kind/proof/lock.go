@@ -22,7 +22,7 @@ func beginProof(ctx context.Context, t *kind.Testbed) (release func(), err error
 	return release, nil
 }
 
-// checkFree returns ErrBusy while another process works on the testbed, and a *ForeignError for one that is not ours.
+// checkFree returns ErrBusy while another process works on the testbed, and a *OtherCheckoutError for one that is not ours.
 func checkFree(ctx context.Context, t *kind.Testbed) error {
 	done, err := t.Lock()
 	if err != nil {
@@ -35,7 +35,7 @@ func checkFree(ctx context.Context, t *kind.Testbed) error {
 	return t.CheckOwner(ctx)
 }
 
-// ProofRefused says why a proof did not begin: the cause is ErrBusy or a *ForeignError, or the owner could not be had. Nothing was touched.
+// ProofRefused says why a proof did not begin: the cause is ErrBusy or a *OtherCheckoutError, or the owner could not be had. Nothing was touched.
 type RefusedError struct{ cause error }
 
 func (e *RefusedError) Error() string { return e.cause.Error() }

@@ -31,7 +31,7 @@ func TestProofBesideOthers(t *testing.T) {
 			writeAll(t, map[string]string{found: "", results: ""})
 			tc.other(t, testbed, locks)
 			_, err := Prove(t.Context(), testbed, All())
-			if !errors.As(err, new(*RefusedError)) || !errors.Is(err, kind.ErrBusy) && !errors.As(err, new(*kind.ForeignError)) || !strings.Contains(err.Error(), tc.want) {
+			if !errors.As(err, new(*RefusedError)) || !errors.Is(err, kind.ErrBusy) && !errors.As(err, new(*kind.OtherCheckoutError)) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 			for _, path := range []string{found, results} {

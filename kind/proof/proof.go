@@ -29,7 +29,7 @@ const scenariosPackage = "./e2e"
 // The scenarios are processes of their own, built from the sources as they are. They run on the testbed of the DefaultPrefix.
 //
 // While another process works on that testbed, or proves scenarios on it, or where it belongs to another directory, the error is a
-// *ProofRefused at the beginning: then nothing was touched. ErrBusy or a *ForeignError without it comes later, after a planted bug.
+// *ProofRefused at the beginning: then nothing was touched. ErrBusy or a *OtherCheckoutError without it comes later, after a planted bug.
 // A run that the surroundings keep from starting is an error of the environment too.
 func Prove(ctx context.Context, t *kind.Testbed, bugs []Mutant) (*Report, error) {
 	if t.Prefix != kind.DefaultPrefix {

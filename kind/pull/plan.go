@@ -9,7 +9,7 @@ import (
 
 // PlanPush is for Push.
 func PlanPush(t *kind.Testbed, options PushOptions) ([]string, error) {
-	target, err := options.Target(t.UpstreamHosts(), "testbed/random")
+	target, err := options.Target(t.Upstreams.Hosts(), "testbed/random")
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func PlanPush(t *kind.Testbed, options PushOptions) ([]string, error) {
 
 // PlanPull is for Pull.
 func PlanPull(t *kind.Testbed, options Options) ([]string, error) {
-	plan, err := options.Plan(t.UpstreamHosts(), cluster.Names(t.Shoot.Workers()))
+	plan, err := options.Plan(t.Upstreams.Hosts(), cluster.Names(t.Shoot.Workers()))
 	if err != nil {
 		return nil, err
 	}

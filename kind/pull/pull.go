@@ -27,7 +27,7 @@ import (
 // report, see Report.Err. Any other error ends it; the report has what was found until then, and is never nil.
 func Run(ctx context.Context, t *kind.Testbed, options Options) (*Report, error) {
 	report := NewReport(Image{Reference: options.Image})
-	plan, err := options.Plan(t.UpstreamHosts(), cluster.Names(t.Shoot.Workers()))
+	plan, err := options.Plan(t.Upstreams.Hosts(), cluster.Names(t.Shoot.Workers()))
 	if err != nil {
 		return report, err
 	}

@@ -9,14 +9,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// UnknownNode says that the testbed has no node of that name.
+// UnknownNode reports that the testbed has no node with a name. It is a usage error.
 type UnknownNode struct {
-	// Name is the name that was asked for, Names are those that there are.
-	Name  string
-	Names []string
+	Name  string   // the unknown name
+	Names []string // the names of all nodes
 }
 
-// Error lists the names.
+// Error implements error.
 func (e *UnknownNode) Error() string {
 	return fmt.Sprintf("the testbed has no node %q, only %s", e.Name, strings.Join(e.Names, ", "))
 }
@@ -24,9 +23,10 @@ func (e *UnknownNode) Error() string {
 // UsageError marks the error for internal/program: exit code 2.
 func (*UnknownNode) UsageError() {}
 
-// ShellArgv returns the command line that opens a shell on a node of either cluster: with a terminal if there is one, else bash
-// reads its standard input. The node may be called by its name, or without what all names of the testbed, or of its shoot, begin
-// with: worker2. Another name is an *UnknownNode; without a testbed it is an ErrDown.
+// Argv returns the command line that opens a shell on a node of either cluster. Without a terminal,
+// bash reads its standard input. The prefix of the testbed or of its shoot may be left out of the
+// node's name: worker2. The error is an *UnknownNode for an unknown name, and an ErrDown without a
+// testbed.
 func Argv(ctx context.Context, t *kind.Testbed, node string, terminal bool) ([]string, error) {
 	name, err := nodeName(ctx, t, node)
 	if err != nil {
@@ -35,7 +35,7 @@ func Argv(ctx context.Context, t *kind.Testbed, node string, terminal bool) ([]s
 	return shellArgv(name, terminal), nil
 }
 
-// nodeName returns the whole name of the node that is meant, see ShellArgv.
+// nodeName returns the full name of a node, see Argv.
 func nodeName(ctx context.Context, t *kind.Testbed, wanted string) (string, error) {
 	if err := t.AttachOnce(ctx); err != nil {
 		return "", err
@@ -47,7 +47,7 @@ func nodeName(ctx context.Context, t *kind.Testbed, wanted string) (string, erro
 	return matchNode(wanted, names, t.Prefix+"-", t.ShootName()+"-")
 }
 
-// matchNode returns the one of names that is meant: itself, or without one of the prefixes.
+// matchNode returns the first of names that is wanted, or a prefix and wanted.
 func matchNode(wanted string, names []string, prefixes ...string) (string, error) {
 	for _, prefix := range append([]string{""}, prefixes...) {
 		if slices.Contains(names, prefix+wanted) {
@@ -57,7 +57,6 @@ func matchNode(wanted string, names []string, prefixes ...string) (string, error
 	return "", &UnknownNode{Name: wanted, Names: names}
 }
 
-// shellArgv is the command line for a container of that name.
 func shellArgv(container string, terminal bool) []string {
 	argv := []string{"docker", "exec", "--interactive"}
 	if terminal {

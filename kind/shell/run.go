@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// run runs a program until it ends, or ctx does. Its input ends with it.
+// Capture runs a program that reads no input, until it or ctx ends. If its exit code is not zero,
+// the error has the beginning of its standard error. Its input stays open until it ends.
 func Capture(ctx context.Context, argv []string, out io.Writer) error {
 	in, end := io.Pipe()
 	defer func() { _ = end.Close() }()
@@ -19,10 +20,11 @@ func Capture(ctx context.Context, argv []string, out io.Writer) error {
 	return err
 }
 
-// beginning keeps the first part of what is written: a program that is followed may complain for ever.
+// beginning keeps the first MaxBeginning bytes that are written to it, since a program that follows
+// something may print errors forever.
 type beginning []byte
 
-// maxBeginning is how much it keeps, in bytes.
+// MaxBeginning is how much of standard error Capture keeps, in bytes.
 const MaxBeginning = 1 << 10
 
 func (b *beginning) Write(p []byte) (int, error) {

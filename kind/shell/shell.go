@@ -13,21 +13,21 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// executeGrace is how long the output of a program that has ended, or was killed, may be held open by another one.
-const executeGrace = 2 * time.Second
+// outputTimeout is how long another process may keep the output of an ended program open.
+const outputTimeout = 2 * time.Second
 
-// adminKubeconfig is where kubeadm puts the administrator's kubeconfig on a control plane.
+// adminKubeconfig is the path of kubeadm's kubeconfig for administrators on a control plane.
 const adminKubeconfig = "/etc/kubernetes/admin.conf"
 
-// Streams are what a program on a node reads and writes. Nil is nothing.
+// Streams are the standard streams of a program. Nil streams are empty or discarded.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// Exec runs a program on a node of either cluster, as root, and returns its exit code. The node may be called as for ShellArgv;
-// another name is an *UnknownNode, and without a testbed the error is an ErrDown. Nothing of what the program reads and writes is
-// held in memory. When ctx ends the error has its cause; the program goes on then, until it reads or writes.
+// Exec runs a program on a node of either cluster, as root, and returns its exit code. Names of
+// nodes and errors are those of Argv. Input and output are streamed. When ctx ends, the error is
+// its cause; the program on the node continues until it reads or writes.
 func Exec(ctx context.Context, t *kind.Testbed, node string, argv []string, streams Streams) (int, error) {
 	line, err := ExecArgv(ctx, t, node, argv)
 	if err != nil {
@@ -36,7 +36,7 @@ func Exec(ctx context.Context, t *kind.Testbed, node string, argv []string, stre
 	return Run(ctx, line, streams)
 }
 
-// ExecArgv returns the command line by which Exec runs the program.
+// ExecArgv returns the command line that Exec runs.
 func ExecArgv(ctx context.Context, t *kind.Testbed, node string, argv []string) ([]string, error) {
 	name, err := nodeName(ctx, t, node)
 	if err != nil {
@@ -45,8 +45,9 @@ func ExecArgv(ctx context.Context, t *kind.Testbed, node string, argv []string) 
 	return slices.Concat([]string{"docker", "exec", "--interactive", name}, argv), nil
 }
 
-// Kubectl runs kubectl on the control plane of the cluster with that role, RoleSeed or RoleShoot, as its administrator, and returns
-// its exit code. Files that the arguments name are the node's, - is the input. It fails as Exec does.
+// Kubectl runs kubectl as administrator on the control plane of the cluster with that role,
+// RoleSeed or RoleShoot, and returns its exit code. Files in args are on the node; - is the input.
+// Errors are those of Exec.
 func Kubectl(ctx context.Context, t *kind.Testbed, role string, args []string, streams Streams) (int, error) {
 	line, err := KubectlArgv(ctx, t, role, args)
 	if err != nil {
@@ -55,7 +56,7 @@ func Kubectl(ctx context.Context, t *kind.Testbed, role string, args []string, s
 	return Run(ctx, line, streams)
 }
 
-// KubectlArgv returns the command line by which Kubectl runs kubectl.
+// KubectlArgv returns the command line that Kubectl runs.
 func KubectlArgv(ctx context.Context, t *kind.Testbed, role string, args []string) ([]string, error) {
 	if role != kind.RoleSeed && role != kind.RoleShoot {
 		return nil, fmt.Errorf("cluster %q: want %s or %s", role, kind.RoleSeed, kind.RoleShoot)
@@ -74,10 +75,11 @@ func kubectlArgv(node string, args []string) []string {
 	return slices.Concat([]string{"docker", "exec", "--interactive", "--env", "KUBECONFIG=" + adminKubeconfig, node, "kubectl"}, args)
 }
 
-// execute runs a program of this machine and returns its exit code.
+// Run runs a program on this machine and returns its exit code. When ctx ends, the error is its
+// cause.
 func Run(ctx context.Context, argv []string, streams Streams) (int, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = streams.Out, streams.Err, executeGrace
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = streams.Out, streams.Err, outputTimeout
 	if err := Feed(cmd, streams.In); err != nil {
 		return 0, fmt.Errorf("run %s: %w", argv[0], err)
 	}
@@ -86,7 +88,7 @@ func Run(ctx context.Context, argv []string, streams Streams) (int, error) {
 	switch {
 	case ctx.Err() != nil:
 		return 0, context.Cause(ctx)
-	case err == nil, errors.Is(err, exec.ErrWaitDelay): // it has ended well
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // it succeeded
 		return 0, nil
 	case errors.As(err, &failed) && failed.Exited():
 		return failed.ExitCode(), nil
@@ -95,8 +97,8 @@ func Run(ctx context.Context, argv []string, streams Streams) (int, error) {
 	}
 }
 
-// feed gives the program its input. Wait would wait until an input that is no file has ended, which it may never: it is copied
-// beside it.
+// Feed sets the program's input. An input that is not a file is copied in the background: exec.Cmd
+// would wait until it ends, which it may never do.
 func Feed(cmd *exec.Cmd, in io.Reader) error {
 	file, isFile := in.(*os.File)
 	if isFile || in == nil {
@@ -110,7 +112,7 @@ func Feed(cmd *exec.Cmd, in io.Reader) error {
 		return err
 	}
 	go func() {
-		_, _ = io.Copy(pipe, in) // a program need not read all of it
+		_, _ = io.Copy(pipe, in) // the program may not read all of it
 		_ = pipe.Close()
 	}()
 	return nil

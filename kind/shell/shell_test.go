@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-func TestExecute(t *testing.T) {
+func TestRun(t *testing.T) {
 	for _, tc := range []struct {
 		name, script, in string
 		code             int
@@ -32,17 +32,17 @@ func TestExecute(t *testing.T) {
 	}
 }
 
-// TestExecuteDoesNotWaitForItsInput: a pipe that stays open must not hold back a program that has ended.
-func TestExecuteDoesNotWaitForItsInput(t *testing.T) {
+// TestRunDoesNotWaitForInput: an open pipe must not delay Run after the program has ended.
+func TestRunDoesNotWaitForInput(t *testing.T) {
 	open, _ := io.Pipe()
 	if code, err := Run(t.Context(), []string{"true"}, Streams{In: open}); code != 0 || err != nil {
 		t.Errorf("exit code %d, error %v", code, err)
 	}
 }
 
-func TestExecuteFails(t *testing.T) {
+func TestRunFails(t *testing.T) {
 	if _, err := Run(t.Context(), []string{"no-such-program"}, Streams{}); err == nil || !strings.Contains(err.Error(), "no-such-program") {
-		t.Errorf("no program: error %v", err)
+		t.Errorf("unknown program: error %v", err)
 	}
 	if _, err := Run(t.Context(), []string{"sh", "-c", "kill -9 $$"}, Streams{}); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("killed: error %v", err)

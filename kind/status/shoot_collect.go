@@ -44,7 +44,7 @@ func OfShoot(ctx context.Context, t *kind.Testbed) (*Shoot, error) {
 // newShootStatus returns a status in which nothing is found yet: lists are empty, in JSON too.
 func NewShootStatus() *Shoot {
 	return &Shoot{
-		Name: gardenlet.FirstShoot, Namespace: gardenlet.Namespace(gardenlet.FirstShoot),
+		Name: gardenlet.DefaultShoot, Namespace: gardenlet.Namespace(gardenlet.DefaultShoot),
 		Extensions: []Extension{}, OperatingSystemConfigs: []OperatingSystemConfig{}, Nodes: []ShootNode{},
 	}
 }

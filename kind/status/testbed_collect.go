@@ -45,10 +45,10 @@ func OfTestbed(ctx context.Context, t *kind.Testbed) (*Testbed, error) {
 	}
 
 	seen := t.State
-	if made, whose, err := t.Owner(ctx); err != nil {
+	if created, owner, err := t.Owner(ctx); err != nil {
 		return status, err
-	} else if whose == kind.Foreign {
-		seen, status.Owner = made, made.Directory()
+	} else if owner == kind.OtherCheckout {
+		seen, status.Owner = created, created.Directory()
 	}
 	status.addCluster(ctx, "seed", t.SeedName(), seen.SeedKubeconfig())
 	if shoot := status.addCluster(ctx, "shoot", t.ShootName(), seen.ShootKubeconfig()); shoot != nil {
@@ -60,7 +60,7 @@ func OfTestbed(ctx context.Context, t *kind.Testbed) (*Testbed, error) {
 // addCluster adds a cluster of which there is at least a container, and returns it if it answers.
 func (s *Testbed) addCluster(ctx context.Context, role, name, kubeconfig string) *cluster.Cluster {
 	loaded, err := cluster.Load(ctx, name, kubeconfig)
-	if errors.Is(err, cluster.ErrAbsent) {
+	if errors.Is(err, cluster.ErrNotFound) {
 		return nil
 	}
 	status := Cluster{Name: name, Role: role, Kubeconfig: kubeconfig}

@@ -49,7 +49,7 @@ func Run(ctx context.Context, t *kind.Testbed, options Options, take func(Event)
 		return Summary{}, err
 	}
 	if t.Upstream(image.Host) == nil {
-		hosts := strings.Join(t.UpstreamHosts(), ", ")
+		hosts := strings.Join(t.Upstreams.Hosts(), ", ")
 		return Summary{}, logs.Misuse("image: %s is no upstream of this testbed; there are %s", image.Host, hosts)
 	}
 	work := newTracing(image, take)

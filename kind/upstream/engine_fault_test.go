@@ -33,7 +33,7 @@ func brokenOnPurpose(t *testing.T, _ client.APIClient, options func(host string)
 	if all, err := found.Faults(t.Context()); err != nil || len(all) != 1 || all[0].ID != "f1" || len(found.Addresses()) == 0 {
 		t.Errorf("faults %v, addresses %v, %v", all, found.Addresses(), err)
 	}
-	node := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: o.Authority.Pool(), ServerName: o.Host}}}
+	node := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: o.CA.Pool(), ServerName: o.Host}}}
 	defer node.CloseIdleConnections()
 	expectStatus(t, node, registry, http.StatusServiceUnavailable)
 	pause, err := image.Build(t.Context(), t.TempDir(), image.Pause())

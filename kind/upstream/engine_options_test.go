@@ -105,12 +105,12 @@ func randomImage(t *testing.T) v1.Image {
 // privateCA: clients that trust the testbed's CA do not trust this upstream.
 func privateCA(t *testing.T, _ client.APIClient, options func(host string) Options) {
 	o := options(Host(testPrefix, "private"))
-	everybodys := o.Authority
+	everybodys := o.CA
 	private, err := certificate.New("a company")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Authority = private
+	o.CA = private
 	registry := mustStart(t, o)
 	if _, err := registry.Push(t.Context(), "web", "v1", randomImage(t)); err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func proxied(t *testing.T, _ client.APIClient, options func(host string) Options
 	}
 	through := &http.Client{Transport: &http.Transport{
 		Proxy:           http.ProxyURL(&url.URL{Scheme: "http", Host: proxy.localAddress(ProxyPort)}),
-		TLSClientConfig: &tls.Config{RootCAs: alpha.Authority.Pool()},
+		TLSClientConfig: &tls.Config{RootCAs: alpha.CA.Pool()},
 	}}
 	defer through.CloseIdleConnections()
 	for _, scheme := range []string{"http", "https"} {

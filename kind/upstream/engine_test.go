@@ -101,7 +101,7 @@ func engine(t *testing.T) (client.APIClient, func(host string) Options) {
 		t.Fatal(err)
 	}
 	return docker, func(host string) Options {
-		return Options{Prefix: testPrefix, Host: host, Network: testPrefix, Authority: ca, Image: built[0]}
+		return Options{Prefix: testPrefix, Host: host, Network: testPrefix, CA: ca, Image: built[0]}
 	}
 }
 
@@ -123,7 +123,7 @@ func pull(t *testing.T, o Options, registry *Registry, image string) v1.Image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: o.Authority.Pool(), ServerName: o.Host}}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: o.CA.Pool(), ServerName: o.Host}}
 	img, err := remote.Image(tag, remote.WithTransport(transport))
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func keepWhatRuns(t *testing.T, docker client.APIClient, options func(host strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Authority = other
+	o.CA = other
 	if fourth := mustStart(t, o); fourth.id == third.id {
 		t.Error("an upstream with a certificate of another CA was kept")
 	}

@@ -73,8 +73,8 @@ type Options struct {
 	Host string
 	// Network is the name of an existing Docker network, usually "kind".
 	Network string
-	// Authority is the CA that signs the certificate: that of the nodes, or a private one.
-	Authority *certificate.Authority
+	// CA is the CA that signs the certificate: that of the nodes, or a private one.
+	CA *certificate.CA
 	// Credentials make this a protected upstream, which requires them from every client; see
 	// Registry.SetCredentials. Without them the upstream is open.
 	Credentials *Credentials
@@ -88,7 +88,7 @@ func (o Options) validate() error {
 	if err := o.validateContainer(); err != nil {
 		return err
 	}
-	if o.Authority == nil {
+	if o.CA == nil {
 		return fmt.Errorf("host %s: no CA", o.Host)
 	}
 	if o.Credentials == nil {
@@ -125,7 +125,7 @@ func (o Options) containerName() string {
 // because everybody can read it: only the existence of credentials counts.
 func (o Options) fingerprint() string {
 	protected := strconv.FormatBool(o.Credentials != nil)
-	return fingerprint(o.Host, o.Network, o.Image.Ref, string(o.Authority.PEM()), protected)
+	return fingerprint(o.Host, o.Network, o.Image.Ref, string(o.CA.PEM()), protected)
 }
 
 func fingerprint(parts ...string) string {

@@ -29,7 +29,7 @@ func options(t *testing.T) Options {
 		t.Fatal(err)
 	}
 	return Options{
-		Prefix: "mine", Host: "alpha.mine.upstream.test", Network: "kind", Authority: ca,
+		Prefix: "mine", Host: "alpha.mine.upstream.test", Network: "kind", CA: ca,
 		Image: image.Built{Ref: "registry-cache.testbed/upstream-registry:1", Image: empty.Image},
 	}
 }
@@ -45,7 +45,7 @@ func TestOptionsValidate(t *testing.T) {
 		`host "https://x": must be a DNS name`:          func(o *Options) { o.Host = "https://x" },
 		`host "A.test": must be a DNS name`:             func(o *Options) { o.Host = "A.test" },
 		"alpha.mine.upstream.test: network is empty":    func(o *Options) { o.Network = "" },
-		"alpha.mine.upstream.test: no CA":               func(o *Options) { o.Authority = nil },
+		"alpha.mine.upstream.test: no CA":               func(o *Options) { o.CA = nil },
 		"alpha.mine.upstream.test: no image":            func(o *Options) { o.Image = image.Built{} },
 		"test: credentials: user name contains a colon": func(o *Options) { o.Credentials = &Credentials{Username: []byte("a:b")} },
 		"test: credentials: user name is empty":         func(o *Options) { o.Credentials = &Credentials{} },
@@ -69,7 +69,7 @@ func TestFingerprint(t *testing.T) {
 		"host":      func(o *Options) { o.Host = "beta.mine.upstream.test" },
 		"network":   func(o *Options) { o.Network = "other" },
 		"image":     func(o *Options) { o.Image.Ref = "registry-cache.testbed/upstream-registry:2" },
-		"CA":        func(o *Options) { o.Authority = options(t).Authority },
+		"CA":        func(o *Options) { o.CA = options(t).CA },
 		"protected": func(o *Options) { o.Credentials = &Credentials{Username: []byte("robot")} },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestFingerprint(t *testing.T) {
 // use to test passwords.
 func TestFingerprintTellsNoCredentials(t *testing.T) {
 	one, other := options(t), options(t)
-	other.Authority = one.Authority
+	other.CA = one.CA
 	one.Credentials = &Credentials{Username: []byte("robot"), Password: []byte("one")}
 	other.Credentials = &Credentials{Username: []byte("robot"), Password: []byte("other")}
 	if one.fingerprint() != other.fingerprint() {

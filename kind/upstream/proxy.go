@@ -18,7 +18,7 @@ const ProxyPort = 3128
 // tunnels for CONNECT. Its log has the client and the target (accesslog.Record.Host).
 type Proxy struct{ instance }
 
-// StartProxy is Start for a proxy. It ignores Authority and Credentials.
+// StartProxy is Start for a proxy. It ignores CA and Credentials.
 func StartProxy(ctx context.Context, o Options) (*Proxy, error) {
 	if err := o.validateContainer(); err != nil {
 		return nil, fmt.Errorf("start proxy: %w", err)

@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// registries are upstreams by their host. Its methods may be used at the same time.
+// Registries are the known upstreams, by host name. It is safe for concurrent use.
 type Registries struct {
 	mu     sync.Mutex
 	byHost map[string]*Registry
 }
 
-// set forgets all and keeps these.
+// Set replaces all registries.
 func (r *Registries) Set(all []*Registry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -22,26 +22,28 @@ func (r *Registries) Set(all []*Registry) {
 	}
 }
 
+// Add adds a registry.
 func (r *Registries) Add(registry *Registry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.byHost[registry.Host()] = registry
 }
 
+// Remove removes the registry with the host name.
 func (r *Registries) Remove(host string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.byHost, host)
 }
 
-// get returns nil for a host that is not known.
+// Get returns the registry with the host name, or nil.
 func (r *Registries) Get(host string) *Registry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.byHost[host]
 }
 
-// all are sorted by host.
+// All returns the registries, sorted by host name.
 func (r *Registries) All() []*Registry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,4 +52,11 @@ func (r *Registries) All() []*Registry {
 		registries = append(registries, r.byHost[host])
 	}
 	return registries
+}
+
+// Hosts returns the host names, sorted.
+func (r *Registries) Hosts() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.byHost))
 }

@@ -85,7 +85,7 @@ func (o Options) launch() launch {
 		l.ready.statuses = append(l.ready.statuses, http.StatusUnauthorized)
 	}
 	l.request = func() (testcontainers.ContainerRequest, error) {
-		pair, err := o.Authority.Server(o.Host, "localhost")
+		pair, err := o.CA.Server(o.Host, "localhost")
 		if err != nil {
 			return testcontainers.ContainerRequest{}, err
 		}

@@ -13,8 +13,8 @@ import (
 // remaining upstreams stay, and so do their certificates in the unit.
 func TestCertificatesAreCleaned(t *testing.T) {
 	secure, kept := alpha, beta
-	secure.Endpoint, secure.EndpointCA, secure.UpstreamCA = "https://10.0.0.1:5000", []byte(golden.Authority), []byte(golden.Authority)
-	kept.Endpoint, kept.EndpointCA = "https://10.0.0.2:5000", []byte(golden.Authority)
+	secure.Endpoint, secure.EndpointCA, secure.UpstreamCA = "https://10.0.0.1:5000", []byte(golden.CACertificate), []byte(golden.CACertificate)
+	kept.Endpoint, kept.EndpointCA = "https://10.0.0.2:5000", []byte(golden.CACertificate)
 	direct := secure
 	direct.Endpoint = ""
 	for name, hosts := range map[string]string{

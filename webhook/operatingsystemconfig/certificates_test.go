@@ -20,12 +20,12 @@ import (
 
 func TestMutatePassesCertificates(t *testing.T) {
 	secure := alpha
-	secure.Endpoint, secure.EndpointCA = "https://10.4.0.1:5000", []byte(golden.Authority)
+	secure.Endpoint, secure.EndpointCA = "https://10.4.0.1:5000", []byte(golden.CACertificate)
 	private := beta
-	private.UpstreamURL, private.UpstreamCA = "https://beta.upstream.test:5000", []byte(golden.Authority)
+	private.UpstreamURL, private.UpstreamCA = "https://beta.upstream.test:5000", []byte(golden.CACertificate)
 	both := secure
-	both.UpstreamCA = []byte(golden.Authority)
-	quoted := strconv.Quote(golden.Authority)
+	both.UpstreamCA = []byte(golden.CACertificate)
+	quoted := strconv.Quote(golden.CACertificate)
 	const secureStatus = `{"upstream":"alpha.upstream.test","endpoint":"https://10.4.0.1:5000","remoteURL":"https://alpha.upstream.test"`
 	const privateStatus = `{"upstream":"beta.upstream.test:5000","endpoint":"http://10.4.0.2:5000","remoteURL":"https://beta.upstream.test:5000"`
 	for name, test := range map[string]struct {

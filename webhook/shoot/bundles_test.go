@@ -18,7 +18,7 @@ import (
 
 // TestCheckLimitsTotalSizeOfCABundles checks bundles that are allowed each, but too large in total.
 func TestCheckLimitsTotalSizeOfCABundles(t *testing.T) {
-	bundle := strings.Repeat(golden.Authority, v1alpha3.MaxCABundleSize/len(golden.Authority))
+	bundle := strings.Repeat(golden.CACertificate, v1alpha3.MaxCABundleSize/len(golden.CACertificate))
 	secrets := func(_ context.Context, key client.ObjectKey) (*corev1.Secret, error) {
 		secret := &corev1.Secret{Immutable: new(true), Data: map[string][]byte{"bundle.crt": []byte(bundle)}}
 		secret.Namespace, secret.Name = key.Namespace, key.Name

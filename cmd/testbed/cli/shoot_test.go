@@ -89,7 +89,7 @@ func TestExitCodes(t *testing.T) {
 	}{
 		"no testbed":          {fmt.Errorf("x: %w", kind.ErrDown), program.ExitEnvironment},
 		"a busy testbed":      {fmt.Errorf("x: %w", kind.ErrBusy), program.ExitEnvironment},
-		"a foreign testbed":   {fmt.Errorf("x: %w", &kind.ForeignError{Prefix: "one", Directory: "/there"}), program.ExitEnvironment},
+		"a foreign testbed":   {fmt.Errorf("x: %w", &kind.OtherCheckoutError{Prefix: "one", Directory: "/there"}), program.ExitEnvironment},
 		"wrong stage":         {fmt.Errorf("x: %w", &operate.WrongStage{Verb: "restore", Stage: gardenlet.StagePresent}), program.ExitUsage},
 		"wrong rotation":      {fmt.Errorf("x: %w", &operate.WrongRotation{Verb: "rotate-ca-start", Phase: "Prepared"}), program.ExitUsage},
 		"unknown node":        {fmt.Errorf("x: %w", &shell.UnknownNode{}), program.ExitUsage},

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// TestRequeueDeletions: only pending deletions in the namespace are annotated.
-func TestRequeueDeletions(t *testing.T) {
+// TestRequeuePending: only pending deletions in the namespace are annotated.
+func TestRequeuePending(t *testing.T) {
 	for name, test := range map[string]struct {
 		namespace, reason string
 		asked             bool
@@ -33,7 +33,7 @@ func TestRequeueDeletions(t *testing.T) {
 				mr.Status.Conditions = []gardencorev1beta1.Condition{{Type: resourcesv1alpha1.ResourcesApplied, Reason: test.reason}}
 			}
 			seed := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).WithObjects(mr).Build()
-			if err := requeueDeletions(t.Context(), seed, "shoot--local--local"); err != nil {
+			if err := requeuePending(t.Context(), seed, "shoot--local--local"); err != nil {
 				t.Fatal(err)
 			}
 			if err := seed.Get(t.Context(), client.ObjectKeyFromObject(mr), mr); err != nil {
@@ -46,8 +46,8 @@ func TestRequeueDeletions(t *testing.T) {
 	}
 }
 
-// TestHurry: it asks every second until it is stopped.
-func TestHurry(t *testing.T) {
+// TestRequeueDeletions: it asks every second until it is stopped.
+func TestRequeueDeletions(t *testing.T) {
 	pending := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--local--local", Name: "one"}}
 	pending.Status.Conditions = []gardencorev1beta1.Condition{{Type: resourcesv1alpha1.ResourcesApplied, Reason: resourcesv1alpha1.ConditionDeletionPending}}
 	asked := 0
@@ -58,13 +58,13 @@ func TestHurry(t *testing.T) {
 		},
 	}).Build()
 	synctest.Test(t, func(t *testing.T) {
-		stop := Hurry(t.Context(), seed, "shoot--local--local")
-		<-time.After(hurryInterval * 5 / 2)
+		stop := RequeueDeletions(t.Context(), seed, "shoot--local--local")
+		<-time.After(requeueInterval * 5 / 2)
 		stop()
 		if asked != 3 {
 			t.Errorf("asked %d times in two and a half seconds, want 3", asked)
 		}
-		<-time.After(10 * hurryInterval)
+		<-time.After(10 * requeueInterval)
 		if asked != 3 {
 			t.Error("it continues after it was stopped")
 		}

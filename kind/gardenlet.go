@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-	"github.com/gardener/gardener/pkg/client/kubernetes"
 
 	"github.com/gardener-extensions/registry-cache/examples"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
@@ -17,16 +16,19 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/process"
 )
 
-// AttachGardenlet is AttachRunning, and prepares Gardenlet for the shoot that is there: gardener-node-agent is built, which is quick
-// where Up has built it from the same code, and so is the image of gardener-resource-manager, which the seed's node gets if it lacks
-// it. Nothing is installed. Its garden is in a file of the testbed's state: what was put there by another process is found again,
-// until Up or Down. Who calls it has to hold the testbed's lock.
+// AttachGardenlet is AttachRunning, and sets Gardenlet for the existing Shoot. It builds
+// gardener-node-agent and the image of gardener-resource-manager, which is quick if Up built them
+// from the same sources, and loads the image onto the seed's node if it lacks it. It installs
+// nothing.
+//
+// The garden is a file in the testbed's state: it keeps what other processes stored there since the
+// last Up. The caller must hold the testbed's lock.
 func (t *Testbed) AttachGardenlet(ctx context.Context) error {
 	if err := t.AttachRunning(ctx); err != nil {
 		return err
 	}
 	if err := process.Mark(t.Prefix); err != nil {
-		return fmt.Errorf("mark the processes of the testbed: %w", err)
+		return fmt.Errorf("mark the child processes: %w", err)
 	}
 	var err error
 	if t.Log, err = t.State.OpenLog(); err != nil {
@@ -35,22 +37,18 @@ func (t *Testbed) AttachGardenlet(ctx context.Context) error {
 	if err := t.buildForGardenlet(ctx); err != nil {
 		return err
 	}
-	seed, shoot, err := t.Clients()
-	if err != nil {
-		return err
-	}
 	registration, err := examples.ControllerRegistration()
 	if err != nil {
 		return err
 	}
-	if t.Gardenlet, err = t.NewGardenlet(seed, shoot, registration); err != nil {
+	if t.Gardenlet, err = t.NewGardenlet(registration); err != nil {
 		return err
 	}
 	t.Gardenlet.Garden, err = gardener.OpenGarden(t.State.Garden(), registration)
 	return err
 }
 
-// buildForGardenlet builds what gardenlet brings into a shoot.
+// buildForGardenlet builds what gardenlet deploys to a shoot.
 func (t *Testbed) buildForGardenlet(ctx context.Context) error {
 	needed := slices.DeleteFunc(Binaries(), func(b image.Binary) bool {
 		return b.Name != ImageResourceManager && b.Name != ImageNodeAgent
@@ -66,25 +64,23 @@ func (t *Testbed) buildForGardenlet(ctx context.Context) error {
 	return image.Load(ctx, t.Seed.Nodes(), t.Images.Pick(ImageResourceManager))
 }
 
-// clients connects to both clusters.
-func (t *Testbed) Clients() (seed, shoot kubernetes.Interface, err error) {
-	if seed, err = gardener.NewSeedClient(t.Seed.RESTConfig()); err != nil {
-		return nil, nil, fmt.Errorf("connect to the seed: %w", err)
+// NewGardenlet connects to both clusters and returns a gardenlet with an empty garden in memory.
+// Seed, Shoot and Images must be set.
+func (t *Testbed) NewGardenlet(registration *gardencorev1beta1.ControllerRegistration) (*gardenlet.Gardenlet, error) {
+	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
+	if err != nil {
+		return nil, fmt.Errorf("connect to the seed: %w", err)
 	}
-	if shoot, err = gardener.NewShootClient(t.Shoot.RESTConfig()); err != nil {
-		return nil, nil, fmt.Errorf("connect to the shoot: %w", err)
+	shoot, err := gardener.NewShootClient(t.Shoot.RESTConfig())
+	if err != nil {
+		return nil, fmt.Errorf("connect to the shoot: %w", err)
 	}
-	return seed, shoot, nil
-}
-
-func (t *Testbed) NewGardenlet(seed, shoot kubernetes.Interface,
-	registration *gardencorev1beta1.ControllerRegistration) (*gardenlet.Gardenlet, error) {
 	binary, err := os.ReadFile(t.Images[ImageNodeAgent].Executable)
 	if err != nil {
 		return nil, fmt.Errorf("read gardener-node-agent: %w", err)
 	}
 	return &gardenlet.Gardenlet{
-		Name:                 gardenlet.FirstShoot,
+		Name:                 gardenlet.DefaultShoot,
 		Seed:                 seed,
 		Shoot:                shoot,
 		ShootKubeconfig:      t.Shoot.InternalKubeconfig(),

@@ -8,17 +8,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gardener-extensions/registry-cache/internal/fulldisk"
 )
 
 func TestBusyTestbedNamesItsHolder(t *testing.T) {
 	one := newLockFiles(t.TempDir(), "one", "/here")
-	release, err := one.take()
+	release, err := one.lock()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer release()
 	want := fmt.Sprintf("testbed one: another testbed command is working on it: %s", filepath.Base(os.Args[0]))
-	_, err = one.take()
+	_, err = one.lock()
 	if !errors.Is(err, ErrBusy) || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), fmt.Sprintf("(process %d, for ", os.Getpid())) {
 		t.Errorf("error %v, want ErrBusy with %q and this process", err, want)
 	}
@@ -31,9 +33,9 @@ func TestDescribeHolder(t *testing.T) {
 		{"alive", `{"pid":7,"command":"testbed up","since":"2026-11-21T12:00:00Z"}`, ": testbed up (process 7, for 42s)"},
 		{"in another directory", `{"pid":7,"command":"testbed up","directory":"/there","since":"2026-11-21T12:00:00Z"}`, ": testbed up (process 7 in /there, for 42s)"},
 		{"in this directory", `{"pid":7,"command":"testbed up","directory":"/here","since":"2026-11-21T12:00:00Z"}`, ": testbed up (process 7, for 42s)"},
-		{"of a process that has ended", `{"pid":8,"command":"testbed up","since":"2026-11-21T12:00:00Z"}`, ""},
+		{"the process has ended", `{"pid":8,"command":"testbed up","since":"2026-11-21T12:00:00Z"}`, ""},
 		{"not written yet", "", ""},
-		{"no number of a process", `{"pid":-1}`, ""},
+		{"an invalid process ID", `{"pid":-1}`, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			lock := filepath.Join(t.TempDir(), "lock")
@@ -53,4 +55,18 @@ func TestShorten(t *testing.T) {
 			t.Errorf("shorten(%q) = %q, want %q", tc.text, got, tc.want)
 		}
 	}
+}
+
+// TestLockOnFullDisk: Down takes the lock, so the lock must not need free space.
+func TestLockOnFullDisk(t *testing.T) {
+	folder := fulldisk.Folder()
+	if folder == "" {
+		fulldisk.Run(t)
+		return
+	}
+	release, err := newLockFiles(folder, "one", "/here").lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
 }

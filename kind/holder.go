@@ -12,11 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxCommand bounds how much of a command line is shown, in bytes.
+// maxCommand is the longest command line that is stored, in bytes.
 const maxCommand = 120
 
-// holder is what a process writes into the lock of a testbed that it holds, for the message of the next one. The lock itself is
-// the kernel's: this text decides nothing but whether it is this very process that keeps a testbed for a run (turn.checkRun).
+// holder is what a process writes into a lock file that it holds, for the error that other
+// processes get. The lock itself is the kernel's. Only checkReservation decides by a holder:
+// whether it is this process.
 type holder struct {
 	PID       int       `json:"pid"`
 	Command   string    `json:"command"`
@@ -24,28 +25,29 @@ type holder struct {
 	Since     time.Time `json:"since"`
 }
 
-// sign writes who this process is into a lock that it holds. The file stays the same one. Where there is no room for it the lock
-// holds all the same: Down has to work on a full disk.
-func (t lockFiles) sign(path string) error {
+// writeHolder writes this process into a lock file that it holds. It ignores a full disk, since
+// Down must work then.
+func (l lockFiles) writeHolder(path string) error {
 	command := strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " ")
 	data, err := json.Marshal(holder{
-		PID: os.Getpid(), Command: shorten(command, maxCommand), Directory: t.directory, Since: time.Now().UTC(),
+		PID: os.Getpid(), Command: shorten(command, maxCommand), Directory: l.directory, Since: time.Now().UTC(),
 	})
 	if err != nil {
-		return fmt.Errorf("sign the lock: %w", err)
+		return fmt.Errorf("write the holder of the lock: %w", err)
 	}
 	if err := os.WriteFile(path, data, 0o600); err != nil && !errors.Is(err, unix.ENOSPC) {
-		return fmt.Errorf("sign the lock: %w", err)
+		return fmt.Errorf("write the holder of the lock: %w", err)
 	}
 	return nil
 }
 
-// holder says who holds the lock, after a colon; it is empty if that is not known.
-func (t lockFiles) holder(path string) string {
-	return readHolder(path).describe(t.directory, time.Now(), func(pid int) bool { return unix.Kill(pid, 0) == nil })
+// holder describes the process that holds a lock, after a colon, or returns an empty string if it
+// is not known.
+func (l lockFiles) holder(path string) string {
+	return readHolder(path).describe(l.directory, time.Now(), func(pid int) bool { return unix.Kill(pid, 0) == nil })
 }
 
-// readHolder returns who has signed the lock last, maybe a process that has ended; nil if that is not known.
+// readHolder returns the last holder of a lock, which may have ended, or nil if it is not known.
 func readHolder(path string) *holder {
 	data, err := os.ReadFile(path)
 	h := &holder{}
@@ -55,8 +57,8 @@ func readHolder(path string) *holder {
 	return h
 }
 
-// describe describes the holder, and from where it works unless that is here. It describes none that has ended: the present one is
-// about to write.
+// describe describes the holder, with its checkout unless that is here. It returns an empty string
+// if the holder has ended: the current one has not written itself yet.
 func (h *holder) describe(here string, now time.Time, alive func(pid int) bool) string {
 	if h == nil || !alive(h.PID) {
 		return ""

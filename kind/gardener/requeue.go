@@ -14,21 +14,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// hurryInterval is the time between two requests. Each costs gardener-resource-manager a few API
+// requeueInterval is the time between two requests. Each costs gardener-resource-manager a few API
 // calls if a deletion is pending.
-const hurryInterval = time.Second
+const requeueInterval = time.Second
 
-// Hurry makes gardener-resource-manager check pending deletions in the namespace every
-// hurryInterval, until stop is called. stop returns when all of Hurry's work has ended. By itself
+// RequeueDeletions makes gardener-resource-manager check pending deletions in the namespace every
+// requeueInterval, until stop is called. stop returns when all its work has ended. By itself,
 // gardener-resource-manager requeues only after five seconds (v1.147.1,
 // RequeueAfterOnDeletionPending, which cannot be configured), even if a single Secret was replaced;
 // a flow would wait for that up to four times in a row. Errors are ignored, since the requeue still
 // happens.
-func Hurry(ctx context.Context, seed client.Client, namespace string) (stop func()) {
+func RequeueDeletions(ctx context.Context, seed client.Client, namespace string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var background sync.WaitGroup
 	background.Go(func() {
-		wait.UntilWithContext(ctx, func(ctx context.Context) { _ = requeueDeletions(ctx, seed, namespace) }, hurryInterval)
+		wait.UntilWithContext(ctx, func(ctx context.Context) { _ = requeuePending(ctx, seed, namespace) }, requeueInterval)
 	})
 	return func() {
 		cancel()
@@ -36,8 +36,8 @@ func Hurry(ctx context.Context, seed client.Client, namespace string) (stop func
 	}
 }
 
-// requeueDeletions annotates the ManagedResources whose deletion is pending, for reconciliation.
-func requeueDeletions(ctx context.Context, seed client.Client, namespace string) error {
+// requeuePending annotates the ManagedResources whose deletion is pending, for reconciliation.
+func requeuePending(ctx context.Context, seed client.Client, namespace string) error {
 	resources := &resourcesv1alpha1.ManagedResourceList{}
 	if err := seed.List(ctx, resources, client.InNamespace(namespace)); err != nil {
 		return err

@@ -12,13 +12,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/preflight"
 )
 
-func TestBegun(t *testing.T) {
+func TestHasBuilds(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
 	bed := &kind.Testbed{Root: "/a/checkout"}
 	expect := func(when string, want bool) {
 		t.Helper()
-		if got, err := begun(bed, nodeimage.Options{}); err != nil || got != want {
+		if got, err := hasBuilds(bed, nodeimage.Options{}); err != nil || got != want {
 			t.Errorf("%s: got %t, %v, want %t", when, got, err, want)
 		}
 	}
@@ -48,24 +48,24 @@ func TestDiskNeeded(t *testing.T) {
 	}
 	tests := []struct {
 		name  string
-		found existing
+		found earlierRuns
 		want  []preflight.Space
 	}{
-		{"a new machine", existing{}, []preflight.Space{
+		{"a new machine", earlierRuns{}, []preflight.Space{
 			{Directory: "/var/lib/docker", Bytes: 20 * gib}, {Directory: cache, Bytes: 5 * gib}}},
-		{"an engine and nothing of ours", existing{engine: local}, space(20, 5)},
-		{"a build that was cut off", existing{engine: local, begun: true}, space(10, 5)},
-		{"after down, the engine runs", existing{engine: local, begun: true, nodeImage: true}, space(5, 1)},
-		{"after down, the engine is stopped", existing{begun: true}, nil},
-		{"up again", existing{engine: local, begun: true, nodeImage: true, clusters: true}, space(1, 1)},
-		{"up again with another node image", existing{engine: local, begun: true, clusters: true}, space(10, 5)},
-		{"the engine is elsewhere", existing{engine: &engine.Engine{DataRoot: moved}}, space(20, 5)[1:]},
+		{"an engine, and nothing else", earlierRuns{engine: local}, space(20, 5)},
+		{"an interrupted build", earlierRuns{engine: local, builds: true}, space(10, 5)},
+		{"after down, the engine runs", earlierRuns{engine: local, builds: true, nodeImage: true}, space(5, 1)},
+		{"after down, the engine is stopped", earlierRuns{builds: true}, nil},
+		{"up again", earlierRuns{engine: local, builds: true, nodeImage: true, clusters: true}, space(1, 1)},
+		{"up again with another node image", earlierRuns{engine: local, builds: true, clusters: true}, space(10, 5)},
+		{"a remote engine", earlierRuns{engine: &engine.Engine{DataRoot: moved}}, space(20, 5)[1:]},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.found.cache = cache
-			if got := DiskNeeded(tc.found); !reflect.DeepEqual(got, tc.want) {
-				t.Errorf("needed is %v, want %v", got, tc.want)
+			if got := tc.found.diskNeeded(); !reflect.DeepEqual(got, tc.want) {
+				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
 	}

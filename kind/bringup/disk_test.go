@@ -1,0 +1,102 @@
+package bringup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/internal/fulldisk"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/engine"
+	"github.com/gardener-extensions/registry-cache/kind/preflight"
+)
+
+// TestRunUntilDiskFull runs parts that wait, fail and succeed, in a child process with a full disk.
+func TestRunUntilDiskFull(t *testing.T) {
+	folder := fulldisk.Folder()
+	if folder == "" {
+		fulldisk.Run(t)
+		return
+	}
+	failed := errors.New("no space for a cluster")
+	for _, tc := range []struct {
+		name string
+		part func(context.Context) error
+		want error // joined with the full disk; nil for no error
+	}{
+		{"waits", func(ctx context.Context) error {
+			<-ctx.Done()
+			if full := new(preflight.Full); !errors.As(context.Cause(ctx), &full) {
+				t.Errorf("canceled because of %v", context.Cause(ctx))
+			}
+			return ctx.Err()
+		}, context.Canceled},
+		{"fails", func(context.Context) error { return failed }, failed},
+		{"succeeds", func(context.Context) error { return nil }, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			err := runUntilDiskFull(t.Context(), folders{paths: []string{folder}}, tc.part)
+			var full *preflight.Full
+			if found := errors.As(err, &full); found != (tc.want != nil) || !errors.Is(err, tc.want) {
+				t.Fatalf("got %v, want %v joined with the full disk", err, tc.want)
+			}
+			if full != nil && (full.Directory != folder || !strings.Contains(err.Error(), "the disk is full: 0.0 MiB are left at "+folder)) {
+				t.Errorf("the error is %q", err)
+			}
+			if err := explainFullDisk(failed, folders{paths: []string{folder}}); !errors.As(err, &full) || !errors.Is(err, failed) {
+				t.Errorf("explainFullDisk: %v", err)
+			}
+		})
+	}
+}
+
+func TestExplainFullDisk(t *testing.T) {
+	free, failed := folders{paths: []string{t.TempDir()}}, errors.New("dockerd exited")
+	if err := explainFullDisk(nil, free); err != nil {
+		t.Errorf("no error became %v", err)
+	}
+	if err := explainFullDisk(failed, free); err != failed { //nolint:errorlint // it must be unchanged
+		t.Errorf("with free space: %v", err)
+	}
+	noSpace := fmt.Errorf("docker run: %w", syscall.ENOSPC)
+	if full := new(preflight.Full); !errors.As(explainFullDisk(noSpace, free), &full) || !full.Earlier || !errors.Is(explainFullDisk(noSpace, free), noSpace) {
+		t.Errorf("the space was freed: %v", explainFullDisk(noSpace, free))
+	}
+	free.remoteEngine = true
+	if err := explainFullDisk(noSpace, free); err != noSpace { //nolint:errorlint // it must be unchanged
+		t.Errorf("the engine is remote: %v", err)
+	}
+}
+
+func TestRunWithFreeSpace(t *testing.T) {
+	failed := errors.New("something else")
+	err := runUntilDiskFull(t.Context(), folders{paths: []string{t.TempDir()}}, func(context.Context) error { return failed })
+	if full := new(preflight.Full); errors.As(err, &full) || !errors.Is(err, failed) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWrittenFolders(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", "/cache")
+	for _, tc := range []struct {
+		name   string
+		engine *engine.Engine
+		want   []string
+	}{
+		{"a local engine", &engine.Engine{Local: true, DataRoot: "/data"}, []string{"/repository", "/cache", "/data"}},
+		{"a remote engine", &engine.Engine{DataRoot: "/data"}, []string{"/repository", "/cache"}},
+		{"no engine", nil, []string{"/repository", "/cache"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := writtenFolders(tc.engine, kind.State(filepath.Join("/repository", "prefix")))
+			if !slices.Equal(got.paths, tc.want) || got.remoteEngine != (tc.engine != nil && !tc.engine.Local) {
+				t.Errorf("got %+v, want %v", got, tc.want)
+			}
+		})
+	}
+}

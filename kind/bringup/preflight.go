@@ -1,0 +1,111 @@
+package bringup
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/engine"
+	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
+	"github.com/gardener-extensions/registry-cache/kind/preflight"
+)
+
+const (
+	gib = 1 << 30
+	// defaultDataRoot is where an engine that the testbed installs keeps images and volumes.
+	defaultDataRoot = "/var/lib/docker"
+)
+
+// earlierRuns is what earlier runs left on the machine. Up needs disk space only for the rest.
+type earlierRuns struct {
+	engine    *engine.Engine // the running engine, or nil
+	builds    bool           // parts of a node image, or binaries of this checkout, were built here
+	nodeImage bool           // the engine has the node image
+	clusters  bool           // both clusters have containers
+	cache     string         // the folder for parts of the node image and, usually, Go's build cache
+}
+
+// checkMachine checks the machine before Up changes anything. If earlier runs built something but
+// the engine does not run, the needed disk space is unknown: then checkDisk must check it when the
+// engine runs.
+func checkMachine(ctx context.Context, t *kind.Testbed) (diskUnknown bool, err error) {
+	found, findErr := findEarlierRuns(ctx, t)
+	requirements := preflight.Defaults()
+	if findErr == nil {
+		requirements.Disk = found.diskNeeded()
+	}
+	// A failed check may well be the cause of findErr.
+	if err := preflight.Check(ctx, requirements); err != nil {
+		return false, err
+	}
+	return found.engine == nil && found.builds, findErr
+}
+
+// DiskNeeded returns the disk space that Up still needs. It changes nothing.
+func DiskNeeded(ctx context.Context, t *kind.Testbed) ([]preflight.Space, error) {
+	found, err := findEarlierRuns(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return found.diskNeeded(), nil
+}
+
+// diskNeeded returns the disk space for what is still missing. The first run on a machine needs 20
+// GiB, compilation included; an interrupted one has used a part of that. Nodes unpack images into
+// volumes of their own.
+func (found earlierRuns) diskNeeded() []preflight.Space {
+	images := preflight.Space{Directory: defaultDataRoot}
+	builds := preflight.Space{Directory: found.cache, Bytes: 1 * gib}
+	switch {
+	case found.clusters && found.nodeImage:
+		images.Bytes = 1 * gib
+	case found.nodeImage:
+		images.Bytes = 5 * gib
+	case found.builds && found.engine == nil:
+		return nil
+	case found.builds:
+		images.Bytes, builds.Bytes = 10*gib, 5*gib
+	default:
+		images.Bytes, builds.Bytes = 20*gib, 5*gib
+	}
+	if found.engine == nil {
+		return []preflight.Space{images, builds}
+	}
+	if !found.engine.Local {
+		return []preflight.Space{builds}
+	}
+	images.Directory = found.engine.DataRoot
+	return []preflight.Space{images, builds}
+}
+
+// hasBuilds reports whether an earlier run on this machine built something.
+func hasBuilds(t *kind.Testbed, image nodeimage.Options) (bool, error) {
+	binaries, err := kind.BinaryDirectory(t.Root)
+	if err != nil {
+		return false, err
+	}
+	if _, err := os.Stat(binaries); err == nil {
+		return true, nil
+	}
+	return nodeimage.HasParts(image)
+}
+
+func findEarlierRuns(ctx context.Context, t *kind.Testbed) (found earlierRuns, err error) {
+	if found.cache, err = os.UserCacheDir(); err != nil {
+		return found, err
+	}
+	image := nodeimage.Options{Override: t.Config.NodeImage, Repository: t.Root}
+	if found.builds, err = hasBuilds(t, image); err != nil {
+		return found, err
+	}
+	if found.engine = engine.Running(ctx); found.engine == nil {
+		return found, nil
+	}
+	seed, seedErr := cluster.Exists(ctx, t.SeedName())
+	shoot, shootErr := cluster.Exists(ctx, t.ShootName())
+	found.clusters = seed && shoot
+	found.nodeImage, err = nodeimage.Loaded(ctx, image)
+	return found, errors.Join(err, seedErr, shootErr)
+}
