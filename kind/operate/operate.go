@@ -153,9 +153,7 @@ func operate(ctx context.Context, t *kind.Testbed, verb shootVerb, do func(conte
 	if err != nil {
 		return err
 	}
-	status := status.NewShootStatus()
-	status.SetShoot(shoot, stage)
-	if err := verb.possible(status); err != nil {
+	if err := verb.possible(status.NewShoot(shoot, stage)); err != nil {
 		return err
 	}
 	return t.Recorder.Step(ctx, verb.step, func(ctx context.Context) error { return do(ctx, shoot) })

@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-
-	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 // WrongRotation says that a half of the rotation of the certificate authorities is not possible for the shoot as it stands, where a
@@ -44,7 +42,7 @@ func (*WrongRotation) UsageError() {}
 // checkRotation says whether the verb is possible in this phase and after this operation, by the rules of gardener-apiserver for the
 // annotations rotate-ca-start and rotate-ca-complete (validateShootOperationContext, pkg/api/core/validation/shoot.go). Other verbs
 // are possible in each phase.
-func (v shootVerb) checkRotation(phase gardencorev1beta1.CredentialsRotationPhase, last *status.Operation) error {
+func (v shootVerb) checkRotation(phase gardencorev1beta1.CredentialsRotationPhase, last *gardencorev1beta1.LastOperation) error {
 	possible := true
 	switch v.name {
 	case verbRotateStart.name:
@@ -59,13 +57,13 @@ func (v shootVerb) checkRotation(phase gardencorev1beta1.CredentialsRotationPhas
 }
 
 // readyForRotation is isShootReadyForRotationStart of the same file.
-func readyForRotation(last *status.Operation) bool {
+func readyForRotation(last *gardencorev1beta1.LastOperation) bool {
 	if last == nil {
 		return false
 	}
-	switch gardencorev1beta1.LastOperationType(last.Type) {
+	switch last.Type {
 	case gardencorev1beta1.LastOperationTypeCreate, gardencorev1beta1.LastOperationTypeRestore:
-		return last.State == string(gardencorev1beta1.LastOperationStateSucceeded)
+		return last.State == gardencorev1beta1.LastOperationStateSucceeded
 	case gardencorev1beta1.LastOperationTypeReconcile:
 		return true
 	default:

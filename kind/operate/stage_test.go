@@ -58,22 +58,21 @@ func TestVerbsAndStages(t *testing.T) {
 
 // TestVerbsWithoutStage: a seed that does not answer is a matter of the surroundings, and never "it has not been migrated".
 func TestVerbsWithoutStage(t *testing.T) {
-	status := status.NewShootStatus()
-	status.Problems = []string{"seed: connection refused", "shoot: EOF"}
+	unknown := status.NewShoot(nil, "")
+	unknown.Problems = []string{"seed: connection refused", "shoot: EOF"}
 	for _, verb := range []shootVerb{verbApply, verbHibernate, verbDelete, verbRestore} {
-		err := verb.possible(status)
+		err := verb.possible(unknown)
 		var environment interface{ EnvironmentError() }
 		if !errors.As(err, &environment) {
 			t.Fatalf("%s: %v, want an error of the environment", verb.name, err)
 		}
-		for _, want := range append(status.Problems, "shoot "+verb.name+": ", "testbed up") {
+		for _, want := range append(unknown.Problems, "shoot "+verb.name+": ", "testbed up") {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want %q in it", verb.name, err, want)
 			}
 		}
 	}
-	status.SetShoot(nil, gardenlet.StageAbsent)
-	if err := status.CheckStage(); err != nil {
+	if err := status.NewShoot(nil, gardenlet.StageAbsent).CheckStage(); err != nil {
 		t.Errorf("absent: %v, want none: that there is no shoot was read", err)
 	}
 }
