@@ -18,9 +18,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/shell"
 )
 
-// TestDebugServer runs debugServer with a shell instead of Delve, and checks that the end of standard
-// input stops it. In the second case the server ends before the script starts another job: `wait -n`
-// hung there.
+// TestDebugServer runs debugServer with a shell instead of Delve, and checks that the end of
+// standard input stops it. In the second case the server ends before the script starts another job:
+// `wait -n` hung there.
 func TestDebugServer(t *testing.T) {
 	const gone = `trap 'while [ -n "${server:-}" ] && kill -0 "$server" 2>/dev/null; do :; done' DEBUG`
 	slow := filepath.Join(t.TempDir(), "slow")

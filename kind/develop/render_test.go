@@ -12,8 +12,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// TestInnerLoopManifestRenders renders Skaffold's template with the extension's chart by gardenlet's
-// reconciler.
+// TestInnerLoopManifestRenders renders Skaffold's template with the extension's chart by
+// gardenlet's reconciler.
 func TestInnerLoopManifestRenders(t *testing.T) {
 	testbed, err := kind.New(kind.Options{})
 	if err != nil {

@@ -29,10 +29,10 @@ const (
 	cachesInterval = 200 * time.Millisecond
 )
 
-// RollOut waits until the installed version of the extension runs: its pods on the seed are new, they
-// have reconciled the Shoots with caches, and the caches have the resulting image and configuration. It
-// does not run gardenlet: the script and the unit in the OperatingSystemConfig do not change until the
-// next flow. The testbed must be attached.
+// RollOut waits until the installed version of the extension runs: its pods on the seed are new,
+// they have reconciled the Shoots with caches, and the caches have the resulting image and
+// configuration. It does not run gardenlet: the script and the unit in the OperatingSystemConfig do
+// not change until the next flow. The testbed must be attached.
 func RollOut(ctx context.Context, t *kind.Testbed) error {
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {
@@ -66,8 +66,8 @@ func RollOut(ctx context.Context, t *kind.Testbed) error {
 	)
 }
 
-// waitForCaches waits until gardener-resource-manager has applied the caches, and their pods are new and
-// ready.
+// waitForCaches waits until gardener-resource-manager has applied the caches, and their pods are
+// new and ready.
 func waitForCaches(ctx context.Context, seed client.Client, namespace string, shoot client.Client) error {
 	ctx, cancel := progress.Within(ctx, cachesTimeout, "the caches were not replaced")
 	defer cancel()

@@ -9,11 +9,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// GardenletOf returns a gardenlet for another Shoot on the same seed, with the same garden. The seed
-// cluster itself is the Shoot's cluster, so its caches run on the seed's node. The Shoot has no machines:
-// its worker pool is empty, no gardener-node-agent runs, and a pull uses its caches only by their
-// address. Two such Shoots at a time would conflict in the seed's kube-system. The caller deletes the
-// Shoot, or Down removes it with the seed. It returns an error before Up.
+// GardenletOf returns a gardenlet for another Shoot on the same seed, with the same garden. The
+// seed cluster itself is the Shoot's cluster, so its caches run on the seed's node. The Shoot has
+// no machines: its worker pool is empty, no gardener-node-agent runs, and a pull uses its caches
+// only by their address. Two such Shoots at a time would conflict in the seed's kube-system. The
+// caller deletes the Shoot, or Down removes it with the seed. It returns an error before Up.
 func GardenletOf(ctx context.Context, t *kind.Testbed, name string) (*gardenlet.Gardenlet, error) {
 	if t.Gardenlet == nil {
 		return nil, fmt.Errorf("shoot %s: start the testbed with `testbed up` first", name)

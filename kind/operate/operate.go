@@ -15,8 +15,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// ApplyManifest stores the Secrets of a manifest in the garden, where they replace those with the same
-// name, and reconciles the Shoot. The caller holds the lock of the testbed.
+// ApplyManifest stores the Secrets of a manifest in the garden, where they replace those with the
+// same name, and reconciles the Shoot. The caller holds the lock of the testbed.
 func ApplyManifest(ctx context.Context, t *kind.Testbed, wanted *manifest.Manifest, shoot *gardencorev1beta1.Shoot) error {
 	for _, secret := range wanted.Secrets {
 		if err := t.Gardenlet.StoreSecret(ctx, secret); err != nil {
@@ -30,8 +30,8 @@ func ApplyManifest(ctx context.Context, t *kind.Testbed, wanted *manifest.Manife
 	return t.Gardenlet.Reconcile(ctx, shoot)
 }
 
-// operationTimeout bounds one operation: gardenlet runs a flow three times, and an extension may take
-// five minutes in each.
+// operationTimeout bounds one operation: gardenlet runs a flow three times, and an extension may
+// take five minutes in each.
 const operationTimeout = 20 * time.Minute
 
 // Apply creates or reconciles the Shoot in the manifest, see manifest.Overlay and ApplyManifest.
@@ -82,8 +82,8 @@ func WakeUp(ctx context.Context, t *kind.Testbed) error {
 	})
 }
 
-// Delete deletes the Shoot. The clusters stay, and Apply can create it again. An absent Shoot is not an
-// error.
+// Delete deletes the Shoot. The clusters stay, and Apply can create it again. An absent Shoot is
+// not an error.
 func Delete(ctx context.Context, t *kind.Testbed) error {
 	return operate(ctx, t, verbDelete, func(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 		if shoot == nil {
@@ -116,8 +116,8 @@ func Restore(ctx context.Context, t *kind.Testbed) error {
 	})
 }
 
-// StartRotation starts the CA rotation. After it nodes trust the old and the new CA. Reconcile continues
-// an interrupted rotation, as in Gardener.
+// StartRotation starts the CA rotation. After it nodes trust the old and the new CA. Reconcile
+// continues an interrupted rotation, as in Gardener.
 func StartRotation(ctx context.Context, t *kind.Testbed) error {
 	return rotate(ctx, t, verbRotateStart, gardencorev1beta1.RotationPreparing)
 }
@@ -133,8 +133,8 @@ func rotate(ctx context.Context, t *kind.Testbed, verb shootVerb, phase gardenco
 	})
 }
 
-// operate runs an operation as a step, on the Shoot that the last operation left. It holds the lock of
-// the testbed, so it also works in a process that has not called Up. It changes nothing if the
+// operate runs an operation as a step, on the Shoot that the last operation left. It holds the lock
+// of the testbed, so it also works in a process that has not called Up. It changes nothing if the
 // operation is not possible, see possible.
 func operate(ctx context.Context, t *kind.Testbed, verb shootVerb, do func(context.Context, *gardencorev1beta1.Shoot) error) error {
 	unlock, err := t.Lock()
@@ -157,8 +157,8 @@ func operate(ctx context.Context, t *kind.Testbed, verb shootVerb, do func(conte
 	return t.Recorder.Step(ctx, verb.step, func(ctx context.Context) error { return do(ctx, shoot) })
 }
 
-// OtherExtensions returns the types in spec.extensions that are not installed in the testbed. gardenlet
-// skips them.
+// OtherExtensions returns the types in spec.extensions that are not installed in the testbed.
+// gardenlet skips them.
 func OtherExtensions(shoot *gardencorev1beta1.Shoot) []string {
 	var others []string
 	for _, extension := range shoot.Spec.Extensions {

@@ -6,8 +6,8 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 )
 
-// RotationError is the error for a step of the CA rotation that is not possible in the current phase.
-// gardener-apiserver would refuse the annotation too. Nothing was changed.
+// RotationError is the error for a step of the CA rotation that is not possible in the current
+// phase. gardener-apiserver would refuse the annotation too. Nothing was changed.
 type RotationError struct {
 	// Verb is the name of the requested operation.
 	Verb string
@@ -40,8 +40,8 @@ func (*RotationError) UsageError() {}
 
 // checkRotation returns a *RotationError if the verb is not possible in the phase or after the last
 // operation. The rules are those of gardener-apiserver for the annotations rotate-ca-start and
-// rotate-ca-complete (validateShootOperationContext in pkg/api/core/validation/shoot.go). Other verbs
-// are possible in all phases.
+// rotate-ca-complete (validateShootOperationContext in pkg/api/core/validation/shoot.go). Other
+// verbs are possible in all phases.
 func (v shootVerb) checkRotation(phase gardencorev1beta1.CredentialsRotationPhase, last *gardencorev1beta1.LastOperation) error {
 	possible := true
 	switch v.name {

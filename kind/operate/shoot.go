@@ -12,8 +12,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// ShootWithCaches returns the testbed's Shoot with a cache for each upstream host, see CacheOf. Without
-// hosts the Shoot does not have the extension.
+// ShootWithCaches returns the testbed's Shoot with a cache for each upstream host, see CacheOf.
+// Without hosts the Shoot does not have the extension.
 func ShootWithCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
 	var config v1alpha3.RegistryConfig
 	for _, host := range hosts {
@@ -28,8 +28,9 @@ func CacheOf(host string) v1alpha3.RegistryCache {
 	return v1alpha3.RegistryCache{Upstream: host, RemoteURL: &remoteURL}
 }
 
-// ShootWithConfig returns the testbed's Shoot with the config, which is neither defaulted nor validated.
-// A missing apiVersion and kind are added. Without caches the Shoot does not have the extension.
+// ShootWithConfig returns the testbed's Shoot with the config, which is neither defaulted nor
+// validated. A missing apiVersion and kind are added. Without caches the Shoot does not have the
+// extension.
 func ShootWithConfig(config v1alpha3.RegistryConfig) (*gardencorev1beta1.Shoot, error) {
 	if len(config.Caches) == 0 {
 		return gardenlet.Shoot(), nil

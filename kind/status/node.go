@@ -106,8 +106,8 @@ func (n *Node) read(ctx context.Context, machine *cluster.Node, units []string) 
 // unitProperties are the properties that `systemctl show` prints.
 const unitProperties = "Id,LoadState,ActiveState,SubState,Result,NRestarts"
 
-// parseUnits parses the output of `systemctl show`: a block of lines KEY=VALUE for each unit, and an
-// empty line between blocks.
+// parseUnits parses the output of `systemctl show`: a block of lines KEY=VALUE for each unit, and
+// an empty line between blocks.
 func parseUnits(text string) []Unit {
 	var units []Unit
 	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {

@@ -44,7 +44,8 @@ type Shoot struct {
 var shootUnits = []string{nodeconfig.UnitName, kind.GardenerNodeAgentUnit, kind.ContainerdUnit, kind.KubeletUnit}
 
 // OfShoot reads the status of the testbed's Shoot, and attaches to the testbed before if needed. It
-// takes no lock. It returns an error if there is no testbed. A part that does not answer is in Problems.
+// takes no lock. It returns an error if there is no testbed. A part that does not answer is in
+// Problems.
 func OfShoot(ctx context.Context, t *kind.Testbed) (*Shoot, error) {
 	ctx, cancel := progress.Within(ctx, statusTimeout, "no status of the shoot")
 	defer cancel()

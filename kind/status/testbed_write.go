@@ -45,7 +45,8 @@ func (s *Testbed) writeClusters(w io.Writer) {
 	}
 }
 
-// route returns the hosts that a pull asks, for example "http://10.96.0.7:5000, then https://alpha.upstream.test".
+// route returns the hosts that a pull asks, for example "http://10.96.0.7:5000, then
+// https://alpha.upstream.test".
 func route(m hostsfile.Mirror) string {
 	if m.Problem != "" {
 		return m.Problem
