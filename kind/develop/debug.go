@@ -145,7 +145,8 @@ func Debug(ctx context.Context, t *kind.Testbed, target *DebugTarget, debugger s
 	code, err := shell.Run(running, target.serve(), shell.Streams{In: in, Out: &listener{log: log, ready: ready}, Err: log})
 	switch {
 	case running.Err() != nil:
-		return fmt.Errorf("the debugger did not detach from %s within %s: process %d of %s", target.Target, debugGrace, target.Process, target.Node)
+		return fmt.Errorf("the debugger did not detach from %s within %s: process %d of %s",
+			target.Target, debugGrace, target.Process, target.Node)
 	case err != nil || ctx.Err() != nil:
 		return err
 	default:

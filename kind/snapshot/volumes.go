@@ -54,7 +54,9 @@ func cacheVolumes(ctx context.Context, t *kind.Testbed) ([]cacheVolume, error) {
 
 // matchVolumes finds upstream, pod, node and folder of each claim. An unbound claim has no content
 // and is skipped.
-func matchVolumes(services []corev1.Service, claims []corev1.PersistentVolumeClaim, volumes []corev1.PersistentVolume) ([]cacheVolume, error) {
+func matchVolumes(
+	services []corev1.Service, claims []corev1.PersistentVolumeClaim, volumes []corev1.PersistentVolume,
+) ([]cacheVolume, error) {
 	upstreams := map[string]string{}
 	for _, service := range services {
 		upstreams[service.Labels[v1alpha3.LabelUpstreamHost]] = service.Annotations[v1alpha3.AnnotationUpstream]
@@ -68,7 +70,8 @@ func matchVolumes(services []corev1.Service, claims []corev1.PersistentVolumeCla
 		}
 		node, folder := nodeOfVolume(volumes[i]), folderOfVolume(volumes[i])
 		if node == "" || folder == "" {
-			return nil, fmt.Errorf("volume %s of claim %s is not a folder on a node: other volumes cannot be saved or restored", volumes[i].Name, claim.Name)
+			return nil, fmt.Errorf("volume %s of claim %s is not a folder on a node: other volumes cannot be saved or restored",
+				volumes[i].Name, claim.Name)
 		}
 		label := claim.Labels[v1alpha3.LabelUpstreamHost]
 		found = append(found, cacheVolume{claim.Name, cmp.Or(upstreams[label], label), pod, node, folder})
