@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
@@ -70,6 +71,6 @@ func missingMirrors(status *status.Shoot) []string {
 	return slices.Compact(missing)
 }
 
-func hasMirror(node status.ShootNode, endpoint string) bool {
-	return slices.ContainsFunc(node.Mirrors, func(mirror status.Mirror) bool { return slices.Contains(mirror.Hosts, endpoint) })
+func hasMirror(node status.Node, endpoint string) bool {
+	return slices.ContainsFunc(node.Mirrors, func(mirror hostsfile.Mirror) bool { return slices.Contains(mirror.Hosts, endpoint) })
 }

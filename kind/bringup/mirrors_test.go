@@ -8,30 +8,31 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 func TestMissingMirrors(t *testing.T) {
 	const alpha, beta = "http://10.96.0.1:5000", "http://10.96.0.2:5000"
-	node := func(name string, endpoints ...string) status.ShootNode {
-		n := status.ShootNode{Name: name}
+	node := func(name string, endpoints ...string) status.Node {
+		n := status.Node{Name: name}
 		for _, endpoint := range endpoints {
-			n.Mirrors = append(n.Mirrors, status.Mirror{Hosts: []string{endpoint}})
+			n.Mirrors = append(n.Mirrors, hostsfile.Mirror{Hosts: []string{endpoint}})
 		}
 		return n
 	}
 	both := []status.RegistryMapping{{Upstream: "alpha", Endpoint: alpha}, {Upstream: "beta", Endpoint: beta}}
 	for name, test := range map[string]struct {
 		registries []status.RegistryMapping
-		nodes      []status.ShootNode
+		nodes      []status.Node
 		want       []string
 	}{
-		"no caches":              {nodes: []status.ShootNode{node("worker")}},
-		"no workers":             {registries: both, nodes: []status.ShootNode{node("x-control-plane")}},
-		"all have all":           {registries: both, nodes: []status.ShootNode{node("x-control-plane"), node("worker", beta, alpha)}},
-		"one lacks a mirror":     {registries: both, nodes: []status.ShootNode{node("worker", alpha, beta), node("worker2", alpha)}, want: []string{"worker2 does not ask " + beta + " for beta"}},
-		"one has an old address": {registries: both[:1], nodes: []status.ShootNode{node("worker", beta)}, want: []string{"worker does not ask " + alpha + " for alpha"}},
-		"no worker has it":       {registries: both[:1], nodes: []status.ShootNode{node("b"), node("a")}, want: []string{"a does not ask " + alpha + " for alpha", "b does not ask " + alpha + " for alpha"}},
+		"no caches":              {nodes: []status.Node{node("worker")}},
+		"no workers":             {registries: both, nodes: []status.Node{node("x-control-plane")}},
+		"all have all":           {registries: both, nodes: []status.Node{node("x-control-plane"), node("worker", beta, alpha)}},
+		"one lacks a mirror":     {registries: both, nodes: []status.Node{node("worker", alpha, beta), node("worker2", alpha)}, want: []string{"worker2 does not ask " + beta + " for beta"}},
+		"one has an old address": {registries: both[:1], nodes: []status.Node{node("worker", beta)}, want: []string{"worker does not ask " + alpha + " for alpha"}},
+		"no worker has it":       {registries: both[:1], nodes: []status.Node{node("b"), node("a")}, want: []string{"a does not ask " + alpha + " for alpha", "b does not ask " + alpha + " for alpha"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			configs := []status.OperatingSystemConfig{{Purpose: "provision"}, {Purpose: "reconcile", Registries: test.registries}}

@@ -20,20 +20,21 @@ import (
 )
 
 const (
-	// DefaultDebugPort is where Delve listens on a node unless another port is asked for.
+	// DefaultDebugPort is the default port of Delve on a node.
 	DefaultDebugPort = 4000
 
-	// debuggerOnNode is where Debug puts Delve on a node. It stays there, like the node.
+	// debuggerOnNode is the path of Delve on a node. Debug does not remove it.
 	debuggerOnNode = "/usr/local/bin/dlv"
-	// debugListening begins the line by which Delve (cmd/dlv, v1.27) says that clients can connect.
+	// debugListening is the prefix of the line that Delve (cmd/dlv, v1.27) prints when it listens.
 	debugListening = "API server listening at: "
-	// debugGrace is how long Delve may take to let go of a process.
+	// debugGrace bounds how long Delve takes to detach from a process.
 	debugGrace = 15 * time.Second
 )
 
-// debugServer runs Delve with its arguments until it ends by itself, or until nothing comes from standard input any more: a program
-// that `docker exec` has started is told of no signal and of no end. With SIGTERM Delve takes its breakpoints out of the process and lets go of it.
-// It waits for Delve by its process, as `wait -n` of bash 5.2 misses a job that had ended before another was started.
+// debugServer runs Delve until it exits or standard input ends: `docker exec` forwards neither
+// signals nor its own exit. On SIGTERM Delve removes its breakpoints and detaches from the process.
+// The script waits for the PID of Delve, since `wait -n` of bash 5.2 misses a job that ended before
+// the next job started.
 const debugServer = `
 "$@" &
 server=$!
@@ -48,12 +49,12 @@ kill "$reader" 2>/dev/null || true
 exit "$code"
 `
 
-// containerProcess prints the process of the one container that runs of a pod, $1 is its UID.
+// containerProcess prints the PID of the running container of the pod with the UID $1.
 const containerProcess = `
 crictl inspect --output go-template --template '{{.info.pid}}' "$(crictl ps --quiet --state Running --label "io.kubernetes.pod.uid=$1")"
 `
 
-// DebugTarget is a process of ours that a debugger can look into.
+// DebugTarget is a process of the extension or of a cache.
 type DebugTarget struct {
 	Target  spec.Target `json:"target"`
 	Node    string      `json:"node"`
@@ -64,23 +65,22 @@ type DebugTarget struct {
 	node *cluster.Node
 }
 
-// NotOursError says that a target is no program of ours: there are no sources for a debugger.
-type NotOursError struct{ Target spec.Target }
+// NotDebuggableError is the error for a target that is not built from this repository.
+type NotDebuggableError struct{ Target spec.Target }
 
-// Error says which targets are.
-func (e *NotOursError) Error() string {
-	return fmt.Sprintf("target %s is no program of ours: want %s, or %s/<upstream>", e.Target, spec.Extension, spec.Cache)
+func (e *NotDebuggableError) Error() string {
+	return fmt.Sprintf("target %s cannot be debugged: use %s or %s/<upstream>", e.Target, spec.Extension, spec.Cache)
 }
 
 // UsageError marks the error for internal/program: exit code 2.
-func (*NotOursError) UsageError() {}
+func (*NotDebuggableError) UsageError() {}
 
-// DebugTarget finds the process of the extension, or of the cache of an upstream, of several the one whose pod comes first by name.
-// port is where Delve is to listen on the node. Another target is a
-// *NotOursError, one that is not there a *spec.UseError. It needs a testbed that is up: Attach or Up comes first.
+// FindTarget finds the process of the extension or of a cache, in the first pod by name. Delve will
+// listen on the port on the pod's node. It returns a *NotDebuggableError for another target, and a
+// *spec.UseError for an unknown one. The testbed must be attached.
 func FindTarget(ctx context.Context, t *kind.Testbed, target spec.Target, port int) (*DebugTarget, error) {
 	if target.Role != spec.Extension && target.Role != spec.Cache {
-		return nil, &NotOursError{target}
+		return nil, &NotDebuggableError{target}
 	}
 	target, err := fault.ResolveTarget(ctx, t, target)
 	if err != nil {
@@ -96,7 +96,7 @@ func FindTarget(ctx context.Context, t *kind.Testbed, target spec.Target, port i
 	}
 	node := cluster.Named(found.Cluster, pod.Spec.NodeName)
 	if node == nil {
-		return nil, fmt.Errorf("pod %s of %s is on no node", pod.Name, target)
+		return nil, fmt.Errorf("pod %s of %s is not scheduled on a node of the testbed", pod.Name, target)
 	}
 	out, err := node.Script(ctx, containerProcess, string(pod.UID))
 	if err != nil {
@@ -114,19 +114,22 @@ func FindTarget(ctx context.Context, t *kind.Testbed, target spec.Target, port i
 	return &DebugTarget{Target: target, Node: node.Name(), Pod: pod.Name, Process: process, Address: address, node: node}, nil
 }
 
-// Debug lets Delve attach to the process, on its node, and calls ready when clients can connect to the address. The process goes on
-// meanwhile, until a client stops it. When ctx ends, Delve lets go of the process, which then goes on without any breakpoint, and
-// Debug returns nil; it also ends, with an error, when the process does. What Delve writes goes to log.
+// Debug runs Delve on the node of the process, attaches it, and calls ready when clients can
+// connect to the address. The process runs until a client stops it. When ctx ends, Delve removes
+// its breakpoints and detaches, and Debug returns nil. It returns an error when the process ends.
+// Delve's output goes to log.
 //
-// debugger is the path of Delve (cmd/dlv) on this machine, static; without it the error is an fs.ErrNotExist. Whoever reaches the
-// address can do as the process can: it is on the network of the nodes, which is one of this machine.
+// debugger is the path of a static Delve (cmd/dlv) on this machine, below the root of the
+// repository. If it is missing, the error is an fs.ErrNotExist. Delve has no authentication: a
+// client on the network of the nodes, which is local to this machine, has the permissions of the
+// process.
 func Debug(ctx context.Context, t *kind.Testbed, target *DebugTarget, debugger string, log io.Writer, ready func()) error {
 	content, err := os.ReadFile(filepath.Join(t.Root, debugger))
 	if err != nil {
 		return fmt.Errorf("read the debugger: %w", err)
 	}
 	if err := target.node.WriteFile(ctx, debuggerOnNode, 0o755, content); err != nil {
-		return fmt.Errorf("put the debugger on a node: %w", err)
+		return fmt.Errorf("copy the debugger to the node: %w", err)
 	}
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -138,15 +141,16 @@ func Debug(ctx context.Context, t *kind.Testbed, target *DebugTarget, debugger s
 	code, err := shell.Run(running, target.serve(), shell.Streams{In: in, Out: &listener{log: log, ready: ready}, Err: log})
 	switch {
 	case running.Err() != nil:
-		return fmt.Errorf("the debugger has not let go of %s within %s: process %d of %s", target.Target, debugGrace, target.Process, target.Node)
+		return fmt.Errorf("the debugger did not detach from %s within %s: process %d of %s",
+			target.Target, debugGrace, target.Process, target.Node)
 	case err != nil || ctx.Err() != nil:
 		return err
 	default:
-		return fmt.Errorf("the debugger of %s has ended with exit code %d", target.Target, code)
+		return fmt.Errorf("the debugger of %s ended with exit code %d", target.Target, code)
 	}
 }
 
-// serve is the command line of Delve for the target.
+// serve returns the command line of Delve for the target.
 func (d *DebugTarget) serve() []string {
 	return []string{
 		"docker", "exec", "--interactive", d.Node, "bash", "-uc", debugServer, "bash", debuggerOnNode, "attach", strconv.Itoa(d.Process),
@@ -154,7 +158,7 @@ func (d *DebugTarget) serve() []string {
 	}
 }
 
-// listener passes on what Delve writes, and calls ready when Delve has said that it listens.
+// listener copies the output of Delve to log, and calls ready when Delve listens.
 type listener struct {
 	log   io.Writer
 	ready func()

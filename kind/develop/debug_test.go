@@ -18,8 +18,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/shell"
 )
 
-// TestDebugServer runs what runs on a node, with a shell in Delve's place: it must be told when nobody listens any more. In the second
-// case the server has ended before the shell starts anything else, the way in which a `wait -n` in this script once hung.
+// TestDebugServer runs debugServer with a shell instead of Delve, and checks that the end of
+// standard input stops it. In the second case the server ends before the script starts another job:
+// `wait -n` hung there.
 func TestDebugServer(t *testing.T) {
 	const gone = `trap 'while [ -n "${server:-}" ] && kill -0 "$server" 2>/dev/null; do :; done' DEBUG`
 	slow := filepath.Join(t.TempDir(), "slow")
@@ -97,7 +98,7 @@ func TestDebugArguments(t *testing.T) {
 			t.Errorf("no %q in %q", want, argv)
 		}
 	}
-	if _, err := FindTarget(t.Context(), new(kind.Testbed), spec.Target{Role: spec.Node, Name: "worker"}, 1); !errors.As(err, new(*NotOursError)) {
+	if _, err := FindTarget(t.Context(), new(kind.Testbed), spec.Target{Role: spec.Node, Name: "worker"}, 1); !errors.As(err, new(*NotDebuggableError)) {
 		t.Errorf("a node: error %v", err)
 	}
 	missing := &kind.Testbed{Root: t.TempDir()}

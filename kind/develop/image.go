@@ -18,23 +18,23 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// ImageBuild says what BuildImage builds.
+// ImageBuild is the input of BuildImage.
 type ImageBuild struct {
-	// Name is one of DevelopedImages.
+	// Name is one of kind.ShippedImages.
 	Name string
-	// Reference is what the Docker Engine calls the image: a repository with a tag.
+	// Reference is the name of the image in the Docker Engine: a repository with a tag.
 	Reference string
-	// Debug builds it for Debug.
+	// Debug builds the image for a debugger.
 	Debug bool
 }
 
-// BuildImage builds an image from the sources as they are, gives it to the Docker Engine under its reference, and puts it on the
-// nodes that may run it: one after the other, since both at once took no less time on two cores. It returns how the nodes know it:
-// the repository, and the engine's ID of the image as tag, which is what Skaffold calls an image that it does not push. The same
-// content has the same name there. Names of earlier builds that no container of a node runs are removed from it; the content stays,
-// since ctr's import gave it a second name, by digest. Nothing that runs changes.
+// BuildImage builds an image from the sources, loads it into the Docker Engine under its reference,
+// and then onto the nodes that may run it. Both at once are not faster on two cores. It returns the
+// name on the nodes: the repository, and the engine's image ID as tag, like Skaffold for an image
+// that it does not push. The same content has the same name.
 //
-// It needs a testbed that is up: Attach or Up comes first.
+// Names of earlier builds without a container are removed from the nodes. The content stays, since
+// ctr's import also names it by digest. Running pods do not change. The testbed must be attached.
 func BuildImage(ctx context.Context, t *kind.Testbed, wanted ImageBuild) (string, error) {
 	tag, err := name.NewTag(wanted.Reference, name.StrictValidation)
 	if err != nil {
@@ -54,8 +54,8 @@ func BuildImage(ctx context.Context, t *kind.Testbed, wanted ImageBuild) (string
 			}
 			built = all[0]
 			built.Ref = wanted.Reference
-			if built.Ref, err = giveToEngine(ctx, built, tag.Repository.Name()); err != nil {
-				return fmt.Errorf("give image %s to the Docker Engine: %w", wanted.Name, err)
+			if built.Ref, err = loadIntoEngine(ctx, built, tag.Repository.Name()); err != nil {
+				return fmt.Errorf("load image %s into the Docker Engine: %w", wanted.Name, err)
 			}
 			progress.Note(ctx, "%s", built.Ref)
 			return nil
@@ -65,7 +65,7 @@ func BuildImage(ctx context.Context, t *kind.Testbed, wanted ImageBuild) (string
 	return built.Ref, err
 }
 
-// developed returns what the image of that name is built from.
+// developed returns the binary in the image.
 func developed(imageName string) (image.Binary, error) {
 	if slices.Contains(kind.ShippedImages(), imageName) {
 		for _, binary := range kind.Binaries() {
@@ -74,10 +74,11 @@ func developed(imageName string) (image.Binary, error) {
 			}
 		}
 	}
-	return image.Binary{}, fmt.Errorf("there is no image %q to build; there are %s", imageName, strings.Join(kind.ShippedImages(), ", "))
+	return image.Binary{}, fmt.Errorf("unknown image %q, use one of %s", imageName, strings.Join(kind.ShippedImages(), ", "))
 }
 
-// nodesOf are the nodes that may run the image. Caches run in the shoot, and those of GardenletOf in the seed.
+// nodesOf returns the nodes that may run the image. Caches run in the shoot, and those of
+// GardenletOf on the seed.
 func nodesOf(t *kind.Testbed, imageName string) []*cluster.Node {
 	if imageName == kind.ImageCache {
 		return t.Nodes()
@@ -85,8 +86,9 @@ func nodesOf(t *kind.Testbed, imageName string) []*cluster.Node {
 	return t.Seed.Nodes()
 }
 
-// giveToEngine loads the image into the Docker Engine under its reference, and returns repository:<ID of the image>.
-func giveToEngine(ctx context.Context, built image.Built, repository string) (string, error) {
+// loadIntoEngine loads the image into the Docker Engine under its reference, and returns
+// repository:<image ID>.
+func loadIntoEngine(ctx context.Context, built image.Built, repository string) (string, error) {
 	packed := image.Archive([]image.Built{built})
 	defer packed.Close()
 	if _, err := command.Run(ctx, exec.CommandContext(ctx, "docker", "load", "--quiet").SetStdin(packed)); err != nil {
@@ -99,7 +101,7 @@ func giveToEngine(ctx context.Context, built image.Built, repository string) (st
 	return repository + ":" + strings.TrimPrefix(strings.TrimSpace(id), "sha256:"), nil
 }
 
-// replaceImage puts the image on the nodes, and removes the names of those builds of before that nothing runs.
+// replaceImage loads the image onto the nodes, and removes the names of unused earlier builds.
 func replaceImage(ctx context.Context, nodes []*cluster.Node, built image.Built) error {
 	if err := image.Load(ctx, nodes, []image.Built{built}); err != nil {
 		return err
@@ -133,8 +135,8 @@ func removePredecessors(ctx context.Context, node *cluster.Node, reference strin
 	return err
 }
 
-// predecessors are those of the present references that name another build of the same image by the ID of its content, and are
-// not among the words that name what runs.
+// predecessors returns the present references to other builds of the same image, by image ID, that
+// are not in running.
 func predecessors(present, running []string, reference string) []string {
 	repository, id, _ := strings.Cut(reference, ":")
 	return slices.DeleteFunc(slices.Clone(present), func(other string) bool {
@@ -143,10 +145,10 @@ func predecessors(present, running []string, reference string) []string {
 	})
 }
 
-// Validate returns an error for a reference under which the Docker Engine cannot know the image: one that is missing, is no reference, or
-// leaves registry or tag open. It asks nothing of a testbed. That there is an image of that name is not looked at.
+// Validate returns an error if the reference is missing or invalid, or has no registry or tag. It
+// does not check Name.
 func (b ImageBuild) Validate() error {
-	const want = "want what the Docker Engine calls the image: registry, repository and tag, for example registry-cache.testbed/extension:v1"
+	const want = "want a registry, repository and tag, for example registry-cache.testbed/extension:v1"
 	if b.Reference == "" {
 		return errors.New("required; " + want)
 	}
@@ -156,7 +158,7 @@ func (b ImageBuild) Validate() error {
 	return nil
 }
 
-// PlanImage is for BuildImage.
+// PlanImage describes what BuildImage would do.
 func PlanImage(t *kind.Testbed, wanted ImageBuild) ([]string, error) {
 	if err := wanted.Validate(); err != nil {
 		return nil, fmt.Errorf("reference of image %s: %w", wanted.Name, err)
@@ -170,7 +172,7 @@ func PlanImage(t *kind.Testbed, wanted ImageBuild) ([]string, error) {
 		way = " for a debugger"
 	}
 	return []string{
-		fmt.Sprintf("build %s%s into an image, and give it to the Docker Engine as %s", binary.Package, way, wanted.Reference),
-		"put it on " + strings.Join(cluster.Names(nodesOf(t, wanted.Name)), ", "),
+		fmt.Sprintf("build %s%s into an image, and load it into the Docker Engine as %s", binary.Package, way, wanted.Reference),
+		"load it onto " + strings.Join(cluster.Names(nodesOf(t, wanted.Name)), ", "),
 	}, nil
 }

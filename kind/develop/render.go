@@ -24,10 +24,10 @@ import (
 // extensionChart is the folder of the extension's chart below the root of the repository.
 const extensionChart = "charts/registry-cache-extension"
 
-// RenderExtension turns a ControllerDeployment, which an operator writes into the garden, into what gardenlet makes of it in the
-// seed: see gardener.Extension.Objects. in is one YAML document; of it only the values of the chart count, the chart itself is
-// that of the repository as it is on disk. out takes YAML that kubectl can apply. Nothing is written to the testbed; its seed is
-// asked for its version only. It needs a testbed that is up: Attach or Up comes first.
+// RenderExtension renders a ControllerDeployment of the garden into the objects that gardenlet
+// would create on the seed, see gardener.Extension.Objects. in is one YAML document. Only its chart
+// values are used, with the chart in the repository. out receives YAML for `kubectl apply`. Nothing
+// in the testbed changes: only the version of the seed is read. The testbed must be attached.
 func RenderExtension(ctx context.Context, t *kind.Testbed, in io.Reader, out io.Writer) error {
 	values, err := valuesOf(in)
 	if err != nil {
@@ -63,8 +63,8 @@ func render(ctx context.Context, t *kind.Testbed, renderer chartrenderer.Interfa
 	return err
 }
 
-// valuesOf reads the values of the chart from the one ControllerDeployment of the stream. Fields that it does not have are an
-// error: a value that is ignored looks like one that does not work.
+// valuesOf reads the chart values from a stream with one ControllerDeployment. Unknown fields are
+// an error: otherwise a misspelled value would be ignored.
 func valuesOf(in io.Reader) (map[string]any, error) {
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(in))
 	text, err := documents.Read()

@@ -12,7 +12,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// TestInnerLoopManifestRenders takes the file that Skaffold fills in, and our chart, through gardenlet's reconciler.
+// TestInnerLoopManifestRenders renders Skaffold's template with the extension's chart by
+// gardenlet's reconciler.
 func TestInnerLoopManifestRenders(t *testing.T) {
 	testbed, err := kind.New(kind.Options{})
 	if err != nil {

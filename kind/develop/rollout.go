@@ -23,17 +23,16 @@ import (
 )
 
 const (
-	// cachesTimeout bounds how long the pods of caches may take to be replaced; a pull holds one up for 25 seconds.
+	// cachesTimeout bounds the replacement of the caches' pods. A pull delays it by 25 seconds.
 	cachesTimeout = 2 * time.Minute
-	// cachesInterval is short: what is asked is on this machine.
+	// cachesInterval is short, since the API servers are on this machine.
 	cachesInterval = 200 * time.Millisecond
 )
 
-// RollOut returns when what was installed of the extension is what runs: its pods in the seed are those of now, the Shoots with
-// caches were reconciled by them, and the caches in the shoot have the image and configuration that came out of it. gardenlet
-// takes no part: what nodes get from their OperatingSystemConfig (script and unit) stays as it is until the next flow.
-//
-// It needs a testbed that is up: Attach or Up comes first.
+// RollOut waits until the installed version of the extension runs: its pods on the seed are new,
+// they have reconciled the Shoots with caches, and the caches have the resulting image and
+// configuration. It does not run gardenlet: the script and the unit in the OperatingSystemConfig do
+// not change until the next flow. The testbed must be attached.
 func RollOut(ctx context.Context, t *kind.Testbed) error {
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {
@@ -58,7 +57,7 @@ func RollOut(ctx context.Context, t *kind.Testbed) error {
 		}),
 		t.Step("caches in the shoot", func(ctx context.Context) error {
 			if !caches {
-				progress.Skip(ctx, "there are none")
+				progress.Skip(ctx, "no Shoot has caches")
 				return nil
 			}
 			defer gardener.RequeueDeletions(ctx, seed.Client(), namespace)()
@@ -67,13 +66,13 @@ func RollOut(ctx context.Context, t *kind.Testbed) error {
 	)
 }
 
-// waitForCaches returns when gardener-resource-manager has applied the caches as they are wanted now, and their pods are new and
-// ready.
+// waitForCaches waits until gardener-resource-manager has applied the caches, and their pods are
+// new and ready.
 func waitForCaches(ctx context.Context, seed client.Client, namespace string, shoot client.Client) error {
 	ctx, cancel := progress.Within(ctx, cachesTimeout, "the caches were not replaced")
 	defer cancel()
 	if workers, err := countWorkers(ctx, shoot); err != nil || workers == 0 {
-		progress.Skip(ctx, "no node to run on, the shoot hibernates")
+		progress.Skip(ctx, "no nodes, the shoot is hibernated")
 		return err
 	}
 	err := retry.Until(ctx, cachesInterval, func(ctx context.Context) (bool, error) {
@@ -102,7 +101,7 @@ func waitForCaches(ctx context.Context, seed client.Client, namespace string, sh
 	})
 }
 
-// countWorkers returns how many nodes beside the control plane the shoot has.
+// countWorkers returns the number of nodes of the shoot without its control plane.
 func countWorkers(ctx context.Context, shoot client.Client) (int, error) {
 	workers, err := labels.Parse("!node-role.kubernetes.io/control-plane")
 	if err != nil {
@@ -115,7 +114,7 @@ func countWorkers(ctx context.Context, shoot client.Client) (int, error) {
 	return len(nodes.Items), nil
 }
 
-// CachesRolledOut returns an error that names each cache with a pod that is old or not ready.
+// CachesRolledOut returns an error with each cache whose pod is old or not ready.
 func CachesRolledOut(caches []appsv1.StatefulSet) error {
 	var errs []error
 	for i := range caches {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
@@ -13,7 +14,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/preflight"
 	"github.com/gardener-extensions/registry-cache/kind/process"
-	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
 // Examine examines the machine, the Docker Engine and the testbed, and reports what is wrong and
@@ -33,8 +33,9 @@ func Examine(ctx context.Context, t *kind.Testbed) (*Report, error) {
 		report.Add("Docker Engine", Item{Mark: Problem, Text: missing.What, Fix: missing.Fix})
 		return report, nil
 	case err != nil:
+		text, _, _ := strings.Cut(err.Error(), "\n")
 		report.Add("Docker Engine", Item{
-			Mark: Problem, Text: status.FirstLine(err), Fix: "see the log of dockerd; `testbed up` restarts the testbed's engine",
+			Mark: Problem, Text: text, Fix: "see the log of dockerd; `testbed up` restarts the testbed's engine",
 		})
 		return report, nil
 	case found == nil:

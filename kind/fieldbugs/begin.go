@@ -90,7 +90,7 @@ func missingMirrors(shoot status.Shoot) ([]string, error) {
 		missing = append(missing, "the Extension names no cache")
 	}
 	for _, worker := range workers {
-		i := slices.IndexFunc(shoot.Nodes, func(n status.ShootNode) bool { return shortNode(n.Name) == worker })
+		i := slices.IndexFunc(shoot.Nodes, func(n status.Node) bool { return shortNode(n.Name) == worker })
 		if i < 0 {
 			missing = append(missing, "the testbed has no node "+worker)
 			continue
@@ -108,7 +108,7 @@ func missingMirrors(shoot status.Shoot) ([]string, error) {
 }
 
 // firstHost is the address that a node asks first for the upstream of that whole name.
-func firstHost(node status.ShootNode, upstream string) string {
+func firstHost(node status.Node, upstream string) string {
 	for _, mirror := range node.Mirrors {
 		if mirror.Upstream == upstream && len(mirror.Hosts) > 0 {
 			return mirror.Hosts[0]

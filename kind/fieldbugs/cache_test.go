@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
@@ -77,7 +78,7 @@ func TestEndpoint(t *testing.T) {
 }
 
 func TestFirstHost(t *testing.T) {
-	node := status.ShootNode{Mirrors: []status.Mirror{
+	node := status.Node{Mirrors: []hostsfile.Mirror{
 		{Upstream: "beta.upstream.test", Hosts: []string{"http://b", "http://beta.upstream.test"}}, {Upstream: "gamma.upstream.test"},
 	}}
 	for upstream, want := range map[string]string{"beta": "http://b", "gamma": "", "alpha": ""} {

@@ -88,7 +88,7 @@ func (r *Rig) awaitMirrors(ctx context.Context, upstream string, bound time.Dura
 }
 
 // mirrorsFit says whether there are workers, and the first mirror of an upstream is one that fits on all of them.
-func mirrorsFit(nodes []status.ShootNode, upstream string, fits func(address string) bool) (ok bool, state string) {
+func mirrorsFit(nodes []status.Node, upstream string, fits func(address string) bool) (ok bool, state string) {
 	var seen []string
 	ok = true
 	for _, node := range nodes {
@@ -102,7 +102,7 @@ func mirrorsFit(nodes []status.ShootNode, upstream string, fits func(address str
 	return ok && len(seen) > 0, strings.Join(seen, ", ")
 }
 
-func mirrorOf(node status.ShootNode, upstream string) string {
+func mirrorOf(node status.Node, upstream string) string {
 	for _, mirror := range node.Mirrors {
 		if strings.HasPrefix(mirror.Upstream, upstream+".") && len(mirror.Hosts) > 0 {
 			return mirror.Hosts[0]

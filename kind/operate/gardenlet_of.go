@@ -9,14 +9,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// GardenletOf drives a further shoot of that name on the same seed, with the same garden. No third cluster is created for
-// it: the seed cluster itself serves as shoot, so caches of that shoot run on the seed's node. It has no machines of its
-// own: its worker pool is empty, no gardener-node-agent runs, and no pull goes through its caches unless asked for by
-// address. Two such shoots at a time would meet in the seed's kube-system. It is up to the caller to delete the shoot; Down
-// removes it with the seed. It fails before Up.
+// GardenletOf returns a gardenlet for another Shoot on the same seed, with the same garden. The
+// seed cluster itself is the Shoot's cluster, so its caches run on the seed's node. The Shoot has
+// no machines: its worker pool is empty, no gardener-node-agent runs, and a pull uses its caches
+// only by their address. Two such Shoots at a time would conflict in the seed's kube-system. The
+// caller deletes the Shoot, or Down removes it with the seed. It returns an error before Up.
 func GardenletOf(ctx context.Context, t *kind.Testbed, name string) (*gardenlet.Gardenlet, error) {
 	if t.Gardenlet == nil {
-		return nil, fmt.Errorf("shoot %s: bring the testbed up first", name)
+		return nil, fmt.Errorf("shoot %s: start the testbed with `testbed up` first", name)
 	}
 	if name == t.Gardenlet.Name {
 		return nil, fmt.Errorf("shoot %s is the testbed's first one", name)

@@ -15,7 +15,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// applyManifest puts the Secrets of a manifest into the garden, in the place of those of the same name, and reconciles the shoot.
+// ApplyManifest stores the Secrets of a manifest in the garden, where they replace those with the
+// same name, and reconciles the Shoot. The caller holds the lock of the testbed.
 func ApplyManifest(ctx context.Context, t *kind.Testbed, wanted *manifest.Manifest, shoot *gardencorev1beta1.Shoot) error {
 	for _, secret := range wanted.Secrets {
 		if err := t.Gardenlet.StoreSecret(ctx, secret); err != nil {
@@ -29,17 +30,11 @@ func ApplyManifest(ctx context.Context, t *kind.Testbed, wanted *manifest.Manife
 	return t.Gardenlet.Reconcile(ctx, shoot)
 }
 
-// operationTimeout bounds one operation on the shoot: gardenlet runs a flow three times, and an extension may take five minutes
-// in each.
+// operationTimeout bounds one operation: gardenlet runs a flow three times, and an extension may
+// take five minutes in each.
 const operationTimeout = 20 * time.Minute
 
-// The methods below are operations on the testbed's shoot for processes that have not called Up. Each takes the testbed's lock,
-// connects by AttachGardenlet and runs one of gardenlet's flows, for the shoot that the last operation left. One for which the
-// shoot does not stand right is a *WrongStage or a *WrongRotation and changes nothing. Retries and errors are those of the flow, see
-// gardenlet.
-
-// ApplyShoot creates or reconciles the shoot that the manifest describes, see manifest.Overlay. Its Secrets are put into the
-// garden first, in the place of those of the same name.
+// Apply creates or reconciles the Shoot in the manifest, see manifest.Overlay and ApplyManifest.
 func Apply(ctx context.Context, t *kind.Testbed, wanted *manifest.Manifest) error {
 	shoot, _, err := manifest.Overlay(wanted.Shoot, gardenlet.Shoot())
 	if err != nil {
@@ -50,21 +45,21 @@ func Apply(ctx context.Context, t *kind.Testbed, wanted *manifest.Manifest) erro
 	})
 }
 
-// ReconcileShoot reconciles the shoot as it is, as gardenlet does every hour by default.
+// Reconcile reconciles the unchanged Shoot, as gardenlet does every hour by default.
 func Reconcile(ctx context.Context, t *kind.Testbed) error {
 	return operate(ctx, t, verbReconcile, func(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 		return t.Gardenlet.Reconcile(ctx, shoot)
 	})
 }
 
-// DisableExtension takes the extension out of the shoot and reconciles it.
+// Disable removes the extension from the Shoot and reconciles it.
 func Disable(ctx context.Context, t *kind.Testbed) error {
 	return operate(ctx, t, verbDisable, func(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 		return t.Gardenlet.Reconcile(ctx, withoutExtension(shoot))
 	})
 }
 
-// withoutExtension returns the shoot without the extension; spec.resources stay as they are.
+// withoutExtension returns a copy of the Shoot without the extension. It keeps spec.resources.
 func withoutExtension(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 	shoot = shoot.DeepCopy()
 	shoot.Spec.Extensions = slices.DeleteFunc(shoot.Spec.Extensions, func(extension gardencorev1beta1.Extension) bool {
@@ -73,32 +68,33 @@ func withoutExtension(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 	return shoot
 }
 
-// HibernateShoot brings the shoot to sleep.
+// Hibernate hibernates the Shoot.
 func Hibernate(ctx context.Context, t *kind.Testbed) error {
 	return operate(ctx, t, verbHibernate, func(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 		return t.Gardenlet.Hibernate(ctx, shoot)
 	})
 }
 
-// WakeShoot wakes the shoot up.
+// WakeUp wakes up the Shoot.
 func WakeUp(ctx context.Context, t *kind.Testbed) error {
 	return operate(ctx, t, verbWake, func(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 		return t.Gardenlet.WakeUp(ctx, shoot)
 	})
 }
 
-// DeleteShoot deletes the shoot. The clusters stay, and ApplyShoot creates it anew. One that is not there is no error.
+// Delete deletes the Shoot. The clusters stay, and Apply can create it again. An absent Shoot is
+// not an error.
 func Delete(ctx context.Context, t *kind.Testbed) error {
 	return operate(ctx, t, verbDelete, func(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 		if shoot == nil {
-			progress.Skip(ctx, "there is none")
+			progress.Skip(ctx, "the shoot does not exist")
 			return nil
 		}
 		return t.Gardenlet.Delete(ctx, shoot)
 	})
 }
 
-// MigrateShoot lets the shoot leave the seed. RestoreShoot brings it back, in this process or another one.
+// Migrate moves the Shoot away from the seed. Restore moves it back, in this or another process.
 func Migrate(ctx context.Context, t *kind.Testbed) error {
 	return operate(ctx, t, verbMigrate, func(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 		if gardenlet.StageOf(shoot) == gardenlet.StagePresent {
@@ -110,7 +106,7 @@ func Migrate(ctx context.Context, t *kind.Testbed) error {
 	})
 }
 
-// RestoreShoot brings the shoot that MigrateShoot has let leave to its new seed, for which a fresh namespace stands.
+// Restore restores a migrated Shoot. A new namespace on the same seed stands in for another seed.
 func Restore(ctx context.Context, t *kind.Testbed) error {
 	return operate(ctx, t, verbRestore, func(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 		if err := t.Gardenlet.Restore(ctx, shoot); err != nil {
@@ -120,13 +116,13 @@ func Restore(ctx context.Context, t *kind.Testbed) error {
 	})
 }
 
-// StartRotation lets the certificate authorities of the shoot rotate, up to where nodes trust the old and the new one. One that was
-// interrupted is continued by ReconcileShoot, as in Gardener.
+// StartRotation starts the CA rotation. After it nodes trust the old and the new CA. Reconcile
+// continues an interrupted rotation, as in Gardener.
 func StartRotation(ctx context.Context, t *kind.Testbed) error {
 	return rotate(ctx, t, verbRotateStart, gardencorev1beta1.RotationPreparing)
 }
 
-// CompleteRotation ends what StartRotation has begun: the new authority alone is trusted.
+// CompleteRotation completes the CA rotation. After it nodes trust only the new CA.
 func CompleteRotation(ctx context.Context, t *kind.Testbed) error {
 	return rotate(ctx, t, verbRotateComplete, gardencorev1beta1.RotationCompleting)
 }
@@ -137,7 +133,9 @@ func rotate(ctx context.Context, t *kind.Testbed, verb shootVerb, phase gardenco
 	})
 }
 
-// operate runs an operation as a step, as the only command that works on the testbed.
+// operate runs an operation as a step, on the Shoot that the last operation left. It holds the lock
+// of the testbed, so it also works in a process that has not called Up. It changes nothing if the
+// operation is not possible, see possible.
 func operate(ctx context.Context, t *kind.Testbed, verb shootVerb, do func(context.Context, *gardencorev1beta1.Shoot) error) error {
 	unlock, err := t.Lock()
 	if err != nil {
@@ -153,16 +151,14 @@ func operate(ctx context.Context, t *kind.Testbed, verb shootVerb, do func(conte
 	if err != nil {
 		return err
 	}
-	status := status.NewShootStatus()
-	status.SetShoot(shoot, stage)
-	if err := verb.possible(status); err != nil {
+	if err := verb.possible(status.NewShoot(shoot, stage)); err != nil {
 		return err
 	}
 	return t.Recorder.Step(ctx, verb.step, func(ctx context.Context) error { return do(ctx, shoot) })
 }
 
-// OtherExtensions are the types in the shoot's spec.extensions of which no extension is installed in the testbed: gardenlet passes
-// them over.
+// OtherExtensions returns the types in spec.extensions that are not installed in the testbed.
+// gardenlet skips them.
 func OtherExtensions(shoot *gardencorev1beta1.Shoot) []string {
 	var others []string
 	for _, extension := range shoot.Spec.Extensions {

@@ -8,7 +8,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// PlanShoot is for the operations on the shoot, by the names of their commands.
+// Plan describes what an operation would do. The name is the name of its command.
 func Plan(ctx context.Context, t *kind.Testbed, name string) ([]string, error) {
 	for _, verb := range []shootVerb{
 		verbApply, verbReconcile, verbDisable, verbHibernate, verbWake, verbRotateStart, verbRotateComplete, verbDelete, verbMigrate, verbRestore,
@@ -25,5 +25,5 @@ func Plan(ctx context.Context, t *kind.Testbed, name string) ([]string, error) {
 		}
 		return []string{fmt.Sprintf("run gardenlet's flow for %s, which is %s, until: %s", status.Namespace, status.Stage, verb.step)}, nil
 	}
-	return nil, fmt.Errorf("there is no operation %q on the shoot", name)
+	return nil, fmt.Errorf("unknown operation %q on the shoot", name)
 }

@@ -4,33 +4,30 @@ import (
 	"fmt"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-
-	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// WrongRotation says that a half of the rotation of the certificate authorities is not possible for the shoot as it stands, where a
-// gardener-apiserver would refuse the annotation too. Nothing was changed.
-type WrongRotation struct {
-	// Verb is the operation that was asked for.
+// RotationError is the error for a step of the CA rotation that is not possible in the current
+// phase. gardener-apiserver would refuse the annotation too. Nothing was changed.
+type RotationError struct {
+	// Verb is the name of the requested operation.
 	Verb string
-	// Phase is where the rotation stands; empty where there never was one.
+	// Phase is the phase of the rotation. Empty if there was no rotation.
 	Phase gardencorev1beta1.CredentialsRotationPhase
 }
 
-// Error says what to do first.
-func (e *WrongRotation) Error() string {
+func (e *RotationError) Error() string {
 	var why string
 	switch e.Phase {
 	case gardencorev1beta1.RotationPreparing:
-		why = "a rotation has begun and is not prepared: `testbed shoot reconcile` goes on with it"
+		why = "a rotation was started and is not prepared: continue it with `testbed shoot reconcile`"
 	case gardencorev1beta1.RotationPrepared:
-		why = "a rotation is prepared: `testbed shoot rotate-ca-complete` comes first"
+		why = "a rotation is prepared: run `testbed shoot rotate-ca-complete` first"
 	case gardencorev1beta1.RotationCompleting:
-		why = "a rotation is being completed: `testbed shoot reconcile` goes on with it"
+		why = "a rotation is being completed: continue it with `testbed shoot reconcile`"
 	case "", gardencorev1beta1.RotationCompleted:
-		why = "no rotation is prepared: `testbed shoot rotate-ca-start` comes first"
+		why = "no rotation is prepared: run `testbed shoot rotate-ca-start` first"
 		if e.Verb == verbRotateStart.name {
-			why = "the shoot was not created successfully: `testbed shoot reconcile` comes first"
+			why = "the shoot was not created successfully: run `testbed shoot reconcile` first"
 		}
 	default:
 		why = fmt.Sprintf("a rotation is in phase %s", e.Phase)
@@ -39,12 +36,13 @@ func (e *WrongRotation) Error() string {
 }
 
 // UsageError marks the error for internal/program: exit code 2.
-func (*WrongRotation) UsageError() {}
+func (*RotationError) UsageError() {}
 
-// checkRotation says whether the verb is possible in this phase and after this operation, by the rules of gardener-apiserver for the
-// annotations rotate-ca-start and rotate-ca-complete (validateShootOperationContext, pkg/api/core/validation/shoot.go). Other verbs
-// are possible in each phase.
-func (v shootVerb) checkRotation(phase gardencorev1beta1.CredentialsRotationPhase, last *status.Operation) error {
+// checkRotation returns a *RotationError if the verb is not possible in the phase or after the last
+// operation. The rules are those of gardener-apiserver for the annotations rotate-ca-start and
+// rotate-ca-complete (validateShootOperationContext in pkg/api/core/validation/shoot.go). Other
+// verbs are possible in all phases.
+func (v shootVerb) checkRotation(phase gardencorev1beta1.CredentialsRotationPhase, last *gardencorev1beta1.LastOperation) error {
 	possible := true
 	switch v.name {
 	case verbRotateStart.name:
@@ -55,17 +53,17 @@ func (v shootVerb) checkRotation(phase gardencorev1beta1.CredentialsRotationPhas
 	if possible {
 		return nil
 	}
-	return &WrongRotation{Verb: v.name, Phase: phase}
+	return &RotationError{Verb: v.name, Phase: phase}
 }
 
 // readyForRotation is isShootReadyForRotationStart of the same file.
-func readyForRotation(last *status.Operation) bool {
+func readyForRotation(last *gardencorev1beta1.LastOperation) bool {
 	if last == nil {
 		return false
 	}
-	switch gardencorev1beta1.LastOperationType(last.Type) {
+	switch last.Type {
 	case gardencorev1beta1.LastOperationTypeCreate, gardencorev1beta1.LastOperationTypeRestore:
-		return last.State == string(gardencorev1beta1.LastOperationStateSucceeded)
+		return last.State == gardencorev1beta1.LastOperationStateSucceeded
 	case gardencorev1beta1.LastOperationTypeReconcile:
 		return true
 	default:

@@ -12,19 +12,19 @@ import (
 )
 
 func TestRotationsThatGardenerRefuses(t *testing.T) {
-	reconciled := &status.Operation{Type: "Reconcile", State: "Error"}
+	reconciled := &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Error"}
 	for _, tc := range []struct {
 		name  string
 		verb  shootVerb
 		phase gardencorev1beta1.CredentialsRotationPhase
-		last  *status.Operation
+		last  *gardencorev1beta1.LastOperation
 		next  string // what the error names; empty if it is possible
 	}{
 		{"the first start", verbRotateStart, "", reconciled, ""},
 		{"a start after a rotation", verbRotateStart, "Completed", reconciled, ""},
-		{"a start after creation", verbRotateStart, "", &status.Operation{Type: "Create", State: "Succeeded"}, ""},
-		{"a start after restoration", verbRotateStart, "", &status.Operation{Type: "Restore", State: "Succeeded"}, ""},
-		{"a start while it is created", verbRotateStart, "", &status.Operation{Type: "Create", State: "Processing"}, "shoot reconcile"},
+		{"a start after creation", verbRotateStart, "", &gardencorev1beta1.LastOperation{Type: "Create", State: "Succeeded"}, ""},
+		{"a start after restoration", verbRotateStart, "", &gardencorev1beta1.LastOperation{Type: "Restore", State: "Succeeded"}, ""},
+		{"a start while it is created", verbRotateStart, "", &gardencorev1beta1.LastOperation{Type: "Create", State: "Processing"}, "shoot reconcile"},
 		{"a start of what was never reconciled", verbRotateStart, "", nil, "shoot reconcile"},
 		{"a start that was interrupted", verbRotateStart, "Preparing", reconciled, "shoot reconcile"},
 		{"a second start", verbRotateStart, "Prepared", reconciled, "rotate-ca-complete"},
@@ -42,20 +42,20 @@ func TestRotationsThatGardenerRefuses(t *testing.T) {
 			if (err == nil) != (tc.next == "") {
 				t.Fatalf("error %v, possible is %t", err, tc.next == "")
 			}
-			var wrong *WrongRotation
+			var wrong *RotationError
 			if err != nil && (!errors.As(err, &wrong) || !strings.Contains(err.Error(), tc.next)) {
-				t.Errorf("error %v, want a WrongRotation that names %q", err, tc.next)
+				t.Errorf("error %v, want a RotationError that names %q", err, tc.next)
 			}
 		})
 	}
 }
 
 func TestShootStatusHasTheRotation(t *testing.T) {
-	shoot, status := gardenlet.Shoot(), status.NewShootStatus()
+	shoot := gardenlet.Shoot()
 	shoot.Status.Credentials = &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{
 		CertificateAuthorities: &gardencorev1beta1.CARotation{Phase: gardencorev1beta1.RotationPrepared},
 	}}
-	status.SetShoot(shoot, gardenlet.StagePresent)
+	status := status.NewShoot(shoot, gardenlet.StagePresent)
 	var out strings.Builder
 	if err := status.Write(&out); err != nil {
 		t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// ShootWithCaches is the testbed's shoot with a cache for each upstream host, which fetches by plain HTTP; without any
-// the extension is not in the shoot.
+// ShootWithCaches returns the testbed's Shoot with a cache for each upstream host, see CacheOf.
+// Without hosts the Shoot does not have the extension.
 func ShootWithCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
 	var config v1alpha3.RegistryConfig
 	for _, host := range hosts {
@@ -22,14 +22,15 @@ func ShootWithCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
 	return ShootWithConfig(config)
 }
 
-// CacheOf asks for the cache of an upstream of the testbed, which fetches by plain HTTP: everything else is the default.
+// CacheOf returns the config of a cache that pulls from an upstream of the testbed with plain HTTP.
 func CacheOf(host string) v1alpha3.RegistryCache {
 	remoteURL := "http://" + host
 	return v1alpha3.RegistryCache{Upstream: host, RemoteURL: &remoteURL}
 }
 
-// ShootWithConfig is the testbed's shoot with the caches that config asks for, as it is: it is neither defaulted nor
-// validated. apiVersion and kind are added if they are missing. Without caches the extension is not in the shoot.
+// ShootWithConfig returns the testbed's Shoot with the config, which is neither defaulted nor
+// validated. A missing apiVersion and kind are added. Without caches the Shoot does not have the
+// extension.
 func ShootWithConfig(config v1alpha3.RegistryConfig) (*gardencorev1beta1.Shoot, error) {
 	if len(config.Caches) == 0 {
 		return gardenlet.Shoot(), nil

@@ -8,29 +8,29 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// shootVerb is an operation on the shoot, and where the shoot may stand for it.
+// shootVerb is an operation on the Shoot, and the stages in which it is possible.
 type shootVerb struct {
 	name, step string
 	from       []gardenlet.Stage
 }
 
-// The operations that begin go on from where they were interrupted; every other one has to wait for their end.
+// An interrupted deletion, migration or restoration can only be continued by the same verb.
 var (
 	verbApply          = shootVerb{"apply", "shoot reconciled", []gardenlet.Stage{gardenlet.StageAbsent, gardenlet.StagePresent}}
 	verbReconcile      = shootVerb{"reconcile", "shoot reconciled", []gardenlet.Stage{gardenlet.StagePresent}}
 	verbDisable        = shootVerb{"disable", "extension disabled", []gardenlet.Stage{gardenlet.StagePresent}}
 	verbHibernate      = shootVerb{"hibernate", "shoot hibernated", []gardenlet.Stage{gardenlet.StagePresent}}
 	verbWake           = shootVerb{"wake", "shoot woken up", []gardenlet.Stage{gardenlet.StagePresent}}
-	verbRotateStart    = shootVerb{"rotate-ca-start", "certificate authorities prepared", []gardenlet.Stage{gardenlet.StagePresent}}
-	verbRotateComplete = shootVerb{"rotate-ca-complete", "certificate authorities rotated", []gardenlet.Stage{gardenlet.StagePresent}}
+	verbRotateStart    = shootVerb{"rotate-ca-start", "new CA prepared", []gardenlet.Stage{gardenlet.StagePresent}}
+	verbRotateComplete = shootVerb{"rotate-ca-complete", "CA rotated", []gardenlet.Stage{gardenlet.StagePresent}}
 	verbDelete         = shootVerb{"delete", "shoot deleted",
 		[]gardenlet.Stage{gardenlet.StageAbsent, gardenlet.StagePresent, gardenlet.StageDeleting}}
 	verbMigrate = shootVerb{"migrate", "shoot migrated", []gardenlet.Stage{gardenlet.StagePresent, gardenlet.StageMigrating}}
 	verbRestore = shootVerb{"restore", "shoot restored", []gardenlet.Stage{gardenlet.StageMigrated, gardenlet.StageRestoring}}
 )
 
-// possible says whether the verb is possible for a shoot with this status. Where the stage could not be read, that is an
-// *UnknownStage.
+// possible returns a *StageError or a *RotationError if the verb is not possible, and a
+// *status.UnknownStage if the stage could not be read.
 func (v shootVerb) possible(s *status.Shoot) error {
 	if err := s.CheckStage(); err != nil {
 		return fmt.Errorf("shoot %s: %w", v.name, err)
@@ -41,41 +41,40 @@ func (v shootVerb) possible(s *status.Shoot) error {
 	return v.checkRotation(s.Rotation, s.LastOperation)
 }
 
-// check says whether the verb is possible where the shoot stands.
+// check returns a *StageError if the verb is not possible in the stage.
 func (v shootVerb) check(stage gardenlet.Stage) error {
 	if slices.Contains(v.from, stage) {
 		return nil
 	}
-	return &WrongStage{Verb: v.name, Stage: stage}
+	return &StageError{Verb: v.name, Stage: stage}
 }
 
-// WrongStage says that an operation is not possible for the shoot as it stands. Nothing was changed.
-type WrongStage struct {
-	// Verb is the operation that was asked for.
-	Verb string
-	// Stage is where the shoot stands.
+// StageError is the error for an operation that is not possible in the stage of the Shoot. Nothing
+// was changed.
+type StageError struct {
+	// Verb is the name of the requested operation.
+	Verb  string
 	Stage gardenlet.Stage
 }
 
-// Error says what to do first.
-func (e *WrongStage) Error() string {
+func (e *StageError) Error() string {
 	var why string
 	switch e.Stage {
 	case gardenlet.StageAbsent:
-		why = "there is no shoot: `testbed shoot apply` creates one"
+		why = "the shoot does not exist: create it with `testbed shoot apply`"
 	case gardenlet.StageMigrating:
-		why = "its migration has begun: `testbed shoot migrate` goes on with it"
+		why = "its migration is not complete: continue it with `testbed shoot migrate`"
 	case gardenlet.StageMigrated:
-		why = "it has been migrated: `testbed shoot restore` comes first"
+		why = "it is migrated: run `testbed shoot restore` first"
 	case gardenlet.StageRestoring:
-		why = "its restoration has begun: `testbed shoot restore` goes on with it"
+		why = "its restoration is not complete: continue it with `testbed shoot restore`"
 	case gardenlet.StageDeleting:
-		why = "its deletion has begun: `testbed shoot delete` goes on with it"
+		why = "its deletion is not complete: continue it with `testbed shoot delete`"
 	default:
-		why = "it has not been migrated: `testbed shoot migrate` comes first"
+		why = "it is not migrated: run `testbed shoot migrate` first"
 	}
 	return fmt.Sprintf("shoot %s: %s", e.Verb, why)
 }
 
 // UsageError marks the error for internal/program: exit code 2.
-func (*WrongStage) UsageError() {}
+func (*StageError) UsageError() {}

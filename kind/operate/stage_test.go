@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// allStages are where a shoot can stand, and the command that comes next there.
+// allStages are the stages of a Shoot, and the command to run next.
 var allStages = []struct {
 	stage gardenlet.Stage
 	next  string
@@ -47,34 +47,34 @@ func TestVerbsAndStages(t *testing.T) {
 				if err == nil {
 					continue
 				}
-				var wrong *WrongStage
+				var wrong *StageError
 				if !errors.As(err, &wrong) || wrong.Stage != at.stage || !strings.Contains(err.Error(), at.next) {
-					t.Errorf("%s: error %v, want a WrongStage that names %q", at.stage, err, at.next)
+					t.Errorf("%s: error %v, want a StageError that names %q", at.stage, err, at.next)
 				}
 			}
 		})
 	}
 }
 
-// TestVerbsWithoutStage: a seed that does not answer is a matter of the surroundings, and never "it has not been migrated".
+// TestVerbsWithoutStage checks that a seed that does not answer is an environment error, and not
+// "it is not migrated".
 func TestVerbsWithoutStage(t *testing.T) {
-	status := status.NewShootStatus()
-	status.Problems = []string{"seed: connection refused", "shoot: EOF"}
+	unknown := status.NewShoot(nil, "")
+	unknown.Problems = []string{"seed: connection refused", "shoot: EOF"}
 	for _, verb := range []shootVerb{verbApply, verbHibernate, verbDelete, verbRestore} {
-		err := verb.possible(status)
+		err := verb.possible(unknown)
 		var environment interface{ EnvironmentError() }
 		if !errors.As(err, &environment) {
-			t.Fatalf("%s: %v, want an error of the environment", verb.name, err)
+			t.Fatalf("%s: %v, want an environment error", verb.name, err)
 		}
-		for _, want := range append(status.Problems, "shoot "+verb.name+": ", "testbed up") {
+		for _, want := range append(unknown.Problems, "shoot "+verb.name+": ", "testbed up") {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want %q in it", verb.name, err, want)
 			}
 		}
 	}
-	status.SetShoot(nil, gardenlet.StageAbsent)
-	if err := status.CheckStage(); err != nil {
-		t.Errorf("absent: %v, want none: that there is no shoot was read", err)
+	if err := status.NewShoot(nil, gardenlet.StageAbsent).CheckStage(); err != nil {
+		t.Errorf("absent: %v, want none: the stage is known", err)
 	}
 }
 

@@ -15,7 +15,7 @@ func TestPlanImageRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct{ name, reference, want string }{
-		{kind.ImageResourceManager, "registry-cache.testbed/x:1", "there are registry-cache-extension, registry-cache"},
+		{kind.ImageResourceManager, "registry-cache.testbed/x:1", "use one of registry-cache-extension, registry-cache"},
 		{kind.ImageCache, "registry-cache.testbed/Upper:1", "reference of image registry-cache"},
 		{kind.ImageCache, "", "reference of image registry-cache"},
 	} {

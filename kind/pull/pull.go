@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cache"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
-	"github.com/gardener-extensions/registry-cache/kind/status"
+	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
@@ -184,7 +184,7 @@ func mirrorsOf(ctx context.Context, node *cluster.Node, host string) ([]string, 
 		if err != nil {
 			return nil, err
 		}
-		return status.ParseMirror(host, content).Hosts, nil
+		return hostsfile.Parse(host, content).Hosts, nil
 	}
 	return nil, nil
 }

@@ -53,7 +53,8 @@ func (s Store) Begin(name string) (*Draft, error) {
 	if err != nil {
 		return nil, fmt.Errorf("snapshot %s: %w", name, err)
 	}
-	return &Draft{store: s, folder: folder, snapshot: Snapshot{Version: version, Name: name, Created: time.Now().UTC().Truncate(time.Second)}}, nil
+	created := time.Now().UTC().Truncate(time.Second)
+	return &Draft{store: s, folder: folder, snapshot: Snapshot{Version: version, Name: name, Created: created}}, nil
 }
 
 // Add stores the output of write as the archive of a volume and syncs it to disk. It sets Bytes and

@@ -22,16 +22,17 @@ import (
 )
 
 const (
-	// claimPrefix begins the name of a cache's claim; what follows is the name of the pod (controller/cache, volumeName).
+	// claimPrefix is the prefix of the name of a cache's claim. The rest is the name of the pod, see
+	// volumeName in controller/cache.
 	claimPrefix = "cache-volume-"
-	// podReadyTimeout is what a cache that is started anew may take.
+	// podReadyTimeout bounds the restart of a cache.
 	podReadyTimeout = 2 * time.Minute
 )
 
 // cacheVolume is the volume of a pod of a cache: a folder on a node.
 type cacheVolume struct{ claim, upstream, pod, node, folder string }
 
-// cacheVolumes returns the volumes of all caches in the shoot, by claim.
+// cacheVolumes returns the volumes of all caches in the shoot, sorted by claim.
 func cacheVolumes(ctx context.Context, t *kind.Testbed) ([]cacheVolume, error) {
 	api, err := client.New(t.Shoot.RESTConfig(), client.Options{})
 	if err != nil {
@@ -51,8 +52,11 @@ func cacheVolumes(ctx context.Context, t *kind.Testbed) ([]cacheVolume, error) {
 	return matchVolumes(services, claims.Items, volumes.Items)
 }
 
-// matchVolumes finds upstream, pod, node and folder of each claim. A claim that is not bound yet has no content.
-func matchVolumes(services []corev1.Service, claims []corev1.PersistentVolumeClaim, volumes []corev1.PersistentVolume) ([]cacheVolume, error) {
+// matchVolumes finds upstream, pod, node and folder of each claim. An unbound claim has no content
+// and is skipped.
+func matchVolumes(
+	services []corev1.Service, claims []corev1.PersistentVolumeClaim, volumes []corev1.PersistentVolume,
+) ([]cacheVolume, error) {
 	upstreams := map[string]string{}
 	for _, service := range services {
 		upstreams[service.Labels[v1alpha3.LabelUpstreamHost]] = service.Annotations[v1alpha3.AnnotationUpstream]
@@ -66,7 +70,8 @@ func matchVolumes(services []corev1.Service, claims []corev1.PersistentVolumeCla
 		}
 		node, folder := nodeOfVolume(volumes[i]), folderOfVolume(volumes[i])
 		if node == "" || folder == "" {
-			return nil, fmt.Errorf("volume %s of claim %s is no folder of a node: only those can be saved and restored", volumes[i].Name, claim.Name)
+			return nil, fmt.Errorf("volume %s of claim %s is not a folder on a node: other volumes cannot be saved or restored",
+				volumes[i].Name, claim.Name)
 		}
 		label := claim.Labels[v1alpha3.LabelUpstreamHost]
 		found = append(found, cacheVolume{claim.Name, cmp.Or(upstreams[label], label), pod, node, folder})
@@ -75,7 +80,7 @@ func matchVolumes(services []corev1.Service, claims []corev1.PersistentVolumeCla
 	return found, nil
 }
 
-// folderOfVolume is empty for a volume of another kind.
+// folderOfVolume returns the folder of a hostPath or local volume, or "".
 func folderOfVolume(volume corev1.PersistentVolume) string {
 	switch {
 	case volume.Spec.HostPath != nil:
@@ -86,7 +91,7 @@ func folderOfVolume(volume corev1.PersistentVolume) string {
 	return ""
 }
 
-// nodeOfVolume is the one that the volume is bound to; empty if there is none.
+// nodeOfVolume returns the node in the affinity of the volume, or "".
 func nodeOfVolume(volume corev1.PersistentVolume) string {
 	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
 		return ""
@@ -102,8 +107,8 @@ func nodeOfVolume(volume corev1.PersistentVolume) string {
 	return ""
 }
 
-// replacePod deletes a pod of a cache and waits until the next one is ready. Its processes were killed; but the kubelet would wait
-// before it starts them, longer each time.
+// replacePod deletes the pod of a cache and waits until the new pod is ready. The kubelet would
+// also restart the killed processes, but with a back-off that grows each time.
 func replacePod(ctx context.Context, t *kind.Testbed, name string) error {
 	api, err := client.New(t.Shoot.RESTConfig(), client.Options{})
 	if err != nil {

@@ -55,7 +55,7 @@ func TestMatchVolumes(t *testing.T) {
 		"on no node":     boundTo("pv-a", "", hostPath),
 	} {
 		_, err := matchVolumes(nil, []corev1.PersistentVolumeClaim{claim("cache-volume-registry-a-0", "a.test", "pv-a")}, []corev1.PersistentVolume{volume})
-		if err == nil || !strings.Contains(err.Error(), "is no folder of a node") {
+		if err == nil || !strings.Contains(err.Error(), "is not a folder on a node") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

@@ -1,110 +1,116 @@
 package status
 
 import (
-	"encoding/json"
-	"time"
+	"context"
+	"fmt"
 
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// ShootStatus is what `testbed shoot get` shows: the shoot as its Cluster resource has it, what the seed has of its extensions,
-// and its nodes. What could not be read has a Problem instead of a value.
+// Shoot is the output of `testbed shoot get`: the Shoot in its Cluster resource, its extension
+// objects on the seed, and its nodes.
 type Shoot struct {
 	Name string `json:"name"`
-	// Namespace is the shoot's namespace of the seed.
+	// Namespace is the namespace on the seed.
 	Namespace string `json:"namespace"`
-	// Stage is empty where it could not be read, see CheckStage.
+	// Stage is empty if it could not be read, see CheckStage.
 	Stage gardenlet.Stage `json:"stage"`
-	// LastOperation is gardenlet's; nil for a shoot that is absent.
-	LastOperation *Operation `json:"lastOperation,omitempty"`
-	// Rotation is the phase of the rotation of the certificate authorities; empty if there never was one.
+	// LastOperation is the operation of gardenlet. Nil for an absent Shoot.
+	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
+	// Rotation is the phase of the CA rotation. Empty if there was no rotation.
 	Rotation gardencorev1beta1.CredentialsRotationPhase `json:"rotation,omitempty"`
 	Purpose  string                                     `json:"purpose,omitempty"`
-	// Hibernation is what the spec asks for, Hibernated what the status says.
+	// Hibernation is the value in the spec, Hibernated the value in the status.
 	Hibernation            bool                    `json:"hibernation"`
 	Hibernated             bool                    `json:"hibernated"`
 	Extensions             []Extension             `json:"extensions"`
 	OperatingSystemConfigs []OperatingSystemConfig `json:"operatingSystemConfigs"`
-	Nodes                  []ShootNode             `json:"nodes"`
+	Nodes                  []Node                  `json:"nodes"`
 	Problems               []string                `json:"problems,omitempty"`
 }
 
-// OperationStatus is the last operation of a shoot or of an extension object.
-type Operation struct {
-	Type        string    `json:"type"`
-	State       string    `json:"state"`
-	Progress    int32     `json:"progress"`
-	Description string    `json:"description,omitempty"`
-	Time        time.Time `json:"time"`
+// shootUnits are the systemd units between the API server and a pull.
+var shootUnits = []string{nodeconfig.UnitName, kind.GardenerNodeAgentUnit, kind.ContainerdUnit, kind.KubeletUnit}
+
+// OfShoot reads the status of the testbed's Shoot, and attaches to the testbed before if needed. It
+// takes no lock. It returns an error if there is no testbed. A part that does not answer is in
+// Problems.
+func OfShoot(ctx context.Context, t *kind.Testbed) (*Shoot, error) {
+	ctx, cancel := progress.Within(ctx, statusTimeout, "no status of the shoot")
+	defer cancel()
+	if t.Seed == nil || t.Shoot == nil {
+		if err := t.Attach(ctx); err != nil {
+			return nil, err
+		}
+	}
+	status := NewShoot(nil, "")
+	if err := status.addSeed(ctx, t.Seed, t.State.Garden()); err != nil {
+		status.Problems = append(status.Problems, seedProblem+firstLine(err))
+	}
+	var err error
+	if status.Nodes, _, err = readNodes(ctx, t.Shoot, shootUnits...); err != nil {
+		status.Problems = append(status.Problems, "shoot: "+firstLine(err))
+	}
+	return status, nil
 }
 
-// ErrorStatus is the last error of an extension object.
-type Error struct {
-	Description string   `json:"description"`
-	Codes       []string `json:"codes,omitempty"`
+// NewShoot returns the status of a Shoot without its extension objects and nodes. Their lists are
+// empty, not nil, also in JSON. The Shoot may be nil.
+func NewShoot(shoot *gardencorev1beta1.Shoot, stage gardenlet.Stage) *Shoot {
+	status := &Shoot{
+		Name: gardenlet.DefaultShoot, Namespace: gardenlet.Namespace(gardenlet.DefaultShoot), Stage: stage,
+		Extensions: []Extension{}, OperatingSystemConfigs: []OperatingSystemConfig{}, Nodes: []Node{},
+	}
+	if shoot != nil {
+		status.Purpose = string(ptr.Deref(shoot.Spec.Purpose, ""))
+		status.Hibernation = shoot.Spec.Hibernation != nil && ptr.Deref(shoot.Spec.Hibernation.Enabled, false)
+		status.Hibernated = shoot.Status.IsHibernated
+		status.LastOperation = shoot.Status.LastOperation
+		status.Rotation = v1beta1helper.GetShootCARotationPhase(shoot.Status.Credentials)
+	}
+	return status
 }
 
-// ConditionStatus is a condition of an extension object.
-type Condition struct {
-	Type    string `json:"type"`
-	Status  string `json:"status"`
-	Reason  string `json:"reason,omitempty"`
-	Message string `json:"message,omitempty"`
-}
+// addSeed adds what the seed and the garden have of the Shoot.
+func (s *Shoot) addSeed(ctx context.Context, seed *cluster.Cluster, gardenPath string) error {
+	clientSet, err := gardener.NewSeedClient(seed.RESTConfig())
+	if err != nil {
+		return err
+	}
+	garden, err := gardener.OpenGarden(gardenPath)
+	if err != nil {
+		return err
+	}
+	shoot, stage, err := (&gardenlet.Gardenlet{Name: s.Name, Seed: clientSet, Garden: garden}).Find(ctx)
+	if err != nil {
+		return err
+	}
+	*s = *NewShoot(shoot, stage)
 
-// ExtensionStatus is one Extension resource of the shoot.
-type Extension struct {
-	Type          string      `json:"type"`
-	Deleting      bool        `json:"deleting,omitempty"`
-	LastOperation *Operation  `json:"lastOperation,omitempty"`
-	LastError     *Error      `json:"lastError,omitempty"`
-	Conditions    []Condition `json:"conditions,omitempty"`
-	// ProviderStatus is as the extension has written it; of the registry-cache it is a RegistryStatus.
-	ProviderStatus json.RawMessage `json:"providerStatus,omitempty"`
-}
-
-// OperatingSystemConfigStatus is one OperatingSystemConfig of the shoot.
-type OperatingSystemConfig struct {
-	Name          string     `json:"name"`
-	Purpose       string     `json:"purpose"`
-	Deleting      bool       `json:"deleting,omitempty"`
-	LastOperation *Operation `json:"lastOperation,omitempty"`
-	LastError     *Error     `json:"lastError,omitempty"`
-	// Configured says that it holds the unit of the extension, Registries what the unit configures.
-	Configured bool              `json:"configured"`
-	Registries []RegistryMapping `json:"registries,omitempty"`
-	// Problem says why the unit cannot be read.
-	Problem string `json:"problem,omitempty"`
-}
-
-// RegistryMapping is one upstream of the extension's unit.
-type RegistryMapping struct {
-	Upstream string `json:"upstream"`
-	Endpoint string `json:"endpoint"`
-}
-
-// ShootNodeStatus is one node of the shoot.
-type ShootNode struct {
-	Name string `json:"name"`
-	// Registered says that the API server has a Node object for it, Ready what its kubelet reports.
-	Registered bool `json:"registered"`
-	Ready      bool `json:"ready"`
-	// Units are the systemd units between the API server and a pull.
-	Units []Unit `json:"units,omitempty"`
-	// Mirrors are the effective hosts.toml files, ordered by upstream.
-	Mirrors []Mirror `json:"mirrors,omitempty"`
-	Problem string   `json:"problem,omitempty"`
-}
-
-// UnitStatus is what systemd says about a unit, in its words.
-type Unit struct {
-	Name string `json:"name"`
-	// Load is "not-found" for a unit that is not there.
-	Load     string `json:"load"`
-	Active   string `json:"active"`
-	Sub      string `json:"sub"`
-	Result   string `json:"result,omitempty"`
-	Restarts string `json:"restarts,omitempty"`
+	extensions := &extensionsv1alpha1.ExtensionList{}
+	if err := clientSet.Client().List(ctx, extensions, client.InNamespace(s.Namespace)); err != nil {
+		return fmt.Errorf("list the extensions: %w", err)
+	}
+	for i := range extensions.Items {
+		s.Extensions = append(s.Extensions, extensionOf(&extensions.Items[i]))
+	}
+	configs := &extensionsv1alpha1.OperatingSystemConfigList{}
+	if err := clientSet.Client().List(ctx, configs, client.InNamespace(s.Namespace)); err != nil {
+		return fmt.Errorf("list the operating system configs: %w", err)
+	}
+	for i := range configs.Items {
+		s.OperatingSystemConfigs = append(s.OperatingSystemConfigs, configOf(&configs.Items[i]))
+	}
+	return nil
 }

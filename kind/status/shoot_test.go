@@ -16,6 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -45,12 +46,11 @@ Result=exit-code
 NRestarts=0
 `
 
-// running is a shoot with an error of the extension, as objects of the API.
+// runningShootStatus returns the status of a Shoot whose extension reports an error.
 func runningShootStatus() *Shoot {
-	status := NewShootStatus()
 	shoot := gardenlet.Shoot()
 	shoot.Status.LastOperation = lastOperation("Reconcile", "Error", "task \"Waiting until extension\nresources are ready\" failed")
-	status.SetShoot(shoot, gardenlet.StagePresent)
+	status := NewShoot(shoot, gardenlet.StagePresent)
 
 	extension := &extensionsv1alpha1.Extension{}
 	extension.Spec.Type = kind.ExtensionName
@@ -65,7 +65,7 @@ func runningShootStatus() *Shoot {
 		"kind":"RegistryStatus","caches":[{"upstream":"alpha.upstream.test","endpoint":"http://10.96.0.7:5000","remoteURL":"http://alpha.upstream.test"}]}`)}
 	other := &extensionsv1alpha1.Extension{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &statusTime}}
 	other.Spec.Type = "other"
-	status.Extensions = []Extension{extensionStatusOf(extension), extensionStatusOf(other)}
+	status.Extensions = []Extension{extensionOf(extension), extensionOf(other)}
 
 	provision, reconcile := &extensionsv1alpha1.OperatingSystemConfig{}, &extensionsv1alpha1.OperatingSystemConfig{}
 	provision.Name, provision.Spec.Purpose = "node-init", "provision"
@@ -74,9 +74,9 @@ func runningShootStatus() *Shoot {
 	reconcile.Spec.Units = []extensionsv1alpha1.Unit{{Name: "kubelet.service"}, {Name: nodeconfig.UnitName, Content: ptr.To(nodeconfig.Unit([]nodeconfig.Registry{
 		{Upstream: "alpha.upstream.test", Endpoint: "http://10.96.0.7:5000", UpstreamURL: "http://alpha.upstream.test"},
 	}, 0))}}
-	status.OperatingSystemConfigs = []OperatingSystemConfig{configStatusOf(provision), configStatusOf(reconcile)}
-	status.Nodes = []ShootNode{
-		{Name: "registry-cache-shoot-worker", Registered: true, Ready: true, Units: parseUnits(showOutput), Mirrors: []Mirror{
+	status.OperatingSystemConfigs = []OperatingSystemConfig{configOf(provision), configOf(reconcile)}
+	status.Nodes = []Node{
+		{Name: "registry-cache-shoot-worker", Registered: true, Ready: true, Units: parseUnits(showOutput), Mirrors: []hostsfile.Mirror{
 			{Upstream: "alpha.upstream.test", Hosts: []string{"http://10.96.0.7:5000"}, Server: "http://alpha.upstream.test", Managed: true},
 		}},
 		{Name: "registry-cache-shoot-worker2", Problem: "the container does not run"},
@@ -86,19 +86,17 @@ func runningShootStatus() *Shoot {
 }
 
 func TestShootStatusWrite(t *testing.T) {
-	asleep, absent, dead := NewShootStatus(), NewShootStatus(), NewShootStatus()
 	shoot := gardenlet.Shoot()
 	shoot.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: ptr.To(true)}
 	shoot.Status.IsHibernated = true
 	shoot.Status.LastOperation = lastOperation("Reconcile", "Succeeded", "")
-	asleep.SetShoot(shoot, gardenlet.StagePresent)
-	absent.SetShoot(nil, gardenlet.StageAbsent)
+	dead := NewShoot(nil, "")
 	dead.Problems = []string{"seed: the API server does not answer"}
 	for _, tc := range []struct {
 		name   string
 		status *Shoot
 	}{
-		{"running", runningShootStatus()}, {"hibernated", asleep}, {"absent", absent}, {"dead", dead},
+		{"running", runningShootStatus()}, {"hibernated", NewShoot(shoot, gardenlet.StagePresent)}, {"absent", NewShoot(nil, gardenlet.StageAbsent)}, {"dead", dead},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -111,7 +109,7 @@ func TestShootStatusWrite(t *testing.T) {
 }
 
 func TestShootStatusJSON(t *testing.T) {
-	for name, status := range map[string]*Shoot{"running": runningShootStatus(), "nothing": NewShootStatus()} {
+	for name, status := range map[string]*Shoot{"running": runningShootStatus(), "nothing": NewShoot(nil, "")} {
 		encoded, err := json.MarshalIndent(status, "", "  ")
 		if err != nil {
 			t.Fatal(err)
@@ -123,7 +121,7 @@ func TestShootStatusJSON(t *testing.T) {
 func TestUnitThatCannotBeRead(t *testing.T) {
 	config := &extensionsv1alpha1.OperatingSystemConfig{}
 	config.Spec.Units = []extensionsv1alpha1.Unit{{Name: nodeconfig.UnitName, Content: ptr.To("[Service]\nExecStart=/bin/true\n")}}
-	if got := configStatusOf(config); !got.Configured || got.Problem == "" || len(got.Registries) > 0 {
+	if got := configOf(config); !got.Configured || got.Problem == "" || len(got.Registries) > 0 {
 		t.Errorf("got %+v", got)
 	}
 }

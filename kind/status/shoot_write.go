@@ -7,11 +7,13 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// Write prints the status for people, on one screen.
+// Write prints the status as tables.
 func (s *Shoot) Write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, section := range []func(io.Writer){s.writeShoot, s.writeExtensions, s.writeConfigs, s.writeNodes, s.writeProblems} {
@@ -26,7 +28,7 @@ func (s *Shoot) Write(w io.Writer) error {
 func (s *Shoot) writeShoot(w io.Writer) {
 	fmt.Fprintf(w, "SHOOT %s\t%s\t%s\n", s.Name, s.state(), s.Namespace)
 	if s.LastOperation != nil {
-		fmt.Fprintf(w, "  last operation\t%s\n", s.LastOperation.line())
+		fmt.Fprintf(w, "  last operation\t%s\n", operationLine(s.LastOperation))
 	}
 	if s.Rotation != "" {
 		fmt.Fprintf(w, "  CA rotation\t%s\n", s.Rotation)
@@ -36,7 +38,7 @@ func (s *Shoot) writeShoot(w io.Writer) {
 	}
 }
 
-// state says in a word where the shoot stands.
+// state returns the stage, and whether a present Shoot is hibernated.
 func (s *Shoot) state() string {
 	switch {
 	case s.Stage == "":
@@ -51,15 +53,6 @@ func (s *Shoot) state() string {
 		return "to be woken up"
 	}
 	return "awake"
-}
-
-// line describes the operation; a description says more than that it succeeded only where it did not.
-func (o *Operation) line() string {
-	text := fmt.Sprintf("%s %s, %s", o.Type, o.State, o.Time.Format("2006-01-02 15:04:05Z"))
-	if o.State != "Succeeded" && o.Description != "" {
-		text += ": " + onOneLine(o.Description)
-	}
-	return text
 }
 
 func onOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
@@ -77,7 +70,7 @@ func (s *Shoot) writeExtensions(w io.Writer) {
 	}
 }
 
-// writeProviderStatus shows the caches of a RegistryStatus, and of any other status that it is there.
+// writeProviderStatus prints the caches of a RegistryStatus, and the size of any other status.
 func writeProviderStatus(w io.Writer, raw json.RawMessage) {
 	var status v1alpha3.RegistryStatus
 	switch {
@@ -99,7 +92,7 @@ func (s *Shoot) writeConfigs(w io.Writer) {
 		fmt.Fprintf(w, "  %s\t%s\t%s\n", orDeleting(config.Name, config.Deleting), config.Purpose, operationLine(config.LastOperation))
 		writeError(w, config.LastError)
 		if !config.Configured {
-			continue // so are all that only provision a node
+			continue // configs that only provision a node do not have the unit
 		}
 		fmt.Fprintf(w, "    unit of the extension\t%s\n", orProblem(orText(len(config.Registries) == 0, "no upstream"), config.Problem))
 		for _, registry := range config.Registries {
@@ -116,12 +109,12 @@ func (s *Shoot) writeNodes(w io.Writer) {
 			fmt.Fprintf(w, "      %s\t%s\n", strings.TrimSuffix(unit.Name, ".service"), unit.line())
 		}
 		for _, mirror := range node.Mirrors {
-			fmt.Fprintf(w, "      hosts.toml of %s\t%s\n", mirror.Upstream, mirror.route())
+			fmt.Fprintf(w, "      hosts.toml of %s\t%s\n", mirror.Upstream, route(mirror))
 		}
 	}
 }
 
-// line describes the unit as `systemctl status` does: active (running).
+// line describes the unit like `systemctl status`: active (running).
 func (u Unit) line() string {
 	if u.Load != "loaded" {
 		return u.Load
@@ -142,17 +135,23 @@ func (s *Shoot) writeProblems(w io.Writer) {
 	}
 }
 
-func writeError(w io.Writer, last *Error) {
+func writeError(w io.Writer, last *gardencorev1beta1.LastError) {
 	if last != nil {
-		fmt.Fprintf(w, "    last error\t%s\n", onOneLine(strings.Join(last.Codes, " ")+" "+last.Description))
+		codes := strings.Trim(fmt.Sprint(last.Codes), "[]")
+		fmt.Fprintf(w, "    last error\t%s\n", onOneLine(codes+" "+last.Description))
 	}
 }
 
-func operationLine(last *Operation) string {
+// operationLine describes the operation, with its description unless it succeeded.
+func operationLine(last *gardencorev1beta1.LastOperation) string {
 	if last == nil {
 		return "not reconciled yet"
 	}
-	return last.line()
+	text := fmt.Sprintf("%s %s, %s", last.Type, last.State, last.LastUpdateTime.UTC().Format("2006-01-02 15:04:05Z"))
+	if last.State != gardencorev1beta1.LastOperationStateSucceeded && last.Description != "" {
+		text += ": " + onOneLine(last.Description)
+	}
+	return text
 }
 
 func orDeleting(name string, deleting bool) string {
@@ -161,7 +160,7 @@ func orDeleting(name string, deleting bool) string {
 
 func orNone(count int) string { return orText(count == 0, "  none") }
 
-// orText returns the text if the condition holds.
+// orText returns the text if the condition is true.
 func orText(condition bool, text string) string {
 	if condition {
 		return text

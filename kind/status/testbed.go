@@ -1,22 +1,41 @@
 package status
 
-// Status is what `testbed status` shows of a testbed. Parts that are not there are empty; what could not be read has a
-// Problem instead of a value, so that a half-dead testbed still gives a picture.
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/cache"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/engine"
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
+)
+
+// statusTimeout bounds OfTestbed, without the start of an engine, and OfShoot.
+const statusTimeout = 30 * time.Second
+
+// Testbed is the output of `testbed status`. Missing parts are empty.
 type Testbed struct {
 	Prefix string `json:"prefix"`
-	// Owner is the directory to which it belongs, if that is another one than ours.
+	// Owner is the directory of the checkout that owns the testbed, if it is not this one.
 	Owner string `json:"owner,omitempty"`
-	// PlantedBug names the bug that what runs was built with, see Testbed.Plant.
+	// PlantedBug names the bug in the running binaries, see kind.Testbed.Plant.
 	PlantedBug string    `json:"plantedBug,omitempty"`
 	Clusters   []Cluster `json:"clusters"`
 	Caches     []Cache   `json:"caches"`
-	// CachesProblem says why Caches may not be all there are.
+	// CachesProblem says why Caches may be incomplete.
 	CachesProblem string            `json:"cachesProblem,omitempty"`
 	Upstreams     []Upstream        `json:"upstreams"`
 	Versions      map[string]string `json:"versions"`
 }
 
-// ClusterStatus is one kind cluster.
+// Cluster is one kind cluster.
 type Cluster struct {
 	Name       string `json:"name"`
 	Role       string `json:"role"`
@@ -25,33 +44,14 @@ type Cluster struct {
 	Problem    string `json:"problem,omitempty"`
 }
 
-// NodeStatus is one node and what its containerd does on a pull.
-type Node struct {
-	Name  string `json:"name"`
-	Ready bool   `json:"ready"`
-	// Mirrors are the effective hosts.toml files of the node, ordered by upstream.
-	Mirrors []Mirror `json:"mirrors,omitempty"`
-	Problem string   `json:"problem,omitempty"`
-}
-
-// MirrorStatus is one hosts.toml: pulls from Upstream ask Hosts in this order and Server at last.
-type Mirror struct {
-	Upstream string   `json:"upstream"`
-	Hosts    []string `json:"hosts"`
-	Server   string   `json:"server"`
-	// Managed says that the file carries the extension's mark; otherwise it is somebody else's.
-	Managed bool   `json:"managed"`
-	Problem string `json:"problem,omitempty"`
-}
-
-// CacheStatus is one cache in the shoot.
+// Cache is one cache in the shoot.
 type Cache struct {
 	Upstream string `json:"upstream"`
 	Endpoint string `json:"endpoint"`
 	Ready    bool   `json:"ready"`
 }
 
-// UpstreamStatus is one upstream registry. Requests counts what caches and nodes asked for since it was started.
+// Upstream is one upstream registry. Requests counts the pulls of caches and nodes since its start.
 type Upstream struct {
 	Host     string         `json:"host"`
 	Running  bool           `json:"running"`
@@ -60,5 +60,106 @@ type Upstream struct {
 	Problem  string         `json:"problem,omitempty"`
 }
 
-// Exists says whether anything of the testbed is there.
+// Exists reports whether any part of the testbed exists.
 func (s *Testbed) Exists() bool { return len(s.Clusters) > 0 || len(s.Upstreams) > 0 }
+
+// OfTestbed reads the status of the testbed. It changes nothing, except that it restarts an engine
+// that the testbed had started and that has died. It returns an empty status if there is no
+// testbed, and an error if the engine fails: an *engine.Missing if the engine does not answer.
+func OfTestbed(ctx context.Context, t *kind.Testbed) (*Testbed, error) {
+	status := &Testbed{Prefix: t.Prefix, Versions: map[string]string{"gardener": gardener.Version}}
+	found, err := engine.Attach(ctx)
+	if err != nil || found == nil {
+		return status, err
+	}
+	ctx, cancel := progress.Within(ctx, statusTimeout, "no status")
+	defer cancel()
+	status.Versions["docker"] = found.Version
+	if status.PlantedBug, err = t.PlantedBug(); err != nil {
+		return status, err
+	}
+
+	seen := t.State
+	if state, whose, err := t.Owner(ctx); err != nil {
+		return status, err
+	} else if whose == kind.OtherCheckout {
+		seen, status.Owner = state, state.Directory()
+	}
+	status.addCluster(ctx, "seed", t.SeedName(), seen.SeedKubeconfig())
+	if shoot := status.addCluster(ctx, "shoot", t.ShootName(), seen.ShootKubeconfig()); shoot != nil {
+		status.addCaches(ctx, shoot)
+	}
+	return status, status.addUpstreams(ctx, t.Prefix)
+}
+
+// addCluster adds a cluster with at least one container, and returns it if its API server answers.
+func (s *Testbed) addCluster(ctx context.Context, role, name, kubeconfig string) *cluster.Cluster {
+	loaded, err := cluster.Load(ctx, name, kubeconfig)
+	if errors.Is(err, cluster.ErrNotFound) {
+		return nil
+	}
+	status := Cluster{Name: name, Role: role, Kubeconfig: kubeconfig}
+	if err == nil {
+		err = status.addNodes(ctx, s, loaded)
+	}
+	if err != nil {
+		status.Problem, loaded = firstLine(err), nil
+	}
+	s.Clusters = append(s.Clusters, status)
+	return loaded
+}
+
+func (c *Cluster) addNodes(ctx context.Context, s *Testbed, loaded *cluster.Cluster) error {
+	nodes, objects, err := readNodes(ctx, loaded)
+	c.Nodes = nodes
+	for _, object := range objects {
+		s.Versions["kubernetes"] = object.Status.NodeInfo.KubeletVersion
+		s.Versions["containerd"] = strings.TrimPrefix(object.Status.NodeInfo.ContainerRuntimeVersion, "containerd://")
+	}
+	return err
+}
+
+// addCaches adds the caches that run in the shoot, by their Services. A Service without an upstream
+// is skipped: it has the extension's label, but was not created by the extension.
+func (s *Testbed) addCaches(ctx context.Context, shoot *cluster.Cluster) {
+	services, sets, err := cache.List(ctx, shoot)
+	if err != nil {
+		s.CachesProblem = firstLine(err)
+		return
+	}
+	ready := map[string]bool{}
+	for _, set := range sets {
+		ready[set.Name] = set.Status.ReadyReplicas > 0
+	}
+	for _, service := range services {
+		upstream := service.Annotations[v1alpha3.AnnotationUpstream]
+		if upstream == "" {
+			continue
+		}
+		s.Caches = append(s.Caches, Cache{
+			Upstream: upstream,
+			Endpoint: "http://" + net.JoinHostPort(service.Spec.ClusterIP, "5000"),
+			Ready:    ready[service.Name],
+		})
+	}
+}
+
+func (s *Testbed) addUpstreams(ctx context.Context, prefix string) error {
+	registries, err := upstream.List(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	for _, registry := range registries {
+		status := Upstream{Host: registry.Host(), Running: registry.Running(), State: registry.Status()}
+		if records, err := registry.Log(ctx); err != nil {
+			status.Problem = firstLine(err)
+		} else {
+			status.Requests = map[string]int{}
+			for _, record := range records.Pulls() {
+				status.Requests[string(record.Asker)]++
+			}
+		}
+		s.Upstreams = append(s.Upstreams, status)
+	}
+	return nil
+}

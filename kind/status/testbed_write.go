@@ -7,19 +7,21 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 )
 
-// Write prints the status for people, on one screen.
+// Write prints the status as tables.
 func (s *Testbed) Write(w io.Writer) error {
 	if !s.Exists() {
-		_, err := fmt.Fprintf(w, "testbed %s: nothing is there; bring it up with: make up\n", s.Prefix)
+		_, err := fmt.Fprintf(w, "testbed %s: not found; start it with: make up\n", s.Prefix)
 		return err
 	}
 	if s.Owner != "" {
-		fmt.Fprintf(w, "It belongs to %s: commands that use or change it are run there, or on another one by --prefix NAME\n", s.Owner)
+		fmt.Fprintf(w, "It is owned by %s: run commands that use or change it there, or use another testbed with --prefix NAME\n", s.Owner)
 	}
 	if s.PlantedBug != "" {
-		fmt.Fprintf(w, "A BUG IS PLANTED: %s; back to the sources: testbed mutate clear\n", s.PlantedBug)
+		fmt.Fprintf(w, "A BUG IS PLANTED: %s; remove it with: testbed mutate clear\n", s.PlantedBug)
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, section := range []func(io.Writer){s.writeClusters, s.writeCaches, s.writeUpstreams, s.writeVersions} {
@@ -37,20 +39,21 @@ func (s *Testbed) writeClusters(w io.Writer) {
 		for _, node := range cluster.Nodes {
 			fmt.Fprintf(w, "  %s %s\t%s\n", mark(node.Ready), node.Name, node.Problem)
 			for _, mirror := range node.Mirrors {
-				fmt.Fprintf(w, "      %s\t%s\n", mirror.Upstream, mirror.route())
+				fmt.Fprintf(w, "      %s\t%s\n", mirror.Upstream, route(mirror))
 			}
 		}
 	}
 }
 
-// route says where a pull goes, for example "http://10.96.0.7:5000, then https://alpha.upstream.test".
-func (m Mirror) route() string {
+// route returns the hosts that a pull asks, for example "http://10.96.0.7:5000, then
+// https://alpha.upstream.test".
+func route(m hostsfile.Mirror) string {
 	if m.Problem != "" {
 		return m.Problem
 	}
 	route := strings.Join(append(slices.Clone(m.Hosts), m.Server), ", then ")
 	if !m.Managed {
-		route += "  (not ours)"
+		route += "  (unmanaged)"
 	}
 	return route
 }

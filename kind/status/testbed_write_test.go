@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gardener-extensions/registry-cache/internal/golden"
+	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 )
 
 func TestStatusWrite(t *testing.T) {
@@ -21,7 +22,7 @@ func TestStatusWrite(t *testing.T) {
 			Clusters: []Cluster{
 				{Name: "registry-cache-seed", Role: "seed", Problem: "the API server does not answer"},
 				{Name: "registry-cache-shoot", Role: "shoot", Kubeconfig: ".testbed/registry-cache/shoot.kubeconfig", Nodes: []Node{
-					{Name: "registry-cache-shoot-worker", Ready: true, Mirrors: []Mirror{
+					{Name: "registry-cache-shoot-worker", Ready: true, Mirrors: []hostsfile.Mirror{
 						{Upstream: "alpha.upstream.test", Hosts: []string{"http://10.96.0.7:5000"}, Server: "http://alpha.upstream.test", Managed: true},
 						{Upstream: "other.test", Hosts: []string{"http://127.0.0.1:1"}, Server: "https://other.test"},
 					}},

@@ -17,28 +17,28 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/shell"
 )
 
-// PlanDeleteSnapshot is for DeleteSnapshot.
+// PlanDelete describes what Delete would do. It returns an *UnknownError for an unknown name.
 func PlanDelete(t *kind.Testbed, name string) ([]string, error) {
-	if _, err := snapshotStore(t).Get(name); err != nil {
+	if _, err := storeOf(t).Get(name); err != nil {
 		return nil, err
 	}
 	return []string{"delete snapshot " + name}, nil
 }
 
-// snapshotTimeout bounds saving and restoring: volumes may hold gigabytes.
-const snapshotTimeout = 15 * time.Minute
+// timeout bounds Save and Restore: volumes may hold gigabytes.
+const timeout = 15 * time.Minute
 
-// snapshotStore stands beside the state of the testbed, so that snapshots outlive Down.
-func snapshotStore(t *kind.Testbed) Store {
+// storeOf returns the store next to the state of the testbed, so that snapshots survive Down.
+func storeOf(t *kind.Testbed) Store {
 	return Store(string(t.State) + ".snapshots")
 }
 
-// Snapshots returns the snapshots of this testbed, oldest first. They outlive Down: who saved them deletes them.
-func List(t *kind.Testbed) ([]Snapshot, error) { return snapshotStore(t).List() }
+// List returns the snapshots of this testbed, oldest first. Down does not delete them.
+func List(t *kind.Testbed) ([]Snapshot, error) { return storeOf(t).List() }
 
-// DeleteSnapshot deletes one. A name that there is not is a *snapshot.UnknownError.
+// Delete deletes a snapshot. It returns an *UnknownError for an unknown name.
 func Delete(t *kind.Testbed, name string) error {
-	if _, err := snapshotStore(t).Get(name); err != nil {
+	if _, err := storeOf(t).Get(name); err != nil {
 		return err
 	}
 	unlock, err := t.Lock()
@@ -46,18 +46,18 @@ func Delete(t *kind.Testbed, name string) error {
 		return err
 	}
 	defer unlock()
-	return snapshotStore(t).Delete(name)
+	return storeOf(t).Delete(name)
 }
 
-// SaveSnapshot stores the content of the volumes of all caches in the shoot under a name. Each cache is stopped for as long as hard
-// links take; pulls wait for that. A name that is taken is a *snapshot.ExistsError. With dryRun nothing is stored: the sizes are what
-// the volumes hold then.
+// Save stores the content of the volumes of all caches in the shoot. Each cache is paused while its
+// hard links are created, and pulls wait. It returns an *ExistsError for a name in use. With dryRun
+// nothing is stored, and the sizes are those of the volumes.
 func Save(ctx context.Context, t *kind.Testbed, name string, dryRun bool) (saved *Snapshot, err error) {
-	if err := snapshotStore(t).CheckNew(name); err != nil {
+	if err := storeOf(t).CheckNew(name); err != nil {
 		return nil, err
 	}
 	err = withVolumes(ctx, t, "snapshot "+name, func(ctx context.Context, volumes []cacheVolume) error {
-		planned, err := weigh(ctx, t, name, volumes)
+		planned, err := sizes(ctx, t, name, volumes)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func Save(ctx context.Context, t *kind.Testbed, name string, dryRun bool) (saved
 			saved = planned
 			return nil
 		}
-		if err := preflight.CheckDisk([]preflight.Space{{Directory: string(snapshotStore(t)), Bytes: uint64(planned.Bytes())}}); err != nil {
+		if err := preflight.CheckDisk([]preflight.Space{{Directory: string(storeOf(t)), Bytes: uint64(planned.Bytes())}}); err != nil {
 			return err
 		}
 		saved, err = save(ctx, t, name, volumes)
@@ -75,8 +75,8 @@ func Save(ctx context.Context, t *kind.Testbed, name string, dryRun bool) (saved
 	return saved, err
 }
 
-// weigh asks how much the volumes hold.
-func weigh(ctx context.Context, t *kind.Testbed, name string, volumes []cacheVolume) (*Snapshot, error) {
+// sizes returns a snapshot with the sizes of the volumes.
+func sizes(ctx context.Context, t *kind.Testbed, name string, volumes []cacheVolume) (*Snapshot, error) {
 	planned := &Snapshot{Name: name}
 	for _, volume := range volumes {
 		var out bytes.Buffer
@@ -93,7 +93,7 @@ func weigh(ctx context.Context, t *kind.Testbed, name string, volumes []cacheVol
 }
 
 func save(ctx context.Context, t *kind.Testbed, name string, volumes []cacheVolume) (*Snapshot, error) {
-	draft, err := snapshotStore(t).Begin(name)
+	draft, err := storeOf(t).Begin(name)
 	if err != nil {
 		return nil, err
 	}
@@ -110,11 +110,12 @@ func save(ctx context.Context, t *kind.Testbed, name string, volumes []cacheVolu
 	return draft.Commit()
 }
 
-// RestoreSnapshot puts the content of a snapshot in the place of what the volumes of its caches hold now, and returns when these caches
-// are ready again. Other caches are left alone. A name that there is not is a *snapshot.UnknownError; a cache that is not in the shoot,
-// or an archive that was changed, is an error, and nothing was changed. With dryRun only that is looked at.
+// Restore replaces the content of the volumes of the snapshot's caches, and returns when these
+// caches are ready again. It does not change other caches. It returns an *UnknownError for an
+// unknown name, and an error if a cache is missing in the shoot or an archive has changed. Then
+// nothing is changed. With dryRun it only checks.
 func Restore(ctx context.Context, t *kind.Testbed, name string, dryRun bool) (*Snapshot, error) {
-	wanted, err := snapshotStore(t).Get(name)
+	wanted, err := storeOf(t).Get(name)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func Restore(ctx context.Context, t *kind.Testbed, name string, dryRun bool) (*S
 			return fmt.Errorf("the shoot has no volume %s: `testbed shoot apply` a Shoot with the caches of the snapshot first",
 				strings.Join(missing, ", "))
 		}
-		if err := snapshotStore(t).Verify(wanted); err != nil {
+		if err := storeOf(t).Verify(wanted); err != nil {
 			return err
 		}
 		if dryRun {
@@ -146,7 +147,7 @@ func Restore(ctx context.Context, t *kind.Testbed, name string, dryRun bool) (*S
 }
 
 func restore(ctx context.Context, t *kind.Testbed, name string, saved Volume, volume cacheVolume) error {
-	archive, err := snapshotStore(t).Open(name, saved)
+	archive, err := storeOf(t).Open(name, saved)
 	if err != nil {
 		return err
 	}
@@ -157,14 +158,14 @@ func restore(ctx context.Context, t *kind.Testbed, name string, saved Volume, vo
 	return replacePod(ctx, t, volume.pod)
 }
 
-// withVolumes runs a step on the volumes of the caches, as the only command that works on the testbed.
+// withVolumes runs a step with the volumes of the caches, and holds the lock of the testbed.
 func withVolumes(ctx context.Context, t *kind.Testbed, step string, do func(context.Context, []cacheVolume) error) error {
 	unlock, err := t.Lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	ctx, cancel := progress.Within(ctx, snapshotTimeout, fmt.Sprintf("%s: not done", step))
+	ctx, cancel := progress.Within(ctx, timeout, fmt.Sprintf("%s: not done", step))
 	defer cancel()
 	if err := t.AttachOnce(ctx); err != nil {
 		return err
@@ -183,10 +184,10 @@ func withVolumes(ctx context.Context, t *kind.Testbed, step string, do func(cont
 
 // onNode runs a program on a node of the shoot.
 func onNode(ctx context.Context, t *kind.Testbed, node string, argv []string, in io.Reader, out io.Writer) error {
-	var said bytes.Buffer
-	code, err := shell.Exec(ctx, t, node, argv, shell.Streams{In: in, Out: out, Err: &said})
+	var stderr bytes.Buffer
+	code, err := shell.Exec(ctx, t, node, argv, shell.Streams{In: in, Out: out, Err: &stderr})
 	if err == nil && code != 0 {
-		err = fmt.Errorf("on %s: exit code %d: %s", node, code, strings.TrimSpace(said.String()))
+		err = fmt.Errorf("on %s: exit code %d: %s", node, code, strings.TrimSpace(stderr.String()))
 	}
 	return err
 }

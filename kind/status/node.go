@@ -1,0 +1,135 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
+	"github.com/gardener-extensions/registry-cache/kind/readiness"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
+)
+
+// Node is one node of a cluster.
+type Node struct {
+	Name string `json:"name"`
+	// Registered reports whether the API server has a Node object, Ready its condition Ready.
+	Registered bool `json:"registered"`
+	Ready      bool `json:"ready"`
+	// Units are the systemd units between the API server and a pull. Only a Shoot's status has them.
+	Units []Unit `json:"units,omitempty"`
+	// Mirrors are the effective hosts.toml files, ordered by upstream.
+	Mirrors []hostsfile.Mirror `json:"mirrors,omitempty"`
+	Problem string             `json:"problem,omitempty"`
+}
+
+// Unit is the state of a systemd unit, in the words of systemd.
+type Unit struct {
+	Name string `json:"name"`
+	// Load is "not-found" for a missing unit.
+	Load     string `json:"load"`
+	Active   string `json:"active"`
+	Sub      string `json:"sub"`
+	Result   string `json:"result,omitempty"`
+	Restarts string `json:"restarts,omitempty"`
+}
+
+// readNodes returns the status of all nodes of a cluster with the named systemd units, and the Node
+// objects. If the API server fails, it returns the error and what the nodes themselves report.
+func readNodes(ctx context.Context, of *cluster.Cluster, units ...string) ([]Node, []corev1.Node, error) {
+	machines := of.Nodes()
+	nodes := make([]Node, len(machines))
+	var group errgroup.Group
+	for i, machine := range machines {
+		nodes[i].Name = machine.Name()
+		group.Go(func() error {
+			if err := nodes[i].read(ctx, machine, units); err != nil {
+				nodes[i].Problem = firstLine(err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
+	api, err := client.New(of.RESTConfig(), client.Options{})
+	if err != nil {
+		return nodes, nil, err
+	}
+	objects := &corev1.NodeList{}
+	if err := api.List(ctx, objects); err != nil {
+		return nodes, nil, fmt.Errorf("list the nodes: %w", err)
+	}
+	for i := range nodes {
+		for _, object := range objects.Items {
+			if object.Name == nodes[i].Name {
+				nodes[i].Registered = true
+				nodes[i].Ready, _ = readiness.Node(&object)
+			}
+		}
+	}
+	return nodes, objects.Items, nil
+}
+
+func (n *Node) read(ctx context.Context, machine *cluster.Node, units []string) error {
+	if len(units) > 0 {
+		text, err := machine.Exec(ctx, append([]string{"systemctl", "show", "--property=" + unitProperties}, units...)...)
+		if err != nil {
+			return err
+		}
+		n.Units = parseUnits(text)
+	}
+	found, err := machine.Exec(ctx, "find", nodeconfig.CertsDir, "-name", nodeconfig.HostsFile)
+	if err != nil {
+		return err
+	}
+	for _, file := range slices.Sorted(slices.Values(strings.Fields(found))) {
+		content, err := machine.ReadFile(ctx, file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		n.Mirrors = append(n.Mirrors, hostsfile.Parse(path.Base(path.Dir(file)), content))
+	}
+	return nil
+}
+
+// unitProperties are the properties that `systemctl show` prints.
+const unitProperties = "Id,LoadState,ActiveState,SubState,Result,NRestarts"
+
+// parseUnits parses the output of `systemctl show`: a block of lines KEY=VALUE for each unit, and
+// an empty line between blocks.
+func parseUnits(text string) []Unit {
+	var units []Unit
+	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		var unit Unit
+		fields := map[string]*string{
+			"Id": &unit.Name, "LoadState": &unit.Load, "ActiveState": &unit.Active, "SubState": &unit.Sub,
+			"Result": &unit.Result, "NRestarts": &unit.Restarts,
+		}
+		for line := range strings.SplitSeq(block, "\n") {
+			key, value, _ := strings.Cut(line, "=")
+			if field := fields[key]; field != nil {
+				*field = strings.TrimSpace(value)
+			}
+		}
+		if unit.Name != "" {
+			units = append(units, unit)
+		}
+	}
+	return units
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
