@@ -155,22 +155,3 @@ func (b ImageBuild) Validate() error {
 	}
 	return nil
 }
-
-// PlanImage is for BuildImage.
-func PlanImage(t *kind.Testbed, wanted ImageBuild) ([]string, error) {
-	if err := wanted.Validate(); err != nil {
-		return nil, fmt.Errorf("reference of image %s: %w", wanted.Name, err)
-	}
-	binary, err := developed(wanted.Name)
-	if err != nil {
-		return nil, err
-	}
-	way := ""
-	if wanted.Debug {
-		way = " for a debugger"
-	}
-	return []string{
-		fmt.Sprintf("build %s%s into an image, and give it to the Docker Engine as %s", binary.Package, way, wanted.Reference),
-		"put it on " + strings.Join(cluster.Names(nodesOf(t, wanted.Name)), ", "),
-	}, nil
-}

@@ -29,45 +29,27 @@ type Streams struct {
 // another name is an *UnknownNode, and without a testbed the error is an ErrDown. Nothing of what the program reads and writes is
 // held in memory. When ctx ends the error has its cause; the program goes on then, until it reads or writes.
 func Exec(ctx context.Context, t *kind.Testbed, node string, argv []string, streams Streams) (int, error) {
-	line, err := ExecArgv(ctx, t, node, argv)
+	name, err := nodeName(ctx, t, node)
 	if err != nil {
 		return 0, err
 	}
-	return Run(ctx, line, streams)
-}
-
-// ExecArgv returns the command line by which Exec runs the program.
-func ExecArgv(ctx context.Context, t *kind.Testbed, node string, argv []string) ([]string, error) {
-	name, err := nodeName(ctx, t, node)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat([]string{"docker", "exec", "--interactive", name}, argv), nil
+	return Run(ctx, slices.Concat([]string{"docker", "exec", "--interactive", name}, argv), streams)
 }
 
 // Kubectl runs kubectl on the control plane of the cluster with that role, RoleSeed or RoleShoot, as its administrator, and returns
 // its exit code. Files that the arguments name are the node's, - is the input. It fails as Exec does.
 func Kubectl(ctx context.Context, t *kind.Testbed, role string, args []string, streams Streams) (int, error) {
-	line, err := KubectlArgv(ctx, t, role, args)
-	if err != nil {
-		return 0, err
-	}
-	return Run(ctx, line, streams)
-}
-
-// KubectlArgv returns the command line by which Kubectl runs kubectl.
-func KubectlArgv(ctx context.Context, t *kind.Testbed, role string, args []string) ([]string, error) {
 	if role != kind.RoleSeed && role != kind.RoleShoot {
-		return nil, fmt.Errorf("cluster %q: want %s or %s", role, kind.RoleSeed, kind.RoleShoot)
+		return 0, fmt.Errorf("cluster %q: want %s or %s", role, kind.RoleSeed, kind.RoleShoot)
 	}
 	if err := t.AttachOnce(ctx); err != nil {
-		return nil, err
+		return 0, err
 	}
 	node := t.Seed.ControlPlane()
 	if role == kind.RoleShoot {
 		node = t.Shoot.ControlPlane()
 	}
-	return kubectlArgv(node.Name(), args), nil
+	return Run(ctx, kubectlArgv(node.Name(), args), streams)
 }
 
 func kubectlArgv(node string, args []string) []string {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -22,13 +21,6 @@ func newDebugCommand(options *kind.Options, std program.Streams) *cobra.Command 
 		port   uint16
 		asJSON bool
 	)
-	find := func(cmd *cobra.Command, testbed *kind.Testbed, args []string) (*develop.DebugTarget, error) {
-		target, err := spec.ParseTarget(args[0])
-		if err != nil {
-			return nil, err
-		}
-		return develop.FindTarget(cmd.Context(), testbed, target, int(port))
-	}
 	cmd := &cobra.Command{
 		Use:   "debug TARGET",
 		Short: "Let Delve attach to the extension or to a cache, and listen for its client, until Ctrl-C",
@@ -38,11 +30,15 @@ func newDebugCommand(options *kind.Options, std program.Streams) *cobra.Command 
 		Example: "  testbed debug extension\n  testbed debug cache/alpha --port 4001",
 		Args:    program.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			target, err := spec.ParseTarget(args[0])
+			if err != nil {
+				return err
+			}
 			testbed, err := attach(cmd, *options)
 			if err != nil {
 				return err
 			}
-			found, err := find(cmd, testbed, args)
+			found, err := develop.FindTarget(cmd.Context(), testbed, target, int(port))
 			if err != nil {
 				return err
 			}
@@ -62,15 +58,5 @@ func newDebugCommand(options *kind.Options, std program.Streams) *cobra.Command 
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: node, pod, process and address")
 	cmd.Flags().Uint16Var(&port, "port", develop.DefaultDebugPort, "where Delve listens on the node")
-	withNames := completed(cmd, options, only(nameDebuggees))
-	return withDryRun(withNames, std, onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error) {
-		found, err := find(cmd, testbed, args)
-		if err != nil {
-			return nil, err
-		}
-		return []string{
-			"put " + debugger + " on " + found.Node,
-			"attach it to process " + strconv.Itoa(found.Process) + ", of pod " + found.Pod + ", and listen on " + found.Address,
-		}, nil
-	}))
+	return completed(cmd, options, only(nameDebuggees))
 }

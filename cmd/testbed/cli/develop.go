@@ -55,15 +55,7 @@ func newImageBuildCommand(options *kind.Options, std program.Streams) *cobra.Com
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&build.Debug, "debug", false, "with symbols and without optimizations of our own code, for testbed debug")
 	cmd.Flags().StringVar(&build.Reference, "tag", "", "what the Docker Engine calls the image: a repository and a tag")
-	return withDryRun(cmd, std, func(cmd *cobra.Command, args []string) ([]string, error) {
-		if err := build.Validate(); err != nil {
-			return nil, program.Usage(fmt.Errorf("--tag: %w", err))
-		}
-		build.Name = args[0]
-		return onTestbed(options, func(_ *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
-			return develop.PlanImage(testbed, build)
-		})(cmd, args)
-	})
+	return cmd
 }
 
 func newExtensionCommand(options *kind.Options, std program.Streams) *cobra.Command {
@@ -86,7 +78,7 @@ func newExtensionCommand(options *kind.Options, std program.Streams) *cobra.Comm
 				return develop.RenderExtension(cmd.Context(), testbed, cmd.InOrStdin(), std.Out)
 			},
 		},
-		withDryRun(&cobra.Command{
+		&cobra.Command{
 			Use:   "roll-out",
 			Short: "Wait until the extension that is installed runs, let it reconcile the Shoots, and wait for their caches",
 			Args:  program.Args(cobra.NoArgs),
@@ -97,12 +89,7 @@ func newExtensionCommand(options *kind.Options, std program.Streams) *cobra.Comm
 				}
 				return develop.RollOut(cmd.Context(), testbed)
 			},
-		}, std, onTestbed(options, func(*cobra.Command, *kind.Testbed, []string) ([]string, error) {
-			return []string{
-				"wait for the extension that is installed", "annotate the Extensions with gardener.cloud/operation=reconcile",
-				"wait for their caches",
-			}, nil
-		})),
+		},
 	)
 	return extension
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -44,18 +43,6 @@ func writePlan(out io.Writer, lines []string, asJSON bool) error {
 		}
 	}
 	return nil
-}
-
-// commandLine renders a command line as somebody would type it.
-func commandLine(argv []string) string {
-	words := make([]string, 0, len(argv))
-	for _, word := range argv {
-		if word == "" || strings.ContainsAny(word, " \t\n'\"\\$`|&;<>()*?[]#~!{}") {
-			word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-		}
-		words = append(words, word)
-	}
-	return strings.Join(words, " ")
 }
 
 // onTestbed is a plan for which the testbed has to be up.

@@ -55,15 +55,7 @@ It rests on the upstream's access log and on what the node has stored, before an
 	flags.DurationVar(&pulls.Timeout, "timeout", pull.DefaultTimeout, "how long one pull may take")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	completeFlag(cmd, "node", options, nameWorkers)
-	return withDryRun(cmd, std, func(cmd *cobra.Command, args []string) ([]string, error) {
-		pulls.Image = args[0]
-		if err := pulls.Validate(); err != nil {
-			return nil, err
-		}
-		return onTestbed(options, func(_ *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
-			return pull.PlanPull(testbed, pulls)
-		})(cmd, args)
-	})
+	return cmd
 }
 
 func printPulls(out io.Writer, report *pull.Report, asJSON bool) error {
