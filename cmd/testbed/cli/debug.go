@@ -56,7 +56,7 @@ func newDebugCommand(options *kind.Options, std program.Streams) *cobra.Command 
 			return errors.Join(err, failed)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: node, pod, process and address")
+	addOutput(cmd, &asJSON, "print JSON: node, pod, process and address")
 	cmd.Flags().Uint16Var(&port, "port", develop.DefaultDebugPort, "where Delve listens on the node")
 	return completed(cmd, options, only(nameDebuggees))
 }

@@ -31,6 +31,6 @@ func newDoctorCommand(options *kind.Options, std program.Streams) *cobra.Command
 			return errors.Join(report.Write(std.Out), report.Err())
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addOutput(cmd, &asJSON, "print JSON")
 	return cmd
 }

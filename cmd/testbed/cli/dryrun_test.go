@@ -38,6 +38,8 @@ func TestFlagsOfAllCommands(t *testing.T) {
 		}
 		if has := command.Flags().Lookup("json") != nil; has == slices.Contains(withoutJSON, name) {
 			t.Errorf("%s: has --json: %t", name, has)
+		} else if output := command.Flags().ShorthandLookup("o"); (output != nil) != has {
+			t.Errorf("%s: has --json: %t, but -o: %v", name, has, output)
 		}
 		if command.Short == "" || strings.HasSuffix(command.Short, ".") {
 			t.Errorf("%s: short help %q", name, command.Short)

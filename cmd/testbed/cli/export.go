@@ -42,6 +42,6 @@ func newExportCommand(options *kind.Options, std program.Streams) *cobra.Command
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with what was found")
+	addOutput(cmd, &asJSON, "print JSON, with what was found")
 	return cmd
 }

@@ -63,7 +63,7 @@ func newFaultAddCommand(options *kind.Options, std program.Streams) *cobra.Comma
 	for _, option := range spec.Options() {
 		flags[option.Name] = cmd.Flags().StringArray(option.Name, nil, option.Usage)
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addOutput(cmd, &asJSON, "print JSON")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait for the end of its time, or Ctrl-C, then clear it")
 	return withDryRun(completed(cmd, options, nameFaults), std, func(cmd *cobra.Command, args []string) ([]string, error) {
 		wanted, err := spec.New(args[0], args[1], flags.given(cmd))
@@ -106,7 +106,7 @@ func newFaultListCommand(options *kind.Options, std program.Streams) *cobra.Comm
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addOutput(cmd, &asJSON, "print JSON")
 	return cmd
 }
 
@@ -132,7 +132,7 @@ func newFaultClearCommand(options *kind.Options, std program.Streams) *cobra.Com
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addOutput(cmd, &asJSON, "print JSON")
 	return withDryRun(cmd, std, onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error) {
 		return fault.PlanClear(cmd.Context(), testbed, args...)
 	}))

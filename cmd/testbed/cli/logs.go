@@ -58,7 +58,7 @@ NAME keeps one place of several: an upstream, a node, a unit of a node.`,
 	}
 	cmd.Flags().BoolVarP(&wanted.Follow, "follow", "f", false, "go on with what is new, until Ctrl-C")
 	cmd.Flags().DurationVar(&wanted.Since, "since", time.Duration(0), "how far back, for example 5m (default all there is)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	addOutput(cmd, &asJSON, "print one JSON object a line")
 	return cmd
 }
 

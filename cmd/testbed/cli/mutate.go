@@ -40,7 +40,7 @@ func newMutateListCommand(std program.Streams) *cobra.Command {
 			return proof.WriteList(std.Out, proof.All())
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the line and what it is replaced by")
+	addOutput(cmd, &asJSON, "print JSON, with the line and what it is replaced by")
 	return cmd
 }
 
@@ -124,7 +124,7 @@ func newMutateProveCommand(options *kind.Options, std program.Streams) *cobra.Co
 			return errors.Join(err, show(), report.Err())
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with whole sentences")
+	addOutput(cmd, &asJSON, "print JSON, with whole sentences")
 	return withDryRun(cmd, std, func(_ *cobra.Command, args []string) ([]string, error) {
 		bugs, err := proof.Select(args...)
 		if err != nil {

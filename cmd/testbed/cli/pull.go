@@ -53,7 +53,7 @@ It rests on the upstream's access log and on what the node has stored, before an
 	flags.IntVar(&pulls.Parallel, "parallel", 1, "how many nodes pull at the same time")
 	flags.BoolVar(&pulls.Fresh, "fresh", false, "remove the image from the node before each pull")
 	flags.DurationVar(&pulls.Timeout, "timeout", pull.DefaultTimeout, "how long one pull may take")
-	flags.BoolVar(&asJSON, "json", false, "print JSON")
+	addOutput(cmd, &asJSON, "print JSON")
 	completeFlag(cmd, "node", options, nameWorkers)
 	return cmd
 }

@@ -43,7 +43,7 @@ func newPushCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	flags.StringVar(&push.Base, "base", "", "an image of the same upstream; the new one has all of its layers, too")
 	flags.IntVar(&push.Layers, "layers", 2, "how many layers of random content, beside that with the program")
 	flags.StringVar(&push.Size, "size", "2Mi", "how large each of them is")
-	flags.BoolVar(&asJSON, "json", false, "print JSON, with digest and parts")
+	addOutput(cmd, &asJSON, "print JSON, with digest and parts")
 	completeFlag(cmd, "upstream", options, nameUpstreams)
 	return cmd
 }

@@ -72,7 +72,7 @@ func newReproduceCommand(options *kind.Options, std program.Streams) *cobra.Comm
 			return errors.Join(append(failed, restore(cmd.Context()))...)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, one object for each bug")
+	addOutput(cmd, &asJSON, "print JSON, one object for each bug")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print what the command lines answer, too")
 	cmd = withDryRun(completed(cmd, options, nameBugs), std, func(_ *cobra.Command, args []string) ([]string, error) { return planBugs(args) })
 	cmd.Flags().StringVar(&record, "record", "", "put the results into this `file`, for the page")

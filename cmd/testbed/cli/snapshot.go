@@ -47,7 +47,7 @@ func newSnapshotSaveCommand(options *kind.Options, std program.Streams) *cobra.C
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be stored, and store nothing")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addOutput(cmd, &asJSON, "print JSON")
 	return cmd
 }
 
@@ -70,7 +70,7 @@ func newSnapshotRestoreCommand(options *kind.Options, std program.Streams) *cobr
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "look whether it can be restored, and change nothing")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addOutput(cmd, &asJSON, "print JSON")
 	return completed(cmd, options, only(nameSnapshots))
 }
 
@@ -95,7 +95,7 @@ func newSnapshotListCommand(options *kind.Options, std program.Streams) *cobra.C
 			return writeSnapshots(std.Out, all)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addOutput(cmd, &asJSON, "print JSON")
 	return cmd
 }
 

@@ -52,7 +52,7 @@ upstreams, and starts no pull. A cache is asked for a repository: whose request 
 	}
 	cmd.Flags().BoolVarP(&wanted.Follow, "follow", "f", false, "wait for further pulls, until Ctrl-C")
 	cmd.Flags().DurationVar(&wanted.Since, "since", 10*time.Minute, "how far back pulls are shown that have ended")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	addOutput(cmd, &asJSON, "print one JSON object a line")
 	return cmd
 }
 
