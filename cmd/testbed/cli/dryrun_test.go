@@ -17,7 +17,7 @@ import (
 var (
 	withoutDryRun = []string{
 		"completion", "debug", "doctor", "exec", "export", "extension render", "extension roll-out", "fault list", "image build",
-		"kubeconfig", "kubectl", "logs", "mutate list", "pull", "push", "shell", "shoot get", "snapshot list", "status", "trace",
+		"kubeconfig", "kubectl", "logs", "mutate list", "pull", "push", "shell", "shoot get", "snapshot list", "status", "trace", "version",
 	}
 	withoutJSON = []string{
 		"completion", "down", "exec", "extension render", "extension roll-out", "kubectl", "mutate clear", "mutate plant", "shell",

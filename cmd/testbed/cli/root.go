@@ -40,7 +40,7 @@ func New(std program.Streams) *cobra.Command {
 			root.AddCommand(command)
 		}
 	}
-	root.AddCommand(newCompletionCommand(std))
+	root.AddCommand(newCompletionCommand(std), newVersionCommand(std))
 	return root
 }
 
