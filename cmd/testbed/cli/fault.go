@@ -20,7 +20,7 @@ func newFaultCommand(options *kind.Options, std program.Streams) *cobra.Command 
 		Args:  cobra.ArbitraryArgs,
 		RunE:  program.Verbs,
 	}
-	cmd.AddCommand(newFaultAddCommand(options, std), newFaultListCommand(options, std), newFaultClearCommand(options, std))
+	cmd.AddCommand(newFaultAddCommand(options, std), newFaultListCommand(options, std), newFaultDeleteCommand(options, std))
 	return cmd
 }
 
@@ -110,12 +110,13 @@ func newFaultListCommand(options *kind.Options, std program.Streams) *cobra.Comm
 	return cmd
 }
 
-func newFaultClearCommand(options *kind.Options, std program.Streams) *cobra.Command {
+func newFaultDeleteCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "clear [ID...]",
-		Short: "Mend the faults with these IDs, or all, and show which they were",
-		Args:  program.Args(cobra.ArbitraryArgs),
+		Use:     "delete [ID...]",
+		Aliases: []string{"clear"},
+		Short:   "Remove the faults with these IDs, or all",
+		Args:    program.Args(cobra.ArbitraryArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withFaults(cmd, *options, func(ctx context.Context, testbed *kind.Testbed) error {
 				cleared, err := fault.Clear(ctx, testbed, args...)
