@@ -124,6 +124,12 @@ func run(m *testing.M) int {
 		testenv = env.NewWithConfig(cfg)
 		return m.Run()
 	}
+	if err == nil && os.Getenv("LIST") != "" {
+		for _, scenario := range scenarios() {
+			fmt.Println(scenario.Name())
+		}
+		return program.ExitFine
+	}
 	// What matters of the log of client-go and e2e-framework comes back as an error.
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)

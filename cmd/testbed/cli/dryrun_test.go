@@ -17,12 +17,12 @@ import (
 var (
 	withoutDryRun = []string{
 		"completion", "debug", "doctor", "exec", "export", "extension render", "extension roll-out", "fault list", "image build",
-		"kubeconfig", "kubectl", "logs", "mutate list", "pull", "push", "shell", "shoot get", "snapshot list", "status", "trace", "version",
+		"kubeconfig", "kubectl", "logs", "mutate list", "pull", "push", "shell", "shoot get", "snapshot list", "status", "test", "trace", "version",
 	}
 	withoutJSON = []string{
 		"completion", "down", "exec", "extension render", "extension roll-out", "kubectl", "mutate clear", "mutate plant", "shell",
 		"shoot apply", "shoot delete", "shoot disable", "shoot hibernate", "shoot migrate", "shoot reconcile", "shoot restore",
-		"shoot rotate-ca-complete", "shoot rotate-ca-start", "shoot wake", "snapshot delete", "up",
+		"shoot rotate-ca-complete", "shoot rotate-ca-start", "shoot wake", "snapshot delete", "test", "up",
 	}
 )
 

@@ -21,6 +21,7 @@ func TestWrongUseOfMutate(t *testing.T) {
 		{"unknown bug", []string{"mutate", "plant", "rust"}, `unknown planted bug "rust", use one of`},
 		{"one of the testbed's own", []string{"mutate", "plant", "hit-as-miss"}, "one of the testbed's own"},
 		{"unknown bug to prove", []string{"mutate", "prove", "volume-lost", "rust"}, `unknown planted bug "rust"`},
+		{"scenarios on another testbed", []string{"test", "--prefix", "other"}, "omit --prefix"},
 		{"another testbed", []string{"mutate", "prove", "--prefix", "other"}, "and not on other"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

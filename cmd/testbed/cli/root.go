@@ -32,6 +32,7 @@ func New(std program.Streams) *cobra.Command {
 		{"Look", []*cobra.Command{newLogsCommand(&options, std), newTraceCommand(&options, std), newExportCommand(&options, std)}},
 		{"Develop", []*cobra.Command{
 			newImageCommand(&options, std), newExtensionCommand(&options, std), newDebugCommand(&options, std), newMutateCommand(&options, std),
+			newTestCommand(&options, std),
 		}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
