@@ -149,6 +149,11 @@ func run(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
 		return program.ExitUsage
 	}
+	for _, scenario := range scenarios() {
+		if cfg.FeatureRegex() == nil || cfg.FeatureRegex().MatchString(scenario.Name()) {
+			suite.Total++
+		}
+	}
 	code := testenv.Setup(suite.Up).Finish(suite.Down).Run(m)
 	return suite.Finish(ctx, code, scenarios())
 }
