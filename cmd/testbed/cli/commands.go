@@ -34,7 +34,7 @@ func newStatusCommand(options *kind.Options, std program.Streams) *cobra.Command
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show clusters, nodes with their hosts.toml, caches, upstreams and versions",
+		Short: "Print the state of clusters, nodes, caches and upstreams, with versions",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			testbed, err := newTestbed(*options)

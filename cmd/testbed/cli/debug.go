@@ -23,7 +23,7 @@ func newDebugCommand(options *kind.Options, std program.Streams) *cobra.Command 
 	)
 	cmd := &cobra.Command{
 		Use:   "debug TARGET",
-		Short: "Let Delve attach to the extension or to a cache, and listen for its client, until Ctrl-C",
+		Short: "Attach Delve to the extension or a cache, and serve its client until Ctrl-C",
 		Long: "Let Delve attach to a process of ours, on the node on which it runs: extension, cache/alpha. It prints the address to which\n" +
 			"`dlv connect` or an editor connects. The process goes on until a client stops it, and after Ctrl-C. `make dev\n" +
 			"ARGS=--profile=debug` installs what a debugger can read, `make debug` builds Delve first (docs/inner-loop.md).",

@@ -14,7 +14,7 @@ import (
 func newImageCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	image := &cobra.Command{
 		Use:   "image",
-		Short: "Images of what ships, for the inner loop",
+		Short: "Build images for the inner loop",
 		Args:  cobra.ArbitraryArgs,
 		RunE:  program.Verbs,
 	}
@@ -61,14 +61,14 @@ func newImageBuildCommand(options *kind.Options, std program.Streams) *cobra.Com
 func newExtensionCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	extension := &cobra.Command{
 		Use:   "extension",
-		Short: "The extension in the seed, for the inner loop",
+		Short: "Install the extension in the seed, for the inner loop",
 		Args:  cobra.ArbitraryArgs,
 		RunE:  program.Verbs,
 	}
 	extension.AddCommand(
 		&cobra.Command{
 			Use:   "render",
-			Short: "Turn a ControllerDeployment on standard input into what gardenlet makes of it in the seed",
+			Short: "Render a ControllerDeployment from standard input as gardenlet does in the seed",
 			Args:  program.Args(cobra.NoArgs),
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				testbed, err := attach(cmd, *options)
@@ -80,7 +80,7 @@ func newExtensionCommand(options *kind.Options, std program.Streams) *cobra.Comm
 		},
 		&cobra.Command{
 			Use:   "roll-out",
-			Short: "Wait until the extension that is installed runs, let it reconcile the Shoots, and wait for their caches",
+			Short: "Wait for the installed extension, reconcile the Shoots, and wait for their caches",
 			Args:  program.Args(cobra.NoArgs),
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				testbed, err := attach(cmd, *options)

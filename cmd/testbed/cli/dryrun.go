@@ -17,7 +17,7 @@ type plan func(cmd *cobra.Command, args []string) ([]string, error)
 // the command the lines are an array.
 func withDryRun(cmd *cobra.Command, std program.Streams, would plan) *cobra.Command {
 	var dryRun bool
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be done, and change nothing")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the steps, and change nothing")
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if !dryRun {

@@ -20,7 +20,7 @@ func newLogsCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "logs COMPONENT [NAME]",
-		Short: "Show the logs of a component, of all its places in the order of time",
+		Short: "Print the logs of a component, from all its places, ordered by time",
 		Long: `Shows the logs of a component, of all its places in the order of time:
 
   cache      the caches in the shoot

@@ -15,7 +15,7 @@ func newPullCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	pulls, asJSON := pull.Options{}, false
 	cmd := &cobra.Command{
 		Use:   "pull IMAGE",
-		Short: "Pull an image on workers and tell who served each part of it: cache, upstream or nobody",
+		Short: "Pull an image on workers, and print who served each part of it",
 		Long: `Pulls an image of an upstream by the container runtime of workers, and prints for manifest, config and each layer who
 served it:
 

@@ -14,7 +14,7 @@ func newPushCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	push, asJSON := pull.PushOptions{}, false
 	cmd := &cobra.Command{
 		Use:   "push",
-		Short: "Put a new image of random content into an upstream and print its reference",
+		Short: "Push a new image of random content to an upstream, and print its reference",
 		Example: `  testbed push --upstream beta --layers 10 --size 5Mi
   testbed pull $(testbed push)`,
 		Args: program.Args(cobra.NoArgs),

@@ -17,7 +17,7 @@ import (
 func newSnapshotCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "snapshot",
-		Short: "Keep what the caches have stored, and bring it back",
+		Short: "Save and restore the content of the caches",
 		Long: "Keep what the caches have stored, and bring it back. Snapshots lie beside the testbed's folder until they are deleted: `down`\n" +
 			"leaves them. What is in the upstreams is not part of them.",
 		Args: cobra.ArbitraryArgs,
@@ -55,7 +55,7 @@ func newSnapshotRestoreCommand(options *kind.Options, std program.Streams) *cobr
 	var dryRun, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "restore NAME",
-		Short: "Put the content of a snapshot in the place of what its caches hold now, and start them on it",
+		Short: "Replace the content of the caches with a snapshot, and restart them",
 		Args:  program.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			testbed, err := newTestbed(*options)
@@ -78,7 +78,7 @@ func newSnapshotListCommand(options *kind.Options, std program.Streams) *cobra.C
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "Show the snapshots of this testbed",
+		Short: "List the snapshots of this testbed",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			testbed, err := newTestbed(*options)
