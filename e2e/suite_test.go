@@ -124,6 +124,12 @@ func run(m *testing.M) int {
 		testenv = env.NewWithConfig(cfg)
 		return m.Run()
 	}
+	if err == nil && os.Getenv("LIST") != "" {
+		for _, scenario := range scenarios() {
+			fmt.Println(scenario.Name())
+		}
+		return program.ExitFine
+	}
 	// What matters of the log of client-go and e2e-framework comes back as an error.
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
@@ -142,6 +148,11 @@ func run(m *testing.M) int {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
 		return program.ExitUsage
+	}
+	for _, scenario := range scenarios() {
+		if cfg.FeatureRegex() == nil || cfg.FeatureRegex().MatchString(scenario.Name()) {
+			suite.Total++
+		}
 	}
 	code := testenv.Setup(suite.Up).Finish(suite.Down).Run(m)
 	return suite.Finish(ctx, code, scenarios())

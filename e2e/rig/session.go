@@ -38,6 +38,8 @@ const (
 type Session struct {
 	Testbed *kind.Testbed
 	keep    bool
+	// Total is the number of scenarios that will run.
+	Total   int
 	Start   time.Time
 	sampler *report.Sampler
 
@@ -177,11 +179,13 @@ func (s *Session) record(scenario report.Scenario) {
 	s.Mu.Lock()
 	s.Report.Scenarios = append(s.Report.Scenarios, scenario)
 	s.since = time.Now()
+	done := len(s.Report.Scenarios)
 	s.Mu.Unlock()
 	folder := filepath.Join(Artifacts, scenario.Name)
 	if _, err := os.Stat(folder); err != nil {
 		folder = "" // nothing was collected after a signal
 	}
+	fmt.Printf("[%d/%d]", done, s.Total)
 	_ = report.PrintScenario(os.Stdout, scenario, folder)
 	s.write()
 }

@@ -157,22 +157,3 @@ func (b ImageBuild) Validate() error {
 	}
 	return nil
 }
-
-// PlanImage describes what BuildImage would do.
-func PlanImage(t *kind.Testbed, wanted ImageBuild) ([]string, error) {
-	if err := wanted.Validate(); err != nil {
-		return nil, fmt.Errorf("reference of image %s: %w", wanted.Name, err)
-	}
-	binary, err := developed(wanted.Name)
-	if err != nil {
-		return nil, err
-	}
-	way := ""
-	if wanted.Debug {
-		way = " for a debugger"
-	}
-	return []string{
-		fmt.Sprintf("build %s%s into an image, and load it into the Docker Engine as %s", binary.Package, way, wanted.Reference),
-		"load it onto " + strings.Join(cluster.Names(nodesOf(t, wanted.Name)), ", "),
-	}, nil
-}

@@ -3,8 +3,10 @@ package fieldbugs
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 )
 
@@ -32,8 +34,9 @@ const DefaultBound = 4 * time.Minute
 
 // A Bug is a report from the field, as something that can be reproduced.
 type Bug struct {
-	// ID is that of the scenario in the catalog, s1 to s25. Title is one line.
-	ID, Title string
+	// ID ("s22") names the scenario of the bug in e2e, Slug ("service-recreated") is easier to remember.
+	// Title is one line.
+	ID, Slug, Title string
 	// Reports are the threads that it was seen in, as <project>#<number>.
 	Reports []string
 	// Symptom is what the reporters saw, Fault what makes it here, Expectation what a user of this cache must see.
@@ -77,16 +80,26 @@ func All() []Bug {
 	}
 }
 
-// Find returns the bug with the ID; the error lists all.
-func Find(id string) (Bug, error) {
-	var ids []string
-	for _, bug := range All() {
-		if strings.EqualFold(bug.ID, id) {
-			return bug, nil
-		}
-		ids = append(ids, bug.ID)
+// Find returns the bug with the ID ("s22") or slug ("service-recreated").
+func Find(name string) (Bug, error) {
+	bugs := All()
+	i := slices.IndexFunc(bugs, func(b Bug) bool {
+		return strings.EqualFold(b.ID, name) || strings.EqualFold(b.Slug, name)
+	})
+	if i < 0 {
+		return Bug{}, fmt.Errorf("no field bug %q: `testbed reproduce --list` prints them all", name)
 	}
-	return Bug{}, fmt.Errorf("there is no field bug %q; there are %s", id, strings.Join(ids, ", "))
+	return bugs[i], nil
+}
+
+// WriteList prints a table of all bugs: ID, slug and title.
+func WriteList(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tNAME\tTITLE")
+	for _, bug := range All() {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", bug.ID, bug.Slug, bug.Title)
+	}
+	return table.Flush()
 }
 
 // InLane returns those that a run of the lane reproduces: a full one has all.

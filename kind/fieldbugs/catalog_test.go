@@ -15,6 +15,7 @@ import (
 // TestCatalog: each bug says all that its page needs, and what it names exists.
 func TestCatalog(t *testing.T) {
 	id := regexp.MustCompile(`^s([1-9]|1[0-9]|2[0-5])$`)
+	slug := regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
 	report := regexp.MustCompile(`^[a-z0-9-]+#[0-9]+$`)
 	seen := map[string]bool{}
 	for _, bug := range All() {
@@ -22,7 +23,15 @@ func TestCatalog(t *testing.T) {
 			if !id.MatchString(bug.ID) || seen[bug.ID] {
 				t.Errorf("ID %q: want one of s1 to s25 that no other has", bug.ID)
 			}
-			seen[bug.ID] = true
+			if !slug.MatchString(bug.Slug) || seen[bug.Slug] {
+				t.Errorf("slug %q is invalid or not unique", bug.Slug)
+			}
+			seen[bug.ID], seen[bug.Slug] = true, true
+			for _, name := range []string{bug.ID, bug.Slug} {
+				if found, err := Find(name); err != nil || found.ID != bug.ID {
+					t.Errorf("Find(%q): %s, %v", name, found.ID, err)
+				}
+			}
 			for name, text := range map[string]string{
 				"title": bug.Title, "symptom": bug.Symptom, "fault": bug.Fault, "expectation": bug.Expectation,
 			} {
@@ -48,6 +57,20 @@ func TestCatalog(t *testing.T) {
 				t.Errorf("Shoot: %v", err)
 			}
 		})
+	}
+}
+
+// TestWriteList checks that the list has a line for each bug, and that Find refuses other names.
+func TestWriteList(t *testing.T) {
+	var list strings.Builder
+	if err := WriteList(&list); err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(list.String(), "\n"); lines != len(All())+1 || !strings.Contains(list.String(), "s22  service-recreated") {
+		t.Errorf("%d lines:\n%s", lines, list.String())
+	}
+	if _, err := Find("s26"); err == nil {
+		t.Error("Find returned a bug for s26")
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // warmHit is what a cache is for.
 func warmHit() Bug {
 	return Bug{
-		ID: "s1", Title: "the second node's pull costs the upstream no blob, and a tag that moves is seen",
+		ID: "s1", Slug: "warm-hit", Title: "a second node's pull costs the upstream no blob, and a moved tag is seen",
 		Reports: []string{"gardener#3064", "distribution#4050", "spegel#859"},
 		Symptom: "Rate limits are hit although there is a cache; or nodes go on with an old latest.",
 		Fault:   "none: the tag is pushed again",

@@ -11,7 +11,7 @@ import (
 func refused() Bug {
 	const more = 3 * time.Second
 	return Bug{
-		ID: "s2", Title: "a cache that refuses connections",
+		ID: "s2", Slug: "cache-refuses", Title: "a cache refuses connections",
 		Reports:     []string{"containerd#4531", "k3s#9728"},
 		Symptom:     "Pulls fail while the cache is down.",
 		Fault:       "cache/alpha refuse",

@@ -16,7 +16,7 @@ func blackHole() Bug {
 		objects, dialTimeout, more = 4 + layers, time.Second, 5 * time.Second
 	)
 	return Bug{
-		ID: "s3", Title: "a cache that swallows packets",
+		ID: "s3", Slug: "cache-drops-packets", Title: "a cache drops packets",
 		Reports:     []string{"containerd#4861", "containerd#10660", "containerd#11106", "gardener#10050"},
 		Symptom:     "A pull takes minutes: each part of an image waits 30 s for the cache before the upstream is asked.",
 		Fault:       "cache/alpha blackhole",

@@ -11,7 +11,7 @@ import (
 func hang() Bug {
 	const bound = 45 * time.Second
 	return Bug{
-		ID: "s4", Title: "a cache that hangs",
+		ID: "s4", Slug: "cache-hangs", Title: "a cache hangs",
 		Reports:     []string{"containerd#10624", "containerd#11650"},
 		Symptom:     "A pull fails after five minutes, and the upstream is never asked.",
 		Fault:       "cache/alpha stop",

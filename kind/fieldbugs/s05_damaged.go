@@ -13,7 +13,7 @@ import (
 func damaged() Bug {
 	const bound = 20 * time.Second
 	return Bug{
-		ID: "s5", Title: "blobs that are damaged in the cache's store",
+		ID: "s5", Slug: "damaged-blobs", Title: "blobs in the cache's store are damaged",
 		Reports:     []string{"containerd#9552", "spegel#1378", "distribution#2367"},
 		Symptom:     "Every pull fails with unexpected EOF, for ever: a mirror that answered 200 is the last one that is asked.",
 		Fault:       "none: on the volume one layer is cut to half, one has other bytes, and the config is empty",

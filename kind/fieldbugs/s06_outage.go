@@ -15,7 +15,7 @@ func outage() Bug {
 		byTag    = 15 * time.Second
 	)
 	return Bug{
-		ID: "s6", Title: "the upstream is out of reach, and the image is cached",
+		ID: "s6", Slug: "upstream-outage", Title: "the upstream is unreachable, and the image is cached",
 		Reports:     []string{"distribution#1272", "distribution#3705", "harbor#18270"},
 		Symptom:     "Pods do not start while the upstream has an outage, although the cache has their images.",
 		Fault:       "upstream/alpha blackhole",

@@ -13,7 +13,7 @@ import (
 func outageRestart() Bug {
 	const ready, pulled = 30 * time.Second, 15 * time.Second
 	return Bug{
-		ID: "s7", Title: "the upstream is out of reach, and the cache starts anew",
+		ID: "s7", Slug: "outage-and-restart", Title: "the upstream is unreachable, and the cache restarts",
 		Reports:     []string{"distribution#4038", "distribution#1435", "distribution#4490"},
 		Symptom:     "The cache crashes again and again, exactly while it is needed: it asks the upstream before it serves.",
 		Fault:       "upstream/alpha blackhole; cache/alpha kill",

@@ -12,7 +12,7 @@ func drain() Bug {
 	const longest = 5 * time.Second
 	const foreign = "/etc/containerd/certs.d/foreign.example"
 	return Bug{
-		ID: "s8", Title: "the extension is disabled, and a node hears of it late",
+		ID: "s8", Slug: "extension-disabled", Title: "the extension is disabled, and one node learns of it late",
 		Reports:     []string{"spegel#67", "spegel#767", "spegel#413"},
 		Symptom:     "Nodes go on asking a cache that is gone, each pull takes minutes; or the hosts.toml of somebody else is deleted.",
 		Fault:       "none: gardener-node-agent of one node is stopped",

@@ -11,7 +11,7 @@ import (
 // removeOne takes one of two caches away.
 func removeOne() Bug {
 	return Bug{
-		ID: "s9", Title: "one of two caches is removed",
+		ID: "s9", Slug: "cache-removed", Title: "one of two caches is removed",
 		Reports:     []string{"spegel#67", "spegel#767"},
 		Symptom:     "Nodes still ask a cache that is gone; or those of the other upstream lose theirs.",
 		Fault:       "none: the Shoot names one cache less",

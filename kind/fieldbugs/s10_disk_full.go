@@ -9,7 +9,7 @@ import (
 func diskFull() Bug {
 	const bound = 10 * time.Second
 	return Bug{
-		ID: "s10", Title: "the cache's volume is full",
+		ID: "s10", Slug: "volume-full", Title: "the cache's volume is full",
 		Reports:     []string{"distribution#1140", "distribution#4381", "distribution#3539"},
 		Symptom:     "Pulls fail in the middle of a layer, again and again.",
 		Fault:       "cache/alpha disk-full",

@@ -18,7 +18,7 @@ const ShortTTL = "kind/fieldbugs/shoots/short-ttl.yaml"
 func sharedLayer() Bug {
 	const ttl, bound = 30 * time.Second, 10 * time.Second
 	return Bug{
-		ID: "s11", Title: "a layer of two images, whose time is up for one of them",
+		ID: "s11", Slug: "shared-layer", Title: "two images share a layer, and the TTL of one expires",
 		Reports: []string{"distribution#2367", "distribution#4191", "distribution#4872"},
 		Symptom: "Pulls fail with unexpected EOF a TTL after the first pull: the cache says 200 and sends nothing.",
 		Fault:   "none: the TTL is 30 s, and the second image is pulled 20 s after the first",

@@ -28,7 +28,7 @@ func freesDisk() Bug {
 	const bound = 90 * time.Second
 	const manifestGone = "the file of the manifest is gone, too"
 	return Bug{
-		ID: "s12", Title: "a TTL gives the disk back",
+		ID: "s12", Slug: "ttl-frees-disk", Title: "an expired TTL frees the disk",
 		Reports:     []string{"distribution#4957", "distribution#4249"},
 		Symptom:     "The volume fills up although blobs expire: their files stay.",
 		Fault:       "none: the TTL is 30 s",

@@ -18,7 +18,7 @@ func crashState() Bug {
 	const ready, gone = 20 * time.Second, time.Minute // the TTL is 30 s
 	const collected = "what it had stored is collected when its time is up"
 	return Bug{
-		ID: "s13", Title: "the registry's state is empty after a crash",
+		ID: "s13", Slug: "state-lost", Title: "the registry's state is empty after a crash",
 		Reports:     []string{"distribution#4478"},
 		Symptom:     "The cache does not start any more: its scheduler-state.json is empty. Or what it had stored is never collected.",
 		Fault:       "cache/alpha stop; cache/alpha kill",

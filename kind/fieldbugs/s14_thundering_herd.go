@@ -12,7 +12,7 @@ func thunderingHerd() Bug {
 	const bound = 15 * time.Second
 	const once = "the upstream sends each blob once"
 	return Bug{
-		ID: "s14", Title: "all nodes pull an image at once that the cache does not have",
+		ID: "s14", Slug: "thundering-herd", Title: "all nodes pull an uncached image at once",
 		Reports:     []string{"distribution#3969", "distribution#4511", "distribution#4664"},
 		Symptom:     "A roll-out to N nodes costs the upstream N downloads although there is a cache.",
 		Fault:       "upstream/alpha slow --rate 4Mi",

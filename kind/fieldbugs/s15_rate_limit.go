@@ -10,7 +10,7 @@ import (
 // rateLimit is an upstream that refuses more requests.
 func rateLimit() Bug {
 	return Bug{
-		ID: "s15", Title: "the upstream answers 429",
+		ID: "s15", Slug: "rate-limit", Title: "the upstream answers 429",
 		Reports:     []string{"distribution#3270", "gardener#3064", "harbor#13112"},
 		Symptom:     "Cached images cannot be pulled during a rate limit; others fail with an error of JSON; and each try makes the limit worse.",
 		Fault:       "upstream/alpha status --status 429 --header Retry-After=30",

@@ -29,7 +29,7 @@ const accepted = "2b7810ddb0cd8dca2f4c691d1a5dc5180612030a1594808b00bc832ba1d3d4
 // credentials.
 func credentials() Bug {
 	return Bug{
-		ID: "s16", Title: "credentials with hard characters, a Secret that is replaced by a bad one, a foreign realm",
+		ID: "s16", Slug: "credentials", Title: "special characters in credentials, a bad Secret, an unrelated realm",
 		Reports: []string{"gardener-extension-registry-cache#94", "distribution#3457", "quay#6697"},
 		Symptom: "A cache crashes for a user name that begins with @; a rotation to a bad Secret is noticed when nothing can be pulled any more; " +
 			"an upstream's answer makes the cache send its credentials to another host (CVE-2026-33540).",

@@ -22,7 +22,7 @@ const (
 func tlsFlip() Bug {
 	const longest = 15 * time.Second // the cache starts anew each time; one hang of containerd is 30 s
 	return Bug{
-		ID: "s17", Title: "HTTPS of a cache goes on, off and on again",
+		ID: "s17", Slug: "tls-flip", Title: "HTTPS of a cache goes on, off and on again",
 		Reports: []string{"gardener-extension-registry-cache#324", "gardener-extension-registry-cache#344"},
 		Symptom: "After a quick change of http.tls nodes ask by the wrong scheme, or the Service of the cache is gone.",
 		Fault:   "none: the Shoot changes three times without a pause, and once more",

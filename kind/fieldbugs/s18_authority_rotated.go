@@ -12,7 +12,7 @@ import (
 // authorityRotated is a rotation of the certificate authorities.
 func authorityRotated() Bug {
 	return Bug{
-		ID: "s18", Title: "the certificate authorities are rotated",
+		ID: "s18", Slug: "ca-rotation", Title: "the CAs are rotated",
 		Reports:     []string{"gardener#10375", "gardener#10831"},
 		Symptom:     "Pulls through the cache fail with x509 between the two phases of a rotation, or after it.",
 		Fault:       "none: gardenlet rotates",

@@ -13,7 +13,7 @@ import (
 func authorityLost() Bug {
 	const bound = 20 * time.Second
 	return Bug{
-		ID: "s19", Title: "the CA file of a mirror is garbled on a node",
+		ID: "s19", Slug: "ca-file-damaged", Title: "the CA file of a mirror is damaged on a node",
 		Reports:     []string{"containerd#10027", "gardener#10810"},
 		Symptom:     "No image of the upstream can be pulled on that node any more: a CA file that cannot be read is an error, and no reason to ask the upstream.",
 		Fault:       "none: the certificate in the file is garbled",

@@ -21,7 +21,7 @@ func join() Bug {
 		longest = 5 * time.Second
 	)
 	return Bug{
-		ID: "s20", Title: "a machine is lost, and a fresh one joins",
+		ID: "s20", Slug: "node-joins", Title: "a machine is lost, and a new one joins",
 		Reports: []string{"gardener-extension-registry-cache#68", "gardener-extension-registry-cache#444"},
 		Symptom: "A new node needs many minutes: its first images are asked of a cache that the node cannot reach yet.",
 		Fault:   "node/worker2 loss",

@@ -17,7 +17,7 @@ const Stuck = "kind/fieldbugs/shoots/stuck.yaml"
 func stuckCache() Bug {
 	const bound = soon
 	return Bug{
-		ID: "s21", Title: "the volume of one cache is never bound",
+		ID: "s21", Slug: "volume-unbound", Title: "the volume of one cache is never bound",
 		Reports: []string{"gardener#10050", "gardener-extension-registry-cache#51"},
 		Symptom: "One cache that does not come up blocks the reconciliation of the whole Shoot, and its nodes.",
 		Fault:   "none: the Shoot names a StorageClass that nobody provisions",

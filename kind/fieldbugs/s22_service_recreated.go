@@ -14,7 +14,7 @@ func serviceRecreated() Bug {
 	const maxStall, maxHeal = 5 * time.Second, 30 * time.Second
 	const quick = "no pull takes longer than 5 s while nodes know the old address only"
 	return Bug{
-		ID: "s22", Title: "the cache's Service is deleted and comes back with another address",
+		ID: "s22", Slug: "service-recreated", Title: "the cache's Service is recreated with another address",
 		Reports: []string{"gardener#11864", "gardener#11010", "containerd#4861"},
 		Symptom: "Pulls take minutes since the Service of the cache was recreated: nodes ask the old address first, " +
 			"for each part of an image, and wait 30 s each time.",

@@ -25,7 +25,7 @@ var hardNames = []string{
 func names() Bug {
 	const reconciled, heard = 45 * time.Second, time.Minute // eight pods begin at once
 	return Bug{
-		ID: "s23", Title: "upstreams whose names are alike, long, with a port, or addresses",
+		ID: "s23", Slug: "upstream-names", Title: "upstreams with similar names, long names, ports, or IP addresses",
 		Reports: []string{
 			"gardener-extension-registry-cache#45", "gardener-extension-registry-cache#129",
 			"gardener-extension-registry-cache#339", "gardener-extension-registry-cache#591",

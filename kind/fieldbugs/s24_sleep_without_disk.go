@@ -9,7 +9,7 @@ import (
 func sleepWithoutDisk() Bug {
 	const bound = time.Minute
 	return Bug{
-		ID: "s24", Title: "the Shoot sleeps, and wakes up with an empty disk under a cache",
+		ID: "s24", Slug: "hibernated-disk-lost", Title: "the Shoot wakes up with an empty disk under a cache",
 		Reports:     []string{"local-path-provisioner#31", "local-path-provisioner#215"},
 		Symptom:     "After the wake-up the cache does not come up on the new disk of its machine, or serves nothing.",
 		Fault:       "none: the folder of the volume is emptied while the Shoot sleeps",

@@ -18,7 +18,7 @@ const (
 // transfer is containerd's transfer service.
 func transfer() Bug {
 	return Bug{
-		ID: "s25", Title: "containerd fetches images by its transfer service",
+		ID: "s25", Slug: "transfer-service", Title: "containerd's transfer service fetches the images",
 		Reports: []string{"containerd#12415", "containerd#12636", "spegel#1272"},
 		Symptom: "Since containerd 2.1 nodes pull past the cache, and nothing says so: the transfer service takes the default config_path for one folder.",
 		Fault:   "none: settings of containerd",

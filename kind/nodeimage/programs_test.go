@@ -99,6 +99,7 @@ func goMod(t *testing.T, module string) *modfile.File {
 func TestConstantsEqualPins(t *testing.T) {
 	tests := []struct{ module, path, constant string }{
 		{"kubernetes", kubernetesMod, KubernetesVersion},
+		{"containerd", "github.com/containerd/containerd/v2", ContainerdVersion},
 		{"localpath", localPathModule, LocalPathProvisionerImage[strings.LastIndex(LocalPathProvisionerImage, ":")+1:]},
 	}
 	for _, tt := range tests {

@@ -10,6 +10,10 @@ import (
 // modules/kubernetes/go.mod pins it; a test checks that both are equal.
 const KubernetesVersion = "v1.36.2"
 
+// ContainerdVersion is the version of containerd in the image. modules/containerd/go.mod pins it; a
+// test checks that both are equal.
+const ContainerdVersion = "v2.3.4"
+
 // Images for persistent volumes. They are in the node's containerd only, not in a registry.
 const (
 	// LocalPathProvisionerImage provisions volumes of the default StorageClass.

@@ -29,46 +29,28 @@ type Streams struct {
 // nodes and errors are those of Argv. Input and output are streamed. When ctx ends, the error is
 // its cause; the program on the node continues until it reads or writes.
 func Exec(ctx context.Context, t *kind.Testbed, node string, argv []string, streams Streams) (int, error) {
-	line, err := ExecArgv(ctx, t, node, argv)
+	name, err := nodeName(ctx, t, node)
 	if err != nil {
 		return 0, err
 	}
-	return Run(ctx, line, streams)
-}
-
-// ExecArgv returns the command line that Exec runs.
-func ExecArgv(ctx context.Context, t *kind.Testbed, node string, argv []string) ([]string, error) {
-	name, err := nodeName(ctx, t, node)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat([]string{"docker", "exec", "--interactive", name}, argv), nil
+	return Run(ctx, slices.Concat([]string{"docker", "exec", "--interactive", name}, argv), streams)
 }
 
 // Kubectl runs kubectl as administrator on the control plane of the cluster with that role,
 // RoleSeed or RoleShoot, and returns its exit code. Files in args are on the node; - is the input.
 // Errors are those of Exec.
 func Kubectl(ctx context.Context, t *kind.Testbed, role string, args []string, streams Streams) (int, error) {
-	line, err := KubectlArgv(ctx, t, role, args)
-	if err != nil {
-		return 0, err
-	}
-	return Run(ctx, line, streams)
-}
-
-// KubectlArgv returns the command line that Kubectl runs.
-func KubectlArgv(ctx context.Context, t *kind.Testbed, role string, args []string) ([]string, error) {
 	if role != kind.RoleSeed && role != kind.RoleShoot {
-		return nil, fmt.Errorf("cluster %q: want %s or %s", role, kind.RoleSeed, kind.RoleShoot)
+		return 0, fmt.Errorf("cluster %q: want %s or %s", role, kind.RoleSeed, kind.RoleShoot)
 	}
 	if err := t.AttachOnce(ctx); err != nil {
-		return nil, err
+		return 0, err
 	}
 	node := t.Seed.ControlPlane()
 	if role == kind.RoleShoot {
 		node = t.Shoot.ControlPlane()
 	}
-	return kubectlArgv(node.Name(), args), nil
+	return Run(ctx, kubectlArgv(node.Name(), args), streams)
 }
 
 func kubectlArgv(node string, args []string) []string {

@@ -66,7 +66,7 @@ func TestKubectlArgv(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := KubectlArgv(t.Context(), testbed, "garden", nil); err == nil || !strings.Contains(err.Error(), "want seed or shoot") {
+	if _, err := Kubectl(t.Context(), testbed, "garden", nil, Streams{}); err == nil || !strings.Contains(err.Error(), "want seed or shoot") {
 		t.Errorf("unknown cluster: error %v", err)
 	}
 }

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
-
 	"github.com/spf13/cobra"
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
@@ -36,7 +34,7 @@ func newStatusCommand(options *kind.Options, std program.Streams) *cobra.Command
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show clusters, nodes with their hosts.toml, caches, upstreams and versions",
+		Short: "Print the state of clusters, nodes, caches and upstreams, with versions",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			testbed, err := newTestbed(*options)
@@ -48,13 +46,11 @@ func newStatusCommand(options *kind.Options, std program.Streams) *cobra.Command
 				return err
 			}
 			if asJSON {
-				encoder := json.NewEncoder(std.Out)
-				encoder.SetIndent("", "  ")
-				return encoder.Encode(status)
+				return writeJSON(std.Out, status)
 			}
 			return status.Write(std.Out)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addOutput(cmd, &asJSON, "print JSON")
 	return cmd
 }

@@ -55,7 +55,7 @@ func only(of names) names {
 func nameBugs(*kind.Testbed, []string) []string {
 	var ids []string
 	for _, bug := range fieldbugs.All() {
-		ids = append(ids, bug.ID)
+		ids = append(ids, bug.ID, bug.Slug)
 	}
 	return ids
 }

@@ -19,7 +19,7 @@ var shells = map[string]func(root *cobra.Command, out io.Writer) error{
 func newCompletionCommand(std program.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:       "completion {bash|zsh|fish}",
-		Short:     "Print what makes a shell complete commands, flags and names",
+		Short:     "Generate a shell completion script",
 		Example:   "  source <(testbed completion bash)",
 		Args:      program.Args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
 		ValidArgs: []string{"bash", "zsh", "fish"},

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -22,27 +21,24 @@ func newDebugCommand(options *kind.Options, std program.Streams) *cobra.Command 
 		port   uint16
 		asJSON bool
 	)
-	find := func(cmd *cobra.Command, testbed *kind.Testbed, args []string) (*develop.DebugTarget, error) {
-		target, err := spec.ParseTarget(args[0])
-		if err != nil {
-			return nil, err
-		}
-		return develop.FindTarget(cmd.Context(), testbed, target, int(port))
-	}
 	cmd := &cobra.Command{
 		Use:   "debug TARGET",
-		Short: "Let Delve attach to the extension or to a cache, and listen for its client, until Ctrl-C",
+		Short: "Attach Delve to the extension or a cache, and serve its client until Ctrl-C",
 		Long: "Let Delve attach to a process of ours, on the node on which it runs: extension, cache/alpha. It prints the address to which\n" +
 			"`dlv connect` or an editor connects. The process goes on until a client stops it, and after Ctrl-C. `make dev\n" +
 			"ARGS=--profile=debug` installs what a debugger can read, `make debug` builds Delve first (docs/inner-loop.md).",
 		Example: "  testbed debug extension\n  testbed debug cache/alpha --port 4001",
 		Args:    program.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			target, err := spec.ParseTarget(args[0])
+			if err != nil {
+				return err
+			}
 			testbed, err := attach(cmd, *options)
 			if err != nil {
 				return err
 			}
-			found, err := find(cmd, testbed, args)
+			found, err := develop.FindTarget(cmd.Context(), testbed, target, int(port))
 			if err != nil {
 				return err
 			}
@@ -60,17 +56,7 @@ func newDebugCommand(options *kind.Options, std program.Streams) *cobra.Command 
 			return errors.Join(err, failed)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: node, pod, process and address")
+	addOutput(cmd, &asJSON, "print JSON: node, pod, process and address")
 	cmd.Flags().Uint16Var(&port, "port", develop.DefaultDebugPort, "where Delve listens on the node")
-	withNames := completed(cmd, options, only(nameDebuggees))
-	return withDryRun(withNames, std, onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error) {
-		found, err := find(cmd, testbed, args)
-		if err != nil {
-			return nil, err
-		}
-		return []string{
-			"put " + debugger + " on " + found.Node,
-			"attach it to process " + strconv.Itoa(found.Process) + ", of pod " + found.Pod + ", and listen on " + found.Address,
-		}, nil
-	}))
+	return completed(cmd, options, only(nameDebuggees))
 }

@@ -14,7 +14,7 @@ import (
 func newImageCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	image := &cobra.Command{
 		Use:   "image",
-		Short: "Images of what ships, for the inner loop",
+		Short: "Build images for the inner loop",
 		Args:  cobra.ArbitraryArgs,
 		RunE:  program.Verbs,
 	}
@@ -52,31 +52,23 @@ func newImageBuildCommand(options *kind.Options, std program.Streams) *cobra.Com
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addOutput(cmd, &asJSON, "print JSON")
 	cmd.Flags().BoolVar(&build.Debug, "debug", false, "with symbols and without optimizations of our own code, for testbed debug")
 	cmd.Flags().StringVar(&build.Reference, "tag", "", "what the Docker Engine calls the image: a repository and a tag")
-	return withDryRun(cmd, std, func(cmd *cobra.Command, args []string) ([]string, error) {
-		if err := build.Validate(); err != nil {
-			return nil, program.Usage(fmt.Errorf("--tag: %w", err))
-		}
-		build.Name = args[0]
-		return onTestbed(options, func(_ *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
-			return develop.PlanImage(testbed, build)
-		})(cmd, args)
-	})
+	return cmd
 }
 
 func newExtensionCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	extension := &cobra.Command{
 		Use:   "extension",
-		Short: "The extension in the seed, for the inner loop",
+		Short: "Install the extension in the seed, for the inner loop",
 		Args:  cobra.ArbitraryArgs,
 		RunE:  program.Verbs,
 	}
 	extension.AddCommand(
 		&cobra.Command{
 			Use:   "render",
-			Short: "Turn a ControllerDeployment on standard input into what gardenlet makes of it in the seed",
+			Short: "Render a ControllerDeployment from standard input as gardenlet does in the seed",
 			Args:  program.Args(cobra.NoArgs),
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				testbed, err := attach(cmd, *options)
@@ -86,9 +78,9 @@ func newExtensionCommand(options *kind.Options, std program.Streams) *cobra.Comm
 				return develop.RenderExtension(cmd.Context(), testbed, cmd.InOrStdin(), std.Out)
 			},
 		},
-		withDryRun(&cobra.Command{
+		&cobra.Command{
 			Use:   "roll-out",
-			Short: "Wait until the extension that is installed runs, let it reconcile the Shoots, and wait for their caches",
+			Short: "Wait for the installed extension, reconcile the Shoots, and wait for their caches",
 			Args:  program.Args(cobra.NoArgs),
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				testbed, err := attach(cmd, *options)
@@ -97,12 +89,7 @@ func newExtensionCommand(options *kind.Options, std program.Streams) *cobra.Comm
 				}
 				return develop.RollOut(cmd.Context(), testbed)
 			},
-		}, std, onTestbed(options, func(*cobra.Command, *kind.Testbed, []string) ([]string, error) {
-			return []string{
-				"wait for the extension that is installed", "annotate the Extensions with gardener.cloud/operation=reconcile",
-				"wait for their caches",
-			}, nil
-		})),
+		},
 	)
 	return extension
 }

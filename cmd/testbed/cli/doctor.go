@@ -14,7 +14,7 @@ func newDoctorCommand(options *kind.Options, std program.Streams) *cobra.Command
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what is wrong with this machine and this testbed, and what to do about it; exit code 1 if there is a problem",
+		Short: "Check this machine and the testbed, and print what to do about each problem",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			testbed, err := newTestbed(*options)
@@ -31,6 +31,6 @@ func newDoctorCommand(options *kind.Options, std program.Streams) *cobra.Command
 			return errors.Join(report.Write(std.Out), report.Err())
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addOutput(cmd, &asJSON, "print JSON")
 	return cmd
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +17,7 @@ type plan func(cmd *cobra.Command, args []string) ([]string, error)
 // the command the lines are an array.
 func withDryRun(cmd *cobra.Command, std program.Streams, would plan) *cobra.Command {
 	var dryRun bool
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be done, and change nothing")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the steps, and change nothing")
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if !dryRun {
@@ -44,18 +43,6 @@ func writePlan(out io.Writer, lines []string, asJSON bool) error {
 		}
 	}
 	return nil
-}
-
-// commandLine renders a command line as somebody would type it.
-func commandLine(argv []string) string {
-	words := make([]string, 0, len(argv))
-	for _, word := range argv {
-		if word == "" || strings.ContainsAny(word, " \t\n'\"\\$`|&;<>()*?[]#~!{}") {
-			word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-		}
-		words = append(words, word)
-	}
-	return strings.Join(words, " ")
 }
 
 // onTestbed is a plan for which the testbed has to be up.

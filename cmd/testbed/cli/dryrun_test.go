@@ -12,37 +12,40 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// changeNothing are the commands that change nothing of a testbed, and saySomethingElse those whose output is not ours to shape, or
-// that answer nothing.
+// withoutDryRun lists the commands that only read, or that are quick and destroy nothing. withoutJSON
+// lists the commands that print nothing, or the output of another program.
 var (
-	changeNothing = []string{
-		"completion", "doctor", "export", "extension render", "fault list", "kubeconfig", "logs", "mutate list", "shoot get",
-		"snapshot list", "status", "trace",
+	withoutDryRun = []string{
+		"completion", "debug", "doctor", "exec", "export", "extension render", "extension roll-out", "fault list", "image build",
+		"kubeconfig", "kubectl", "logs", "mutate list", "pull", "push", "shell", "shoot get", "snapshot list", "status", "test", "trace", "version",
 	}
-	saySomethingElse = []string{
+	withoutJSON = []string{
 		"completion", "down", "exec", "extension render", "extension roll-out", "kubectl", "mutate clear", "mutate plant", "shell",
 		"shoot apply", "shoot delete", "shoot disable", "shoot hibernate", "shoot migrate", "shoot reconcile", "shoot restore",
-		"shoot rotate-ca-complete", "shoot rotate-ca-start", "shoot wake", "snapshot delete", "up",
+		"shoot rotate-ca-complete", "shoot rotate-ca-start", "shoot wake", "snapshot delete", "test", "up",
 	}
 )
 
-// TestFlagsOfAllCommands: what changes something has --dry-run, and what answers has --json.
+// TestFlagsOfAllCommands: a command that destroys something or takes long has --dry-run, and a command
+// that prints an answer has --json.
 func TestFlagsOfAllCommands(t *testing.T) {
 	names := map[string]bool{}
 	for _, command := range leaves(New(program.Streams{})) {
 		name := strings.TrimPrefix(command.CommandPath(), "testbed ")
 		names[name] = true
-		if has := command.Flags().Lookup("dry-run") != nil; has == slices.Contains(changeNothing, name) {
+		if has := command.Flags().Lookup("dry-run") != nil; has == slices.Contains(withoutDryRun, name) {
 			t.Errorf("%s: has --dry-run: %t", name, has)
 		}
-		if has := command.Flags().Lookup("json") != nil; has == slices.Contains(saySomethingElse, name) {
+		if has := command.Flags().Lookup("json") != nil; has == slices.Contains(withoutJSON, name) {
 			t.Errorf("%s: has --json: %t", name, has)
+		} else if output := command.Flags().ShorthandLookup("o"); (output != nil) != has {
+			t.Errorf("%s: has --json: %t, but -o: %v", name, has, output)
 		}
 		if command.Short == "" || strings.HasSuffix(command.Short, ".") {
 			t.Errorf("%s: short help %q", name, command.Short)
 		}
 	}
-	for _, name := range slices.Concat(changeNothing, saySomethingElse) {
+	for _, name := range slices.Concat(withoutDryRun, withoutJSON) {
 		if !names[name] {
 			t.Errorf("there is no command %q", name)
 		}
@@ -73,9 +76,6 @@ func TestDryRuns(t *testing.T) {
 		{"an unknown bug", []string{"mutate", "plant", "rust", "--dry-run"}, "", program.ExitUsage},
 		{"a proof", []string{"mutate", "prove", "--dry-run", "--prefix", nobodys, "volume-lost"}, "make e2e KEEP=1 RUN='^(grow-volume)$' MUTANT=volume-lost", 0},
 		{"a snapshot that is not there", []string{"snapshot", "delete", "x", "--dry-run", "--prefix", nobodys}, "", program.ExitUsage},
-		{"an image without a name", []string{"image", "build", "registry-cache", "--dry-run", "--prefix", nobodys}, "", program.ExitUsage},
-		{"an image with half a name", []string{"image", "build", "registry-cache", "--tag", "cache", "--dry-run", "--prefix", nobodys}, "", program.ExitUsage},
-		{"a push with a mistake", []string{"push", "--layers", "0", "--dry-run"}, "", program.ExitUsage},
 		{"a fault with a mistake", []string{"fault", "add", "cache/alpha", "rust", "--dry-run"}, "", program.ExitUsage},
 		{"a loss that nobody ends", []string{"fault", "add", "node/worker2", "loss", "--for", "1m", "--dry-run", "--prefix", nobodys}, "", program.ExitUsage},
 		{"a field bug", []string{"reproduce", "s22", "--dry-run", "--prefix", nobodys}, "# s22: ", 0},
@@ -110,13 +110,6 @@ func TestDryRunsForPrograms(t *testing.T) {
 	var out bytes.Buffer
 	if err := writePlan(&out, nil, true); err != nil || out.String() != "[]\n" {
 		t.Errorf("nothing to do: %q, %v", &out, err)
-	}
-}
-
-func TestCommandLine(t *testing.T) {
-	got := commandLine([]string{"docker", "exec", "n", "sh", "-c", "echo 'a'", ""})
-	if want := `docker exec n sh -c 'echo '\''a'\''' ''`; got != want {
-		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

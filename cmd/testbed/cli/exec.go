@@ -26,5 +26,5 @@ func newExecCommand(options *kind.Options, std program.Streams) *cobra.Command {
 			return nil
 		}),
 	}
-	return passedOn(completed(cmd, options, only(nameNodes)), options, std, shell.Exec, shell.ExecArgv)
+	return passedOn(completed(cmd, options, only(nameNodes)), options, std, shell.Exec)
 }

@@ -8,17 +8,21 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics"
+	"github.com/gardener-extensions/registry-cache/kind/diagnostics/archive"
 )
 
 func newExportCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "export DIR",
-		Short: "Write all that a reader needs to find the cause of a problem into a folder; index.md says what is wrong and what happened",
-		Long: "Write all that a reader needs to find the cause of a problem into a folder: what is wrong, one timeline over all sources,\n" +
-			"versions, hosts.toml, units and journals of the nodes, objects and events, metrics as they are and as they were at the last\n" +
-			"export, logs, the upstreams' access logs, active faults. A testbed that is half dead is fine. Secrets are listed without\n" +
-			"their data. The folder is made; an earlier bundle in it is replaced. Prints the path of index.md.",
+		Short: "Write a folder and a .tar.gz with everything needed to find the cause of a problem",
+		Long: `Write a bundle to a folder: findings, a timeline over all sources, versions, hosts.toml, units and
+journals of the nodes, objects and events, metrics now and at the previous export, logs, access logs
+of the upstreams, and active faults. index.md is the file to read first. A testbed of which only
+parts run is enough. Secrets are listed without their data.
+
+The folder is created; a previous bundle in it is replaced. DIR.tar.gz has the same files, to attach
+to an issue. The paths of index.md and of the archive are printed.`,
 		Example: "  testbed export before && testbed pull IMAGE; testbed export after",
 		Args:    program.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -30,18 +34,25 @@ func newExportCommand(options *kind.Options, std program.Streams) *cobra.Command
 			if err != nil {
 				return err
 			}
+			packed, err := archive.Write(args[0])
+			if err != nil {
+				return err
+			}
 			if asJSON {
-				return writeJSON(std.Out, bundle)
+				return writeJSON(std.Out, struct {
+					*diagnostics.Bundle
+					Archive string `json:"archive"`
+				}{bundle, packed})
 			}
 			for _, found := range bundle.Findings {
 				if found.Certain {
 					fmt.Fprintf(std.Err, "   %s\n", found.Problem)
 				}
 			}
-			_, err = fmt.Fprintln(std.Out, bundle.Index)
+			_, err = fmt.Fprintf(std.Out, "%s\n%s\n", bundle.Index, packed)
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with what was found")
+	addOutput(cmd, &asJSON, "print JSON, with the findings")
 	return cmd
 }

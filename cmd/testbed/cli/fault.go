@@ -16,11 +16,11 @@ import (
 func newFaultCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fault",
-		Short: "Break a part of the testbed on purpose, and mend it",
+		Short: "Inject faults into parts of the testbed, and remove them",
 		Args:  cobra.ArbitraryArgs,
 		RunE:  program.Verbs,
 	}
-	cmd.AddCommand(newFaultAddCommand(options, std), newFaultListCommand(options, std), newFaultClearCommand(options, std))
+	cmd.AddCommand(newFaultAddCommand(options, std), newFaultListCommand(options, std), newFaultDeleteCommand(options, std))
 	return cmd
 }
 
@@ -28,8 +28,8 @@ func newFaultAddCommand(options *kind.Options, std program.Streams) *cobra.Comma
 	flags, asJSON, wait := asked{}, false, false
 	cmd := &cobra.Command{
 		Use:   "add TARGET KIND",
-		Short: "Break a part of the testbed, for a time or until it is cleared",
-		Long:  "Break a part of the testbed, for a time (--for) or until it is cleared.\n\n" + spec.Catalog(),
+		Short: "Inject a fault, for a time or until it is deleted",
+		Long:  "Inject a fault, for a time (--for) or until it is deleted.\n\n" + spec.Catalog(),
 		Example: "  testbed fault add upstream/alpha status --status 429 --header Retry-After=30 --for 2m\n  testbed fault add cache/alpha blackhole\n" +
 			"  testbed fault add node/worker2 loss --wait --for 2m",
 		Args: program.Args(cobra.ExactArgs(2)),
@@ -63,8 +63,8 @@ func newFaultAddCommand(options *kind.Options, std program.Streams) *cobra.Comma
 	for _, option := range spec.Options() {
 		flags[option.Name] = cmd.Flags().StringArray(option.Name, nil, option.Usage)
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&wait, "wait", false, "wait for the end of its time, or Ctrl-C, then clear it")
+	addOutput(cmd, &asJSON, "print JSON")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until the fault ends or Ctrl-C, then delete it")
 	return withDryRun(completed(cmd, options, nameFaults), std, func(cmd *cobra.Command, args []string) ([]string, error) {
 		wanted, err := spec.New(args[0], args[1], flags.given(cmd))
 		if err == nil && !wait {
@@ -97,7 +97,7 @@ func newFaultListCommand(options *kind.Options, std program.Streams) *cobra.Comm
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "Show what is broken on purpose now",
+		Short: "List the active faults",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withFaults(cmd, *options, func(ctx context.Context, testbed *kind.Testbed) error {
@@ -106,16 +106,17 @@ func newFaultListCommand(options *kind.Options, std program.Streams) *cobra.Comm
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addOutput(cmd, &asJSON, "print JSON")
 	return cmd
 }
 
-func newFaultClearCommand(options *kind.Options, std program.Streams) *cobra.Command {
+func newFaultDeleteCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "clear [ID...]",
-		Short: "Mend the faults with these IDs, or all, and show which they were",
-		Args:  program.Args(cobra.ArbitraryArgs),
+		Use:     "delete [ID...]",
+		Aliases: []string{"clear"},
+		Short:   "Remove the faults with these IDs, or all",
+		Args:    program.Args(cobra.ArbitraryArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withFaults(cmd, *options, func(ctx context.Context, testbed *kind.Testbed) error {
 				cleared, err := fault.Clear(ctx, testbed, args...)
@@ -126,13 +127,13 @@ func newFaultClearCommand(options *kind.Options, std program.Streams) *cobra.Com
 					return errors.Join(err, printFaults(std, asJSON, cleared))
 				}
 				for _, f := range cleared {
-					fmt.Fprintf(std.Err, "cleared %s: %s %s\n", f.ID, f.Target, f.Effect())
+					fmt.Fprintf(std.Err, "deleted %s: %s %s\n", f.ID, f.Target, f.Effect())
 				}
 				return err
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addOutput(cmd, &asJSON, "print JSON")
 	return withDryRun(cmd, std, onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error) {
 		return fault.PlanClear(cmd.Context(), testbed, args...)
 	}))

@@ -24,6 +24,8 @@ func TestWrongFaults(t *testing.T) {
 		{"option of another kind", []string{"add", "upstream/alpha", "hang", "--rate", "1Ki"}, "has no option --rate"},
 		{"empty option", []string{"add", "upstream/alpha", "status", "--status="}, "want an HTTP status"},
 		{"stray argument", []string{"list", "f1"}, `"f1"`},
+		{"unknown flag of delete", []string{"delete", "--rust"}, "unknown flag: --rust"},
+		{"unknown flag of its alias", []string{"clear", "--rust"}, "unknown flag: --rust"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var out, stderr bytes.Buffer

@@ -43,8 +43,9 @@ func newKubeconfigCommand(options *kind.Options, std program.Streams) *cobra.Com
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the path")
+	addOutput(cmd, &asJSON, "print JSON, with the path")
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the content, which holds the key of an administrator")
 	cmd.MarkFlagsMutuallyExclusive("raw", "json")
+	cmd.MarkFlagsMutuallyExclusive("raw", "output")
 	return cmd
 }

@@ -28,5 +28,5 @@ func newKubectlCommand(options *kind.Options, std program.Streams) *cobra.Comman
 			return nil
 		}),
 	}
-	return passedOn(cmd, options, std, shell.Kubectl, shell.KubectlArgv)
+	return passedOn(cmd, options, std, shell.Kubectl)
 }

@@ -20,7 +20,7 @@ func newLogsCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "logs COMPONENT [NAME]",
-		Short: "Show the logs of a component, of all its places in the order of time",
+		Short: "Print the logs of a component, from all its places, ordered by time",
 		Long: `Shows the logs of a component, of all its places in the order of time:
 
   cache      the caches in the shoot
@@ -58,7 +58,7 @@ NAME keeps one place of several: an upstream, a node, a unit of a node.`,
 	}
 	cmd.Flags().BoolVarP(&wanted.Follow, "follow", "f", false, "go on with what is new, until Ctrl-C")
 	cmd.Flags().DurationVar(&wanted.Since, "since", time.Duration(0), "how far back, for example 5m (default all there is)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	addOutput(cmd, &asJSON, "print one JSON object a line")
 	return cmd
 }
 

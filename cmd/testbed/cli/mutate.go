@@ -16,7 +16,7 @@ import (
 func newMutateCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mutate",
-		Short: "Plant a bug in what ships, or prove that the scenarios notice each of them",
+		Short: "Plant a bug in the extension, or prove that the scenarios notice each bug",
 		Long: "Plant a bug in what ships: one line of its sources is replaced while it is built, the sources stay as they are. `prove` does\n" +
 			"so with one bug after another, and runs the scenarios that must turn red.",
 		Args: cobra.ArbitraryArgs,
@@ -31,7 +31,7 @@ func newMutateListCommand(std program.Streams) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "Show the bugs that can be planted",
+		Short: "List the bugs that can be planted",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
@@ -40,14 +40,14 @@ func newMutateListCommand(std program.Streams) *cobra.Command {
 			return proof.WriteList(std.Out, proof.All())
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the line and what it is replaced by")
+	addOutput(cmd, &asJSON, "print JSON, with the line and what it is replaced by")
 	return cmd
 }
 
 func newMutatePlantCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	return withDryRun(&cobra.Command{
 		Use:       "plant NAME",
-		Short:     "Bring the testbed that is up to the state of `up`, with this bug in what ships",
+		Short:     "Update a running testbed to a build with this bug",
 		Args:      program.Args(cobra.ExactArgs(1)),
 		ValidArgs: mutantNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,7 +59,7 @@ func newMutatePlantCommand(options *kind.Options, std program.Streams) *cobra.Co
 func newMutateClearCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	return withDryRun(&cobra.Command{
 		Use:   "clear",
-		Short: "Bring the testbed back to what the sources say, as `up` does",
+		Short: "Update a running testbed to a build without a planted bug",
 		Args:  program.Args(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return mutate(cmd, *options, "") },
 	}, std, planMutant)
@@ -93,7 +93,7 @@ func newMutateProveCommand(options *kind.Options, std program.Streams) *cobra.Co
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "prove [NAME...]",
-		Short: "For each bug run the scenarios that must turn red, and show which caught it",
+		Short: "Run the scenarios that must fail for each bug, and print which caught it",
 		Long: "For each bug, or for those named, plant it, run the scenarios that must turn red, and bring the sound build back. The testbed\n" +
 			"is brought up if it is not, and kept. Exits with 1 if a bug was not caught.",
 		ValidArgs: mutantNames(),
@@ -124,7 +124,7 @@ func newMutateProveCommand(options *kind.Options, std program.Streams) *cobra.Co
 			return errors.Join(err, show(), report.Err())
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with whole sentences")
+	addOutput(cmd, &asJSON, "print JSON, with whole sentences")
 	return withDryRun(cmd, std, func(_ *cobra.Command, args []string) ([]string, error) {
 		bugs, err := proof.Select(args...)
 		if err != nil {

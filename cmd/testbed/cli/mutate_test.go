@@ -21,6 +21,7 @@ func TestWrongUseOfMutate(t *testing.T) {
 		{"unknown bug", []string{"mutate", "plant", "rust"}, `unknown planted bug "rust", use one of`},
 		{"one of the testbed's own", []string{"mutate", "plant", "hit-as-miss"}, "one of the testbed's own"},
 		{"unknown bug to prove", []string{"mutate", "prove", "volume-lost", "rust"}, `unknown planted bug "rust"`},
+		{"scenarios on another testbed", []string{"test", "--prefix", "other"}, "omit --prefix"},
 		{"another testbed", []string{"mutate", "prove", "--prefix", "other"}, "and not on other"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -33,10 +34,16 @@ func TestWrongUseOfMutate(t *testing.T) {
 }
 
 func TestMutateList(t *testing.T) {
-	code, out, _ := run(t, "", "mutate", "list", "--json")
-	var listed []proof.Mutant
-	if err := json.Unmarshal([]byte(out), &listed); err != nil || code != program.ExitFine || len(listed) != len(proof.All()) {
-		t.Errorf("exit code %d, error %v, %d bugs", code, err, len(listed))
+	for _, flags := range [][]string{{"--json"}, {"-o", "json"}, {"--output=json"}} {
+		code, out, _ := run(t, "", append([]string{"mutate", "list"}, flags...)...)
+		var listed []proof.Mutant
+		if err := json.Unmarshal([]byte(out), &listed); err != nil || code != program.ExitFine || len(listed) != len(proof.All()) {
+			t.Errorf("%s: exit code %d, error %v, %d bugs", flags, code, err, len(listed))
+		}
+	}
+	code, out, stderr := run(t, "", "mutate", "list", "-o", "yaml")
+	if code != program.ExitUsage || out != "" || !strings.Contains(stderr, "want json") {
+		t.Errorf("-o yaml: exit code %d, output %q, standard error %q", code, out, stderr)
 	}
 	if code, out, _ = run(t, "", "mutate", "list"); code != program.ExitFine || !strings.Contains(out, "volume-lost") {
 		t.Errorf("exit code %d, output %q", code, out)

@@ -11,16 +11,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/shell"
 )
 
-type (
-	// runs runs a program on, or for, what the first argument names, and returns its exit code.
-	runs func(ctx context.Context, testbed *kind.Testbed, name string, args []string, streams shell.Streams) (int, error)
-	// argv is the command line by which runs does so.
-	argv func(ctx context.Context, testbed *kind.Testbed, name string, args []string) ([]string, error)
-)
+// runs runs a program on the node or cluster with this name, and returns its exit code.
+type runs func(ctx context.Context, testbed *kind.Testbed, name string, args []string, streams shell.Streams) (int, error)
 
 // passedOn makes a command of one whose arguments behind the first belong to another program, as standard input, output and exit code
 // do.
-func passedOn(cmd *cobra.Command, options *kind.Options, std program.Streams, run runs, line argv) *cobra.Command {
+func passedOn(cmd *cobra.Command, options *kind.Options, std program.Streams, run runs) *cobra.Command {
 	cmd.Flags().SetInterspersed(false) // what follows the first argument is the program's
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		testbed, err := newTestbed(*options)
@@ -31,15 +27,7 @@ func passedOn(cmd *cobra.Command, options *kind.Options, std program.Streams, ru
 		code, err := run(cmd.Context(), testbed, args[0], args[1:], shell.Streams{In: cmd.InOrStdin(), Out: std.Out, Err: std.Err})
 		return errors.Join(err, program.Exit(code))
 	}
-	return withDryRun(cmd, std, func(cmd *cobra.Command, args []string) ([]string, error) {
-		testbed, err := newTestbed(*options)
-		if err != nil {
-			return nil, err
-		}
-		args = withoutDashes(args)
-		words, err := line(cmd.Context(), testbed, args[0], args[1:])
-		return []string{commandLine(words)}, err
-	})
+	return cmd
 }
 
 // withoutDashes takes the -- between the first argument and the others away.

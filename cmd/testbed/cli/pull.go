@@ -15,7 +15,7 @@ func newPullCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	pulls, asJSON := pull.Options{}, false
 	cmd := &cobra.Command{
 		Use:   "pull IMAGE",
-		Short: "Pull an image on workers and tell who served each part of it: cache, upstream or nobody",
+		Short: "Pull an image on workers, and print who served each part of it",
 		Long: `Pulls an image of an upstream by the container runtime of workers, and prints for manifest, config and each layer who
 served it:
 
@@ -53,17 +53,9 @@ It rests on the upstream's access log and on what the node has stored, before an
 	flags.IntVar(&pulls.Parallel, "parallel", 1, "how many nodes pull at the same time")
 	flags.BoolVar(&pulls.Fresh, "fresh", false, "remove the image from the node before each pull")
 	flags.DurationVar(&pulls.Timeout, "timeout", pull.DefaultTimeout, "how long one pull may take")
-	flags.BoolVar(&asJSON, "json", false, "print JSON")
+	addOutput(cmd, &asJSON, "print JSON")
 	completeFlag(cmd, "node", options, nameWorkers)
-	return withDryRun(cmd, std, func(cmd *cobra.Command, args []string) ([]string, error) {
-		pulls.Image = args[0]
-		if err := pulls.Validate(); err != nil {
-			return nil, err
-		}
-		return onTestbed(options, func(_ *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
-			return pull.PlanPull(testbed, pulls)
-		})(cmd, args)
-	})
+	return cmd
 }
 
 func printPulls(out io.Writer, report *pull.Report, asJSON bool) error {

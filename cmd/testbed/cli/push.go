@@ -14,7 +14,7 @@ func newPushCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	push, asJSON := pull.PushOptions{}, false
 	cmd := &cobra.Command{
 		Use:   "push",
-		Short: "Put a new image of random content into an upstream and print its reference",
+		Short: "Push a new image of random content to an upstream, and print its reference",
 		Example: `  testbed push --upstream beta --layers 10 --size 5Mi
   testbed pull $(testbed push)`,
 		Args: program.Args(cobra.NoArgs),
@@ -43,14 +43,7 @@ func newPushCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	flags.StringVar(&push.Base, "base", "", "an image of the same upstream; the new one has all of its layers, too")
 	flags.IntVar(&push.Layers, "layers", 2, "how many layers of random content, beside that with the program")
 	flags.StringVar(&push.Size, "size", "2Mi", "how large each of them is")
-	flags.BoolVar(&asJSON, "json", false, "print JSON, with digest and parts")
+	addOutput(cmd, &asJSON, "print JSON, with digest and parts")
 	completeFlag(cmd, "upstream", options, nameUpstreams)
-	return withDryRun(cmd, std, func(cmd *cobra.Command, args []string) ([]string, error) {
-		if err := push.Validate(); err != nil {
-			return nil, err
-		}
-		return onTestbed(options, func(_ *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
-			return pull.PlanPush(testbed, push)
-		})(cmd, args)
-	})
+	return cmd
 }

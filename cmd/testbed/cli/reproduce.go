@@ -20,23 +20,34 @@ import (
 
 func newReproduceCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	var (
-		asJSON, verbose bool
-		record          string
+		asJSON, verbose, list bool
+		record                string
 	)
 	cmd := &cobra.Command{
 		Use:   "reproduce BUG...",
-		Short: "Reproduce bugs of the field on the testbed that is up, and say what came of each",
-		Long: "Reproduce bugs of the field (docs/field-bugs.md) on the testbed that is up. Command lines go to standard error while they\n" +
-			"are run, what they answer into a file below " + transcripts + ", which is named first; the verdict to standard output.\n" +
-			"known is the verdict on what is not reached yet, for the reason that is known: that is no failure.\n\n" +
-			"A bug replaces the Shoot of the testbed by its own, and clears all faults, before and after. Afterwards the Shoot that was\n" +
-			"there is applied again; what its caches have stored may be gone. Without a Shoot, or in a Shoot that sleeps, that of the\n" +
-			"last bug stays. Bugs need the default testbed: another prefix is refused; another number of workers or other upstreams are\n" +
-			"not what they are about. Exits with 1 if a verdict is not the expected one.\n\n" +
-			listBugs(),
-		Example: "  testbed reproduce s22",
-		Args:    program.Args(cobra.MinimumNArgs(1)),
+		Short: "Reproduce field bugs on a running testbed and print the result of each",
+		Long: `Reproduce field bugs (docs/field-bugs.md) on a running testbed. A bug has a number and a name: s22 is
+service-recreated. --list prints them all.
+
+Standard error has the command lines as they run, standard output has the verdict of each bug. The
+output of the commands is in a file below ` + transcripts + `, named first. The verdict "known"
+means that the bug is not fixed yet, for a known reason: that is not a failure.
+
+Each bug replaces the Shoot of the testbed with its own and removes all faults, before and after.
+At the end the previous Shoot is applied again; its caches may be empty. If there was no Shoot, or
+it was hibernated, the Shoot of the last bug stays. Bugs need the default testbed: two workers, the
+default upstreams and no other prefix. The exit code is 1 if a verdict is not the expected one.`,
+		Example: "  testbed reproduce --list\n  testbed reproduce service-recreated",
+		Args: program.Args(func(cmd *cobra.Command, args []string) error {
+			if list {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.MinimumNArgs(1)(cmd, args)
+		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if list {
+				return fieldbugs.WriteList(std.Out)
+			}
 			bugs, err := findBugs(args)
 			if err == nil {
 				err = checkReproducible(options.Prefix)
@@ -72,10 +83,13 @@ func newReproduceCommand(options *kind.Options, std program.Streams) *cobra.Comm
 			return errors.Join(append(failed, restore(cmd.Context()))...)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, one object for each bug")
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print what the command lines answer, too")
+	addOutput(cmd, &asJSON, "print JSON, one object for each bug")
+	cmd.Flags().BoolVar(&list, "list", false, "print the number, name and title of each bug, and run none")
+	cmd.MarkFlagsMutuallyExclusive("list", "json")
+	cmd.MarkFlagsMutuallyExclusive("list", "output")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print the output of the commands too")
 	cmd = withDryRun(completed(cmd, options, nameBugs), std, func(_ *cobra.Command, args []string) ([]string, error) { return planBugs(args) })
-	cmd.Flags().StringVar(&record, "record", "", "put the results into this `file`, for the page")
+	cmd.Flags().StringVar(&record, "record", "", "write the results to this `file`, for docs/field-bugs.md")
 	return cmd
 }
 
@@ -172,14 +186,6 @@ func planBugs(ids []string) ([]string, error) {
 		}
 	}
 	return lines, nil
-}
-
-func listBugs() string {
-	text := ""
-	for _, bug := range fieldbugs.All() {
-		text += fmt.Sprintf("  %-4s %s\n", bug.ID, bug.Title)
-	}
-	return text
 }
 
 func printResult(out io.Writer, bug fieldbugs.Bug, result *fieldbugs.Result, asJSON bool) error {

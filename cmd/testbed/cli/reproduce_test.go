@@ -37,6 +37,22 @@ func TestReproduceRefuses(t *testing.T) {
 	}
 }
 
+func TestListBugs(t *testing.T) {
+	code, out, _ := run(t, "", "reproduce", "--list")
+	if code != program.ExitFine || strings.Count(out, "\n") != len(fieldbugs.All())+1 || !strings.Contains(out, "s22  service-recreated  ") {
+		t.Errorf("exit code %d, output:\n%s", code, out)
+	}
+	for _, args := range [][]string{{"reproduce", "--list", "s22"}, {"reproduce"}} {
+		if code, _, stderr := run(t, "", args...); code != program.ExitUsage {
+			t.Errorf("%q: exit code %d, %s", args, code, stderr)
+		}
+	}
+	_, byNumber, _ := run(t, "", "reproduce", "--dry-run", "s22")
+	if _, byName, _ := run(t, "", "reproduce", "--dry-run", "service-recreated"); byName == "" || byName != byNumber {
+		t.Errorf("by name %q, by number %q", byName, byNumber)
+	}
+}
+
 // TestExplainResult keeps whose fault it was.
 func TestExplainResult(t *testing.T) {
 	for _, tc := range []struct {

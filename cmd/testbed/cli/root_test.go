@@ -47,3 +47,18 @@ func TestWhatTheMachineLacks(t *testing.T) {
 		}
 	}
 }
+
+// TestGroups: the root help lists every command in a group, except those of cobra and completion.
+func TestGroups(t *testing.T) {
+	code, out, _ := run(t, "", "--help")
+	for _, title := range []string{"Testbed:", "Shoot:", "Break:", "Look:", "Develop:"} {
+		if code != program.ExitFine || !strings.Contains(out, "\n"+title+"\n  ") {
+			t.Errorf("exit code %d, no commands below %q in:\n%s", code, title, out)
+		}
+	}
+	for _, command := range New(program.Streams{}).Commands() {
+		if command.GroupID == "" && command.Name() != "completion" && command.Name() != "version" {
+			t.Errorf("%s has no group", command.Name())
+		}
+	}
+}

@@ -15,7 +15,7 @@ import (
 )
 
 func newShellCommand(options *kind.Options, std program.Streams) *cobra.Command {
-	return withDryRun(completed(&cobra.Command{
+	return completed(&cobra.Command{
 		Use:   "shell NODE",
 		Short: "Open a shell on a node; without a terminal bash reads standard input",
 		Long: "Open a shell on a node of either cluster, as root. The node may be named without what all names begin with: worker2\n" +
@@ -32,14 +32,7 @@ func newShellCommand(options *kind.Options, std program.Streams) *cobra.Command 
 			}
 			return become(argv)
 		},
-	}, options, only(nameNodes)), std, func(cmd *cobra.Command, args []string) ([]string, error) {
-		testbed, err := newTestbed(*options)
-		if err != nil {
-			return nil, err
-		}
-		argv, err := shell.Argv(cmd.Context(), testbed, args[0], hasTerminal())
-		return []string{commandLine(argv)}, err
-	})
+	}, options, only(nameNodes))
 }
 
 func hasTerminal() bool { return term.IsTerminal(int(os.Stdin.Fd())) }

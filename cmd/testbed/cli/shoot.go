@@ -13,7 +13,7 @@ import (
 func newShootCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	shoot := &cobra.Command{
 		Use:   "shoot",
-		Short: "Lead the testbed's Shoot through its life, by gardenlet's flows",
+		Short: "Create, change and delete the Shoot with gardenlet's flows",
 		Long: "Lead the testbed's Shoot through its life, by gardenlet's flows. Each command but get runs alone on the testbed and\n" +
 			"returns when the flow has succeeded; one that was interrupted is continued by the same command, a rotation by reconcile.",
 		Args: cobra.ArbitraryArgs,
@@ -25,13 +25,13 @@ func newShootCommand(options *kind.Options, std program.Streams) *cobra.Command 
 		run        func(context.Context, *kind.Testbed) error
 	}{
 		{"reconcile", "Reconcile the Shoot as it is", operate.Reconcile},
-		{"disable", "Take the extension out of the Shoot", operate.Disable},
-		{"hibernate", "Bring the Shoot to sleep: its machines stop", operate.Hibernate},
-		{"wake", "Wake the Shoot up: its machines come back as fresh ones", operate.WakeUp},
-		{"migrate", "Let the Shoot leave its seed; its state is kept in the testbed's folder", operate.Migrate},
-		{"restore", "Bring a migrated Shoot to its new seed, for which a fresh namespace stands", operate.Restore},
-		{"rotate-ca-start", "Begin the rotation of the certificate authorities: nodes trust the old and the new one", operate.StartRotation},
-		{"rotate-ca-complete", "End it: the new authority alone is trusted", operate.CompleteRotation},
+		{"disable", "Disable the extension in the Shoot", operate.Disable},
+		{"hibernate", "Hibernate the Shoot: its machines stop", operate.Hibernate},
+		{"wake", "Wake the Shoot up: it gets new machines", operate.WakeUp},
+		{"migrate", "Migrate the Shoot off its seed, and keep its state in the testbed's folder", operate.Migrate},
+		{"restore", "Restore a migrated Shoot on its new seed, in a new namespace", operate.Restore},
+		{"rotate-ca-start", "Start the rotation of the CAs: nodes trust the old and the new CA", operate.StartRotation},
+		{"rotate-ca-complete", "Complete the rotation of the CAs: nodes trust only the new CA", operate.CompleteRotation},
 		{"delete", "Delete the Shoot; the clusters stay", operate.Delete},
 	} {
 		shoot.AddCommand(withDryRun(&cobra.Command{

@@ -29,6 +29,6 @@ func newShootGetCommand(options *kind.Options, std program.Streams) *cobra.Comma
 			return status.Write(std.Out)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addOutput(cmd, &asJSON, "print JSON")
 	return cmd
 }

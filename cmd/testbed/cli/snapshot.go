@@ -17,7 +17,7 @@ import (
 func newSnapshotCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "snapshot",
-		Short: "Keep what the caches have stored, and bring it back",
+		Short: "Save and restore the content of the caches",
 		Long: "Keep what the caches have stored, and bring it back. Snapshots lie beside the testbed's folder until they are deleted: `down`\n" +
 			"leaves them. What is in the upstreams is not part of them.",
 		Args: cobra.ArbitraryArgs,
@@ -47,7 +47,7 @@ func newSnapshotSaveCommand(options *kind.Options, std program.Streams) *cobra.C
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be stored, and store nothing")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addOutput(cmd, &asJSON, "print JSON")
 	return cmd
 }
 
@@ -55,7 +55,7 @@ func newSnapshotRestoreCommand(options *kind.Options, std program.Streams) *cobr
 	var dryRun, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "restore NAME",
-		Short: "Put the content of a snapshot in the place of what its caches hold now, and start them on it",
+		Short: "Replace the content of the caches with a snapshot, and restart them",
 		Args:  program.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			testbed, err := newTestbed(*options)
@@ -70,7 +70,7 @@ func newSnapshotRestoreCommand(options *kind.Options, std program.Streams) *cobr
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "look whether it can be restored, and change nothing")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addOutput(cmd, &asJSON, "print JSON")
 	return completed(cmd, options, only(nameSnapshots))
 }
 
@@ -78,7 +78,7 @@ func newSnapshotListCommand(options *kind.Options, std program.Streams) *cobra.C
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "Show the snapshots of this testbed",
+		Short: "List the snapshots of this testbed",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			testbed, err := newTestbed(*options)
@@ -95,7 +95,7 @@ func newSnapshotListCommand(options *kind.Options, std program.Streams) *cobra.C
 			return writeSnapshots(std.Out, all)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addOutput(cmd, &asJSON, "print JSON")
 	return cmd
 }
 

@@ -19,7 +19,7 @@ func newTraceCommand(options *kind.Options, std program.Streams) *cobra.Command 
 	)
 	cmd := &cobra.Command{
 		Use:   "trace IMAGE",
-		Short: "Show who asked whom during the pulls of an image: those that have ended, and, as it happens, those that are under way",
+		Short: "Show the requests between nodes, caches and upstreams during the pulls of an image",
 		Long: `Shows who asked whom during the pulls of an image, whoever started them: nodes their caches and the upstream, caches the
 upstream; with status, bytes and seconds, and what a node gave up. First come pulls that have ended (--since), then, as it
 happens, those that are under way; it ends with them, or with -f by Ctrl-C. It only reads logs of containerd, caches and
@@ -52,7 +52,7 @@ upstreams, and starts no pull. A cache is asked for a repository: whose request 
 	}
 	cmd.Flags().BoolVarP(&wanted.Follow, "follow", "f", false, "wait for further pulls, until Ctrl-C")
 	cmd.Flags().DurationVar(&wanted.Since, "since", 10*time.Minute, "how far back pulls are shown that have ended")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	addOutput(cmd, &asJSON, "print one JSON object a line")
 	return cmd
 }
 

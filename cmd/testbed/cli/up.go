@@ -20,7 +20,7 @@ func newUpCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Bring the testbed up, or repair and update the one that is there",
+		Short: "Create the testbed, or repair and update an existing one",
 		Long: "Bring the testbed up, or repair and update the one that is there. A file says what it is to be: workers, IP family, kube-proxy's\n" +
 			"mode, feature gates, containerd, upstreams, the Shoot. Without one it stays what the file before said; where there was none, it\n" +
 			"has two workers with IPv4 and caches for two of three upstreams. What can be changed in a running testbed is; for the rest the\n" +
