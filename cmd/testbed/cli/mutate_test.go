@@ -19,7 +19,7 @@ func TestWrongUseOfMutate(t *testing.T) {
 		{"a bug for a verb", []string{"mutate", "volume-lost"}, `unknown command "volume-lost"`},
 		{"no bug", []string{"mutate", "plant"}, "usage: testbed mutate plant NAME"},
 		{"unknown bug", []string{"mutate", "plant", "rust"}, `unknown planted bug "rust", use one of`},
-		{"one of the testbed's own", []string{"mutate", "plant", "hit-as-miss"}, "one of the testbed's own"},
+		{"one of the testbed's own", []string{"mutate", "plant", "hit-as-miss"}, "in the testbed itself"},
 		{"unknown bug to prove", []string{"mutate", "prove", "volume-lost", "rust"}, `unknown planted bug "rust"`},
 		{"another testbed", []string{"mutate", "prove", "--prefix", "other"}, "and not on other"},
 	} {
