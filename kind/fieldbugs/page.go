@@ -103,7 +103,7 @@ func faultOf(bug Bug) string {
 
 func section(bug Bug, result *Result) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "## %s\n\n**%s%s** (%s)\n\n", bug.ID, strings.ToUpper(bug.Title[:1]), bug.Title[1:], strings.Join(bug.Reports, ", "))
+	fmt.Fprintf(&text, "## %s\n\n`%s` (%s)\n\n", bug.ID, bug.Slug, strings.Join(bug.Reports, ", "))
 	fmt.Fprintf(&text, "- Symptom: %s\n- Fault: %s\n- Expectation: %s\n", bug.Symptom, faultOf(bug), bug.Expectation)
 	if bug.Known != nil {
 		fmt.Fprintf(&text, "- Known failure: %q: %s\n", bug.Known.Claim, bug.Known.Because)

@@ -20,10 +20,10 @@ func sharedLayer() Bug {
 	return Bug{
 		ID: "s11", Slug: "shared-layer", Title: "two images share a layer, and the TTL of one expires",
 		Reports: []string{"distribution#2367", "distribution#4191", "distribution#4872"},
-		Symptom: "Pulls fail with unexpected EOF a TTL after the first pull: the cache says 200 and sends nothing.",
+		Symptom: "Pulls fail with unexpected EOF one TTL after the first pull: the cache answers 200 and sends nothing.",
 		Fault:   "none: the TTL is 30 s, and the second image is pulled 20 s after the first",
-		Expectation: "When its layers are collected for the first image, a node that has nothing gets all of the second one by the cache: " +
-			"their first answer is complete already.",
+		Expectation: "When the layers of the first image are collected, a new node still gets the complete second image through " +
+			"the cache.",
 		Lane: Full, Shoot: ShortTTL,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			first, err := r.newImage(ctx, "alpha")
@@ -64,7 +64,7 @@ func sharedLayer() Bug {
 			by := BlobsBy(report, pull.CacheHit) + BlobsBy(report, pull.CacheMiss)
 			if err := r.Require("all of the second image comes through the cache",
 				report.Total.Failed == 0 && report.Total.Fallbacks == 0 && report.Digest == second.Digest && by == len(second.Objects)-1,
-				"%d of %d blobs, %d of them fetched anew, %d fallbacks, %d failed, digest %s of %s", by, len(second.Objects)-1,
+				"%d of %d blobs, %d of them fetched again, %d fallbacks, %d failed, digest %s of %s", by, len(second.Objects)-1,
 				BlobsBy(report, pull.CacheMiss), report.Total.Fallbacks, report.Total.Failed, report.Digest, second.Digest); err != nil {
 				return err
 			}

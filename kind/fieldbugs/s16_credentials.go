@@ -31,12 +31,12 @@ func credentials() Bug {
 	return Bug{
 		ID: "s16", Slug: "credentials", Title: "special characters in credentials, a bad Secret, an unrelated realm",
 		Reports: []string{"gardener-extension-registry-cache#94", "distribution#3457", "quay#6697"},
-		Symptom: "A cache crashes for a user name that begins with @; a rotation to a bad Secret is noticed when nothing can be pulled any more; " +
-			"an upstream's answer makes the cache send its credentials to another host (CVE-2026-33540).",
+		Symptom: "A cache crashes for a user name that starts with @. A rotation to a bad Secret is noticed only when all " +
+			"pulls fail. The upstream makes the cache send its credentials to another host (CVE-2026-33540).",
 		Fault: "upstream/alpha credentials --accept " + accepted + "; upstream/alpha status --status 401 " +
 			`--header 'Www-Authenticate=Bearer realm="http://ADDRESS-OF-GAMMA/token",service="alpha"'; cache/alpha kill`,
-		Expectation: "The cache shows the upstream its credentials and serves. The bad Secret is refused although only spec.resources has changed, " +
-			"and the cache goes on. No credentials reach the host of a foreign realm.",
+		Expectation: "The cache authenticates at the upstream and serves. A bad Secret is rejected although only spec.resources " +
+			"changed, and the cache keeps running. No credentials are sent to the host of an unrelated realm.",
 		Lane: Full, Shoot: Credentials,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			if err := r.Break(ctx, "upstream/alpha", spec.Credentials, "--accept", accepted); err != nil {
@@ -51,10 +51,10 @@ func credentials() Bug {
 				return err
 			}
 			said := reason(err)
-			if err := r.Require("the bad Secret is refused", strings.Contains(said, "password"), "%s", said); err != nil {
+			if err := r.Require("the bad Secret is rejected", strings.Contains(said, "password"), "%s", said); err != nil {
 				return err
 			}
-			if err := r.requireAuthorized(ctx, "the cache goes on with the credentials of before"); err != nil {
+			if err := r.requireAuthorized(ctx, "the cache keeps the previous credentials"); err != nil {
 				return err
 			}
 			if err := r.Mend(ctx); err != nil {
@@ -135,7 +135,7 @@ func (r *Rig) foreignRealm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.Require("no credentials reach the host of a foreign realm", leaked == 0,
+	return r.Require("no credentials reach the host of an unrelated realm", leaked == 0,
 		"%d requests with credentials at gamma, %d at the upstream's own realm", leaked, sent)
 }
 

@@ -24,10 +24,11 @@ func tlsFlip() Bug {
 	return Bug{
 		ID: "s17", Slug: "tls-flip", Title: "HTTPS of a cache goes on, off and on again",
 		Reports: []string{"gardener-extension-registry-cache#324", "gardener-extension-registry-cache#344"},
-		Symptom: "After a quick change of http.tls nodes ask by the wrong scheme, or the Service of the cache is gone.",
-		Fault:   "none: the Shoot changes three times without a pause, and once more",
-		Expectation: "No pull fails or takes longer than 15 s meanwhile. After the three changes, and after the one that follows, all nodes ask the " +
-			"address that the status names, by its scheme, and new images come through the cache. containerd complains of no certificate of a cache from first to last.",
+		Symptom: "After quick changes of http.tls nodes use the wrong scheme, or the Service of the cache is missing.",
+		Fault:   "none: the Shoot changes three times without a pause, then once more",
+		Expectation: "Meanwhile no pull fails or takes longer than 15 s. After the changes all nodes use the endpoint and " +
+			"scheme in the status, and new images come through the cache. containerd never reports a certificate error " +
+			"for a cache.",
 		Lane: Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			since, err := r.Ask(ctx, "since", "exec", "worker", "--", "date", "+@%s") // all nodes have the clock of this machine

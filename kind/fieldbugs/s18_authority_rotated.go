@@ -14,9 +14,9 @@ func authorityRotated() Bug {
 	return Bug{
 		ID: "s18", Slug: "ca-rotation", Title: "the CAs are rotated",
 		Reports:     []string{"gardener#10375", "gardener#10831"},
-		Symptom:     "Pulls through the cache fail with x509 between the two phases of a rotation, or after it.",
-		Fault:       "none: gardenlet rotates",
-		Expectation: "In each phase all nodes pull through the cache.",
+		Symptom:     "Pulls through the cache fail with x509 errors during or after a rotation.",
+		Fault:       "none: gardenlet rotates the CAs",
+		Expectation: "All nodes pull through the cache in each phase.",
 		Lane:        Full, Shoot: HTTPS,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			r.Afterwards(r.endRotation)

@@ -23,10 +23,10 @@ func join() Bug {
 	return Bug{
 		ID: "s20", Slug: "node-joins", Title: "a machine is lost, and a new one joins",
 		Reports: []string{"gardener-extension-registry-cache#68", "gardener-extension-registry-cache#444"},
-		Symptom: "A new node needs many minutes: its first images are asked of a cache that the node cannot reach yet.",
+		Symptom: "A new node needs many minutes: its first pulls ask a cache that it cannot reach yet.",
 		Fault:   "node/worker2 loss",
-		Expectation: "A fresh machine is ready 20 s later than one that joins while there are no caches, at most. While " +
-			"containerd runs its pulls succeed and take 5 s at most. In the end they go through the cache.",
+		Expectation: "A new machine is ready at most 20 s later than without caches. Its pulls succeed within 5 s while " +
+			"containerd runs. In the end they use the cache.",
 		Lane: Full, Bound: 5 * time.Minute,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			if _, err := r.Testbed(ctx, "shoot", "disable"); err != nil {

@@ -16,11 +16,11 @@ func serviceRecreated() Bug {
 	return Bug{
 		ID: "s22", Slug: "service-recreated", Title: "the cache's Service is recreated with another address",
 		Reports: []string{"gardener#11864", "gardener#11010", "containerd#4861"},
-		Symptom: "Pulls take minutes since the Service of the cache was recreated: nodes ask the old address first, " +
-			"for each part of an image, and wait 30 s each time.",
+		Symptom: "Pulls take minutes after the Service of the cache was recreated: nodes ask the old address for each part " +
+			"of an image and wait 30 s each time.",
 		Fault: "cache/alpha recreate-service",
-		Expectation: "No pull takes longer than 5 s while nodes know the old address only. After the next reconciliation they have the new " +
-			"one and pull through the cache.",
+		Expectation: "No pull takes longer than 5 s while nodes have the old address. After the next reconciliation they have " +
+			"the new one and pull through the cache.",
 		Lane: Full,
 		Known: &Known{Claim: quick, Because: "each part of an image waits for dial_timeout, a second, three layers at a time: an image of two layers " +
 			"takes 4 s, one of eight does not keep the bound"},

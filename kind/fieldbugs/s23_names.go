@@ -30,10 +30,11 @@ func names() Bug {
 			"gardener-extension-registry-cache#45", "gardener-extension-registry-cache#129",
 			"gardener-extension-registry-cache#339", "gardener-extension-registry-cache#591",
 		},
-		Symptom: "Two upstreams get objects of one name, and reconciliation never ends; or a pod cannot be made, for its name is too long.",
-		Fault:   "none: the Shoot names a.b-c and a-b.c, x:5000 and x-5000, a name of 60 characters, an IPv6 address with a port",
-		Expectation: "All of them have a cache of their own, with an address of its own, and an image that nobody had comes by each name. Then nothing " +
-			"is written any more.",
+		Symptom: "Two upstreams get objects with the same name and reconciliation never ends, or a pod cannot be created " +
+			"because its name is too long.",
+		Fault: "none: the Shoot names a.b-c and a-b.c, x:5000 and x-5000, a name of 60 characters, an IPv6 address with a port",
+		Expectation: "Each upstream has its own cache and endpoint, and serves a new image by its name. Then no object is " +
+			"written again.",
 		Lane: Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			start := time.Now()
