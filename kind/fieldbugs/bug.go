@@ -75,7 +75,7 @@ func (b Bug) bound() time.Duration {
 func All() []Bug {
 	return []Bug{
 		warmHit(), refused(), blackHole(), hang(), damaged(), outage(), outageRestart(), drain(), removeOne(), diskFull(),
-		sharedLayer(), freesDisk(), crashState(), thunderingHerd(), rateLimit(), credentials(), tlsFlip(), authorityRotated(), authorityLost(),
+		sharedLayer(), freesDisk(), crashState(), thunderingHerd(), rateLimit(), credentials(), tlsFlip(), caRotated(), caDamaged(),
 		join(), stuckCache(), serviceRecreated(), names(), sleepWithoutDisk(), transfer(),
 	}
 }

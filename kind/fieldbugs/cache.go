@@ -107,7 +107,7 @@ func (r *Rig) newImage(ctx context.Context, upstream string) (pull.Pushed, error
 
 func (r *Rig) imageWithin(ctx context.Context, upstream string, bound time.Duration) (img pull.Pushed, err error) {
 	vain := func() {}
-	err = r.Await(ctx, "an image is pulled through the cache of "+upstream, bound, func(ctx context.Context) (bool, string, error) {
+	err = r.Await(ctx, upstream+"'s cache serves an image", bound, func(ctx context.Context) (bool, string, error) {
 		vain()
 		vain = r.script.mark()
 		if img, err = r.Push(ctx, upstream); err != nil {

@@ -23,8 +23,9 @@ testbed, ` + "`bin/testbed reproduce service-recreated`" + ` or ` + "`bin/testbe
 | fixed | a known failure no longer occurs; the run fails until the mark is removed |
 
 The commands in each section are those of the last run, in bash. To repeat them, work in the root of
-the repository, let ` + "`testbed`" + ` be ` + "`bin/testbed`" + `, and start and end with ` + "`testbed fault clear`" + `. After each
-` + "`testbed shoot apply`" + ` at the top of a section, wait until the nodes use the caches:
+the repository, let ` + "`testbed`" + ` be ` + "`bin/testbed`" + `, and start and end with ` + "`testbed fault clear`" + `. Every bug
+starts with the following commands. A section that starts with another ` + "`testbed shoot apply`" + ` uses
+that Shoot instead.
 
 %s
 
@@ -39,7 +40,7 @@ each other claim.
 // Page renders docs/field-bugs.md from the bugs and their last results.
 func Page(bugs []Bug, results []Result) string {
 	var page strings.Builder
-	fmt.Fprintf(&page, pageHead, fenced(untilReady))
+	fmt.Fprintf(&page, pageHead, fenced(append([]string{applyTwoCaches}, untilReady...)))
 	page.WriteString("| | name | bug | verdict | measured |\n| --- | --- | --- | --- | --- |\n")
 	for _, bug := range bugs {
 		verdict, measured := "not run yet", ""
@@ -67,12 +68,19 @@ func fenced(commands []string) string {
 	return "```console\n" + strings.Join(commands, "\n") + "\n```"
 }
 
-// shorten leaves untilReady, which the page shows once, out of the commands.
+// applyTwoCaches is the first line of a bug without a Shoot of its own.
+const applyTwoCaches = "testbed shoot apply -f " + TwoCaches
+
+// shorten removes the commands that the page shows once: untilReady and, before it, applyTwoCaches.
 func shorten(commands []string) []string {
-	if n := len(untilReady); len(commands) > n && slices.Equal(commands[1:n+1], untilReady) {
-		return slices.Delete(slices.Clone(commands), 1, n+1)
+	n := len(untilReady) + 1
+	switch {
+	case len(commands) < n || !slices.Equal(commands[1:n], untilReady):
+		return commands
+	case commands[0] == applyTwoCaches:
+		return commands[n:]
 	}
-	return commands
+	return slices.Concat(commands[:1], commands[n:])
 }
 
 func resultOf(results []Result, bug Bug) *Result {
@@ -112,7 +120,7 @@ func section(bug Bug, result *Result) string {
 		text.WriteString("- Not run yet.\n")
 		return text.String()
 	}
-	fmt.Fprintf(&text, "- Result: %s on %s after %.0f s", result.Verdict, result.Day, result.Seconds)
+	fmt.Fprintf(&text, "- Result: %s (%s)", result.Verdict, result.Day)
 	if result.Reason != "" && bug.Known == nil {
 		fmt.Fprintf(&text, ": %s", result.Reason)
 	}

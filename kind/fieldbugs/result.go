@@ -22,8 +22,8 @@ const (
 	Broken Verdict = "broken"
 	// KnownBroken: the claim that the mark names does not hold.
 	KnownBroken Verdict = "known"
-	// Mended: the claim that the mark names holds. The mark has to be taken off.
-	Mended Verdict = "mended"
+	// Fixed: the claim that the mark names holds. The mark has to be taken off.
+	Fixed Verdict = "fixed"
 )
 
 // Result is what one run of a bug has shown.
@@ -69,7 +69,7 @@ type Options struct {
 	Transcript io.Writer
 	// Progress is told each command line of the page when it begins; nil if nobody wants to know.
 	Progress func(command string)
-	// OnBroken is called once when the verdict is Broken or Mended, while the faults still hold, or after a clean-up that failed;
+	// OnBroken is called once when the verdict is Broken or Fixed, while the faults still hold, or after a clean-up that failed;
 	// nil if nobody wants to look. Its context has not ended with the bound of the bug, but it has with a signal.
 	OnBroken func(ctx context.Context, reason string)
 }
@@ -144,7 +144,7 @@ func judge(known *Known, err error) (Verdict, string) {
 	case known == nil:
 		return Broken, err.Error()
 	case err == nil:
-		return Mended, fmt.Sprintf("%q holds: take the mark off (%s)", known.Claim, known.Because)
+		return Fixed, fmt.Sprintf("%q holds: take the mark off (%s)", known.Claim, known.Because)
 	case errors.As(err, &unmet) && unmet.Claim == known.Claim:
 		return KnownBroken, fmt.Sprintf("%v (%s)", unmet, known.Because)
 	default:

@@ -74,7 +74,7 @@ func TestVerdicts(t *testing.T) {
 		"a claim does not hold":           {nil, unmet, Broken, "7 s", false},
 		"it cannot be reproduced":         {nil, errors.New("no node"), Broken, "no node", false},
 		"a known failure":                 {known, fmt.Errorf("step: %w", unmet), KnownBroken, "of X", true},
-		"a known failure holds":           {known, nil, Mended, "take the mark off", false},
+		"a known failure holds":           {known, nil, Fixed, "take the mark off", false},
 		"a known failure fails otherwise": {known, &Unmet{Claim: "other"}, Broken, "failed otherwise", false},
 		"a known failure has an error":    {known, errors.New("no node"), Broken, "no node", false},
 	} {

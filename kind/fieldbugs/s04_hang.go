@@ -35,7 +35,7 @@ func hang() Bug {
 			if err := r.Within("the pull past a cache that hangs", Slowest(report), bound); err != nil {
 				return err
 			}
-			if err := r.Mend(ctx); err != nil {
+			if err := r.ClearFaults(ctx); err != nil {
 				return err
 			}
 			_, err = r.requireCached(ctx, "when it answers again, pulls go through it")

@@ -44,7 +44,7 @@ func diskFull() Bug {
 			if err := r.Require("the cache stays ready", isReady(pod), "ready: %t", isReady(pod)); err != nil {
 				return err
 			}
-			if err := r.Mend(ctx); err != nil {
+			if err := r.ClearFaults(ctx); err != nil {
 				return err
 			}
 			again, err := r.newImage(ctx, "alpha")

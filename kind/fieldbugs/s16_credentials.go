@@ -57,7 +57,7 @@ func credentials() Bug {
 			if err := r.requireAuthorized(ctx, "the cache keeps the previous credentials"); err != nil {
 				return err
 			}
-			if err := r.Mend(ctx); err != nil {
+			if err := r.ClearFaults(ctx); err != nil {
 				return err
 			}
 			return r.foreignRealm(ctx)
@@ -167,7 +167,7 @@ func (r *Rig) credentialsSent(ctx context.Context, realm, seenBy string) (int, e
 	if _, err := r.Pull(ctx, img.Reference); err != nil { // nobody can serve it: that is no claim
 		return 0, err
 	}
-	if err := r.Mend(ctx); err != nil {
+	if err := r.ClearFaults(ctx); err != nil {
 		return 0, err
 	}
 	all, err := r.tokenRequests(ctx, seenBy)

@@ -83,7 +83,7 @@ func (r *Rig) rejoin(ctx context.Context, wanted func(mirror string) bool) (join
 	var j joined
 	done, start := make(chan error, 1), time.Now()
 	go func() {
-		err := r.Mend(ctx)
+		err := r.ClearFaults(ctx)
 		if err == nil {
 			err = r.awaitConfigured(ctx, "worker2")
 		}

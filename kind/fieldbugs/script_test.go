@@ -138,7 +138,7 @@ func TestTriesInVain(t *testing.T) {
 	if _, err := rig.Testbed(t.Context(), "pull", img.Reference); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"# until an image is pulled through the cache of alpha:", "image=$(testbed push --upstream alpha)",
+	want := []string{"# until alpha's cache serves an image:", "image=$(testbed push --upstream alpha)",
 		`testbed pull "$image" --node worker`, `testbed pull "$image"`}
 	if got := rig.script.commands(); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)

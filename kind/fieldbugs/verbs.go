@@ -37,8 +37,8 @@ func (r *Rig) Break(ctx context.Context, target string, kind spec.Kind, flags ..
 	return err
 }
 
-// Mend clears all faults.
-func (r *Rig) Mend(ctx context.Context) error {
+// ClearFaults clears all faults.
+func (r *Rig) ClearFaults(ctx context.Context) error {
 	_, err := r.Testbed(ctx, "fault", "clear")
 	return err
 }

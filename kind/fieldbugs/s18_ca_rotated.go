@@ -9,8 +9,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// authorityRotated is a rotation of the certificate authorities.
-func authorityRotated() Bug {
+// caRotated is a rotation of the CAs.
+func caRotated() Bug {
 	return Bug{
 		ID: "s18", Slug: "ca-rotation", Title: "the CAs are rotated",
 		Reports:     []string{"gardener#10375", "gardener#10831"},

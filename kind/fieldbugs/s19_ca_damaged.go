@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// authorityLost is a CA file that somebody garbled on a node.
-func authorityLost() Bug {
+// caDamaged is a CA file that somebody garbled on a node.
+func caDamaged() Bug {
 	const bound = 20 * time.Second
 	return Bug{
 		ID: "s19", Slug: "ca-file-damaged", Title: "the CA file of a mirror is damaged on a node",
