@@ -7,7 +7,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// warmHit is what a cache is for.
+// warmHit is a pull of a cached image.
 func warmHit() Bug {
 	return Bug{
 		ID: "s1", Slug: "warm-hit", Title: "a second node's pull costs the upstream no blob, and a moved tag is seen",

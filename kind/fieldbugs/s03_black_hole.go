@@ -7,12 +7,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// blackHole is a cache whose packets vanish.
+// blackHole is a cache whose packets are dropped.
 func blackHole() Bug {
 	const (
 		layers = 5
-		// Manifest by tag and by digest, the config, the layer with the program, and the others: each waits for dial_timeout, a second,
-		// though three layers wait at once.
+		// Manifest by tag and by digest, the config, the layer with the program, and the others: each
+		// waits for dial_timeout, a second, though three layers wait at once.
 		objects, dialTimeout, more = 4 + layers, time.Second, 5 * time.Second
 	)
 	return Bug{

@@ -8,7 +8,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// outage is an upstream out of reach while its cache is warm.
+// outage is an unreachable upstream whose images are cached.
 func outage() Bug {
 	const (
 		byDigest = 5 * time.Second // nobody is asked

@@ -9,7 +9,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// outageRestart is a cache that starts anew while its upstream is out of reach.
+// outageRestart is a cache that restarts while its upstream is unreachable.
 func outageRestart() Bug {
 	const ready, pulled = 30 * time.Second, 15 * time.Second
 	return Bug{

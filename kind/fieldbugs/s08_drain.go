@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// drain takes the extension out of a Shoot whose nodes hear of it late.
+// drain disables the extension while one node gets no new configuration.
 func drain() Bug {
 	const longest = 5 * time.Second
 	const foreign = "/etc/containerd/certs.d/foreign.example"
@@ -60,8 +60,9 @@ func drain() Bug {
 	}
 }
 
-// pullWhile pulls new images of alpha where the flags say, one after another and at least one, while something is done. It returns
-// how long the slowest took; one that fails is a claim that does not hold. What is done is waited for in any case.
+// pullWhile pulls new images of alpha where the flags say, one after another and at least one,
+// while something is done. It returns how long the slowest took; one that fails is a claim that
+// does not hold. What is done is waited for in any case.
 func (r *Rig) pullWhile(ctx context.Context, flags []string, do func(context.Context) error) (time.Duration, error) {
 	beside := r.beside()
 	done := make(chan error, 1)

@@ -31,7 +31,8 @@ func sharedLayer() Bug {
 				return err
 			}
 			start := time.Now()
-			// All that can be done ahead is: from the pull on until the time is up for the first image there are ten seconds only.
+			// All that can be done ahead is: from the pull on until the time is up for the first image there
+			// are ten seconds only.
 			store, err := r.volumeOf(ctx, "alpha")
 			if err != nil {
 				return err
@@ -85,8 +86,9 @@ func split(image, other pull.Pushed) (shared, own []pull.Object) {
 	return shared, own
 }
 
-// awaitCollected waits until the files of shared objects are gone, which they must not be before, while those of the second image's
-// own are still there: without either the pull that follows would be that of any image.
+// awaitCollected waits until the files of shared objects are gone, which they must not be before,
+// while those of the second image's own are still there: without either the pull that follows would
+// be that of any image.
 func (r *Rig) awaitCollected(ctx context.Context, store volume, shared, own []pull.Object, bound time.Duration) error {
 	if found, err := r.files(ctx, store, shared); err != nil || found != len(shared) {
 		return errors.Join(err, fmt.Errorf("%d files of shared layers in the store, want %d", found, len(shared)))
@@ -105,11 +107,12 @@ func (r *Rig) awaitCollected(ctx context.Context, store volume, shared, own []pu
 	return nil
 }
 
-// blobSum prints the SHA-256 of what a cache at the address sends for a blob (its hexadecimal digits) of the image, in one answer.
+// blobSum prints the SHA-256 of what a cache at the address sends for a blob (its hexadecimal
+// digits) of the image, in one answer.
 const blobSum = `path=${1#*/}; curl --silent --show-error --fail "http://$0:5000/v2/${path%:*}/blobs/sha256:$2?ns=${1%%/*}" | sha256sum`
 
-// requireAnswer requires that the cache of alpha sends all bytes of a blob by its first answer: containerd asks again after one that
-// was cut off, and a pull does not tell.
+// requireAnswer requires that the cache of alpha sends all bytes of a blob by its first answer:
+// containerd asks again after one that was cut off, and a pull does not tell.
 func (r *Rig) requireAnswer(ctx context.Context, img pull.Pushed, blob pull.Object) error {
 	address, err := r.Ask(ctx, "address", "kubectl", "shoot", "get", "--namespace=kube-system", "services", selector("alpha"),
 		"--output=jsonpath={.items[*].spec.clusterIP}")

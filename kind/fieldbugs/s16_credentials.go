@@ -25,8 +25,8 @@ const (
 // accepted is the SHA-256 of user and password of the Shoot Credentials.
 const accepted = "2b7810ddb0cd8dca2f4c691d1a5dc5180612030a1594808b00bc832ba1d3d428"
 
-// credentials are those of a cache for its upstream, which asks for them. That they can be rotated is shown by the scenario
-// credentials.
+// credentials are those of a cache for its upstream, which asks for them. That they can be rotated
+// is shown by the scenario credentials.
 func credentials() Bug {
 	return Bug{
 		ID: "s16", Slug: "credentials", Title: "special characters in credentials, a bad Secret, an unrelated realm",
@@ -65,8 +65,9 @@ func credentials() Bug {
 	}
 }
 
-// requireAuthorized requires that new images come through the cache of alpha, soon, and that the upstream gave each of their blobs
-// to somebody who showed the credentials, and to nobody else. A node that shows none gets none.
+// requireAuthorized requires that new images come through the cache of alpha, soon, and that the
+// upstream gave each of their blobs to somebody who showed the credentials, and to nobody else. A
+// node that shows none gets none.
 func (r *Rig) requireAuthorized(ctx context.Context, claim string) error {
 	img, err := r.requireCached(ctx, claim)
 	if err != nil {
@@ -89,8 +90,8 @@ func (r *Rig) requireAuthorized(ctx context.Context, claim string) error {
 		"%d of %d blobs given to who showed credentials, %d in all; a node without any is answered %s", shown, blobs, given, code)
 }
 
-// blobsGiven counts in an access log how often the upstream sent a blob of the image, and how often of that to somebody with
-// credentials.
+// blobsGiven counts in an access log how often the upstream sent a blob of the image, and how often
+// of that to somebody with credentials.
 func blobsGiven(log string, img pull.Pushed) (given, shown int, err error) {
 	repository := img.Reference[strings.Index(img.Reference, "/")+1 : strings.LastIndex(img.Reference, ":")]
 	for line := range strings.Lines(log) {
@@ -116,8 +117,8 @@ func blobsGiven(log string, img pull.Pushed) (given, shown int, err error) {
 	return given, shown, nil
 }
 
-// foreignRealm lets alpha name first itself and then gamma's address as where to get a token, while its cache starts: only then it
-// looks. The first shows that credentials would be seen.
+// foreignRealm lets alpha name first itself and then gamma's address as where to get a token, while
+// its cache starts: only then it looks. The first shows that credentials would be seen.
 func (r *Rig) foreignRealm(ctx context.Context) error {
 	ip, err := r.Ask(ctx, "address", "exec", "worker", "--",
 		"curl", "--silent", "--output", "/dev/null", "--write-out", "%{remote_ip}", "http://"+host("gamma")+"/v2/")
@@ -139,8 +140,8 @@ func (r *Rig) foreignRealm(ctx context.Context) error {
 		"%d requests with credentials at gamma, %d at the upstream's own realm", leaked, sent)
 }
 
-// credentialsSent starts alpha's cache anew while alpha names a realm, lets a node pull, and counts the requests with credentials for
-// a token that an upstream has seen.
+// credentialsSent starts alpha's cache anew while alpha names a realm, lets a node pull, and counts
+// the requests with credentials for a token that an upstream has seen.
 func (r *Rig) credentialsSent(ctx context.Context, realm, seenBy string) (int, error) {
 	earlier, err := r.tokenRequests(ctx, seenBy)
 	if err != nil {

@@ -43,7 +43,8 @@ func TestTokenRequests(t *testing.T) {
 	}
 }
 
-// TestForeignRealm: requests of before do not count, and without any at the own realm nothing is proved.
+// TestForeignRealm: requests of before do not count, and without any at the own realm nothing is
+// proved.
 func TestForeignRealm(t *testing.T) {
 	const claim = "no credentials reach the host of an unrelated realm"
 	const request = `{"path":"/token","authorization":true}` + "\n"

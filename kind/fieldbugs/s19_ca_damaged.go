@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// caDamaged is a CA file that somebody garbled on a node.
+// caDamaged is a damaged CA file on a node.
 func caDamaged() Bug {
 	const bound = 20 * time.Second
 	return Bug{

@@ -66,16 +66,18 @@ func join() Bug {
 	}
 }
 
-// joined is how a fresh machine came into the cluster.
+// joined has the times of a machine that joined the cluster.
 type joined struct {
 	// series are the pulls of that time.
 	series
-	// ready is the time until its Node was Ready and gardener-node-agent had applied its configuration, and so had started the unit
-	// that waits for caches: then Gardener counts it as up to date. mirrors is the time until it had the wanted mirror of alpha.
+	// ready is the time until its Node was Ready and gardener-node-agent had applied its
+	// configuration, and so had started the unit that waits for caches: then Gardener counts it as up
+	// to date. mirrors is the time until it had the wanted mirror of alpha.
 	ready, mirrors time.Duration
 }
 
-// rejoin loses worker2 and lets it join again as a fresh machine, which pulls new images of alpha as soon as it can.
+// rejoin loses worker2 and lets it join again as a fresh machine, which pulls new images of alpha
+// as soon as it can.
 func (r *Rig) rejoin(ctx context.Context, wanted func(mirror string) bool) (joined, error) {
 	if err := r.Break(ctx, "node/worker2", "loss"); err != nil {
 		return joined{}, err
@@ -102,15 +104,15 @@ func (r *Rig) rejoin(ctx context.Context, wanted func(mirror string) bool) (join
 // series are pulls one after another.
 type series struct {
 	succeeded int
-	// failure is the last error of a pull. It does not count that containerd does not run: gardener-node-agent restarts it when it
-	// has changed its configuration.
+	// failure is the last error of a pull. It does not count that containerd does not run:
+	// gardener-node-agent restarts it when it has changed its configuration.
 	failure error
 	// slowest is the longest of all, also of those that failed.
 	slowest time.Duration
 }
 
-// pullUntil pulls new images of alpha on worker2, as soon as it has a Node, until done is sent what has come of something else. That
-// is waited for in any case.
+// pullUntil pulls new images of alpha on worker2, as soon as it has a Node, until done is sent what
+// has come of something else. That is waited for in any case.
 func (r *Rig) pullUntil(ctx context.Context, done <-chan error) (s series, err error) {
 	img, err := r.Push(ctx, "alpha")
 	there := false
@@ -159,7 +161,8 @@ const (
 	containerdSocket = "containerd.sock: connect:"
 )
 
-// awaitConfigured waits until a node ("worker2") is Ready, and gardener-node-agent has applied its configuration.
+// awaitConfigured waits until a node ("worker2") is Ready, and gardener-node-agent has applied its
+// configuration.
 func (r *Rig) awaitConfigured(ctx context.Context, name string) error {
 	const bound = 2 * time.Minute
 	return r.Await(ctx, name+" is Ready and has its configuration", bound, func(ctx context.Context) (bool, string, error) {

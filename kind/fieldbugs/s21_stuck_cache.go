@@ -60,7 +60,8 @@ func stuckCache() Bug {
 	}
 }
 
-// awaitNamed waits until the health of the caches' ManagedResource, which operators and owners see, names the one that is stuck.
+// awaitNamed waits until the health of the caches' ManagedResource, which operators and owners see,
+// names the one that is stuck.
 func (r *Rig) awaitNamed(ctx context.Context, name string, bound time.Duration) error {
 	return r.Soon(ctx, "the ManagedResource names the blocked cache", bound, func(ctx context.Context) (bool, string, error) {
 		out, err := r.Kubectl(ctx, "seed", "get", "managedresource", v1alpha3.ManagedResourceCaches, "--namespace=shoot--local--local",

@@ -14,8 +14,8 @@ import (
 // Names has upstreams whose names are hard.
 const Names = "kind/fieldbugs/shoots/names.yaml"
 
-// hardNames are those of Names. No host of these names exists: what comes by one of them comes through its cache, which fetches from
-// gamma.
+// hardNames are those of Names. No host of these names exists: what comes by one of them comes
+// through its cache, which fetches from gamma.
 var hardNames = []string{
 	"a.b-c.upstream.test", "a-b.c.upstream.test", "a-name-with-sixty-characters-is-quite-long.sub.upstream.test",
 	"port.upstream.test:5000", "port-5000.upstream.test", "[2001:db8::7]:5000",
@@ -90,7 +90,8 @@ func (r *Rig) pullByName(ctx context.Context) error {
 	return nil
 }
 
-// missingNames says which upstream has no cache, or one whose address another one has, and which worker does not ask one.
+// missingNames says which upstream has no cache, or one whose address another one has, and which
+// worker does not ask one.
 func missingNames(status status.Shoot, upstreams []string) ([]string, error) {
 	missing, err := missingMirrors(status)
 	if err != nil {
@@ -112,8 +113,9 @@ func missingNames(status status.Shoot, upstreams []string) ([]string, error) {
 	return missing, err
 }
 
-// written tells of the objects of all caches what changes when somebody writes them: the resource version of a Service, which has no
-// status here, and the generation of the others, whose status changes by itself.
+// written tells of the objects of all caches what changes when somebody writes them: the resource
+// version of a Service, which has no status here, and the generation of the others, whose status
+// changes by itself.
 func (r *Rig) written(ctx context.Context) (string, error) {
 	var all strings.Builder
 	for _, look := range []struct{ resources, version string }{{"services", "resourceVersion"}, {"statefulsets,networkpolicies", "generation"}} {
@@ -127,8 +129,9 @@ func (r *Rig) written(ctx context.Context) (string, error) {
 	return all.String(), nil
 }
 
-// requireRest requires that no object was written since then: where two caches take each other's objects, one change follows another
-// for ever. A reconciliation that changes nothing is none of this.
+// requireRest requires that no object was written since then: where two caches take each other's
+// objects, one change follows another for ever. A reconciliation that changes nothing is none of
+// this.
 func (r *Rig) requireRest(ctx context.Context, before string) error {
 	now, err := r.written(ctx)
 	if err != nil {

@@ -47,7 +47,8 @@ func registry(run string) Execute {
 	}
 }
 
-// TestCommandsOfThePage: what a run has typed is what anybody can type, and the same after each run.
+// TestCommandsOfThePage: what a run has typed is what anybody can type, and the same after each
+// run.
 func TestCommandsOfThePage(t *testing.T) {
 	bug := Bug{ID: "s0", Reproduce: func(ctx context.Context, r *Rig) error {
 		img, err := r.Push(ctx, "alpha", "--layers", "1")
