@@ -20,10 +20,10 @@ func TestKeepShoot(t *testing.T) {
 		applied bool
 		said    string
 	}{
-		"a Shoot":        {strings.Replace(shoot, "HIBERNATION", "", 1), true, "Applying the previous Shoot again"},
-		"no Shoot":       {"", false, "the Shoot of the last bug stays"},
+		"a Shoot":    {strings.Replace(shoot, "HIBERNATION", "", 1), true, "Applying the previous Shoot again"},
+		"no Shoot":   {"", false, "the Shoot of the last bug stays"},
 		"hibernated": {strings.Replace(shoot, "HIBERNATION", `, "hibernation": {"enabled": true}`, 1), false, "the Shoot of the last bug stays"},
-		"woken up":  {strings.Replace(shoot, "HIBERNATION", `, "hibernation": {"enabled": false}`, 1), true, "Applying the previous Shoot again"},
+		"woken up":   {strings.Replace(shoot, "HIBERNATION", `, "hibernation": {"enabled": false}`, 1), true, "Applying the previous Shoot again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			applied := false
