@@ -21,7 +21,7 @@ func TestWrongUseOfMutate(t *testing.T) {
 		{"unknown bug", []string{"mutate", "plant", "rust"}, `unknown planted bug "rust", use one of`},
 		{"one of the testbed's own", []string{"mutate", "plant", "hit-as-miss"}, "in the testbed itself"},
 		{"unknown bug to prove", []string{"mutate", "prove", "volume-lost", "rust"}, `unknown planted bug "rust"`},
-		{"another testbed", []string{"mutate", "prove", "--prefix", "other"}, "and not on other"},
+		{"another testbed", []string{"mutate", "prove", "--prefix", "other"}, "not on other"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			code, out, stderr := run(t, "", tc.args...)
