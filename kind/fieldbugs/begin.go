@@ -21,14 +21,15 @@ import (
 // begunTimeout is what nodes may need to hear of the caches that a bug begins with.
 const begunTimeout = time.Minute
 
-// rolledOutTimeout is what caches may need until they run as they are configured; a pull holds the pod of before up for 25 seconds.
+// rolledOutTimeout is what caches may need until they run as they are configured; a pull holds the
+// pod of before up for 25 seconds.
 const rolledOutTimeout = 2 * time.Minute
 
 // workers are the nodes that bugs name: those of a testbed without a configuration of its own.
 var workers = []string{"worker", "worker2"}
 
-// begin makes the state that a bug starts from: no fault, its Shoot, workers that know the caches as they are now, and caches that run
-// as that Shoot wants them.
+// begin makes the state that a bug starts from: no fault, its Shoot, workers that know the caches
+// as they are now, and caches that run as that Shoot wants them.
 func (r *Rig) begin(ctx context.Context, bug Bug) error {
 	if _, err := r.run(ctx, []string{"fault", "clear"}); err != nil { // on a testbed that has just come up there is none
 		return err
@@ -56,8 +57,9 @@ func (r *Rig) begin(ctx context.Context, bug Bug) error {
 	})
 }
 
-// pendingCaches says why not all caches run as the Shoot of that namespace wants them; it is empty when they do. Where addresses stay
-// what they were, the Extension is reconciled, and nodes have their mirrors, while the pods are still those of the Shoot before.
+// pendingCaches says why not all caches run as the Shoot of that namespace wants them; it is empty
+// when they do. Where addresses stay what they were, the Extension is reconciled, and nodes have
+// their mirrors, while the pods are still those of the Shoot before.
 func (r *Rig) pendingCaches(ctx context.Context, namespace string) (string, error) {
 	var resource resourcesv1alpha1.ManagedResource
 	if err := r.getOf(ctx, "seed", namespace, &resource, "managedresource", v1alpha3.ManagedResourceCaches); err != nil {
@@ -79,7 +81,8 @@ func (r *Rig) pendingCaches(ctx context.Context, namespace string) (string, erro
 	return "", nil
 }
 
-// missingMirrors says which worker does not ask which cache first, at the address that the Extension names now.
+// missingMirrors says which worker does not ask which cache first, at the address that the
+// Extension names now.
 func missingMirrors(shoot status.Shoot) ([]string, error) {
 	caches, err := caches(shoot)
 	if err != nil {

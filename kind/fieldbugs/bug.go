@@ -32,14 +32,15 @@ const (
 // DefaultBound is how long a bug may take unless it says otherwise.
 const DefaultBound = 4 * time.Minute
 
-// A Bug is a report from the field, as something that can be reproduced.
+// A Bug is a bug that users reported, and how to reproduce it.
 type Bug struct {
-	// ID ("s22") names the scenario of the bug in e2e, Slug ("service-recreated") is easier to remember.
-	// Title is one line.
+	// ID ("s22") names the scenario of the bug in e2e, Slug ("service-recreated") is easier to
+	// remember. Title is one line.
 	ID, Slug, Title string
 	// Reports are the threads that it was seen in, as <project>#<number>.
 	Reports []string
-	// Symptom is what the reporters saw, Fault what makes it here, Expectation what a user of this cache must see.
+	// Symptom is what the reporters saw, Fault what causes it here, Expectation what must happen
+	// instead.
 	Symptom, Fault, Expectation string
 	Lane                        Lane
 	// Shoot is the manifest of the Shoot that it begins with; TwoCaches if it is empty.
@@ -48,11 +49,12 @@ type Bug struct {
 	Bound time.Duration
 	// Known marks a bug whose expectation is not reached yet.
 	Known *Known
-	// Reproduce brings it about and returns an *Unmet for the first claim that does not hold. Faults that it leaves are cleared.
+	// Reproduce reproduces the bug. It returns an *Unmet for the first claim that does not hold. The
+	// caller clears the faults.
 	Reproduce func(ctx context.Context, r *Rig) error
 }
 
-// Known says by which claim a bug fails, and why that is not mended.
+// Known is the claim that does not hold yet, and why it is not fixed.
 type Known struct {
 	Claim, Because string
 }
@@ -75,7 +77,7 @@ func (b Bug) bound() time.Duration {
 func All() []Bug {
 	return []Bug{
 		warmHit(), refused(), blackHole(), hang(), damaged(), outage(), outageRestart(), drain(), removeOne(), diskFull(),
-		sharedLayer(), freesDisk(), crashState(), thunderingHerd(), rateLimit(), credentials(), tlsFlip(), authorityRotated(), authorityLost(),
+		sharedLayer(), freesDisk(), crashState(), thunderingHerd(), rateLimit(), credentials(), tlsFlip(), caRotated(), caDamaged(),
 		join(), stuckCache(), serviceRecreated(), names(), sleepWithoutDisk(), transfer(),
 	}
 }

@@ -91,23 +91,25 @@ func (r *Rig) volumeOf(ctx context.Context, upstream string) (v volume, err erro
 // shortNode is what a node of the shoot is called on a command line.
 func shortNode(name string) string { return name[strings.LastIndex(name, "-")+1:] }
 
-// settled is how long a cache may need until it fetches again what nodes ask for: it is rolled out, nodes hear of it, and it asks
-// its upstream again five seconds after a failure.
+// settled is how long a cache may need until it fetches again what nodes ask for: it is rolled out,
+// nodes hear of it, and it asks its upstream again five seconds after a failure.
 const settled = 40 * time.Second
 
-// soon is the bound of a cache that serves already, as a claim: measured.json has 1.5 to 3.1 s for those of s4, s16, s21 and s22, and one
-// hang of containerd is 30 s. A cache that starts anew has settled: those of s17 and s23 took up to 12.6 and 15.3 s.
+// soon is the bound of a cache that serves already, as a claim: measured.json has 1.5 to 3.1 s for
+// those of s4, s16, s21 and s22, and one hang of containerd is 30 s. A cache that starts anew has
+// settled: those of s17 and s23 took up to 12.6 and 15.3 s.
 const soon = 20 * time.Second
 
-// newImage pushes an image and lets one worker pull it through the cache: it is stored there then. That is a precondition, no claim:
-// while the cache is not there yet, it is tried with another image.
+// newImage pushes an image and lets one worker pull it through the cache: it is stored there then.
+// That is a precondition, no claim: while the cache is not there yet, it is tried with another
+// image.
 func (r *Rig) newImage(ctx context.Context, upstream string) (pull.Pushed, error) {
 	return r.imageWithin(ctx, upstream, settled)
 }
 
 func (r *Rig) imageWithin(ctx context.Context, upstream string, bound time.Duration) (img pull.Pushed, err error) {
 	vain := func() {}
-	err = r.Await(ctx, "an image comes through the cache of "+upstream, bound, func(ctx context.Context) (bool, string, error) {
+	err = r.Await(ctx, upstream+"'s cache serves an image", bound, func(ctx context.Context) (bool, string, error) {
 		vain()
 		vain = r.script.mark()
 		if img, err = r.Push(ctx, upstream); err != nil {
@@ -122,7 +124,8 @@ func (r *Rig) imageWithin(ctx context.Context, upstream string, bound time.Durat
 	return img, err
 }
 
-// requireCached requires that new images come through the cache of alpha, which serves already, and returns the one that did.
+// requireCached requires that new images come through the cache of alpha, which serves already, and
+// returns the one that did.
 func (r *Rig) requireCached(ctx context.Context, claim string) (pull.Pushed, error) {
 	return r.requireCachedWithin(ctx, claim, soon)
 }

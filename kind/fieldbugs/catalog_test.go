@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/manifest"
 )
 
-// TestCatalog: each bug says all that its page needs, and what it names exists.
+// TestCatalog checks that each bug has all fields of the page, and that its Shoot exists.
 func TestCatalog(t *testing.T) {
 	id := regexp.MustCompile(`^s([1-9]|1[0-9]|2[0-5])$`)
 	slug := regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
@@ -77,7 +77,7 @@ func TestWriteList(t *testing.T) {
 // argument is one of a command line: in single quotes, or without a space.
 var argument = regexp.MustCompile(`'[^']*'|\S+`)
 
-// TestFaultsExist: a fault that a page names can be asked for.
+// TestFaultsExist checks that the testbed knows the faults.
 func TestFaultsExist(t *testing.T) {
 	for _, bug := range All() {
 		for text := range strings.SplitSeq(bug.Fault, "; ") {

@@ -17,8 +17,8 @@ type Unmet struct {
 
 func (e *Unmet) Error() string { return e.Claim + ": no: " + e.Seen }
 
-// Require returns an *Unmet unless the claim holds. What was seen is kept as evidence in both cases. The claim is a sentence
-// without figures of this run: the mark of a known bug names it.
+// Require returns an *Unmet unless the claim holds. What was seen is kept as evidence in both
+// cases. The claim is a sentence without figures of this run: the mark of a known bug names it.
 func (r *Rig) Require(claim string, holds bool, seen string, args ...any) error {
 	text := fmt.Sprintf(seen, args...)
 	if !holds {
@@ -43,8 +43,8 @@ func (r *Rig) Soon(ctx context.Context, claim string, bound time.Duration, done 
 	return r.Within(claim, time.Since(start), bound)
 }
 
-// awaited makes an *Unmet of an Await whose own bound was up. An error of the way there, and the end of the bug's bound, stay what
-// they are.
+// awaited makes an *Unmet of an Await whose own bound was up. An error of the way there, and the
+// end of the bug's bound, stay what they are.
 func (r *Rig) awaited(ctx context.Context, claim string, err error) error {
 	if ctx.Err() != nil || !wait.Interrupted(err) {
 		return err

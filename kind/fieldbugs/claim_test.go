@@ -20,7 +20,8 @@ func rigOf(answer func(line string) string) *Rig {
 	}}
 }
 
-// wantClaim checks that an error is that of the claim, or that there is none and the claim is in the evidence.
+// wantClaim checks that an error is that of the claim, or that there is none and the claim is in
+// the evidence.
 func wantClaim(t *testing.T, r *Rig, err error, claim string, holds bool) {
 	t.Helper()
 	var unmet *Unmet
@@ -45,7 +46,8 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestSoon: what does not come in time is a claim that does not hold; an error of the way there, and the end of the bug, are not.
+// TestSoon: what does not come in time is a claim that does not hold; an error of the way there,
+// and the end of the bug, are not.
 func TestSoon(t *testing.T) {
 	const claim = "it comes"
 	broken := errors.New("no such node")

@@ -1,9 +1,11 @@
-// Package fieldbugs holds the bugs of image-pull caches that were reported from the field, as things that can be reproduced: one
-// file each, with its reports, its symptom, the fault that makes it, and what a user of this cache must see instead.
+// Package fieldbugs holds bugs of image pull caches that users reported, and reproduces them. Each
+// bug has a file with its reports, its symptom, the fault that causes it, and what must happen
+// instead.
 //
-// What a bug does is command lines of `testbed` and claims on what they answer, so its page in docs/field-bugs.md lists what was
-// run. The package must not know what executes a command line: `make e2e-all` and `testbed reproduce` hand that in.
+// A bug runs command lines of `testbed` and checks claims on their output. docs/field-bugs.md lists
+// them. The package must not know how a command line is executed: the caller of Reproduce provides
+// it.
 //
-// A bug that is not reached yet is marked as Known. It runs all the same, must fail by the claim that the mark names, and fails
-// the run on the day on which that claim holds, until the mark is taken off.
+// A bug with a Known mark runs, too, and must fail by the claim of the mark. When the claim holds,
+// the run fails until the mark is removed.
 package fieldbugs

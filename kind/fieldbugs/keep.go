@@ -13,12 +13,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// restoreTimeout bounds the reconciliation of the Shoot that was there before.
+// restoreTimeout bounds the reconciliation of the previous Shoot.
 const restoreTimeout = 3 * time.Minute
 
-// KeepShoot remembers the Shoot of the testbed, as gardenlet has written it into the seed, and returns what applies it again, also
-// after a signal. The Secrets that it refers to are still in the garden. Of a testbed without a Shoot, and of one that sleeps, it
-// says on prose that the Shoot of the last bug will stay. An error is that of a testbed which cannot be asked.
+// KeepShoot remembers the Shoot of the testbed, as gardenlet has written it into the seed, and
+// returns what applies it again, also after a signal. The Secrets that it refers to are still in
+// the garden. Of a testbed without a Shoot, and of one that sleeps, it says on prose that the Shoot
+// of the last bug will stay. An error is that of a testbed which cannot be asked.
 func KeepShoot(ctx context.Context, execute Execute, prose io.Writer) (restore func(context.Context) error, err error) {
 	rig := &Rig{execute: execute, transcript: io.Discard, result: &Result{}}
 	text, err := rig.run(ctx, []string{"kubectl", "seed", "get", "cluster", "shoot--local--local", "--ignore-not-found", "--output=jsonpath={.spec.shoot}"})
@@ -30,15 +31,15 @@ func KeepShoot(ctx context.Context, execute Execute, prose io.Writer) (restore f
 		return nil, err
 	}
 	if shoot == nil || sleeps {
-		fmt.Fprintln(prose, "There is no Shoot that is awake: that of the last bug will stay.")
+		fmt.Fprintln(prose, "No Shoot, or it is hibernated: the Shoot of the last bug stays.")
 		return func(context.Context) error { return nil }, nil
 	}
 	return func(ctx context.Context) error {
 		ctx, cancel := progress.Within(context.WithoutCancel(ctx), restoreTimeout, "not applied")
 		defer cancel()
-		fmt.Fprintln(prose, "The Shoot that was there before is applied again.")
+		fmt.Fprintln(prose, "Applying the previous Shoot again.")
 		if err := rig.applyText(ctx, shoot); err != nil {
-			return fmt.Errorf("the Shoot that was there before could not be applied again: %w", err)
+			return fmt.Errorf("apply the previous Shoot again: %w", err)
 		}
 		return nil
 	}, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/manifest"
 )
 
-// TestKeepShoot: what was there is applied again, also after a signal; what cannot be, is said.
+// TestKeepShoot: what was there Applying the previous Shoot again, also after a signal; what cannot be, is said.
 func TestKeepShoot(t *testing.T) {
 	const shoot = `{"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot", "metadata": {"name": "local", "namespace": "garden-local", "uid": "1"},
 		"spec": {"purpose": "testing" HIBERNATION}, "status": {"hibernated": false}}`
@@ -20,10 +20,10 @@ func TestKeepShoot(t *testing.T) {
 		applied bool
 		said    string
 	}{
-		"a Shoot":        {strings.Replace(shoot, "HIBERNATION", "", 1), true, "is applied again"},
-		"no Shoot":       {"", false, "that of the last bug will stay"},
-		"a Shoot asleep": {strings.Replace(shoot, "HIBERNATION", `, "hibernation": {"enabled": true}`, 1), false, "that of the last bug will stay"},
-		"a Shoot woken":  {strings.Replace(shoot, "HIBERNATION", `, "hibernation": {"enabled": false}`, 1), true, "is applied again"},
+		"a Shoot":    {strings.Replace(shoot, "HIBERNATION", "", 1), true, "Applying the previous Shoot again"},
+		"no Shoot":   {"", false, "the Shoot of the last bug stays"},
+		"hibernated": {strings.Replace(shoot, "HIBERNATION", `, "hibernation": {"enabled": true}`, 1), false, "the Shoot of the last bug stays"},
+		"woken up":   {strings.Replace(shoot, "HIBERNATION", `, "hibernation": {"enabled": false}`, 1), true, "Applying the previous Shoot again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			applied := false

@@ -47,8 +47,8 @@ func Record(path string, result *Result) error {
 	return file.Replace(path, append(content, '\n'), 0o644)
 }
 
-// Merge returns the results with later ones in place of those of the same bugs, in the order of the catalog. What is of no bug
-// any more is left out.
+// Merge returns the results with later ones in place of those of the same bugs, in the order of the
+// catalog. What is of no bug any more is left out.
 func Merge(results []Result, later ...Result) []Result {
 	merged := []Result{}
 	for _, bug := range All() {

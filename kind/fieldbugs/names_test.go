@@ -65,7 +65,8 @@ func TestHardNames(t *testing.T) {
 	}
 }
 
-// TestSchemes: the Shoots between which s17 goes differ by http.tls of alpha, and by nothing else of it.
+// TestSchemes: the Shoots between which s17 goes differ by http.tls of alpha, and by nothing else
+// of it.
 func TestSchemes(t *testing.T) {
 	for shoot, want := range map[string]bool{HTTPS: true, TwoCaches: false} {
 		for _, cache := range configured(t, shoot) {

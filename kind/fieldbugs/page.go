@@ -1,6 +1,7 @@
 package fieldbugs
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,32 +11,76 @@ const pageHead = `# Field bugs
 
 Generated from kind/fieldbugs by ` + "`make field-bugs`" + `: do not edit.
 
-What breaks image-pull caches in the field, as something that can be reproduced here. ` + "`make e2e-all`" + ` runs all of them,
-` + "`make e2e RUN='^s22$' KEEP=1`" + ` one, and on a testbed that is up ` + "`bin/testbed reproduce s22`" + ` does. The commands below are those
-that the last run was made of, as lines for bash: ` + "`testbed`" + ` is ` + "`bin/testbed`" + `, typed in the root of the repository, and what
-only one run has, names of images, volumes and nodes, are variables. Begin without a fault (` + "`testbed fault clear`" + `), and end so.
-After ` + "`# until`" + ` the program looks again and again, until it is so; by hand, repeat the commands below it.
-A few lines read an image's digests by ` + "`jq`" + `.
+Bugs of image pull caches that users reported, and how to reproduce them here. On an existing
+testbed, ` + "`bin/testbed reproduce service-recreated`" + ` or ` + "`bin/testbed reproduce s22`" + ` reproduces one.
+` + "`make e2e RUN='^s22$' KEEP=1`" + ` also creates the testbed. ` + "`make e2e-all`" + ` reproduces all of them.
 
-- **held**: a user sees what must be seen. **known**: not yet; it runs all the same, and the run fails on the day it holds.
-  **broken**: a claim did not hold, or the bug could not be reproduced. **mended**: a known one holds, its mark has to go. Both fail the run.
-- Figures are of the day named, on two cores with everything on one machine: their bounds are what is promised.
+| verdict | |
+| --- | --- |
+| held | the expectation holds |
+| known | the expectation does not hold yet, for a known reason; the run passes |
+| broken | the expectation does not hold, or the bug could not be reproduced; the run fails |
+| fixed | a known failure no longer occurs; the run fails until the mark is removed |
+
+The commands in each section are those of the last run, in bash. To repeat them, work in the root of
+the repository, let ` + "`testbed`" + ` be ` + "`bin/testbed`" + `, and start and end with ` + "`testbed fault clear`" + `. Every bug
+starts with the following commands. A section that starts with another ` + "`testbed shoot apply`" + ` uses
+that Shoot instead.
+
+%s
+
+Repeat the commands below an ` + "`# until`" + ` until the condition is true. Image digests are read with jq.
+
+Times are of one run on two cores, with everything on one machine. Only the bounds are promised. The
+table has the time that came closest to its bound. ` + "`bin/testbed reproduce`" + ` also prints what it saw for
+each other claim.
 
 `
 
-// Page renders docs/field-bugs.md from the catalog and the last results.
+// Page renders docs/field-bugs.md from the bugs and their last results.
 func Page(bugs []Bug, results []Result) string {
 	var page strings.Builder
-	page.WriteString(pageHead)
-	page.WriteString("| | | verdict | measured |\n|---|---|---|---|\n")
+	fmt.Fprintf(&page, pageHead, fenced(append([]string{applyTwoCaches}, untilReady...)))
+	page.WriteString("| | name | bug | verdict | measured |\n| --- | --- | --- | --- | --- |\n")
 	for _, bug := range bugs {
-		result := resultOf(results, bug)
-		fmt.Fprintf(&page, "| [%s](#%s) | %s | %s | %s |\n", bug.ID, bug.ID, bug.Title, verdictOf(result), cell(figures(result)))
+		verdict, measured := "not run yet", ""
+		if result := resultOf(results, bug); result != nil {
+			verdict, measured = string(result.Verdict), tightest(result.Figures)
+		}
+		fmt.Fprintf(&page, "| [%s](#%s) | `%s` | %s | %s | %s |\n", bug.ID, bug.ID, bug.Slug, bug.Title, verdict, measured)
 	}
 	for _, bug := range bugs {
 		page.WriteString("\n" + section(bug, resultOf(results, bug)))
 	}
 	return page.String()
+}
+
+// untilReady are the commands that follow the first line of every bug: Rig.begin awaits the caches.
+var untilReady = []string{
+	"# until all workers have the mirrors of all caches:",
+	"testbed shoot get",
+	"# until the caches run as they are configured now:",
+	"testbed kubectl seed get --namespace=shoot--local--local managedresource extension-registry-cache",
+	"testbed kubectl shoot get --namespace=kube-system statefulsets --selector=upstream-host",
+}
+
+func fenced(commands []string) string {
+	return "```console\n" + strings.Join(commands, "\n") + "\n```"
+}
+
+// applyTwoCaches is the first line of a bug without a Shoot of its own.
+const applyTwoCaches = "testbed shoot apply -f " + TwoCaches
+
+// shorten removes the commands that the page shows once: untilReady and, before it, applyTwoCaches.
+func shorten(commands []string) []string {
+	n := len(untilReady) + 1
+	switch {
+	case len(commands) < n || !slices.Equal(commands[1:n], untilReady):
+		return commands
+	case commands[0] == applyTwoCaches:
+		return commands[n:]
+	}
+	return slices.Concat(commands[:1], commands[n:])
 }
 
 func resultOf(results []Result, bug Bug) *Result {
@@ -45,27 +90,18 @@ func resultOf(results []Result, bug Bug) *Result {
 	return nil
 }
 
-func verdictOf(result *Result) string {
-	if result == nil {
-		return "not run yet"
-	}
-	return string(result.Verdict)
-}
-
-func figures(result *Result) string {
-	if result == nil {
+// tightest is the figure that came closest to its bound, empty if there is none.
+func tightest(figures []Figure) string {
+	if len(figures) == 0 {
 		return ""
 	}
-	var all []string
-	for _, f := range result.Figures {
-		all = append(all, fmt.Sprintf("%s: %.1f s of %.0f s", f.Name, f.Seconds, f.Bound))
-	}
-	return strings.Join(all, "; ")
+	return slices.MaxFunc(figures, func(a, b Figure) int { return cmp.Compare(a.Seconds/a.Bound, b.Seconds/b.Bound) }).String()
 }
 
-func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+// String is the time and its bound.
+func (f Figure) String() string { return fmt.Sprintf("%.1f s of %.0f s", f.Seconds, f.Bound) }
 
-// faultOf is what to add by `testbed fault add`, or prose where no fault is needed.
+// faultOf returns the arguments of `testbed fault add` as code, or prose for a bug without a fault.
 func faultOf(bug Bug) string {
 	if strings.HasPrefix(bug.Fault, "none: ") {
 		return bug.Fault
@@ -75,23 +111,23 @@ func faultOf(bug Bug) string {
 
 func section(bug Bug, result *Result) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "## %s\n\n**%s%s** (%s)\n\n", bug.ID, strings.ToUpper(bug.Title[:1]), bug.Title[1:], strings.Join(bug.Reports, ", "))
-	fmt.Fprintf(&text, "- Symptom: %s\n- Fault: %s\n- What a user must see: %s\n", bug.Symptom, faultOf(bug), bug.Expectation)
+	fmt.Fprintf(&text, "## %s\n\n`%s` (%s)\n\n", bug.ID, bug.Slug, strings.Join(bug.Reports, ", "))
+	fmt.Fprintf(&text, "- Symptom: %s\n- Fault: %s\n- Expectation: %s\n", bug.Symptom, faultOf(bug), bug.Expectation)
 	if bug.Known != nil {
-		fmt.Fprintf(&text, "- Known failure: %q does not hold: %s\n", bug.Known.Claim, bug.Known.Because)
+		fmt.Fprintf(&text, "- Known failure: %q: %s\n", bug.Known.Claim, bug.Known.Because)
 	}
 	if result == nil {
 		text.WriteString("- Not run yet.\n")
 		return text.String()
 	}
-	fmt.Fprintf(&text, "- %s, %s, in %.0f s", result.Day, result.Verdict, result.Seconds)
-	if result.Reason != "" {
+	fmt.Fprintf(&text, "- Result: %s (%s)", result.Verdict, result.Day)
+	if result.Reason != "" && bug.Known == nil {
 		fmt.Fprintf(&text, ": %s", result.Reason)
 	}
 	text.WriteString("\n")
-	for _, evidence := range result.Evidence {
-		fmt.Fprintf(&text, "  - %s\n", evidence)
+	for _, figure := range result.Figures {
+		fmt.Fprintf(&text, "  - %s: %s\n", figure.Name, figure)
 	}
-	fmt.Fprintf(&text, "\n```console\n%s\n```\n", strings.Join(result.Commands, "\n"))
+	fmt.Fprintf(&text, "\n%s\n", fenced(shorten(result.Commands)))
 	return text.String()
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// Verdict is what came of a bug.
+// Verdict is the result of a bug.
 type Verdict string
 
 // The verdicts.
@@ -22,8 +22,8 @@ const (
 	Broken Verdict = "broken"
 	// KnownBroken: the claim that the mark names does not hold.
 	KnownBroken Verdict = "known"
-	// Mended: the claim that the mark names holds. The mark has to be taken off.
-	Mended Verdict = "mended"
+	// Fixed: the claim that the mark names holds. The mark must be removed.
+	Fixed Verdict = "fixed"
 )
 
 // Result is what one run of a bug has shown.
@@ -60,17 +60,19 @@ func (r *Result) String() string {
 	return text
 }
 
-// cleanUpTimeout bounds what comes after a bug: a machine that was lost needs minutes to come back on a busy host.
+// cleanUpTimeout bounds what comes after a bug: a machine that was lost needs minutes to come back
+// on a busy host.
 const cleanUpTimeout = 7 * time.Minute
 
-// Options are for who reproduces a bug.
+// Options are what the caller of Reproduce wants to see.
 type Options struct {
 	// Transcript takes what was run and answered.
 	Transcript io.Writer
 	// Progress is told each command line of the page when it begins; nil if nobody wants to know.
 	Progress func(command string)
-	// OnBroken is called once when the verdict is Broken or Mended, while the faults still hold, or after a clean-up that failed;
-	// nil if nobody wants to look. Its context has not ended with the bound of the bug, but it has with a signal.
+	// OnBroken is called once when the verdict is Broken or Fixed, while the faults still hold, or
+	// after a clean-up that failed; nil if nobody wants to look. Its context has not ended with the
+	// bound of the bug, but it has with a signal.
 	OnBroken func(ctx context.Context, reason string)
 }
 
@@ -89,8 +91,8 @@ func (o Options) onBroken(ctx context.Context, reason string) {
 	o.OnBroken(ctx, reason)
 }
 
-// Reproduce brings the Shoot of the bug about, reproduces it, and clears the faults. It returns what came of it; an error of the
-// way there is the reason of a Broken.
+// Reproduce applies the Shoot of the bug, reproduces it, and clears the faults. An error on the way
+// is the reason of the verdict Broken.
 func Reproduce(ctx context.Context, bug Bug, execute Execute, options Options) *Result {
 	start := time.Now()
 	result := &Result{ID: bug.ID, Day: start.UTC().Format(time.DateOnly)}
@@ -124,7 +126,8 @@ func (r *Rig) reproduce(ctx context.Context, bug Bug) error {
 	return bug.Reproduce(ctx, r)
 }
 
-// cleanUp clears all faults and undoes what the bug has changed beside them, the last first. Also after a signal.
+// cleanUp clears all faults and undoes what the bug has changed beside them, the last first. Also
+// after a signal.
 func (r *Rig) cleanUp(ctx context.Context) error {
 	ctx, cancel := progress.Within(context.WithoutCancel(ctx), cleanUpTimeout, "not cleaned up")
 	defer cancel()
@@ -135,7 +138,7 @@ func (r *Rig) cleanUp(ctx context.Context) error {
 	return err
 }
 
-// judge weighs what came of a bug against its mark.
+// judge returns the verdict on the error of a bug, given its mark, and the reason.
 func judge(known *Known, err error) (Verdict, string) {
 	var unmet *Unmet
 	switch {
@@ -144,7 +147,7 @@ func judge(known *Known, err error) (Verdict, string) {
 	case known == nil:
 		return Broken, err.Error()
 	case err == nil:
-		return Mended, fmt.Sprintf("%q holds: take the mark off (%s)", known.Claim, known.Because)
+		return Fixed, fmt.Sprintf("%q holds: remove the mark (%s)", known.Claim, known.Because)
 	case errors.As(err, &unmet) && unmet.Claim == known.Claim:
 		return KnownBroken, fmt.Sprintf("%v (%s)", unmet, known.Because)
 	default:

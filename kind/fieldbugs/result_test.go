@@ -74,7 +74,7 @@ func TestVerdicts(t *testing.T) {
 		"a claim does not hold":           {nil, unmet, Broken, "7 s", false},
 		"it cannot be reproduced":         {nil, errors.New("no node"), Broken, "no node", false},
 		"a known failure":                 {known, fmt.Errorf("step: %w", unmet), KnownBroken, "of X", true},
-		"a known failure holds":           {known, nil, Mended, "take the mark off", false},
+		"a known failure holds":           {known, nil, Fixed, "remove the mark", false},
 		"a known failure fails otherwise": {known, &Unmet{Claim: "other"}, Broken, "failed otherwise", false},
 		"a known failure has an error":    {known, errors.New("no node"), Broken, "no node", false},
 	} {
@@ -141,7 +141,8 @@ func TestFailedClearing(t *testing.T) {
 	}
 }
 
-// TestAfterwards: what a bug has changed is undone, the last first, also when a claim does not hold.
+// TestAfterwards: what a bug has changed is undone, the last first, also when a claim does not
+// hold.
 func TestAfterwards(t *testing.T) {
 	var undone []string
 	result := Reproduce(t.Context(), Bug{ID: "s0", Reproduce: func(_ context.Context, r *Rig) error {
@@ -158,7 +159,8 @@ func TestAfterwards(t *testing.T) {
 	}
 }
 
-// TestFailedUndoing: what could not be undone is no success either, and does not keep the others from being undone.
+// TestFailedUndoing: what could not be undone is no success either, and does not keep the others
+// from being undone.
 func TestFailedUndoing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	first := false
@@ -176,7 +178,8 @@ func TestFailedUndoing(t *testing.T) {
 	}
 }
 
-// TestOnBroken: what is broken is looked at once, with a context that the bound of the bug has not ended.
+// TestOnBroken: what is broken is looked at once, with a context that the bound of the bug has not
+// ended.
 func TestOnBroken(t *testing.T) {
 	late, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Execute runs one command line of `testbed`, without its name, and returns the exit code. The answer goes to out, progress and
-// prose to err.
+// Execute runs one command line of `testbed`, without its name, and returns the exit code. The
+// answer goes to out, progress and prose to err.
 type Execute func(ctx context.Context, args []string, out, err io.Writer) int
 
 // Rig is what a bug is reproduced with.
@@ -31,12 +31,14 @@ type Rig struct {
 // Afterwards undoes something when the bug has ended, however it has.
 func (r *Rig) Afterwards(undo func(ctx context.Context) error) { r.undo = append(r.undo, undo) }
 
-// beside is a rig for what is done at the same time as something else: the page has a note of it, and not its commands.
+// beside is a rig for what is done at the same time as something else: the page has a note of it,
+// and not its commands.
 func (r *Rig) beside() *Rig {
 	return &Rig{execute: r.execute, transcript: io.Discard, result: &Result{ID: r.result.ID}}
 }
 
-// Note tells the page what is no command line of `testbed`: a time that has to pass, or what goes on beside.
+// Note tells the page what is no command line of `testbed`: a time that has to pass, or what goes
+// on beside.
 func (r *Rig) Note(text string) { r.show(func() { r.script.note(text) }) }
 
 // show hands the lines over that are new in the script.
@@ -63,19 +65,22 @@ func (e *CommandError) Error() string {
 	return fmt.Sprintf("%s: exit code %d: %s", e.Line, e.Code, lastLine(e.Output))
 }
 
-// lastLine is where a command says why it failed: progress and the command lines that it ran come before.
+// lastLine is where a command says why it failed: progress and the command lines that it ran come
+// before.
 func lastLine(output string) string {
 	output = strings.TrimSpace(output)
 	return output[strings.LastIndex(output, "\n")+1:]
 }
 
-// Testbed runs a command line and returns its answer. The error is a *CommandError, and the answer what it wrote all the same.
+// Testbed runs a command line and returns its answer. The error is a *CommandError, and the answer
+// what it wrote all the same.
 func (r *Rig) Testbed(ctx context.Context, args ...string) (string, error) {
 	r.show(func() { r.script.run(args) })
 	return r.run(ctx, args)
 }
 
-// Ask is Testbed for an answer of one word that later command lines need: the page has it as the variable of that name.
+// Ask is Testbed for an answer of one word that later command lines need: the page has it as the
+// variable of that name.
 func (r *Rig) Ask(ctx context.Context, name string, args ...string) (string, error) {
 	var variable string
 	r.show(func() { variable = r.script.ask(name, args) })
@@ -122,7 +127,8 @@ func (r *Rig) decode(ctx context.Context, into any, args []string) error {
 	return err
 }
 
-// Await looks until done says so, for at most the bound. The error names what was awaited and the state that was seen last.
+// Await looks until done says so, for at most the bound. The error names what was awaited and the
+// state that was seen last.
 func (r *Rig) Await(ctx context.Context, what string, bound time.Duration, done func(ctx context.Context) (ok bool, state string, err error)) error {
 	var end func()
 	r.show(func() { end = r.script.again(what) })

@@ -7,15 +7,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// warmHit is what a cache is for.
+// warmHit is a pull of a cached image.
 func warmHit() Bug {
 	return Bug{
 		ID: "s1", Slug: "warm-hit", Title: "a second node's pull costs the upstream no blob, and a moved tag is seen",
 		Reports: []string{"gardener#3064", "distribution#4050", "spegel#859"},
-		Symptom: "Rate limits are hit although there is a cache; or nodes go on with an old latest.",
+		Symptom: "Rate limits are hit although there is a cache, or nodes keep using an old latest.",
 		Fault:   "none: the tag is pushed again",
-		Expectation: "No GET of a blob or manifest at the upstream for the second node. A tag that was pushed again gives the new image at " +
-			"once, and the old digest is still served.",
+		Expectation: "The second node sends no GET to the upstream. A tag that was pushed again gives the new image at once, " +
+			"and the old digest is still served.",
 		Lane: Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.newImage(ctx, "alpha")

@@ -15,7 +15,7 @@ func refused() Bug {
 		Reports:     []string{"containerd#4531", "k3s#9728"},
 		Symptom:     "Pulls fail while the cache is down.",
 		Fault:       "cache/alpha refuse",
-		Expectation: "The pull succeeds past the cache and takes at most 3 s longer than a direct one.",
+		Expectation: "The pull succeeds past the cache, at most 3 s slower than a direct one.",
 		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			direct, err := r.directPull(ctx)

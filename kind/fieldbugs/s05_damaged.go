@@ -15,9 +15,9 @@ func damaged() Bug {
 	return Bug{
 		ID: "s5", Slug: "damaged-blobs", Title: "blobs in the cache's store are damaged",
 		Reports:     []string{"containerd#9552", "spegel#1378", "distribution#2367"},
-		Symptom:     "Every pull fails with unexpected EOF, for ever: a mirror that answered 200 is the last one that is asked.",
-		Fault:       "none: on the volume one layer is cut to half, one has other bytes, and the config is empty",
-		Expectation: "A pull succeeds without anybody's help within 20 s, and what is damaged is fetched anew, once, and nothing else.",
+		Symptom:     "Every pull fails with unexpected EOF: containerd asks no other host after a mirror that answered 200.",
+		Fault:       "none: on the volume one layer is truncated, one has other bytes, and the config is empty",
+		Expectation: "A pull succeeds within 20 s without help, and only the damaged blobs are fetched again.",
 		Lane:        Fast,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.newImage(ctx, "alpha")
@@ -32,7 +32,7 @@ func damaged() Bug {
 				return err
 			}
 			anew, stored := BlobsBy(report, pull.CacheMiss), BlobsBy(report, pull.CacheHit)
-			err = r.Require("what is damaged is fetched anew, and nothing else", anew == 3 && stored == len(img.Objects)-1-3 && report.Total.Fallbacks == 0,
+			err = r.Require("what is damaged is fetched again, and nothing else", anew == 3 && stored == len(img.Objects)-1-3 && report.Total.Fallbacks == 0,
 				"%d blobs fetched by the cache, %d from its store, %d fallbacks", anew, stored, report.Total.Fallbacks)
 			if err != nil {
 				return err

@@ -8,7 +8,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// outage is an upstream out of reach while its cache is warm.
+// outage is an unreachable upstream whose images are cached.
 func outage() Bug {
 	const (
 		byDigest = 5 * time.Second // nobody is asked
@@ -17,9 +17,9 @@ func outage() Bug {
 	return Bug{
 		ID: "s6", Slug: "upstream-outage", Title: "the upstream is unreachable, and the image is cached",
 		Reports:     []string{"distribution#1272", "distribution#3705", "harbor#18270"},
-		Symptom:     "Pods do not start while the upstream has an outage, although the cache has their images.",
+		Symptom:     "Pods do not start during an outage of the upstream, although the cache has their images.",
 		Fault:       "upstream/alpha blackhole",
-		Expectation: "A node that has nothing gets the image by digest in 5 s at most, and by tag in 15 s: that costs one question that waits for 5 s.",
+		Expectation: "A new node gets the image by digest within 5 s, and by tag within 15 s (one request times out after 5 s).",
 		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.newImage(ctx, "alpha")

@@ -9,15 +9,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// outageRestart is a cache that starts anew while its upstream is out of reach.
+// outageRestart is a cache that restarts while its upstream is unreachable.
 func outageRestart() Bug {
 	const ready, pulled = 30 * time.Second, 15 * time.Second
 	return Bug{
 		ID: "s7", Slug: "outage-and-restart", Title: "the upstream is unreachable, and the cache restarts",
 		Reports:     []string{"distribution#4038", "distribution#1435", "distribution#4490"},
-		Symptom:     "The cache crashes again and again, exactly while it is needed: it asks the upstream before it serves.",
+		Symptom:     "The cache crashes repeatedly, exactly when it is needed: it asks the upstream before it serves.",
 		Fault:       "upstream/alpha blackhole; cache/alpha kill",
-		Expectation: "The cache is ready within 30 s and serves what it has stored, by tag.",
+		Expectation: "The cache is ready within 30 s and serves stored images by tag.",
 		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.newImage(ctx, "alpha")

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// drain takes the extension out of a Shoot whose nodes hear of it late.
+// drain disables the extension while one node gets no new configuration.
 func drain() Bug {
 	const longest = 5 * time.Second
 	const foreign = "/etc/containerd/certs.d/foreign.example"
 	return Bug{
 		ID: "s8", Slug: "extension-disabled", Title: "the extension is disabled, and one node learns of it late",
 		Reports:     []string{"spegel#67", "spegel#767", "spegel#413"},
-		Symptom:     "Nodes go on asking a cache that is gone, each pull takes minutes; or the hosts.toml of somebody else is deleted.",
+		Symptom:     "Nodes keep asking a deleted cache and each pull takes minutes, or an unmanaged hosts.toml is deleted.",
 		Fault:       "none: gardener-node-agent of one node is stopped",
-		Expectation: "No pull takes longer than 5 s at any time, no hosts.toml of ours is left on any node, and somebody else's file is still there.",
+		Expectation: "No pull takes longer than 5 s. The extension's hosts.toml files are deleted, the unmanaged one is not.",
 		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			r.Afterwards(func(ctx context.Context) error {
@@ -47,7 +47,7 @@ func drain() Bug {
 				if err != nil {
 					return err
 				}
-				if err := r.Require("no hosts.toml of ours is left on "+node, strings.TrimSpace(out) == "", "%q", strings.TrimSpace(out)); err != nil {
+				if err := r.Require("no hosts.toml of the extension is left on "+node, strings.TrimSpace(out) == "", "%q", strings.TrimSpace(out)); err != nil {
 					return err
 				}
 			}
@@ -55,13 +55,14 @@ func drain() Bug {
 			if err != nil {
 				return err
 			}
-			return r.Require("somebody else's file is still there", strings.Contains(out, "foreign.example"), "%s", strings.TrimSpace(out))
+			return r.Require("the unmanaged file is still there", strings.Contains(out, "foreign.example"), "%s", strings.TrimSpace(out))
 		},
 	}
 }
 
-// pullWhile pulls new images of alpha where the flags say, one after another and at least one, while something is done. It returns
-// how long the slowest took; one that fails is a claim that does not hold. What is done is waited for in any case.
+// pullWhile pulls new images of alpha where the flags say, one after another and at least one,
+// while something is done. It returns how long the slowest took; one that fails is a claim that
+// does not hold. What is done is waited for in any case.
 func (r *Rig) pullWhile(ctx context.Context, flags []string, do func(context.Context) error) (time.Duration, error) {
 	beside := r.beside()
 	done := make(chan error, 1)

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestPullWhile: the slowest of all pulls counts, one that fails is a claim that does not hold, and what is done is waited for.
+// TestPullWhile: the slowest of all pulls counts, one that fails is a claim that does not hold, and
+// what is done is waited for.
 func TestPullWhile(t *testing.T) {
 	const report = `{"pulls": [{"node": "worker2"ERROR}], "total": {"pulls": 1, "failed": FAILED, "slowestSeconds": SECONDS}}`
 	broken := errors.New("the Shoot is not reconciled")

@@ -13,9 +13,9 @@ func removeOne() Bug {
 	return Bug{
 		ID: "s9", Slug: "cache-removed", Title: "one of two caches is removed",
 		Reports:     []string{"spegel#67", "spegel#767"},
-		Symptom:     "Nodes still ask a cache that is gone; or those of the other upstream lose theirs.",
-		Fault:       "none: the Shoot names one cache less",
-		Expectation: "The other cache serves on, from its store; pulls of the removed one's upstream are direct; its volume is gone.",
+		Symptom:     "Nodes keep asking a deleted cache, or nodes lose the cache of the other upstream.",
+		Fault:       "none: one cache is removed from the Shoot",
+		Expectation: "The other cache serves from its store. Pulls of the removed cache's upstream are direct. Its volume is deleted.",
 		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			kept, err := r.newImage(ctx, "beta")

@@ -11,9 +11,9 @@ func diskFull() Bug {
 	return Bug{
 		ID: "s10", Slug: "volume-full", Title: "the cache's volume is full",
 		Reports:     []string{"distribution#1140", "distribution#4381", "distribution#3539"},
-		Symptom:     "Pulls fail in the middle of a layer, again and again.",
+		Symptom:     "Pulls repeatedly fail in the middle of a layer.",
 		Fault:       "cache/alpha disk-full",
-		Expectation: "A pull succeeds all the same, through the cache, in 10 s at most; the cache stays ready; when there is space again, it stores again.",
+		Expectation: "A pull through the cache succeeds within 10 s, and the cache stays ready. It stores again when there is space.",
 		Lane:        Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			if err := r.Break(ctx, "cache/alpha", "disk-full"); err != nil {
@@ -44,7 +44,7 @@ func diskFull() Bug {
 			if err := r.Require("the cache stays ready", isReady(pod), "ready: %t", isReady(pod)); err != nil {
 				return err
 			}
-			if err := r.Mend(ctx); err != nil {
+			if err := r.ClearFaults(ctx); err != nil {
 				return err
 			}
 			again, err := r.newImage(ctx, "alpha")

@@ -20,10 +20,10 @@ func sharedLayer() Bug {
 	return Bug{
 		ID: "s11", Slug: "shared-layer", Title: "two images share a layer, and the TTL of one expires",
 		Reports: []string{"distribution#2367", "distribution#4191", "distribution#4872"},
-		Symptom: "Pulls fail with unexpected EOF a TTL after the first pull: the cache says 200 and sends nothing.",
+		Symptom: "Pulls fail with unexpected EOF one TTL after the first pull: the cache answers 200 and sends nothing.",
 		Fault:   "none: the TTL is 30 s, and the second image is pulled 20 s after the first",
-		Expectation: "When its layers are collected for the first image, a node that has nothing gets all of the second one by the cache: " +
-			"their first answer is complete already.",
+		Expectation: "When the layers of the first image are collected, a new node still gets the complete second image through " +
+			"the cache.",
 		Lane: Full, Shoot: ShortTTL,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			first, err := r.newImage(ctx, "alpha")
@@ -31,7 +31,8 @@ func sharedLayer() Bug {
 				return err
 			}
 			start := time.Now()
-			// All that can be done ahead is: from the pull on until the time is up for the first image there are ten seconds only.
+			// All that can be done ahead is: from the pull on until the time is up for the first image there
+			// are ten seconds only.
 			store, err := r.volumeOf(ctx, "alpha")
 			if err != nil {
 				return err
@@ -64,7 +65,7 @@ func sharedLayer() Bug {
 			by := BlobsBy(report, pull.CacheHit) + BlobsBy(report, pull.CacheMiss)
 			if err := r.Require("all of the second image comes through the cache",
 				report.Total.Failed == 0 && report.Total.Fallbacks == 0 && report.Digest == second.Digest && by == len(second.Objects)-1,
-				"%d of %d blobs, %d of them fetched anew, %d fallbacks, %d failed, digest %s of %s", by, len(second.Objects)-1,
+				"%d of %d blobs, %d of them fetched again, %d fallbacks, %d failed, digest %s of %s", by, len(second.Objects)-1,
 				BlobsBy(report, pull.CacheMiss), report.Total.Fallbacks, report.Total.Failed, report.Digest, second.Digest); err != nil {
 				return err
 			}
@@ -85,8 +86,9 @@ func split(image, other pull.Pushed) (shared, own []pull.Object) {
 	return shared, own
 }
 
-// awaitCollected waits until the files of shared objects are gone, which they must not be before, while those of the second image's
-// own are still there: without either the pull that follows would be that of any image.
+// awaitCollected waits until the files of shared objects are gone, which they must not be before,
+// while those of the second image's own are still there: without either the pull that follows would
+// be that of any image.
 func (r *Rig) awaitCollected(ctx context.Context, store volume, shared, own []pull.Object, bound time.Duration) error {
 	if found, err := r.files(ctx, store, shared); err != nil || found != len(shared) {
 		return errors.Join(err, fmt.Errorf("%d files of shared layers in the store, want %d", found, len(shared)))
@@ -105,11 +107,12 @@ func (r *Rig) awaitCollected(ctx context.Context, store volume, shared, own []pu
 	return nil
 }
 
-// blobSum prints the SHA-256 of what a cache at the address sends for a blob (its hexadecimal digits) of the image, in one answer.
+// blobSum prints the SHA-256 of what a cache at the address sends for a blob (its hexadecimal
+// digits) of the image, in one answer.
 const blobSum = `path=${1#*/}; curl --silent --show-error --fail "http://$0:5000/v2/${path%:*}/blobs/sha256:$2?ns=${1%%/*}" | sha256sum`
 
-// requireAnswer requires that the cache of alpha sends all bytes of a blob by its first answer: containerd asks again after one that
-// was cut off, and a pull does not tell.
+// requireAnswer requires that the cache of alpha sends all bytes of a blob by its first answer:
+// containerd asks again after one that was cut off, and a pull does not tell.
 func (r *Rig) requireAnswer(ctx context.Context, img pull.Pushed, blob pull.Object) error {
 	address, err := r.Ask(ctx, "address", "kubectl", "shoot", "get", "--namespace=kube-system", "services", selector("alpha"),
 		"--output=jsonpath={.items[*].spec.clusterIP}")

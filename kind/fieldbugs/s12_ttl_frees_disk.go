@@ -30,9 +30,9 @@ func freesDisk() Bug {
 	return Bug{
 		ID: "s12", Slug: "ttl-frees-disk", Title: "an expired TTL frees the disk",
 		Reports:     []string{"distribution#4957", "distribution#4249"},
-		Symptom:     "The volume fills up although blobs expire: their files stay.",
+		Symptom:     "The volume fills up: the files of expired blobs stay.",
 		Fault:       "none: the TTL is 30 s",
-		Expectation: "The files of manifest and blobs of an image are gone 90 s after its pull at most.",
+		Expectation: "The files of an image, manifest and blobs, are deleted within 90 s of its pull.",
 		Lane:        Full, Shoot: ShortTTL,
 		Known: &Known{Claim: manifestGone, Because: "distribution deletes the link to a manifest when its time is up, and not its file: some KiB stay of " +
 			"each image that was ever pulled"},

@@ -20,9 +20,9 @@ func crashState() Bug {
 	return Bug{
 		ID: "s13", Slug: "state-lost", Title: "the registry's state is empty after a crash",
 		Reports:     []string{"distribution#4478"},
-		Symptom:     "The cache does not start any more: its scheduler-state.json is empty. Or what it had stored is never collected.",
+		Symptom:     "The cache no longer starts, because its scheduler-state.json is empty, or it never collects what it had stored.",
 		Fault:       "cache/alpha stop; cache/alpha kill",
-		Expectation: "The cache is ready within 20 s, and what it had stored is still served, and collected when its time is up.",
+		Expectation: "The cache is ready within 20 s, serves stored images, and collects them when their TTL expires.",
 		Lane:        Full, Shoot: ShortTTL,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.newImage(ctx, "alpha")

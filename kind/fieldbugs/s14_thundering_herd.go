@@ -14,7 +14,7 @@ func thunderingHerd() Bug {
 	return Bug{
 		ID: "s14", Slug: "thundering-herd", Title: "all nodes pull an uncached image at once",
 		Reports:     []string{"distribution#3969", "distribution#4511", "distribution#4664"},
-		Symptom:     "A roll-out to N nodes costs the upstream N downloads although there is a cache.",
+		Symptom:     "A rollout to N nodes costs N downloads from the upstream in spite of the cache.",
 		Fault:       "upstream/alpha slow --rate 4Mi",
 		Expectation: "All pulls succeed, and the upstream sends each blob once.",
 		Lane:        Full,

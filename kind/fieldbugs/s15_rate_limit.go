@@ -11,11 +11,13 @@ import (
 func rateLimit() Bug {
 	return Bug{
 		ID: "s15", Slug: "rate-limit", Title: "the upstream answers 429",
-		Reports:     []string{"distribution#3270", "gardener#3064", "harbor#13112"},
-		Symptom:     "Cached images cannot be pulled during a rate limit; others fail with an error of JSON; and each try makes the limit worse.",
-		Fault:       "upstream/alpha status --status 429 --header Retry-After=30",
-		Expectation: "A cached digest is served. The error of an image that is not cached names 429. One pull costs the upstream 20 requests at most.",
-		Lane:        Full,
+		Reports: []string{"distribution#3270", "gardener#3064", "harbor#13112"},
+		Symptom: "During a rate limit cached images cannot be pulled, others fail with a JSON error, and each retry makes " +
+			"it worse.",
+		Fault: "upstream/alpha status --status 429 --header Retry-After=30",
+		Expectation: "A cached digest is served. For another image the error names 429. One pull sends at most 20 requests to " +
+			"the upstream.",
+		Lane: Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			const most = 20
 			img, err := r.newImage(ctx, "alpha")

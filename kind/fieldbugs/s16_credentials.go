@@ -25,18 +25,18 @@ const (
 // accepted is the SHA-256 of user and password of the Shoot Credentials.
 const accepted = "2b7810ddb0cd8dca2f4c691d1a5dc5180612030a1594808b00bc832ba1d3d428"
 
-// credentials are those of a cache for its upstream, which asks for them. That they can be rotated is shown by the scenario
-// credentials.
+// credentials are those of a cache for its upstream, which asks for them. That they can be rotated
+// is shown by the scenario credentials.
 func credentials() Bug {
 	return Bug{
 		ID: "s16", Slug: "credentials", Title: "special characters in credentials, a bad Secret, an unrelated realm",
 		Reports: []string{"gardener-extension-registry-cache#94", "distribution#3457", "quay#6697"},
-		Symptom: "A cache crashes for a user name that begins with @; a rotation to a bad Secret is noticed when nothing can be pulled any more; " +
-			"an upstream's answer makes the cache send its credentials to another host (CVE-2026-33540).",
+		Symptom: "A cache crashes for a user name that starts with @. A rotation to a bad Secret is noticed only when all " +
+			"pulls fail. The upstream makes the cache send its credentials to another host (CVE-2026-33540).",
 		Fault: "upstream/alpha credentials --accept " + accepted + "; upstream/alpha status --status 401 " +
 			`--header 'Www-Authenticate=Bearer realm="http://ADDRESS-OF-GAMMA/token",service="alpha"'; cache/alpha kill`,
-		Expectation: "The cache shows the upstream its credentials and serves. The bad Secret is refused although only spec.resources has changed, " +
-			"and the cache goes on. No credentials reach the host of a foreign realm.",
+		Expectation: "The cache authenticates at the upstream and serves. A bad Secret is rejected although only spec.resources " +
+			"changed, and the cache keeps running. No credentials are sent to the host of an unrelated realm.",
 		Lane: Full, Shoot: Credentials,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			if err := r.Break(ctx, "upstream/alpha", spec.Credentials, "--accept", accepted); err != nil {
@@ -51,13 +51,13 @@ func credentials() Bug {
 				return err
 			}
 			said := reason(err)
-			if err := r.Require("the bad Secret is refused", strings.Contains(said, "password"), "%s", said); err != nil {
+			if err := r.Require("the bad Secret is rejected", strings.Contains(said, "password"), "%s", said); err != nil {
 				return err
 			}
-			if err := r.requireAuthorized(ctx, "the cache goes on with the credentials of before"); err != nil {
+			if err := r.requireAuthorized(ctx, "the cache keeps the previous credentials"); err != nil {
 				return err
 			}
-			if err := r.Mend(ctx); err != nil {
+			if err := r.ClearFaults(ctx); err != nil {
 				return err
 			}
 			return r.foreignRealm(ctx)
@@ -65,8 +65,9 @@ func credentials() Bug {
 	}
 }
 
-// requireAuthorized requires that new images come through the cache of alpha, soon, and that the upstream gave each of their blobs
-// to somebody who showed the credentials, and to nobody else. A node that shows none gets none.
+// requireAuthorized requires that new images come through the cache of alpha, soon, and that the
+// upstream gave each of their blobs to somebody who showed the credentials, and to nobody else. A
+// node that shows none gets none.
 func (r *Rig) requireAuthorized(ctx context.Context, claim string) error {
 	img, err := r.requireCached(ctx, claim)
 	if err != nil {
@@ -89,8 +90,8 @@ func (r *Rig) requireAuthorized(ctx context.Context, claim string) error {
 		"%d of %d blobs given to who showed credentials, %d in all; a node without any is answered %s", shown, blobs, given, code)
 }
 
-// blobsGiven counts in an access log how often the upstream sent a blob of the image, and how often of that to somebody with
-// credentials.
+// blobsGiven counts in an access log how often the upstream sent a blob of the image, and how often
+// of that to somebody with credentials.
 func blobsGiven(log string, img pull.Pushed) (given, shown int, err error) {
 	repository := img.Reference[strings.Index(img.Reference, "/")+1 : strings.LastIndex(img.Reference, ":")]
 	for line := range strings.Lines(log) {
@@ -116,8 +117,8 @@ func blobsGiven(log string, img pull.Pushed) (given, shown int, err error) {
 	return given, shown, nil
 }
 
-// foreignRealm lets alpha name first itself and then gamma's address as where to get a token, while its cache starts: only then it
-// looks. The first shows that credentials would be seen.
+// foreignRealm lets alpha name first itself and then gamma's address as where to get a token, while
+// its cache starts: only then it looks. The first shows that credentials would be seen.
 func (r *Rig) foreignRealm(ctx context.Context) error {
 	ip, err := r.Ask(ctx, "address", "exec", "worker", "--",
 		"curl", "--silent", "--output", "/dev/null", "--write-out", "%{remote_ip}", "http://"+host("gamma")+"/v2/")
@@ -135,12 +136,12 @@ func (r *Rig) foreignRealm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.Require("no credentials reach the host of a foreign realm", leaked == 0,
+	return r.Require("no credentials reach the host of an unrelated realm", leaked == 0,
 		"%d requests with credentials at gamma, %d at the upstream's own realm", leaked, sent)
 }
 
-// credentialsSent starts alpha's cache anew while alpha names a realm, lets a node pull, and counts the requests with credentials for
-// a token that an upstream has seen.
+// credentialsSent starts alpha's cache anew while alpha names a realm, lets a node pull, and counts
+// the requests with credentials for a token that an upstream has seen.
 func (r *Rig) credentialsSent(ctx context.Context, realm, seenBy string) (int, error) {
 	earlier, err := r.tokenRequests(ctx, seenBy)
 	if err != nil {
@@ -167,7 +168,7 @@ func (r *Rig) credentialsSent(ctx context.Context, realm, seenBy string) (int, e
 	if _, err := r.Pull(ctx, img.Reference); err != nil { // nobody can serve it: that is no claim
 		return 0, err
 	}
-	if err := r.Mend(ctx); err != nil {
+	if err := r.ClearFaults(ctx); err != nil {
 		return 0, err
 	}
 	all, err := r.tokenRequests(ctx, seenBy)

@@ -43,9 +43,10 @@ func TestTokenRequests(t *testing.T) {
 	}
 }
 
-// TestForeignRealm: requests of before do not count, and without any at the own realm nothing is proved.
+// TestForeignRealm: requests of before do not count, and without any at the own realm nothing is
+// proved.
 func TestForeignRealm(t *testing.T) {
-	const claim = "no credentials reach the host of a foreign realm"
+	const claim = "no credentials reach the host of an unrelated realm"
 	const request = `{"path":"/token","authorization":true}` + "\n"
 	for name, test := range map[string]struct {
 		own, foreign  int // requests that the fault brings

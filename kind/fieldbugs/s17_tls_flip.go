@@ -24,10 +24,11 @@ func tlsFlip() Bug {
 	return Bug{
 		ID: "s17", Slug: "tls-flip", Title: "HTTPS of a cache goes on, off and on again",
 		Reports: []string{"gardener-extension-registry-cache#324", "gardener-extension-registry-cache#344"},
-		Symptom: "After a quick change of http.tls nodes ask by the wrong scheme, or the Service of the cache is gone.",
-		Fault:   "none: the Shoot changes three times without a pause, and once more",
-		Expectation: "No pull fails or takes longer than 15 s meanwhile. After the three changes, and after the one that follows, all nodes ask the " +
-			"address that the status names, by its scheme, and new images come through the cache. containerd complains of no certificate of a cache from first to last.",
+		Symptom: "After quick changes of http.tls nodes use the wrong scheme, or the Service of the cache is missing.",
+		Fault:   "none: the Shoot changes three times without a pause, then once more",
+		Expectation: "Meanwhile no pull fails or takes longer than 15 s. After the changes all nodes use the endpoint and " +
+			"scheme in the status, and new images come through the cache. containerd never reports a certificate error " +
+			"for a cache.",
 		Lane: Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			since, err := r.Ask(ctx, "since", "exec", "worker", "--", "date", "+@%s") // all nodes have the clock of this machine
@@ -52,7 +53,8 @@ func tlsFlip() Bug {
 	}
 }
 
-// flip changes http.tls three times as fast as Shoots are reconciled, and once more, and looks at what nodes do then.
+// flip changes http.tls three times as fast as Shoots are reconciled, and once more, and looks at
+// what nodes do then.
 func (r *Rig) flip(ctx context.Context) error {
 	for _, shoot := range []string{HTTPS, TwoCaches, HTTPS} {
 		if err := r.Apply(ctx, shoot); err != nil {
@@ -68,7 +70,8 @@ func (r *Rig) flip(ctx context.Context) error {
 	return r.requireScheme(ctx, "when it is off", byHTTP)
 }
 
-// requireScheme requires that all workers ask the caches where the status says, by the scheme, and pull through that of alpha.
+// requireScheme requires that all workers ask the caches where the status says, by the scheme, and
+// pull through that of alpha.
 func (r *Rig) requireScheme(ctx context.Context, when, scheme string) error {
 	const heard = 30 * time.Second
 	err := r.Soon(ctx, when+" all nodes ask by "+scheme, heard, func(ctx context.Context) (bool, string, error) {
@@ -90,7 +93,8 @@ func (r *Rig) requireScheme(ctx context.Context, when, scheme string) error {
 	return err
 }
 
-// otherSchemes says which cache is not asked by the scheme: the status names another one, or a worker another address than that.
+// otherSchemes says which cache is not asked by the scheme: the status names another one, or a
+// worker another address than that.
 func otherSchemes(status status.Shoot, scheme string) ([]string, error) {
 	wrong, err := missingMirrors(status)
 	if err != nil {
@@ -105,7 +109,8 @@ func otherSchemes(status status.Shoot, scheme string) ([]string, error) {
 	return wrong, err
 }
 
-// requireNoX509 requires that no line of containerd's journal since then ("@1700000000") tells of certificates. It must have pulled.
+// requireNoX509 requires that no line of containerd's journal since then ("@1700000000") tells of
+// certificates. It must have pulled.
 func (r *Rig) requireNoX509(ctx context.Context, node, since string) error {
 	journal, err := r.Exec(ctx, node, "journalctl", "--unit=containerd.service", "--since="+since, "--output=cat")
 	if err != nil {
@@ -118,11 +123,13 @@ func (r *Rig) requireNoX509(ctx context.Context, node, since string) error {
 	return r.Require("containerd of "+node+" complains of no certificate", said == 0, "%d lines with x509, %d images pulled%s", said, pulled, line)
 }
 
-// noCache is what containerd says of a server that is no cache. The address of a pod that has just gone leads out of the testbed, where
-// somebody else may answer by HTTPS. A cache with such a certificate is noticed all the same: nodes do not ask it.
+// noCache is what containerd says of a server that is no cache. The address of a pod that has just
+// gone leads out of the testbed, where somebody else may answer by HTTPS. A cache with such a
+// certificate is noticed all the same: nodes do not ask it.
 const noCache = "doesn't contain any IP SANs"
 
-// certificateErrors counts in a journal the images that were pulled and the lines that tell of certificates, and returns the first.
+// certificateErrors counts in a journal the images that were pulled and the lines that tell of
+// certificates, and returns the first.
 func certificateErrors(journal string) (pulled, said int, first string) {
 	for line := range strings.Lines(journal) {
 		if strings.Contains(line, `msg="Pulled image `) {

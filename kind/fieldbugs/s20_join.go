@@ -23,10 +23,10 @@ func join() Bug {
 	return Bug{
 		ID: "s20", Slug: "node-joins", Title: "a machine is lost, and a new one joins",
 		Reports: []string{"gardener-extension-registry-cache#68", "gardener-extension-registry-cache#444"},
-		Symptom: "A new node needs many minutes: its first images are asked of a cache that the node cannot reach yet.",
+		Symptom: "A new node needs many minutes: its first pulls ask a cache that it cannot reach yet.",
 		Fault:   "node/worker2 loss",
-		Expectation: "A fresh machine is ready 20 s later than one that joins while there are no caches, at most. While " +
-			"containerd runs its pulls succeed and take 5 s at most. In the end they go through the cache.",
+		Expectation: "A new machine is ready at most 20 s later than without caches. Its pulls succeed within 5 s while " +
+			"containerd runs. In the end they use the cache.",
 		Lane: Full, Bound: 5 * time.Minute,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			if _, err := r.Testbed(ctx, "shoot", "disable"); err != nil {
@@ -66,16 +66,18 @@ func join() Bug {
 	}
 }
 
-// joined is how a fresh machine came into the cluster.
+// joined has the times of a machine that joined the cluster.
 type joined struct {
 	// series are the pulls of that time.
 	series
-	// ready is the time until its Node was Ready and gardener-node-agent had applied its configuration, and so had started the unit
-	// that waits for caches: then Gardener counts it as up to date. mirrors is the time until it had the wanted mirror of alpha.
+	// ready is the time until its Node was Ready and gardener-node-agent had applied its
+	// configuration, and so had started the unit that waits for caches: then Gardener counts it as up
+	// to date. mirrors is the time until it had the wanted mirror of alpha.
 	ready, mirrors time.Duration
 }
 
-// rejoin loses worker2 and lets it join again as a fresh machine, which pulls new images of alpha as soon as it can.
+// rejoin loses worker2 and lets it join again as a fresh machine, which pulls new images of alpha
+// as soon as it can.
 func (r *Rig) rejoin(ctx context.Context, wanted func(mirror string) bool) (joined, error) {
 	if err := r.Break(ctx, "node/worker2", "loss"); err != nil {
 		return joined{}, err
@@ -83,7 +85,7 @@ func (r *Rig) rejoin(ctx context.Context, wanted func(mirror string) bool) (join
 	var j joined
 	done, start := make(chan error, 1), time.Now()
 	go func() {
-		err := r.Mend(ctx)
+		err := r.ClearFaults(ctx)
 		if err == nil {
 			err = r.awaitConfigured(ctx, "worker2")
 		}
@@ -102,15 +104,15 @@ func (r *Rig) rejoin(ctx context.Context, wanted func(mirror string) bool) (join
 // series are pulls one after another.
 type series struct {
 	succeeded int
-	// failure is the last error of a pull. It does not count that containerd does not run: gardener-node-agent restarts it when it
-	// has changed its configuration.
+	// failure is the last error of a pull. It does not count that containerd does not run:
+	// gardener-node-agent restarts it when it has changed its configuration.
 	failure error
 	// slowest is the longest of all, also of those that failed.
 	slowest time.Duration
 }
 
-// pullUntil pulls new images of alpha on worker2, as soon as it has a Node, until done is sent what has come of something else. That
-// is waited for in any case.
+// pullUntil pulls new images of alpha on worker2, as soon as it has a Node, until done is sent what
+// has come of something else. That is waited for in any case.
 func (r *Rig) pullUntil(ctx context.Context, done <-chan error) (s series, err error) {
 	img, err := r.Push(ctx, "alpha")
 	there := false
@@ -159,7 +161,8 @@ const (
 	containerdSocket = "containerd.sock: connect:"
 )
 
-// awaitConfigured waits until a node ("worker2") is Ready, and gardener-node-agent has applied its configuration.
+// awaitConfigured waits until a node ("worker2") is Ready, and gardener-node-agent has applied its
+// configuration.
 func (r *Rig) awaitConfigured(ctx context.Context, name string) error {
 	const bound = 2 * time.Minute
 	return r.Await(ctx, name+" is Ready and has its configuration", bound, func(ctx context.Context) (bool, string, error) {

@@ -19,10 +19,10 @@ func stuckCache() Bug {
 	return Bug{
 		ID: "s21", Slug: "volume-unbound", Title: "the volume of one cache is never bound",
 		Reports: []string{"gardener#10050", "gardener-extension-registry-cache#51"},
-		Symptom: "One cache that does not come up blocks the reconciliation of the whole Shoot, and its nodes.",
-		Fault:   "none: the Shoot names a StorageClass that nobody provisions",
-		Expectation: "Nodes stay ready, the other caches serve, pulls of the stuck one's upstream succeed, and the health of the ManagedResource " +
-			"names the stuck cache.",
+		Symptom: "One cache that does not start blocks the reconciliation of the whole Shoot and its nodes.",
+		Fault:   "none: the Shoot uses a StorageClass without a provisioner",
+		Expectation: "Nodes stay ready, the other caches serve, pulls of the blocked cache's upstream succeed, and the health " +
+			"of the ManagedResource names the blocked cache.",
 		Lane: Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			if err := r.Apply(ctx, Stuck); err != nil {
@@ -55,14 +55,15 @@ func stuckCache() Bug {
 				return err
 			}
 			direct := BlobsBy(report, pull.FromUpstream)
-			return r.Require("pulls of the stuck one's upstream succeed", report.Total.Failed == 0 && direct > 0, "%d blobs of the upstream", direct)
+			return r.Require("pulls of the blocked cache's upstream succeed", report.Total.Failed == 0 && direct > 0, "%d blobs of the upstream", direct)
 		},
 	}
 }
 
-// awaitNamed waits until the health of the caches' ManagedResource, which operators and owners see, names the one that is stuck.
+// awaitNamed waits until the health of the caches' ManagedResource, which operators and owners see,
+// names the one that is stuck.
 func (r *Rig) awaitNamed(ctx context.Context, name string, bound time.Duration) error {
-	return r.Soon(ctx, "the health of the caches names the one that is stuck", bound, func(ctx context.Context) (bool, string, error) {
+	return r.Soon(ctx, "the ManagedResource names the blocked cache", bound, func(ctx context.Context) (bool, string, error) {
 		out, err := r.Kubectl(ctx, "seed", "get", "managedresource", v1alpha3.ManagedResourceCaches, "--namespace=shoot--local--local",
 			`--output=jsonpath={range .status.conditions[?(@.status!="True")]}{.type}: {.message}{"\n"}{end}`)
 		return strings.Contains(out, name), strings.TrimSpace(out), err

@@ -9,18 +9,18 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// serviceRecreated is an endpoint that changes under the nodes' feet.
+// serviceRecreated is a cache endpoint that changes while nodes use the old one.
 func serviceRecreated() Bug {
 	const maxStall, maxHeal = 5 * time.Second, 30 * time.Second
 	const quick = "no pull takes longer than 5 s while nodes know the old address only"
 	return Bug{
 		ID: "s22", Slug: "service-recreated", Title: "the cache's Service is recreated with another address",
 		Reports: []string{"gardener#11864", "gardener#11010", "containerd#4861"},
-		Symptom: "Pulls take minutes since the Service of the cache was recreated: nodes ask the old address first, " +
-			"for each part of an image, and wait 30 s each time.",
+		Symptom: "Pulls take minutes after the Service of the cache was recreated: nodes ask the old address for each part " +
+			"of an image and wait 30 s each time.",
 		Fault: "cache/alpha recreate-service",
-		Expectation: "No pull takes longer than 5 s while nodes know the old address only. After the next reconciliation they have the new " +
-			"one and pull through the cache.",
+		Expectation: "No pull takes longer than 5 s while nodes have the old address. After the next reconciliation they have " +
+			"the new one and pull through the cache.",
 		Lane: Full,
 		Known: &Known{Claim: quick, Because: "each part of an image waits for dial_timeout, a second, three layers at a time: an image of two layers " +
 			"takes 4 s, one of eight does not keep the bound"},
@@ -75,7 +75,8 @@ func (r *Rig) endpoint(ctx context.Context, upstream string) (string, error) {
 	return "", fmt.Errorf("no node has a mirror of %s", upstream)
 }
 
-// awaitMirrors waits until the first mirror of an upstream is one that fits, on all nodes that have a configuration.
+// awaitMirrors waits until the first mirror of an upstream is one that fits, on all nodes that have
+// a configuration.
 func (r *Rig) awaitMirrors(ctx context.Context, upstream string, bound time.Duration, fits func(address string) bool) error {
 	return r.Await(ctx, "all workers have the wanted mirror of "+upstream, bound, func(ctx context.Context) (bool, string, error) {
 		status, err := r.Shoot(ctx)
@@ -87,7 +88,8 @@ func (r *Rig) awaitMirrors(ctx context.Context, upstream string, bound time.Dura
 	})
 }
 
-// mirrorsFit says whether there are workers, and the first mirror of an upstream is one that fits on all of them.
+// mirrorsFit says whether there are workers, and the first mirror of an upstream is one that fits
+// on all of them.
 func mirrorsFit(nodes []status.Node, upstream string, fits func(address string) bool) (ok bool, state string) {
 	var seen []string
 	ok = true

@@ -14,8 +14,8 @@ import (
 // Names has upstreams whose names are hard.
 const Names = "kind/fieldbugs/shoots/names.yaml"
 
-// hardNames are those of Names. No host of these names exists: what comes by one of them comes through its cache, which fetches from
-// gamma.
+// hardNames are those of Names. No host of these names exists: what comes by one of them comes
+// through its cache, which fetches from gamma.
 var hardNames = []string{
 	"a.b-c.upstream.test", "a-b.c.upstream.test", "a-name-with-sixty-characters-is-quite-long.sub.upstream.test",
 	"port.upstream.test:5000", "port-5000.upstream.test", "[2001:db8::7]:5000",
@@ -30,10 +30,11 @@ func names() Bug {
 			"gardener-extension-registry-cache#45", "gardener-extension-registry-cache#129",
 			"gardener-extension-registry-cache#339", "gardener-extension-registry-cache#591",
 		},
-		Symptom: "Two upstreams get objects of one name, and reconciliation never ends; or a pod cannot be made, for its name is too long.",
-		Fault:   "none: the Shoot names a.b-c and a-b.c, x:5000 and x-5000, a name of 60 characters, an IPv6 address with a port",
-		Expectation: "All of them have a cache of their own, with an address of its own, and an image that nobody had comes by each name. Then nothing " +
-			"is written any more.",
+		Symptom: "Two upstreams get objects with the same name and reconciliation never ends, or a pod cannot be created " +
+			"because its name is too long.",
+		Fault: "none: the Shoot names a.b-c and a-b.c, x:5000 and x-5000, a name of 60 characters, an IPv6 address with a port",
+		Expectation: "Each upstream has its own cache and endpoint, and serves a new image by its name. Then no object is " +
+			"written again.",
 		Lane: Full,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			start := time.Now()
@@ -89,7 +90,8 @@ func (r *Rig) pullByName(ctx context.Context) error {
 	return nil
 }
 
-// missingNames says which upstream has no cache, or one whose address another one has, and which worker does not ask one.
+// missingNames says which upstream has no cache, or one whose address another one has, and which
+// worker does not ask one.
 func missingNames(status status.Shoot, upstreams []string) ([]string, error) {
 	missing, err := missingMirrors(status)
 	if err != nil {
@@ -111,8 +113,9 @@ func missingNames(status status.Shoot, upstreams []string) ([]string, error) {
 	return missing, err
 }
 
-// written tells of the objects of all caches what changes when somebody writes them: the resource version of a Service, which has no
-// status here, and the generation of the others, whose status changes by itself.
+// written tells of the objects of all caches what changes when somebody writes them: the resource
+// version of a Service, which has no status here, and the generation of the others, whose status
+// changes by itself.
 func (r *Rig) written(ctx context.Context) (string, error) {
 	var all strings.Builder
 	for _, look := range []struct{ resources, version string }{{"services", "resourceVersion"}, {"statefulsets,networkpolicies", "generation"}} {
@@ -126,8 +129,9 @@ func (r *Rig) written(ctx context.Context) (string, error) {
 	return all.String(), nil
 }
 
-// requireRest requires that no object was written since then: where two caches take each other's objects, one change follows another
-// for ever. A reconciliation that changes nothing is none of this.
+// requireRest requires that no object was written since then: where two caches take each other's
+// objects, one change follows another for ever. A reconciliation that changes nothing is none of
+// this.
 func (r *Rig) requireRest(ctx context.Context, before string) error {
 	now, err := r.written(ctx)
 	if err != nil {

@@ -11,9 +11,9 @@ func sleepWithoutDisk() Bug {
 	return Bug{
 		ID: "s24", Slug: "hibernated-disk-lost", Title: "the Shoot wakes up with an empty disk under a cache",
 		Reports:     []string{"local-path-provisioner#31", "local-path-provisioner#215"},
-		Symptom:     "After the wake-up the cache does not come up on the new disk of its machine, or serves nothing.",
-		Fault:       "none: the folder of the volume is emptied while the Shoot sleeps",
-		Expectation: "A minute after the wake-up has begun new images come through the cache again.",
+		Symptom:     "After the wake-up the cache does not start on the new disk, or serves nothing.",
+		Fault:       "none: the folder of the volume is emptied while the Shoot is hibernated",
+		Expectation: "Within a minute of the wake-up new images come through the cache.",
 		Lane:        Full, Bound: 5 * time.Minute,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			volume, err := r.volumeOf(ctx, "beta")

@@ -20,10 +20,11 @@ func transfer() Bug {
 	return Bug{
 		ID: "s25", Slug: "transfer-service", Title: "containerd's transfer service fetches the images",
 		Reports: []string{"containerd#12415", "containerd#12636", "spegel#1272"},
-		Symptom: "Since containerd 2.1 nodes pull past the cache, and nothing says so: the transfer service takes the default config_path for one folder.",
-		Fault:   "none: settings of containerd",
-		Expectation: "With one folder as config_path, as Gardener sets it, pulls go through the cache. With the two of containerd's default they " +
-			"do not, and `testbed pull` says so.",
+		Symptom: "Since containerd 2.1 nodes silently bypass the cache: the transfer service takes the default config_path " +
+			"for one folder.",
+		Fault: "none: settings of containerd",
+		Expectation: "With one folder as config_path, as Gardener sets it, pulls use the cache. With containerd's default of " +
+			"two they do not, and `testbed pull` reports it.",
 		Lane: Full, Bound: transferDeadline,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			r.Afterwards(func(ctx context.Context) error { return r.up(ctx, localPull) })

@@ -9,12 +9,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// script is what a bug runs, as lines for bash that work on any testbed: names that only one run has, of images, volumes and nodes,
-// are variables.
+// script is what a bug runs, as lines for bash that work on any testbed: names that only one run
+// has, of images, volumes and nodes, are variables.
 type script struct {
 	lines []*line
 	names []binding
-	// loop is where the lines begin that are run again and again: each of them is typed once. It is 0 where nothing is repeated.
+	// loop is where the lines begin that are run again and again: each of them is typed once. It is 0
+	// where nothing is repeated.
 	loop int
 }
 
@@ -29,7 +30,8 @@ type line struct {
 	digest, parts bool
 }
 
-// binding is what a value of this run is called. use, if there is one, is called when a line needs it.
+// binding is what a value of this run is called. use, if there is one, is called when a line needs
+// it.
 type binding struct {
 	value, text string
 	use         func()
@@ -120,7 +122,8 @@ func (s *script) pushed(by *line, img pull.Pushed) {
 	}
 }
 
-// ask appends a command line whose answer later lines need. The variable is $name, $name2 and so on.
+// ask appends a command line whose answer later lines need. The variable is $name, $name2 and so
+// on.
 func (s *script) ask(name string, args []string) (variable string) {
 	text := s.commandLine(args)
 	count := 1

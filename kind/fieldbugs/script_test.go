@@ -47,7 +47,8 @@ func registry(run string) Execute {
 	}
 }
 
-// TestCommandsOfThePage: what a run has typed is what anybody can type, and the same after each run.
+// TestCommandsOfThePage: what a run has typed is what anybody can type, and the same after each
+// run.
 func TestCommandsOfThePage(t *testing.T) {
 	bug := Bug{ID: "s0", Reproduce: func(ctx context.Context, r *Rig) error {
 		img, err := r.Push(ctx, "alpha", "--layers", "1")
@@ -138,7 +139,7 @@ func TestTriesInVain(t *testing.T) {
 	if _, err := rig.Testbed(t.Context(), "pull", img.Reference); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"# until an image comes through the cache of alpha:", "image=$(testbed push --upstream alpha)",
+	want := []string{"# until alpha's cache serves an image:", "image=$(testbed push --upstream alpha)",
 		`testbed pull "$image" --node worker`, `testbed pull "$image"`}
 	if got := rig.script.commands(); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)

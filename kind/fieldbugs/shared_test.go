@@ -24,7 +24,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestAwaitCollected: what was collected must have been there, and what is not to be collected must be there still.
+// TestAwaitCollected: what was collected must have been there, and what is not to be collected must
+// be there still.
 func TestAwaitCollected(t *testing.T) {
 	const claim = "the shared layers are collected for the first image"
 	shared, own := []pull.Object{{Digest: "sha256:5555"}}, []pull.Object{{Digest: "sha256:0000"}}
@@ -61,7 +62,8 @@ func TestAwaitCollected(t *testing.T) {
 	}
 }
 
-// TestRequireAnswer: a blob of which a part came is not complete, and is asked for where the image has it.
+// TestRequireAnswer: a blob of which a part came is not complete, and is asked for where the image
+// has it.
 func TestRequireAnswer(t *testing.T) {
 	blob := pull.Object{Digest: "sha256:" + strings.Repeat("5", 64)}
 	for sum, holds := range map[string]bool{strings.Repeat("5", 64): true, strings.Repeat("6", 64): false, "": false} {

@@ -31,19 +31,20 @@ func (r *Rig) Pull(ctx context.Context, reference string, flags ...string) (*pul
 	return report, err
 }
 
-// Break brings a fault about.
+// Break injects a fault.
 func (r *Rig) Break(ctx context.Context, target string, kind spec.Kind, flags ...string) error {
 	_, err := r.Testbed(ctx, append([]string{"fault", "add", target, string(kind)}, flags...)...)
 	return err
 }
 
-// Mend clears all faults.
-func (r *Rig) Mend(ctx context.Context) error {
+// ClearFaults clears all faults.
+func (r *Rig) ClearFaults(ctx context.Context) error {
 	_, err := r.Testbed(ctx, "fault", "clear")
 	return err
 }
 
-// Apply lets gardenlet bring the Shoot of the manifest about; a path below the root of the repository.
+// Apply applies the Shoot of a manifest, a path below the root of the repository, and waits for its
+// reconciliation.
 func (r *Rig) Apply(ctx context.Context, manifest string) error {
 	_, err := r.Testbed(ctx, "shoot", "apply", "-f", manifest)
 	return err

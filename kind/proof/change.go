@@ -2,7 +2,8 @@ package proof
 
 import "fmt"
 
-// AnnotateCaches is a change for the scenario inner-loop: it gives the StatefulSets of caches an annotation, whose name is the mark.
+// AnnotateCaches returns a harmless change for the scenario inner-loop: the StatefulSets of caches
+// get an annotation with the name mark.
 func AnnotateCaches(mark string) Mutant {
 	const line = "resourcesv1alpha1.FinalizeDeletionAfter: finalizeDeletionAfter,"
 	return Mutant{
@@ -10,7 +11,8 @@ func AnnotateCaches(mark string) Mutant {
 	}
 }
 
-// AnswerMark is a change for the scenario inner-loop: it makes the debug server of caches answer for the path /<mark>, with the mark.
+// AnswerMark returns a harmless change for the scenario inner-loop: the debug server of caches
+// serves /<mark>, and the response is mark.
 func AnswerMark(mark string) Mutant {
 	const line = `mux.Handle("/debug/", http.DefaultServeMux)`
 	const answer = `; mux.HandleFunc("/%[1]s", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("%[1]s")) })`

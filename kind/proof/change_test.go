@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestChangedLinesAreThere keeps the scenario inner-loop from finding out, minutes later, that the code has moved on.
-func TestChangedLinesAreThere(t *testing.T) {
+// TestChangesApply checks that the lines that the scenario inner-loop changes exist, and that the
+// result parses.
+func TestChangesApply(t *testing.T) {
 	t.Parallel()
 	for _, change := range []Mutant{AnnotateCaches("e2e-mark"), AnswerMark("e2e-mark")} {
 		t.Run(change.Name, func(t *testing.T) {
@@ -24,7 +25,7 @@ func TestChangedLinesAreThere(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := parser.ParseFile(token.NewFileSet(), change.File, changed, 0); err != nil || !strings.Contains(changed, "e2e-mark") {
-				t.Errorf("the changed line is no Go: %v", err)
+				t.Errorf("the changed file does not parse: %v", err)
 			}
 		})
 	}

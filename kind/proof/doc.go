@@ -1,5 +1,5 @@
-// Package proof plants bugs: one line of the sources is replaced, and the scenarios must turn red.
-// That shows that the scenarios notice a regression.
+// Package proof plants bugs and checks that scenarios detect them: it replaces one line of the
+// sources, and the scenarios that cover that line must fail.
 //
-// It runs the scenarios as a separate program and does not import them.
+// It runs the scenarios as a separate program and must not import package e2e.
 package proof

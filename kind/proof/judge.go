@@ -32,18 +32,18 @@ func ParseOutcomes(summary []byte) ([]Outcome, error) {
 	return read.Scenarios, nil
 }
 
-// Words returns the first line of the evidence: the claim that failed and the reason. Go's test
-// names have underscores in place of spaces, which Words reverts in the claim.
-func (o Outcome) Words() string {
+// Reason returns the first line of the evidence of a failure: the step and its error. go test
+// writes names with underscores for spaces; Reason restores the spaces in the step.
+func (o Outcome) Reason() string {
 	if len(o.Evidence) == 0 {
 		return ""
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(o.Evidence[0]), "\n")
-	claim, rest, found := strings.Cut(line, ": ")
+	step, reason, found := strings.Cut(line, ": ")
 	if !found {
 		return line
 	}
-	return strings.ReplaceAll(claim, "_", " ") + ": " + rest
+	return strings.ReplaceAll(step, "_", " ") + ": " + reason
 }
 
 // Finding is the result of a run with one planted bug.
@@ -62,8 +62,8 @@ type Finding struct {
 // Catch is a scenario that failed.
 type Catch struct {
 	Scenario string `json:"scenario"`
-	// Words are Outcome.Words.
-	Words   string  `json:"words"`
+	// Reason is Outcome.Reason.
+	Reason  string  `json:"words"`
 	Seconds float64 `json:"seconds"`
 }
 
@@ -76,14 +76,14 @@ func Judge(m Mutant, outcomes []Outcome) Finding {
 		switch {
 		case i < 0:
 			problems = append(problems, name+" is not a scenario")
-		case outcomes[i].Result == failed && !strings.Contains(outcomes[i].Words(), m.Words):
-			problems = append(problems, fmt.Sprintf("%s failed for another reason: %s", name, outcomes[i].Words()))
+		case outcomes[i].Result == failed && !strings.Contains(outcomes[i].Reason(), m.Words):
+			problems = append(problems, fmt.Sprintf("%s failed for another reason: %s", name, outcomes[i].Reason()))
 		case outcomes[i].Result == failed:
-			f.By = append(f.By, Catch{Scenario: name, Words: outcomes[i].Words(), Seconds: outcomes[i].Seconds})
+			f.By = append(f.By, Catch{Scenario: name, Reason: outcomes[i].Reason(), Seconds: outcomes[i].Seconds})
 		case outcomes[i].Result == passed:
 			problems = append(problems, name+" passed")
 		default:
-			problems = append(problems, fmt.Sprintf("%s did not run: %s", name, outcomes[i].Words()))
+			problems = append(problems, fmt.Sprintf("%s did not run: %s", name, outcomes[i].Reason()))
 		}
 	}
 	f.Problem = strings.Join(problems, "; ")
@@ -91,20 +91,20 @@ func Judge(m Mutant, outcomes []Outcome) Finding {
 	return f
 }
 
-// Sound returns an error unless all of the scenarios passed without a planted bug. Otherwise their
-// failures would prove nothing.
-func Sound(scenarios []string, outcomes []Outcome) error {
+// checkPassed returns an error unless all of these scenarios passed. It is for the run without a
+// planted bug: a scenario that fails there proves nothing by failing with a bug.
+func checkPassed(scenarios []string, outcomes []Outcome) error {
 	var problems []string
 	for _, name := range scenarios {
 		i := slices.IndexFunc(outcomes, func(o Outcome) bool { return o.Name == name })
 		if i < 0 {
 			problems = append(problems, name+" is not a scenario")
 		} else if outcomes[i].Result != passed {
-			problems = append(problems, fmt.Sprintf("%s %s: %s", name, outcomes[i].Result, outcomes[i].Words()))
+			problems = append(problems, fmt.Sprintf("%s %s: %s", name, outcomes[i].Result, outcomes[i].Reason()))
 		}
 	}
 	if len(problems) > 0 {
-		return fmt.Errorf("scenarios fail without a planted bug, so they cannot prove anything: %s", strings.Join(problems, "; "))
+		return fmt.Errorf("scenarios fail without a planted bug, so their failures prove nothing: %s", strings.Join(problems, "; "))
 	}
 	return nil
 }

@@ -46,15 +46,15 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestSound(t *testing.T) {
+func TestCheckPassed(t *testing.T) {
 	outcomes, err := ParseOutcomes([]byte(summary))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Sound([]string{"green"}, outcomes); err != nil {
+	if err := checkPassed([]string{"green"}, outcomes); err != nil {
 		t.Error(err)
 	}
-	err = Sound([]string{"green", "red", "left-out", "other"}, outcomes)
+	err = checkPassed([]string{"green", "red", "left-out", "other"}, outcomes)
 	for _, want := range []string{"red failed: hosts.toml names the cache: no: beta_is", "left-out skipped", "other is not a scenario"} {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "green") {
 			t.Errorf("error %v, want %q in it", err, want)

@@ -12,42 +12,46 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/lock"
 )
 
-// TestProofBesideOthers: a proof that may not begin leaves the runs of others alone, and what earlier ones have found.
-func TestProofBesideOthers(t *testing.T) {
+// TestProveWhileInUse checks that Prove fails while the testbed is in use, and then keeps the logs
+// and results of earlier runs.
+func TestProveWhileInUse(t *testing.T) {
+	const holder = "e2e.test (process 1 in /there"
 	for _, tc := range []struct {
 		name  string
 		other func(t *testing.T, testbed *kind.Testbed, locks string)
 		want  string
 	}{
-		{"a command", func(t *testing.T, _ *kind.Testbed, locks string) { holdFor(t, locks, "testbed") }, "e2e.test (process 1 in /there"},
-		{"a run of scenarios", func(t *testing.T, _ *kind.Testbed, locks string) { holdFor(t, locks, "run") }, "e2e.test (process 1 in /there"},
-		{"a proof", func(t *testing.T, _ *kind.Testbed, locks string) { holdFor(t, locks, "prove") }, "e2e.test (process 1 in /there"},
+		{"a command", func(t *testing.T, _ *kind.Testbed, locks string) { holdFor(t, locks, "testbed") }, holder},
+		{"a run of scenarios", func(t *testing.T, _ *kind.Testbed, locks string) { holdFor(t, locks, "run") }, holder},
+		{"a proof", func(t *testing.T, _ *kind.Testbed, locks string) { holdFor(t, locks, "prove") }, holder},
 		{"a testbed of another directory", func(t *testing.T, testbed *kind.Testbed, _ string) { kindtest.RunElsewhere(t, testbed) }, "belongs to /"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			testbed, locks := testbedAside(t)
+			testbed, locks := newTestbed(t)
 			found := filepath.Join(testbed.State.Mutants(), "none.log")
 			results := filepath.Join(testbed.Root, "_artifacts", "summary.json")
 			writeAll(t, map[string]string{found: "", results: ""})
 			tc.other(t, testbed, locks)
 			_, err := Prove(t.Context(), testbed, All())
-			if !errors.As(err, new(*RefusedError)) || !errors.Is(err, kind.ErrBusy) && !errors.As(err, new(*kind.OtherCheckoutError)) || !strings.Contains(err.Error(), tc.want) {
+			isCause := errors.Is(err, kind.ErrBusy) || errors.As(err, new(*kind.OtherCheckoutError))
+			if !errors.As(err, new(*StartError)) || !isCause || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 			for _, path := range []string{found, results} {
 				if _, err := os.Stat(path); err != nil {
-					t.Errorf("it is gone: %v", err)
+					t.Errorf("removed: %v", err)
 				}
 			}
 		})
 	}
 }
 
-// TestProofLeavesTheTurnToItsRuns: they are processes of their own, and take the locks of the testbed.
-func TestProofLeavesTheTurnToItsRuns(t *testing.T) {
+// TestProofLeavesTestbedUnlocked checks that a proof excludes a second proof, but not the
+// scenarios: they run as separate processes and take the locks of the testbed.
+func TestProofLeavesTestbedUnlocked(t *testing.T) {
 	kindtest.Engine(t, "")
-	testbed, _ := testbedAside(t)
-	release, err := beginProof(t.Context(), testbed)
+	testbed, _ := newTestbed(t)
+	release, err := lockProof(t.Context(), testbed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,19 +61,19 @@ func TestProofLeavesTheTurnToItsRuns(t *testing.T) {
 		t.Fatalf("a run of scenarios: %v", err)
 	}
 	done()
-	if _, err := beginProof(t.Context(), testbed); !errors.Is(err, kind.ErrBusy) {
+	if _, err := lockProof(t.Context(), testbed); !errors.Is(err, kind.ErrBusy) {
 		t.Errorf("a second proof: %v, want ErrBusy", err)
 	}
 }
 
-// testbedAside returns a testbed outside of a repository, and the folder of its locks.
-func testbedAside(t *testing.T) (testbed *kind.Testbed, locks string) {
+// newTestbed returns a testbed outside of a repository, and the folder of its locks.
+func newTestbed(t *testing.T) (testbed *kind.Testbed, locks string) {
 	t.Helper()
 	locks = t.TempDir()
 	return kindtest.New(t, kind.Options{Root: t.TempDir(), Locks: locks}), locks
 }
 
-// holdFor holds a lock in the name of process 1, which always runs.
+// holdFor takes a lock until the test ends, with process 1, which always runs, as its holder.
 func holdFor(t *testing.T, locks, name string) {
 	t.Helper()
 	path := filepath.Join(locks, name+"-"+kind.DefaultPrefix+".lock")

@@ -17,8 +17,9 @@ type Mutant struct {
 	Replacement string `json:"replacement"`
 	// Bug describes the effect.
 	Bug string `json:"bug"`
-	// Scenarios must fail, with Words in the reason of each. A scenario that fails for another reason,
-	// for example on an overloaded machine, has not detected the bug.
+	// Scenarios must fail, and the Outcome.Reason of each must contain Words: a scenario that fails
+	// for another reason, for example on an overloaded machine, has not detected the bug. Words are
+	// short, so that they survive a rewording of the scenario.
 	Scenarios []string `json:"scenarios"`
 	Words     string   `json:"words"`
 }

@@ -34,15 +34,15 @@ func (m Mutant) Apply(source string) (string, error) {
 }
 
 // Overlay writes the file with the bug and the JSON file for `go build -overlay` to the folder, and
-// returns the path of the JSON file. root is the root of the repository. Files of an earlier bug
-// may be in the folder.
+// returns the path of the JSON file. root is the root of the repository. The folder may contain
+// files of another bug.
 func (m Mutant) Overlay(root, folder string) (string, error) {
 	original := filepath.Join(root, filepath.FromSlash(m.File))
 	source, err := os.ReadFile(original)
 	if err != nil {
 		return "", fmt.Errorf("planted bug %s: %w", m.Name, err)
 	}
-	wrong, err := m.Apply(string(source))
+	planted, err := m.Apply(string(source))
 	if err != nil {
 		return "", err
 	}
@@ -50,7 +50,7 @@ func (m Mutant) Overlay(root, folder string) (string, error) {
 		return "", fmt.Errorf("planted bug %s: %w", m.Name, err)
 	}
 	replacement := filepath.Join(folder, path.Base(m.File))
-	if err := file.Replace(replacement, []byte(wrong), 0o644); err != nil {
+	if err := file.Replace(replacement, []byte(planted), 0o644); err != nil {
 		return "", err
 	}
 	content, err := json.Marshal(map[string]map[string]string{"Replace": {original: replacement}})

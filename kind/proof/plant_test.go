@@ -16,7 +16,7 @@ func TestPlant(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"cleaner-skipped": "", "": "", "no-such-bug": "cleaner-skipped", "hit-as-miss": "one of the testbed's own",
+		"cleaner-skipped": "", "": "", "no-such-bug": "cleaner-skipped", "hit-as-miss": "in the testbed itself",
 	} {
 		if err := Plant(testbed, name); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", name, err, want)
@@ -24,7 +24,7 @@ func TestPlant(t *testing.T) {
 	}
 }
 
-func TestProveScenariosOfAnotherTestbed(t *testing.T) {
+func TestProveOnAnotherTestbed(t *testing.T) {
 	testbed, err := kind.New(kind.Options{Directory: t.TempDir(), Prefix: "other"})
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestProveScenariosOfAnotherTestbed(t *testing.T) {
 	}
 }
 
-// TestPlantedOverlay: the overlay of a planted bug replaces one file, which exists.
+// TestPlantedOverlay checks that the overlay of a planted bug replaces one file, which exists.
 func TestPlantedOverlay(t *testing.T) {
 	testbed := kindtest.New(t, kind.Options{})
 	if err := Plant(testbed, "not-atomic"); err != nil {

@@ -18,47 +18,50 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// scenariosPackage are the scenarios, a test with the build tag e2e.
+// scenariosPackage is the package of the scenarios, a test with the build tag e2e.
 const scenariosPackage = "./e2e"
 
-// ProveScenarios proves that scenarios notice bugs: for each planted bug it runs those that must turn red, on this testbed, which
-// it brings up and keeps. First all of them run without a bug, and must be green; after each bug the sound build is brought back.
-// It returns what was found so far, also with an error, which says why it could not go on; whether every bug was caught is the
-// Report's Err. What a run printed and collected is in a folder of the testbed's state, see ProofFolder.
+// Prove checks that the scenarios detect the planted bugs. It first runs the scenarios of all bugs
+// without a bug: they must pass. Then it plants each bug, runs the scenarios that must fail, and
+// restores the build without bugs. It creates the testbed if it does not exist, and keeps it.
 //
-// The scenarios are processes of their own, built from the sources as they are. They run on the testbed of the DefaultPrefix.
+// Prove returns the findings so far, also with an error, which is why it stopped. Report.Err tells
+// whether all bugs were caught. The report is nil for a testbed with another prefix than
+// kind.DefaultPrefix: the scenarios, separate processes built from the sources, run only on that
+// one. The output and artifacts of each run are in Folder.
 //
-// While another process works on that testbed, or proves scenarios on it, or where it belongs to another directory, the error is a
-// *ProofRefused at the beginning: then nothing was touched. ErrBusy or a *OtherCheckoutError without it comes later, after a planted bug.
-// A run that the surroundings keep from starting is an error of the environment too.
+// If another process uses the testbed or proves scenarios on it, or if the testbed belongs to
+// another directory, the error is a *StartError and nothing was changed. Later, kind.ErrBusy and
+// *kind.OtherCheckoutError are returned without it: a planted bug may then still be there. A run that
+// could not start is an environment error.
 func Prove(ctx context.Context, t *kind.Testbed, bugs []Mutant) (*Report, error) {
 	if t.Prefix != kind.DefaultPrefix {
-		return nil, fmt.Errorf("the scenarios run on the testbed %s, and not on %s", kind.DefaultPrefix, t.Prefix)
+		return nil, fmt.Errorf("scenarios run only on testbed %s, not on %s", kind.DefaultPrefix, t.Prefix)
 	}
 	begun := time.Now()
 	report := &Report{Findings: []Finding{}}
 	defer func() { report.Seconds = time.Since(begun).Seconds() }()
-	release, err := beginProof(ctx, t)
+	release, err := lockProof(ctx, t)
 	if err != nil {
-		return report, &RefusedError{err}
+		return report, &StartError{err}
 	}
 	defer release()
 	if err := os.RemoveAll(t.State.Mutants()); err != nil {
-		return report, fmt.Errorf("remove what earlier proofs left: %w", err)
+		return report, fmt.Errorf("remove the logs of earlier proofs: %w", err)
 	}
 	if err := os.MkdirAll(t.State.Mutants(), 0o755); err != nil {
-		return report, fmt.Errorf("make a folder for the proofs: %w", err)
+		return report, fmt.Errorf("create the folder for logs: %w", err)
 	}
 	program, err := buildScenarios(ctx, t, nil)
 	if err != nil {
 		return report, err
 	}
-	if err := proveSound(ctx, t, program, ScenariosOf(bugs)); err != nil {
+	if err := proveWithoutBug(ctx, t, program, ScenariosOf(bugs)); err != nil {
 		return report, err
 	}
 	for _, bug := range bugs {
 		start := time.Now()
-		outcomes, err := proveOne(ctx, t, program, bug)
+		outcomes, err := proveBug(ctx, t, program, bug)
 		if err != nil {
 			return report, err
 		}
@@ -69,23 +72,25 @@ func Prove(ctx context.Context, t *kind.Testbed, bugs []Mutant) (*Report, error)
 	return report, nil
 }
 
-// ProofFolder is where ProveScenarios keeps what the runs printed and collected; Down removes it.
+// Folder returns the folder with the logs and artifacts of the runs of Prove. `testbed down`
+// removes it.
 func Folder(t *kind.Testbed) string { return t.Relative(t.State.Mutants()) }
 
-// proveSound runs the scenarios without any planted bug.
-func proveSound(ctx context.Context, t *kind.Testbed, program string, scenarios []string) error {
+// proveWithoutBug runs the scenarios without a planted bug. They must pass.
+func proveWithoutBug(ctx context.Context, t *kind.Testbed, program string, scenarios []string) error {
 	return t.Recorder.Step(ctx, "no planted bug", func(ctx context.Context) error {
-		outcomes, err := runScenarios(ctx, t, firstProofTimeout, program, Mutant{Name: "none", Scenarios: scenarios}, "")
+		outcomes, err := runScenarios(ctx, t, firstRunTimeout, program, Mutant{Name: "none", Scenarios: scenarios}, "")
 		if err != nil {
 			return err
 		}
-		progress.Note(ctx, "%d scenarios are green", len(scenarios))
-		return Sound(scenarios, outcomes)
+		progress.Note(ctx, "%d scenarios ran", len(scenarios))
+		return checkPassed(scenarios, outcomes)
 	})
 }
 
-// proveOne runs the scenarios with the planted bug, and brings the sound build back. program is the sound one of the scenarios.
-func proveOne(ctx context.Context, t *kind.Testbed, program string, bug Mutant) (outcomes []Outcome, err error) {
+// proveBug runs the scenarios of the planted bug, and restores the build without bugs. program runs
+// the scenarios, built without a bug.
+func proveBug(ctx context.Context, t *kind.Testbed, program string, bug Mutant) (outcomes []Outcome, err error) {
 	err = progress.InOrder(ctx,
 		t.Step("planted bug "+bug.Name, func(ctx context.Context) error {
 			planted := bug.Name
@@ -95,7 +100,7 @@ func proveOne(ctx context.Context, t *kind.Testbed, program string, bug Mutant) 
 					return err
 				}
 			}
-			if outcomes, err = runScenarios(ctx, t, proofTimeout, program, bug, planted); err != nil {
+			if outcomes, err = runScenarios(ctx, t, runTimeout, program, bug, planted); err != nil {
 				return err
 			}
 			if finding := Judge(bug, outcomes); finding.Caught {
@@ -105,30 +110,32 @@ func proveOne(ctx context.Context, t *kind.Testbed, program string, bug Mutant) 
 			}
 			return nil
 		}),
-		t.Step("sound again", func(ctx context.Context) error {
+		t.Step("restore the build without bugs", func(ctx context.Context) error {
 			if bug.OfTestbed() {
 				return nil
 			}
-			return restoreSound(ctx, t)
+			return restoreBuild(ctx, t)
 		}),
 	)
 	return outcomes, err
 }
 
-// restoreSound brings the testbed up without a planted bug, as another process would.
-func restoreSound(ctx context.Context, t *kind.Testbed) error {
-	log, err := os.OpenFile(filepath.Join(t.State.Mutants(), "sound.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+// restoreBuild brings the testbed up without a planted bug. It uses a new kind.Testbed, as a
+// separate process would.
+func restoreBuild(ctx context.Context, t *kind.Testbed) error {
+	log, err := os.OpenFile(filepath.Join(t.State.Mutants(), "restore.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
-		return fmt.Errorf("open a log: %w", err)
+		return fmt.Errorf("create a log: %w", err)
 	}
-	sound, err := kind.New(kind.Options{Prefix: t.Prefix, Root: t.Root, Directory: filepath.Dir(string(t.State)), Out: log})
+	unplanted, err := kind.New(kind.Options{Prefix: t.Prefix, Root: t.Root, Directory: filepath.Dir(string(t.State)), Out: log})
 	if err == nil {
-		err = bringup.Up(ctx, sound)
+		err = bringup.Up(ctx, unplanted)
 	}
 	return errors.Join(err, log.Close())
 }
 
-// buildScenarios returns the program that runs the scenarios, built with the bug in it, or with none.
+// buildScenarios builds the program that runs the scenarios, with the bug unless it is nil, and
+// returns its path.
 func buildScenarios(ctx context.Context, t *kind.Testbed, bug *Mutant) (string, error) {
 	program, overlay := filepath.Join(t.Root, "bin", "e2e.test"), []string{}
 	if bug != nil {

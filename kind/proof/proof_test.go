@@ -14,14 +14,15 @@ import (
 	"testing"
 )
 
-// TestScenariosAreInterruptedOnce: Ctrl-C at a terminal signals the group of the testbed's own process, and the scenarios must hear of
-// it once: a second signal would end them in the middle of their clean-up.
-func TestScenariosAreInterruptedOnce(t *testing.T) {
-	// A shell cannot trap what it was started to ignore, which is SIGINT where the tests run in the background of a script. What this
-	// process waits for, its children do not ignore.
-	heard := make(chan os.Signal, 1)
-	signal.Notify(heard, os.Interrupt)
-	defer signal.Stop(heard)
+// TestInterruptOnce checks that the scenarios get one SIGINT and have a separate process group.
+// Ctrl-C signals the foreground group, and a second signal would kill the scenarios during their
+// clean-up.
+func TestInterruptOnce(t *testing.T) {
+	// A shell cannot trap a signal that it inherited as ignored, and a script starts background jobs,
+	// such as this test, with SIGINT ignored. Notify makes the children not ignore it.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	defer signal.Stop(signals)
 	program := filepath.Join(t.TempDir(), "scenarios")
 	script := "#!/bin/sh\ntrap 'echo interrupted; kill $!' INT\nsleep 60 &\necho \"$$\"\nwait\necho cleaned up\nexit 1\n"
 	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
@@ -48,7 +49,7 @@ func TestScenariosAreInterruptedOnce(t *testing.T) {
 	cancel()
 	rest, err := io.ReadAll(output)
 	if err != nil || string(rest) != "interrupted\ncleaned up\n" {
-		t.Errorf("they said %q, error %v", rest, err)
+		t.Errorf("output %q, error %v", rest, err)
 	}
 	<-ended
 }

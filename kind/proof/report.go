@@ -7,8 +7,8 @@ import (
 	"text/tabwriter"
 )
 
-// maxWords limits a cell of the table, in runes.
-const maxWords = 140
+// maxReason limits a cell of the table, in runes.
+const maxReason = 140
 
 // Report has the results of several planted bugs.
 type Report struct {
@@ -31,8 +31,7 @@ func (r *Report) Err() error {
 	return fmt.Errorf("%d of %d planted bugs were not caught: %s", len(missed), len(r.Findings), strings.Join(missed, ", "))
 }
 
-// Write prints a table of the bugs, the scenarios that caught them, and the reasons of the
-// failures.
+// Write prints a table of the bugs, the scenarios that caught them, and why each scenario failed.
 func (r *Report) Write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "  PLANTED BUG\tCAUGHT BY\tAFTER\tREASON")
@@ -44,7 +43,7 @@ func (r *Report) Write(w io.Writer) error {
 			caught++
 		}
 		for _, catch := range f.By {
-			fmt.Fprintf(table, "%s %s\t%s\t%.0fs\t%s\n", mark, name, catch.Scenario, catch.Seconds, shorten(catch.Words))
+			fmt.Fprintf(table, "%s %s\t%s\t%.0fs\t%s\n", mark, name, catch.Scenario, catch.Seconds, shorten(catch.Reason))
 			mark, name = " ", ""
 		}
 		if f.Problem != "" {
@@ -70,8 +69,8 @@ func WriteList(w io.Writer, all []Mutant) error {
 
 func shorten(text string) string {
 	runes := []rune(text)
-	if len(runes) <= maxWords {
+	if len(runes) <= maxReason {
 		return text
 	}
-	return string(runes[:maxWords-1]) + "…"
+	return string(runes[:maxReason-1]) + "…"
 }

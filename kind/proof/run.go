@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,20 +19,29 @@ import (
 )
 
 const (
-	// proofTimeout bounds one run of scenarios, with what it builds and rolls out, firstProofTimeout the first one, which may have to
-	// bring the testbed up from nothing; stopTimeout is what an interrupted one gets to clean up.
-	proofTimeout      = 15 * time.Minute
-	firstProofTimeout = bringup.UpTimeout + proofTimeout
-	stopTimeout       = 4 * time.Minute
+	// runTimeout bounds one run of scenarios, with build and rollout. firstRunTimeout bounds the first
+	// run, which may also create the testbed. stopTimeout is how long an interrupted run may clean up.
+	runTimeout      = 15 * time.Minute
+	firstRunTimeout = bringup.UpTimeout + runTimeout
+	stopTimeout     = 4 * time.Minute
 
-	// scenariosResults is where a run of scenarios writes what it found, scenariosSummary the file in it with how each of them ended.
-	scenariosResults = "_artifacts"
-	scenariosSummary = "summary.json"
+	// A run of scenarios writes its results to the folder resultsFolder, with one entry a scenario in
+	// summaryFile.
+	resultsFolder = "_artifacts"
+	summaryFile   = "summary.json"
+
+	// Exit codes of a run: a scenario failed, and the environment prevented the run, for example
+	// because another process uses the testbed.
+	exitFailed      = 1
+	exitEnvironment = 3
+	// reasonPrefix starts the line of the log with the reason why a run stopped.
+	reasonPrefix = "e2e: "
 )
 
-// runScenarios runs those that the bug names on the testbed, which is kept, and returns how they ended. planted is the bug that what
-// ships is built with. What the run leaves is moved to a folder of the bug's name. What an earlier one has left is removed by this one,
-// once the testbed is its own: before, it may be that of another run that is still at work.
+// runScenarios runs the scenarios of the bug on the testbed, which it keeps, and returns their
+// outcomes. planted is the name of the bug to build into the images, or empty. The results are
+// moved to a folder with the name of the bug. It does not remove earlier results: they may belong
+// to a run that is still going on. The new run removes them when it has the lock of the testbed.
 func runScenarios(
 	ctx context.Context, t *kind.Testbed, timeout time.Duration, program string, bug Mutant, planted string,
 ) ([]Outcome, error) {
@@ -39,10 +49,10 @@ func runScenarios(
 	defer cancel()
 	output, err := os.Create(filepath.Join(t.State.Mutants(), bug.Name+".log"))
 	if err != nil {
-		return nil, fmt.Errorf("open a log: %w", err)
+		return nil, fmt.Errorf("create a log: %w", err)
 	}
-	results := filepath.Join(t.Root, scenariosResults)
-	summary := filepath.Join(results, scenariosSummary)
+	results := filepath.Join(t.Root, resultsFolder)
+	summary := filepath.Join(results, summaryFile)
 	earlier := lastWritten(summary)
 	cmd := scenariosCommand(ctx, program, output)
 	cmd.Dir = t.Root
@@ -51,24 +61,25 @@ func runScenarios(
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := judgeRun(err, output.Name()); err != nil {
+	if err := runError(err, output.Name()); err != nil {
 		return nil, fmt.Errorf("run the scenarios (%s): %w", t.Relative(output.Name()), err)
 	}
 	if lastWritten(summary).Equal(earlier) {
 		return nil, fmt.Errorf("the scenarios wrote no results; see %s", t.Relative(output.Name()))
 	}
-	found, err := os.ReadFile(summary)
+	content, err := os.ReadFile(summary)
 	if err != nil {
-		return nil, fmt.Errorf("read what the scenarios found: %w", err)
+		return nil, fmt.Errorf("read the results of the scenarios: %w", err)
 	}
 	if err := os.Rename(results, filepath.Join(t.State.Mutants(), bug.Name)); err != nil {
-		return nil, fmt.Errorf("keep what the scenarios found: %w", err)
+		return nil, fmt.Errorf("keep the results of the scenarios: %w", err)
 	}
-	return ParseOutcomes(found)
+	return ParseOutcomes(content)
 }
 
-// scenariosCommand runs the scenarios in a process group of their own: Ctrl-C at a terminal reaches all of the group in front, and a
-// second signal ends them at once, without the clean-up. They get one, when ctx ends.
+// scenariosCommand returns the command that runs the scenarios, in a separate process group: Ctrl-C
+// in a terminal signals the whole foreground group, and a second signal would kill the scenarios
+// before they clean up. They get one SIGINT, when ctx ends.
 func scenariosCommand(ctx context.Context, program string, output io.Writer) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Stdout, cmd.Stderr = output, output
@@ -78,7 +89,7 @@ func scenariosCommand(ctx context.Context, program string, output io.Writer) *ex
 	return cmd
 }
 
-// lastWritten is when the file was written last; zero if it is not there.
+// lastWritten returns when the file was last written, or zero if it does not exist.
 func lastWritten(path string) time.Time {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -86,3 +97,43 @@ func lastWritten(path string) time.Time {
 	}
 	return info.ModTime()
 }
+
+// runError returns err, the error of a run with that log, unless it only means that scenarios
+// failed, which is what a proof expects.
+func runError(err error, log string) error {
+	exit := (*exec.ExitError)(nil)
+	switch {
+	case err == nil, errors.As(err, &exit) && exit.ExitCode() == exitFailed:
+		return nil
+	case exit != nil && exit.ExitCode() == exitEnvironment:
+		printed, readErr := os.ReadFile(log)
+		if reason := lastReason(string(printed)); readErr == nil && reason != "" {
+			err = errors.New(reason)
+		}
+		return &environmentError{err}
+	default:
+		return err
+	}
+}
+
+// lastReason returns the last reason in the log why a run stopped, or else the last line.
+func lastReason(log string) string {
+	reason, last := "", ""
+	for line := range strings.Lines(strings.TrimSpace(log)) {
+		last = strings.TrimSpace(line)
+		if text, found := strings.CutPrefix(last, reasonPrefix); found {
+			reason = text
+		}
+	}
+	return cmp.Or(reason, last)
+}
+
+// environmentError is why a run of scenarios could not start.
+type environmentError struct{ reason error }
+
+func (e *environmentError) Error() string { return e.reason.Error() }
+
+func (e *environmentError) Unwrap() error { return e.reason }
+
+// EnvironmentError marks the error for internal/program.
+func (*environmentError) EnvironmentError() {}

@@ -12,11 +12,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 )
 
-// TestRunOfScenarios: what a run of scenarios says is told from what keeps it from saying anything, and results of an earlier run are
-// neither taken for its own nor removed for it.
-func TestRunOfScenarios(t *testing.T) {
+// TestRunScenarios checks that runs with results are told from runs that could not start, and that
+// the results of an earlier run are neither used nor removed.
+func TestRunScenarios(t *testing.T) {
 	const (
-		earlier  = `{"scenarios":[{"name":"of an earlier run"}]}`
+		earlier  = `{"scenarios":[{"name":"earlier"}]}`
 		writeNew = `mkdir -p _artifacts; echo '{"scenarios":[{"name":"join"}]}' >_artifacts/new; mv _artifacts/new _artifacts/summary.json; `
 	)
 	for _, tc := range []struct {
@@ -25,16 +25,16 @@ func TestRunOfScenarios(t *testing.T) {
 		environment  bool
 		want         string // in the error
 	}{
-		{"green", writeNew + "exit 0", "join", false, ""},
-		{"red", writeNew + "exit 1", "join", false, ""},
+		{"passed", writeNew + "exit 0", "join", false, ""},
+		{"failed", writeNew + "exit 1", "join", false, ""},
 		{"no results", "exit 1", "", false, "wrote no results; see "},
-		{"wrong use", "exit 2", "", false, "bug.log): exit status 2"},
+		{"usage error", "exit 2", "", false, "bug.log): exit status 2"},
 		{
-			"kept out", "echo 'e2e: testbed one: make e2e works on it' >&2; echo '0 passed, 1 failed'; exit 3", "",
+			"environment error", "echo 'e2e: testbed one: make e2e works on it' >&2; echo '0 passed, 1 failed'; exit 3", "",
 			true, "bug.log): testbed one: make e2e works on it",
 		},
-		{"kept out without a reason", "echo 'the last line'; exit 3", "", true, "bug.log): the last line"},
-		{"kept out without a word", "exit 3", "", true, "bug.log): exit status 3"},
+		{"environment error without a reason", "echo 'the last line'; exit 3", "", true, "bug.log): the last line"},
+		{"environment error without output", "exit 3", "", true, "bug.log): exit status 3"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			testbed, err := kind.New(kind.Options{Root: t.TempDir()})
@@ -50,7 +50,7 @@ func TestRunOfScenarios(t *testing.T) {
 			var marked interface{ EnvironmentError() }
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) ||
 				errors.As(err, &marked) != tc.environment {
-				t.Errorf("error %v, want %q, of the environment: %t", err, tc.want, tc.environment)
+				t.Errorf("error %v, want %q, environment error: %t", err, tc.want, tc.environment)
 			}
 			if tc.found != "" && (len(outcomes) != 1 || outcomes[0].Name != tc.found) {
 				t.Errorf("outcomes %+v, want %s", outcomes, tc.found)
@@ -62,10 +62,11 @@ func TestRunOfScenarios(t *testing.T) {
 	}
 }
 
-// TestRunOfScenariosIsBounded: the first one has the time that Up may take from nothing, and the scenarios theirs after it.
-func TestRunOfScenariosIsBounded(t *testing.T) {
-	if left := firstProofTimeout - bringup.UpTimeout; left < proofTimeout {
-		t.Errorf("scenarios have %s after an Up from nothing, want %s", left, proofTimeout)
+// TestRunTimeouts checks that a run is bounded, and that the first run has time to create the
+// testbed.
+func TestRunTimeouts(t *testing.T) {
+	if left := firstRunTimeout - bringup.UpTimeout; left < runTimeout {
+		t.Errorf("scenarios have %s after the testbed was created, want %s", left, runTimeout)
 	}
 	testbed, err := kind.New(kind.Options{Root: t.TempDir()})
 	if err != nil {
@@ -79,7 +80,7 @@ func TestRunOfScenariosIsBounded(t *testing.T) {
 	}
 }
 
-// writeAll writes files that can be run, with the folders that they lie in.
+// writeAll writes executable files, and creates their folders.
 func writeAll(t *testing.T, files map[string]string) {
 	t.Helper()
 	for path, content := range files {

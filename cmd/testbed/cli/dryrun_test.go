@@ -72,7 +72,7 @@ func TestDryRuns(t *testing.T) {
 		code int
 	}{
 		{"a bug", []string{"mutate", "plant", "cleaner-skipped", "--dry-run", "--prefix", nobodys}, "- if nodesToClean(t.cluster) {\n+ if false {\n", 0},
-		{"no bug", []string{"mutate", "clear", "--dry-run", "--prefix", nobodys}, "from the sources as they are", 0},
+		{"no bug", []string{"mutate", "clear", "--dry-run", "--prefix", nobodys}, "from the unchanged sources", 0},
 		{"an unknown bug", []string{"mutate", "plant", "rust", "--dry-run"}, "", program.ExitUsage},
 		{"a proof", []string{"mutate", "prove", "--dry-run", "--prefix", nobodys, "volume-lost"}, "make e2e KEEP=1 RUN='^(grow-volume)$' MUTANT=volume-lost", 0},
 		{"a snapshot that is not there", []string{"snapshot", "delete", "x", "--dry-run", "--prefix", nobodys}, "", program.ExitUsage},

@@ -110,7 +110,7 @@ func newMutateProveCommand(options *kind.Options, std program.Streams) *cobra.Co
 			if report == nil {
 				return program.Usage(err)
 			}
-			if errors.As(err, new(*proof.RefusedError)) {
+			if errors.As(err, new(*proof.StartError)) {
 				return err
 			}
 			if err != nil {
@@ -130,11 +130,10 @@ func newMutateProveCommand(options *kind.Options, std program.Streams) *cobra.Co
 		if err != nil {
 			return nil, program.Usage(err)
 		}
-		testbed, err := newTestbed(*options)
-		if err != nil {
+		if _, err := newTestbed(*options); err != nil {
 			return nil, err
 		}
-		return proof.Plan(testbed, bugs), nil
+		return proof.Plan(bugs), nil
 	})
 }
 

@@ -19,10 +19,10 @@ func TestWrongUseOfMutate(t *testing.T) {
 		{"a bug for a verb", []string{"mutate", "volume-lost"}, `unknown command "volume-lost"`},
 		{"no bug", []string{"mutate", "plant"}, "usage: testbed mutate plant NAME"},
 		{"unknown bug", []string{"mutate", "plant", "rust"}, `unknown planted bug "rust", use one of`},
-		{"one of the testbed's own", []string{"mutate", "plant", "hit-as-miss"}, "one of the testbed's own"},
+		{"one of the testbed's own", []string{"mutate", "plant", "hit-as-miss"}, "in the testbed itself"},
 		{"unknown bug to prove", []string{"mutate", "prove", "volume-lost", "rust"}, `unknown planted bug "rust"`},
 		{"scenarios on another testbed", []string{"test", "--prefix", "other"}, "omit --prefix"},
-		{"another testbed", []string{"mutate", "prove", "--prefix", "other"}, "and not on other"},
+		{"another testbed", []string{"mutate", "prove", "--prefix", "other"}, "not on other"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			code, out, stderr := run(t, "", tc.args...)

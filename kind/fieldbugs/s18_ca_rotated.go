@@ -9,14 +9,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// authorityRotated is a rotation of the certificate authorities.
-func authorityRotated() Bug {
+// caRotated is a rotation of the Shoot's CAs.
+func caRotated() Bug {
 	return Bug{
 		ID: "s18", Slug: "ca-rotation", Title: "the CAs are rotated",
 		Reports:     []string{"gardener#10375", "gardener#10831"},
-		Symptom:     "Pulls through the cache fail with x509 between the two phases of a rotation, or after it.",
-		Fault:       "none: gardenlet rotates",
-		Expectation: "In each phase all nodes pull through the cache.",
+		Symptom:     "Pulls through the cache fail with x509 errors during or after a rotation.",
+		Fault:       "none: gardenlet rotates the CAs",
+		Expectation: "All nodes pull through the cache in each phase.",
 		Lane:        Full, Shoot: HTTPS,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			r.Afterwards(r.endRotation)
@@ -37,8 +37,7 @@ func authorityRotated() Bug {
 	}
 }
 
-// endRotation brings a rotation to its end from wherever it stands, for the bugs that follow. Of one that is over, or that never began,
-// it does nothing.
+// endRotation completes a rotation from any phase, for the next bug. It does nothing without one.
 func (r *Rig) endRotation(ctx context.Context) error {
 	const phases = 2 // from Preparing on, two commands are between here and the end
 	for range phases {
@@ -57,8 +56,9 @@ func (r *Rig) endRotation(ctx context.Context) error {
 	return err
 }
 
-// rotation is where the rotation stands, and the verb of `testbed shoot` that goes on with it; empty where nothing is to be done. A shoot
-// of which that could not be read is an error: it looks like one that never rotated.
+// rotation is where the rotation stands, and the verb of `testbed shoot` that goes on with it;
+// empty where nothing is to be done. A shoot whose phase could not be read is an error: it looks
+// like one that never rotated.
 func (r *Rig) rotation(ctx context.Context) (phase gardencorev1beta1.CredentialsRotationPhase, verb string, err error) {
 	var status status.Shoot
 	if err := r.decode(ctx, &status, []string{"shoot", "get"}); err != nil {

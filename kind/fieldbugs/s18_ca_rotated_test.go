@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestEndRotation: whatever phase a rotation was left in, the bugs that follow find none.
+// TestEndRotation checks that a rotation is ended from each phase.
 func TestEndRotation(t *testing.T) {
 	for name, test := range map[string]struct {
 		phases []string // one for each look; the last one stays
@@ -43,7 +43,7 @@ func TestEndRotation(t *testing.T) {
 	}
 }
 
-// TestEndRotationFails: what could not be ended, or not be looked at, is told.
+// TestEndRotationFails checks that errors of endRotation are returned.
 func TestEndRotationFails(t *testing.T) {
 	for _, refuse := range []string{"get", "reconcile"} {
 		c := &console{refuse: refuse, shoot: `{"stage": "present", "rotation": "Completing"}`}
@@ -54,7 +54,8 @@ func TestEndRotationFails(t *testing.T) {
 	}
 }
 
-// TestEndRotationUnread: a shoot whose status could not be read has no phase, as one that never rotated; it is not passed over.
+// TestEndRotationUnread: a shoot whose status could not be read has no phase, as one that never
+// rotated: that is an error.
 func TestEndRotationUnread(t *testing.T) {
 	c := &console{shoot: `{"stage": "", "problems": ["seed: connection refused"]}`}
 	r := &Rig{execute: c.execute, transcript: &strings.Builder{}, result: &Result{}}

@@ -9,15 +9,16 @@ import (
 	"time"
 )
 
-// authorityLost is a CA file that somebody garbled on a node.
-func authorityLost() Bug {
+// caDamaged is a damaged CA file on a node.
+func caDamaged() Bug {
 	const bound = 20 * time.Second
 	return Bug{
 		ID: "s19", Slug: "ca-file-damaged", Title: "the CA file of a mirror is damaged on a node",
-		Reports:     []string{"containerd#10027", "gardener#10810"},
-		Symptom:     "No image of the upstream can be pulled on that node any more: a CA file that cannot be read is an error, and no reason to ask the upstream.",
-		Fault:       "none: the certificate in the file is garbled",
-		Expectation: "A pull succeeds without help within 20 s: the node's unit puts its files back.",
+		Reports: []string{"containerd#10027", "gardener#10810"},
+		Symptom: "The node can pull no image of the upstream: containerd treats an unreadable CA file as an error and does " +
+			"not ask the upstream.",
+		Fault:       "none: the certificate in the file is damaged",
+		Expectation: "A pull succeeds within 20 s without help: the node's unit restores its files.",
 		Lane:        Full, Shoot: HTTPS,
 		Reproduce: func(ctx context.Context, r *Rig) error {
 			img, err := r.newImage(ctx, "alpha")
