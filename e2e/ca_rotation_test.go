@@ -60,7 +60,7 @@ func caRotation() rig.Scenario {
 	)
 }
 
-// AwaitAuthorities waits until hosts.toml of alpha on every worker has the authorities of the Extension's status, and
+// awaitAuthorities waits until hosts.toml of alpha on every worker has the authorities of the Extension's status, and
 // proves how many those are. It returns them.
 func awaitAuthorities(ctx context.Context, p *rig.Run, count int) string {
 	p.Helper()

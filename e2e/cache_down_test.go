@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -34,8 +34,7 @@ func cacheDown() rig.Scenario {
 		}),
 
 		rig.Prove("a pull past a cache that swallows packets is about as quick", func(ctx context.Context, p *rig.Run) {
-			service := p.Services(ctx)[rig.Beta]
-			blackhole(ctx, p, p.Worker(0), service.Spec.ClusterIP)
+			p.Break(ctx, "cache/beta", spec.Blackhole)
 			provePastCache(ctx, p, rig.Beta, direct, "cache unreachable")
 		}),
 
@@ -122,33 +121,4 @@ func readyEndpoints(ctx context.Context, p *rig.Run, service corev1.Service) (in
 		}
 	}
 	return ready, err
-}
-
-// blackhole makes a node's packets to an address vanish without an answer, until the scenario ends: that is what a cache
-// on a dead node looks like, in contrast to a Service without endpoints, which kube-proxy refuses at once.
-func blackhole(ctx context.Context, p *rig.Run, node *cluster.Node, ip string) {
-	p.Helper()
-	p.Afterwards(ctx, func(ctx context.Context) error { return endBlackhole(ctx, node) })
-	// The priority is before that of kube-proxy's address translation (dstnat, -100).
-	_, err := node.Script(ctx, `nft -f - <<EOF
-table inet $1
-delete table inet $1
-table inet $1 { chain output { type filter hook output priority -300; $2 daddr $3 drop; }; }
-EOF`, rig.BlackholeTable, packetFamily(ip), ip)
-	p.Check(err)
-}
-
-// packetFamily is what nft calls the packets to an address.
-func packetFamily(ip string) string {
-	if strings.Contains(ip, ":") {
-		return "ip6"
-	}
-	return "ip"
-}
-
-func endBlackhole(ctx context.Context, node *cluster.Node) error {
-	if _, err := node.Script(ctx, rig.EndBlackholeScript); err != nil {
-		return fmt.Errorf("end the black hole: %w", err)
-	}
-	return nil
 }

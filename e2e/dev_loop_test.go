@@ -45,7 +45,7 @@ type devLoop struct {
 // built is what `make dev` runs, and the copy has no own one of: `make e2e-all` builds it.
 func built() []string { return []string{"bin/skaffold", "bin/kubectl", "bin/testbed"} }
 
-// StartLoop runs `make dev` in a copy of the sources that have been saved, as the programs in bin/ are now. It ends with the
+// startLoop runs `make dev` in a copy of the sources that have been saved, as the programs in bin/ are now. It ends with the
 // scenario; the extension that it has installed is replaced by that of the testbed then.
 func startLoop(ctx context.Context, p *rig.Run) *devLoop {
 	p.Helper()
@@ -144,7 +144,7 @@ func awaitRound(ctx context.Context, p *rig.Run, loop *devLoop) {
 	})
 }
 
-// Save makes the change in the copy, and returns when it was saved.
+// save makes the change in the copy, and returns when it was saved.
 func save(p *rig.Run, loop *devLoop, change proof.Mutant) time.Time {
 	p.Helper()
 	path := filepath.Join(loop.sources, filepath.FromSlash(change.File))

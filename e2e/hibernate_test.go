@@ -90,7 +90,7 @@ func hibernateShoot(ctx context.Context, p *rig.Run, hosts ...string) {
 	p.Check(p.Session.Testbed.Gardenlet.Hibernate(ctx, shoot))
 }
 
-// WakeUp wakes the shoot with these caches up.
+// wakeUp wakes the shoot with these caches up.
 func wakeUp(ctx context.Context, p *rig.Run, hosts ...string) {
 	p.Helper()
 	shoot, err := operate.ShootWithCaches(hosts...)

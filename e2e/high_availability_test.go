@@ -72,7 +72,7 @@ func highAvailability() rig.Scenario {
 	)
 }
 
-// AwaitWorkers waits until every worker takes pods: it is ready, and no taint is left of the time when it was not.
+// awaitWorkers waits until every worker takes pods: it is ready, and no taint is left of the time when it was not.
 func awaitWorkers(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	p.Await(ctx, "every worker takes pods", time.Minute, func(ctx context.Context) (bool, string, error) {
@@ -91,7 +91,7 @@ func awaitWorkers(ctx context.Context, p *rig.Run) {
 	})
 }
 
-// CachedEverywhere pulls a new image on every worker and proves that the cache fetched it, once, and no node did.
+// cachedEverywhere pulls a new image on every worker and proves that the cache fetched it, once, and no node did.
 func cachedEverywhere(ctx context.Context, p *rig.Run, host string) accesslog.Evidence {
 	p.Helper()
 	img := p.Push(ctx, host)
@@ -131,7 +131,7 @@ func budgetOf(pod corev1.Pod) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Labels["app"]}}
 }
 
-// AwaitBudget waits until the budget of the cache knows of both instances: until then no eviction is allowed.
+// awaitBudget waits until the budget of the cache knows of both instances: until then no eviction is allowed.
 func awaitBudget(ctx context.Context, p *rig.Run, pod corev1.Pod) {
 	p.Helper()
 	budget := budgetOf(pod)
@@ -150,7 +150,7 @@ func evict(ctx context.Context, p *rig.Run, pod corev1.Pod) error {
 	return nil
 }
 
-// RefusesEviction proves that the budget keeps the pod from being evicted.
+// refusesEviction proves that the budget keeps the pod from being evicted.
 func refusesEviction(ctx context.Context, p *rig.Run, pod corev1.Pod) {
 	p.Helper()
 	if err := evict(ctx, p, pod); !apierrors.IsTooManyRequests(err) || !apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) {

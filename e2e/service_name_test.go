@@ -62,7 +62,7 @@ func serviceName() rig.Scenario {
 	)
 }
 
-// EndpointOfService proves that the cache of the upstream has a Service of this name, and that the Service's cluster IP is
+// endpointOfService proves that the cache of the upstream has a Service of this name, and that the Service's cluster IP is
 // its endpoint, and returns that.
 func endpointOfService(ctx context.Context, p *rig.Run, host, name string) string {
 	p.Helper()
@@ -73,7 +73,7 @@ func endpointOfService(ctx context.Context, p *rig.Run, host, name string) strin
 	return endpoint
 }
 
-// ServiceNamed returns the Service of this name in the shoot's kube-system.
+// serviceNamed returns the Service of this name in the shoot's kube-system.
 func serviceNamed(ctx context.Context, p *rig.Run, name string) *corev1.Service {
 	p.Helper()
 	service := &corev1.Service{}

@@ -82,7 +82,7 @@ func twoShoots() rig.Scenario {
 	)
 }
 
-// ReconcileOther lets gardenlet bring the shoot to the state with exactly these upstreams cached.
+// reconcileOther lets gardenlet bring the shoot to the state with exactly these upstreams cached.
 func reconcileOther(ctx context.Context, p *rig.Run, shoot rig.Another, hosts ...string) {
 	p.Helper()
 	object, err := shoot.WithCaches(hosts...)

@@ -122,7 +122,7 @@ func upgrade() rig.Scenario {
 	)
 }
 
-// InstallPrevious installs the chart of the version before, without a replica, over that of this version, which has made the
+// installPrevious installs the chart of the version before, without a replica, over that of this version, which has made the
 // Deployment.
 func installPrevious(ctx context.Context, p *rig.Run, current *appsv1.Deployment) {
 	p.Helper()
@@ -143,7 +143,7 @@ func sameProgram(a, b *appsv1.Deployment) bool {
 	return slices.Equal(a.Spec.Template.Spec.Containers[0].Args, b.Spec.Template.Spec.Containers[0].Args)
 }
 
-// DeployPrevious writes the ManagedResource of the version before.
+// deployPrevious writes the ManagedResource of the version before.
 func deployPrevious(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	text := readPrevious(p, previousFile)
@@ -183,7 +183,7 @@ func putPreviousExtension(ctx context.Context, p *rig.Run, endpoint string) {
 	p.Check(p.Session.Seed.Status().Patch(ctx, extension, patch))
 }
 
-// LayDownPrevious lays script and unit of the version before down on a node, as gardener-node-agent does, and starts the unit.
+// layDownPrevious lays script and unit of the version before down on a node, as gardener-node-agent does, and starts the unit.
 func layDownPrevious(ctx context.Context, p *rig.Run, worker *cluster.Node, endpoint string) {
 	p.Helper()
 	command := fmt.Sprintf(`%[1]s "%[2]s,%[3]s,http://%[2]s"`, nodeconfig.ScriptPath, rig.Alpha, endpoint)

@@ -23,7 +23,7 @@ import (
 	testbedconfig "github.com/gardener-extensions/registry-cache/kind/configuration"
 )
 
-// access is a cluster's API, uncached: a scenario always sees what is there now.
+// Access is a cluster's API, uncached: a scenario always sees what is there now.
 type Access struct {
 	client.Client
 	Config  *rest.Config
@@ -89,7 +89,7 @@ func nodeVersions(ctx context.Context, shoot Access) map[string]string {
 	return found
 }
 
-// artifacts is where the results go, below the folder in which the binary is started: the root of the repository. Those of another
+// Artifacts is where the results go, below the folder in which the binary is started: the root of the repository. Those of another
 // testbed than the default one have a folder of their own.
 var Artifacts = "_artifacts"
 

@@ -18,7 +18,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// another is a further shoot on the same seed; its cluster is the seed cluster itself, and it has no machines.
+// Another is a further shoot on the same seed; its cluster is the seed cluster itself, and it has no machines.
 type Another struct {
 	*gardenlet.Gardenlet
 	Namespace string
@@ -50,7 +50,7 @@ func (p *Run) Another(ctx context.Context, name string) Another {
 	return a
 }
 
-// withCaches returns the shoot with a cache for each upstream.
+// WithCaches returns the shoot with a cache for each upstream.
 func (a Another) WithCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
 	config := v1alpha3.RegistryConfig{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: "RegistryConfig"},
@@ -65,7 +65,7 @@ func (a Another) WithCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
 	return gardenlet.Named(a.Name, gardenlet.Extension(v1alpha3.ExtensionType, encoded)), nil
 }
 
-// extension returns the Extension of the shoot.
+// Extension returns the Extension of the shoot.
 func (a Another) Extension(ctx context.Context, p *Run) (*extensionsv1alpha1.Extension, error) {
 	extension := &extensionsv1alpha1.Extension{}
 	err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: v1alpha3.ExtensionType}, extension)

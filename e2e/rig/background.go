@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// background is work that goes on while a scenario looks. It never outlives the scenario.
+// Background is work that goes on while a scenario looks. It never outlives the scenario.
 type Background struct {
 	Cancel context.CancelFunc
 	Ended  chan struct{}
@@ -44,7 +44,7 @@ func (p *Run) Join(ctx context.Context, b *Background, what string, timeout time
 	})
 }
 
-// failed returns the error of work that has ended already.
+// Failed returns the error of work that has ended already.
 func (b *Background) Failed() error {
 	select {
 	case <-b.Ended:
@@ -54,32 +54,32 @@ func (b *Background) Failed() error {
 	}
 }
 
-// end cancels the work and returns when it has ended.
+// End cancels the work and returns when it has ended.
 func (b *Background) End() {
 	b.Cancel()
 	<-b.Ended
 }
 
-// reconciled says what is waited for when a reconciliation of the shoot runs in the background.
+// Reconciled says what is waited for when a reconciliation of the shoot runs in the background.
 func Reconciled(hosts ...string) string {
 	return fmt.Sprintf("gardenlet has reconciled the shoot with caches for %v", hosts)
 }
 
-// reconcileTimeout bounds a reconciliation of the shoot in the background.
+// ReconcileTimeout bounds a reconciliation of the shoot in the background.
 const ReconcileTimeout = 2 * time.Minute
 
-// stream pulls ever new images of an upstream on all workers in turn, while something else goes on, and keeps the times.
+// Stream pulls ever new images of an upstream on all workers in turn, while something else goes on, and keeps the times.
 type Stream struct {
 	stop context.CancelFunc
 	done chan struct{}
 
 	took []time.Duration
-	// images are those that were pulled.
+	// Images are those that were pulled.
 	Images []Pushed
 	err    error
 }
 
-// pullContinuously starts to pull; it goes on until end is called.
+// PullContinuously starts to pull; it goes on until end is called.
 func PullContinuously(ctx context.Context, p *Run, host string) *Stream {
 	s := &Stream{done: make(chan struct{})}
 	workers := p.Workers()
@@ -103,7 +103,7 @@ func PullContinuously(ctx context.Context, p *Run, host string) *Stream {
 	return s
 }
 
-// end stops the pulls and proves that all of them succeeded and none took longer than the limit.
+// End stops the pulls and proves that all of them succeeded and none took longer than the limit.
 func (s *Stream) End(p *Run, host string, limit time.Duration) {
 	p.Helper()
 	s.stop()

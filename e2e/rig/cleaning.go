@@ -18,7 +18,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 )
 
-// cleaning proves that the nodes are cleaned before the caches of upstreams vanish. It begins before the removal.
+// Cleaning proves that the nodes are cleaned before the caches of upstreams vanish. It begins before the removal.
 type Cleaning struct {
 	pods, services *timeline.Recording
 	// names of the Services and volume claims that must vanish, by upstream.
@@ -28,7 +28,7 @@ type Cleaning struct {
 	vanished map[string]timeline.Event
 }
 
-// watchCleaning starts to record, from the present state on.
+// WatchCleaning starts to record, from the present state on.
 func WatchCleaning(ctx context.Context, p *Run, hosts ...string) *Cleaning {
 	p.Helper()
 	c := &Cleaning{names: map[string]string{}, claims: map[string][]string{}, vanished: map[string]timeline.Event{}}
@@ -49,7 +49,7 @@ func WatchCleaning(ctx context.Context, p *Run, hosts ...string) *Cleaning {
 	return c
 }
 
-// proveOrder proves that a pod of the cleaner did its work on every worker before the first of the Services vanished.
+// ProveOrder proves that a pod of the cleaner did its work on every worker before the first of the Services vanished.
 func (c *Cleaning) ProveOrder(ctx context.Context, p *Run) {
 	p.Helper()
 	events, err := c.pods.Events()
@@ -76,7 +76,7 @@ func (c *Cleaning) ProveOrder(ctx context.Context, p *Run) {
 // vanishTimeout is more than the cleaner needs on a busy machine, and less than the extension grants it.
 const vanishTimeout = 2 * time.Minute
 
-// awaitVanished waits until the Services are gone; it fails early when the flow that removes them does.
+// AwaitVanished waits until the Services are gone; it fails early when the flow that removes them does.
 func (c *Cleaning) AwaitVanished(ctx context.Context, p *Run, flow *Background) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("the Services of %s are gone", labels(slices.Sorted(maps.Keys(c.names)))), vanishTimeout,
@@ -94,7 +94,7 @@ func (c *Cleaning) AwaitVanished(ctx context.Context, p *Run, flow *Background) 
 		})
 }
 
-// proveClaimsGone proves that the volumes of the upstreams are given back.
+// ProveClaimsGone proves that the volumes of the upstreams are given back.
 func (c *Cleaning) ProveClaimsGone(ctx context.Context, p *Run) {
 	p.Helper()
 	hosts := slices.Sorted(maps.Keys(c.claims))
@@ -131,7 +131,7 @@ func ownedBy(object metav1.Object, kind, name string) bool {
 	return owner != nil && owner.Kind == kind && owner.Name == name
 }
 
-// claimsOf returns the names of the volume claims of a StatefulSet: <template>-<set>-<ordinal>.
+// ClaimsOf returns the names of the volume claims of a StatefulSet: <template>-<set>-<ordinal>.
 func ClaimsOf(ctx context.Context, p *Run, statefulSet string) []string {
 	p.Helper()
 	claims, err := claimNames(ctx, p, func(name string) bool { return strings.HasSuffix(name, "-"+statefulSet+"-0") })

@@ -44,7 +44,7 @@ func clearFaults(ctx context.Context, p *Run) error {
 	return err
 }
 
-// refusal is the message of the shoot's API server while it refuses gamma's Service: the cause that a user must see.
+// Refusal is the message of the shoot's API server while it refuses gamma's Service: the cause that a user must see.
 const Refusal = "e2e refuses the Service of gamma"
 
 func StateOf(extension *extensionsv1alpha1.Extension) gardencorev1beta1.LastOperationState {
@@ -56,7 +56,7 @@ func StateOf(extension *extensionsv1alpha1.Extension) gardencorev1beta1.LastOper
 
 const refusalPolicy = "e2e-refuse-service"
 
-// refuseService makes the shoot's API server refuse the Service of an upstream, as a policy or a quota of a user would.
+// RefuseService makes the shoot's API server refuse the Service of an upstream, as a policy or a quota of a user would.
 // It returns when the refusal is in force. allowServices ends it, and so does the end of the scenario.
 func RefuseService(ctx context.Context, p *Run, host string) {
 	p.Helper()
@@ -77,7 +77,7 @@ func RefuseService(ctx context.Context, p *Run, host string) {
 	})
 }
 
-// allowServices ends the refusal, if there is one.
+// AllowServices ends the refusal, if there is one.
 func AllowServices(ctx context.Context, p *Run) error {
 	policy, binding := refusalObjects("")
 	return errors.Join(
@@ -117,14 +117,6 @@ func refusalObjects(host string) (*admissionregistrationv1.ValidatingAdmissionPo
 		}
 }
 
-// blackholeTable is the table of the node's packet filter that drops what goes to a cache.
-const BlackholeTable = "e2e-blackhole"
-
-// endBlackholeScript does nothing on a node without one.
-const EndBlackholeScript = `
-nft list table inet ` + BlackholeTable + ` >/dev/null 2>&1 || exit 0
-nft delete table inet ` + BlackholeTable
-
 func IgnoreCaches(ctx context.Context, p *Run, ignore bool) error {
 	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: ShootNamespace, Name: v1alpha3.ManagedResourceCaches}}
 	value := "null"
@@ -148,7 +140,7 @@ func Cordon(ctx context.Context, p *Run, node string, unschedulable bool) error 
 	return nil
 }
 
-// uncordonWorkers lets the workers take pods again, where there is one that does not.
+// UncordonWorkers lets the workers take pods again, where there is one that does not.
 func UncordonWorkers(ctx context.Context, p *Run) error {
 	nodes := &corev1.NodeList{}
 	if err := p.Session.Shoot.List(ctx, nodes); err != nil {
@@ -164,12 +156,12 @@ func UncordonWorkers(ctx context.Context, p *Run) error {
 	return nil
 }
 
-// undoLeftovers takes back what a scenario of a run that was killed may have left on a kept testbed.
+// UndoLeftovers takes back what a scenario of a run that was killed may have left on a kept testbed.
 func UndoLeftovers(ctx context.Context, p *Run) error {
 	failed := errors.Join(IgnoreCaches(ctx, p, false), AllowServices(ctx, p), UncordonWorkers(ctx, p))
 	for _, worker := range p.Session.Testbed.Shoot.Workers() {
 		// Each part is a subshell, because it exits where there is nothing to undo.
-		_, err := worker.Script(ctx, fmt.Sprintf("(%s\n)\n(%s\n)\n(%s\n)", releaseScript, EndBlackholeScript, removeForeignScript))
+		_, err := worker.Script(ctx, fmt.Sprintf("(%s\n)\n(%s\n)", releaseScript, removeForeignScript))
 		failed = errors.Join(failed, err)
 	}
 	return failed

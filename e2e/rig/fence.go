@@ -17,7 +17,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 )
 
-// raiseFence creates the object, waits until the recording has seen it, and returns all events up to then.
+// RaiseFence creates the object, waits until the recording has seen it, and returns all events up to then.
 func RaiseFence(ctx context.Context, p *Run, recording *timeline.Recording, cluster Access, fence client.Object) []timeline.Event {
 	p.Helper()
 	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(cluster.Delete(ctx, fence)) })
@@ -31,7 +31,7 @@ func RaiseFence(ctx context.Context, p *Run, recording *timeline.Recording, clus
 	return events
 }
 
-// resourceFence is a ManagedResource of a class that no resource manager is responsible for.
+// ResourceFence is a ManagedResource of a class that no resource manager is responsible for.
 func ResourceFence(namespace string) client.Object {
 	return &resourcesv1alpha1.ManagedResource{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-fence-", Namespace: namespace},
@@ -41,7 +41,7 @@ func ResourceFence(namespace string) client.Object {
 	}
 }
 
-// daemonSetFence is a DaemonSet that fits no node.
+// DaemonSetFence is a DaemonSet that fits no node.
 func DaemonSetFence() client.Object {
 	labels := map[string]string{"app": "e2e-fence"}
 	return &appsv1.DaemonSet{

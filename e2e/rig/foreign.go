@@ -22,10 +22,10 @@ var foreignFiles = map[string]string{
 	foreignNote:  "kept by the operator of the node\n",
 }
 
-// foreign remembers what the foreign files of all workers are.
+// Foreign remembers what the foreign files of all workers are.
 type Foreign map[string]string
 
-// putForeignFiles writes the files to every worker, until the scenario ends.
+// PutForeignFiles writes the files to every worker, until the scenario ends.
 func PutForeignFiles(ctx context.Context, p *Run) Foreign {
 	p.Helper()
 	fingerprints := Foreign{}
@@ -39,7 +39,7 @@ func PutForeignFiles(ctx context.Context, p *Run) Foreign {
 	return fingerprints
 }
 
-// proveUntouched proves that nobody touched the files.
+// ProveUntouched proves that nobody touched the files.
 func (f Foreign) ProveUntouched(ctx context.Context, p *Run) {
 	p.Helper()
 	for _, worker := range p.Workers() {

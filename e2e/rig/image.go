@@ -18,11 +18,11 @@ const (
 	imageLayerSize = 2 << 20
 )
 
-// pushed is an image in an upstream. Its repository is its own, so all that the upstream's log has about the repository
+// Pushed is an image in an upstream. Its repository is its own, so all that the upstream's log has about the repository
 // is about this image, and its content exists nowhere else.
 type Pushed struct {
 	Host, Repository string
-	// blobs are the digests that a pull from nothing must fetch.
+	// Blobs are the digests that a pull from nothing must fetch.
 	Blobs []string
 }
 
@@ -62,7 +62,7 @@ func upstreamOf(p *Run, host string) (*upstream.Registry, error) {
 	return registry, nil
 }
 
-// requests returns what the upstream was asked for the image, without the pushes of the scenario itself.
+// Requests returns what the upstream was asked for the image, without the pushes of the scenario itself.
 func Requests(ctx context.Context, p *Run, img Pushed) (accesslog.Records, error) {
 	registry, err := upstreamOf(p, img.Host)
 	if err != nil {

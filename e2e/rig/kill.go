@@ -64,7 +64,7 @@ func (p *Run) HoldNodeAgents(ctx context.Context) (release func(ctx context.Cont
 // leaderLease is the lease that the extension at work holds. Its holder is <pod>_<random>, anew for each process.
 var leaderLease = client.ObjectKey{Namespace: kind.ExtensionNamespace, Name: "gardener-extension-registry-cache-leader-election"}
 
-// interrupt ends the extension in the midst of an operation, and returns when another one is at work. That would wait for
+// Interrupt ends the extension in the midst of an operation, and returns when another one is at work. That would wait for
 // the lease of the dead one, 15 seconds; here it is taken from it.
 func (p *Run) Interrupt(ctx context.Context, kill func(ctx context.Context, p *Run, pod *corev1.Pod) error) {
 	p.Helper()
@@ -100,7 +100,7 @@ func ignoreConflict(err error) error {
 	return err
 }
 
-// killProcess leaves the pod where it is: the kubelet starts its container anew, for the first time at once, then after 10
+// KillProcess leaves the pod where it is: the kubelet starts its container anew, for the first time at once, then after 10
 // seconds and more.
 func KillProcess(ctx context.Context, p *Run, pod *corev1.Pod) error {
 	const script = `
@@ -113,7 +113,7 @@ kill -KILL "$(crictl inspect --output go-template --template '{{.info.pid}}' "$c
 	return nil
 }
 
-// deletePod is what a drain in a hurry does.
+// DeletePod is what a drain in a hurry does.
 func DeletePod(ctx context.Context, p *Run, pod *corev1.Pod) error {
 	if err := p.Session.Seed.Delete(ctx, pod, client.GracePeriodSeconds(0)); err != nil {
 		return fmt.Errorf("delete pod %s at once: %w", pod.Name, err)
@@ -121,7 +121,7 @@ func DeletePod(ctx context.Context, p *Run, pod *corev1.Pod) error {
 	return nil
 }
 
-// awaitLeader waits until a pod of the Deployment is at work.
+// AwaitLeader waits until a pod of the Deployment is at work.
 func (p *Run) AwaitLeader(ctx context.Context, deployment *appsv1.Deployment) {
 	p.Helper()
 	p.Await(ctx, "a pod of the extension leads", time.Minute, func(ctx context.Context) (bool, string, error) {
@@ -136,7 +136,7 @@ func (p *Run) AwaitLeader(ctx context.Context, deployment *appsv1.Deployment) {
 	})
 }
 
-// deploymentOfExtension returns the only Deployment in the extension's namespace of the seed.
+// DeploymentOfExtension returns the only Deployment in the extension's namespace of the seed.
 func DeploymentOfExtension(ctx context.Context, p *Run) *appsv1.Deployment {
 	p.Helper()
 	deployments := &appsv1.DeploymentList{}

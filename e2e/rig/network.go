@@ -44,7 +44,7 @@ func (p *Run) AwaitUpstreams(ctx context.Context, hosts ...string) {
 	}
 }
 
-// exposeInCluster gives an upstream of the testbed an address in the shoot's service network, until the scenario ends, and
+// ExposeInCluster gives an upstream of the testbed an address in the shoot's service network, until the scenario ends, and
 // returns it.
 func ExposeInCluster(ctx context.Context, p *Run, host string) string {
 	p.Helper()
@@ -67,7 +67,7 @@ func ExposeInCluster(ctx context.Context, p *Run, host string) string {
 	return service.Spec.ClusterIP
 }
 
-// addressOf returns the IPv4 address that a node resolves the name to.
+// AddressOf returns the IPv4 address that a node resolves the name to.
 func AddressOf(ctx context.Context, p *Run, host string) string {
 	p.Helper()
 	out, err := p.Worker(0).Exec(ctx, "getent", "ahostsv4", host)

@@ -18,9 +18,9 @@ import (
 const (
 	Alpha = "alpha.upstream.test"
 	Beta  = "beta.upstream.test"
-	// gamma has no cache unless a scenario gives it one.
+	// Gamma has no cache unless a scenario gives it one.
 	Gamma = "gamma.upstream.test"
-	// private is there only while a scenario needs it.
+	// Private is there only while a scenario needs it.
 	Private = "private.upstream.test"
 
 	ShootNamespace = "shoot--local--local"
@@ -48,7 +48,7 @@ func (p *Run) Worker(i int) *cluster.Node {
 	return workers[i]
 }
 
-// readFile returns the content of a file on a node, or absent.
+// ReadFile returns the content of a file on a node, or absent.
 func ReadFile(ctx context.Context, node *cluster.Node, path string) (string, error) {
 	return node.Exec(ctx, "sh", "-c", `if [ -e "$1" ]; then cat "$1"; else echo "$2"; fi`, "sh", path, absent)
 }
@@ -118,7 +118,7 @@ func BlobStatus(ctx context.Context, node *cluster.Node, endpoint string, img Pu
 	return strconv.Atoi(strings.TrimSpace(out))
 }
 
-// label is the short name of an upstream: alpha for alpha.upstream.test.
+// Label is the short name of an upstream: alpha for alpha.upstream.test.
 func Label(host string) string {
 	short, _, _ := strings.Cut(host, ".")
 	return short

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// pullTimeout is far above any bound that a scenario sets, so that a slow pull is measured and not cut off.
+	// PullTimeout is far above any bound that a scenario sets, so that a slow pull is measured and not cut off.
 	PullTimeout = 90 * time.Second
-	// maxPull is the longest that a pull may take when the cache is gone: the promise to the user.
+	// MaxPull is the longest that a pull may take when the cache is gone: the promise to the user.
 	MaxPull = 5 * time.Second
 )
 
-// runPod runs a pod with the image on the worker and returns the time from its creation until it ran. That is more than
+// RunPod runs a pod with the image on the worker and returns the time from its creation until it ran. That is more than
 // the pull itself took: the kubelet's own work is in it. The pod is gone when runPod returns; the image stays on the node.
 func RunPod(ctx context.Context, p *Run, worker *cluster.Node, img Pushed) (took time.Duration, err error) {
 	pod := pullPod(worker.Name(), img)
@@ -74,7 +74,7 @@ func PodState(pod *corev1.Pod) string {
 	return state
 }
 
-// timedPull makes the node's container runtime pull the image, by the same CRI request that a kubelet sends, and returns
+// TimedPull makes the node's container runtime pull the image, by the same CRI request that a kubelet sends, and returns
 // how long that took on the node's clock: the pull and nothing else.
 func TimedPull(ctx context.Context, worker *cluster.Node, img Pushed) (time.Duration, error) {
 	out, err := worker.Script(ctx, `
@@ -107,7 +107,7 @@ func (p *Run) Pull(ctx context.Context, worker *cluster.Node, img Pushed) time.D
 	return took
 }
 
-// seconds renders a duration for evidence.
+// Seconds renders a duration for evidence.
 func Seconds(d time.Duration) string {
 	return fmt.Sprintf("%.2fs", d.Seconds())
 }

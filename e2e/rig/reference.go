@@ -17,10 +17,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// references are the Shoot's spec.resources: the Secret in the garden that each name, which a cache can refer to, leads to.
+// References are the Shoot's spec.resources: the Secret in the garden that each name, which a cache can refer to, leads to.
 type References map[string]string
 
-// shoot returns the shoot with these caches and references.
+// Shoot returns the shoot with these caches and references.
 func (r References) Shoot(caches ...v1alpha3.RegistryCache) (*gardencorev1beta1.Shoot, error) {
 	shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
 	if err != nil {

@@ -18,9 +18,9 @@ type Run struct {
 	Result  *report.Scenario
 	// step is the name of the current step.
 	step string
-	// scenario is the T of the whole scenario, T the one of the current step.
+	// Scenario is the T of the whole scenario, T the one of the current step.
 	Scenario *testing.T
-	// diagnosed says that artifacts were collected already, missing what of them could not be had.
+	// Diagnosed says that artifacts were collected already, missing what of them could not be had.
 	Diagnosed bool
 	Missing   error
 }

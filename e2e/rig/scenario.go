@@ -18,13 +18,13 @@ import (
 // scenarioTimeout bounds one scenario; the waits inside have shorter bounds and messages of their own.
 const scenarioTimeout = 6 * time.Minute
 
-// step is one claim of a scenario; its name says what it proves.
+// Step is one claim of a scenario; its name says what it proves.
 type Step struct {
 	Name string
 	Do   func(ctx context.Context, p *Run)
 }
 
-// scenario is a behavior that is proven in steps.
+// Scenario is a behavior that is proven in steps.
 type Scenario struct {
 	name  string
 	steps []Step
@@ -35,7 +35,7 @@ func (s Scenario) Name() string { return s.name }
 
 func New(name string, steps ...Step) Scenario { return Scenario{name, steps} }
 
-// features are the scenarios as e2e-framework runs them.
+// Features are the scenarios as e2e-framework runs them.
 func (s *Session) Features(all ...Scenario) []features.Feature {
 	list := make([]features.Feature, 0, len(all))
 	for _, one := range all {
@@ -125,6 +125,6 @@ func AwaitEvery(
 const (
 	// pollInterval is short: everything polled is on this machine.
 	pollInterval = 200 * time.Millisecond
-	// nodeInterval is longer: a command on a node takes this machine more than a request does.
+	// NodeInterval is longer: a command on a node takes this machine more than a request does.
 	NodeInterval = 500 * time.Millisecond
 )

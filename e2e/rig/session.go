@@ -34,7 +34,7 @@ const (
 	diagnoseTimeout = 2 * time.Minute
 )
 
-// session is one run: the testbed, the results so far, and what the scenarios share.
+// Session is one run: the testbed, the results so far, and what the scenarios share.
 type Session struct {
 	Testbed *kind.Testbed
 	keep    bool
@@ -56,14 +56,14 @@ type Session struct {
 	skipped string
 	// release gives up the testbed, which the session has for itself until this process ends.
 	release func()
-	// disturbed says that a scenario failed since the shoot was reconciled last.
+	// Disturbed says that a scenario failed since the shoot was reconciled last.
 	Disturbed atomic.Bool
 	// forget removes the results of the last run, once. That is done when the testbed is ours, or could not be had by anybody: until
 	// then they may be those of another run that is still at work.
 	forget func()
 }
 
-// newSession reads CONFIG, KEEP, REPLACE, NODE_IMAGE and MUTANT, the name of a planted bug (kind/mutant).
+// NewSession reads CONFIG, KEEP, REPLACE, NODE_IMAGE and MUTANT, the name of a planted bug (kind/mutant).
 func NewSession(ctx context.Context) (*Session, error) {
 	keep, err := yesOrNo("KEEP")
 	if err != nil {
@@ -111,7 +111,7 @@ func yesOrNo(name string) (bool, error) {
 	return yes, nil
 }
 
-// up brings the testbed up and makes what the scenarios need.
+// Up brings the testbed up and makes what the scenarios need.
 func (s *Session) Up(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	var err error
 	if s.release, err = s.Testbed.Reserve(); err == nil {
@@ -155,7 +155,7 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// down removes the testbed unless it is to be kept. e2e-framework hides an error of it; the failed phase is in the report.
+// Down removes the testbed unless it is to be kept. e2e-framework hides an error of it; the failed phase is in the report.
 func (s *Session) Down(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	if s.Scratch != "" {
 		_ = os.RemoveAll(s.Scratch)
@@ -186,7 +186,7 @@ func (s *Session) record(scenario report.Scenario) {
 	s.write()
 }
 
-// diagnose collects artifacts into the folder of the scenario that failed for the reason. The error says which could not be had.
+// Diagnose collects artifacts into the folder of the scenario that failed for the reason. The error says which could not be had.
 func (s *Session) Diagnose(ctx context.Context, scenario, reason string) error {
 	if ctx.Err() != nil {
 		return nil
@@ -225,7 +225,7 @@ func (s *Session) write() {
 	}
 }
 
-// finish records the scenarios that did not run, writes the results, prints the closing line and returns the exit code.
+// Finish records the scenarios that did not run, writes the results, prints the closing line and returns the exit code.
 func (s *Session) Finish(ctx context.Context, code int, all []Scenario) int {
 	if s.release != nil {
 		defer s.release()

@@ -25,15 +25,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// appliedTimeout bounds the time from a finished reconciliation until the script on every worker has done its part.
+// AppliedTimeout bounds the time from a finished reconciliation until the script on every worker has done its part.
 const AppliedTimeout = 60 * time.Second
 
-// reconcile lets gardenlet bring the shoot to the state with exactly these upstreams cached.
+// Reconcile lets gardenlet bring the shoot to the state with exactly these upstreams cached.
 func Reconcile(ctx context.Context, p *Run, hosts ...string) error {
 	return ReconcileConfig(ctx, p, PlainCaches(hosts)...)
 }
 
-// reconcileConfig lets gardenlet bring the shoot to the state with exactly these caches; kind.CacheOf makes a plain one.
+// ReconcileConfig lets gardenlet bring the shoot to the state with exactly these caches; kind.CacheOf makes a plain one.
 func ReconcileConfig(ctx context.Context, p *Run, caches ...v1alpha3.RegistryCache) error {
 	return reconcileReferring(ctx, p, nil, caches...)
 }
@@ -66,13 +66,13 @@ func Upstreams(caches []v1alpha3.RegistryCache) []string {
 	return names
 }
 
-// cached returns the step that makes a starting state: exactly these upstreams are cached, and every worker pulls
+// Cached returns the step that makes a starting state: exactly these upstreams are cached, and every worker pulls
 // through the caches. It is quick when that is so already.
 func Cached(hosts ...string) func(context.Context, *Run) {
 	return Configured(PlainCaches(hosts)...)
 }
 
-// configured returns the step that makes a starting state of caches with fields of their own, see cached.
+// Configured returns the step that makes a starting state of caches with fields of their own, see cached.
 func Configured(caches ...v1alpha3.RegistryCache) func(context.Context, *Run) {
 	return func(ctx context.Context, p *Run) {
 		p.Helper()

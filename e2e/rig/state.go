@@ -71,11 +71,11 @@ func (p *Run) Unchanged(ctx context.Context, cluster Access, before string) {
 	}
 }
 
-// withoutPods returns the lines of the identities that are not about pods: a pod that is stopped with its machine comes back
+// WithoutPods returns the lines of the identities that are not about pods: a pod that is stopped with its machine comes back
 // as another one.
 func WithoutPods(identities string) string { return WithoutKinds(identities, "Pod ") }
 
-// claimsAndServices returns the lines of the identities on which data and addresses rest.
+// ClaimsAndServices returns the lines of the identities on which data and addresses rest.
 func ClaimsAndServices(identities string) string {
 	return WithoutKinds(identities, "Pod ", "StatefulSet ")
 }
