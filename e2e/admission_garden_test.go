@@ -30,11 +30,13 @@ import (
 // admissionName is the name of the registration, the Deployment and the service account.
 const admissionName = "gardener-extension-registry-cache-admission"
 
-// gardenStandIn is the seed's API server in the place of the garden's, and a project's namespace there.
+// gardenStandIn is the seed's API server in the place of the garden's, and a project's namespace
+// there.
 type gardenStandIn struct {
 	rig.Access
 	namespace string
-	// unchecked is how many requests had passed without an answer when the API server began to ask the admission.
+	// unchecked is how many requests had passed without an answer when the API server began to ask the
+	// admission.
 	unchecked int
 	// private is the Shoot whose cache refers to a Secret.
 	private *gardencorev1beta1.Shoot
@@ -42,19 +44,19 @@ type gardenStandIn struct {
 
 // install returns when the API server asks the admission.
 func (g *gardenStandIn) install(ctx context.Context, p *rig.Run) {
-	p.Check(bringup.RemoveAdmission(ctx, p.Session.Testbed)) // of a run that was killed
+	p.Check(bringup.RemoveAdmission(ctx, p.Session.Testbed)) // of a killed run
 	p.Afterwards(ctx, func(ctx context.Context) error { return bringup.RemoveAdmission(ctx, p.Session.Testbed) })
 	p.Check(bringup.InstallAdmission(ctx, p.Session.Testbed))
 	config := rest.CopyConfig(p.Session.Seed.Config)
-	// controller-runtime would send types of Gardener as protobuf. For resources of a definition there is none, and the API
-	// server (1.36, crdHandler) panics instead of saying so.
+	// controller-runtime would send types of Gardener as protobuf. For resources of a definition there
+	// is none, and the API server (1.36, crdHandler) panics instead of saying so.
 	config.ContentType, config.QPS = runtime.ContentTypeJSON, -1
 	var err error
 	g.Access, err = rig.Connect(config, kubernetes.GardenScheme)
 	p.Check(err)
 
 	project := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-e2e"}}
-	p.Check(client.IgnoreNotFound(g.Delete(ctx, project))) // of a run that was killed
+	p.Check(client.IgnoreNotFound(g.Delete(ctx, project))) // of a killed run
 	p.Await(ctx, "a namespace for the project can be created", time.Minute, func(ctx context.Context) (bool, string, error) {
 		err := g.Create(ctx, project)
 		return err == nil, fmt.Sprint(err), client.IgnoreAlreadyExists(err)
@@ -66,8 +68,8 @@ func (g *gardenStandIn) install(ctx context.Context, p *rig.Run) {
 	g.unchecked = g.countUnchecked(ctx, p)
 }
 
-// awaitAnswer waits until the creation of a Shoot with a bad config ends like that, or succeeds if it is empty: API servers learn
-// of registrations and of endpoints with a delay.
+// awaitAnswer waits until the creation of a Shoot with a bad config ends like that, or succeeds if
+// it is empty: API servers learn of registrations and of endpoints with a delay.
 func (g *gardenStandIn) awaitAnswer(ctx context.Context, p *rig.Run, answer string) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("a bad Shoot is answered by %q", answer), 30*time.Second, func(ctx context.Context) (bool, string, error) {
@@ -98,7 +100,8 @@ func (g *gardenStandIn) failsOpen(ctx context.Context, p *rig.Run) {
 	p.Evidence("without a replica: accepted unchecked; with one, never")
 }
 
-// countUnchecked returns how many requests the API server has let pass because the webhook did not answer.
+// countUnchecked returns how many requests the API server has let pass because the webhook did not
+// answer.
 func (g *gardenStandIn) countUnchecked(ctx context.Context, p *rig.Run) (requests int) {
 	p.Helper()
 	api, err := discovery.NewDiscoveryClientForConfig(g.Config)

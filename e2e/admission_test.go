@@ -27,9 +27,10 @@ const (
 	secretField     = admissionConfig + "caches[0].secretReferenceName"
 )
 
-// admission proves what the admission answers to a real API server, and that it leaves nothing behind. The seed's stands in
-// for the garden's (docs/testbed.md): it stores Shoots without looking at them, so whatever is refused, the webhook refuses.
-// It would store them as well if the webhook did not answer: that it always has, the API server's metrics tell.
+// admission proves what the admission answers to a real API server, and that it leaves nothing
+// behind. The seed's stands in for the garden's (docs/testbed.md): it stores Shoots without looking
+// at them, so whatever is refused, the webhook refuses. It would store them as well if the webhook
+// did not answer: that it always has, the API server's metrics tell.
 func admission() rig.Scenario {
 	garden := &gardenStandIn{}
 	return rig.New("admission",
@@ -127,8 +128,9 @@ func (g *gardenStandIn) letsUnrelatedPass(ctx context.Context, p *rig.Run) {
 	p.Evidence("with its Secret gone a Shoot can hibernate, and its caches cannot change")
 }
 
-// letsGo goes on with the same Shoot. What it changes in the deletion, Gardener would not let anybody change: it shows that
-// the admission looks at the deletion, and not only at what is changed.
+// letsGo goes on with the same Shoot. What it changes in the deletion, Gardener would not let
+// anybody change: it shows that the admission looks at the deletion, and not only at what is
+// changed.
 func (g *gardenStandIn) letsGo(ctx context.Context, p *rig.Run) {
 	bad := configuredAs(badConfigs[0].caches)
 	denied(p, "before the deletion", g.update(ctx, p, g.private, bad), admissionConfig+badConfigs[0].field)
@@ -147,7 +149,8 @@ const credentialsReference = "credentials"
 // change changes a Shoot before it is sent.
 type change func(p *rig.Run, shoot *gardencorev1beta1.Shoot)
 
-// shoot returns a Shoot with changes, and the label by which Gardener's API server marks Shoots with the extension.
+// shoot returns a Shoot with changes, and the label by which Gardener's API server marks Shoots
+// with the extension.
 func (g *gardenStandIn) shoot(p *rig.Run, name string, changes ...change) *gardencorev1beta1.Shoot {
 	p.Helper()
 	shoot := gardenlet.Named(name)
@@ -162,8 +165,8 @@ func admissionLabels() map[string]string {
 	return map[string]string{v1beta1constants.LabelExtensionExtensionTypePrefix + v1alpha3.ExtensionType: "true"}
 }
 
-// update sends the Shoot with changes to what is stored now, and returns the API server's answer; an error leaves the Shoot
-// as it is stored.
+// update sends the Shoot with changes to what is stored now, and returns the API server's answer;
+// an error leaves the Shoot as it is stored.
 func (g *gardenStandIn) update(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1.Shoot, changes ...change) error {
 	p.Helper()
 	p.Check(g.Get(ctx, client.ObjectKeyFromObject(shoot), shoot))

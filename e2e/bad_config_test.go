@@ -34,7 +34,8 @@ var badConfigs = []struct{ name, caches, field string }{
 	{"bad ttl", `[{"upstream":"alpha.upstream.test","garbageCollection":{"ttl":"soon"}}]`, `caches[0].garbageCollection.ttl`},
 }
 
-// badConfig proves that a bad configuration is refused as a whole, with a message that says where it is bad.
+// badConfig proves that a bad configuration is refused as a whole, with a message that says where
+// it is bad.
 func badConfig() rig.Scenario {
 	var resources *timeline.Recording
 	steps := []rig.Step{rig.Prove("the extension is disabled", func(ctx context.Context, p *rig.Run) {
@@ -61,7 +62,8 @@ func badConfig() rig.Scenario {
 	return rig.New("bad-config", steps...)
 }
 
-// proveKept proves that running caches stay as they are, and in use, when their configuration turns bad.
+// proveKept proves that running caches stay as they are, and in use, when their configuration turns
+// bad.
 func proveKept(ctx context.Context, p *rig.Run) {
 	img := p.Push(ctx, rig.Alpha)
 	p.Pull(ctx, p.Worker(0), img)
@@ -78,8 +80,8 @@ func proveKept(ctx context.Context, p *rig.Run) {
 	p.Evidence("over running caches: nothing changed, still a hit")
 }
 
-// stateOfCaches describes the caches in the shoot, in the Extension's status and on the workers; it stays the same while
-// nobody touches them.
+// stateOfCaches describes the caches in the shoot, in the Extension's status and on the workers; it
+// stays the same while nobody touches them.
 func stateOfCaches(ctx context.Context, p *rig.Run, hosts ...string) string {
 	p.Helper()
 	var state strings.Builder
@@ -103,15 +105,16 @@ func providerConfig(caches string) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig","caches":%s}`, caches)
 }
 
-// refused lets gardenlet reconcile the shoot with the configuration until the Extension is in Error for it, and returns
-// the message of the error.
+// refused lets gardenlet reconcile the shoot with the configuration until the Extension is in Error
+// for it, and returns the message of the error.
 func refused(ctx context.Context, p *rig.Run, config []byte) (message string) {
 	p.Helper()
 	return refusedShoot(ctx, p, gardenlet.Shoot(gardenlet.Extension(v1alpha3.ExtensionType, config)))
 }
 
-// refusedShoot is refused for a shoot with one extension, and waits for an error with all of these words: gardenlet copies
-// what a shoot refers to into the seed while the extension looks for it already. gardenlet would wait on: it is stopped then.
+// refusedShoot is refused for a shoot with one extension, and waits for an error with all of these
+// words: gardenlet copies what a shoot refers to into the seed while the extension looks for it
+// already. gardenlet would wait on: it is stopped then.
 func refusedShoot(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1.Shoot, words ...string) (message string) {
 	p.Helper()
 	config := shoot.Spec.Extensions[0].ProviderConfig.Raw

@@ -17,8 +17,8 @@ import (
 
 const beginCertificate = "-----BEGIN CERTIFICATE-----"
 
-// caRotation proves that the authority of the caches is rotated in two phases without a failed pull, and that nodes pull
-// by the cache in each of them.
+// caRotation proves that the authority of the caches is rotated in two phases without a failed
+// pull, and that nodes pull by the cache in each of them.
 func caRotation() rig.Scenario {
 	var pulls *rig.Stream
 	caches := []v1alpha3.RegistryCache{tlsCache(rig.Alpha), operate.CacheOf(rig.Beta)}
@@ -60,8 +60,8 @@ func caRotation() rig.Scenario {
 	)
 }
 
-// awaitAuthorities waits until hosts.toml of alpha on every worker has the authorities of the Extension's status, and
-// proves how many those are. It returns them.
+// awaitAuthorities waits until hosts.toml of alpha on every worker has the authorities of the
+// Extension's status, and proves how many those are. It returns them.
 func awaitAuthorities(ctx context.Context, p *rig.Run, count int) string {
 	p.Helper()
 	extension := p.Extension(ctx)

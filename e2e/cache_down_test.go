@@ -20,8 +20,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// cacheDown proves that a cache that is down, or does not answer, costs a pull next to nothing: the node goes to the
-// upstream.
+// cacheDown proves that a cache that is down, or does not answer, costs a pull next to nothing: the
+// node goes to the upstream.
 func cacheDown() rig.Scenario {
 	var direct time.Duration
 	return rig.New("cache-down",
@@ -45,12 +45,13 @@ func cacheDown() rig.Scenario {
 	)
 }
 
-// pullsPastCache is how often a pull past a cache may be measured. What else the machine does only adds to a pull, and without the
-// dial_timeout of hosts.toml each would take minutes, so the quickest one tells what the cache costs.
+// pullsPastCache is how often a pull past a cache may be measured. What else the machine does only
+// adds to a pull, and without the dial_timeout of hosts.toml each would take minutes, so the
+// quickest one tells what the cache costs.
 const pullsPastCache = 3
 
-// provePastCache proves that a pull on a node that is told to use the cache gets everything from the upstream, in the time
-// of a direct pull and maxPull.
+// provePastCache proves that a pull on a node that is told to use the cache gets everything from
+// the upstream, in the time of a direct pull and maxPull.
 func provePastCache(ctx context.Context, p *rig.Run, host string, direct time.Duration, what string) {
 	p.Helper()
 	worker, endpoint := p.Worker(0), p.Endpoints(ctx)[host]
@@ -71,9 +72,9 @@ func provePastCache(ctx context.Context, p *rig.Run, host string, direct time.Du
 	p.Fatalf("the pulls took %s and %s direct, want at most %s more", strings.Join(all, ", "), rig.Seconds(direct), rig.MaxPull)
 }
 
-// stopCache returns the step that scales the cache of an upstream to 0, until the scenario ends. Gardener's
-// resource manager is told to leave the caches alone meanwhile, as an operator does it: by the annotation "ignore" on
-// their ManagedResource.
+// stopCache returns the step that scales the cache of an upstream to 0, until the scenario ends.
+// Gardener's resource manager is told to leave the caches alone meanwhile, as an operator does it:
+// by the annotation "ignore" on their ManagedResource.
 func stopCache(host string) func(context.Context, *rig.Run) {
 	return func(ctx context.Context, p *rig.Run) {
 		service, ok := p.Services(ctx)[host]

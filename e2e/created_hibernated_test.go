@@ -16,8 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// createdHibernated proves that a shoot can be created asleep, when nobody can say yet at which address a cache will be, and
-// that its caches work once it is awake.
+// createdHibernated proves that a shoot can be created asleep, when nobody can say yet at which
+// address a cache will be, and that its caches work once it is awake.
 func createdHibernated() rig.Scenario {
 	return rig.New("created-hibernated",
 		rig.Prove("there is no shoot", noShoot),

@@ -29,8 +29,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// credentials proves that a cache shows its upstream the credentials that its Shoot refers to, also when they are
-// rotated, and that nobody else gets to see them.
+// credentials proves that a cache shows its upstream the credentials that its Shoot refers to, also
+// when they are rotated, and that nobody else gets to see them.
 func credentials() rig.Scenario {
 	var registry *upstream.Registry
 	var img rig.Pushed
@@ -91,8 +91,9 @@ func credentials() rig.Scenario {
 	)
 }
 
-// newCredentials have a name as robot accounts do, and a password that quoting, splitting or printing would spoil. Its
-// first and last parts are letters that are found again wherever it leaks to.
+// newCredentials have a name as robot accounts do, and a password that quoting, splitting or
+// printing would spoil. Its first and last parts are letters that are found again wherever it leaks
+// to.
 func newCredentials() upstream.Credentials {
 	password := rand.Text()[:12] + `'$#&:"` + " \\%s`\n\xff\xfe" + rand.Text()[:12]
 	return upstream.Credentials{Username: []byte("@robot-" + rand.Text()[:12]), Password: []byte(password)}

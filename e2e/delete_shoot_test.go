@@ -23,7 +23,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// deleteShoot proves that deleting a shoot starts no clean-up of nodes: there are none left to be cleaned.
+// deleteShoot proves that deleting a shoot starts no clean-up of nodes: there are none left to be
+// cleaned.
 func deleteShoot() rig.Scenario {
 	var watched *deletion
 	return rig.New("delete-shoot",
@@ -61,7 +62,8 @@ func watchDeletion(ctx context.Context, p *rig.Run) *deletion {
 	}
 }
 
-// proveNoCleaner closes both records by a fence, an object that comes after everything else, and looks through them.
+// proveNoCleaner closes both records by a fence, an object that comes after everything else, and
+// looks through them.
 func (d *deletion) proveNoCleaner(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	seen := 0
@@ -90,11 +92,13 @@ func (d *deletion) proveNoCleaner(ctx context.Context, p *rig.Run) {
 // originLabel tells gardener's own ManagedResources from those of extensions.
 const originLabel = "origin"
 
-// extensionFinalizer is the one of our extension: it goes when the extension has done its part of the deletion.
+// extensionFinalizer is the one of our extension: it goes when the extension has done its part of
+// the deletion.
 const extensionFinalizer = "extensions.gardener.cloud/registry-cache"
 
-// proveOrder proves gardenlet's order (reconciler_delete.go of Gardener v1.147.1): machines, then OperatingSystemConfigs
-// and gardener's ManagedResources, then the Extension. Each stage is over before the next one begins.
+// proveOrder proves gardenlet's order (reconciler_delete.go of Gardener v1.147.1): machines, then
+// OperatingSystemConfigs and gardener's ManagedResources, then the Extension. Each stage is over
+// before the next one begins.
 func (d *deletion) proveOrder(p *rig.Run) {
 	p.Helper()
 	machines := deletions(p, d.nodes, func(e timeline.Event) bool { return isWorker(p, e.Object.GetName()) })
@@ -123,8 +127,9 @@ func (d *deletion) proveOrder(p *rig.Run) {
 	p.Evidence("order: %d machines, then %d OSCs and %d MRs of gardener, then the Extension", machines.count, configs.count, resources.count)
 }
 
-// proveAllGone proves that the extension released its Extension and that no ManagedResource for the shoot was left when
-// gardenlet began to delete the namespace: what is gone later proves nothing, the namespace takes it along.
+// proveAllGone proves that the extension released its Extension and that no ManagedResource for the
+// shoot was left when gardenlet began to delete the namespace: what is gone later proves nothing,
+// the namespace takes it along.
 func (d *deletion) proveAllGone(p *rig.Run) {
 	p.Helper()
 	namespace := deletions(p, d.namespaces, timeline.Named(rig.ShootNamespace))
@@ -150,13 +155,15 @@ func isForShoot(e timeline.Event) bool {
 	return class == "" && e.Object.GetNamespace() == rig.ShootNamespace
 }
 
-// stage is the deletion of a group of objects: from the first request to delete one until the last one is gone.
+// stage is the deletion of a group of objects: from the first request to delete one until the last
+// one is gone.
 type stage struct {
 	first, last timeline.Event
 	count       int
 }
 
-// deletions returns the stage of the objects that match; it is a failure when there is none, or when one is left.
+// deletions returns the stage of the objects that match; it is a failure when there is none, or
+// when one is left.
 func deletions(p *rig.Run, recording *timeline.Recording, match func(timeline.Event) bool) stage {
 	p.Helper()
 	all, err := recording.Events()

@@ -24,12 +24,13 @@ import (
 )
 
 const (
-	// loopUpWithin bounds the first round of `make dev`: both programs are linked anew, since the copy has no executables yet.
+	// loopUpWithin bounds the first round of `make dev`: both programs are linked anew, since the copy
+	// has no executables yet.
 	loopUpWithin = 3 * time.Minute
 	// loopEndsWithin bounds what Ctrl-C takes.
 	loopEndsWithin = 30 * time.Second
-	// loopIsIdle is what Skaffold prints when a round has ended and it waits for the next change. It tells when to go on, and
-	// proves nothing.
+	// loopIsIdle is what Skaffold prints when a round has ended and it waits for the next change. It
+	// tells when to go on, and proves nothing.
 	loopIsIdle = "Watching for changes..."
 )
 
@@ -45,8 +46,9 @@ type devLoop struct {
 // built is what `make dev` runs, and the copy has no own one of: `make e2e-all` builds it.
 func built() []string { return []string{"bin/skaffold", "bin/kubectl", "bin/testbed"} }
 
-// startLoop runs `make dev` in a copy of the sources that have been saved, as the programs in bin/ are now. It ends with the
-// scenario; the extension that it has installed is replaced by that of the testbed then.
+// startLoop runs `make dev` in a copy of the sources that have been saved, as the programs in bin/
+// are now. It ends with the scenario; the extension that it has installed is replaced by that of
+// the testbed then.
 func startLoop(ctx context.Context, p *rig.Run) *devLoop {
 	p.Helper()
 	for _, program := range built() {
@@ -89,8 +91,8 @@ func startLoop(ctx context.Context, p *rig.Run) *devLoop {
 	return loop
 }
 
-// command is `make dev`, as leader of a group of processes, as a shell with a terminal would start it. Its end is Ctrl-C. What it
-// runs is taken as it is: the files of the copy are all newer.
+// command is `make dev`, as leader of a group of processes, as a shell with a terminal would start
+// it. Its end is Ctrl-C. What it runs is taken as it is: the files of the copy are all newer.
 func (l *devLoop) command(ctx context.Context) *exec.Cmd {
 	arguments := []string{"--directory", l.sources, "--no-print-directory", "dev"}
 	for _, program := range built() {
@@ -103,8 +105,8 @@ func (l *devLoop) command(ctx context.Context) *exec.Cmd {
 	return cmd
 }
 
-// loopEnvironment is that of this process, without what another make has told it. The executables of the copy go into the cache
-// folder, but for Go's build cache, which is the usual one.
+// loopEnvironment is that of this process, without what another make has told it. The executables
+// of the copy go into the cache folder, but for Go's build cache, which is the usual one.
 func loopEnvironment(ctx context.Context, cache string) ([]string, error) {
 	compiled, err := command.Output(ctx, "go", "env", "GOCACHE")
 	if err != nil {
@@ -118,8 +120,8 @@ func loopEnvironment(ctx context.Context, cache string) ([]string, error) {
 	return append(environment, "GOCACHE="+strings.TrimSpace(compiled), "XDG_CACHE_HOME="+cache), err
 }
 
-// interrupt does what Ctrl-C does, and returns when nothing runs on, also when ctx has ended. What does not end is killed, and an
-// error.
+// interrupt does what Ctrl-C does, and returns when nothing runs on, also when ctx has ended. What
+// does not end is killed, and an error.
 func (l *devLoop) interrupt(ctx context.Context) error {
 	l.End()
 	left := rig.Await(context.WithoutCancel(ctx), "nothing of make dev runs", loopEndsWithin, func(context.Context) (bool, string, error) {
@@ -156,8 +158,8 @@ func save(p *rig.Run, loop *devLoop, change proof.Mutant) time.Time {
 	return time.Now()
 }
 
-// copySources copies what the repository is made of, beside what was fetched, built or left behind; the programs and the testbed
-// are those of the original.
+// copySources copies what the repository is made of, beside what was fetched, built or left behind;
+// the programs and the testbed are those of the original.
 func copySources(to string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// disableExtension proves that a shoot without the extension has nothing of it left, neither in the clusters nor on the
-// nodes.
+// disableExtension proves that a shoot without the extension has nothing of it left, neither in the
+// clusters nor on the nodes.
 func disableExtension() rig.Scenario {
 	var (
 		others  rig.Foreign
@@ -68,8 +68,9 @@ func disableExtension() rig.Scenario {
 	)
 }
 
-// proveCleanWorkers proves that the cleaner has left nothing for a pull to use on any worker, and the unit as
-// gardener-node-agent wants it while it has not heard of the removal: its check reports one that is not active as unhealthy.
+// proveCleanWorkers proves that the cleaner has left nothing for a pull to use on any worker, and
+// the unit as gardener-node-agent wants it while it has not heard of the removal: its check reports
+// one that is not active as unhealthy.
 func proveCleanWorkers(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	for _, worker := range p.Workers() {
@@ -114,8 +115,8 @@ func provePathsAbsent(ctx context.Context, p *rig.Run, worker *cluster.Node, pat
 	}
 }
 
-// latecomer is a worker that is given the configuration of before once more, after it was cleaned: as one that joins, with
-// the OperatingSystemConfig of before, when no cleaner is there any more.
+// latecomer is a worker that is given the configuration of before once more, after it was cleaned:
+// as one that joins, with the OperatingSystemConfig of before, when no cleaner is there any more.
 type latecomer struct {
 	worker *cluster.Node
 	host   string
@@ -133,7 +134,8 @@ func newLatecomer(ctx context.Context, p *rig.Run, worker *cluster.Node, host st
 	return l
 }
 
-// configure lays down what was remembered and proves that the script, which runs again, leaves the file as it is.
+// configure lays down what was remembered and proves that the script, which runs again, leaves the
+// file as it is.
 func (l *latecomer) configure(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	p.Check(l.worker.WriteFile(ctx, nodeconfig.UnitPath, 0o600, []byte(l.unit)))

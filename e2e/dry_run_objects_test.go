@@ -156,7 +156,8 @@ func chartObjects(p *rig.Run) (objects []rendered) {
 	return objects
 }
 
-// exampleObjects are those in examples. The seed has no projects; their Secrets are looked at in another namespace.
+// exampleObjects are those in examples. The seed has no projects; their Secrets are looked at in
+// another namespace.
 func exampleObjects(p *rig.Run) (objects []rendered) {
 	p.Helper()
 	for _, file := range append(files(p, "examples/*.yaml"), files(p, "examples/shoots/*.yaml")...) {

@@ -24,8 +24,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
 )
 
-// dryRun proves that API servers accept all that the product renders, without a warning: objects of caches and of the
-// cleaner in the shoot; monitoring, charts and examples in the seed.
+// dryRun proves that API servers accept all that the product renders, without a warning: objects of
+// caches and of the cleaner in the shoot; monitoring, charts and examples in the seed.
 func dryRun() rig.Scenario {
 	var shoot, seed *judge
 	return rig.New("dry-run",
@@ -75,7 +75,8 @@ func dryRun() rig.Scenario {
 type judge struct {
 	rig.Access
 	strict client.Client
-	// restricted is a namespace in which the API server warns of pods that the pod security standard "restricted" forbids.
+	// restricted is a namespace in which the API server warns of pods that the pod security standard
+	// "restricted" forbids.
 	restricted string
 	warnings   []string
 }
@@ -99,13 +100,14 @@ func newJudge(ctx context.Context, p *rig.Run, cluster rig.Access) *judge {
 // HandleWarningHeader implements rest.WarningHandler.
 func (j *judge) HandleWarningHeader(_ int, _, text string) { j.warnings = append(j.warnings, text) }
 
-// verdict returns what the API server has against the object, be it a warning only; nil means that there is nothing.
+// verdict returns what the API server has against the object, be it a warning only; nil means that
+// there is nothing.
 func (j *judge) verdict(ctx context.Context, object *unstructured.Unstructured) error {
 	j.warnings = nil
 	err := j.strict.Create(ctx, object.DeepCopy())
 	switch {
-	// One of that name is there. That is found out when it would be stored: after decoding, admission and validation (Create
-	// of Store in k8s.io/apiserver/pkg/registry/generic/registry).
+	// One of that name is there. That is found out when it would be stored: after decoding, admission
+	// and validation (Create of Store in k8s.io/apiserver/pkg/registry/generic/registry).
 	case err != nil && !apierrors.IsAlreadyExists(err):
 		return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 	case len(j.warnings) > 0:
@@ -114,8 +116,8 @@ func (j *judge) verdict(ctx context.Context, object *unstructured.Unstructured) 
 	return nil
 }
 
-// createNamespaces creates the namespaces among the objects until the scenario ends: without them the API server refuses what
-// lies in them.
+// createNamespaces creates the namespaces among the objects until the scenario ends: without them
+// the API server refuses what lies in them.
 func (j *judge) createNamespaces(ctx context.Context, p *rig.Run, objects []rendered) {
 	p.Helper()
 	for _, rendered := range objects {
@@ -128,8 +130,8 @@ func (j *judge) createNamespaces(ctx context.Context, p *rig.Run, objects []rend
 	}
 }
 
-// accepts fails the scenario for each object that the API server has something against. Workloads have to comply with
-// "restricted", too; the cleaner's DaemonSet cannot, as it works on the node.
+// accepts fails the scenario for each object that the API server has something against. Workloads
+// have to comply with "restricted", too; the cleaner's DaemonSet cannot, as it works on the node.
 func (j *judge) accepts(ctx context.Context, p *rig.Run, objects []rendered) {
 	p.Helper()
 	if len(objects) == 0 {

@@ -17,11 +17,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 )
 
-// wantedFailures are enough to say that the extension tries again, and few enough for its backoff to stay short.
+// wantedFailures are enough to say that the extension tries again, and few enough for its backoff
+// to stay short.
 const wantedFailures = 2
 
-// endpointNotReady proves that a cache without Service is an error with its cause, and that the extension recovers by
-// itself once the Service can come up.
+// endpointNotReady proves that a cache without Service is an error with its cause, and that the
+// extension recovers by itself once the Service can come up.
 func endpointNotReady() rig.Scenario {
 	var (
 		history *timeline.Recording
@@ -76,7 +77,8 @@ func endpointNotReady() rig.Scenario {
 	)
 }
 
-// awaitFailures waits until the Extension went into Error often enough and returns it as it was each time.
+// awaitFailures waits until the Extension went into Error often enough and returns it as it was
+// each time.
 func awaitFailures(ctx context.Context, p *rig.Run, history *timeline.Recording, wanted int) []*extensionsv1alpha1.Extension {
 	p.Helper()
 	var failures []*extensionsv1alpha1.Extension
@@ -92,7 +94,8 @@ func awaitFailures(ctx context.Context, p *rig.Run, history *timeline.Recording,
 	return failures
 }
 
-// failuresIn returns the states in which the Extension changed to Error: each is the end of one attempt.
+// failuresIn returns the states in which the Extension changed to Error: each is the end of one
+// attempt.
 func failuresIn(events []timeline.Event) ([]*extensionsv1alpha1.Extension, error) {
 	var failures []*extensionsv1alpha1.Extension
 	var before gardencorev1beta1.LastOperationState

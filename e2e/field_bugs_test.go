@@ -19,7 +19,8 @@ import (
 // fieldBugsFile has the results that `make field-bugs` takes over into the page, below artifacts.
 const fieldBugsFile = "field-bugs.json"
 
-// fieldBugs are the scenarios of the catalog, in its order. They are made of command lines of `testbed`, see kind/fieldbugs.
+// fieldBugs are the scenarios of the catalog, in its order. They are made of command lines of
+// `testbed`, see kind/fieldbugs.
 func fieldBugs(lane fieldbugs.Lane) []rig.Scenario {
 	var all []rig.Scenario
 	for _, bug := range fieldbugs.InLane(lane) {

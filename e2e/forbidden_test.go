@@ -25,11 +25,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// plantedAgent is the user agent of the request that the scenario makes in the name of the extension.
+// plantedAgent is the user agent of the request that the scenario makes in the name of the
+// extension.
 const plantedAgent = "e2e-planted"
 
-// forbidden proves that the charts grant what the extension and its admission do: in the whole run none of their requests was
-// forbidden by the seed's API server. It comes last, when all that they do was done.
+// forbidden proves that the charts grant what the extension and its admission do: in the whole run
+// none of their requests was forbidden by the seed's API server. It comes last, when all that they
+// do was done.
 func forbidden() rig.Scenario {
 	var accounts []string
 	return rig.New("forbidden",
@@ -104,7 +106,8 @@ func extensionAccount(ctx context.Context, p *rig.Run) string {
 	return serviceaccount.MakeUsername(kind.ExtensionNamespace, rig.DeploymentOfExtension(ctx, p).Spec.Template.Spec.ServiceAccountName)
 }
 
-// plantForbidden asks the seed's API server for something that the extension has no business with, in its name.
+// plantForbidden asks the seed's API server for something that the extension has no business with,
+// in its name.
 func plantForbidden(ctx context.Context, p *rig.Run, account string) {
 	p.Helper()
 	namespace, name, err := serviceaccount.SplitUsername(account)

@@ -19,8 +19,8 @@ import (
 // maxForceDeletion is far below what waiting for a shoot that does not answer would take.
 const maxForceDeletion = 90 * time.Second
 
-// forceDelete proves that the extension keeps no shoot from being force-deleted whose control plane is broken: nobody applies
-// ManagedResources any more, and the API server does not answer.
+// forceDelete proves that the extension keeps no shoot from being force-deleted whose control plane
+// is broken: nobody applies ManagedResources any more, and the API server does not answer.
 func forceDelete() rig.Scenario {
 	return rig.New("force-delete",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),

@@ -15,8 +15,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// foreignService proves that Services of somebody else that look like those of caches neither hold a reconciliation up nor
-// get the pulls.
+// foreignService proves that Services of somebody else that look like those of caches neither hold
+// a reconciliation up nor get the pulls.
 func foreignService() rig.Scenario {
 	var others []*corev1.Service
 	return rig.New("foreign-service",

@@ -25,8 +25,8 @@ const (
 	collectedWithin = 30 * time.Second
 )
 
-// garbageCollection proves that a cache collects a blob when its time is up, and fetches it anew, that one with a TTL of 0
-// does not, and that such a cache cannot be told to collect again.
+// garbageCollection proves that a cache collects a blob when its time is up, and fetches it anew,
+// that one with a TTL of 0 does not, and that such a cache cannot be told to collect again.
 func garbageCollection() rig.Scenario {
 	var collected, kept rig.Pushed
 	short, never := operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Gamma)

@@ -24,8 +24,9 @@ const (
 	ungrown, grown = "10Gi", "20Gi"
 )
 
-// growVolume proves that a volume grows where its StorageClass allows it, while the cache serves, and that nothing changes
-// where it does not. Nothing in the testbed resizes a disk: what is proven is that the claims ask for it.
+// growVolume proves that a volume grows where its StorageClass allows it, while the cache serves,
+// and that nothing changes where it does not. Nothing in the testbed resizes a disk: what is proven
+// is that the claims ask for it.
 func growVolume() rig.Scenario {
 	var before string
 	var img, other rig.Pushed
@@ -96,8 +97,8 @@ func growVolume() rig.Scenario {
 	)
 }
 
-// volumeSizes are what the volume of a cache is to be according to its claim, to the template of its StatefulSet and to the
-// Extension's state.
+// volumeSizes are what the volume of a cache is to be according to its claim, to the template of
+// its StatefulSet and to the Extension's state.
 type volumeSizes struct{ claim, template, applied string }
 
 func sizesOf(ctx context.Context, p *rig.Run, host string) volumeSizes {

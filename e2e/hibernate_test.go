@@ -21,8 +21,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// hibernate proves that a shoot goes to sleep and wakes up with its caches: nothing of them is lost, nothing hangs because
-// the shoot cannot be reached, and a cache whose volume went with its machine starts again from nothing.
+// hibernate proves that a shoot goes to sleep and wakes up with its caches: nothing of them is
+// lost, nothing hangs because the shoot cannot be reached, and a cache whose volume went with its
+// machine starts again from nothing.
 func hibernate() rig.Scenario {
 	images := map[string]rig.Pushed{}
 	var before string
@@ -109,7 +110,8 @@ func proveAsleep(ctx context.Context, p *rig.Run) {
 	}
 }
 
-// emptyVolume takes all data off the volume of a cache, as a machine does that is gone with its disk.
+// emptyVolume takes all data off the volume of a cache, as a machine does that is gone with its
+// disk.
 func emptyVolume(ctx context.Context, p *rig.Run, host string) {
 	p.Helper()
 	service, ok := p.Services(ctx)[host]

@@ -22,8 +22,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// highAvailability proves that a cache with two instances serves while a node is drained, and that the second one goes when
-// it is no longer wanted.
+// highAvailability proves that a cache with two instances serves while a node is drained, and that
+// the second one goes when it is no longer wanted.
 func highAvailability() rig.Scenario {
 	var pods []corev1.Pod
 	cache := operate.CacheOf(rig.Alpha)
@@ -72,7 +72,8 @@ func highAvailability() rig.Scenario {
 	)
 }
 
-// awaitWorkers waits until every worker takes pods: it is ready, and no taint is left of the time when it was not.
+// awaitWorkers waits until every worker takes pods: it is ready, and no taint is left of the time
+// when it was not.
 func awaitWorkers(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	p.Await(ctx, "every worker takes pods", time.Minute, func(ctx context.Context) (bool, string, error) {
@@ -91,7 +92,8 @@ func awaitWorkers(ctx context.Context, p *rig.Run) {
 	})
 }
 
-// cachedEverywhere pulls a new image on every worker and proves that the cache fetched it, once, and no node did.
+// cachedEverywhere pulls a new image on every worker and proves that the cache fetched it, once,
+// and no node did.
 func cachedEverywhere(ctx context.Context, p *rig.Run, host string) accesslog.Evidence {
 	p.Helper()
 	img := p.Push(ctx, host)
@@ -131,7 +133,8 @@ func budgetOf(pod corev1.Pod) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Labels["app"]}}
 }
 
-// awaitBudget waits until the budget of the cache knows of both instances: until then no eviction is allowed.
+// awaitBudget waits until the budget of the cache knows of both instances: until then no eviction
+// is allowed.
 func awaitBudget(ctx context.Context, p *rig.Run, pod corev1.Pod) {
 	p.Helper()
 	budget := budgetOf(pod)

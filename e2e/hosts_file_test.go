@@ -14,15 +14,18 @@ import (
 )
 
 const (
-	// writtenWithin is how long a hosts.toml that somebody has changed may stay so: the script looks every 5 s.
+	// writtenWithin is how long a hosts.toml that somebody has changed may stay so: the script looks
+	// every 5 s.
 	writtenWithin = 30 * time.Second
-	// openedFile is a second name of a hosts.toml: what it leads to is what a reader sees who opened the file under the first one.
+	// openedFile is a second name of a hosts.toml: what it leads to is what a reader sees who opened
+	// the file under the first one.
 	openedFile = "/etc/containerd/e2e-hosts.toml"
 	changeMade = "# changed by somebody\n"
 )
 
-// hostsFile proves what containerd relies on in a hosts.toml: that it is replaced as a whole, so that no pull reads half of it, and
-// that it says where the upstream is, so that a node that goes past the cache asks there and nowhere else.
+// hostsFile proves what containerd relies on in a hosts.toml: that it is replaced as a whole, so
+// that no pull reads half of it, and that it says where the upstream is, so that a node that goes
+// past the cache asks there and nowhere else.
 func hostsFile() rig.Scenario {
 	return rig.New("hosts-file",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),

@@ -22,15 +22,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// liveWithin is how long a saved line may take until its effect is seen in the shoot. What it takes is in the evidence; the bound is
-// for a machine that compiles other things meanwhile.
+// liveWithin is how long a saved line may take until its effect is seen in the shoot. What it takes
+// is in the evidence; the bound is for a machine that compiles other things meanwhile.
 const liveWithin = 2 * time.Minute
 
 // answerTimeout bounds one question to a pod.
 const answerTimeout = 2 * time.Second
 
-// innerLoop proves that `make dev` brings a line of the sources into the shoot as it is saved, without a registry, and leaves
-// nothing behind that runs. It works on a copy of the sources.
+// innerLoop proves that `make dev` brings a line of the sources into the shoot as it is saved,
+// without a registry, and leaves nothing behind that runs. It works on a copy of the sources.
 func innerLoop() rig.Scenario {
 	var loop *devLoop
 	mark := "e2e-" + strings.ToLower(rand.Text()[:10])
@@ -115,7 +115,8 @@ func unchanged(ctx context.Context, shoot kubernetes.Interface, path string) (st
 		return "there is no pod", nil
 	}
 	for _, pod := range pods.Items {
-		// Nobody refuses a connection to a pod that has just gone: the API server would wait for half a minute.
+		// Nobody refuses a connection to a pod that has just gone: the API server would wait for half a
+		// minute.
 		asking, cancel := context.WithTimeout(ctx, answerTimeout)
 		answer, err := shoot.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, strconv.Itoa(v1alpha3.CacheDebugPort), "/"+path, nil).DoRaw(asking)
 		cancel()
@@ -134,5 +135,6 @@ func failure(err error, loop *devLoop) error {
 	return err
 }
 
-// The changes that the scenario inner-loop makes to a copy of the sources, a line each. The mark is in no cache of before, so that
-// nothing comes from Go's build cache that a user would have to wait for.
+// The changes that the scenario inner-loop makes to a copy of the sources, a line each. The mark is
+// in no cache of before, so that nothing comes from Go's build cache that a user would have to wait
+// for.

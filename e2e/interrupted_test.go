@@ -23,9 +23,10 @@ import (
 // interruptedTimeout is what an operation of the extension may take that is killed once on its way.
 const interruptedTimeout = 90 * time.Second
 
-// interrupted proves that the extension, killed without a chance to clean up, goes on where it was: when it cleans the
-// nodes of beta, when it adds a cache with HTTPS, which takes several steps, and when it is disabled. The cleaner never
-// stays. gardener-node-agent is held all the time, so what is gone from a node the cleaner took off.
+// interrupted proves that the extension, killed without a chance to clean up, goes on where it was:
+// when it cleans the nodes of beta, when it adds a cache with HTTPS, which takes several steps, and
+// when it is disabled. The cleaner never stays. gardener-node-agent is held all the time, so what
+// is gone from a node the cleaner took off.
 func interrupted() rig.Scenario {
 	var release func(context.Context) error
 	var flow *rig.Background

@@ -20,11 +20,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// joinTimeout is what a machine may take from its start until gardener-node-agent has configured it.
+// joinTimeout is what a machine may take from its start until gardener-node-agent has configured
+// it.
 const joinTimeout = 2 * time.Minute
 
-// join proves that a node that joins while an upstream is removed, and is still given the configuration of before, ends
-// without a mirror of that upstream.
+// join proves that a node that joins while an upstream is removed, and is still given the
+// configuration of before, ends without a mirror of that upstream.
 func join() rig.Scenario {
 	var joining, other *cluster.Node
 	var labels map[string]string

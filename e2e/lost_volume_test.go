@@ -16,7 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// lostVolume proves that a cache whose volume is on the disk of a machine that is gone starts again from nothing.
+// lostVolume proves that a cache whose volume is on the disk of a machine that is gone starts again
+// from nothing.
 func lostVolume() rig.Scenario {
 	var lost *cluster.Node
 	var claim *corev1.PersistentVolumeClaim
@@ -68,8 +69,8 @@ func lostVolume() rig.Scenario {
 	)
 }
 
-// removeMachine does what machine-controller-manager does in the end: the machine is gone, its node too, and no pod stays
-// bound to it.
+// removeMachine does what machine-controller-manager does in the end: the machine is gone, its node
+// too, and no pod stays bound to it.
 func removeMachine(ctx context.Context, p *rig.Run, worker *cluster.Node) error {
 	if err := worker.StopMachine(ctx); err != nil {
 		return err

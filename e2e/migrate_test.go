@@ -16,7 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// migrate proves that the control plane of a shoot moves to another seed without anybody in the shoot noticing.
+// migrate proves that the control plane of a shoot moves to another seed without anybody in the
+// shoot noticing.
 func migrate() rig.Scenario {
 	var (
 		before, nodes string

@@ -20,10 +20,12 @@ import (
 const (
 	// nodesCleaned is the condition that reports what a clean-up could not reach.
 	nodesCleaned = "NodesCleaned"
-	// quietFor is for how long the node counts as not ready when the clean-up begins. The extension gives it a minute.
+	// quietFor is for how long the node counts as not ready when the clean-up begins. The extension
+	// gives it a minute.
 	quietFor = 50 * time.Second
-	// cleanUpBound is what a clean-up may take although a node is not ready: ten seconds for the rest of the minute, as much
-	// until gardener-resource-manager drops the pod that never goes, and what a clean-up takes without that.
+	// cleanUpBound is what a clean-up may take although a node is not ready: ten seconds for the rest
+	// of the minute, as much until gardener-resource-manager drops the pod that never goes, and what a
+	// clean-up takes without that.
 	cleanUpBound = 50 * time.Second
 	// taintedBound is what the clean-up of a tainted node may take: no more than of any other.
 	taintedBound = 45 * time.Second
@@ -31,8 +33,8 @@ const (
 	e2eTaint = "e2e.registry-cache.test/evict"
 )
 
-// notReady proves that a node that evicts pods is cleaned like any other, that a node that is not ready does not hold up a
-// clean-up for ever and is reported, and that it is clean once it is back.
+// notReady proves that a node that evicts pods is cleaned like any other, that a node that is not
+// ready does not hold up a clean-up for ever and is reported, and that it is clean once it is back.
 func notReady() rig.Scenario {
 	var broken, tainted *cluster.Node
 	var flow *rig.Background
@@ -113,7 +115,8 @@ func notReady() rig.Scenario {
 	)
 }
 
-// awaitAge waits until the node has been there for so long: one that joined just now, and is not ready, counts as booting.
+// awaitAge waits until the node has been there for so long: one that joined just now, and is not
+// ready, counts as booting.
 func awaitAge(ctx context.Context, p *rig.Run, worker *cluster.Node, age time.Duration) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("node %s has been there for %s", worker.Name(), age), age+time.Minute, func(ctx context.Context) (bool, string, error) {
@@ -124,8 +127,8 @@ func awaitAge(ctx context.Context, p *rig.Run, worker *cluster.Node, age time.Du
 	})
 }
 
-// reportNotReady says what the control plane would find out by itself some time later: the kubelet has gone quiet, and that
-// was some time ago.
+// reportNotReady says what the control plane would find out by itself some time later: the kubelet
+// has gone quiet, and that was some time ago.
 func reportNotReady(ctx context.Context, p *rig.Run, worker *cluster.Node) error {
 	node := &corev1.Node{}
 	if err := p.Session.Shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// Upstreams of which only their caches know where they are. No node could reach one by these addresses, which are for
-// documentation (RFC 5737, RFC 3849).
+// Upstreams of which only their caches know where they are. No node could reach one by these
+// addresses, which are for documentation (RFC 5737, RFC 3849).
 const (
 	// byAddress is stored at gamma.
 	byAddress = "192.0.2.7"
@@ -24,8 +24,8 @@ const (
 	inCluster = "[2001:db8::7]:5000"
 )
 
-// proxied proves that a cache with a proxy reaches its upstream through it, except for what is in the shoot or named in
-// noProxy.
+// proxied proves that a cache with a proxy reaches its upstream through it, except for what is in
+// the shoot or named in noProxy.
 func proxied() rig.Scenario {
 	var proxy *upstream.Proxy
 	refer := rig.References{}
@@ -73,8 +73,8 @@ func proxied() rig.Scenario {
 	)
 }
 
-// proxiedCaches have each the proxy. beta is reached by HTTPS, gamma is named in noProxy, and inCluster has an address in
-// the service network. The names of the last two are addresses.
+// proxiedCaches have each the proxy. beta is reached by HTTPS, gamma is named in noProxy, and
+// inCluster has an address in the service network. The names of the last two are addresses.
 func proxiedCaches(proxy, serviceAddress string) []v1alpha3.RegistryCache {
 	by := func(host, remoteURL string) v1alpha3.RegistryCache {
 		return v1alpha3.RegistryCache{
@@ -99,7 +99,8 @@ func startProxy(ctx context.Context, p *rig.Run) *upstream.Proxy {
 	return proxy
 }
 
-// pullThroughCache pulls a new image of an upstream that is stored at the host, and proves that the cache fetched it.
+// pullThroughCache pulls a new image of an upstream that is stored at the host, and proves that the
+// cache fetched it.
 func pullThroughCache(ctx context.Context, p *rig.Run, upstream, host string) rig.Pushed {
 	p.Helper()
 	img := p.Push(ctx, host)

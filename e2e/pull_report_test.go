@@ -11,8 +11,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// pullReport proves that `testbed pull` tells the truth about who served what: each of its verdicts is held against the upstream's
-// own log.
+// pullReport proves that `testbed pull` tells the truth about who served what: each of its verdicts
+// is held against the upstream's own log.
 func pullReport() rig.Scenario {
 	var img rig.Pushed
 	return rig.New("pull-report",
@@ -48,8 +48,9 @@ func pullReport() rig.Scenario {
 	)
 }
 
-// reported pulls the image as `testbed pull` does, and proves that config and layers are all reported as served by this source.
-// Of the manifest a node may be told by anybody: its tag is looked up each time.
+// reported pulls the image as `testbed pull` does, and proves that config and layers are all
+// reported as served by this source. Of the manifest a node may be told by anybody: its tag is
+// looked up each time.
 func reported(ctx context.Context, p *rig.Run, img rig.Pushed, options pull.Options, want pull.Source) *pull.Report {
 	p.Helper()
 	options.Image, options.Times, options.Parallel, options.Timeout = img.Reference(), 1, 1, rig.PullTimeout

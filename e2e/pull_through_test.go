@@ -9,7 +9,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// pullThrough proves that a pull goes through the cache, and that the cache answers the next one by itself.
+// pullThrough proves that a pull goes through the cache, and that the cache answers the next one by
+// itself.
 func pullThrough() rig.Scenario {
 	var img rig.Pushed
 	return rig.New("pull-through",

@@ -19,8 +19,9 @@ type removal struct {
 	release func(ctx context.Context) error
 }
 
-// remove lets gardenlet take the upstreams away, so that those that remain are left, and returns when the Services of the
-// removed ones have vanished. gardener-node-agent is held meanwhile, and images of alpha are pulled.
+// remove lets gardenlet take the upstreams away, so that those that remain are left, and returns
+// when the Services of the removed ones have vanished. gardener-node-agent is held meanwhile, and
+// images of alpha are pulled.
 func remove(ctx context.Context, p *rig.Run, removed, remain []string) *removal {
 	p.Helper()
 	r := &removal{order: rig.WatchCleaning(ctx, p, removed...), release: p.HoldNodeAgents(ctx)}
@@ -30,7 +31,8 @@ func remove(ctx context.Context, p *rig.Run, removed, remain []string) *removal 
 	return r
 }
 
-// finish lets gardener-node-agent do its part, and proves that all of it succeeded and no pull took long.
+// finish lets gardener-node-agent do its part, and proves that all of it succeeded and no pull took
+// long.
 func (r *removal) finish(ctx context.Context, p *rig.Run, remain ...string) {
 	p.Helper()
 	p.Check(r.release(ctx))
@@ -38,7 +40,8 @@ func (r *removal) finish(ctx context.Context, p *rig.Run, remain ...string) {
 	r.pulls.End(p, rig.Alpha, rig.MaxPull)
 }
 
-// removeUpstream proves that removing one upstream cleans the nodes first, and touches nothing else.
+// removeUpstream proves that removing one upstream cleans the nodes first, and touches nothing
+// else.
 func removeUpstream() rig.Scenario {
 	var (
 		others  rig.Foreign

@@ -16,8 +16,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// serviceName proves that serviceNameSuffix names the Service of a cache, and that with another name all nodes move to the
-// other Service without a pull that fails or takes long: the old one goes with the next reconciliation.
+// serviceName proves that serviceNameSuffix names the Service of a cache, and that with another
+// name all nodes move to the other Service without a pull that fails or takes long: the old one
+// goes with the next reconciliation.
 func serviceName() rig.Scenario {
 	var pulls *rig.Stream
 	var endpoint string
@@ -62,8 +63,8 @@ func serviceName() rig.Scenario {
 	)
 }
 
-// endpointOfService proves that the cache of the upstream has a Service of this name, and that the Service's cluster IP is
-// its endpoint, and returns that.
+// endpointOfService proves that the cache of the upstream has a Service of this name, and that the
+// Service's cluster IP is its endpoint, and returns that.
 func endpointOfService(ctx context.Context, p *rig.Run, host, name string) string {
 	p.Helper()
 	service, endpoint := serviceNamed(ctx, p, name), p.Endpoints(ctx)[host]

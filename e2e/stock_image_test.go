@@ -18,7 +18,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// stockImage proves that a stock distribution image works as cache image, on the volumes of ours and back again.
+// stockImage proves that a stock distribution image works as cache image, on the volumes of ours
+// and back again.
 func stockImage() rig.Scenario {
 	var stock image.Built
 	var ours, theirs rig.Pushed

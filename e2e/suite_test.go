@@ -30,8 +30,9 @@ var (
 	lane    fieldbugs.Lane
 )
 
-// onShoot are the scenarios that share the testbed's shoot, in the order in which they run. It is chosen so that one scenario's
-// end is close to the next one's start; those that take the shoot or its machines away come late.
+// onShoot are the scenarios that share the testbed's shoot, in the order in which they run. It is
+// chosen so that one scenario's end is close to the next one's start; those that take the shoot or
+// its machines away come late.
 func onShoot() []rig.Scenario {
 	return []rig.Scenario{
 		pullThrough(),
@@ -79,8 +80,9 @@ func onShootInLane() []rig.Scenario {
 	return append(all, fieldBugs(lane)...)
 }
 
-// onSeed are the scenarios that need no shoot with nodes: they run one after another, beside the first of those on the shoot.
-// They have to bear that the extension is away for some seconds: chosen by RUN, they may meet stock-image, interrupted or upgrade.
+// onSeed are the scenarios that need no shoot with nodes: they run one after another, beside the
+// first of those on the shoot. They have to bear that the extension is away for some seconds:
+// chosen by RUN, they may meet stock-image, interrupted or upgrade.
 func onSeed() []rig.Scenario {
 	return []rig.Scenario{
 		admission(),
@@ -101,8 +103,8 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// TestScenarios runs the scenarios on the shoot and those on the seed at the same time, and when all have ended those that look
-// back.
+// TestScenarios runs the scenarios on the shoot and those on the seed at the same time, and when
+// all have ended those that look back.
 func TestScenarios(t *testing.T) {
 	t.Run("clusters", func(t *testing.T) {
 		t.Run("shoot", func(t *testing.T) {

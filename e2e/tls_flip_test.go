@@ -20,7 +20,8 @@ import (
 // flipTimeout bounds the time in which HTTPS goes on and off again.
 const flipTimeout = 10 * time.Second
 
-// tlsFlip proves that HTTPS goes on and off again, faster than nodes follow, without a pull that fails or takes long.
+// tlsFlip proves that HTTPS goes on and off again, faster than nodes follow, without a pull that
+// fails or takes long.
 func tlsFlip() rig.Scenario {
 	var (
 		pulls  *rig.Stream
@@ -78,8 +79,9 @@ func tlsFlip() rig.Scenario {
 	)
 }
 
-// awaitTold waits, while a flow of gardenlet runs, until the Extension is reconciled with the endpoint of alpha, and the
-// OperatingSystemConfigs, from which the machines hear of it, have it and no other. What is left of flipTimeout is the limit.
+// awaitTold waits, while a flow of gardenlet runs, until the Extension is reconciled with the
+// endpoint of alpha, and the OperatingSystemConfigs, from which the machines hear of it, have it
+// and no other. What is left of flipTimeout is the limit.
 func awaitTold(ctx context.Context, p *rig.Run, start time.Time, flow *rig.Background, endpoint string) {
 	p.Helper()
 	what := "machines are told of " + endpoint

@@ -28,7 +28,8 @@ type damage struct {
 	pull func(ctx context.Context, p *rig.Run, worker *cluster.Node, img rig.Pushed) error
 }
 
-// damages: by the second, containerd fails every pull until the file is restored. A kubelet tries again after 10 seconds.
+// damages: by the second, containerd fails every pull until the file is restored. A kubelet tries
+// again after 10 seconds.
 var damages = []damage{
 	{"lost on one worker and empty on the other", [2]string{`rm -- "$1"`, `truncate --size=0 -- "$1"`}, pullOnce},
 	{"garbled, certificate or name of the CA file", [2]string{`sed -i '0,/^MI/s//XX/' "$1"`, `sed -i 's/ca = "hosts/ca = "horst/' "$1"`}, pullAgain},
@@ -54,8 +55,8 @@ func tlsCache(host string) v1alpha3.RegistryCache {
 	return cache
 }
 
-// tlsOn proves that nodes pull by HTTPS from a cache that they trust, and that a lost or damaged file on a node fails no
-// pull for good.
+// tlsOn proves that nodes pull by HTTPS from a cache that they trust, and that a lost or damaged
+// file on a node fails no pull for good.
 func tlsOn() rig.Scenario {
 	steps := []rig.Step{
 		rig.Prove("alpha is cached by HTTPS, beta is not", rig.Configured(tlsCache(rig.Alpha), operate.CacheOf(rig.Beta))),
@@ -102,7 +103,8 @@ func asks(ctx context.Context, worker *cluster.Node, want, endpoint string, argu
 	return nil
 }
 
-// damaged is a worker whose hosts.toml of alpha was damaged, and the pull of an image that has to come nevertheless.
+// damaged is a worker whose hosts.toml of alpha was damaged, and the pull of an image that has to
+// come nevertheless.
 type damaged struct {
 	worker *cluster.Node
 	before string
@@ -111,8 +113,8 @@ type damaged struct {
 	pull  *rig.Background
 }
 
-// proveRestored damages alpha's hosts.toml on both workers and proves that an image is pulled there nevertheless, that the
-// files are as before in time, and that the journals say so.
+// proveRestored damages alpha's hosts.toml on both workers and proves that an image is pulled there
+// nevertheless, that the files are as before in time, and that the journals say so.
 func proveRestored(ctx context.Context, p *rig.Run, damage damage) {
 	p.Helper()
 	images := []rig.Pushed{p.Push(ctx, rig.Alpha), p.Push(ctx, rig.Alpha)}

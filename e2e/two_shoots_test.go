@@ -20,7 +20,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// twoShoots proves that shoots on one seed do not meet: what happens to the one does not touch the other.
+// twoShoots proves that shoots on one seed do not meet: what happens to the one does not touch the
+// other.
 func twoShoots() rig.Scenario {
 	var (
 		second       rig.Another
@@ -118,7 +119,8 @@ func proveNoCleanerIn(ctx context.Context, p *rig.Run, daemons *timeline.Recordi
 	}
 }
 
-// proveAnswers proves that a cache answers a node. A pod that is ready is behind its Service a moment later.
+// proveAnswers proves that a cache answers a node. A pod that is ready is behind its Service a
+// moment later.
 func proveAnswers(ctx context.Context, p *rig.Run, node *cluster.Node, endpoint string) {
 	p.Helper()
 	p.Await(ctx, endpoint+" answers", 15*time.Second, func(ctx context.Context) (bool, string, error) {

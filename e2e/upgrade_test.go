@@ -28,9 +28,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// previous holds the chart of the version before this one, what that version deployed into a shoot for alpha, as it was rendered
-// then, and the script and the unit that it laid down on nodes (arguments of three fields; the unit ends as soon as hosts.toml is
-// written). Its images stand for any: the chart runs no replica, and the cache the image of this version, because no registry
+// previous holds the chart of the version before this one, what that version deployed into a shoot
+// for alpha, as it was rendered then, and the script and the unit that it laid down on nodes
+// (arguments of three fields; the unit ends as soon as hosts.toml is written). Its images stand for
+// any: the chart runs no replica, and the cache the image of this version, because no registry
 // keeps old ones. With all:, because the name of a chart's _helpers.tpl begins with _.
 //
 //go:embed all:testdata/upgrade
@@ -45,9 +46,10 @@ const (
 	previousImage = "registry.example/registry-cache:v1"
 )
 
-// upgrade proves that the chart of this version can be installed over the one before while nodes pull through a cache of that
-// version, and that this version takes over such a cache with its data at the next reconciliation, and the nodes that pull from it:
-// no volume is lost, and the first pull afterwards is a hit. No process of the version before runs.
+// upgrade proves that the chart of this version can be installed over the one before while nodes
+// pull through a cache of that version, and that this version takes over such a cache with its data
+// at the next reconciliation, and the nodes that pull from it: no volume is lost, and the first
+// pull afterwards is a hit. No process of the version before runs.
 func upgrade() rig.Scenario {
 	var (
 		current   *appsv1.Deployment
@@ -122,8 +124,8 @@ func upgrade() rig.Scenario {
 	)
 }
 
-// installPrevious installs the chart of the version before, without a replica, over that of this version, which has made the
-// Deployment.
+// installPrevious installs the chart of the version before, without a replica, over that of this
+// version, which has made the Deployment.
 func installPrevious(ctx context.Context, p *rig.Run, current *appsv1.Deployment) {
 	p.Helper()
 	chart, err := fs.Sub(previous, previousChart)
@@ -183,7 +185,8 @@ func putPreviousExtension(ctx context.Context, p *rig.Run, endpoint string) {
 	p.Check(p.Session.Seed.Status().Patch(ctx, extension, patch))
 }
 
-// layDownPrevious lays script and unit of the version before down on a node, as gardener-node-agent does, and starts the unit.
+// layDownPrevious lays script and unit of the version before down on a node, as gardener-node-agent
+// does, and starts the unit.
 func layDownPrevious(ctx context.Context, p *rig.Run, worker *cluster.Node, endpoint string) {
 	p.Helper()
 	command := fmt.Sprintf(`%[1]s "%[2]s,%[3]s,http://%[2]s"`, nodeconfig.ScriptPath, rig.Alpha, endpoint)

@@ -21,13 +21,13 @@ import (
 const (
 	// maxRestart is how long a cache may take to be ready again, its upstream answering or not.
 	maxRestart = 30 * time.Second
-	// maxStoredPull is what a pull of what is stored may take while the upstream hangs: one question, which has five seconds, for
-	// the tag, and the pull itself.
+	// maxStoredPull is what a pull of what is stored may take while the upstream hangs: one question,
+	// which has five seconds, for the tag, and the pull itself.
 	maxStoredPull = 10 * time.Second
 )
 
-// upstreamDown proves that a cache whose pod starts while its upstream hangs serves what it has stored, by tag, and goes on by
-// itself when the upstream is back (distribution#4038).
+// upstreamDown proves that a cache whose pod starts while its upstream hangs serves what it has
+// stored, by tag, and goes on by itself when the upstream is back (distribution#4038).
 func upstreamDown() rig.Scenario {
 	var stored rig.Pushed
 	return rig.New("upstream-down",
@@ -61,7 +61,7 @@ func upstreamDown() rig.Scenario {
 		}),
 
 		rig.Prove("the upstream is back, and a new image comes through the cache", func(ctx context.Context, p *rig.Run) {
-			p.Mend(ctx)
+			p.ClearFaults(ctx)
 			img, endpoint := p.Push(ctx, rig.Alpha), p.Endpoints(ctx)[rig.Alpha]
 			url := fmt.Sprintf("%s/v2/%s/manifests/latest", endpoint, img.Repository)
 			p.Await(ctx, "the cache has the manifest of a new image", maxRestart, func(ctx context.Context) (bool, string, error) {

@@ -75,8 +75,8 @@ func webhookScope() rig.Scenario {
 	)
 }
 
-// createConfig creates an OperatingSystemConfig that no controller reconciles, until the scenario ends. It returns the
-// object as it was stored, and the spec as it was sent.
+// createConfig creates an OperatingSystemConfig that no controller reconciles, until the scenario
+// ends. It returns the object as it was stored, and the spec as it was sent.
 func createConfig(
 	ctx context.Context, p *rig.Run, namespace string, purpose extensionsv1alpha1.OperatingSystemConfigPurpose,
 ) (*extensionsv1alpha1.OperatingSystemConfig, *extensionsv1alpha1.OperatingSystemConfigSpec) {
@@ -115,7 +115,8 @@ func removeConfig(ctx context.Context, p *rig.Run, key client.ObjectKey) error {
 	)
 }
 
-// makeNamespace creates the namespace; one that a killed run left behind is waited for until it is gone.
+// makeNamespace creates the namespace; one that a killed run left behind is waited for until it is
+// gone.
 func makeNamespace(ctx context.Context, p *rig.Run, namespace *corev1.Namespace) {
 	p.Helper()
 	p.Await(ctx, "namespace "+namespace.Name+" is made", time.Minute, func(ctx context.Context) (bool, string, error) {

@@ -19,8 +19,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// workerless proves that a shoot without workers, which has no node that could pull or run a cache, gets none and is told
-// so, and that it can be deleted. Admission would have rejected it; not every landscape has that.
+// workerless proves that a shoot without workers, which has no node that could pull or run a cache,
+// gets none and is told so, and that it can be deleted. Admission would have rejected it; not every
+// landscape has that.
 func workerless() rig.Scenario {
 	var (
 		shoot  rig.Another
@@ -55,8 +56,8 @@ func workerless() rig.Scenario {
 	)
 }
 
-// awaitRefusal lets gardenlet reconcile the shoot until its Extension is in Error, and returns the message. gardenlet would
-// wait on: it is stopped then.
+// awaitRefusal lets gardenlet reconcile the shoot until its Extension is in Error, and returns the
+// message. gardenlet would wait on: it is stopped then.
 func awaitRefusal(ctx context.Context, p *rig.Run, shoot rig.Another, object *gardencorev1beta1.Shoot) (message string) {
 	p.Helper()
 	flow := p.Background(ctx, func(ctx context.Context) error { return shoot.Reconcile(ctx, object) })

@@ -16,7 +16,8 @@ var (
 	orderLine     = regexp.MustCompile(`(?m)^order=\(([^)]*)\)`)
 )
 
-// TestFiles: each file is one that `testbed up -f` takes, differs from the default, is run, and names scenarios that there are.
+// TestFiles: each file is one that `testbed up -f` takes, differs from the default, is run, and
+// names scenarios that there are.
 func TestFiles(t *testing.T) {
 	files, err := filepath.Glob("*.yaml")
 	if err != nil || len(files) == 0 {
@@ -53,7 +54,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestIssueIsCovered: the matrix, and the default testbed, have each value that the testbed can be asked for.
+// TestIssueIsCovered: the matrix, and the default testbed, have each value that the testbed can be
+// asked for.
 func TestIssueIsCovered(t *testing.T) {
 	seen := map[string]bool{}
 	look := func(config *configuration.Testbed) {

@@ -18,24 +18,25 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// Another is a further shoot on the same seed; its cluster is the seed cluster itself, and it has no machines.
+// Another is a second shoot on the same seed. The seed cluster serves as its cluster, and it has no
+// machines.
 type Another struct {
 	*gardenlet.Gardenlet
 	Namespace string
 }
 
-// Another returns a further shoot of that name, which does not exist yet and is deleted when the scenario ends. Until then nobody
-// else gets one.
+// Another returns a second shoot, which does not exist yet and is deleted when the scenario ends.
+// Only one scenario at a time has a second shoot; the others wait.
 func (p *Run) Another(ctx context.Context, name string) Another {
 	p.Helper()
 	select {
-	case p.Session.further <- struct{}{}: // two such shoots would meet in the cluster that serves both
+	case p.Session.further <- struct{}{}: // two such shoots would share a cluster
 		p.Afterwards(ctx, func(context.Context) error {
 			<-p.Session.further
 			return nil
 		})
 	case <-ctx.Done():
-		p.Fatalf("another scenario has a further shoot all the time: %v", context.Cause(ctx))
+		p.Fatalf("waited for another scenario to delete its second shoot: %v", context.Cause(ctx))
 	}
 	driver, err := operate.GardenletOf(ctx, p.Session.Testbed, name)
 	p.Check(err)

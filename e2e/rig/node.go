@@ -13,14 +13,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// Names that others rely on (docs/architecture.md). They are written out here and not taken from the
-// packages that define them, so that a scenario goes red when one of them changes.
+// Names that are contracts (docs/architecture.md). They are repeated here, and not taken from the
+// packages that define them, so that a scenario fails when one of them changes.
 const (
 	Alpha = "alpha.upstream.test"
 	Beta  = "beta.upstream.test"
-	// Gamma has no cache unless a scenario gives it one.
+	// Gamma has no cache unless a scenario configures one.
 	Gamma = "gamma.upstream.test"
-	// Private is there only while a scenario needs it.
+	// Private exists only while a scenario needs it.
 	Private = "private.upstream.test"
 
 	ShootNamespace = "shoot--local--local"
@@ -30,7 +30,7 @@ func HostsPath(host string) string {
 	return path.Join(nodeconfig.CertsDir, host, nodeconfig.HostsFile)
 }
 
-// absent is what shows in place of a file that is not there.
+// absent stands for the content of a file that does not exist.
 const absent = "(absent)"
 
 // Workers returns the shoot's workers.
@@ -53,7 +53,8 @@ func ReadFile(ctx context.Context, node *cluster.Node, path string) (string, err
 	return node.Exec(ctx, "sh", "-c", `if [ -e "$1" ]; then cat "$1"; else echo "$2"; fi`, "sh", path, absent)
 }
 
-// readFiles is readFile for several files in one go: each command on a node costs more than all that it reads.
+// readFiles is ReadFile for several files with one command, since a command on a node costs more
+// than the reads.
 func readFiles(ctx context.Context, node *cluster.Node, paths ...string) ([]string, error) {
 	script := `for path do if [ -e "$path" ]; then cat "$path"; else echo ` + "'" + absent + "'" + `; fi; printf '\0'; done`
 	out, err := node.Exec(ctx, append([]string{"sh", "-c", script, "sh"}, paths...)...)
@@ -62,7 +63,7 @@ func readFiles(ctx context.Context, node *cluster.Node, paths ...string) ([]stri
 	}
 	contents := strings.Split(out, "\x00")
 	if len(contents) != len(paths)+1 {
-		return nil, fmt.Errorf("%s answered with %d files, want %d", node.Name(), len(contents)-1, len(paths))
+		return nil, fmt.Errorf("%s returned %d files, want %d", node.Name(), len(contents)-1, len(paths))
 	}
 	return contents[:len(paths)], nil
 }
@@ -85,7 +86,8 @@ func (p *Run) Hosts(ctx context.Context, node *cluster.Node, host string) string
 	return p.File(ctx, node, HostsPath(host))
 }
 
-// Fingerprint identifies a file by inode, time of change and content: equal fingerprints mean that nobody touched it.
+// Fingerprint identifies a file by inode, time of change and content: equal fingerprints mean that
+// the file was not touched.
 func (p *Run) Fingerprint(ctx context.Context, node *cluster.Node, path string) string {
 	p.Helper()
 	out, err := node.Exec(ctx, "sh", "-c", `stat -c '%i %y' "$1" && sha256sum "$1"`, "sh", path)
@@ -93,7 +95,7 @@ func (p *Run) Fingerprint(ctx context.Context, node *cluster.Node, path string) 
 	return out
 }
 
-// Systemd returns a property of our unit as the node's systemd sees it.
+// Systemd returns a property of the extension's unit from the node's systemd.
 func (p *Run) Systemd(ctx context.Context, node *cluster.Node, property string) string {
 	p.Helper()
 	out, err := node.Exec(ctx, "systemctl", "show", "--value", "--property", property, nodeconfig.UnitName)
@@ -101,7 +103,8 @@ func (p *Run) Systemd(ctx context.Context, node *cluster.Node, property string) 
 	return strings.TrimSpace(out)
 }
 
-// BlobStatus asks a cache, from a node, for the first blob of an image and returns the HTTP status.
+// BlobStatus requests the first blob of an image from a cache, on a node, and returns the HTTP
+// status.
 func (p *Run) BlobStatus(ctx context.Context, node *cluster.Node, endpoint string, img Pushed) int {
 	p.Helper()
 	status, err := BlobStatus(ctx, node, endpoint, img)

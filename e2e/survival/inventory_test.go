@@ -24,13 +24,15 @@ const written = "/mnt/written"
 // inventory is all there is on the machine that somebody could have left there, one line a thing.
 type inventory map[string]bool
 
-// allowed is what stays for the next time, as docs/testbed.md says: images, the log and the locks of an engine that was there.
+// allowed is what stays for the next time, as docs/testbed.md says: images, the log and the locks
+// of an engine that was there.
 var allowed = []*regexp.Regexp{
 	regexp.MustCompile(`^image registry-cache[-.]testbed/`),
 	regexp.MustCompile(`^file /run/registry-cache-testbed/[a-z-]+\.lock$`),
 }
 
-// take lists the machine. The engine is started for that, if it does not run, and stopped if nobody else uses it.
+// take lists the machine. The engine is started for that, if it does not run, and stopped if nobody
+// else uses it.
 func take(t *testing.T) inventory {
 	t.Helper()
 	all := inventory{}
@@ -128,7 +130,8 @@ func (i inventory) addLinks(t *testing.T) {
 	}
 }
 
-// addFiles adds what is below the folder, without folders and without the devices by which an overlay says that a file is gone.
+// addFiles adds what is below the folder, without folders and without the devices by which an
+// overlay says that a file is gone.
 func (i inventory) addFiles(t *testing.T, folder string) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {

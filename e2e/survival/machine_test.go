@@ -82,7 +82,8 @@ func (m *machine) must(t *testing.T, bound time.Duration, args ...string) string
 	return strings.TrimSpace(v.answer.String())
 }
 
-// kill runs a verb and kills it as soon as the time has come. One that ends before that has not been killed.
+// kill runs a verb and kills it as soon as the time has come. One that ends before that has not
+// been killed.
 func (m *machine) kill(t *testing.T, now func() bool, args ...string) {
 	t.Helper()
 	v := m.start(t, 5*time.Minute, args...)

@@ -14,11 +14,13 @@ import (
 )
 
 const (
-	// upBound is for Up with all that can be built before; the first one loads the node image into the engine.
+	// upBound is for Up with all that can be built before; the first one loads the node image into the
+	// engine.
 	upBound = 8 * time.Minute
 	// fullBound is how long up may take to see that a disk is full.
 	fullBound = 90 * time.Second
-	// verbBound is for a verb that has to start the engine first, which stops what a killed one has left running.
+	// verbBound is for a verb that has to start the engine first, which stops what a killed one has
+	// left running.
 	verbBound = 2 * time.Minute
 	// worksBound is how long a testbed that is up may need until pulls go through the caches.
 	worksBound = 90 * time.Second
@@ -53,8 +55,8 @@ func TestSurvival(t *testing.T) {
 	}
 }
 
-// noRoom begins where there is not even room for images, and then where there is none at all. An engine that cannot start there
-// cannot be asked what is left: down has to say so, or to succeed.
+// noRoom begins where there is not even room for images, and then where there is none at all. An
+// engine that cannot start there cannot be asked what is left: down has to say so, or to succeed.
 func noRoom(t *testing.T, m *machine) {
 	filler := fill(t, dataRoot, 200<<20)
 	m.refuses(t)
@@ -134,7 +136,8 @@ func killedVerbs(t *testing.T, m *machine) {
 	m.nothingLeft(t)
 }
 
-// diskFull is what a verb says that failed for it: a container that could not be made may have given its room back at once.
+// diskFull is what a verb says that failed for it: a container that could not be made may have
+// given its room back at once.
 var diskFull = regexp.MustCompile(`the disk (is|was) full: `)
 
 // noRoomLeft is what up says of Docker's disk.
@@ -148,7 +151,8 @@ func (m *machine) refuses(t *testing.T) {
 	}
 }
 
-// works says that a pull goes through a cache: at last, since up does not wait until all nodes have heard of it.
+// works says that a pull goes through a cache: at last, since up does not wait until all nodes have
+// heard of it.
 func (m *machine) works(t *testing.T) (image string) {
 	t.Helper()
 	for began := time.Now(); ; {
@@ -163,7 +167,8 @@ func (m *machine) works(t *testing.T) (image string) {
 	}
 }
 
-// tells says that a verb ends in time, and that one which cannot do its work then says what can be done.
+// tells says that a verb ends in time, and that one which cannot do its work then says what can be
+// done.
 func (m *machine) tells(t *testing.T, args ...string) {
 	t.Helper()
 	v, code := m.run(t, verbBound, args...)
