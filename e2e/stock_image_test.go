@@ -18,13 +18,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// stockImage proves that a stock distribution image works as cache image, on the volumes of ours
-// and back again.
+// stockImage proves that a stock distribution image works as cache image, on the volumes of the
+// project's image and back again.
 func stockImage() rig.Scenario {
 	var stock image.Built
 	var ours, theirs rig.Pushed
 	return rig.New("stock-image",
-		rig.Prove("caches run from our image", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("caches run from the project's image", func(ctx context.Context, p *rig.Run) {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
 			ours = p.Push(ctx, rig.Alpha)
 			p.Pull(ctx, p.Worker(0), ours)
@@ -47,14 +47,14 @@ func stockImage() rig.Scenario {
 			p.Evidence("stock image: %s, running after %s", p.FetchedOnce(ctx, theirs, accesslog.AskerCache), rig.Seconds(took))
 			p.Pull(ctx, p.Worker(1), ours)
 			p.FetchedOnce(ctx, ours, accesslog.AskerCache)
-			p.Evidence("stock image: serves what ours has stored")
+			p.Evidence("stock image: serves what the project's image has stored")
 		}),
 
-		rig.Prove("caches run from our image again, and have what the stock image stored", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("caches run from the project's image again, and have what the stock image stored", func(ctx context.Context, p *rig.Run) {
 			useCacheImage(ctx, p, bringup.CacheImage(p.Session.Testbed))
 			p.Pull(ctx, p.Worker(1), theirs)
 			p.FetchedOnce(ctx, theirs, accesslog.AskerCache)
-			p.Evidence("back to ours: serves what the stock image has stored")
+			p.Evidence("project's image again: serves what the stock image has stored")
 		}),
 	)
 }

@@ -91,7 +91,7 @@ func scenarioNames(t *testing.T) []string {
 	}
 	var names []string
 	for _, source := range sources {
-		for _, found := range regexp.MustCompile(`scenario\("([a-z0-9-]+)",`).FindAllStringSubmatch(readFile(t, source), -1) {
+		for _, found := range regexp.MustCompile(`rig\.New\("([a-z0-9-]+)",`).FindAllStringSubmatch(readFile(t, source), -1) {
 			names = append(names, found[1])
 		}
 	}

@@ -77,7 +77,7 @@ func ofScript() []Mutant {
 			Replacement: `printf '%s\n' '' "[host.\"$1\"]" '  capabilities = ["pull", "resolve"]' ${3:+"  $ca_line"}`,
 			Bug:         "each request to a cache whose packets are dropped takes 30 s (containerd#4861)",
 			Scenarios:   []string{"cache-down"},
-			Words:       `a pull past a cache that swallows packets is about as quick`,
+			Words:       `a pull past a cache that drops packets is about as quick`,
 		},
 	}
 }
@@ -90,7 +90,7 @@ func ofController() []Mutant {
 			Replacement: `case claim.Status.Phase != corev1.ClaimBound:`,
 			Bug:         "a volume is deleted instead of resized, with all content of the cache",
 			Scenarios:   []string{"grow-volume"},
-			Words:       `a StorageClass that does not allow it refuses it: waited up to 30s until the Extension is in Error`,
+			Words:       `a StorageClass without expansion refuses it: waited up to 30s until the Extension is in Error`,
 		},
 		{
 			Name: "cleaner-skipped", File: "controller/reconcile.go",
