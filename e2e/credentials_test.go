@@ -262,10 +262,10 @@ func logs(ctx context.Context, p *rig.Run, cluster rig.Access, namespace string,
 // describeCaches returns the caches' pods and their owners, without the Secrets.
 func describeCaches(ctx context.Context, p *rig.Run) string {
 	p.Helper()
-	inKubeSystem, ours := client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}
+	inKubeSystem, ofCaches := client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}
 	pods, sets, maps := &corev1.PodList{}, &appsv1.StatefulSetList{}, &corev1.ConfigMapList{}
-	p.Check(p.Session.Shoot.List(ctx, pods, inKubeSystem, ours))
-	p.Check(p.Session.Shoot.List(ctx, sets, inKubeSystem, ours))
+	p.Check(p.Session.Shoot.List(ctx, pods, inKubeSystem, ofCaches))
+	p.Check(p.Session.Shoot.List(ctx, sets, inKubeSystem, ofCaches))
 	p.Check(p.Session.Shoot.List(ctx, maps, inKubeSystem))
 	return asJSON(p, pods) + asJSON(p, sets) + asJSON(p, maps)
 }

@@ -158,9 +158,9 @@ type dryRunCache struct {
 // dryRunCaches returns one cache for each field, with defaults, and one with all fields.
 func dryRunCaches(p *rig.Run) []dryRunCache {
 	p.Helper()
-	authority, err := certificate.New("e2e")
+	ca, err := certificate.New("e2e")
 	p.Check(err)
-	pair, err := authority.Server("e2e")
+	pair, err := ca.Server("e2e")
 	p.Check(err)
 	all := dryRunConfig(p).Caches
 	cases := make([]dryRunCache, 0, len(all))
@@ -170,7 +170,7 @@ func dryRunCaches(p *rig.Run) []dryRunCache {
 			secrets.Credentials = &cache.Credentials{Username: []byte("@robot"), Password: []byte("\"$#&:\"\r\n\xff\x00")}
 		}
 		if c.CABundleSecretReferenceName != nil {
-			secrets.CABundle = authority.PEM()
+			secrets.CABundle = ca.PEM()
 		}
 		if c.HTTP != nil {
 			secrets.Certificate = &cache.Certificate{Certificate: pair.Certificate, PrivateKey: pair.Key}

@@ -26,12 +26,12 @@ func privateCA() rig.Scenario {
 	caches := []v1alpha3.RegistryCache{operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Beta), cache}
 	return rig.New("private-ca",
 		rig.Prove("no node trusts the upstream", func(ctx context.Context, p *rig.Run) {
-			authority, err := certificate.New("e2e private authority")
+			ca, err := certificate.New("e2e private authority")
 			p.Check(err)
 			options := p.Session.Testbed.UpstreamOptions(rig.Private)
-			options.Authority = authority
+			options.Authority = ca
 			p.Upstream(ctx, options)
-			refer["ca"] = p.Secret(ctx, map[string][]byte{"bundle.crt": authority.PEM()}, nil)
+			refer["ca"] = p.Secret(ctx, map[string][]byte{"bundle.crt": ca.PEM()}, nil)
 			for _, worker := range p.Workers() {
 				_, err := worker.Exec(ctx, "curl", "--silent", "--max-time", "10", "https://"+rig.Private+"/v2/")
 				if err == nil || !strings.Contains(err.Error(), "exit status 60") {

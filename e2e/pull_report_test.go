@@ -43,7 +43,7 @@ func pullReport() rig.Scenario {
 			if report.Total.Fallbacks != 1 {
 				p.Fatalf("%d fallbacks are reported, want 1", report.Total.Fallbacks)
 			}
-			p.Evidence("miss, hit, node and fallback told apart, as in the upstream's log")
+			p.Evidence("miss, hit, node and fallback distinguished, as in the upstream's log")
 		}),
 	)
 }

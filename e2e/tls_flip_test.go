@@ -84,7 +84,7 @@ func tlsFlip() rig.Scenario {
 // flipTimeout.
 func awaitTold(ctx context.Context, p *rig.Run, start time.Time, flow *rig.Background, endpoint string) {
 	p.Helper()
-	what := "machines are told of " + endpoint
+	what := "machines are configured with " + endpoint
 	p.Await(ctx, what, time.Until(start.Add(flipTimeout)), func(ctx context.Context) (bool, string, error) {
 		extension, err := rig.GetExtension(ctx, p)
 		if err != nil {

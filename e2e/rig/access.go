@@ -30,6 +30,7 @@ type Access struct {
 	dynamic dynamic.Interface
 }
 
+// Connect returns clients for the cluster.
 func Connect(config *rest.Config, scheme *runtime.Scheme) (Access, error) {
 	typed, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {

@@ -48,6 +48,7 @@ func clearFaults(ctx context.Context, p *Run) error {
 // see it as the cause.
 const Refusal = "e2e refuses the Service of gamma"
 
+// StateOf returns the state of the last operation, or an empty string.
 func StateOf(extension *extensionsv1alpha1.Extension) gardencorev1beta1.LastOperationState {
 	if extension.Status.LastOperation == nil {
 		return ""
@@ -119,6 +120,7 @@ func refusalObjects(host string) (*admissionregistrationv1.ValidatingAdmissionPo
 		}
 }
 
+// IgnoreCaches sets or removes the annotation "ignore" on the caches' ManagedResource.
 func IgnoreCaches(ctx context.Context, p *Run, ignore bool) error {
 	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: ShootNamespace, Name: v1alpha3.ManagedResourceCaches}}
 	value := "null"
@@ -133,6 +135,7 @@ func IgnoreCaches(ctx context.Context, p *Run, ignore bool) error {
 	return nil
 }
 
+// Cordon sets whether a node is unschedulable.
 func Cordon(ctx context.Context, p *Run, node string, unschedulable bool) error {
 	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}
 	patch := client.RawPatch(client.Merge.Type(), fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, unschedulable))

@@ -26,6 +26,7 @@ type Pushed struct {
 	Blobs []string
 }
 
+// Reference returns the reference of the image with its tag.
 func (i Pushed) Reference() string {
 	return i.Host + "/" + i.Repository + ":latest"
 }

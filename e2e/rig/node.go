@@ -26,6 +26,7 @@ const (
 	ShootNamespace = "shoot--local--local"
 )
 
+// HostsPath returns the path of the hosts.toml of an upstream on a node.
 func HostsPath(host string) string {
 	return path.Join(nodeconfig.CertsDir, host, nodeconfig.HostsFile)
 }
@@ -68,6 +69,7 @@ func readFiles(ctx context.Context, node *cluster.Node, paths ...string) ([]stri
 	return contents[:len(paths)], nil
 }
 
+// IsAbsent reports whether the content stands for a missing file.
 func IsAbsent(content string) bool {
 	return strings.TrimSpace(content) == absent
 }
@@ -112,6 +114,7 @@ func (p *Run) BlobStatus(ctx context.Context, node *cluster.Node, endpoint strin
 	return status
 }
 
+// BlobStatus is Run.BlobStatus with an error.
 func BlobStatus(ctx context.Context, node *cluster.Node, endpoint string, img Pushed) (int, error) {
 	url := fmt.Sprintf("%s/v2/%s/blobs/%s", endpoint, img.Repository, img.Blobs[0])
 	out, err := node.Exec(ctx, "curl", "--silent", "--show-error", "--max-time", "10", "--output", "/dev/null", "--write-out", "%{http_code}", url)

@@ -65,6 +65,7 @@ func pullPod(node string, img Pushed) *corev1.Pod {
 	}
 }
 
+// PodState describes the phase of a pod and why its containers wait.
 func PodState(pod *corev1.Pod) string {
 	state := fmt.Sprintf("phase %s", pod.Status.Phase)
 	for _, status := range pod.Status.ContainerStatuses {

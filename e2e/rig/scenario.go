@@ -34,6 +34,7 @@ type Scenario struct {
 // Name is the name that RUN matches.
 func (s Scenario) Name() string { return s.name }
 
+// New returns a scenario with these steps.
 func New(name string, steps ...Step) Scenario { return Scenario{name, steps} }
 
 // Features returns the scenarios as features of e2e-framework.
@@ -103,10 +104,12 @@ func (p *Run) Await(ctx context.Context, what string, timeout time.Duration, don
 	p.Check(Await(ctx, what, timeout, done))
 }
 
+// Await polls like Run.Await and returns the failure as an error.
 func Await(ctx context.Context, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, state string, err error)) error {
 	return AwaitEvery(ctx, pollInterval, what, timeout, done)
 }
 
+// AwaitEvery is Await with another interval.
 func AwaitEvery(
 	ctx context.Context, interval time.Duration, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, state string, err error),
 ) error {

@@ -51,6 +51,7 @@ func reconcileReferring(ctx context.Context, p *Run, refer References, caches ..
 	return nil
 }
 
+// PlainCaches returns a cache with defaults for each upstream.
 func PlainCaches(hosts []string) []v1alpha3.RegistryCache {
 	caches := make([]v1alpha3.RegistryCache, 0, len(hosts))
 	for _, host := range hosts {
@@ -59,6 +60,7 @@ func PlainCaches(hosts []string) []v1alpha3.RegistryCache {
 	return caches
 }
 
+// Upstreams returns the upstream of each cache.
 func Upstreams(caches []v1alpha3.RegistryCache) []string {
 	names := make([]string, 0, len(caches))
 	for _, cache := range caches {
@@ -80,7 +82,7 @@ func Configured(caches ...v1alpha3.RegistryCache) func(context.Context, *Run) {
 		p.Check(UndoLeftovers(ctx, p))
 		// Only a reconciliation fixes what a failed scenario may have left.
 		if !p.Session.Disturbed.Swap(false) && p.settled(ctx, caches...) {
-			p.AwaitUse(ctx, caches...)
+			p.awaitUse(ctx, caches...)
 			return
 		}
 		p.Configure(ctx, nil, caches...)
@@ -112,11 +114,11 @@ func (p *Run) settled(ctx context.Context, caches ...v1alpha3.RegistryCache) boo
 func (p *Run) Configure(ctx context.Context, refer References, caches ...v1alpha3.RegistryCache) {
 	p.Helper()
 	p.Check(reconcileReferring(ctx, p, refer, caches...))
-	p.AwaitUse(ctx, caches...)
+	p.awaitUse(ctx, caches...)
 }
 
-// AwaitUse waits until exactly these caches run and every worker pulls through them.
-func (p *Run) AwaitUse(ctx context.Context, caches ...v1alpha3.RegistryCache) {
+// awaitUse waits until exactly these caches run and every worker pulls through them.
+func (p *Run) awaitUse(ctx context.Context, caches ...v1alpha3.RegistryCache) {
 	p.Helper()
 	p.AwaitCaches(ctx, Upstreams(caches)...)
 	p.AwaitMirrors(ctx, Upstreams(caches)...)
@@ -241,6 +243,7 @@ func (p *Run) Extension(ctx context.Context) *extensionsv1alpha1.Extension {
 	return extension
 }
 
+// GetExtension returns the Extension in the shoot's namespace in the seed.
 func GetExtension(ctx context.Context, p *Run) (*extensionsv1alpha1.Extension, error) {
 	extension := &extensionsv1alpha1.Extension{}
 	err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: ShootNamespace, Name: v1alpha3.ExtensionType}, extension)

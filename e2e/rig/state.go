@@ -82,6 +82,7 @@ func ClaimsAndServices(identities string) string {
 	return WithoutKinds(identities, "Pod ", "StatefulSet ")
 }
 
+// WithoutKinds returns the identities without lines that have one of the prefixes.
 func WithoutKinds(identities string, kinds ...string) string {
 	lines := strings.Split(identities, "\n")
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
