@@ -27,34 +27,35 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 )
 
-// admissionName is the name of the registration, the Deployment and the service account.
+// admissionName is the name of the webhook configuration, the Deployment and the service account.
 const admissionName = "gardener-extension-registry-cache-admission"
 
-// gardenStandIn is the seed's API server in the place of the garden's, and a project's namespace there.
+// gardenStandIn is the seed's API server, used as the garden's, with the namespace of a project.
 type gardenStandIn struct {
 	rig.Access
 	namespace string
-	// unchecked is how many requests had passed without an answer when the API server began to ask the admission.
+	// unchecked is the number of requests that the API server had accepted without an answer of the
+	// webhook when it began to call the webhook.
 	unchecked int
 	// private is the Shoot whose cache refers to a Secret.
 	private *gardencorev1beta1.Shoot
 }
 
-// install returns when the API server asks the admission.
+// install installs the admission and returns when the API server calls its webhook.
 func (g *gardenStandIn) install(ctx context.Context, p *rig.Run) {
-	p.Check(bringup.RemoveAdmission(ctx, p.Session.Testbed)) // of a run that was killed
+	p.Check(bringup.RemoveAdmission(ctx, p.Session.Testbed)) // of a killed run
 	p.Afterwards(ctx, func(ctx context.Context) error { return bringup.RemoveAdmission(ctx, p.Session.Testbed) })
 	p.Check(bringup.InstallAdmission(ctx, p.Session.Testbed))
 	config := rest.CopyConfig(p.Session.Seed.Config)
-	// controller-runtime would send types of Gardener as protobuf. For resources of a definition there is none, and the API
-	// server (1.36, crdHandler) panics instead of saying so.
+	// controller-runtime would send Gardener's types as protobuf. Custom resources do not support it,
+	// and the API server (1.36, crdHandler) panics on such a request.
 	config.ContentType, config.QPS = runtime.ContentTypeJSON, -1
 	var err error
 	g.Access, err = rig.Connect(config, kubernetes.GardenScheme)
 	p.Check(err)
 
 	project := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-e2e"}}
-	p.Check(client.IgnoreNotFound(g.Delete(ctx, project))) // of a run that was killed
+	p.Check(client.IgnoreNotFound(g.Delete(ctx, project))) // of a killed run
 	p.Await(ctx, "a namespace for the project can be created", time.Minute, func(ctx context.Context) (bool, string, error) {
 		err := g.Create(ctx, project)
 		return err == nil, fmt.Sprint(err), client.IgnoreAlreadyExists(err)
@@ -66,8 +67,8 @@ func (g *gardenStandIn) install(ctx context.Context, p *rig.Run) {
 	g.unchecked = g.countUnchecked(ctx, p)
 }
 
-// awaitAnswer waits until the creation of a Shoot with a bad config ends like that, or succeeds if it is empty: API servers learn
-// of registrations and of endpoints with a delay.
+// awaitAnswer waits until the creation of a Shoot with a bad config fails with this answer, or
+// succeeds if the answer is empty. API servers learn of webhooks and endpoints with a delay.
 func (g *gardenStandIn) awaitAnswer(ctx context.Context, p *rig.Run, answer string) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("a bad Shoot is answered by %q", answer), 30*time.Second, func(ctx context.Context) (bool, string, error) {
@@ -79,10 +80,11 @@ func (g *gardenStandIn) awaitAnswer(ctx context.Context, p *rig.Run, answer stri
 	})
 }
 
-// failsOpen proves that the webhook has answered all along, and then stops all replicas.
+// failsOpen proves that the webhook has answered every request so far. Then it stops all replicas
+// and proves that Shoots are accepted.
 func (g *gardenStandIn) failsOpen(ctx context.Context, p *rig.Run) {
 	if unchecked := g.countUnchecked(ctx, p); unchecked != g.unchecked {
-		p.Fatalf("the API server let %d requests pass without an answer: what was accepted proves nothing", unchecked-g.unchecked)
+		p.Fatalf("the API server accepted %d requests without an answer of the webhook, so what was accepted proves nothing", unchecked-g.unchecked)
 	}
 	admission := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: kind.AdmissionNamespace, Name: admissionName}}
 	p.Check(g.Patch(ctx, admission, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`))))
@@ -93,12 +95,13 @@ func (g *gardenStandIn) failsOpen(ctx context.Context, p *rig.Run) {
 	})
 	g.awaitAnswer(ctx, p, "")
 	if g.countUnchecked(ctx, p) == g.unchecked {
-		p.Fatalf("a bad Shoot was accepted, and not for want of an answer")
+		p.Fatalf("a bad Shoot was accepted, although the webhook answered")
 	}
 	p.Evidence("without a replica: accepted unchecked; with one, never")
 }
 
-// countUnchecked returns how many requests the API server has let pass because the webhook did not answer.
+// countUnchecked returns how many requests the API server has accepted because the webhook did not
+// answer.
 func (g *gardenStandIn) countUnchecked(ctx context.Context, p *rig.Run) (requests int) {
 	p.Helper()
 	api, err := discovery.NewDiscoveryClientForConfig(g.Config)
@@ -115,12 +118,12 @@ func (g *gardenStandIn) countUnchecked(ctx context.Context, p *rig.Run) (request
 	return requests
 }
 
-// goes removes the namespace, as docs/admission.md tells, and nothing else.
-func (g *gardenStandIn) goes(ctx context.Context, p *rig.Run) {
+// uninstall deletes only the namespace, as docs/admission.md describes.
+func (g *gardenStandIn) uninstall(ctx context.Context, p *rig.Run) {
 	p.Check(g.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kind.AdmissionNamespace}}))
-	p.Await(ctx, "the registration is gone", time.Minute, func(ctx context.Context) (bool, string, error) {
+	p.Await(ctx, "the webhook configuration is gone", time.Minute, func(ctx context.Context) (bool, string, error) {
 		err := g.Get(ctx, client.ObjectKey{Name: admissionName}, &admissionregistrationv1.ValidatingWebhookConfiguration{})
-		return apierrors.IsNotFound(err), "it is there", client.IgnoreNotFound(err)
+		return apierrors.IsNotFound(err), "it exists", client.IgnoreNotFound(err)
 	})
-	p.Evidence("its registration goes with its namespace")
+	p.Evidence("the webhook configuration is deleted with its namespace")
 }

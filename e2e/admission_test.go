@@ -22,26 +22,27 @@ import (
 )
 
 const (
-	// admissionConfig begins the paths of mistakes in the configuration of caches.
+	// admissionConfig is the prefix of the field paths in the providerConfig.
 	admissionConfig = "spec.extensions[0].providerConfig."
 	secretField     = admissionConfig + "caches[0].secretReferenceName"
 )
 
-// admission proves what the admission answers to a real API server, and that it leaves nothing behind. The seed's stands in
-// for the garden's (docs/testbed.md): it stores Shoots without looking at them, so whatever is refused, the webhook refuses.
-// It would store them as well if the webhook did not answer: that it always has, the API server's metrics tell.
+// admission proves what the admission answers to a real API server, and that it leaves nothing
+// behind. The seed's API server is used as the garden's (docs/testbed.md). It does not validate
+// Shoots, so only the webhook can refuse one. It would accept them if the webhook did not answer:
+// its metrics prove that the webhook always has.
 func admission() rig.Scenario {
 	garden := &gardenStandIn{}
 	return rig.New("admission",
-		rig.Prove("the charts bring it up, and it registers itself", garden.install),
-		rig.Prove("mistakes are refused with the path of the field, in Shoots that Gardener has labeled", garden.refusesMistakes),
+		rig.Prove("the charts install it, and it registers its webhook", garden.install),
+		rig.Prove("mistakes in labeled Shoots are refused with the path of the field", garden.refusesMistakes),
 		rig.Prove("every example is accepted", garden.acceptsExamples),
-		rig.Prove("a volume that shrinks is refused, unless it could not grow", garden.comparesVolumes),
-		rig.Prove("a Secret that is not right is refused, also when only spec.resources changes", garden.readsSecrets),
-		rig.Prove("a Secret that is gone blocks nothing that is unrelated to it", garden.letsUnrelatedPass),
-		rig.Prove("a Shoot in deletion is let go", garden.letsGo),
-		rig.Prove("the webhook has answered all along, and without a replica Shoots are accepted", garden.failsOpen),
-		rig.Prove("the registration goes with the namespace", garden.goes),
+		rig.Prove("a volume cannot shrink, unless its growth was refused", garden.comparesVolumes),
+		rig.Prove("a bad Secret is refused, also if only spec.resources changes", garden.readsSecrets),
+		rig.Prove("a missing Secret blocks no unrelated change", garden.letsUnrelatedPass),
+		rig.Prove("a Shoot in deletion is not blocked", garden.letsDelete),
+		rig.Prove("the webhook has answered every request, and without a replica Shoots are accepted", garden.failsOpen),
+		rig.Prove("deleting the namespace deletes the webhook configuration", garden.uninstall),
 	)
 }
 
@@ -52,7 +53,7 @@ func (g *gardenStandIn) refusesMistakes(ctx context.Context, p *rig.Run) {
 	unlabeled := g.shoot(p, "bad", configuredAs(badConfigs[0].caches))
 	unlabeled.Labels = nil
 	p.Check(g.Create(ctx, unlabeled, client.DryRunAll))
-	p.Evidence("%d mistakes: refused, with their paths; without the label nobody is asked", len(badConfigs))
+	p.Evidence("%d mistakes: refused, with their paths; without the label the webhook is not called", len(badConfigs))
 }
 
 func (g *gardenStandIn) acceptsExamples(ctx context.Context, p *rig.Run) {
@@ -83,14 +84,14 @@ func (g *gardenStandIn) comparesVolumes(ctx context.Context, p *rig.Run) {
 	p.Check(g.Create(ctx, shoot))
 	denied(p, "a smaller volume", g.update(ctx, p, shoot, withVolume("10Gi")), admissionConfig+"caches[0].volume.size", "20Gi")
 	p.Check(g.update(ctx, p, shoot, withVolume("30Gi")))
-	// What gardenlet copies from the Extension; that the Extension says so, grow-volume proves.
+	// gardenlet copies this from the Extension; grow-volume proves that the Extension reports it.
 	shoot.Status.LastErrors = []gardencorev1beta1.LastError{{
 		Description: "caches[0].volume.size: Forbidden: " + v1alpha3.VolumeCannotGrow,
 		Codes:       []gardencorev1beta1.ErrorCode{gardencorev1beta1.ErrorConfigurationProblem},
 	}}
 	p.Check(g.Status().Update(ctx, shoot))
 	p.Check(g.update(ctx, p, shoot, withVolume("20Gi")))
-	p.Evidence("volumes: grow, do not shrink, a refused growth is taken back")
+	p.Evidence("volumes: can grow, cannot shrink, a refused growth can be reverted")
 }
 
 func (g *gardenStandIn) readsSecrets(ctx context.Context, p *rig.Run) {
@@ -112,7 +113,7 @@ func (g *gardenStandIn) readsSecrets(ctx context.Context, p *rig.Run) {
 	p.Evidence("absent and mutable Secrets: refused, also by spec.resources alone")
 }
 
-// letsUnrelatedPass goes on with the Shoot of readsSecrets.
+// letsUnrelatedPass continues with the Shoot of readsSecrets.
 func (g *gardenStandIn) letsUnrelatedPass(ctx context.Context, p *rig.Run) {
 	p.Check(g.Delete(ctx, g.secret("better")))
 	related := withCache(func(cache *v1alpha3.RegistryCache) {
@@ -124,30 +125,31 @@ func (g *gardenStandIn) letsUnrelatedPass(ctx context.Context, p *rig.Run) {
 		metav1.SetMetaDataLabel(&shoot.ObjectMeta, "unrelated", "true")
 		shoot.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: ptr.To(true)}
 	}))
-	p.Evidence("with its Secret gone a Shoot can hibernate, and its caches cannot change")
+	p.Evidence("with a missing Secret a Shoot can hibernate, and its caches cannot change")
 }
 
-// letsGo goes on with the same Shoot. What it changes in the deletion, Gardener would not let anybody change: it shows that
-// the admission looks at the deletion, and not only at what is changed.
-func (g *gardenStandIn) letsGo(ctx context.Context, p *rig.Run) {
+// letsDelete continues with the same Shoot. Gardener would not allow this change of a Shoot in
+// deletion: it shows that the admission checks for the deletion, and not only for changes.
+func (g *gardenStandIn) letsDelete(ctx context.Context, p *rig.Run) {
 	bad := configuredAs(badConfigs[0].caches)
 	denied(p, "before the deletion", g.update(ctx, p, g.private, bad), admissionConfig+badConfigs[0].field)
 	p.Check(g.Delete(ctx, g.private))
 	p.Check(g.update(ctx, p, g.private, bad))
 	p.Check(g.update(ctx, p, g.private, func(_ *rig.Run, shoot *gardencorev1beta1.Shoot) { shoot.Finalizers = nil }))
 	if err := g.Get(ctx, client.ObjectKeyFromObject(g.private), g.private); !apierrors.IsNotFound(err) {
-		p.Fatalf("the Shoot is still there without its finalizer: %v", err)
+		p.Fatalf("the Shoot still exists without its finalizer: %v", err)
 	}
-	p.Evidence("in deletion: let go")
+	p.Evidence("in deletion: not blocked")
 }
 
-// credentialsReference is the name in spec.resources that caches refer to.
+// credentialsReference is the name in spec.resources that the caches refer to.
 const credentialsReference = "credentials"
 
 // change changes a Shoot before it is sent.
 type change func(p *rig.Run, shoot *gardencorev1beta1.Shoot)
 
-// shoot returns a Shoot with changes, and the label by which Gardener's API server marks Shoots with the extension.
+// shoot returns a Shoot with the changes, and with the label that Gardener's API server sets on
+// Shoots with the extension.
 func (g *gardenStandIn) shoot(p *rig.Run, name string, changes ...change) *gardencorev1beta1.Shoot {
 	p.Helper()
 	shoot := gardenlet.NewShoot(name)
@@ -162,8 +164,8 @@ func admissionLabels() map[string]string {
 	return map[string]string{v1beta1constants.LabelExtensionExtensionTypePrefix + v1alpha3.ExtensionType: "true"}
 }
 
-// update sends the Shoot with changes to what is stored now, and returns the API server's answer; an error leaves the Shoot
-// as it is stored.
+// update applies the changes to the stored Shoot and returns the API server's error. After an error
+// the Shoot is as it is stored.
 func (g *gardenStandIn) update(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1.Shoot, changes ...change) error {
 	p.Helper()
 	p.Check(g.Get(ctx, client.ObjectKeyFromObject(shoot), shoot))
@@ -178,14 +180,14 @@ func (g *gardenStandIn) update(ctx context.Context, p *rig.Run, shoot *gardencor
 	return nil
 }
 
-// configuredAs gives a Shoot the caches of this JSON.
+// configuredAs sets a Shoot's caches to this JSON.
 func configuredAs(caches string) change {
 	return func(_ *rig.Run, shoot *gardencorev1beta1.Shoot) {
 		shoot.Spec.Extensions = []gardencorev1beta1.Extension{gardenlet.Extension(v1alpha3.ExtensionType, providerConfig(caches))}
 	}
 }
 
-// withCache gives a Shoot one cache with these fields.
+// withCache sets one cache with these fields.
 func withCache(fields func(*v1alpha3.RegistryCache)) change {
 	return func(p *rig.Run, shoot *gardencorev1beta1.Shoot) {
 		cache := operate.CacheOf(rig.Alpha)
@@ -206,7 +208,7 @@ func withCredentials(p *rig.Run, shoot *gardencorev1beta1.Shoot) {
 	withCache(func(cache *v1alpha3.RegistryCache) { cache.SecretReferenceName = ptr.To(credentialsReference) })(p, shoot)
 }
 
-// refersTo lets spec.resources lead to the Secret.
+// refersTo adds the Secret to spec.resources.
 func refersTo(secret string) change {
 	return func(_ *rig.Run, shoot *gardencorev1beta1.Shoot) {
 		*shoot = *gardenlet.WithSecret(shoot, credentialsReference, secret)
@@ -225,7 +227,7 @@ func (g *gardenStandIn) makeSecret(ctx context.Context, p *rig.Run, name string,
 	p.Check(g.Create(ctx, secret))
 }
 
-// denied proves that the webhook refused a request, and that its answer has all of these words.
+// denied proves that the webhook refused a request with all of these words.
 func denied(p *rig.Run, what string, err error, words ...string) {
 	p.Helper()
 	for _, word := range append(words, "denied the request") {

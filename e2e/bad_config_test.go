@@ -25,7 +25,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// badConfigs are configurations that a user may write, with the field that the error must name.
+// badConfigs are plausible mistakes, with the field that the error must name.
 var badConfigs = []struct{ name, caches, field string }{
 	{"unknown field", `[{"upstream":"alpha.upstream.test","upstreem":"x"}]`, `caches[0].upstreem`},
 	{"empty caches", `[]`, `caches: Required value`},
@@ -34,7 +34,8 @@ var badConfigs = []struct{ name, caches, field string }{
 	{"bad ttl", `[{"upstream":"alpha.upstream.test","garbageCollection":{"ttl":"soon"}}]`, `caches[0].garbageCollection.ttl`},
 }
 
-// badConfig proves that a bad configuration is refused as a whole, with a message that says where it is bad.
+// badConfig proves that a bad configuration is refused as a whole, with a message that names the
+// field.
 func badConfig() rig.Scenario {
 	var resources *timeline.Recording
 	steps := []rig.Step{rig.Prove("the extension is disabled", func(ctx context.Context, p *rig.Run) {
@@ -50,18 +51,18 @@ func badConfig() rig.Scenario {
 			proveNothingDeployed(ctx, p)
 		}))
 	}
-	steps = append(steps, rig.Prove("a good config recovers", func(ctx context.Context, p *rig.Run) {
+	steps = append(steps, rig.Prove("a good config fixes the Extension", func(ctx context.Context, p *rig.Run) {
 		proveNeverMade(ctx, p, resources)
 		p.Evidence("%d bad configs: Error with field path, nothing deployed", len(badConfigs))
 		rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
-		p.Evidence("a good config recovers")
+		p.Evidence("a good config fixes the Extension")
 	}),
 
-		rig.Prove("a bad config over a good one changes nothing", proveKept))
+		rig.Prove("a bad config does not change running caches", proveKept))
 	return rig.New("bad-config", steps...)
 }
 
-// proveKept proves that running caches stay as they are, and in use, when their configuration turns bad.
+// proveKept proves that a bad configuration does not affect running caches.
 func proveKept(ctx context.Context, p *rig.Run) {
 	img := p.Push(ctx, rig.Alpha)
 	p.Pull(ctx, p.Worker(0), img)
@@ -71,15 +72,15 @@ func proveKept(ctx context.Context, p *rig.Run) {
 		p.Fatalf("lastError does not name the field %s: %s", badConfigs[0].field, message)
 	}
 	if after := stateOfCaches(ctx, p, rig.Alpha, rig.Beta); after != before {
-		p.Fatalf("the bad config changed something:\nbefore:\n%s\nafter:\n%s", before, after)
+		p.Fatalf("the bad config changed caches:\nbefore:\n%s\nafter:\n%s", before, after)
 	}
 	p.Pull(ctx, p.Worker(1), img)
 	p.FetchedOnce(ctx, img, accesslog.AskerCache)
-	p.Evidence("over running caches: nothing changed, still a hit")
+	p.Evidence("with running caches: nothing changed, still a hit")
 }
 
-// stateOfCaches describes the caches in the shoot, in the Extension's status and on the workers; it stays the same while
-// nobody touches them.
+// stateOfCaches describes the caches in the shoot, in the Extension's status and on the workers. It
+// is the same text while nothing changes them.
 func stateOfCaches(ctx context.Context, p *rig.Run, hosts ...string) string {
 	p.Helper()
 	var state strings.Builder
@@ -98,25 +99,26 @@ func stateOfCaches(ctx context.Context, p *rig.Run, hosts ...string) string {
 	return state.String()
 }
 
-// providerConfig is the JSON of a RegistryConfig with these caches.
+// providerConfig returns the JSON of a RegistryConfig with these caches.
 func providerConfig(caches string) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig","caches":%s}`, caches)
 }
 
-// refused lets gardenlet reconcile the shoot with the configuration until the Extension is in Error for it, and returns
-// the message of the error.
+// refused makes gardenlet reconcile the shoot with the configuration until the Extension is in
+// Error, and returns the error message.
 func refused(ctx context.Context, p *rig.Run, config []byte) (message string) {
 	p.Helper()
 	return refusedShoot(ctx, p, gardenlet.Shoot(gardenlet.Extension(v1alpha3.ExtensionType, config)))
 }
 
-// refusedShoot is refused for a shoot with one extension, and waits for an error with all of these words: gardenlet copies
-// what a shoot refers to into the seed while the extension looks for it already. gardenlet would wait on: it is stopped then.
+// refusedShoot is refused for a shoot with one extension. It waits for an error with all of these
+// words, because the extension may look for a Secret before gardenlet has copied it to the seed.
+// gardenlet would keep waiting, so it is stopped then.
 func refusedShoot(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1.Shoot, words ...string) (message string) {
 	p.Helper()
 	config := shoot.Spec.Extensions[0].ProviderConfig.Raw
 	flow := p.Background(ctx, func(ctx context.Context) error { return p.Session.Testbed.Gardenlet.Reconcile(ctx, shoot) })
-	defer flow.End() // that it fails is what is wanted; how, the Extension tells
+	defer flow.End() // it fails as intended; the Extension has the error
 	p.Await(ctx, "the Extension is in Error for the bad config", 30*time.Second, func(ctx context.Context) (bool, string, error) {
 		extension, err := rig.GetExtension(ctx, p)
 		if err != nil {
@@ -138,7 +140,7 @@ func refusedShoot(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1.Shoo
 	return message
 }
 
-// proveNothingDeployed proves that the shoot has no cache.
+// proveNothingDeployed proves that the shoot has no caches.
 func proveNothingDeployed(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	if services := p.Services(ctx); len(services) != 0 {
@@ -151,13 +153,14 @@ func proveNothingDeployed(ctx context.Context, p *rig.Run) {
 	}
 }
 
-// proveNeverMade proves that since the recording began the extension made no ManagedResource.
+// proveNeverMade proves that the extension has created no ManagedResource since the recording
+// began.
 func proveNeverMade(ctx context.Context, p *rig.Run, resources *timeline.Recording) {
 	p.Helper()
 	events := rig.RaiseFence(ctx, p, resources, p.Session.Seed, rig.ResourceFence(rig.ShootNamespace))
 	for _, name := range []string{v1alpha3.ManagedResourceCaches, v1alpha3.ManagedResourceCleaner} {
 		if event, found := timeline.First(events, timeline.Named(name)); found {
-			p.Fatalf("ManagedResource %s was made: %s", name, event.Type)
+			p.Fatalf("ManagedResource %s was created: %s", name, event.Type)
 		}
 	}
 }

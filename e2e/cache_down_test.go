@@ -16,12 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
-	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// cacheDown proves that a cache that is down, or does not answer, costs a pull next to nothing: the node goes to the
-// upstream.
+// cacheDown proves that a cache that is down, or does not answer, hardly delays a pull: the node
+// pulls from the upstream.
 func cacheDown() rig.Scenario {
 	var direct time.Duration
 	return rig.New("cache-down",
@@ -33,9 +33,8 @@ func cacheDown() rig.Scenario {
 			p.Evidence("direct pull %s", rig.Seconds(direct))
 		}),
 
-		rig.Prove("a pull past a cache that swallows packets is about as quick", func(ctx context.Context, p *rig.Run) {
-			service := p.Services(ctx)[rig.Beta]
-			blackhole(ctx, p, p.Worker(0), service.Spec.ClusterIP)
+		rig.Prove("a pull past a cache that drops packets is about as quick", func(ctx context.Context, p *rig.Run) {
+			p.Break(ctx, "cache/beta", spec.Blackhole)
 			provePastCache(ctx, p, rig.Beta, direct, "cache unreachable")
 		}),
 
@@ -46,12 +45,12 @@ func cacheDown() rig.Scenario {
 	)
 }
 
-// pullsPastCache is how often a pull past a cache may be measured. What else the machine does only adds to a pull, and without the
-// dial_timeout of hosts.toml each would take minutes, so the quickest one tells what the cache costs.
+// pullsPastCache is how often a pull past a cache may be measured. Other load only adds to a pull,
+// and without the dial_timeout of hosts.toml each would take minutes, so one quick pull is enough.
 const pullsPastCache = 3
 
-// provePastCache proves that a pull on a node that is told to use the cache gets everything from the upstream, in the time
-// of a direct pull and maxPull.
+// provePastCache proves that a pull on a node whose hosts.toml has the cache gets every blob from
+// the upstream, and takes at most MaxPull longer than a direct pull.
 func provePastCache(ctx context.Context, p *rig.Run, host string, direct time.Duration, what string) {
 	p.Helper()
 	worker, endpoint := p.Worker(0), p.Endpoints(ctx)[host]
@@ -61,7 +60,7 @@ func provePastCache(ctx context.Context, p *rig.Run, host string, direct time.Du
 		took := p.TimedPull(ctx, worker, img)
 		evidence := p.FetchedOnce(ctx, img, accesslog.AskerNode)
 		if hosts := p.Hosts(ctx, worker, host); !strings.Contains(hosts, `"`+endpoint+`"`) {
-			p.Fatalf("the node was not told to use the cache %s, so this proves nothing: %s", endpoint, hosts)
+			p.Fatalf("the node's hosts.toml does not have the cache %s, so this proves nothing: %s", endpoint, hosts)
 		}
 		all = append(all, rig.Seconds(took))
 		if took <= direct+rig.MaxPull {
@@ -72,9 +71,9 @@ func provePastCache(ctx context.Context, p *rig.Run, host string, direct time.Du
 	p.Fatalf("the pulls took %s and %s direct, want at most %s more", strings.Join(all, ", "), rig.Seconds(direct), rig.MaxPull)
 }
 
-// stopCache returns the step that scales the cache of an upstream to 0, until the scenario ends. Gardener's
-// resource manager is told to leave the caches alone meanwhile, as an operator does it: by the annotation "ignore" on
-// their ManagedResource.
+// stopCache returns the step that scales the cache of an upstream to 0, until the scenario ends.
+// Like an operator it first sets the annotation "ignore" on the ManagedResource, so that
+// gardener-resource-manager does not revert that.
 func stopCache(host string) func(context.Context, *rig.Run) {
 	return func(ctx context.Context, p *rig.Run) {
 		service, ok := p.Services(ctx)[host]
@@ -89,7 +88,7 @@ func stopCache(host string) func(context.Context, *rig.Run) {
 	}
 }
 
-// scale sets the replicas of a cache and waits until as many answer behind its Service.
+// scale sets the replicas of a cache and waits until that many are ready behind its Service.
 func scale(ctx context.Context, p *rig.Run, service corev1.Service, replicas int) error {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name}}
 	patch := client.RawPatch(client.Merge.Type(), fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
@@ -122,33 +121,4 @@ func readyEndpoints(ctx context.Context, p *rig.Run, service corev1.Service) (in
 		}
 	}
 	return ready, err
-}
-
-// blackhole makes a node's packets to an address vanish without an answer, until the scenario ends: that is what a cache
-// on a dead node looks like, in contrast to a Service without endpoints, which kube-proxy refuses at once.
-func blackhole(ctx context.Context, p *rig.Run, node *cluster.Node, ip string) {
-	p.Helper()
-	p.Afterwards(ctx, func(ctx context.Context) error { return endBlackhole(ctx, node) })
-	// The priority is before that of kube-proxy's address translation (dstnat, -100).
-	_, err := node.Script(ctx, `nft -f - <<EOF
-table inet $1
-delete table inet $1
-table inet $1 { chain output { type filter hook output priority -300; $2 daddr $3 drop; }; }
-EOF`, rig.BlackholeTable, packetFamily(ip), ip)
-	p.Check(err)
-}
-
-// packetFamily is what nft calls the packets to an address.
-func packetFamily(ip string) string {
-	if strings.Contains(ip, ":") {
-		return "ip6"
-	}
-	return "ip"
-}
-
-func endBlackhole(ctx context.Context, node *cluster.Node) error {
-	if _, err := node.Script(ctx, rig.EndBlackholeScript); err != nil {
-		return fmt.Errorf("end the black hole: %w", err)
-	}
-	return nil
 }

@@ -16,23 +16,23 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// createdHibernated proves that a shoot can be created asleep, when nobody can say yet at which address a cache will be, and
-// that its caches work once it is awake.
+// createdHibernated proves that a shoot can be created hibernated, when no cache has an address
+// yet, and that its caches work once it has woken up.
 func createdHibernated() rig.Scenario {
 	return rig.New("created-hibernated",
-		rig.Prove("there is no shoot", noShoot),
-		rig.Prove("it is created asleep", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the shoot does not exist", noShoot),
+		rig.Prove("it is created hibernated", func(ctx context.Context, p *rig.Run) {
 			hibernateShoot(ctx, p, rig.Alpha, rig.Beta)
-			proveAsleep(ctx, p)
+			proveHibernated(ctx, p)
 			proveNothingDeployed(ctx, p)
 			p.Evidence("Extension Succeeded, nothing in the shoot")
 		}),
 
-		rig.Prove("its operating system configs are written without a cache", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("its OperatingSystemConfigs are created without a cache", func(ctx context.Context, p *rig.Run) {
 			configs := &extensionsv1alpha1.OperatingSystemConfigList{}
 			p.Check(p.Session.Seed.List(ctx, configs, client.InNamespace(rig.ShootNamespace)))
 			if len(configs.Items) == 0 {
-				p.Fatalf("there is no OperatingSystemConfig")
+				p.Fatalf("no OperatingSystemConfig found")
 			}
 			for _, config := range configs.Items {
 				for _, unit := range config.Spec.Units {
@@ -51,12 +51,12 @@ func createdHibernated() rig.Scenario {
 			p.AwaitUpstreams(ctx, rig.Alpha)
 			img := p.Push(ctx, rig.Alpha)
 			p.Pull(ctx, p.Worker(0), img)
-			p.Evidence("awake: %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))
+			p.Evidence("woken up: %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))
 		}),
 	)
 }
 
-// noShoot makes the starting state without a shoot. It is quick when that is so already.
+// noShoot deletes the shoot, if it exists.
 func noShoot(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	if err := p.Session.Seed.Get(ctx, client.ObjectKey{Name: rig.ShootNamespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {

@@ -29,8 +29,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// credentials proves that a cache shows its upstream the credentials that its Shoot refers to, also when they are
-// rotated, and that nobody else gets to see them.
+// credentials proves that a cache sends its upstream the credentials that its Shoot refers to, also
+// after a rotation, and that they leak nowhere.
 func credentials() rig.Scenario {
 	var registry *upstream.Registry
 	var img rig.Pushed
@@ -39,14 +39,14 @@ func credentials() rig.Scenario {
 	cache.SecretReferenceName = ptr.To("first")
 	caches := []v1alpha3.RegistryCache{operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Beta), cache}
 	return rig.New("credentials",
-		rig.Prove("an upstream asks for credentials", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("an upstream requires credentials", func(ctx context.Context, p *rig.Run) {
 			options := p.Session.Testbed.UpstreamOptions(rig.Private)
 			options.Credentials = &old
 			registry = p.Upstream(ctx, options)
 			proveAsksForCredentials(ctx, p)
 		}),
 
-		rig.Prove("its cache has them", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("its cache sends them", func(ctx context.Context, p *rig.Run) {
 			p.Check(rig.UndoLeftovers(ctx, p))
 			refer["first"] = p.Secret(ctx, secretOf(old), nil)
 			p.Configure(ctx, refer, caches...)
@@ -55,20 +55,20 @@ func credentials() rig.Scenario {
 			p.Evidence("protected upstream: %s, running after %s", proveAuthorized(ctx, p, img), rig.Seconds(took))
 		}),
 
-		rig.Prove("a public upstream beside it gets none", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("another, public upstream gets none", func(ctx context.Context, p *rig.Run) {
 			public := p.Push(ctx, rig.Alpha)
 			p.Pull(ctx, p.Worker(0), public)
 			p.FetchedOnce(ctx, public, accesslog.AskerCache)
 			if shown := p.Requests(ctx, public).Filter(authorized); len(shown) != 0 {
-				p.Fatalf("%s was shown credentials: %+v", rig.Alpha, shown[0])
+				p.Fatalf("%s got credentials: %+v", rig.Alpha, shown[0])
 			}
 		}),
 
-		rig.Prove("bad Secrets are refused, and nothing changes", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("bad Secrets are refused, and no cache changes", func(ctx context.Context, p *rig.Run) {
 			proveBadSecretsRefused(ctx, p, refer, caches)
 		}),
 
-		rig.Prove("rotated by a new reference", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("a new reference rotates the credentials", func(ctx context.Context, p *rig.Run) {
 			p.Check(registry.SetCredentials(ctx, old, current))
 			refer["second"] = p.Secret(ctx, secretOf(current), nil)
 			caches[2].SecretReferenceName = ptr.To("second")
@@ -78,7 +78,7 @@ func credentials() rig.Scenario {
 			p.Evidence("new reference: old credentials revoked, pulls on")
 		}),
 
-		rig.Prove("rotated by a new Secret under the same reference", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("a new Secret under the same reference rotates the credentials", func(ctx context.Context, p *rig.Run) {
 			latest := newCredentials()
 			p.Check(registry.SetCredentials(ctx, current, latest))
 			refer["second"] = p.Secret(ctx, secretOf(latest), nil)
@@ -91,8 +91,9 @@ func credentials() rig.Scenario {
 	)
 }
 
-// newCredentials have a name as robot accounts do, and a password that quoting, splitting or printing would spoil. Its
-// first and last parts are letters that are found again wherever it leaks to.
+// newCredentials returns a name like that of a robot account, and a password that bad quoting or
+// splitting would corrupt. Its first and last parts are letters that can be found wherever it
+// leaks.
 func newCredentials() upstream.Credentials {
 	password := rand.Text()[:12] + `'$#&:"` + " \\%s`\n\xff\xfe" + rand.Text()[:12]
 	return upstream.Credentials{Username: []byte("@robot-" + rand.Text()[:12]), Password: []byte(password)}
@@ -104,18 +105,18 @@ func secretOf(c upstream.Credentials) map[string][]byte {
 
 func authorized(r accesslog.Record) bool { return r.Authorization }
 
-// proveAsksForCredentials proves that the upstream is closed to a node that shows none.
+// proveAsksForCredentials proves that the upstream refuses a node without credentials.
 func proveAsksForCredentials(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	out, err := p.Worker(0).Exec(ctx, "curl", "--silent", "--show-error", "--max-time", "10", "--output", "/dev/null",
 		"--write-out", "%{http_code}", "http://"+rig.Private+"/v2/")
 	p.Check(err)
 	if out != "401" {
-		p.Fatalf("%s answers %s without credentials, want 401: the scenario would prove nothing", rig.Private, out)
+		p.Fatalf("%s answers %s without credentials, want 401: this proves nothing", rig.Private, out)
 	}
 }
 
-// proveAuthorized proves that the cache fetched each blob of the image once and showed credentials for each.
+// proveAuthorized proves that the cache fetched each blob of the image once, with credentials.
 func proveAuthorized(ctx context.Context, p *rig.Run, img rig.Pushed) accesslog.Evidence {
 	p.Helper()
 	evidence := p.FetchedOnce(ctx, img, accesslog.AskerCache)
@@ -127,7 +128,8 @@ func proveAuthorized(ctx context.Context, p *rig.Run, img rig.Pushed) accesslog.
 	return evidence
 }
 
-// proveStillPulls proves that the cache fetches new images after a rotation, and has kept what it had.
+// proveStillPulls proves that the cache fetches new images after a rotation, and has kept its
+// blobs.
 func proveStillPulls(ctx context.Context, p *rig.Run, before rig.Pushed) {
 	p.Helper()
 	img := p.Push(ctx, rig.Private)
@@ -139,7 +141,8 @@ func proveStillPulls(ctx context.Context, p *rig.Run, before rig.Pushed) {
 
 const referenceField = "caches[2].secretReferenceName"
 
-// badSecrets are Secrets that a user may refer to by mistake, with a word that the error must have beside the field.
+// badSecrets are plausible mistakes in a Secret, with a word that the error must have beside the
+// field.
 var badSecrets = []struct {
 	name   string
 	data   map[string][]byte
@@ -153,12 +156,14 @@ var badSecrets = []struct {
 	{"empty-password", map[string][]byte{"username": []byte("u"), "password": {}}, nil, "password"},
 }
 
-// proveBadSecretsRefused proves that each bad Secret puts the Extension in Error, with the field and the cause and no
-// content of the Secret, and that the caches stay as they are. The last cache refers to the Secret.
+// proveBadSecretsRefused proves that each bad Secret puts the Extension in Error, with the field
+// and the cause but no content of the Secret, and that no cache changes. The last cache refers to
+// the Secret.
 func proveBadSecretsRefused(ctx context.Context, p *rig.Run, refer rig.References, caches []v1alpha3.RegistryCache) {
 	p.Helper()
 	before := stateOfCaches(ctx, p, rig.Upstreams(caches)...)
-	// The Shoot refers to all of them all the time: gardener-resource-manager waits five seconds after each copy that it deletes.
+	// The Shoot always refers to all of them: gardener-resource-manager waits five seconds after each
+	// copy that it deletes.
 	all := maps.Clone(refer)
 	for _, bad := range badSecrets {
 		all[bad.name] = p.Secret(ctx, bad.data, bad.change)
@@ -168,10 +173,10 @@ func proveBadSecretsRefused(ctx context.Context, p *rig.Run, refer rig.Reference
 	}
 	refusedFor(ctx, p, all, caches, "nowhere", "nowhere")
 	if after := stateOfCaches(ctx, p, rig.Upstreams(caches)...); after != before {
-		p.Fatalf("a bad Secret changed something:\nbefore:\n%s\nafter:\n%s", before, after)
+		p.Fatalf("a bad Secret changed caches:\nbefore:\n%s\nafter:\n%s", before, after)
 	}
 	p.Configure(ctx, all, caches...)
-	// Only spec.resources changes now: the providerConfig stays.
+	// Now only spec.resources changes, not the providerConfig.
 	name := *caches[len(caches)-1].SecretReferenceName
 	all[name] = all[badSecrets[0].name]
 	refusedFor(ctx, p, all, caches, name, badSecrets[0].word)
@@ -186,12 +191,12 @@ func refusedFor(ctx context.Context, p *rig.Run, refer rig.References, caches []
 	shoot, err := refer.Shoot(caches...)
 	p.Check(err)
 	if message := refusedShoot(ctx, p, shoot, referenceField, word); strings.Contains(message, "hidden-word") {
-		p.Fatalf("reference %s: lastError shows what is in the Secret: %s", reference, message)
+		p.Fatalf("reference %s: lastError shows content of the Secret: %s", reference, message)
 	}
 }
 
-// proveSecret proves that credentials show nowhere but in Secrets: not in logs, not in the description of the caches and
-// the Extension, not in what is on a node, not in what the upstream recorded.
+// proveSecret proves that the credentials are only in Secrets: not in logs, not in the objects of
+// the caches, not in the Extension, not on a node, not in the upstream's log.
 func proveSecret(ctx context.Context, p *rig.Run, registry *upstream.Registry, all ...upstream.Credentials) {
 	p.Helper()
 	places := map[string]string{
@@ -202,14 +207,14 @@ func proveSecret(ctx context.Context, p *rig.Run, registry *upstream.Registry, a
 		"access log":           output(ctx, p, registry),
 	}
 	for _, worker := range p.Workers() {
-		// A process may end while its command line is read.
+		// A process may exit while its command line is read.
 		files, err := worker.Script(ctx, "cat "+nodeconfig.ScriptPath+" "+nodeconfig.UnitPath+" "+nodeconfig.CertsDir+"/*/hosts.toml; { cat /proc/[0-9]*/cmdline 2>/dev/null || true; } | tr '\\0' ' '")
 		p.Check(err)
 		places["files and processes of "+worker.Name()] = files
 	}
 	for place, text := range places {
 		if len(text) == 0 {
-			p.Errorf("%s is empty: that nothing is found there proves nothing", place)
+			p.Errorf("%s is empty, so this proves nothing", place)
 		}
 		for _, c := range all {
 			for _, trace := range traces(c) {
@@ -222,7 +227,7 @@ func proveSecret(ctx context.Context, p *rig.Run, registry *upstream.Registry, a
 	p.Evidence("credentials in none of %d places", len(places))
 }
 
-// traces are the forms in which credentials of newCredentials would be found.
+// traces returns the forms in which credentials of newCredentials could leak.
 func traces(c upstream.Credentials) []string {
 	const random = 12
 	return []string{
@@ -232,7 +237,7 @@ func traces(c upstream.Credentials) []string {
 	}
 }
 
-// logs returns what the containers of the pods have printed.
+// logs returns the logs of all containers of the pods.
 func logs(ctx context.Context, p *rig.Run, cluster rig.Access, namespace string, selector client.ListOption) string {
 	p.Helper()
 	clientset, err := kubernetes.NewForConfig(cluster.Config)
@@ -254,13 +259,13 @@ func logs(ctx context.Context, p *rig.Run, cluster rig.Access, namespace string,
 	return all.String()
 }
 
-// describeCaches returns everything about the caches' pods and what makes them, without the Secrets.
+// describeCaches returns the caches' pods and their owners, without the Secrets.
 func describeCaches(ctx context.Context, p *rig.Run) string {
 	p.Helper()
-	inKubeSystem, ours := client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}
+	inKubeSystem, ofCaches := client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}
 	pods, sets, maps := &corev1.PodList{}, &appsv1.StatefulSetList{}, &corev1.ConfigMapList{}
-	p.Check(p.Session.Shoot.List(ctx, pods, inKubeSystem, ours))
-	p.Check(p.Session.Shoot.List(ctx, sets, inKubeSystem, ours))
+	p.Check(p.Session.Shoot.List(ctx, pods, inKubeSystem, ofCaches))
+	p.Check(p.Session.Shoot.List(ctx, sets, inKubeSystem, ofCaches))
 	p.Check(p.Session.Shoot.List(ctx, maps, inKubeSystem))
 	return asJSON(p, pods) + asJSON(p, sets) + asJSON(p, maps)
 }

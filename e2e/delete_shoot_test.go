@@ -23,7 +23,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// deleteShoot proves that deleting a shoot starts no clean-up of nodes: there are none left to be cleaned.
+// deleteShoot proves that the deletion of a shoot does not clean the nodes: none are left.
 func deleteShoot() rig.Scenario {
 	var watched *deletion
 	return rig.New("delete-shoot",
@@ -36,14 +36,14 @@ func deleteShoot() rig.Scenario {
 		}),
 
 		rig.Prove("no cleaner ever existed", func(ctx context.Context, p *rig.Run) { watched.proveNoCleaner(ctx, p) }),
-		rig.Prove("the order was gardenlet's", func(ctx context.Context, p *rig.Run) { watched.proveOrder(p) }),
-		rig.Prove("the Extension and all ManagedResources for the shoot went in time", func(_ context.Context, p *rig.Run) {
+		rig.Prove("gardenlet deletes machines, then their configuration, then the Extension", func(ctx context.Context, p *rig.Run) { watched.proveOrder(p) }),
+		rig.Prove("the Extension and all ManagedResources for the shoot are gone before the namespace is deleted", func(_ context.Context, p *rig.Run) {
 			watched.proveAllGone(p)
 		}),
 	)
 }
 
-// deletion is what was recorded from before the deletion on.
+// deletion holds recordings that started before the deletion.
 type deletion struct {
 	nodes, configs, resources, extensions, daemonSets, namespaces *timeline.Recording
 }
@@ -61,7 +61,8 @@ func watchDeletion(ctx context.Context, p *rig.Run) *deletion {
 	}
 }
 
-// proveNoCleaner closes both records by a fence, an object that comes after everything else, and looks through them.
+// proveNoCleaner closes both recordings with a fence, an object created after everything else, and
+// searches them.
 func (d *deletion) proveNoCleaner(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	seen := 0
@@ -87,14 +88,16 @@ func (d *deletion) proveNoCleaner(ctx context.Context, p *rig.Run) {
 	p.Evidence("no cleaner in any of %d events of ManagedResources and DaemonSets", seen)
 }
 
-// originLabel tells gardener's own ManagedResources from those of extensions.
+// originLabel distinguishes Gardener's own ManagedResources from those of extensions.
 const originLabel = "origin"
 
-// extensionFinalizer is the one of our extension: it goes when the extension has done its part of the deletion.
+// extensionFinalizer is the extension's finalizer. The extension removes it at the end of its part
+// of the deletion.
 const extensionFinalizer = "extensions.gardener.cloud/registry-cache"
 
-// proveOrder proves gardenlet's order (reconciler_delete.go of Gardener v1.147.1): machines, then OperatingSystemConfigs
-// and gardener's ManagedResources, then the Extension. Each stage is over before the next one begins.
+// proveOrder proves gardenlet's order (reconciler_delete.go of Gardener v1.147.1): machines, then
+// OperatingSystemConfigs and Gardener's ManagedResources, then the Extension. Each stage ends
+// before the next one begins.
 func (d *deletion) proveOrder(p *rig.Run) {
 	p.Helper()
 	machines := deletions(p, d.nodes, func(e timeline.Event) bool { return isWorker(p, e.Object.GetName()) })
@@ -105,7 +108,7 @@ func (d *deletion) proveOrder(p *rig.Run) {
 	extension := deletions(p, d.extensions, timeline.Named(v1alpha3.ExtensionType))
 
 	for what, stage := range map[string]stage{"OperatingSystemConfig": configs, "ManagedResource of gardener": resources} {
-		// Machines are the shoot's, the rest is the seed's: only the time of arrival compares them.
+		// Machines are in the shoot, the rest is in the seed: only the time of arrival orders them.
 		if !machines.last.Seen.Before(stage.first.Seen) {
 			p.Errorf("a %s was deleted before the last machine was gone", what)
 		}
@@ -113,9 +116,9 @@ func (d *deletion) proveOrder(p *rig.Run) {
 			p.Errorf("the Extension was deleted before the last %s was gone", what)
 		}
 	}
-	// A deleted object is last seen as it was before its last finalizer went.
+	// The event of the deletion has the object as it was before its last finalizer was removed.
 	if finalizers := extension.last.Object.GetFinalizers(); !slices.Contains(finalizers, extensionFinalizer) {
-		p.Errorf("the Extension vanished without having had our finalizer: %v", finalizers)
+		p.Errorf("the Extension was deleted and never had the extension's finalizer: %v", finalizers)
 	}
 	if p.Failed() {
 		p.FailNow()
@@ -123,8 +126,9 @@ func (d *deletion) proveOrder(p *rig.Run) {
 	p.Evidence("order: %d machines, then %d OSCs and %d MRs of gardener, then the Extension", machines.count, configs.count, resources.count)
 }
 
-// proveAllGone proves that the extension released its Extension and that no ManagedResource for the shoot was left when
-// gardenlet began to delete the namespace: what is gone later proves nothing, the namespace takes it along.
+// proveAllGone proves that the Extension and all ManagedResources for the shoot were gone when
+// gardenlet began to delete the namespace. Later deletions prove nothing: they come with the
+// namespace.
 func (d *deletion) proveAllGone(p *rig.Run) {
 	p.Helper()
 	namespace := deletions(p, d.namespaces, timeline.Named(rig.ShootNamespace))
@@ -144,19 +148,22 @@ func (d *deletion) proveAllGone(p *rig.Run) {
 	p.Evidence("Extension and all %d class-less ManagedResources gone before the namespace", all.count)
 }
 
-// isForShoot tells whether the object is a ManagedResource without class in the shoot's namespace.
+// isForShoot reports whether the object is a ManagedResource without class in the shoot's
+// namespace.
 func isForShoot(e timeline.Event) bool {
 	class, _, _ := unstructured.NestedString(e.Object.Object, "spec", "class")
 	return class == "" && e.Object.GetNamespace() == rig.ShootNamespace
 }
 
-// stage is the deletion of a group of objects: from the first request to delete one until the last one is gone.
+// stage is the deletion of a group of objects, from the first request until the last object is
+// gone.
 type stage struct {
 	first, last timeline.Event
 	count       int
 }
 
-// deletions returns the stage of the objects that match; it is a failure when there is none, or when one is left.
+// deletions returns the stage of the objects that match. It fails the scenario if no object matches
+// or if one is left.
 func deletions(p *rig.Run, recording *timeline.Recording, match func(timeline.Event) bool) stage {
 	p.Helper()
 	all, err := recording.Events()
@@ -184,7 +191,7 @@ func deletions(p *rig.Run, recording *timeline.Recording, match func(timeline.Ev
 		}
 	}
 	if s.count == 0 {
-		p.Fatalf("no deletion was recorded: this would prove nothing (%d events)", len(events))
+		p.Fatalf("no deletion was recorded, so this proves nothing (%d events)", len(events))
 	}
 	return s
 }

@@ -24,12 +24,13 @@ import (
 )
 
 const (
-	// loopUpWithin bounds the first round of `make dev`: both programs are linked anew, since the copy has no executables yet.
+	// loopUpWithin bounds the first round of `make dev`, which links both programs: the copy has no
+	// executables yet.
 	loopUpWithin = 3 * time.Minute
-	// loopEndsWithin bounds what Ctrl-C takes.
+	// loopEndsWithin bounds the time that Ctrl-C takes.
 	loopEndsWithin = 30 * time.Second
-	// loopIsIdle is what Skaffold prints when a round has ended and it waits for the next change. It tells when to go on, and
-	// proves nothing.
+	// loopIsIdle is what Skaffold prints when it waits for the next change. It only tells when to
+	// continue and proves nothing.
 	loopIsIdle = "Watching for changes..."
 )
 
@@ -42,11 +43,12 @@ type devLoop struct {
 	group   int    // its processes
 }
 
-// built is what `make dev` runs, and the copy has no own one of: `make e2e-all` builds it.
+// built lists the programs that `make dev` runs and that the copy does not have. `make e2e-all`
+// builds them.
 func built() []string { return []string{"bin/skaffold", "bin/kubectl", "bin/testbed"} }
 
-// StartLoop runs `make dev` in a copy of the sources that have been saved, as the programs in bin/ are now. It ends with the
-// scenario; the extension that it has installed is replaced by that of the testbed then.
+// startLoop runs `make dev` in a copy of the saved sources, with the programs in bin/. It ends with
+// the scenario, which then installs the testbed's extension again.
 func startLoop(ctx context.Context, p *rig.Run) *devLoop {
 	p.Helper()
 	for _, program := range built() {
@@ -89,8 +91,8 @@ func startLoop(ctx context.Context, p *rig.Run) *devLoop {
 	return loop
 }
 
-// command is `make dev`, as leader of a group of processes, as a shell with a terminal would start it. Its end is Ctrl-C. What it
-// runs is taken as it is: the files of the copy are all newer.
+// command is `make dev` as leader of a process group, as a shell would start it. Canceling ctx
+// sends Ctrl-C. The programs in bin/ are not rebuilt, although the files of the copy are newer.
 func (l *devLoop) command(ctx context.Context) *exec.Cmd {
 	arguments := []string{"--directory", l.sources, "--no-print-directory", "dev"}
 	for _, program := range built() {
@@ -103,8 +105,8 @@ func (l *devLoop) command(ctx context.Context) *exec.Cmd {
 	return cmd
 }
 
-// loopEnvironment is that of this process, without what another make has told it. The executables of the copy go into the cache
-// folder, but for Go's build cache, which is the usual one.
+// loopEnvironment is the environment of this process without the variables of make. The executables
+// of the copy go into the cache folder. Go's build cache is the usual one.
 func loopEnvironment(ctx context.Context, cache string) ([]string, error) {
 	compiled, err := command.Output(ctx, "go", "env", "GOCACHE")
 	if err != nil {
@@ -118,8 +120,8 @@ func loopEnvironment(ctx context.Context, cache string) ([]string, error) {
 	return append(environment, "GOCACHE="+strings.TrimSpace(compiled), "XDG_CACHE_HOME="+cache), err
 }
 
-// interrupt does what Ctrl-C does, and returns when nothing runs on, also when ctx has ended. What does not end is killed, and an
-// error.
+// interrupt sends Ctrl-C and returns when no process runs, also when ctx has ended. It kills what
+// does not exit, and returns an error then.
 func (l *devLoop) interrupt(ctx context.Context) error {
 	l.End()
 	left := rig.Await(context.WithoutCancel(ctx), "nothing of make dev runs", loopEndsWithin, func(context.Context) (bool, string, error) {
@@ -131,7 +133,7 @@ func (l *devLoop) interrupt(ctx context.Context) error {
 	return left
 }
 
-// awaitRound waits until one more round of building and installing has ended.
+// awaitRound waits until another round of building and installing has ended.
 func awaitRound(ctx context.Context, p *rig.Run, loop *devLoop) {
 	p.Helper()
 	loop.rounds++
@@ -144,7 +146,7 @@ func awaitRound(ctx context.Context, p *rig.Run, loop *devLoop) {
 	})
 }
 
-// Save makes the change in the copy, and returns when it was saved.
+// save writes the change to the copy and returns the time.
 func save(p *rig.Run, loop *devLoop, change proof.Mutant) time.Time {
 	p.Helper()
 	path := filepath.Join(loop.sources, filepath.FromSlash(change.File))
@@ -156,8 +158,8 @@ func save(p *rig.Run, loop *devLoop, change proof.Mutant) time.Time {
 	return time.Now()
 }
 
-// copySources copies what the repository is made of, beside what was fetched, built or left behind; the programs and the testbed
-// are those of the original.
+// copySources copies the sources of the repository, without anything fetched or built. The programs
+// and the testbed are those of the original.
 func copySources(to string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
@@ -211,7 +213,7 @@ func lastLine(text []byte) string {
 	return lines[len(lines)-1]
 }
 
-// keepLog puts what make dev has printed beside the artifacts.
+// keepLog copies the output of make dev to the artifacts.
 func keepLog(p *rig.Run, log string) {
 	p.Helper()
 	text, err := os.ReadFile(log)

@@ -16,8 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// disableExtension proves that a shoot without the extension has nothing of it left, neither in the clusters nor on the
-// nodes.
+// disableExtension proves that disabling the extension leaves nothing of it in the clusters and on
+// the nodes.
 func disableExtension() rig.Scenario {
 	var (
 		others  rig.Foreign
@@ -25,7 +25,7 @@ func disableExtension() rig.Scenario {
 		late    *latecomer
 	)
 	return rig.New("disable-extension",
-		rig.Prove("alpha and beta are cached, and nodes have foreign files", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("alpha and beta are cached, and nodes have unmanaged files", func(ctx context.Context, p *rig.Run) {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
 			others = rig.PutForeignFiles(ctx, p)
 			late = newLatecomer(ctx, p, p.Worker(1), rig.Beta)
@@ -35,16 +35,16 @@ func disableExtension() rig.Scenario {
 			removed = remove(ctx, p, []string{rig.Alpha, rig.Beta}, nil)
 		}),
 
-		rig.Prove("the cleaner alone took hosts.toml off every worker, and left the unit healthy", proveCleanWorkers),
-		rig.Prove("it ran on every worker before a Service vanished", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the cleaner alone removed hosts.toml from every worker, and left the unit healthy", proveCleanWorkers),
+		rig.Prove("it ran on every worker before a Service was deleted", func(ctx context.Context, p *rig.Run) {
 			removed.order.ProveOrder(ctx, p)
 		}),
 
-		rig.Prove("a worker has the configuration of before, like one that joins after the cleaner went", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("a worker gets the old configuration, like one that joins after the cleaner is gone", func(ctx context.Context, p *rig.Run) {
 			late.configure(ctx, p)
 		}),
 
-		rig.Prove("gardener-node-agent takes the rest, and with the unit that worker's hosts.toml", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("gardener-node-agent removes the rest, and with the unit that worker's hosts.toml", func(ctx context.Context, p *rig.Run) {
 			removed.finish(ctx, p)
 			proveNothingOnWorkers(ctx, p)
 			p.Evidence("hosts.toml, script and unit gone from %d workers", len(p.Workers()))
@@ -60,16 +60,17 @@ func disableExtension() rig.Scenario {
 			p.Evidence("Extension gone")
 		}),
 
-		rig.Prove("foreign files are untouched", func(ctx context.Context, p *rig.Run) { others.ProveUntouched(ctx, p) }),
-		rig.Prove("pulls go direct, in time", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("unmanaged files are unchanged", func(ctx context.Context, p *rig.Run) { others.ProveUntouched(ctx, p) }),
+		rig.Prove("pulls go directly to the upstream, in time", func(ctx context.Context, p *rig.Run) {
 			p.ProveDirect(ctx, rig.Alpha, rig.MaxPull)
 			p.ProveDirect(ctx, rig.Beta, rig.MaxPull)
 		}),
 	)
 }
 
-// proveCleanWorkers proves that the cleaner has left nothing for a pull to use on any worker, and the unit as
-// gardener-node-agent wants it while it has not heard of the removal: its check reports one that is not active as unhealthy.
+// proveCleanWorkers proves that the cleaner has removed hosts.toml from every worker, and that the
+// unit is active. gardener-node-agent, which does not know of the removal yet, reports an inactive
+// unit as unhealthy.
 func proveCleanWorkers(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	for _, worker := range p.Workers() {
@@ -91,7 +92,7 @@ func proveCleanWorkers(ctx context.Context, p *rig.Run) {
 	}
 }
 
-// proveNothingOnWorkers proves that the extension has left nothing on any worker.
+// proveNothingOnWorkers proves that nothing of the extension is left on any worker.
 func proveNothingOnWorkers(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	for _, worker := range p.Workers() {
@@ -114,16 +115,16 @@ func provePathsAbsent(ctx context.Context, p *rig.Run, worker *cluster.Node, pat
 	}
 }
 
-// latecomer is a worker that is given the configuration of before once more, after it was cleaned: as one that joins, with
-// the OperatingSystemConfig of before, when no cleaner is there any more.
+// latecomer is a worker that gets the old configuration again after it was cleaned, like one that
+// joins with the old OperatingSystemConfig when the cleaner is gone.
 type latecomer struct {
 	worker *cluster.Node
 	host   string
-	// unit and hosts are what was there before.
+	// unit and hosts are the old contents.
 	unit, hosts string
 }
 
-// newLatecomer remembers the present configuration.
+// newLatecomer saves the current configuration.
 func newLatecomer(ctx context.Context, p *rig.Run, worker *cluster.Node, host string) *latecomer {
 	p.Helper()
 	l := &latecomer{worker: worker, host: host, unit: p.File(ctx, worker, nodeconfig.UnitPath), hosts: p.Hosts(ctx, worker, host)}
@@ -133,7 +134,8 @@ func newLatecomer(ctx context.Context, p *rig.Run, worker *cluster.Node, host st
 	return l
 }
 
-// configure lays down what was remembered and proves that the script, which runs again, leaves the file as it is.
+// configure writes the saved configuration and proves that the script, which runs again, keeps the
+// file.
 func (l *latecomer) configure(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	p.Check(l.worker.WriteFile(ctx, nodeconfig.UnitPath, 0o600, []byte(l.unit)))
@@ -144,6 +146,6 @@ func (l *latecomer) configure(ctx context.Context, p *rig.Run) {
 		p.Errorf("%s on %s is %s", nodeconfig.UnitName, l.worker.Name(), state)
 	}
 	if hosts := p.Hosts(ctx, l.worker, l.host); hosts != l.hosts {
-		p.Fatalf("hosts.toml of %s on %s is\n%s\nwant the one of before", l.host, l.worker.Name(), hosts)
+		p.Fatalf("hosts.toml of %s on %s is\n%s\nwant the previous one", l.host, l.worker.Name(), hosts)
 	}
 }

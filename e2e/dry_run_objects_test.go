@@ -31,13 +31,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// rendered is an object, and what it was rendered from.
+// rendered is an object and its source.
 type rendered struct {
 	from   string
 	object *unstructured.Unstructured
 }
 
-// byGroup separates the objects of kinds of these groups from the others.
+// byGroup separates the objects of these API groups from the others.
 func byGroup(objects []rendered, groups ...string) (these, others []rendered) {
 	for _, object := range objects {
 		if slices.Contains(groups, object.object.GroupVersionKind().Group) {
@@ -49,7 +49,7 @@ func byGroup(objects []rendered, groups ...string) (these, others []rendered) {
 	return these, others
 }
 
-// appendTyped appends objects in the form in which gardener-resource-manager sends them.
+// appendTyped appends objects as gardener-resource-manager sends them.
 func appendTyped(p *rig.Run, to []rendered, from string, scheme *runtime.Scheme, objects ...client.Object) []rendered {
 	p.Helper()
 	for _, object := range objects {
@@ -64,7 +64,7 @@ func appendTyped(p *rig.Run, to []rendered, from string, scheme *runtime.Scheme,
 	return to
 }
 
-// appendDocuments appends the objects of a YAML file. A key that is there twice is a failure.
+// appendDocuments appends the objects of a YAML file. A duplicate key fails the scenario.
 func appendDocuments(p *rig.Run, to []rendered, from string, content []byte) []rendered {
 	p.Helper()
 	for documents := kubeyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content))); ; {
@@ -83,7 +83,7 @@ func appendDocuments(p *rig.Run, to []rendered, from string, content []byte) []r
 	}
 }
 
-// plantedObjects are ones that no API server must let pass; from is a word of the objection.
+// plantedObjects are objects that no API server may accept; from is a word of the error or warning.
 func plantedObjects(restricted string) []rendered {
 	object := func(content map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: content}
@@ -107,7 +107,7 @@ func plantedObjects(restricted string) []rendered {
 	}
 }
 
-// shootObjects are those that the extension brings into a shoot.
+// shootObjects returns the objects that the extension deploys into a shoot.
 func shootObjects(p *rig.Run) (objects []rendered) {
 	p.Helper()
 	shoot, err := operate.ShootWithCaches(rig.Alpha)
@@ -137,7 +137,7 @@ func monitoringObjects(p *rig.Run) []rendered {
 	return appendTyped(p, nil, "monitoring", p.Session.Seed.Scheme(), objects...)
 }
 
-// chartObjects renders each chart with the values of each of its tests.
+// chartObjects returns each chart, rendered with the values of each of its tests.
 func chartObjects(p *rig.Run) (objects []rendered) {
 	p.Helper()
 	renderer, err := chartrenderer.NewForConfig(p.Session.Seed.Config)
@@ -156,7 +156,8 @@ func chartObjects(p *rig.Run) (objects []rendered) {
 	return objects
 }
 
-// exampleObjects are those in examples. The seed has no projects; their Secrets are looked at in another namespace.
+// exampleObjects returns the objects in examples. The seed has no projects, so their Secrets are
+// checked in another namespace.
 func exampleObjects(p *rig.Run) (objects []rendered) {
 	p.Helper()
 	for _, file := range append(files(p, "examples/*.yaml"), files(p, "examples/shoots/*.yaml")...) {
@@ -170,12 +171,13 @@ func exampleObjects(p *rig.Run) (objects []rendered) {
 	return objects
 }
 
-// files returns those of the repository that match the pattern; none is a failure.
+// files returns the files of the repository that match the pattern. It fails the scenario if none
+// match.
 func files(p *rig.Run, pattern string) []string {
 	p.Helper()
 	found, err := filepath.Glob(pattern)
 	if err != nil || len(found) == 0 {
-		p.Fatalf("%s matches no file of the folder in which the scenarios run: %v", pattern, err)
+		p.Fatalf("%s matches no file below the working directory: %v", pattern, err)
 	}
 	return found
 }

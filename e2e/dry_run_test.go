@@ -24,23 +24,23 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
 )
 
-// dryRun proves that API servers accept all that the product renders, without a warning: objects of caches and of the
-// cleaner in the shoot; monitoring, charts and examples in the seed.
+// dryRun proves that API servers accept everything that the product renders, without a warning:
+// objects of caches and of the cleaner in the shoot; monitoring, charts and examples in the seed.
 func dryRun() rig.Scenario {
 	var shoot, seed *judge
 	return rig.New("dry-run",
-		rig.Prove("what is wrong is refused, and what is doubtful is warned of", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("planted mistakes are refused or cause a warning", func(ctx context.Context, p *rig.Run) {
 			shoot, seed = newJudge(ctx, p, p.Session.Shoot), newJudge(ctx, p, p.Session.Seed)
 			for _, judge := range []*judge{shoot, seed} {
 				for _, planted := range plantedObjects(judge.restricted) {
 					if err := judge.verdict(ctx, planted.object); err == nil || !strings.Contains(err.Error(), planted.from) {
-						p.Errorf("%s: want an objection that names %s: %v", judge.Config.Host, planted.from, err)
+						p.Errorf("%s: want an error or a warning that names %s: %v", judge.Config.Host, planted.from, err)
 					}
 				}
 			}
 		}),
 
-		rig.Prove("the objects of caches and of the cleaner pass in the shoot", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the shoot accepts the objects of caches and of the cleaner", func(ctx context.Context, p *rig.Run) {
 			objects := shootObjects(p)
 
 			autoscalers, others := byGroup(objects, "autoscaling.k8s.io")
@@ -49,33 +49,34 @@ func dryRun() rig.Scenario {
 			p.Evidence("%d objects for shoots", len(objects))
 		}),
 
-		rig.Prove("what watches the caches passes in the seed", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the seed accepts the monitoring of the caches", func(ctx context.Context, p *rig.Run) {
 			objects := monitoringObjects(p)
 			seed.accepts(ctx, p, objects)
-			p.Evidence("%d of monitoring", len(objects))
+			p.Evidence("%d objects for monitoring", len(objects))
 		}),
 
-		rig.Prove("what the charts render passes in the seed", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the seed accepts what the charts render", func(ctx context.Context, p *rig.Run) {
 			objects := chartObjects(p)
 			seed.createNamespaces(ctx, p, objects)
 			seed.accepts(ctx, p, objects)
-			p.Evidence("%d of charts", len(objects))
+			p.Evidence("%d objects of charts", len(objects))
 		}),
 
-		rig.Prove("the examples pass that the seed has a definition for", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the seed accepts the examples whose kinds it knows", func(ctx context.Context, p *rig.Run) {
 
 			garden, others := byGroup(exampleObjects(p), "core.gardener.cloud", "operator.gardener.cloud")
 			seed.accepts(ctx, p, others)
-			p.Evidence("%d of examples, without %d that only a garden knows", len(others), len(garden))
+			p.Evidence("%d objects of examples, without %d of kinds that only a garden has", len(others), len(garden))
 		}),
 	)
 }
 
-// judge says what the API server of a cluster has against objects. Nothing is stored.
+// judge asks the API server of a cluster, with a dry run, whether it accepts objects.
 type judge struct {
 	rig.Access
 	strict client.Client
-	// restricted is a namespace in which the API server warns of pods that the pod security standard "restricted" forbids.
+	// restricted is a namespace in which the API server warns about pods that violate the pod security
+	// standard "restricted".
 	restricted string
 	warnings   []string
 }
@@ -99,13 +100,13 @@ func newJudge(ctx context.Context, p *rig.Run, cluster rig.Access) *judge {
 // HandleWarningHeader implements rest.WarningHandler.
 func (j *judge) HandleWarningHeader(_ int, _, text string) { j.warnings = append(j.warnings, text) }
 
-// verdict returns what the API server has against the object, be it a warning only; nil means that there is nothing.
+// verdict returns the API server's error or warning about the object, or nil.
 func (j *judge) verdict(ctx context.Context, object *unstructured.Unstructured) error {
 	j.warnings = nil
 	err := j.strict.Create(ctx, object.DeepCopy())
 	switch {
-	// One of that name is there. That is found out when it would be stored: after decoding, admission and validation (Create
-	// of Store in k8s.io/apiserver/pkg/registry/generic/registry).
+	// The object exists. The API server checks that last, after decoding, admission and validation
+	// (Create of Store in k8s.io/apiserver/pkg/registry/generic/registry).
 	case err != nil && !apierrors.IsAlreadyExists(err):
 		return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 	case len(j.warnings) > 0:
@@ -114,8 +115,8 @@ func (j *judge) verdict(ctx context.Context, object *unstructured.Unstructured) 
 	return nil
 }
 
-// createNamespaces creates the namespaces among the objects until the scenario ends: without them the API server refuses what
-// lies in them.
+// createNamespaces creates the namespaces among the objects until the scenario ends. Without them
+// the API server refuses the objects in them.
 func (j *judge) createNamespaces(ctx context.Context, p *rig.Run, objects []rendered) {
 	p.Helper()
 	for _, rendered := range objects {
@@ -128,12 +129,12 @@ func (j *judge) createNamespaces(ctx context.Context, p *rig.Run, objects []rend
 	}
 }
 
-// accepts fails the scenario for each object that the API server has something against. Workloads have to comply with
-// "restricted", too; the cleaner's DaemonSet cannot, as it works on the node.
+// accepts fails the scenario for each object with an error or a warning. Workloads must also comply
+// with "restricted", except the cleaner's DaemonSet, which works on the node.
 func (j *judge) accepts(ctx context.Context, p *rig.Run, objects []rendered) {
 	p.Helper()
 	if len(objects) == 0 {
-		p.Fatalf("there is no object: this would prove nothing")
+		p.Fatalf("no object found, so this proves nothing")
 	}
 	for _, rendered := range objects {
 		err := j.verdict(ctx, rendered.object)
@@ -148,18 +149,18 @@ func (j *judge) accepts(ctx context.Context, p *rig.Run, objects []rendered) {
 	}
 }
 
-// dryRunCache is a cache and what its references lead to.
+// dryRunCache is a cache with the Secrets that it refers to.
 type dryRunCache struct {
 	cache   v1alpha3.RegistryCache
 	secrets cache.Secrets
 }
 
-// dryRunCaches are one for each field, with its defaults set, and one with all fields.
+// dryRunCaches returns one cache for each field, with defaults, and one with all fields.
 func dryRunCaches(p *rig.Run) []dryRunCache {
 	p.Helper()
-	authority, err := certificate.New("e2e")
+	ca, err := certificate.New("e2e")
 	p.Check(err)
-	pair, err := authority.Server("e2e")
+	pair, err := ca.Server("e2e")
 	p.Check(err)
 	all := dryRunConfig(p).Caches
 	cases := make([]dryRunCache, 0, len(all))
@@ -169,7 +170,7 @@ func dryRunCaches(p *rig.Run) []dryRunCache {
 			secrets.Credentials = &cache.Credentials{Username: []byte("@robot"), Password: []byte("\"$#&:\"\r\n\xff\x00")}
 		}
 		if c.CABundleSecretReferenceName != nil {
-			secrets.CABundle = authority.PEM()
+			secrets.CABundle = ca.PEM()
 		}
 		if c.HTTP != nil {
 			secrets.Certificate = &cache.Certificate{Certificate: pair.Certificate, PrivateKey: pair.Key}
@@ -179,7 +180,7 @@ func dryRunCaches(p *rig.Run) []dryRunCache {
 	return cases
 }
 
-// dryRunConfig is a valid config with the caches of the scenario, with defaults.
+// dryRunConfig returns a valid config with the caches of the scenario and defaults.
 func dryRunConfig(p *rig.Run) *v1alpha3.RegistryConfig {
 	p.Helper()
 	volume := &v1alpha3.Volume{Size: ptr.To(resource.MustParse("1500Mi")), StorageClassName: ptr.To("fast")}

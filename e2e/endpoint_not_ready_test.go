@@ -17,11 +17,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 )
 
-// wantedFailures are enough to say that the extension tries again, and few enough for its backoff to stay short.
+// wantedFailures is enough to prove retries, and small enough for a short backoff.
 const wantedFailures = 2
 
-// endpointNotReady proves that a cache without Service is an error with its cause, and that the extension recovers by
-// itself once the Service can come up.
+// endpointNotReady proves that the Extension reports why a cache has no Service, and recovers by
+// itself once the Service can be created.
 func endpointNotReady() rig.Scenario {
 	var (
 		history *timeline.Recording
@@ -52,7 +52,7 @@ func endpointNotReady() rig.Scenario {
 			p.Evidence("%d failed attempts, lastError names %s and the cause", len(failures), rig.Label(rig.Gamma))
 		}),
 
-		rig.Prove("once the Service can come up, the Extension is Succeeded", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("once the Service can be created, the Extension is Succeeded", func(ctx context.Context, p *rig.Run) {
 			p.Check(rig.AllowServices(ctx, p))
 			p.Join(ctx, flow, rig.Reconciled(rig.Alpha, rig.Beta, rig.Gamma), rig.ReconcileTimeout)
 			if state := rig.StateOf(p.Extension(ctx)); state != gardencorev1beta1.LastOperationStateSucceeded {
@@ -76,7 +76,8 @@ func endpointNotReady() rig.Scenario {
 	)
 }
 
-// awaitFailures waits until the Extension went into Error often enough and returns it as it was each time.
+// awaitFailures waits until the Extension was in Error often enough and returns its state of each
+// time.
 func awaitFailures(ctx context.Context, p *rig.Run, history *timeline.Recording, wanted int) []*extensionsv1alpha1.Extension {
 	p.Helper()
 	var failures []*extensionsv1alpha1.Extension
@@ -92,7 +93,7 @@ func awaitFailures(ctx context.Context, p *rig.Run, history *timeline.Recording,
 	return failures
 }
 
-// failuresIn returns the states in which the Extension changed to Error: each is the end of one attempt.
+// failuresIn returns the Extension each time it changed to Error, which is the end of one attempt.
 func failuresIn(events []timeline.Event) ([]*extensionsv1alpha1.Extension, error) {
 	var failures []*extensionsv1alpha1.Extension
 	var before gardencorev1beta1.LastOperationState

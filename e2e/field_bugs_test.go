@@ -16,10 +16,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 )
 
-// fieldBugsFile has the results that `make field-bugs` takes over into the page, below artifacts.
+// fieldBugsFile has the results for `make field-bugs`, which writes them to the page.
 const fieldBugsFile = "field-bugs.json"
 
-// fieldBugs are the scenarios of the catalog, in its order. They are made of command lines of `testbed`, see kind/fieldbugs.
+// fieldBugs returns the field bugs of the lane as scenarios, in the order of the catalog. They
+// consist of command lines of `testbed`, see kind/fieldbugs.
 func fieldBugs(lane fieldbugs.Lane) []rig.Scenario {
 	var all []rig.Scenario
 	for _, bug := range fieldbugs.InLane(lane) {
@@ -30,7 +31,7 @@ func fieldBugs(lane fieldbugs.Lane) []rig.Scenario {
 
 func reproduce(ctx context.Context, p *rig.Run, bug fieldbugs.Bug) {
 	p.Helper()
-	p.Session.Disturbed.Store(true) // the commands have a garden of their own
+	p.Session.Disturbed.Store(true) // the commands use their own garden
 	transcript, err := os.CreateTemp(p.Session.Scratch, bug.ID)
 	p.Check(err)
 	defer func() { _ = transcript.Close() }()
@@ -53,7 +54,7 @@ func reproduce(ctx context.Context, p *rig.Run, bug fieldbugs.Bug) {
 	p.Evidence("%s", result)
 }
 
-// keepTranscript puts what was typed and answered beside the artifacts.
+// keepTranscript copies the transcript of the command lines to the artifacts.
 func keepTranscript(p *rig.Run, from, id string) {
 	p.Helper()
 	folder := filepath.Join(rig.Artifacts, id)

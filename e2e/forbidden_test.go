@@ -25,15 +25,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// plantedAgent is the user agent of the request that the scenario makes in the name of the extension.
+// plantedAgent is the user agent of the request that the scenario sends as the extension.
 const plantedAgent = "e2e-planted"
 
-// forbidden proves that the charts grant what the extension and its admission do: in the whole run none of their requests was
-// forbidden by the seed's API server. It comes last, when all that they do was done.
+// forbidden proves that the charts grant all permissions that the extension and its admission need:
+// the seed's API server has forbidden none of their requests in the whole run. It must run last.
 func forbidden() rig.Scenario {
 	var accounts []string
 	return rig.New("forbidden",
-		rig.Prove("what is forbidden to the extension is in the audit log", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the audit log shows a forbidden request of the extension", func(ctx context.Context, p *rig.Run) {
 			accounts = []string{extensionAccount(ctx, p)}
 			plantForbidden(ctx, p, accounts[0])
 			if passed(p, "admission") {
@@ -46,7 +46,7 @@ func forbidden() rig.Scenario {
 			})
 		}),
 
-		rig.Prove("nothing else was forbidden since the testbed came up", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("no other request was forbidden since the testbed was up", func(ctx context.Context, p *rig.Run) {
 			events, err := p.Session.Testbed.Seed.AuditLog(ctx)
 			p.Check(err)
 			allowed, forbidden := map[string]int{}, map[string]int{}
@@ -61,7 +61,7 @@ func forbidden() rig.Scenario {
 			}
 			for _, account := range accounts {
 				if allowed[account] == 0 {
-					p.Fatalf("the log has no request of %s: this would prove nothing", account)
+					p.Fatalf("the log has no request of %s, so this proves nothing", account)
 				}
 			}
 			for _, what := range slices.Sorted(maps.Keys(forbidden)) {
@@ -77,19 +77,19 @@ func forbidden() rig.Scenario {
 	)
 }
 
-// passed tells whether a scenario of this run has passed.
+// passed reports whether a scenario has passed in this run.
 func passed(p *rig.Run, name string) bool {
 	p.Session.Mu.Lock()
 	defer p.Session.Mu.Unlock()
 	return slices.ContainsFunc(p.Session.Report.Scenarios, func(s report.Scenario) bool { return s.Name == name && s.Result == report.Passed })
 }
 
-// isForbidden tells whether the API server denied the request.
+// isForbidden reports whether the API server denied the request.
 func isForbidden(event auditv1.Event) bool {
 	return event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusForbidden
 }
 
-// request describes what was asked for.
+// request describes a request.
 func request(event auditv1.Event) string {
 	object := event.ObjectRef
 	if object == nil {
@@ -104,7 +104,7 @@ func extensionAccount(ctx context.Context, p *rig.Run) string {
 	return serviceaccount.MakeUsername(kind.ExtensionNamespace, rig.DeploymentOfExtension(ctx, p).Spec.Template.Spec.ServiceAccountName)
 }
 
-// plantForbidden asks the seed's API server for something that the extension has no business with, in its name.
+// plantForbidden sends a request that the extension must not make, as the extension.
 func plantForbidden(ctx context.Context, p *rig.Run, account string) {
 	p.Helper()
 	namespace, name, err := serviceaccount.SplitUsername(account)

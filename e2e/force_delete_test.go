@@ -16,11 +16,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// maxForceDeletion is far below what waiting for a shoot that does not answer would take.
+// maxForceDeletion is far shorter than a wait for a shoot that does not answer.
 const maxForceDeletion = 90 * time.Second
 
-// forceDelete proves that the extension keeps no shoot from being force-deleted whose control plane is broken: nobody applies
-// ManagedResources any more, and the API server does not answer.
+// forceDelete proves that the extension does not block the force-deletion of a shoot with a broken
+// control plane: nothing applies ManagedResources, and the API server does not answer.
 func forceDelete() rig.Scenario {
 	return rig.New("force-delete",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
@@ -37,13 +37,13 @@ func forceDelete() rig.Scenario {
 			start := time.Now()
 			p.Check(p.Session.Testbed.Gardenlet.ForceDelete(ctx, shoot))
 			if took := time.Since(start); took > maxForceDeletion {
-				p.Errorf("that took %s, want at most %s", rig.Seconds(took), maxForceDeletion)
+				p.Errorf("the deletion took %s, want at most %s", rig.Seconds(took), maxForceDeletion)
 			}
 			p.Gone(ctx, p.Session.Seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: rig.ShootNamespace}})
 			p.Gone(ctx, p.Session.Seed, &extensionsv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: rig.ShootNamespace}})
-			p.Evidence("gone after %s, although nothing answered", rig.Seconds(time.Since(start)))
+			p.Evidence("deleted after %s, although nothing answered", rig.Seconds(time.Since(start)))
 		}),
 
-		rig.Prove("a shoot that is created anew has its caches", rig.Cached(rig.Alpha, rig.Beta)),
+		rig.Prove("a shoot that is created again has its caches", rig.Cached(rig.Alpha, rig.Beta)),
 	)
 }

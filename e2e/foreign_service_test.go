@@ -15,12 +15,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// foreignService proves that Services of somebody else that look like those of caches neither hold a reconciliation up nor
-// get the pulls.
+// foreignService proves that unmanaged Services that look like those of caches neither block a
+// reconciliation nor get pulls.
 func foreignService() rig.Scenario {
 	var others []*corev1.Service
 	return rig.New("foreign-service",
-		rig.Prove("beta is cached, and there are foreign Services with the label", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("beta is cached, and unmanaged Services have the label", func(ctx context.Context, p *rig.Run) {
 			rig.Cached(rig.Beta)(ctx, p)
 			others = []*corev1.Service{
 				putForeignService(ctx, p, rig.Alpha, map[string]string{v1alpha3.AnnotationUpstream: rig.Alpha, v1alpha3.AnnotationRemoteURL: "http://" + rig.Alpha}),
@@ -29,20 +29,20 @@ func foreignService() rig.Scenario {
 			}
 		}),
 
-		rig.Prove("a cache for alpha is added all the same", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("a cache for alpha is added", func(ctx context.Context, p *rig.Run) {
 			p.Reconcile(ctx, rig.Alpha, rig.Beta)
 			p.AwaitCaches(ctx, rig.Alpha, rig.Beta)
 			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
-			p.Evidence("%d foreign Services: reconciled", len(others))
+			p.Evidence("%d unmanaged Services: reconciled", len(others))
 		}),
 
-		rig.Prove("nodes pull through our caches and not from the foreign Services", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("nodes pull through the caches and not from the unmanaged Services", func(ctx context.Context, p *rig.Run) {
 			for upstream, endpoint := range p.Endpoints(ctx) {
 				at, err := url.Parse(endpoint)
 				p.Check(err)
 				for _, other := range others {
 					if at.Hostname() == other.Spec.ClusterIP {
-						p.Errorf("the endpoint of %s is that of the foreign Service %s", upstream, other.Name)
+						p.Errorf("the endpoint of %s is that of the unmanaged Service %s", upstream, other.Name)
 					}
 				}
 			}
@@ -51,19 +51,20 @@ func foreignService() rig.Scenario {
 			p.Evidence("alpha: %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))
 		}),
 
-		rig.Prove("the foreign Services are untouched", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the unmanaged Services are unchanged", func(ctx context.Context, p *rig.Run) {
 			for _, other := range others {
 				now := &corev1.Service{}
 				p.Check(p.Session.Shoot.Get(ctx, client.ObjectKeyFromObject(other), now))
 				if now.UID != other.UID || now.ResourceVersion != other.ResourceVersion {
-					p.Errorf("Service %s was touched", other.Name)
+					p.Errorf("Service %s has changed", other.Name)
 				}
 			}
 		}),
 	)
 }
 
-// putForeignService creates a Service with our label for the host, until the scenario ends.
+// putForeignService creates a Service with the extension's label for the host, until the scenario
+// ends.
 func putForeignService(ctx context.Context, p *rig.Run, host string, annotations map[string]string) *corev1.Service {
 	p.Helper()
 	service := &corev1.Service{

@@ -21,19 +21,19 @@ import (
 const (
 	// shortLife is how long alpha's cache keeps a blob.
 	shortLife = 5 * time.Second
-	// collectedWithin is when it must have been collected.
+	// collectedWithin is when the blob must have been collected.
 	collectedWithin = 30 * time.Second
 )
 
-// garbageCollection proves that a cache collects a blob when its time is up, and fetches it anew, that one with a TTL of 0
-// does not, and that such a cache cannot be told to collect again.
+// garbageCollection proves that a cache collects a blob after its TTL and fetches it again, that a
+// cache with a TTL of 0 does not, and that the TTL cannot change from 0.
 func garbageCollection() rig.Scenario {
 	var collected, kept rig.Pushed
 	short, never := operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Gamma)
 	short.GarbageCollection = &v1alpha3.GarbageCollection{TTL: metav1.Duration{Duration: shortLife}}
 	never.GarbageCollection = &v1alpha3.GarbageCollection{}
 	return rig.New("garbage-collection",
-		rig.Prove("alpha is kept for seconds, gamma for ever", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("alpha is kept for seconds, gamma forever", func(ctx context.Context, p *rig.Run) {
 			p.Check(rig.UndoLeftovers(ctx, p))
 
 			p.Afterwards(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p, rig.Alpha, rig.Beta) })
@@ -48,7 +48,7 @@ func garbageCollection() rig.Scenario {
 			}
 		}),
 
-		rig.Prove("alpha's cache fetches a blob anew when its time is up", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("alpha's cache fetches a blob again after the TTL", func(ctx context.Context, p *rig.Run) {
 			start, endpoint, blob := time.Now(), p.Endpoints(ctx)[rig.Alpha], collected.Blobs[0]
 			p.Await(ctx, "the cache has fetched a blob twice", collectedWithin, func(ctx context.Context) (bool, string, error) {
 				status, err := rig.BlobStatus(ctx, p.Worker(1), endpoint, collected)
@@ -63,15 +63,15 @@ func garbageCollection() rig.Scenario {
 			if gets := p.Requests(ctx, collected).Blobs().Gets().Filter(func(r accesslog.Record) bool { return r.Reference == blob }); gets[1].Time.Sub(gets[0].Time) < shortLife {
 				p.Fatalf("the blob was fetched at %s and at %s, sooner than after %s", gets[0].Time, gets[1].Time, shortLife)
 			}
-			p.Evidence("TTL %s: fetched anew after %s", shortLife, rig.Seconds(took))
+			p.Evidence("TTL %s: fetched again after %s", shortLife, rig.Seconds(took))
 		}),
 
-		rig.Prove("gamma's cache still has it", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("gamma's cache still has its blobs blob", func(ctx context.Context, p *rig.Run) {
 			p.TimedPull(ctx, p.Worker(1), kept)
 			p.Evidence("TTL 0s: still a hit, %s", p.FetchedOnce(ctx, kept, accesslog.AskerCache))
 		}),
 
-		rig.Prove("gamma cannot be told to collect again", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("garbage collection cannot be enabled again for gamma", func(ctx context.Context, p *rig.Run) {
 			again := never
 			again.GarbageCollection = nil
 			shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: []v1alpha3.RegistryCache{short, operate.CacheOf(rig.Beta), again}})

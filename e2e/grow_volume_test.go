@@ -24,8 +24,9 @@ const (
 	ungrown, grown = "10Gi", "20Gi"
 )
 
-// growVolume proves that a volume grows where its StorageClass allows it, while the cache serves, and that nothing changes
-// where it does not. Nothing in the testbed resizes a disk: what is proven is that the claims ask for it.
+// growVolume proves that a volume grows if its StorageClass allows it, while the cache serves, and
+// that nothing changes otherwise. Nothing in the testbed resizes a disk: the scenario proves that
+// the claims request it.
 func growVolume() rig.Scenario {
 	var before string
 	var img, other rig.Pushed
@@ -45,11 +46,11 @@ func growVolume() rig.Scenario {
 			}
 			before = p.Identities(ctx, p.Session.Shoot)
 			if sizes := sizesOf(ctx, p, rig.Gamma); sizes != (volumeSizes{ungrown, ungrown, ungrown}) {
-				p.Fatalf("to begin with, the volume is %+v", sizes)
+				p.Fatalf("at the start the volume is %+v", sizes)
 			}
 		}),
 
-		rig.Prove("a StorageClass that does not allow it refuses it", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("a StorageClass without expansion refuses it", func(ctx context.Context, p *rig.Run) {
 			claim := claimOf(ctx, p, rig.Gamma)
 			shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: bigger})
 			p.Check(err)
@@ -57,47 +58,47 @@ func growVolume() rig.Scenario {
 				fmt.Sprintf("StorageClass %q", *claim.Spec.StorageClassName), claim.Namespace+"/"+claim.Name, "allowVolumeExpansion")
 			p.Unchanged(ctx, p.Session.Shoot, before)
 			if sizes := sizesOf(ctx, p, rig.Gamma); sizes != (volumeSizes{ungrown, ungrown, ungrown}) {
-				p.Fatalf("after it was refused, the volume is %+v", sizes)
+				p.Fatalf("after the refusal the volume is %+v", sizes)
 			}
 			p.TimedPull(ctx, p.Worker(1), img)
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			p.Evidence("refused: Error with field path, nothing changed, still a hit")
 		}),
 
-		rig.Prove("the size is taken back", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the old size fixes the Extension", func(ctx context.Context, p *rig.Run) {
 			p.Reconcile(ctx, rig.Alpha, rig.Beta, rig.Gamma)
 			p.Unchanged(ctx, p.Session.Shoot, before)
-			p.Evidence("taking it back recovers")
+			p.Evidence("the old size: Succeeded again")
 		}),
 
-		rig.Prove("a StorageClass that allows it lets it grow, and nothing restarts", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("a StorageClass with expansion lets it grow, and nothing restarts", func(ctx context.Context, p *rig.Run) {
 			class := *claimOf(ctx, p, rig.Gamma).Spec.StorageClassName
 			p.Afterwards(ctx, func(ctx context.Context) error { return allowExpansion(ctx, p, class, false) })
 			p.Check(allowExpansion(ctx, p, class, true))
 			p.Check(rig.ReconcileConfig(ctx, p, bigger...))
 			if sizes := sizesOf(ctx, p, rig.Gamma); sizes != (volumeSizes{grown, grown, grown}) {
-				p.Fatalf("after it grew, the volume is %+v", sizes)
+				p.Fatalf("after the growth the volume is %+v", sizes)
 			}
 			p.AwaitCaches(ctx, rig.Alpha, rig.Beta, rig.Gamma)
 			after := p.Identities(ctx, p.Session.Shoot)
 			if rig.WithoutKinds(after, "StatefulSet ") != rig.WithoutKinds(before, "StatefulSet ") {
-				p.Fatalf("more than a StatefulSet was created anew:\nbefore:\n%s\nafter:\n%s", before, after)
+				p.Fatalf("more than a StatefulSet was recreated:\nbefore:\n%s\nafter:\n%s", before, after)
 			}
 			if after == before {
-				p.Fatalf("the StatefulSet is the same, although its template cannot be changed:\n%s", after)
+				p.Fatalf("the StatefulSet was not recreated, although its template is immutable:\n%s", after)
 			}
 			p.Evidence("allowed: claim and template ask for %s, same pod, same volume", grown)
 		}),
 
-		rig.Prove("its content is still there", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("its content is kept", func(ctx context.Context, p *rig.Run) {
 			p.TimedPull(ctx, p.Worker(1), other)
 			p.Evidence("still a hit: %s", p.FetchedOnce(ctx, other, accesslog.AskerCache))
 		}),
 	)
 }
 
-// volumeSizes are what the volume of a cache is to be according to its claim, to the template of its StatefulSet and to the
-// Extension's state.
+// volumeSizes are the sizes of a cache's volume in its claim, in the template of its StatefulSet
+// and in the Extension's state.
 type volumeSizes struct{ claim, template, applied string }
 
 func sizesOf(ctx context.Context, p *rig.Run, host string) volumeSizes {

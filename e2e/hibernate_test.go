@@ -21,8 +21,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// hibernate proves that a shoot goes to sleep and wakes up with its caches: nothing of them is lost, nothing hangs because
-// the shoot cannot be reached, and a cache whose volume went with its machine starts again from nothing.
+// hibernate proves that a shoot hibernates and wakes up with its caches. Nothing of them is lost,
+// nothing hangs because the shoot is unreachable, and a cache that lost its volume starts with an
+// empty one.
 func hibernate() rig.Scenario {
 	images := map[string]rig.Pushed{}
 	var before string
@@ -37,21 +38,21 @@ func hibernate() rig.Scenario {
 			before = p.Identities(ctx, p.Session.Shoot)
 		}),
 
-		rig.Prove("the shoot goes to sleep", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the shoot hibernates", func(ctx context.Context, p *rig.Run) {
 			resources := p.Record(ctx, p.Session.Seed, resourcesv1alpha1.SchemeGroupVersion.WithResource("managedresources"), rig.ShootNamespace)
 			hibernateShoot(ctx, p, rig.Alpha, rig.Beta)
-			proveAsleep(ctx, p)
+			proveHibernated(ctx, p)
 			events := rig.RaiseFence(ctx, p, resources, p.Session.Seed, rig.ResourceFence(rig.ShootNamespace))
 			if event, found := timeline.First(events, timeline.Named(v1alpha3.ManagedResourceCleaner)); found {
-				p.Fatalf("the cleaner was deployed for machines that go anyway: %s", event.Type)
+				p.Fatalf("the cleaner was deployed for machines that are deleted: %s", event.Type)
 			}
-			p.Evidence("asleep, no cleaner")
+			p.Evidence("hibernated, no cleaner")
 		}),
 
-		rig.Prove("it is reconciled asleep, although its API server cannot be reached", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("it is reconciled while hibernated, although its API server is unreachable", func(ctx context.Context, p *rig.Run) {
 			start := time.Now()
 			hibernateShoot(ctx, p, rig.Alpha, rig.Beta)
-			p.Evidence("reconciled asleep in %s", rig.Seconds(time.Since(start)))
+			p.Evidence("reconciled while hibernated in %s", rig.Seconds(time.Since(start)))
 		}),
 
 		rig.Prove("it wakes up with the same caches, one of them on a new disk", func(ctx context.Context, p *rig.Run) {
@@ -62,9 +63,9 @@ func hibernate() rig.Scenario {
 			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
 			p.AwaitUpstreams(ctx, rig.Alpha, rig.Beta)
 			if after := rig.WithoutPods(p.Identities(ctx, p.Session.Shoot)); after != rig.WithoutPods(before) {
-				p.Fatalf("objects of caches were created anew:\nbefore:\n%s\nafter:\n%s", before, after)
+				p.Fatalf("objects of caches were recreated:\nbefore:\n%s\nafter:\n%s", before, after)
 			}
-			p.Evidence("awake with the same Services and volumes after %s", rig.Seconds(time.Since(start)))
+			p.Evidence("woken up with the same Services and volumes after %s", rig.Seconds(time.Since(start)))
 		}),
 
 		rig.Prove("alpha's volume still has its image", func(ctx context.Context, p *rig.Run) {
@@ -72,7 +73,7 @@ func hibernate() rig.Scenario {
 			p.Evidence("alpha still a hit: %s", p.FetchedOnce(ctx, images[rig.Alpha], accesslog.AskerCache))
 		}),
 
-		rig.Prove("beta's cache works from nothing", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("beta's cache works on an empty volume", func(ctx context.Context, p *rig.Run) {
 			img := p.Push(ctx, rig.Beta)
 			for _, worker := range p.Workers() {
 				p.TimedPull(ctx, worker, img)
@@ -82,7 +83,7 @@ func hibernate() rig.Scenario {
 	)
 }
 
-// Hibernate brings the shoot with these caches to sleep.
+// hibernateShoot hibernates the shoot with these caches.
 func hibernateShoot(ctx context.Context, p *rig.Run, hosts ...string) {
 	p.Helper()
 	shoot, err := operate.ShootWithCaches(hosts...)
@@ -90,7 +91,7 @@ func hibernateShoot(ctx context.Context, p *rig.Run, hosts ...string) {
 	p.Check(p.Session.Testbed.Gardenlet.Hibernate(ctx, shoot))
 }
 
-// WakeUp wakes the shoot with these caches up.
+// wakeUp wakes the shoot with these caches up.
 func wakeUp(ctx context.Context, p *rig.Run, hosts ...string) {
 	p.Helper()
 	shoot, err := operate.ShootWithCaches(hosts...)
@@ -98,8 +99,8 @@ func wakeUp(ctx context.Context, p *rig.Run, hosts ...string) {
 	p.Check(p.Session.Testbed.Gardenlet.WakeUp(ctx, shoot))
 }
 
-// proveAsleep proves that the shoot has no workers, and that the extension is content with that.
-func proveAsleep(ctx context.Context, p *rig.Run) {
+// proveHibernated proves that the shoot has no workers and that the Extension is Succeeded.
+func proveHibernated(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	for _, worker := range p.Workers() {
 		p.Gone(ctx, p.Session.Shoot, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: worker.Name()}})
@@ -109,7 +110,8 @@ func proveAsleep(ctx context.Context, p *rig.Run) {
 	}
 }
 
-// emptyVolume takes all data off the volume of a cache, as a machine does that is gone with its disk.
+// emptyVolume deletes all data from the volume of a cache, as if its machine were gone with the
+// disk.
 func emptyVolume(ctx context.Context, p *rig.Run, host string) {
 	p.Helper()
 	service, ok := p.Services(ctx)[host]
@@ -134,7 +136,7 @@ func emptyVolume(ctx context.Context, p *rig.Run, host string) {
 			}
 		}
 		if removed == 0 {
-			p.Fatalf("there was nothing in volume %s of %s: this would prove nothing", path, host)
+			p.Fatalf("volume %s of %s was empty, so this proves nothing", path, host)
 		}
 	}
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// highAvailability proves that a cache with two instances serves while a node is drained, and that the second one goes when
-// it is no longer wanted.
+// highAvailability proves that a cache with two instances serves while a node is drained, and that
+// the second instance is removed when it is no longer configured.
 func highAvailability() rig.Scenario {
 	var pods []corev1.Pod
 	cache := operate.CacheOf(rig.Alpha)
@@ -34,11 +34,11 @@ func highAvailability() rig.Scenario {
 			rig.Configured(cache, operate.CacheOf(rig.Beta))(ctx, p)
 			pods = twoCachePods(ctx, p, rig.Alpha)
 			if len(pods) != 2 || pods[0].Spec.NodeName == pods[1].Spec.NodeName {
-				p.Fatalf("want two pods on two nodes, there are:%s", placement(pods))
+				p.Fatalf("want two pods on two nodes, got:%s", placement(pods))
 			}
 		}),
 
-		rig.Prove("while one node is drained, the other one is not", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("while one node is drained, the other instance cannot be evicted", func(ctx context.Context, p *rig.Run) {
 			awaitBudget(ctx, p, pods[0])
 			p.Afterwards(ctx, func(ctx context.Context) error { return rig.UncordonWorkers(ctx, p) })
 			p.Check(rig.Cordon(ctx, p, pods[0].Spec.NodeName, true))
@@ -72,7 +72,7 @@ func highAvailability() rig.Scenario {
 	)
 }
 
-// AwaitWorkers waits until every worker takes pods: it is ready, and no taint is left of the time when it was not.
+// awaitWorkers waits until every worker is ready, without a taint from the time when it was not.
 func awaitWorkers(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	p.Await(ctx, "every worker takes pods", time.Minute, func(ctx context.Context) (bool, string, error) {
@@ -91,7 +91,8 @@ func awaitWorkers(ctx context.Context, p *rig.Run) {
 	})
 }
 
-// CachedEverywhere pulls a new image on every worker and proves that the cache fetched it, once, and no node did.
+// cachedEverywhere pulls a new image on every worker and proves that only the cache fetched it,
+// once.
 func cachedEverywhere(ctx context.Context, p *rig.Run, host string) accesslog.Evidence {
 	p.Helper()
 	img := p.Push(ctx, host)
@@ -101,7 +102,7 @@ func cachedEverywhere(ctx context.Context, p *rig.Run, host string) accesslog.Ev
 	return p.FetchedOnce(ctx, img, accesslog.AskerCache)
 }
 
-// CachePods returns the pods of an upstream's cache, by name.
+// twoCachePods returns the two pods of an upstream's cache, by name.
 func twoCachePods(ctx context.Context, p *rig.Run, host string) []corev1.Pod {
 	p.Helper()
 	pods, err := cachePods(ctx, p, host)
@@ -126,12 +127,12 @@ func placement(pods []corev1.Pod) string {
 	return text.String()
 }
 
-// budgetOf names the PodDisruptionBudget of the cache that the pod is of.
+// budgetOf returns the key of the PodDisruptionBudget for the pod's cache.
 func budgetOf(pod corev1.Pod) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Labels["app"]}}
 }
 
-// AwaitBudget waits until the budget of the cache knows of both instances: until then no eviction is allowed.
+// awaitBudget waits until the budget counts both instances: until then it allows no eviction.
 func awaitBudget(ctx context.Context, p *rig.Run, pod corev1.Pod) {
 	p.Helper()
 	budget := budgetOf(pod)
@@ -142,7 +143,7 @@ func awaitBudget(ctx context.Context, p *rig.Run, pod corev1.Pod) {
 	})
 }
 
-// evict is what a drain does with each pod.
+// evict evicts the pod, like a drain.
 func evict(ctx context.Context, p *rig.Run, pod corev1.Pod) error {
 	if err := p.Session.Shoot.SubResource("eviction").Create(ctx, &pod, &policyv1.Eviction{}); err != nil {
 		return fmt.Errorf("evict %s: %w", pod.Name, err)
@@ -150,7 +151,7 @@ func evict(ctx context.Context, p *rig.Run, pod corev1.Pod) error {
 	return nil
 }
 
-// RefusesEviction proves that the budget keeps the pod from being evicted.
+// refusesEviction proves that the budget prevents the eviction of the pod.
 func refusesEviction(ctx context.Context, p *rig.Run, pod corev1.Pod) {
 	p.Helper()
 	if err := evict(ctx, p, pod); !apierrors.IsTooManyRequests(err) || !apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) {

@@ -14,19 +14,21 @@ import (
 )
 
 const (
-	// writtenWithin is how long a hosts.toml that somebody has changed may stay so: the script looks every 5 s.
+	// writtenWithin is how long a changed hosts.toml may stay: the script checks every 5 s.
 	writtenWithin = 30 * time.Second
-	// openedFile is a second name of a hosts.toml: what it leads to is what a reader sees who opened the file under the first one.
+	// openedFile is a hard link to a hosts.toml. It shows what a process reads that has opened the
+	// file before.
 	openedFile = "/etc/containerd/e2e-hosts.toml"
 	changeMade = "# changed by somebody\n"
 )
 
-// hostsFile proves what containerd relies on in a hosts.toml: that it is replaced as a whole, so that no pull reads half of it, and
-// that it says where the upstream is, so that a node that goes past the cache asks there and nowhere else.
+// hostsFile proves what containerd relies on: a hosts.toml is replaced atomically, so that no pull
+// reads a partial file, and it has the URL of the upstream, so that a node without its cache pulls
+// from there.
 func hostsFile() rig.Scenario {
 	return rig.New("hosts-file",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
-		rig.Prove("a file that was changed is replaced as a whole", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("a changed file is replaced atomically", func(ctx context.Context, p *rig.Run) {
 			worker := p.Worker(0)
 			right := p.Hosts(ctx, worker, rig.Alpha)
 			p.Afterwards(ctx, func(ctx context.Context) error { return removeOpened(ctx, worker) })
@@ -35,9 +37,9 @@ func hostsFile() rig.Scenario {
 			p.Check(err)
 			awaitFile(ctx, p, worker, rig.HostsPath(rig.Alpha), right)
 			if seen := p.File(ctx, worker, openedFile); seen != right+changeMade {
-				p.Fatalf("hosts.toml was written in place: who had opened it before reads\n%s", seen)
+				p.Fatalf("hosts.toml was written in place: a process that has opened it before reads\n%s", seen)
 			}
-			p.Evidence("restored as a whole after %s", rig.Seconds(time.Since(start)))
+			p.Evidence("restored atomically after %s", rig.Seconds(time.Since(start)))
 		}),
 
 		rig.Prove("past the cache a node asks the upstream where hosts.toml says it is", func(ctx context.Context, p *rig.Run) {
@@ -56,7 +58,7 @@ func hostsFile() rig.Scenario {
 	)
 }
 
-// awaitFile waits until a file of a node has this content.
+// awaitFile waits until a file on a node has this content.
 func awaitFile(ctx context.Context, p *rig.Run, node *cluster.Node, path, want string) {
 	p.Helper()
 	p.Check(rig.AwaitEvery(ctx, rig.NodeInterval, path+" is as it was", writtenWithin, func(ctx context.Context) (bool, string, error) {
@@ -67,7 +69,7 @@ func awaitFile(ctx context.Context, p *rig.Run, node *cluster.Node, path, want s
 
 func removeOpened(ctx context.Context, worker *cluster.Node) error {
 	if _, err := worker.Exec(ctx, "rm", "-f", "--", openedFile); err != nil {
-		return fmt.Errorf("remove the second name of hosts.toml: %w", err)
+		return fmt.Errorf("remove the hard link to hosts.toml: %w", err)
 	}
 	return nil
 }

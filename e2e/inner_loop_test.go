@@ -22,15 +22,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// liveWithin is how long a saved line may take until its effect is seen in the shoot. What it takes is in the evidence; the bound is
-// for a machine that compiles other things meanwhile.
+// liveWithin is how long a saved line may take to reach the shoot. The evidence has the actual
+// time; the bound allows for a busy machine.
 const liveWithin = 2 * time.Minute
 
-// answerTimeout bounds one question to a pod.
+// answerTimeout bounds one request to a pod.
 const answerTimeout = 2 * time.Second
 
-// innerLoop proves that `make dev` brings a line of the sources into the shoot as it is saved, without a registry, and leaves
-// nothing behind that runs. It works on a copy of the sources.
+// innerLoop proves that `make dev` deploys a changed line when it is saved, without a registry, and
+// leaves no process behind. It works on a copy of the sources.
 func innerLoop() rig.Scenario {
 	var loop *devLoop
 	mark := "e2e-" + strings.ToLower(rand.Text()[:10])
@@ -43,7 +43,7 @@ func innerLoop() rig.Scenario {
 			p.Evidence("make dev up after %s", rig.Seconds(time.Since(start)))
 		}),
 
-		rig.Prove("a line of the controller, once it is saved, is seen in the shoot", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("a saved line of the controller reaches the shoot", func(ctx context.Context, p *rig.Run) {
 			saved := save(p, loop, proof.AnnotateCaches(mark))
 			p.Await(ctx, "the StatefulSets of the caches have the annotation "+mark, liveWithin, func(ctx context.Context) (bool, string, error) {
 				state, err := unannotated(ctx, p, mark)
@@ -53,7 +53,7 @@ func innerLoop() rig.Scenario {
 			awaitRound(ctx, p, loop)
 		}),
 
-		rig.Prove("a line of the registry, once it is saved, is seen in the shoot", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("a saved line of the registry reaches the shoot", func(ctx context.Context, p *rig.Run) {
 			shoot, err := kubernetes.NewForConfig(p.Session.Shoot.Config)
 			p.Check(err)
 			saved := save(p, loop, proof.AnswerMark(mark))
@@ -73,11 +73,11 @@ func innerLoop() rig.Scenario {
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
 		}),
 
-		rig.Prove("Ctrl-C ends it, and nothing of it runs on", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("Ctrl-C ends it, and no process is left", func(ctx context.Context, p *rig.Run) {
 			p.Check(loop.interrupt(ctx))
 		}),
 
-		rig.Prove("the images that are named by their content run again", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the testbed's images run again", func(ctx context.Context, p *rig.Run) {
 			useCacheImage(ctx, p, bringup.CacheImage(p.Session.Testbed))
 			state, err := unannotated(ctx, p, mark)
 			p.Check(err)
@@ -88,7 +88,7 @@ func innerLoop() rig.Scenario {
 	)
 }
 
-// unannotated says which StatefulSet of a cache does not have the annotation; "" if all have it.
+// unannotated returns the name of a cache's StatefulSet without the annotation, or "".
 func unannotated(ctx context.Context, p *rig.Run, annotation string) (string, error) {
 	sets := &appsv1.StatefulSetList{}
 	if err := p.Session.Shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
@@ -105,7 +105,8 @@ func unannotated(ctx context.Context, p *rig.Run, annotation string) (string, er
 	return "", nil
 }
 
-// unchanged says which pod of a cache does not answer for the path with the path; "" if all do.
+// unchanged returns the name of a cache's pod that does not answer a request for the path with the
+// path, or "".
 func unchanged(ctx context.Context, shoot kubernetes.Interface, path string) (string, error) {
 	pods, err := shoot.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: v1alpha3.LabelUpstreamHost})
 	if err != nil {
@@ -115,7 +116,8 @@ func unchanged(ctx context.Context, shoot kubernetes.Interface, path string) (st
 		return "there is no pod", nil
 	}
 	for _, pod := range pods.Items {
-		// Nobody refuses a connection to a pod that has just gone: the API server would wait for half a minute.
+		// A connection to a pod that was just deleted is not refused: the API server would wait half a
+		// minute.
 		asking, cancel := context.WithTimeout(ctx, answerTimeout)
 		answer, err := shoot.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, strconv.Itoa(v1alpha3.CacheDebugPort), "/"+path, nil).DoRaw(asking)
 		cancel()
@@ -126,7 +128,7 @@ func unchanged(ctx context.Context, shoot kubernetes.Interface, path string) (st
 	return "", nil
 }
 
-// failure is the error, or that make dev has ended by itself.
+// failure returns the error, or the error of make dev if it has exited.
 func failure(err error, loop *devLoop) error {
 	if err == nil {
 		return loop.Failed()
@@ -134,5 +136,5 @@ func failure(err error, loop *devLoop) error {
 	return err
 }
 
-// The changes that the scenario inner-loop makes to a copy of the sources, a line each. The mark is in no cache of before, so that
-// nothing comes from Go's build cache that a user would have to wait for.
+// The changes of the scenario inner-loop, a line each. The mark is unique, so that Go's build cache
+// does not have the result.

@@ -20,18 +20,19 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// interruptedTimeout is what an operation of the extension may take that is killed once on its way.
+// interruptedTimeout bounds an operation of the extension that is killed once.
 const interruptedTimeout = 90 * time.Second
 
-// interrupted proves that the extension, killed without a chance to clean up, goes on where it was: when it cleans the
-// nodes of beta, when it adds a cache with HTTPS, which takes several steps, and when it is disabled. The cleaner never
-// stays. gardener-node-agent is held all the time, so what is gone from a node the cleaner took off.
+// interrupted proves that the extension continues after it is killed: while it removes beta from
+// the nodes, while it adds a cache with HTTPS, which takes several steps, and while it is disabled.
+// The cleaner is always removed. gardener-node-agent is held all the time, so only the cleaner
+// removes files from nodes.
 func interrupted() rig.Scenario {
 	var release func(context.Context) error
 	var flow *rig.Background
 	return rig.New("interrupted",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
-		rig.Prove("its process is killed while the nodes are cleaned of beta", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("its process is killed while beta is removed from the nodes", func(ctx context.Context, p *rig.Run) {
 			release = p.HoldNodeAgents(ctx)
 			flow = p.Background(ctx, func(ctx context.Context) error {
 				return rig.ReconcileConfig(ctx, p, operate.CacheOf(rig.Alpha), tlsCache(rig.Gamma))
@@ -40,7 +41,7 @@ func interrupted() rig.Scenario {
 			p.Interrupt(ctx, rig.KillProcess)
 		}),
 
-		rig.Prove("its pod is deleted when gamma's cache has a Service and no certificate yet", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("its pod is deleted when gamma's cache has a Service but no certificate", func(ctx context.Context, p *rig.Run) {
 			p.Await(ctx, "gamma's Service is there", interruptedTimeout, func(ctx context.Context) (bool, string, error) {
 				_, there := p.Services(ctx)[rig.Gamma]
 				return there, "it is not", flow.Failed()
@@ -48,7 +49,7 @@ func interrupted() rig.Scenario {
 			p.Interrupt(ctx, rig.DeletePod)
 		}),
 
-		rig.Prove("the Extension is reconciled all the same", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the Extension is reconciled nevertheless", func(ctx context.Context, p *rig.Run) {
 			p.Await(ctx, "the Extension has gamma, and not beta", interruptedTimeout, func(ctx context.Context) (bool, string, error) {
 				extension, err := rig.GetExtension(ctx, p)
 				if err != nil {
@@ -89,16 +90,16 @@ func interrupted() rig.Scenario {
 			p.NoCleanerLeft(ctx)
 		}),
 
-		rig.Prove("gardenlet's flow comes to its end too", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("gardenlet's flow finishes too", func(ctx context.Context, p *rig.Run) {
 			p.Check(release(ctx))
 			p.Join(ctx, flow, rig.Reconciled(), rig.ReconcileTimeout)
 			proveNothingOnWorkers(ctx, p)
-			p.Evidence("killed 3 times: each operation came to its end, nodes clean")
+			p.Evidence("killed 3 times: each operation finished, nodes clean")
 		}),
 	)
 }
 
-// awaitCleaner returns when the cleaner is in the shoot: from then on nodes are being cleaned.
+// awaitCleaner waits until the cleaner is in the shoot.
 func awaitCleaner(ctx context.Context, p *rig.Run, flow *rig.Background) {
 	p.Helper()
 	p.Await(ctx, "the cleaner is in the shoot", time.Minute, func(ctx context.Context) (bool, string, error) {

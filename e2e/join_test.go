@@ -20,10 +20,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// joinTimeout is what a machine may take from its start until gardener-node-agent has configured it.
+// joinTimeout bounds the time from the start of a machine until gardener-node-agent has configured
+// it.
 const joinTimeout = 2 * time.Minute
 
-// join proves that a node that joins while an upstream is removed, and is still given the configuration of before, ends
+// join proves that a node that joins with the old configuration while an upstream is removed ends
 // without a mirror of that upstream.
 func join() rig.Scenario {
 	var joining, other *cluster.Node
@@ -40,7 +41,7 @@ func join() rig.Scenario {
 			p.Check(client.IgnoreNotFound(p.Session.Shoot.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: joining.Name()}})))
 		}),
 
-		rig.Prove("alpha is removed, and the clean-up does not come to its end", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("alpha is removed, and the clean-up cannot finish", func(ctx context.Context, p *rig.Run) {
 			_, err := other.Exec(ctx, "systemctl", "stop", "kubelet.service")
 			p.Check(err)
 			flow = p.Background(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p, rig.Beta) })
@@ -51,17 +52,17 @@ func join() rig.Scenario {
 			})
 		}),
 
-		rig.Prove("the machine joins with the configuration of before", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the machine joins with the old configuration", func(ctx context.Context, p *rig.Run) {
 			p.Check(joining.StartMachine(ctx))
 			installNodeAgent(ctx, p, joining, labels)
-			p.Await(ctx, "gardener-node-agent has laid down the unit on "+joining.Name(), joinTimeout,
+			p.Await(ctx, "gardener-node-agent has written the unit on "+joining.Name(), joinTimeout,
 				func(ctx context.Context) (bool, string, error) {
 					unit, err := rig.ReadFile(ctx, joining, nodeconfig.UnitPath)
 					return strings.Contains(unit, rig.Beta+","), unit, err
 				})
 		}),
 
-		rig.Prove("the removal comes to its end", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the removal finishes", func(ctx context.Context, p *rig.Run) {
 			p.Check(startKubelet(ctx, other))
 			p.Join(ctx, flow, rig.Reconciled(rig.Beta), 4*time.Minute)
 			p.AwaitMirrors(ctx, rig.Beta)
@@ -88,7 +89,7 @@ func startKubelet(ctx context.Context, worker *cluster.Node) error {
 	return nil
 }
 
-// poolLabels returns the labels that make a node a member of its worker pool.
+// poolLabels returns the labels of the node's worker pool.
 func poolLabels(ctx context.Context, p *rig.Run, worker *cluster.Node) map[string]string {
 	p.Helper()
 	node := &corev1.Node{}
@@ -105,10 +106,10 @@ func poolLabels(ctx context.Context, p *rig.Run, worker *cluster.Node) map[strin
 	return labels
 }
 
-// secretNameLabel leads gardener-node-agent to its configuration.
+// secretNameLabel names the Secret with gardener-node-agent's configuration.
 const secretNameLabel = "worker.gardener.cloud/gardener-node-agent-secret-name"
 
-// installNodeAgent does what the user data of a machine does, and its kubelet's configuration.
+// installNodeAgent does what a machine's user data and its kubelet's configuration do.
 func installNodeAgent(ctx context.Context, p *rig.Run, worker *cluster.Node, labels map[string]string) {
 	p.Helper()
 	node := &corev1.Node{}

@@ -16,7 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// lostVolume proves that a cache whose volume is on the disk of a machine that is gone starts again from nothing.
+// lostVolume proves that a cache whose volume was lost with a machine starts again with an empty
+// volume.
 func lostVolume() rig.Scenario {
 	var lost *cluster.Node
 	var claim *corev1.PersistentVolumeClaim
@@ -42,21 +43,21 @@ func lostVolume() rig.Scenario {
 				return false, rig.PodState(pod), client.IgnoreNotFound(err)
 			})
 			if now := claimOf(ctx, p, rig.Alpha); now.UID != claim.UID {
-				p.Fatalf("the claim was replaced by somebody else: this would prove nothing")
+				p.Fatalf("the claim was replaced before the reconciliation, so this proves nothing")
 			}
 		}),
 
-		rig.Prove("the next reconciliation gives the volume up", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the next reconciliation replaces the volume", func(ctx context.Context, p *rig.Run) {
 			start := time.Now()
 			p.Reconcile(ctx, rig.Alpha, rig.Beta)
 			p.AwaitCaches(ctx, rig.Alpha, rig.Beta)
 			if now := claimOf(ctx, p, rig.Alpha); now.UID == claim.UID || now.Spec.VolumeName == claim.Spec.VolumeName {
 				p.Fatalf("alpha's cache runs with the volume that was lost, %s", now.Spec.VolumeName)
 			}
-			p.Evidence("another volume, and all machines back, after %s", rig.Seconds(time.Since(start)))
+			p.Evidence("new volume, and all machines back, after %s", rig.Seconds(time.Since(start)))
 		}),
 
-		rig.Prove("alpha's cache works from nothing", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("alpha's cache works on an empty volume", func(ctx context.Context, p *rig.Run) {
 			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
 			p.AwaitUpstreams(ctx, rig.Alpha)
 			img := p.Push(ctx, rig.Alpha)
@@ -68,8 +69,8 @@ func lostVolume() rig.Scenario {
 	)
 }
 
-// removeMachine does what machine-controller-manager does in the end: the machine is gone, its node too, and no pod stays
-// bound to it.
+// removeMachine leaves the state that machine-controller-manager leaves: no machine, no Node and no
+// pod bound to it.
 func removeMachine(ctx context.Context, p *rig.Run, worker *cluster.Node) error {
 	if err := worker.StopMachine(ctx); err != nil {
 		return err

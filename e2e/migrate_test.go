@@ -16,7 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// migrate proves that the control plane of a shoot moves to another seed without anybody in the shoot noticing.
+// migrate proves that the control plane of a shoot moves to another seed without an effect in the
+// shoot.
 func migrate() rig.Scenario {
 	var (
 		before, nodes string
@@ -42,7 +43,7 @@ func migrate() rig.Scenario {
 
 			p.Check(p.Session.Testbed.Gardenlet.Restore(ctx, shoot))
 			if namespaceUID(ctx, p) == oldNamespace {
-				p.Fatalf("the namespace is the old one: nothing has moved")
+				p.Fatalf("the namespace was not recreated: nothing has moved")
 			}
 			if restored := p.Extension(ctx).Status.State; !equality.Semantic.DeepEqual(restored, saved) {
 				p.Fatalf("the Extension's state was %v and is %v", saved, restored)
@@ -50,20 +51,20 @@ func migrate() rig.Scenario {
 			p.Evidence("restored in a fresh namespace, with the Extension's state")
 		}),
 
-		rig.Prove("nothing in the shoot was created anew or touched", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("nothing in the shoot was recreated or changed", func(ctx context.Context, p *rig.Run) {
 			p.Unchanged(ctx, p.Session.Shoot, before)
 			if now := stateOfCaches(ctx, p); now != nodes {
 				p.Fatalf("caches or nodes changed:\nbefore:\n%s\nafter:\n%s", nodes, now)
 			}
-			p.Evidence("StatefulSets, Services, volumes, pods and hosts.toml untouched")
+			p.Evidence("StatefulSets, Services, volumes, pods and hosts.toml unchanged")
 		}),
 
-		rig.Prove("every pull in the meantime came through the cache, in time", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("every pull during the migration came through the cache, in time", func(ctx context.Context, p *rig.Run) {
 			pulls.End(p, rig.Alpha, rig.MaxPull)
 			for _, img := range pulls.Images {
 				p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			}
-			p.Evidence("all of them by the cache")
+			p.Evidence("all pulls through the cache")
 		}),
 
 		rig.Prove("caches change again at the next reconciliation", func(ctx context.Context, p *rig.Run) {

@@ -18,21 +18,23 @@ import (
 )
 
 const (
-	// nodesCleaned is the condition that reports what a clean-up could not reach.
+	// nodesCleaned is the condition that reports nodes that a clean-up could not reach.
 	nodesCleaned = "NodesCleaned"
-	// quietFor is for how long the node counts as not ready when the clean-up begins. The extension gives it a minute.
+	// quietFor is how long the node has been not ready when the clean-up begins. The extension waits a
+	// minute for it.
 	quietFor = 50 * time.Second
-	// cleanUpBound is what a clean-up may take although a node is not ready: ten seconds for the rest of the minute, as much
-	// until gardener-resource-manager drops the pod that never goes, and what a clean-up takes without that.
+	// cleanUpBound bounds a clean-up with a node that is not ready: ten seconds for the rest of the
+	// minute, ten until gardener-resource-manager force-deletes the stuck pod, and the time of a
+	// normal clean-up.
 	cleanUpBound = 50 * time.Second
-	// taintedBound is what the clean-up of a tainted node may take: no more than of any other.
+	// taintedBound bounds the clean-up of a tainted node, like that of any other node.
 	taintedBound = 45 * time.Second
-	// e2eTaint keeps every pod away, and evicts it, that does not tolerate it.
+	// e2eTaint repels and evicts every pod that does not tolerate it.
 	e2eTaint = "e2e.registry-cache.test/evict"
 )
 
-// notReady proves that a node that evicts pods is cleaned like any other, that a node that is not ready does not hold up a
-// clean-up for ever and is reported, and that it is clean once it is back.
+// notReady proves that a node that evicts pods is cleaned like any other. A node that is not ready
+// does not block the clean-up, is reported, and is cleaned once it is back.
 func notReady() rig.Scenario {
 	var broken, tainted *cluster.Node
 	var flow *rig.Background
@@ -52,20 +54,20 @@ func notReady() rig.Scenario {
 			p.Check(reportNotReady(ctx, p, broken))
 		}),
 
-		rig.Prove("the tainted one is cleaned of alpha, while the other is waited for", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("alpha is removed from the tainted worker while the other one is waited for", func(ctx context.Context, p *rig.Run) {
 			start = time.Now()
 			flow = p.Background(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p, rig.Beta) })
 			p.Await(ctx, "alpha's hosts.toml is gone from "+tainted.Name(), taintedBound, func(ctx context.Context) (bool, string, error) {
 				hosts, err := rig.ReadFile(ctx, tainted, rig.HostsPath(rig.Alpha))
-				return rig.IsAbsent(hosts), "it is there", err
+				return rig.IsAbsent(hosts), "it exists", err
 			})
 			if state := rig.StateOf(p.Extension(ctx)); state != gardencorev1beta1.LastOperationStateProcessing {
-				p.Fatalf("the Extension is %s already", state)
+				p.Fatalf("the Extension is already %s", state)
 			}
 			p.Evidence("with taints NoSchedule and NoExecute: clean after %s", rig.Seconds(time.Since(start)))
 		}),
 
-		rig.Prove("alpha is removed all the same, in time", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("alpha is removed in time", func(ctx context.Context, p *rig.Run) {
 			p.Await(ctx, "the Extension is reconciled without alpha", cleanUpBound, func(ctx context.Context) (bool, string, error) {
 				extension, err := rig.GetExtension(ctx, p)
 				if err != nil {
@@ -78,7 +80,7 @@ func notReady() rig.Scenario {
 			p.Evidence("with a node that is not ready: done after %s", rig.Seconds(time.Since(start)))
 		}),
 
-		rig.Prove("the node is named in the status", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the status names the node that is not ready", func(ctx context.Context, p *rig.Run) {
 			for _, condition := range p.Extension(ctx).Status.Conditions {
 				if condition.Type == nodesCleaned {
 					if condition.Status != gardencorev1beta1.ConditionFalse || !strings.Contains(condition.Message, broken.Name()) ||
@@ -92,7 +94,7 @@ func notReady() rig.Scenario {
 			p.Fatalf("the Extension has no condition %s", nodesCleaned)
 		}),
 
-		rig.Prove("the tainted worker is clean, the other one is not yet", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("only the tainted worker is clean", func(ctx context.Context, p *rig.Run) {
 			if hosts := p.Hosts(ctx, tainted, rig.Alpha); !rig.IsAbsent(hosts) {
 				p.Errorf("alpha's hosts.toml is on %s:\n%s", tainted.Name(), hosts)
 			}
@@ -101,7 +103,7 @@ func notReady() rig.Scenario {
 			}
 		}),
 
-		rig.Prove("it is clean once it is back", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the other worker is clean once it is back", func(ctx context.Context, p *rig.Run) {
 			p.Check(startKubelet(ctx, broken))
 			p.Check(taint(ctx, p, tainted, false))
 			p.Check(release(ctx))
@@ -113,10 +115,10 @@ func notReady() rig.Scenario {
 	)
 }
 
-// awaitAge waits until the node has been there for so long: one that joined just now, and is not ready, counts as booting.
+// awaitAge waits until the node has this age: a new node that is not ready counts as booting.
 func awaitAge(ctx context.Context, p *rig.Run, worker *cluster.Node, age time.Duration) {
 	p.Helper()
-	p.Await(ctx, fmt.Sprintf("node %s has been there for %s", worker.Name(), age), age+time.Minute, func(ctx context.Context) (bool, string, error) {
+	p.Await(ctx, fmt.Sprintf("node %s is older than %s", worker.Name(), age), age+time.Minute, func(ctx context.Context) (bool, string, error) {
 		node := &corev1.Node{}
 		err := p.Session.Shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node)
 		since := time.Since(node.CreationTimestamp.Time)
@@ -124,8 +126,8 @@ func awaitAge(ctx context.Context, p *rig.Run, worker *cluster.Node, age time.Du
 	})
 }
 
-// reportNotReady says what the control plane would find out by itself some time later: the kubelet has gone quiet, and that
-// was some time ago.
+// reportNotReady sets the condition that the control plane would set some time later: the kubelet
+// stopped reporting some time ago.
 func reportNotReady(ctx context.Context, p *rig.Run, worker *cluster.Node) error {
 	node := &corev1.Node{}
 	if err := p.Session.Shoot.Get(ctx, client.ObjectKey{Name: worker.Name()}, node); err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// privateCA proves that an upstream whose certificate no node trusts is cached, and is pulled from by the nodes
-// themselves when its cache is down.
+// privateCA proves that an upstream whose certificate no node trusts is cached, and that nodes pull
+// from it directly when its cache is down.
 func privateCA() rig.Scenario {
 	refer := rig.References{}
 	cache := v1alpha3.RegistryCache{
@@ -26,12 +26,12 @@ func privateCA() rig.Scenario {
 	caches := []v1alpha3.RegistryCache{operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Beta), cache}
 	return rig.New("private-ca",
 		rig.Prove("no node trusts the upstream", func(ctx context.Context, p *rig.Run) {
-			authority, err := certificate.New("e2e private authority")
+			ca, err := certificate.New("e2e private authority")
 			p.Check(err)
 			options := p.Session.Testbed.UpstreamOptions(rig.Private)
-			options.CA = authority
+			options.CA = ca
 			p.Upstream(ctx, options)
-			refer["ca"] = p.Secret(ctx, map[string][]byte{"bundle.crt": authority.PEM()}, nil)
+			refer["ca"] = p.Secret(ctx, map[string][]byte{"bundle.crt": ca.PEM()}, nil)
 			for _, worker := range p.Workers() {
 				_, err := worker.Exec(ctx, "curl", "--silent", "--max-time", "10", "https://"+rig.Private+"/v2/")
 				if err == nil || !strings.Contains(err.Error(), "exit status 60") {
@@ -50,13 +50,13 @@ func privateCA() rig.Scenario {
 			p.Evidence("private CA: %s, by HTTPS, running after %s", evidence, rig.Seconds(took))
 		}),
 
-		rig.Prove("a bundle that is none is refused, and nothing changes", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("an invalid bundle is refused, and no cache changes", func(ctx context.Context, p *rig.Run) {
 			before := stateOfCaches(ctx, p, rig.Alpha, rig.Beta, rig.Private)
 			shoot, err := rig.References{"ca": p.Secret(ctx, map[string][]byte{"bundle.crt": []byte("none")}, nil)}.Shoot(caches...)
 			p.Check(err)
 			refusedShoot(ctx, p, shoot, "caches[2].caBundleSecretReferenceName", "PEM")
 			if after := stateOfCaches(ctx, p, rig.Alpha, rig.Beta, rig.Private); after != before {
-				p.Fatalf("the bad bundle changed something:\nbefore:\n%s\nafter:\n%s", before, after)
+				p.Fatalf("the bad bundle changed caches:\nbefore:\n%s\nafter:\n%s", before, after)
 			}
 			p.Configure(ctx, refer, caches...)
 			p.Evidence("not PEM: Error with field path")
@@ -69,11 +69,11 @@ func privateCA() rig.Scenario {
 	)
 }
 
-// proveByHTTPS proves that the upstream served nothing of the image by plain HTTP.
+// proveByHTTPS proves that the upstream served nothing of the image over plain HTTP.
 func proveByHTTPS(ctx context.Context, p *rig.Run, img rig.Pushed) {
 	p.Helper()
 	plain := p.Requests(ctx, img).Filter(func(r accesslog.Record) bool { return r.Scheme != "https" })
 	if len(plain) != 0 {
-		p.Fatalf("%s was asked by plain HTTP: %s %s, status %s", img.Host, plain[0].Method, plain[0].Path, http.StatusText(plain[0].Status))
+		p.Fatalf("%s got a request over plain HTTP: %s %s, status %s", img.Host, plain[0].Method, plain[0].Path, http.StatusText(plain[0].Status))
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// Upstreams of which only their caches know where they are. No node could reach one by these addresses, which are for
+// Upstreams that only their caches can reach. Nodes cannot: the addresses are reserved for
 // documentation (RFC 5737, RFC 3849).
 const (
 	// byAddress is stored at gamma.
@@ -24,8 +24,8 @@ const (
 	inCluster = "[2001:db8::7]:5000"
 )
 
-// proxied proves that a cache with a proxy reaches its upstream through it, except for what is in the shoot or named in
-// noProxy.
+// proxied proves that a cache with a proxy reaches its upstream through it, unless the upstream is
+// in the shoot or in noProxy.
 func proxied() rig.Scenario {
 	var proxy *upstream.Proxy
 	refer := rig.References{}
@@ -73,8 +73,8 @@ func proxied() rig.Scenario {
 	)
 }
 
-// proxiedCaches have each the proxy. beta is reached by HTTPS, gamma is named in noProxy, and inCluster has an address in
-// the service network. The names of the last two are addresses.
+// proxiedCaches all have the proxy. beta is reached over HTTPS, gamma is in noProxy, and inCluster
+// has an address in the service network. The names of the last two are addresses.
 func proxiedCaches(proxy, serviceAddress string) []v1alpha3.RegistryCache {
 	by := func(host, remoteURL string) v1alpha3.RegistryCache {
 		return v1alpha3.RegistryCache{
@@ -99,7 +99,8 @@ func startProxy(ctx context.Context, p *rig.Run) *upstream.Proxy {
 	return proxy
 }
 
-// pullThroughCache pulls a new image of an upstream that is stored at the host, and proves that the cache fetched it.
+// pullThroughCache pulls a new image of an upstream that is served by the host, and proves that the
+// cache fetched it.
 func pullThroughCache(ctx context.Context, p *rig.Run, upstream, host string) rig.Pushed {
 	p.Helper()
 	img := p.Push(ctx, host)
@@ -110,7 +111,7 @@ func pullThroughCache(ctx context.Context, p *rig.Run, upstream, host string) ri
 	return img
 }
 
-// proxyLog returns what the proxy was asked for by others than the testbed.
+// proxyLog returns the proxy's requests, without those of the testbed.
 func proxyLog(ctx context.Context, p *rig.Run, proxy *upstream.Proxy) accesslog.Records {
 	p.Helper()
 	records, err := proxy.Log(ctx)
@@ -129,17 +130,17 @@ func proveFrom(ctx context.Context, p *rig.Run, img rig.Pushed, address string) 
 	p.Helper()
 	for _, record := range p.Requests(ctx, img) {
 		if !strings.HasPrefix(record.RemoteAddr, address+":") {
-			p.Fatalf("%s was asked from %s, want only from the proxy at %s", img.Host, record.RemoteAddr, address)
+			p.Fatalf("%s got a request from %s, want only from the proxy at %s", img.Host, record.RemoteAddr, address)
 		}
 	}
 }
 
-// provePassedBy proves that the proxy was never asked for the host.
+// provePassedBy proves that the proxy got no request for the host.
 func provePassedBy(ctx context.Context, p *rig.Run, proxy *upstream.Proxy, host string) {
 	p.Helper()
 	for _, record := range proxyLog(ctx, p, proxy) {
 		if record.Host == host || strings.HasPrefix(record.Host, host+":") {
-			p.Fatalf("the proxy was asked for %s: %s %s", host, record.Method, record.Host)
+			p.Fatalf("the proxy got a request for %s: %s %s", host, record.Method, record.Host)
 		}
 	}
 }

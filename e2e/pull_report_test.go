@@ -11,31 +11,31 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// pullReport proves that `testbed pull` tells the truth about who served what: each of its verdicts is held against the upstream's
-// own log.
+// pullReport proves that `testbed pull` reports correctly who served what: the upstream's log
+// confirms each of its results.
 func pullReport() rig.Scenario {
 	var img rig.Pushed
 	return rig.New("pull-report",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
-		rig.Prove("what the cache fetched for this pull is a miss", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("a blob that the cache fetched for this pull is a miss", func(ctx context.Context, p *rig.Run) {
 			img = p.Push(ctx, rig.Alpha)
 			reported(ctx, p, img, pull.Options{Node: p.Worker(0).Name()}, pull.CacheMiss)
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
 		}),
 
-		rig.Prove("what it had stored is a hit", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("a blob that it had stored is a hit", func(ctx context.Context, p *rig.Run) {
 			before := p.Requests(ctx, img).Gets()
 			reported(ctx, p, img, pull.Options{Node: p.Worker(1).Name()}, pull.CacheHit)
 			if blobs := p.Requests(ctx, img).Gets()[len(before):].Blobs(); len(blobs) != 0 {
-				p.Fatalf("%s was asked for %d blobs, so they were no hits", rig.Alpha, len(blobs))
+				p.Fatalf("%s got requests for %d blobs, so they were no hits", rig.Alpha, len(blobs))
 			}
 		}),
 
-		rig.Prove("what a node has already is nobody's", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("a blob that the node has is served by the node", func(ctx context.Context, p *rig.Run) {
 			reported(ctx, p, img, pull.Options{Node: p.Worker(1).Name()}, pull.FromNode)
 		}),
 
-		rig.Prove("what it fetched past the cache is the upstream's", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("a blob fetched past the cache is served by the upstream", func(ctx context.Context, p *rig.Run) {
 			p.Break(ctx, "cache/"+rig.Alpha, spec.Refuse)
 			other := p.Push(ctx, rig.Alpha)
 			report := reported(ctx, p, other, pull.Options{Node: p.Worker(0).Name()}, pull.FromUpstream)
@@ -43,13 +43,13 @@ func pullReport() rig.Scenario {
 			if report.Total.Fallbacks != 1 {
 				p.Fatalf("%d fallbacks are reported, want 1", report.Total.Fallbacks)
 			}
-			p.Evidence("miss, hit, node and fallback told apart, as in the upstream's log")
+			p.Evidence("miss, hit, node and fallback distinguished, as in the upstream's log")
 		}),
 	)
 }
 
-// reported pulls the image as `testbed pull` does, and proves that config and layers are all reported as served by this source.
-// Of the manifest a node may be told by anybody: its tag is looked up each time.
+// reported pulls the image like `testbed pull`, and proves that config and layers are all reported
+// as served by this source. The manifest is not compared, because its tag is resolved each time.
 func reported(ctx context.Context, p *rig.Run, img rig.Pushed, options pull.Options, want pull.Source) *pull.Report {
 	p.Helper()
 	options.Image, options.Times, options.Parallel, options.Timeout = img.Reference(), 1, 1, rig.PullTimeout

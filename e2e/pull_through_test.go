@@ -9,7 +9,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// pullThrough proves that a pull goes through the cache, and that the cache answers the next one by itself.
+// pullThrough proves that a pull goes through the cache, and that the cache serves the next one
+// without its upstream.
 func pullThrough() rig.Scenario {
 	var img rig.Pushed
 	return rig.New("pull-through",
@@ -20,12 +21,12 @@ func pullThrough() rig.Scenario {
 			p.Evidence("worker 1, upstream: %s, running after %s", p.FetchedOnce(ctx, img, accesslog.AskerCache), rig.Seconds(took))
 		}),
 
-		rig.Prove("the second worker's pull asks the upstream for no blob", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the second worker's pull requests no blob from the upstream", func(ctx context.Context, p *rig.Run) {
 			before := p.Requests(ctx, img)
 			took := p.Pull(ctx, p.Worker(1), img)
 			blobs := p.Requests(ctx, img)[len(before):].Blobs()
 			if len(blobs) != 0 {
-				p.Fatalf("%s was asked for %d blobs by %v, want none", rig.Alpha, len(blobs), blobs.Askers())
+				p.Fatalf("%s got requests for %d blobs from %v, want none", rig.Alpha, len(blobs), blobs.Askers())
 			}
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			p.Evidence("worker 2, upstream: 0 blob requests, running after %s", rig.Seconds(took))

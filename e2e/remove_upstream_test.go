@@ -11,7 +11,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// removal is the removal of upstreams, under way while the scenario looks.
+// removal is a running removal of upstreams.
 type removal struct {
 	order   *rig.Cleaning
 	pulls   *rig.Stream
@@ -19,8 +19,9 @@ type removal struct {
 	release func(ctx context.Context) error
 }
 
-// remove lets gardenlet take the upstreams away, so that those that remain are left, and returns when the Services of the
-// removed ones have vanished. gardener-node-agent is held meanwhile, and images of alpha are pulled.
+// remove makes gardenlet remove the upstreams and keep the remaining ones. It returns when the
+// Services of the removed ones are deleted. Meanwhile gardener-node-agent is held, and images of
+// alpha are pulled.
 func remove(ctx context.Context, p *rig.Run, removed, remain []string) *removal {
 	p.Helper()
 	r := &removal{order: rig.WatchCleaning(ctx, p, removed...), release: p.HoldNodeAgents(ctx)}
@@ -30,7 +31,7 @@ func remove(ctx context.Context, p *rig.Run, removed, remain []string) *removal 
 	return r
 }
 
-// finish lets gardener-node-agent do its part, and proves that all of it succeeded and no pull took long.
+// finish releases gardener-node-agent, and proves that the removal succeeded and no pull was slow.
 func (r *removal) finish(ctx context.Context, p *rig.Run, remain ...string) {
 	p.Helper()
 	p.Check(r.release(ctx))
@@ -38,7 +39,8 @@ func (r *removal) finish(ctx context.Context, p *rig.Run, remain ...string) {
 	r.pulls.End(p, rig.Alpha, rig.MaxPull)
 }
 
-// removeUpstream proves that removing one upstream cleans the nodes first, and touches nothing else.
+// removeUpstream proves that the removal of one upstream cleans the nodes first, and changes
+// nothing else.
 func removeUpstream() rig.Scenario {
 	var (
 		others  rig.Foreign
@@ -48,7 +50,7 @@ func removeUpstream() rig.Scenario {
 	)
 	onlyBeta := func(ctx context.Context, p *rig.Run) { proveOnlyBeta(ctx, p, beforeB) }
 	return rig.New("remove-upstream",
-		rig.Prove("alpha and beta are cached, and nodes have foreign files", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("alpha and beta are cached, and nodes have unmanaged files", func(ctx context.Context, p *rig.Run) {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
 			others = rig.PutForeignFiles(ctx, p)
 			betaImg = p.Push(ctx, rig.Beta)
@@ -63,16 +65,16 @@ func removeUpstream() rig.Scenario {
 			removed = remove(ctx, p, []string{rig.Alpha}, []string{rig.Beta})
 		}),
 
-		rig.Prove("the cleaner alone took alpha off every worker and left beta as it was", onlyBeta),
-		rig.Prove("it ran on every worker before alpha's Service vanished", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the cleaner alone removed alpha from every worker and kept beta", onlyBeta),
+		rig.Prove("it ran on every worker before alpha's Service was deleted", func(ctx context.Context, p *rig.Run) {
 			removed.order.ProveOrder(ctx, p)
 		}),
 
-		rig.Prove("that stays so when gardener-node-agent has done its part", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("gardener-node-agent keeps that state", func(ctx context.Context, p *rig.Run) {
 			removed.finish(ctx, p, rig.Beta)
 			p.AwaitMirrors(ctx, rig.Beta)
 			onlyBeta(ctx, p)
-			p.Evidence("alpha's hosts.toml and arguments gone, beta's hosts.toml untouched")
+			p.Evidence("alpha's hosts.toml and arguments gone, beta's hosts.toml unchanged")
 		}),
 
 		rig.Prove("beta's image is still a hit", func(ctx context.Context, p *rig.Run) {
@@ -86,14 +88,14 @@ func removeUpstream() rig.Scenario {
 			removed.order.ProveClaimsGone(ctx, p)
 		}),
 
-		rig.Prove("foreign files are untouched", func(ctx context.Context, p *rig.Run) { others.ProveUntouched(ctx, p) }),
-		rig.Prove("pulls of alpha go direct, in time", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("unmanaged files are unchanged", func(ctx context.Context, p *rig.Run) { others.ProveUntouched(ctx, p) }),
+		rig.Prove("pulls of alpha go directly to the upstream, in time", func(ctx context.Context, p *rig.Run) {
 			p.ProveDirect(ctx, rig.Alpha, rig.MaxPull)
 		}),
 	)
 }
 
-// proveOnlyBeta proves that workers have nothing of alpha, and beta's file as it was before.
+// proveOnlyBeta proves that workers have nothing of alpha, and beta's unchanged file.
 func proveOnlyBeta(ctx context.Context, p *rig.Run, before map[string]string) {
 	p.Helper()
 	for _, worker := range p.Workers() {

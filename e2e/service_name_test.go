@@ -16,8 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// serviceName proves that serviceNameSuffix names the Service of a cache, and that with another name all nodes move to the
-// other Service without a pull that fails or takes long: the old one goes with the next reconciliation.
+// serviceName proves that serviceNameSuffix names the Service of a cache, and that all nodes follow
+// a new name without a failed or slow pull. The next reconciliation deletes the previous Service.
 func serviceName() rig.Scenario {
 	var pulls *rig.Stream
 	var endpoint string
@@ -29,11 +29,11 @@ func serviceName() rig.Scenario {
 			before := endpoint
 			p.Configure(ctx, nil, to, operate.CacheOf(rig.Beta))
 			if endpoint = endpointOfService(ctx, p, rig.Alpha, name); endpoint == before {
-				p.Fatalf("the endpoint was %s before: this would prove nothing", endpoint)
+				p.Fatalf("the endpoint was already %s, so this proves nothing", endpoint)
 			}
 			former := serviceNamed(ctx, p, from)
 			if address := "http://" + former.Spec.ClusterIP + ":5000"; address != before {
-				p.Fatalf("the nodes were told of %s, and Service %s, which they may use until they know of the other one, is at %s", before, from, address)
+				p.Fatalf("the nodes use %s until they know the new Service, but the previous Service %s is at %s", before, from, address)
 			}
 			for _, worker := range p.Workers() {
 				if hosts := p.Hosts(ctx, worker, rig.Alpha); strings.Contains(hosts, before) {
@@ -56,14 +56,14 @@ func serviceName() rig.Scenario {
 
 		moved(derived, given, named),
 		moved(given, derived, operate.CacheOf(rig.Alpha)),
-		rig.Prove("no pull failed or took long", func(_ context.Context, p *rig.Run) {
+		rig.Prove("no pull failed or was slow", func(_ context.Context, p *rig.Run) {
 			pulls.End(p, rig.Alpha, rig.MaxPull)
 		}),
 	)
 }
 
-// EndpointOfService proves that the cache of the upstream has a Service of this name, and that the Service's cluster IP is
-// its endpoint, and returns that.
+// endpointOfService proves that the cache of the upstream has a Service of this name, with the
+// cluster IP as endpoint, and returns the endpoint.
 func endpointOfService(ctx context.Context, p *rig.Run, host, name string) string {
 	p.Helper()
 	service, endpoint := serviceNamed(ctx, p, name), p.Endpoints(ctx)[host]
@@ -73,7 +73,7 @@ func endpointOfService(ctx context.Context, p *rig.Run, host, name string) strin
 	return endpoint
 }
 
-// ServiceNamed returns the Service of this name in the shoot's kube-system.
+// serviceNamed returns the Service of this name in the shoot's kube-system.
 func serviceNamed(ctx context.Context, p *rig.Run, name string) *corev1.Service {
 	p.Helper()
 	service := &corev1.Service{}

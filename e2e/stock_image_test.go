@@ -18,16 +18,17 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// stockImage proves that a stock distribution image works as cache image, on the volumes of ours and back again.
+// stockImage proves that a stock distribution image works as cache image, on the volumes of the
+// project's image and back again.
 func stockImage() rig.Scenario {
 	var stock image.Built
-	var ours, theirs rig.Pushed
+	var fromProject, fromStock rig.Pushed
 	return rig.New("stock-image",
-		rig.Prove("caches run from our image", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("caches run from the project's image", func(ctx context.Context, p *rig.Run) {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
-			ours = p.Push(ctx, rig.Alpha)
-			p.Pull(ctx, p.Worker(0), ours)
-			p.FetchedOnce(ctx, ours, accesslog.AskerCache)
+			fromProject = p.Push(ctx, rig.Alpha)
+			p.Pull(ctx, p.Worker(0), fromProject)
+			p.FetchedOnce(ctx, fromProject, accesslog.AskerCache)
 		}),
 
 		rig.Prove("the stock image is built", func(ctx context.Context, p *rig.Run) {
@@ -41,19 +42,19 @@ func stockImage() rig.Scenario {
 				return bringup.UseCacheImage(ctx, p.Session.Testbed, bringup.CacheImage(p.Session.Testbed))
 			})
 			useCacheImage(ctx, p, stock)
-			theirs = p.Push(ctx, rig.Alpha)
-			took := p.Pull(ctx, p.Worker(0), theirs)
-			p.Evidence("stock image: %s, running after %s", p.FetchedOnce(ctx, theirs, accesslog.AskerCache), rig.Seconds(took))
-			p.Pull(ctx, p.Worker(1), ours)
-			p.FetchedOnce(ctx, ours, accesslog.AskerCache)
-			p.Evidence("stock image: serves what ours has stored")
+			fromStock = p.Push(ctx, rig.Alpha)
+			took := p.Pull(ctx, p.Worker(0), fromStock)
+			p.Evidence("stock image: %s, running after %s", p.FetchedOnce(ctx, fromStock, accesslog.AskerCache), rig.Seconds(took))
+			p.Pull(ctx, p.Worker(1), fromProject)
+			p.FetchedOnce(ctx, fromProject, accesslog.AskerCache)
+			p.Evidence("stock image: serves what the project's image has stored")
 		}),
 
-		rig.Prove("caches run from our image again, and have what the stock image stored", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("caches run from the project's image again, and have what the stock image stored", func(ctx context.Context, p *rig.Run) {
 			useCacheImage(ctx, p, bringup.CacheImage(p.Session.Testbed))
-			p.Pull(ctx, p.Worker(1), theirs)
-			p.FetchedOnce(ctx, theirs, accesslog.AskerCache)
-			p.Evidence("back to ours: serves what the stock image has stored")
+			p.Pull(ctx, p.Worker(1), fromStock)
+			p.FetchedOnce(ctx, fromStock, accesslog.AskerCache)
+			p.Evidence("project's image again: serves what the stock image has stored")
 		}),
 	)
 }

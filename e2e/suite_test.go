@@ -30,8 +30,9 @@ var (
 	lane    fieldbugs.Lane
 )
 
-// onShoot are the scenarios that share the testbed's shoot, in the order in which they run. It is chosen so that one scenario's
-// end is close to the next one's start; those that take the shoot or its machines away come late.
+// onShoot returns the scenarios on the testbed's shoot in the order in which they run. Each leaves
+// the shoot close to the starting state of the next one. Those that delete the shoot or its
+// machines come last.
 func onShoot() []rig.Scenario {
 	return []rig.Scenario{
 		pullThrough(),
@@ -70,7 +71,7 @@ func onShoot() []rig.Scenario {
 	}
 }
 
-// onShootInLane are those, and after them the field bugs of the lane.
+// onShootInLane returns onShoot, followed by the scenarios and field bugs of the lane.
 func onShootInLane() []rig.Scenario {
 	all := onShoot()
 	if lane == fieldbugs.Full {
@@ -79,8 +80,9 @@ func onShootInLane() []rig.Scenario {
 	return append(all, fieldBugs(lane)...)
 }
 
-// onSeed are the scenarios that need no shoot with nodes: they run one after another, beside the first of those on the shoot.
-// They have to bear that the extension is away for some seconds: chosen by RUN, they may meet stock-image, interrupted or upgrade.
+// onSeed returns the scenarios that need no shoot with nodes. They run one after another, parallel
+// to those on the shoot. They must tolerate some seconds without the extension: if RUN selects
+// them, they may run beside stock-image, interrupted or upgrade.
 func onSeed() []rig.Scenario {
 	return []rig.Scenario{
 		admission(),
@@ -88,7 +90,7 @@ func onSeed() []rig.Scenario {
 	}
 }
 
-// lookingBack are the scenarios that judge what all others have done.
+// lookingBack returns the scenarios that check what all others have done.
 func lookingBack() []rig.Scenario {
 	return []rig.Scenario{forbidden()}
 }
@@ -101,8 +103,8 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// TestScenarios runs the scenarios on the shoot and those on the seed at the same time, and when all have ended those that look
-// back.
+// TestScenarios runs the scenarios on the shoot and on the seed in parallel, then those of
+// lookingBack.
 func TestScenarios(t *testing.T) {
 	t.Run("clusters", func(t *testing.T) {
 		t.Run("shoot", func(t *testing.T) {
@@ -117,7 +119,7 @@ func TestScenarios(t *testing.T) {
 	testenv.Test(t, suite.Features(lookingBack()...)...)
 }
 
-// run returns the exit code. The results are on disk whatever it is, except for wrong use.
+// run returns the exit code. It always writes the results, except after a usage error.
 func run(m *testing.M) int {
 	cfg, err := configuration()
 	if err == nil && (flag.Lookup("test.list").Value.String() != "" || cfg.DryRunMode()) {
@@ -130,7 +132,7 @@ func run(m *testing.M) int {
 		}
 		return program.ExitFine
 	}
-	// What matters of the log of client-go and e2e-framework comes back as an error.
+	// client-go and e2e-framework return what matters as errors.
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 
@@ -158,7 +160,8 @@ func run(m *testing.M) int {
 	return suite.Finish(ctx, code, scenarios())
 }
 
-// chosenLane is what LANE asks for. A scenario that RUN chooses is found in whatever lane it is.
+// chosenLane returns the lane that LANE selects. With RUN it is the full lane, so that RUN finds
+// every scenario.
 func chosenLane() (fieldbugs.Lane, error) {
 	switch chosen := os.Getenv("LANE"); {
 	case chosen == string(fieldbugs.Full), os.Getenv("RUN") != "":
@@ -170,7 +173,7 @@ func chosenLane() (fieldbugs.Lane, error) {
 	}
 }
 
-// configuration comes from e2e-framework's flags; RUN stands for --feature.
+// configuration reads e2e-framework's flags. RUN is the same as --feature.
 func configuration() (*envconf.Config, error) {
 	var err error
 	if lane, err = chosenLane(); err != nil {
@@ -186,7 +189,7 @@ func configuration() (*envconf.Config, error) {
 	if cfg.FeatureRegex() == nil && os.Getenv("RUN") != "" {
 		expression, err := regexp.Compile(os.Getenv("RUN"))
 		if err != nil {
-			return nil, fmt.Errorf("RUN is no regular expression: %w", err)
+			return nil, fmt.Errorf("RUN is not a regular expression: %w", err)
 		}
 		cfg.WithFeatureRegex(expression.String())
 	}

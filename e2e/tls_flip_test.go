@@ -17,10 +17,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// flipTimeout bounds the time in which HTTPS goes on and off again.
+// flipTimeout bounds the time in which HTTPS is enabled and disabled again.
 const flipTimeout = 10 * time.Second
 
-// tlsFlip proves that HTTPS goes on and off again, faster than nodes follow, without a pull that fails or takes long.
+// tlsFlip proves that HTTPS can be enabled and disabled faster than nodes follow, without a failed
+// or slow pull.
 func tlsFlip() rig.Scenario {
 	var (
 		pulls  *rig.Stream
@@ -35,7 +36,7 @@ func tlsFlip() rig.Scenario {
 			pulls = rig.PullContinuously(ctx, p, rig.Alpha)
 		}),
 
-		rig.Prove("HTTPS goes on, and machines are about to hear of it", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("HTTPS is enabled, and machines are about to be configured", func(ctx context.Context, p *rig.Run) {
 			start = time.Now()
 			on := p.Background(ctx, func(ctx context.Context) error {
 				return rig.ReconcileConfig(ctx, p, tlsCache(rig.Alpha), operate.CacheOf(rig.Beta))
@@ -44,7 +45,7 @@ func tlsFlip() rig.Scenario {
 			on.End()
 		}),
 
-		rig.Prove("it goes off again, in time", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("HTTPS is disabled again, in time", func(ctx context.Context, p *rig.Run) {
 			off = p.Background(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p, rig.Alpha, rig.Beta) })
 			awaitTold(ctx, p, start, off, before)
 			took := time.Since(start)
@@ -54,35 +55,36 @@ func tlsFlip() rig.Scenario {
 			p.Evidence("on and off in %s", rig.Seconds(took))
 		}),
 
-		rig.Prove("no pull failed or took long", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("no pull failed or was slow", func(ctx context.Context, p *rig.Run) {
 			p.Join(ctx, off, rig.Reconciled(rig.Alpha, rig.Beta), rig.ReconcileTimeout)
 			p.AwaitCaches(ctx, rig.Alpha, rig.Beta)
 			p.AwaitMirrors(ctx, rig.Alpha, rig.Beta)
 			pulls.End(p, rig.Alpha, rig.MaxPull)
 		}),
 
-		rig.Prove("all is as before", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("endpoint and nodes are as before", func(ctx context.Context, p *rig.Run) {
 			if after := p.Endpoints(ctx)[rig.Alpha]; after != before {
 				p.Errorf("the endpoint was %s, is %s", before, after)
 			}
 			for _, worker := range p.Workers() {
 				if hosts := p.Hosts(ctx, worker, rig.Alpha); strings.Contains(hosts, "CERTIFICATE") || strings.Contains(hosts, "https://10.") {
-					p.Errorf("hosts.toml on %s still is the one for HTTPS:\n%s", worker.Name(), hosts)
+					p.Errorf("hosts.toml on %s is still the one for HTTPS:\n%s", worker.Name(), hosts)
 				}
 				img := p.Push(ctx, rig.Alpha)
 				p.TimedPull(ctx, worker, img)
 				p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			}
-			p.Evidence("a hit on every worker by %s", before)
+			p.Evidence("a hit on every worker with %s", before)
 		}),
 	)
 }
 
-// awaitTold waits, while a flow of gardenlet runs, until the Extension is reconciled with the endpoint of alpha, and the
-// OperatingSystemConfigs, from which the machines hear of it, have it and no other. What is left of flipTimeout is the limit.
+// awaitTold waits, while a flow of gardenlet runs, until the Extension is reconciled with the
+// endpoint of alpha and the OperatingSystemConfigs have it and no other. The timeout is the rest of
+// flipTimeout.
 func awaitTold(ctx context.Context, p *rig.Run, start time.Time, flow *rig.Background, endpoint string) {
 	p.Helper()
-	what := "machines are told of " + endpoint
+	what := "machines are configured with " + endpoint
 	p.Await(ctx, what, time.Until(start.Add(flipTimeout)), func(ctx context.Context) (bool, string, error) {
 		extension, err := rig.GetExtension(ctx, p)
 		if err != nil {
@@ -101,11 +103,11 @@ func awaitTold(ctx context.Context, p *rig.Run, start time.Time, flow *rig.Backg
 				return false, fmt.Sprintf("OperatingSystemConfig %s has another endpoint", config.Name), flow.Failed()
 			}
 		}
-		return len(configs.Items) > 0, "there is no OperatingSystemConfig", flow.Failed()
+		return len(configs.Items) > 0, "no OperatingSystemConfig found", flow.Failed()
 	})
 }
 
-// hasEndpoint says whether a unit of the OperatingSystemConfig has the endpoint.
+// hasEndpoint reports whether a unit of the OperatingSystemConfig has the endpoint.
 func hasEndpoint(config extensionsv1alpha1.OperatingSystemConfig, endpoint string) bool {
 	for _, unit := range config.Spec.Units {
 		if unit.Content != nil && strings.Contains(*unit.Content, endpoint) {

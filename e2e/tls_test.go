@@ -16,19 +16,20 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// restoredWithin is the promise for a file of ours that got lost or damaged on a node.
+// restoredWithin is the promise for a lost or damaged hosts.toml on a node.
 const restoredWithin = 30 * time.Second
 
-// damage is what happens to hosts.toml on the workers at the same time.
+// damage is applied to hosts.toml on the workers at the same time.
 type damage struct {
 	name string
-	// scripts are one for each worker; the argument is the file.
+	// scripts has one for each worker; the argument is the file.
 	scripts [2]string
-	// pull is how an image is pulled then.
+	// pull pulls an image afterwards.
 	pull func(ctx context.Context, p *rig.Run, worker *cluster.Node, img rig.Pushed) error
 }
 
-// damages: by the second, containerd fails every pull until the file is restored. A kubelet tries again after 10 seconds.
+// damages lists the kinds of damage. With the second, containerd fails every pull until the file is
+// restored. A kubelet would retry only after 10 seconds.
 var damages = []damage{
 	{"lost on one worker and empty on the other", [2]string{`rm -- "$1"`, `truncate --size=0 -- "$1"`}, pullOnce},
 	{"garbled, certificate or name of the CA file", [2]string{`sed -i '0,/^MI/s//XX/' "$1"`, `sed -i 's/ca = "hosts/ca = "horst/' "$1"`}, pullAgain},
@@ -39,7 +40,7 @@ func pullOnce(ctx context.Context, p *rig.Run, worker *cluster.Node, img rig.Pus
 	return err
 }
 
-// pullAgain lets the node's container runtime try until it has the image.
+// pullAgain retries in the node's container runtime until it has the image.
 func pullAgain(ctx context.Context, _ *rig.Run, worker *cluster.Node, img rig.Pushed) error {
 	return rig.AwaitEvery(ctx, rig.NodeInterval, worker.Name()+" has pulled "+img.Reference(), rig.PullTimeout, func(ctx context.Context) (bool, string, error) {
 		_, err := rig.TimedPull(ctx, worker, img)
@@ -47,19 +48,19 @@ func pullAgain(ctx context.Context, _ *rig.Run, worker *cluster.Node, img rig.Pu
 	})
 }
 
-// tlsCache is kind.CacheOf with HTTPS.
+// tlsCache is operate.CacheOf with HTTPS.
 func tlsCache(host string) v1alpha3.RegistryCache {
 	cache := operate.CacheOf(host)
 	cache.HTTP = &v1alpha3.HTTP{TLS: true}
 	return cache
 }
 
-// tlsOn proves that nodes pull by HTTPS from a cache that they trust, and that a lost or damaged file on a node fails no
-// pull for good.
+// tlsOn proves that nodes pull over HTTPS from a cache that they trust, and recover from a lost or
+// damaged hosts.toml.
 func tlsOn() rig.Scenario {
 	steps := []rig.Step{
-		rig.Prove("alpha is cached by HTTPS, beta is not", rig.Configured(tlsCache(rig.Alpha), operate.CacheOf(rig.Beta))),
-		rig.Prove("only who has the authority from hosts.toml trusts the cache", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("alpha is cached over HTTPS, beta is not", rig.Configured(tlsCache(rig.Alpha), operate.CacheOf(rig.Beta))),
+		rig.Prove("only clients with the CA from hosts.toml trust the cache", func(ctx context.Context, p *rig.Run) {
 			endpoint := p.Endpoints(ctx)[rig.Alpha]
 			if !strings.HasPrefix(endpoint, "https://") {
 				p.Fatalf("the endpoint of alpha is %s", endpoint)
@@ -89,7 +90,7 @@ func tlsOn() rig.Scenario {
 	return rig.New("tls", steps...)
 }
 
-// asks proves what curl gets from an endpoint on a node: a status of HTTP, or an error of curl.
+// asks proves what curl on a node gets from an endpoint: an HTTP status, or an error.
 func asks(ctx context.Context, worker *cluster.Node, want, endpoint string, arguments ...string) error {
 	argv := append([]string{"curl", "--silent", "--max-time", "10", "--output", "/dev/null", "--write-out", "%{http_code}"}, arguments...)
 	out, err := worker.Exec(ctx, append(argv, endpoint+"/v2/")...)
@@ -102,17 +103,17 @@ func asks(ctx context.Context, worker *cluster.Node, want, endpoint string, argu
 	return nil
 }
 
-// damaged is a worker whose hosts.toml of alpha was damaged, and the pull of an image that has to come nevertheless.
+// damaged is a worker with a damaged hosts.toml of alpha, and a pull that must succeed.
 type damaged struct {
 	worker *cluster.Node
 	before string
-	// since is when it was damaged, in seconds since 1970.
+	// since is the time of the damage, in seconds since 1970.
 	since string
 	pull  *rig.Background
 }
 
-// proveRestored damages alpha's hosts.toml on both workers and proves that an image is pulled there nevertheless, that the
-// files are as before in time, and that the journals say so.
+// proveRestored damages alpha's hosts.toml on both workers and proves that pulls succeed
+// nevertheless, that the files are restored in time, and that the journals report it.
 func proveRestored(ctx context.Context, p *rig.Run, damage damage) {
 	p.Helper()
 	images := []rig.Pushed{p.Push(ctx, rig.Alpha), p.Push(ctx, rig.Alpha)}
@@ -135,13 +136,13 @@ func proveRestored(ctx context.Context, p *rig.Run, damage damage) {
 		journal, err := node.worker.Exec(ctx, "journalctl", "--unit", nodeconfig.UnitName, "--output", "cat", "--since", "@"+node.since)
 		p.Check(err)
 		if !strings.Contains(journal, rig.HostsPath(rig.Alpha)+" is lost or changed, restoring it") {
-			p.Fatalf("the journal of %s does not say so:\n%s", node.worker.Name(), journal)
+			p.Fatalf("the journal of %s does not report it:\n%s", node.worker.Name(), journal)
 		}
 	}
 	p.Evidence("restored after %s, images pulled", rig.Seconds(took))
 }
 
-// damageScript proves that the damage changed the file before anybody could restore it.
+// damageScript fails unless the damage changed the file.
 const damageScript = `date +%%s
 before=$(sha256sum -- "$1")
 %s

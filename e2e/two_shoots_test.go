@@ -20,7 +20,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// twoShoots proves that shoots on one seed do not meet: what happens to the one does not touch the other.
+// twoShoots proves that shoots on one seed are independent: changes to one do not affect the other.
 func twoShoots() rig.Scenario {
 	var (
 		second       rig.Another
@@ -44,7 +44,7 @@ func twoShoots() rig.Scenario {
 			daemons = p.Record(ctx, p.Session.Shoot, appsv1.SchemeGroupVersion.WithResource("daemonsets"), metav1.NamespaceSystem)
 		}),
 
-		rig.Prove("a second one gets caches for the same upstreams, which are others", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("a second shoot gets its own caches for the same upstreams", func(ctx context.Context, p *rig.Run) {
 			second = p.Another(ctx, "second")
 			reconcileOther(ctx, p, second, rig.Alpha, rig.Beta)
 			p.AwaitCachesIn(ctx, p.Session.Seed, rig.Alpha, rig.Beta)
@@ -61,7 +61,7 @@ func twoShoots() rig.Scenario {
 			p.Evidence("both have caches for alpha and beta")
 		}),
 
-		rig.Prove("alpha is removed from the second: the first still has it", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("alpha is removed from the second shoot: the first still has it", func(ctx context.Context, p *rig.Run) {
 			reconcileOther(ctx, p, second, rig.Beta)
 			p.AwaitCachesIn(ctx, p.Session.Seed, rig.Beta)
 			untouched(ctx, p)
@@ -69,7 +69,7 @@ func twoShoots() rig.Scenario {
 			p.Evidence("alpha removed from the second only")
 		}),
 
-		rig.Prove("the second is deleted: the first still works", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the second shoot is deleted: the first still works", func(ctx context.Context, p *rig.Run) {
 			object, err := second.WithCaches(rig.Beta)
 			p.Check(err)
 			p.Check(second.Delete(ctx, object))
@@ -82,7 +82,8 @@ func twoShoots() rig.Scenario {
 	)
 }
 
-// ReconcileOther lets gardenlet bring the shoot to the state with exactly these upstreams cached.
+// reconcileOther makes gardenlet reconcile the second shoot with caches for exactly these
+// upstreams.
 func reconcileOther(ctx context.Context, p *rig.Run, shoot rig.Another, hosts ...string) {
 	p.Helper()
 	object, err := shoot.WithCaches(hosts...)
@@ -105,7 +106,7 @@ func statusOf(ctx context.Context, p *rig.Run, shoot rig.Another) *v1alpha3.Regi
 	return status
 }
 
-// proveNoCleanerIn proves that since the recording began no cleaner was in the first shoot.
+// proveNoCleanerIn proves that the first shoot has had no cleaner since the recording began.
 func proveNoCleanerIn(ctx context.Context, p *rig.Run, daemons *timeline.Recording) {
 	p.Helper()
 	fence := rig.DaemonSetFence()
@@ -118,7 +119,8 @@ func proveNoCleanerIn(ctx context.Context, p *rig.Run, daemons *timeline.Recordi
 	}
 }
 
-// proveAnswers proves that a cache answers a node. A pod that is ready is behind its Service a moment later.
+// proveAnswers proves that a cache answers a node. It waits, because a node learns of a ready pod
+// with a delay.
 func proveAnswers(ctx context.Context, p *rig.Run, node *cluster.Node, endpoint string) {
 	p.Helper()
 	p.Await(ctx, endpoint+" answers", 15*time.Second, func(ctx context.Context) (bool, string, error) {

@@ -11,7 +11,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// twoUpstreams proves that each upstream has a cache of its own, and that others are none of ours.
+// twoUpstreams proves that each upstream has its own cache, and that other upstreams are not
+// cached.
 func twoUpstreams() rig.Scenario {
 	images := map[string]rig.Pushed{}
 	return rig.New("two-upstreams",
@@ -48,7 +49,7 @@ func twoUpstreams() rig.Scenario {
 			p.Evidence("each cache holds only its own upstream's image")
 		}),
 
-		rig.Prove("an image of an unconfigured upstream goes direct", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("an image of an unconfigured upstream is pulled directly", func(ctx context.Context, p *rig.Run) {
 			img := p.Push(ctx, rig.Gamma)
 			took := p.Pull(ctx, p.Worker(0), img)
 			p.Evidence("%s: %s, running after %s", rig.Label(rig.Gamma), p.FetchedOnce(ctx, img, accesslog.AskerNode), rig.Seconds(took))

@@ -28,10 +28,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// previous holds the chart of the version before this one, what that version deployed into a shoot for alpha, as it was rendered
-// then, and the script and the unit that it laid down on nodes (arguments of three fields; the unit ends as soon as hosts.toml is
-// written). Its images stand for any: the chart runs no replica, and the cache the image of this version, because no registry
-// keeps old ones. With all:, because the name of a chart's _helpers.tpl begins with _.
+// previous holds the chart of the previous version, the objects that it deployed into a shoot for
+// alpha, and the script and unit that it wrote to nodes (arguments of three fields; the unit exits
+// when hosts.toml is written). No registry keeps old images, so the chart runs no replica and the
+// cache runs the image of this version. The prefix all: is needed because _helpers.tpl begins with
+// _.
 //
 //go:embed all:testdata/upgrade
 var previous embed.FS
@@ -45,9 +46,10 @@ const (
 	previousImage = "registry.example/registry-cache:v1"
 )
 
-// upgrade proves that the chart of this version can be installed over the one before while nodes pull through a cache of that
-// version, and that this version takes over such a cache with its data at the next reconciliation, and the nodes that pull from it:
-// no volume is lost, and the first pull afterwards is a hit. No process of the version before runs.
+// upgrade proves that the chart of this version can be installed over the previous one while nodes
+// pull through a cache. At the next reconciliation this version adopts the cache with its data and
+// the nodes that use it: no volume is lost, and the first pull is a hit. No process of the previous
+// version runs.
 func upgrade() rig.Scenario {
 	var (
 		current   *appsv1.Deployment
@@ -56,7 +58,7 @@ func upgrade() rig.Scenario {
 		img       rig.Pushed
 	)
 	return rig.New("upgrade",
-		rig.Prove("the version before has left its chart, and a cache for alpha, with data", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the previous version has left its chart, and a cache for alpha with data", func(ctx context.Context, p *rig.Run) {
 			p.Check(rig.UndoLeftovers(ctx, p))
 			p.Reconcile(ctx)
 			p.AwaitCaches(ctx)
@@ -75,10 +77,10 @@ func upgrade() rig.Scenario {
 			before = rig.ClaimsAndServices(p.Identities(ctx, p.Session.Shoot))
 		}),
 
-		rig.Prove("its script has told the nodes, and a node has pulled", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("its script has configured the nodes, and a node has pulled", func(ctx context.Context, p *rig.Run) {
 			endpoint := p.Endpoints(ctx)[rig.Alpha]
 			for _, worker := range p.Workers() {
-				layDownPrevious(ctx, p, worker, endpoint)
+				writePrevious(ctx, p, worker, endpoint)
 			}
 			p.AwaitMirrors(ctx, rig.Alpha)
 			awaitUnits(ctx, p, "exited")
@@ -87,12 +89,12 @@ func upgrade() rig.Scenario {
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
 		}),
 
-		rig.Prove("the chart of this version is installed, and pulls go on through the cache", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the chart of this version is installed, and pulls still go through the cache", func(ctx context.Context, p *rig.Run) {
 			untouched, pulls := p.Identities(ctx, p.Session.Shoot), rig.PullContinuously(ctx, p, rig.Alpha)
 			p.Check(bringup.UseCacheImage(ctx, p.Session.Testbed, bringup.CacheImage(p.Session.Testbed)))
 			installed = true
 			if now := rig.DeploymentOfExtension(ctx, p); now.UID != current.UID || !sameProgram(now, current) {
-				p.Fatalf("the Deployment of the extension was created anew, or is not that of this version: %v", now.Spec.Template.Spec.Containers[0].Args)
+				p.Fatalf("the Deployment of the extension was recreated, or is not that of this version: %v", now.Spec.Template.Spec.Containers[0].Args)
 			}
 			p.AwaitLeader(ctx, current)
 			pulls.End(p, rig.Alpha, rig.MaxPull)
@@ -100,17 +102,17 @@ func upgrade() rig.Scenario {
 				p.FetchedOnce(ctx, img, accesslog.AskerCache)
 			}
 			p.Unchanged(ctx, p.Session.Shoot, untouched)
-			p.Evidence("chart of this version over the one before: same Deployment, same caches")
+			p.Evidence("chart of this version over the previous one: same Deployment, same caches")
 		}),
 
-		rig.Prove("this version takes it over", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("this version adopts the cache", func(ctx context.Context, p *rig.Run) {
 			p.Reconcile(ctx, rig.Alpha)
 			p.AwaitCaches(ctx, rig.Alpha)
 			p.AwaitMirrors(ctx, rig.Alpha)
 			awaitUnits(ctx, p, "running")
 
 			if after := rig.ClaimsAndServices(p.Identities(ctx, p.Session.Shoot)); after != before {
-				p.Fatalf("the volume or the Service was created anew:\nbefore:\n%s\nafter:\n%s", before, after)
+				p.Fatalf("the volume or the Service was recreated:\nbefore:\n%s\nafter:\n%s", before, after)
 			}
 			p.Evidence("same Service and volume, script and unit replaced on %d workers", len(p.Workers()))
 		}),
@@ -122,8 +124,8 @@ func upgrade() rig.Scenario {
 	)
 }
 
-// InstallPrevious installs the chart of the version before, without a replica, over that of this version, which has made the
-// Deployment.
+// installPrevious installs the chart of the previous version, without a replica, over that of this
+// version.
 func installPrevious(ctx context.Context, p *rig.Run, current *appsv1.Deployment) {
 	p.Helper()
 	chart, err := fs.Sub(previous, previousChart)
@@ -131,19 +133,19 @@ func installPrevious(ctx context.Context, p *rig.Run, current *appsv1.Deployment
 	p.Check(bringup.InstallStopped(ctx, p.Session.Testbed, chart))
 	old := rig.DeploymentOfExtension(ctx, p)
 	if *old.Spec.Replicas != 0 {
-		p.Fatalf("the Deployment of the version before has %d replicas, want none", *old.Spec.Replicas)
+		p.Fatalf("the Deployment of the previous version has %d replicas, want none", *old.Spec.Replicas)
 	}
 	if sameProgram(old, current) {
 		p.Fatalf("both versions give the extension the arguments %v: with a new %s compare something else", old.Spec.Template.Spec.Containers[0].Args, previousChart)
 	}
 }
 
-// sameProgram says whether both Deployments run the extension with the same arguments.
+// sameProgram reports whether both Deployments run the extension with the same arguments.
 func sameProgram(a, b *appsv1.Deployment) bool {
 	return slices.Equal(a.Spec.Template.Spec.Containers[0].Args, b.Spec.Template.Spec.Containers[0].Args)
 }
 
-// DeployPrevious writes the ManagedResource of the version before.
+// deployPrevious writes the ManagedResource of the previous version.
 func deployPrevious(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	text := readPrevious(p, previousFile)
@@ -157,7 +159,7 @@ func deployPrevious(ctx context.Context, p *rig.Run) {
 		WithSecretRef(name).DeletePersistentVolumeClaims(true).Reconcile(ctx))
 }
 
-// putPreviousExtension writes the Extension as the version before has left it.
+// putPreviousExtension writes the Extension as the previous version has left it.
 func putPreviousExtension(ctx context.Context, p *rig.Run, endpoint string) {
 	p.Helper()
 	shoot, err := operate.ShootWithCaches(rig.Alpha)
@@ -183,8 +185,9 @@ func putPreviousExtension(ctx context.Context, p *rig.Run, endpoint string) {
 	p.Check(p.Session.Seed.Status().Patch(ctx, extension, patch))
 }
 
-// LayDownPrevious lays script and unit of the version before down on a node, as gardener-node-agent does, and starts the unit.
-func layDownPrevious(ctx context.Context, p *rig.Run, worker *cluster.Node, endpoint string) {
+// writePrevious writes script and unit of the previous version to a node, like gardener-node-agent,
+// and starts the unit.
+func writePrevious(ctx context.Context, p *rig.Run, worker *cluster.Node, endpoint string) {
 	p.Helper()
 	command := fmt.Sprintf(`%[1]s "%[2]s,%[3]s,http://%[2]s"`, nodeconfig.ScriptPath, rig.Alpha, endpoint)
 	unit := strings.Replace(readPrevious(p, previousUnit), "{{ .CommandLine }}", command, 1)

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// maxRestart is how long a cache may take to be ready again, its upstream answering or not.
+	// maxRestart is how long a cache may take to be ready again, whether or not its upstream answers.
 	maxRestart = 30 * time.Second
-	// maxStoredPull is what a pull of what is stored may take while the upstream hangs: one question, which has five seconds, for
-	// the tag, and the pull itself.
+	// maxStoredPull bounds a pull of a stored image while the upstream hangs: one request for the tag,
+	// which times out after five seconds, and the pull itself.
 	maxStoredPull = 10 * time.Second
 )
 
-// upstreamDown proves that a cache whose pod starts while its upstream hangs serves what it has stored, by tag, and goes on by
-// itself when the upstream is back (distribution#4038).
+// upstreamDown proves that a cache whose pod starts while its upstream hangs serves stored images
+// by tag, and recovers by itself when the upstream is back (distribution#4038).
 func upstreamDown() rig.Scenario {
 	var stored rig.Pushed
 	return rig.New("upstream-down",
@@ -38,7 +38,7 @@ func upstreamDown() rig.Scenario {
 			p.FetchedOnce(ctx, stored, accesslog.AskerCache)
 		}),
 
-		rig.Prove("alpha hangs, and its cache starts anew", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("alpha hangs, and its cache restarts", func(ctx context.Context, p *rig.Run) {
 			p.Break(ctx, "upstream/"+rig.Alpha, spec.Hang)
 			pod := podOf(ctx, p, rig.Alpha)
 			start := time.Now()
@@ -52,7 +52,7 @@ func upstreamDown() rig.Scenario {
 			p.Evidence("pod ready after %s while the upstream hangs", rig.Seconds(time.Since(start)))
 		}),
 
-		rig.Prove("another node gets the stored image by its tag, in time", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("another node pulls the stored image by its tag, in time", func(ctx context.Context, p *rig.Run) {
 			took := p.TimedPull(ctx, p.Worker(1), stored)
 			if took > maxStoredPull {
 				p.Fatalf("the pull took %s, want at most %s", rig.Seconds(took), maxStoredPull)
@@ -61,7 +61,7 @@ func upstreamDown() rig.Scenario {
 		}),
 
 		rig.Prove("the upstream is back, and a new image comes through the cache", func(ctx context.Context, p *rig.Run) {
-			p.Mend(ctx)
+			p.ClearFaults(ctx)
 			img, endpoint := p.Push(ctx, rig.Alpha), p.Endpoints(ctx)[rig.Alpha]
 			url := fmt.Sprintf("%s/v2/%s/manifests/latest", endpoint, img.Repository)
 			p.Await(ctx, "the cache has the manifest of a new image", maxRestart, func(ctx context.Context) (bool, string, error) {

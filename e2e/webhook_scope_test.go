@@ -23,11 +23,11 @@ import (
 
 const (
 	unlabelledNamespace = "e2e-webhook-scope"
-	// holdFinalizer keeps an object in deletion.
+	// holdFinalizer blocks the deletion of an object.
 	holdFinalizer = "e2e.registry-cache.test/hold"
 )
 
-// webhookScope proves that the webhook changes what it is for, and nothing else.
+// webhookScope proves that the webhook changes only the OperatingSystemConfigs that it must change.
 func webhookScope() rig.Scenario {
 	reconcilePurpose := extensionsv1alpha1.OperatingSystemConfigPurposeReconcile
 	return rig.New("webhook-scope",
@@ -35,7 +35,7 @@ func webhookScope() rig.Scenario {
 		rig.Prove("an OSC of purpose reconcile in the shoot's namespace is changed", func(ctx context.Context, p *rig.Run) {
 			created, _ := createConfig(ctx, p, rig.ShootNamespace, reconcilePurpose)
 			if !hasOurs(created) {
-				p.Fatalf("the OSC was not changed: the other steps would prove nothing")
+				p.Fatalf("the OSC was not changed, so the other steps prove nothing")
 			}
 			p.Evidence("in scope: changed")
 		}),
@@ -60,7 +60,7 @@ func webhookScope() rig.Scenario {
 		rig.Prove("an OSC in deletion is not changed", func(ctx context.Context, p *rig.Run) {
 			config, sent := createConfig(ctx, p, rig.ShootNamespace, reconcilePurpose)
 			if !hasOurs(config) {
-				p.Fatalf("the OSC was not changed before its deletion: this step would prove nothing")
+				p.Fatalf("the OSC was not changed before its deletion, so this step proves nothing")
 			}
 			p.Check(p.Session.Seed.Delete(ctx, config))
 			p.Check(p.Session.Seed.Get(ctx, client.ObjectKeyFromObject(config), config))
@@ -75,8 +75,8 @@ func webhookScope() rig.Scenario {
 	)
 }
 
-// createConfig creates an OperatingSystemConfig that no controller reconciles, until the scenario ends. It returns the
-// object as it was stored, and the spec as it was sent.
+// createConfig creates an OperatingSystemConfig that no controller reconciles, until the scenario
+// ends. It returns the stored object and the spec that was sent.
 func createConfig(
 	ctx context.Context, p *rig.Run, namespace string, purpose extensionsv1alpha1.OperatingSystemConfigPurpose,
 ) (*extensionsv1alpha1.OperatingSystemConfig, *extensionsv1alpha1.OperatingSystemConfigSpec) {
@@ -115,10 +115,10 @@ func removeConfig(ctx context.Context, p *rig.Run, key client.ObjectKey) error {
 	)
 }
 
-// makeNamespace creates the namespace; one that a killed run left behind is waited for until it is gone.
+// makeNamespace creates the namespace. It waits for the deletion of one that a killed run has left.
 func makeNamespace(ctx context.Context, p *rig.Run, namespace *corev1.Namespace) {
 	p.Helper()
-	p.Await(ctx, "namespace "+namespace.Name+" is made", time.Minute, func(ctx context.Context) (bool, string, error) {
+	p.Await(ctx, "namespace "+namespace.Name+" is created", time.Minute, func(ctx context.Context) (bool, string, error) {
 		left := &corev1.Namespace{}
 		if err := p.Session.Seed.Get(ctx, client.ObjectKeyFromObject(namespace), left); err == nil {
 			return false, "one of an earlier run is still there", client.IgnoreNotFound(p.Session.Seed.Delete(ctx, left))

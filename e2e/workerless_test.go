@@ -19,15 +19,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// workerless proves that a shoot without workers, which has no node that could pull or run a cache, gets none and is told
-// so, and that it can be deleted. Admission would have rejected it; not every landscape has that.
+// workerless proves that a shoot without workers gets a clear error instead of caches, and that it
+// can be deleted. The admission would reject it, but not every landscape has the admission.
 func workerless() rig.Scenario {
 	var (
 		shoot  rig.Another
 		object *gardencorev1beta1.Shoot
 	)
 	return rig.New("workerless",
-		rig.Prove("the Extension of a shoot without workers is in Error, in plain words", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("the Extension of a shoot without workers is in Error with a clear message", func(ctx context.Context, p *rig.Run) {
 			shoot = p.Another(ctx, "workerless")
 			var err error
 			object, err = shoot.WithCaches(rig.Alpha)
@@ -35,7 +35,7 @@ func workerless() rig.Scenario {
 			object = gardenlet.Workerless(object)
 			message := awaitRefusal(ctx, p, shoot, object)
 			if !strings.Contains(message, "worker") {
-				p.Fatalf("the error does not speak of workers: %s", message)
+				p.Fatalf("the error does not mention workers: %s", message)
 			}
 			p.Evidence("refused: %s", message)
 		}),
@@ -55,12 +55,12 @@ func workerless() rig.Scenario {
 	)
 }
 
-// awaitRefusal lets gardenlet reconcile the shoot until its Extension is in Error, and returns the message. gardenlet would
-// wait on: it is stopped then.
+// awaitRefusal makes gardenlet reconcile the shoot until its Extension is in Error, and returns the
+// message. gardenlet would keep waiting, so it is stopped then.
 func awaitRefusal(ctx context.Context, p *rig.Run, shoot rig.Another, object *gardencorev1beta1.Shoot) (message string) {
 	p.Helper()
 	flow := p.Background(ctx, func(ctx context.Context) error { return shoot.Reconcile(ctx, object) })
-	defer flow.End() // that it fails is what is wanted; how, the Extension tells
+	defer flow.End() // it fails as intended; the Extension has the error
 	p.Await(ctx, "the Extension of the shoot is in Error", time.Minute, func(ctx context.Context) (bool, string, error) {
 		extension, err := shoot.Extension(ctx, p)
 		if err != nil {

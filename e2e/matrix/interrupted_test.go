@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestInterrupted: after Ctrl-C no other testbed begins, and the one that is there is removed unless it is to be kept.
+// TestInterrupted: after Ctrl-C no other testbed starts, and the current one is removed unless KEEP
+// is set.
 func TestInterrupted(t *testing.T) {
 	for keep, want := range map[string][]string{"": {"scenarios", "testbed down"}, "1": {"scenarios"}} {
 		t.Run("KEEP="+keep, func(t *testing.T) {

@@ -16,7 +16,8 @@ var (
 	orderLine     = regexp.MustCompile(`(?m)^order=\(([^)]*)\)`)
 )
 
-// TestFiles: each file is one that `testbed up -f` takes, differs from the default, is run, and names scenarios that there are.
+// TestFiles: each file is valid for `testbed up -f`, differs from the default, is run, and names
+// existing scenarios.
 func TestFiles(t *testing.T) {
 	files, err := filepath.Glob("*.yaml")
 	if err != nil || len(files) == 0 {
@@ -37,7 +38,7 @@ func TestFiles(t *testing.T) {
 				t.Error("it is the default testbed")
 			}
 			if !slices.Contains(order, strings.TrimSuffix(file, ".yaml")) {
-				t.Errorf("run does not run it: %v", order)
+				t.Errorf("run does not have it: %v", order)
 			}
 			line := scenariosLine.FindStringSubmatch(readFile(t, file))
 			if line == nil {
@@ -53,7 +54,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestIssueIsCovered: the matrix, and the default testbed, have each value that the testbed can be asked for.
+// TestIssueIsCovered: the matrix and the default testbed have each value of each setting.
 func TestIssueIsCovered(t *testing.T) {
 	seen := map[string]bool{}
 	look := func(config *configuration.Testbed) {
@@ -80,7 +81,7 @@ func TestIssueIsCovered(t *testing.T) {
 	}
 }
 
-// scenarioNames reads them from the sources, which are compiled with the tag e2e only.
+// scenarioNames reads the names from the sources, which are only compiled with the tag e2e.
 func scenarioNames(t *testing.T) []string {
 	t.Helper()
 	sources, err := filepath.Glob("../*_test.go")
@@ -89,7 +90,7 @@ func scenarioNames(t *testing.T) []string {
 	}
 	var names []string
 	for _, source := range sources {
-		for _, found := range regexp.MustCompile(`scenario\("([a-z0-9-]+)",`).FindAllStringSubmatch(readFile(t, source), -1) {
+		for _, found := range regexp.MustCompile(`rig\.New\("([a-z0-9-]+)",`).FindAllStringSubmatch(readFile(t, source), -1) {
 			names = append(names, found[1])
 		}
 	}

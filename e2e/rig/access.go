@@ -23,13 +23,14 @@ import (
 	testbedconfig "github.com/gardener-extensions/registry-cache/kind/configuration"
 )
 
-// access is a cluster's API, uncached: a scenario always sees what is there now.
+// Access is an uncached client of a cluster's API: a scenario always sees the current state.
 type Access struct {
 	client.Client
 	Config  *rest.Config
 	dynamic dynamic.Interface
 }
 
+// Connect returns clients for the cluster.
 func Connect(config *rest.Config, scheme *runtime.Scheme) (Access, error) {
 	typed, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
@@ -51,15 +52,15 @@ func (s *Session) connect() (err error) {
 	return err
 }
 
-// testedModules are the modules whose code runs in the testbed or is the product's.
+// testedModules are the modules whose code runs in the testbed or in the product.
 var testedModules = map[string]string{
 	"github.com/gardener/gardener":            "gardener",
 	"github.com/distribution/distribution/v3": "distribution",
 	"sigs.k8s.io/kind":                        "kind",
 }
 
-// sourceVersions says what the tested code is: the commit of the working tree, and the modules built in. What cannot be
-// found out is left out.
+// sourceVersions returns the commit of the working tree and the versions of the built-in modules.
+// Unknown versions are omitted.
 func sourceVersions(ctx context.Context) map[string]string {
 	found := map[string]string{}
 	if commit, err := command.Output(ctx, "git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"); err == nil {
@@ -76,7 +77,8 @@ func sourceVersions(ctx context.Context) map[string]string {
 	return found
 }
 
-// nodeVersions says what the nodes of the shoot run; nothing if they cannot be asked.
+// nodeVersions returns the versions that the nodes of the shoot report. It is empty if the nodes
+// cannot be listed.
 func nodeVersions(ctx context.Context, shoot Access) map[string]string {
 	found := map[string]string{}
 	nodes := &corev1.NodeList{}
@@ -89,12 +91,12 @@ func nodeVersions(ctx context.Context, shoot Access) map[string]string {
 	return found
 }
 
-// artifacts is where the results go, below the folder in which the binary is started: the root of the repository. Those of another
-// testbed than the default one have a folder of their own.
+// Artifacts is the folder of the results, relative to the root of the repository. A testbed other
+// than the default one has its own folder.
 var Artifacts = "_artifacts"
 
-// testbedConfiguration reads CONFIG, the path of a file for `testbed up -f`. Without one it is the default testbed, whatever the one
-// that is there was told.
+// testbedConfiguration reads CONFIG, the path of a file for `testbed up -f`. Without CONFIG it
+// returns the default testbed, even if a testbed with another configuration runs.
 func testbedConfiguration(path string) (*testbedconfig.Testbed, error) {
 	if path == "" {
 		return testbedconfig.Default(), nil
@@ -107,7 +109,8 @@ func testbedConfiguration(path string) (*testbedconfig.Testbed, error) {
 	return config, nil
 }
 
-// unavailable takes over that this machine cannot carry the testbed: then the scenarios are skipped, and nothing has failed.
+// unavailable returns nil if this machine cannot run the testbed: the scenarios are then skipped,
+// and the run does not fail.
 func (s *Session) unavailable(err error) error {
 	var missing *bringup.Unavailable
 	if !errors.As(err, &missing) {

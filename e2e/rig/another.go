@@ -18,24 +18,25 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// another is a further shoot on the same seed; its cluster is the seed cluster itself, and it has no machines.
+// Another is a second shoot on the same seed. The seed cluster serves as its cluster, and it has no
+// machines.
 type Another struct {
 	*gardenlet.Gardenlet
 	Namespace string
 }
 
-// Another returns a further shoot of that name, which does not exist yet and is deleted when the scenario ends. Until then nobody
-// else gets one.
+// Another returns a second shoot, which does not exist yet and is deleted when the scenario ends.
+// Only one scenario at a time has a second shoot; the others wait.
 func (p *Run) Another(ctx context.Context, name string) Another {
 	p.Helper()
 	select {
-	case p.Session.further <- struct{}{}: // two such shoots would meet in the cluster that serves both
+	case p.Session.further <- struct{}{}: // two such shoots would share a cluster
 		p.Afterwards(ctx, func(context.Context) error {
 			<-p.Session.further
 			return nil
 		})
 	case <-ctx.Done():
-		p.Fatalf("another scenario has a further shoot all the time: %v", context.Cause(ctx))
+		p.Fatalf("waited for another scenario to delete its second shoot: %v", context.Cause(ctx))
 	}
 	driver, err := operate.GardenletOf(ctx, p.Session.Testbed, name)
 	p.Check(err)
@@ -50,7 +51,7 @@ func (p *Run) Another(ctx context.Context, name string) Another {
 	return a
 }
 
-// withCaches returns the shoot with a cache for each upstream.
+// WithCaches returns the shoot with a cache for each upstream.
 func (a Another) WithCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
 	config := v1alpha3.RegistryConfig{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: "RegistryConfig"},
@@ -65,7 +66,7 @@ func (a Another) WithCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
 	return gardenlet.NewShoot(a.Name, gardenlet.Extension(v1alpha3.ExtensionType, encoded)), nil
 }
 
-// extension returns the Extension of the shoot.
+// Extension returns the Extension of the shoot.
 func (a Another) Extension(ctx context.Context, p *Run) (*extensionsv1alpha1.Extension, error) {
 	extension := &extensionsv1alpha1.Extension{}
 	err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: v1alpha3.ExtensionType}, extension)

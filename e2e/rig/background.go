@@ -12,14 +12,14 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// background is work that goes on while a scenario looks. It never outlives the scenario.
+// Background is work that runs beside the steps of a scenario. It never outlives the scenario.
 type Background struct {
 	Cancel context.CancelFunc
 	Ended  chan struct{}
 	Err    error
 }
 
-// Background starts the work. If nobody joins it, it is canceled at the end of the scenario, and waited for.
+// Background starts the work. The end of the scenario cancels it and waits for it, if Join has not.
 func (p *Run) Background(ctx context.Context, work func(ctx context.Context) error) *Background {
 	ctx, cancel := context.WithCancel(ctx)
 	b := &Background{Cancel: cancel, Ended: make(chan struct{})}
@@ -31,7 +31,8 @@ func (p *Run) Background(ctx context.Context, work func(ctx context.Context) err
 	return b
 }
 
-// Join waits until the work has ended, and fails the scenario if it failed or took longer than the timeout.
+// Join waits until the work has ended, and fails the scenario if it failed or took longer than the
+// timeout.
 func (p *Run) Join(ctx context.Context, b *Background, what string, timeout time.Duration) {
 	p.Helper()
 	p.Await(ctx, what, timeout, func(context.Context) (bool, string, error) {
@@ -39,12 +40,12 @@ func (p *Run) Join(ctx context.Context, b *Background, what string, timeout time
 		case <-b.Ended:
 			return true, "", b.Err
 		default:
-			return false, "still at work", nil
+			return false, "still running", nil
 		}
 	})
 }
 
-// failed returns the error of work that has ended already.
+// Failed returns the error of work that has ended, and nil while it runs.
 func (b *Background) Failed() error {
 	select {
 	case <-b.Ended:
@@ -54,32 +55,33 @@ func (b *Background) Failed() error {
 	}
 }
 
-// end cancels the work and returns when it has ended.
+// End cancels the work and waits until it has ended.
 func (b *Background) End() {
 	b.Cancel()
 	<-b.Ended
 }
 
-// reconciled says what is waited for when a reconciliation of the shoot runs in the background.
+// Reconciled is the text for Join when a reconciliation of the shoot runs in the background.
 func Reconciled(hosts ...string) string {
 	return fmt.Sprintf("gardenlet has reconciled the shoot with caches for %v", hosts)
 }
 
-// reconcileTimeout bounds a reconciliation of the shoot in the background.
+// ReconcileTimeout bounds a reconciliation of the shoot in the background.
 const ReconcileTimeout = 2 * time.Minute
 
-// stream pulls ever new images of an upstream on all workers in turn, while something else goes on, and keeps the times.
+// Stream pulls new images of an upstream on the workers in turn, in the background, and records how
+// long each pull took.
 type Stream struct {
 	stop context.CancelFunc
 	done chan struct{}
 
 	took []time.Duration
-	// images are those that were pulled.
+	// Images are the pulled images.
 	Images []Pushed
 	err    error
 }
 
-// pullContinuously starts to pull; it goes on until end is called.
+// PullContinuously starts a Stream, which pulls until End is called.
 func PullContinuously(ctx context.Context, p *Run, host string) *Stream {
 	s := &Stream{done: make(chan struct{})}
 	workers := p.Workers()
@@ -88,7 +90,7 @@ func PullContinuously(ctx context.Context, p *Run, host string) *Stream {
 	p.Scenario.Cleanup(func() { stop(); <-s.done })
 	go func() {
 		defer close(s.done)
-		// A pull that has begun is finished, so that its time counts: only the next one is not begun any more.
+		// A pull that has started is finished, so that its time counts. Stop only prevents the next one.
 		for i := 0; stopping.Err() == nil && s.err == nil; i++ {
 			var img Pushed
 			if img, s.err = push(ctx, p, host); s.err != nil {
@@ -103,25 +105,26 @@ func PullContinuously(ctx context.Context, p *Run, host string) *Stream {
 	return s
 }
 
-// end stops the pulls and proves that all of them succeeded and none took longer than the limit.
+// End stops the pulls and fails the scenario if one of them failed or took longer than the limit.
 func (s *Stream) End(p *Run, host string, limit time.Duration) {
 	p.Helper()
 	s.stop()
 	<-s.done
 	if s.err != nil && !errors.Is(s.err, context.Canceled) {
-		p.Fatalf("a pull of %s failed in the meantime: %v", host, s.err)
+		p.Fatalf("a pull of %s in the background failed: %v", host, s.err)
 	}
 	if len(s.took) == 0 {
-		p.Fatalf("nothing was pulled from %s in the meantime", host)
+		p.Fatalf("nothing was pulled from %s in the background", host)
 	}
 	longest := slices.Max(s.took)
 	if longest > limit {
-		p.Fatalf("a pull of %s took %s in the meantime, want at most %s; all: %s", host, Seconds(longest), limit, fmt.Sprint(s.took))
+		p.Fatalf("a pull of %s in the background took %s, want at most %s; all: %s", host, Seconds(longest), limit, fmt.Sprint(s.took))
 	}
-	p.Evidence("%d pulls of %s meanwhile, longest %s", len(s.took), Label(host), Seconds(longest))
+	p.Evidence("%d pulls of %s in the background, longest %s", len(s.took), Label(host), Seconds(longest))
 }
 
-// ProveDirect pulls a new image on every worker and proves that the node fetched it from the upstream by itself, in time.
+// ProveDirect pulls a new image on every worker and proves that the node fetched it directly from
+// the upstream within the limit.
 func (p *Run) ProveDirect(ctx context.Context, host string, limit time.Duration) {
 	p.Helper()
 	longest, blobs := time.Duration(0), 0

@@ -18,17 +18,18 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 )
 
-// cleaning proves that the nodes are cleaned before the caches of upstreams vanish. It begins before the removal.
+// Cleaning proves that the nodes are cleaned before the caches are deleted. It starts before the
+// removal.
 type Cleaning struct {
 	pods, services *timeline.Recording
-	// names of the Services and volume claims that must vanish, by upstream.
+	// names of the Services and volume claims that must be deleted, by upstream.
 	names  map[string]string
 	claims map[string][]string
-	// vanished are the events that say that a Service is gone, by upstream.
+	// vanished holds the event that deleted the Service, by upstream.
 	vanished map[string]timeline.Event
 }
 
-// watchCleaning starts to record, from the present state on.
+// WatchCleaning starts to record from the current state on.
 func WatchCleaning(ctx context.Context, p *Run, hosts ...string) *Cleaning {
 	p.Helper()
 	c := &Cleaning{names: map[string]string{}, claims: map[string][]string{}, vanished: map[string]timeline.Event{}}
@@ -49,7 +50,8 @@ func WatchCleaning(ctx context.Context, p *Run, hosts ...string) *Cleaning {
 	return c
 }
 
-// proveOrder proves that a pod of the cleaner did its work on every worker before the first of the Services vanished.
+// ProveOrder proves that a cleaner pod finished on every worker before the first Service was
+// deleted.
 func (c *Cleaning) ProveOrder(ctx context.Context, p *Run) {
 	p.Helper()
 	events, err := c.pods.Events()
@@ -62,7 +64,7 @@ func (c *Cleaning) ProveOrder(ctx context.Context, p *Run) {
 		}
 		for _, host := range slices.Sorted(maps.Keys(c.vanished)) {
 			if cleaned.Revision >= c.vanished[host].Revision {
-				p.Errorf("%s was cleaned at revision %d, after %s's Service vanished at %d",
+				p.Errorf("%s was cleaned at revision %d, after the Service of %s was deleted at %d",
 					worker.Name(), cleaned.Revision, host, c.vanished[host].Revision)
 			}
 		}
@@ -70,13 +72,15 @@ func (c *Cleaning) ProveOrder(ctx context.Context, p *Run) {
 	if p.Failed() {
 		p.FailNow()
 	}
-	p.Evidence("cleaner ran on %d of %d workers before the Service vanished", len(p.Workers()), len(p.Workers()))
+	p.Evidence("cleaner ran on %d of %d workers before the Service was deleted", len(p.Workers()), len(p.Workers()))
 }
 
-// vanishTimeout is more than the cleaner needs on a busy machine, and less than the extension grants it.
+// vanishTimeout is more than the cleaner needs on a busy machine, and less than the extension's own
+// timeout.
 const vanishTimeout = 2 * time.Minute
 
-// awaitVanished waits until the Services are gone; it fails early when the flow that removes them does.
+// AwaitVanished waits until the Services are deleted. It fails early if the flow that removes them
+// fails.
 func (c *Cleaning) AwaitVanished(ctx context.Context, p *Run, flow *Background) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("the Services of %s are gone", labels(slices.Sorted(maps.Keys(c.names)))), vanishTimeout,
@@ -94,7 +98,7 @@ func (c *Cleaning) AwaitVanished(ctx context.Context, p *Run, flow *Background) 
 		})
 }
 
-// proveClaimsGone proves that the volumes of the upstreams are given back.
+// ProveClaimsGone proves that the volume claims of the upstreams are deleted.
 func (c *Cleaning) ProveClaimsGone(ctx context.Context, p *Run) {
 	p.Helper()
 	hosts := slices.Sorted(maps.Keys(c.claims))
@@ -108,8 +112,8 @@ func (c *Cleaning) ProveClaimsGone(ctx context.Context, p *Run) {
 	p.Evidence("PVC of %s gone", labels(hosts))
 }
 
-// ranOn tells whether the event shows a pod of the cleaner on the node that did its work: its init containers, which do
-// it, ended with code 0.
+// ranOn reports whether the event shows a cleaner pod on the node that has finished: its init
+// containers, which do the work, exited with code 0.
 func ranOn(e timeline.Event, node string) bool {
 	pod := &corev1.Pod{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(e.Object.Object, pod); err != nil {
@@ -131,7 +135,7 @@ func ownedBy(object metav1.Object, kind, name string) bool {
 	return owner != nil && owner.Kind == kind && owner.Name == name
 }
 
-// claimsOf returns the names of the volume claims of a StatefulSet: <template>-<set>-<ordinal>.
+// ClaimsOf returns the names of the volume claims of a StatefulSet: <template>-<set>-<ordinal>.
 func ClaimsOf(ctx context.Context, p *Run, statefulSet string) []string {
 	p.Helper()
 	claims, err := claimNames(ctx, p, func(name string) bool { return strings.HasSuffix(name, "-"+statefulSet+"-0") })

@@ -23,7 +23,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// Break brings a fault about, see kind/fault, until the scenario ends or Mend.
+// Break injects a fault, see kind/fault, until the scenario ends or ClearFaults is called.
 func (p *Run) Break(ctx context.Context, target string, kind spec.Kind) {
 	p.Helper()
 	wanted, err := spec.New(target, string(kind), nil)
@@ -33,8 +33,8 @@ func (p *Run) Break(ctx context.Context, target string, kind spec.Kind) {
 	p.Check(err)
 }
 
-// Mend ends all faults.
-func (p *Run) Mend(ctx context.Context) {
+// ClearFaults removes all faults.
+func (p *Run) ClearFaults(ctx context.Context) {
 	p.Helper()
 	p.Check(clearFaults(ctx, p))
 }
@@ -44,9 +44,11 @@ func clearFaults(ctx context.Context, p *Run) error {
 	return err
 }
 
-// refusal is the message of the shoot's API server while it refuses gamma's Service: the cause that a user must see.
+// Refusal is the message of the shoot's API server while it rejects gamma's Service. A user must
+// see it as the cause.
 const Refusal = "e2e refuses the Service of gamma"
 
+// StateOf returns the state of the last operation, or an empty string.
 func StateOf(extension *extensionsv1alpha1.Extension) gardencorev1beta1.LastOperationState {
 	if extension.Status.LastOperation == nil {
 		return ""
@@ -56,8 +58,9 @@ func StateOf(extension *extensionsv1alpha1.Extension) gardencorev1beta1.LastOper
 
 const refusalPolicy = "e2e-refuse-service"
 
-// refuseService makes the shoot's API server refuse the Service of an upstream, as a policy or a quota of a user would.
-// It returns when the refusal is in force. allowServices ends it, and so does the end of the scenario.
+// RefuseService makes the shoot's API server reject the Service of an upstream, as a user's policy
+// or quota would. It returns when the policy is active. It lasts until AllowServices is called or
+// the scenario ends.
 func RefuseService(ctx context.Context, p *Run, host string) {
 	p.Helper()
 	policy, binding := refusalObjects(host)
@@ -77,7 +80,7 @@ func RefuseService(ctx context.Context, p *Run, host string) {
 	})
 }
 
-// allowServices ends the refusal, if there is one.
+// AllowServices removes the policy of RefuseService, if it exists.
 func AllowServices(ctx context.Context, p *Run) error {
 	policy, binding := refusalObjects("")
 	return errors.Join(
@@ -117,14 +120,7 @@ func refusalObjects(host string) (*admissionregistrationv1.ValidatingAdmissionPo
 		}
 }
 
-// blackholeTable is the table of the node's packet filter that drops what goes to a cache.
-const BlackholeTable = "e2e-blackhole"
-
-// endBlackholeScript does nothing on a node without one.
-const EndBlackholeScript = `
-nft list table inet ` + BlackholeTable + ` >/dev/null 2>&1 || exit 0
-nft delete table inet ` + BlackholeTable
-
+// IgnoreCaches sets or removes the annotation "ignore" on the caches' ManagedResource.
 func IgnoreCaches(ctx context.Context, p *Run, ignore bool) error {
 	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: ShootNamespace, Name: v1alpha3.ManagedResourceCaches}}
 	value := "null"
@@ -139,6 +135,7 @@ func IgnoreCaches(ctx context.Context, p *Run, ignore bool) error {
 	return nil
 }
 
+// Cordon sets whether a node is unschedulable.
 func Cordon(ctx context.Context, p *Run, node string, unschedulable bool) error {
 	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}
 	patch := client.RawPatch(client.Merge.Type(), fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, unschedulable))
@@ -148,7 +145,7 @@ func Cordon(ctx context.Context, p *Run, node string, unschedulable bool) error 
 	return nil
 }
 
-// uncordonWorkers lets the workers take pods again, where there is one that does not.
+// UncordonWorkers uncordons all cordoned nodes.
 func UncordonWorkers(ctx context.Context, p *Run) error {
 	nodes := &corev1.NodeList{}
 	if err := p.Session.Shoot.List(ctx, nodes); err != nil {
@@ -164,12 +161,12 @@ func UncordonWorkers(ctx context.Context, p *Run) error {
 	return nil
 }
 
-// undoLeftovers takes back what a scenario of a run that was killed may have left on a kept testbed.
+// UndoLeftovers reverts what a killed run may have left on a kept testbed.
 func UndoLeftovers(ctx context.Context, p *Run) error {
 	failed := errors.Join(IgnoreCaches(ctx, p, false), AllowServices(ctx, p), UncordonWorkers(ctx, p))
 	for _, worker := range p.Session.Testbed.Shoot.Workers() {
 		// Each part is a subshell, because it exits where there is nothing to undo.
-		_, err := worker.Script(ctx, fmt.Sprintf("(%s\n)\n(%s\n)\n(%s\n)", releaseScript, EndBlackholeScript, removeForeignScript))
+		_, err := worker.Script(ctx, fmt.Sprintf("(%s\n)\n(%s\n)", releaseScript, removeForeignScript))
 		failed = errors.Join(failed, err)
 	}
 	return failed

@@ -17,7 +17,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 )
 
-// raiseFence creates the object, waits until the recording has seen it, and returns all events up to then.
+// RaiseFence creates the object, waits until the recording has its event, and returns all events so
+// far.
 func RaiseFence(ctx context.Context, p *Run, recording *timeline.Recording, cluster Access, fence client.Object) []timeline.Event {
 	p.Helper()
 	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(cluster.Delete(ctx, fence)) })
@@ -31,7 +32,7 @@ func RaiseFence(ctx context.Context, p *Run, recording *timeline.Recording, clus
 	return events
 }
 
-// resourceFence is a ManagedResource of a class that no resource manager is responsible for.
+// ResourceFence returns a ManagedResource whose class no resource manager handles.
 func ResourceFence(namespace string) client.Object {
 	return &resourcesv1alpha1.ManagedResource{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-fence-", Namespace: namespace},
@@ -41,7 +42,7 @@ func ResourceFence(namespace string) client.Object {
 	}
 }
 
-// daemonSetFence is a DaemonSet that fits no node.
+// DaemonSetFence returns a DaemonSet whose node selector matches no node.
 func DaemonSetFence() client.Object {
 	labels := map[string]string{"app": "e2e-fence"}
 	return &appsv1.DaemonSet{

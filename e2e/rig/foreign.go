@@ -10,8 +10,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// Files below certs.d that somebody else put there: a mirror configuration of a registry that is none of ours, and a note
-// beside our own file.
+// Unmanaged files below certs.d: the mirror configuration of a registry without a cache, and a note
+// beside a hosts.toml of the extension.
 const (
 	foreignHosts = nodeconfig.CertsDir + "/foreign.example.test/hosts.toml"
 	foreignNote  = nodeconfig.CertsDir + "/" + Alpha + "/operator-note.txt"
@@ -22,10 +22,10 @@ var foreignFiles = map[string]string{
 	foreignNote:  "kept by the operator of the node\n",
 }
 
-// foreign remembers what the foreign files of all workers are.
+// Foreign holds the fingerprints of the unmanaged files on all workers.
 type Foreign map[string]string
 
-// putForeignFiles writes the files to every worker, until the scenario ends.
+// PutForeignFiles writes unmanaged files to every worker, until the scenario ends.
 func PutForeignFiles(ctx context.Context, p *Run) Foreign {
 	p.Helper()
 	fingerprints := Foreign{}
@@ -39,17 +39,17 @@ func PutForeignFiles(ctx context.Context, p *Run) Foreign {
 	return fingerprints
 }
 
-// proveUntouched proves that nobody touched the files.
+// ProveUntouched proves that the files have not changed.
 func (f Foreign) ProveUntouched(ctx context.Context, p *Run) {
 	p.Helper()
 	for _, worker := range p.Workers() {
 		for path := range foreignFiles {
 			if now := p.Fingerprint(ctx, worker, path); now != f[worker.Name()+path] {
-				p.Errorf("%s on %s was touched: was %s, is %s", path, worker.Name(), f[worker.Name()+path], now)
+				p.Errorf("%s on %s has changed: was %s, is %s", path, worker.Name(), f[worker.Name()+path], now)
 			}
 		}
 	}
-	p.Evidence("%d foreign files untouched", len(f))
+	p.Evidence("%d unmanaged files unchanged", len(f))
 }
 
 const removeForeignScript = `
@@ -58,7 +58,7 @@ rmdir $(dirname ` + foreignHosts + `) $(dirname ` + foreignNote + `) 2>/dev/null
 
 func removeForeignFiles(ctx context.Context, worker *cluster.Node) error {
 	if _, err := worker.Script(ctx, removeForeignScript); err != nil {
-		return fmt.Errorf("remove the foreign files: %w", err)
+		return fmt.Errorf("remove the unmanaged files: %w", err)
 	}
 	return nil
 }

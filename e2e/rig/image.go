@@ -18,19 +18,20 @@ const (
 	imageLayerSize = 2 << 20
 )
 
-// pushed is an image in an upstream. Its repository is its own, so all that the upstream's log has about the repository
-// is about this image, and its content exists nowhere else.
+// Pushed is an image in an upstream, with random content and a repository of its own. So each
+// request for the repository in the upstream's log is for this image.
 type Pushed struct {
 	Host, Repository string
-	// blobs are the digests that a pull from nothing must fetch.
+	// Blobs are the digests that a pull on an empty node must fetch.
 	Blobs []string
 }
 
+// Reference returns the reference of the image with its tag.
 func (i Pushed) Reference() string {
 	return i.Host + "/" + i.Repository + ":latest"
 }
 
-// push puts a new random image into the upstream.
+// push pushes a new random image to the upstream.
 func push(ctx context.Context, p *Run, host string) (Pushed, error) {
 	random, err := image.Random(p.Session.pause, imageLayers, imageLayerSize)
 	if err != nil {
@@ -62,7 +63,8 @@ func upstreamOf(p *Run, host string) (*upstream.Registry, error) {
 	return registry, nil
 }
 
-// requests returns what the upstream was asked for the image, without the pushes of the scenario itself.
+// Requests returns the requests for the image in the upstream's log, without the scenario's own
+// pushes.
 func Requests(ctx context.Context, p *Run, img Pushed) (accesslog.Records, error) {
 	registry, err := upstreamOf(p, img.Host)
 	if err != nil {
@@ -75,7 +77,7 @@ func Requests(ctx context.Context, p *Run, img Pushed) (accesslog.Records, error
 	return log.Repository(img.Repository).Pulls(), nil
 }
 
-// Push puts a new random image into the upstream, see push.
+// Push pushes a new random image to the upstream.
 func (p *Run) Push(ctx context.Context, host string) Pushed {
 	p.Helper()
 	img, err := push(ctx, p, host)
@@ -83,7 +85,8 @@ func (p *Run) Push(ctx context.Context, host string) Pushed {
 	return img
 }
 
-// Requests returns what the upstream was asked for the image, see requests.
+// Requests returns the requests for the image in the upstream's log, without the scenario's own
+// pushes.
 func (p *Run) Requests(ctx context.Context, img Pushed) accesslog.Records {
 	p.Helper()
 	records, err := Requests(ctx, p, img)
@@ -91,8 +94,9 @@ func (p *Run) Requests(ctx context.Context, img Pushed) accesslog.Records {
 	return records
 }
 
-// FetchedOnce proves that the upstream saw each blob of the image exactly once, all from the asker. With the cache as
-// asker it also proves that no node asked the upstream for anything.
+// FetchedOnce proves that the asker, and no other client, fetched each blob of the image from the
+// upstream exactly once. For the cache it also proves that no node sent any request to the
+// upstream.
 func (p *Run) FetchedOnce(ctx context.Context, img Pushed, asker accesslog.Asker) accesslog.Evidence {
 	p.Helper()
 	records := p.Requests(ctx, img)
@@ -104,10 +108,10 @@ func (p *Run) FetchedOnce(ctx context.Context, img Pushed, asker accesslog.Asker
 		}
 	}
 	if others := len(gets) - len(gets.By(asker)); others != 0 {
-		p.Errorf("%s saw %d blob GETs of %s by others than %s: %v", img.Host, others, img.Repository, asker, gets.Askers())
+		p.Errorf("%s saw %d blob GETs of %s by clients other than %s: %v", img.Host, others, img.Repository, asker, gets.Askers())
 	}
 	if nodes := records.By(accesslog.AskerNode); asker == accesslog.AskerCache && len(nodes) != 0 {
-		p.Errorf("%s was asked %d times by a node for %s, want never: %s %s", img.Host, len(nodes), img.Repository, nodes[0].Method, nodes[0].Path)
+		p.Errorf("%s got %d requests from nodes for %s, want none: %s %s", img.Host, len(nodes), img.Repository, nodes[0].Method, nodes[0].Path)
 	}
 	if len(perBlob) != len(img.Blobs) {
 		p.Errorf("%s saw GETs of %d blobs of %s, want %d", img.Host, len(perBlob), img.Repository, len(img.Blobs))

@@ -21,8 +21,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// holdScript stops gardener-node-agent and keeps it from being started, as gardenlet's flow would do, by a condition on
-// its unit. Should nobody release it, a timer does: a kept testbed must not stay without its node agent.
+// holdScript stops gardener-node-agent. A condition on its unit keeps gardenlet's flow from
+// starting it. A timer releases it if the scenario does not: a kept testbed must not stay without
+// its node agent.
 const holdScript = `
 mkdir -p /run/systemd/system/gardener-node-agent.service.d
 printf '[Unit]\nConditionPathExists=!/run/e2e-hold\n' >/run/systemd/system/gardener-node-agent.service.d/e2e-hold.conf
@@ -31,7 +32,7 @@ systemctl daemon-reload
 systemctl stop gardener-node-agent.service
 systemd-run --quiet --collect --unit="e2e-release-$EPOCHSECONDS" --on-active=3min bash -c "$1"`
 
-// releaseScript does nothing on a node that is not held.
+// releaseScript reverts holdScript. It does nothing on a node that is not held.
 const releaseScript = `
 [[ -e /run/e2e-hold ]] || exit 0
 systemctl stop 'e2e-release-*.timer'
@@ -39,9 +40,9 @@ rm -rf /run/e2e-hold /run/systemd/system/gardener-node-agent.service.d/e2e-hold.
 systemctl daemon-reload
 systemctl start gardener-node-agent.service`
 
-// HoldNodeAgents stops gardener-node-agent on every worker until release is called, or the scenario ends. What is taken
-// off a node meanwhile was taken off by the extension's cleaner, and by nobody else: gardener-node-agent, too, removes
-// what is not in the OperatingSystemConfig any more.
+// HoldNodeAgents stops gardener-node-agent on every worker until release is called or the scenario
+// ends. gardener-node-agent also removes what is no longer in the OperatingSystemConfig: while it
+// is stopped, only the extension's cleaner removes files from nodes.
 func (p *Run) HoldNodeAgents(ctx context.Context) (release func(ctx context.Context) error) {
 	p.Helper()
 	workers := p.Workers()
@@ -61,11 +62,12 @@ func (p *Run) HoldNodeAgents(ctx context.Context) (release func(ctx context.Cont
 	return release
 }
 
-// leaderLease is the lease that the extension at work holds. Its holder is <pod>_<random>, anew for each process.
+// leaderLease is the leader election lease of the extension. Its holder is <pod>_<random>,
+// different for each process.
 var leaderLease = client.ObjectKey{Namespace: kind.ExtensionNamespace, Name: "gardener-extension-registry-cache-leader-election"}
 
-// interrupt ends the extension in the midst of an operation, and returns when another one is at work. That would wait for
-// the lease of the dead one, 15 seconds; here it is taken from it.
+// Interrupt kills the extension during an operation and returns when another process leads. It
+// clears the lease of the dead process, which would otherwise take 15 seconds to expire.
 func (p *Run) Interrupt(ctx context.Context, kill func(ctx context.Context, p *Run, pod *corev1.Pod) error) {
 	p.Helper()
 	lease := &coordinationv1.Lease{}
@@ -77,9 +79,9 @@ func (p *Run) Interrupt(ctx context.Context, kill func(ctx context.Context, p *R
 	extension, err := GetExtension(ctx, p)
 	p.Check(err)
 	if state := StateOf(extension); state != gardencorev1beta1.LastOperationStateProcessing {
-		p.Fatalf("the Extension is %s already: it was not interrupted", state)
+		p.Fatalf("the Extension is already %s: it was not interrupted", state)
 	}
-	p.Await(ctx, "another extension is at work", time.Minute, func(ctx context.Context) (bool, string, error) {
+	p.Await(ctx, "another process of the extension leads", time.Minute, func(ctx context.Context) (bool, string, error) {
 		if err := p.Session.Seed.Get(ctx, leaderLease, lease); err != nil {
 			return false, "", err
 		}
@@ -88,7 +90,7 @@ func (p *Run) Interrupt(ctx context.Context, kill func(ctx context.Context, p *R
 			return holder != "", "nobody", nil
 		}
 		lease.Spec.HolderIdentity = ptr.To("")
-		// A conflict says that somebody else has it now, or that the dead one is not dead yet.
+		// A conflict means that another process has the lease, or that the killed one still renews it.
 		return false, holder, ignoreConflict(p.Session.Seed.Update(ctx, lease))
 	})
 }
@@ -100,8 +102,8 @@ func ignoreConflict(err error) error {
 	return err
 }
 
-// killProcess leaves the pod where it is: the kubelet starts its container anew, for the first time at once, then after 10
-// seconds and more.
+// KillProcess kills the process and keeps the pod. The kubelet restarts the container: at once the
+// first time, then after 10 seconds and more.
 func KillProcess(ctx context.Context, p *Run, pod *corev1.Pod) error {
 	const script = `
 container=$(crictl ps --quiet --name '^extension$' --label "io.kubernetes.pod.name=$1")
@@ -113,7 +115,7 @@ kill -KILL "$(crictl inspect --output go-template --template '{{.info.pid}}' "$c
 	return nil
 }
 
-// deletePod is what a drain in a hurry does.
+// DeletePod deletes the pod without a grace period.
 func DeletePod(ctx context.Context, p *Run, pod *corev1.Pod) error {
 	if err := p.Session.Seed.Delete(ctx, pod, client.GracePeriodSeconds(0)); err != nil {
 		return fmt.Errorf("delete pod %s at once: %w", pod.Name, err)
@@ -121,7 +123,7 @@ func DeletePod(ctx context.Context, p *Run, pod *corev1.Pod) error {
 	return nil
 }
 
-// awaitLeader waits until a pod of the Deployment is at work.
+// AwaitLeader waits until a pod of the Deployment holds the lease.
 func (p *Run) AwaitLeader(ctx context.Context, deployment *appsv1.Deployment) {
 	p.Helper()
 	p.Await(ctx, "a pod of the extension leads", time.Minute, func(ctx context.Context) (bool, string, error) {
@@ -136,7 +138,7 @@ func (p *Run) AwaitLeader(ctx context.Context, deployment *appsv1.Deployment) {
 	})
 }
 
-// deploymentOfExtension returns the only Deployment in the extension's namespace of the seed.
+// DeploymentOfExtension returns the only Deployment in the extension's namespace of the seed.
 func DeploymentOfExtension(ctx context.Context, p *Run) *appsv1.Deployment {
 	p.Helper()
 	deployments := &appsv1.DeploymentList{}

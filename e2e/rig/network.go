@@ -21,16 +21,19 @@ import (
 )
 
 const (
-	// reachTimeout is what a cache that started before its node's network may need: it asks again five seconds after a failure.
+	// reachTimeout is enough for a cache that started before its node's network: it retries five
+	// seconds after a failure.
 	reachTimeout = 30 * time.Second
-	// nowhere is a manifest that no upstream has.
+	// nowhere is the path of a manifest that no upstream has.
 	nowhere = "/v2/e2e/nothing/manifests/sha256:0000000000000000000000000000000000000000000000000000000000000000"
 )
 
-// AwaitUpstreams waits until the caches reach their upstreams. On a machine that starts anew they are ready before that: without
-// kube-proxy's rules a name is looked up in vain, and a failure counts for five seconds. Nodes pull past them meanwhile.
+// AwaitUpstreams waits until the caches reach their upstreams. On a machine that has just started
+// they are ready earlier: without kube-proxy's rules a DNS lookup fails, and a failure is
+// remembered for five seconds. Until then nodes pull directly.
 //
-// A cache answers 404 for what its upstream does not have, and 500 if that cannot be known; for a tag it would be 404 in both cases.
+// A cache answers 404 for a digest that its upstream does not have, and 500 if the upstream does
+// not answer. For a tag it answers 404 in both cases.
 func (p *Run) AwaitUpstreams(ctx context.Context, hosts ...string) {
 	p.Helper()
 	endpoints := p.Endpoints(ctx)
@@ -44,8 +47,8 @@ func (p *Run) AwaitUpstreams(ctx context.Context, hosts ...string) {
 	}
 }
 
-// exposeInCluster gives an upstream of the testbed an address in the shoot's service network, until the scenario ends, and
-// returns it.
+// ExposeInCluster gives an upstream of the testbed an address in the shoot's service network, until
+// the scenario ends, and returns it.
 func ExposeInCluster(ctx context.Context, p *Run, host string) string {
 	p.Helper()
 	service := &corev1.Service{
@@ -67,7 +70,7 @@ func ExposeInCluster(ctx context.Context, p *Run, host string) string {
 	return service.Spec.ClusterIP
 }
 
-// addressOf returns the IPv4 address that a node resolves the name to.
+// AddressOf returns the IPv4 address that a node resolves the name to.
 func AddressOf(ctx context.Context, p *Run, host string) string {
 	p.Helper()
 	out, err := p.Worker(0).Exec(ctx, "getent", "ahostsv4", host)
@@ -76,7 +79,8 @@ func AddressOf(ctx context.Context, p *Run, host string) string {
 	return address
 }
 
-// RemoteHost returns the host that the cache of the upstream fetches from, as the Extension's status has it.
+// RemoteHost returns the host that the cache of the upstream fetches from, as the Extension's
+// status has it.
 func (p *Run) RemoteHost(ctx context.Context, upstream string) string {
 	p.Helper()
 	extension := p.Extension(ctx)

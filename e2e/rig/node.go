@@ -13,24 +13,25 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// Names that others rely on (docs/architecture.md). They are written out here and not taken from the
-// packages that define them, so that a scenario goes red when one of them changes.
+// Names that are contracts (docs/architecture.md). They are repeated here, and not taken from the
+// packages that define them, so that a scenario fails when one of them changes.
 const (
 	Alpha = "alpha.upstream.test"
 	Beta  = "beta.upstream.test"
-	// gamma has no cache unless a scenario gives it one.
+	// Gamma has no cache unless a scenario configures one.
 	Gamma = "gamma.upstream.test"
-	// private is there only while a scenario needs it.
+	// Private exists only while a scenario needs it.
 	Private = "private.upstream.test"
 
 	ShootNamespace = "shoot--local--local"
 )
 
+// HostsPath returns the path of the hosts.toml of an upstream on a node.
 func HostsPath(host string) string {
 	return path.Join(nodeconfig.CertsDir, host, nodeconfig.HostsFile)
 }
 
-// absent is what shows in place of a file that is not there.
+// absent stands for the content of a file that does not exist.
 const absent = "(absent)"
 
 // Workers returns the shoot's workers.
@@ -48,12 +49,13 @@ func (p *Run) Worker(i int) *cluster.Node {
 	return workers[i]
 }
 
-// readFile returns the content of a file on a node, or absent.
+// ReadFile returns the content of a file on a node, or absent.
 func ReadFile(ctx context.Context, node *cluster.Node, path string) (string, error) {
 	return node.Exec(ctx, "sh", "-c", `if [ -e "$1" ]; then cat "$1"; else echo "$2"; fi`, "sh", path, absent)
 }
 
-// readFiles is readFile for several files in one go: each command on a node costs more than all that it reads.
+// readFiles is ReadFile for several files with one command, since a command on a node costs more
+// than the reads.
 func readFiles(ctx context.Context, node *cluster.Node, paths ...string) ([]string, error) {
 	script := `for path do if [ -e "$path" ]; then cat "$path"; else echo ` + "'" + absent + "'" + `; fi; printf '\0'; done`
 	out, err := node.Exec(ctx, append([]string{"sh", "-c", script, "sh"}, paths...)...)
@@ -62,11 +64,12 @@ func readFiles(ctx context.Context, node *cluster.Node, paths ...string) ([]stri
 	}
 	contents := strings.Split(out, "\x00")
 	if len(contents) != len(paths)+1 {
-		return nil, fmt.Errorf("%s answered with %d files, want %d", node.Name(), len(contents)-1, len(paths))
+		return nil, fmt.Errorf("%s returned %d files, want %d", node.Name(), len(contents)-1, len(paths))
 	}
 	return contents[:len(paths)], nil
 }
 
+// IsAbsent reports whether the content stands for a missing file.
 func IsAbsent(content string) bool {
 	return strings.TrimSpace(content) == absent
 }
@@ -85,7 +88,8 @@ func (p *Run) Hosts(ctx context.Context, node *cluster.Node, host string) string
 	return p.File(ctx, node, HostsPath(host))
 }
 
-// Fingerprint identifies a file by inode, time of change and content: equal fingerprints mean that nobody touched it.
+// Fingerprint identifies a file by inode, time of change and content: equal fingerprints mean that
+// the file was not touched.
 func (p *Run) Fingerprint(ctx context.Context, node *cluster.Node, path string) string {
 	p.Helper()
 	out, err := node.Exec(ctx, "sh", "-c", `stat -c '%i %y' "$1" && sha256sum "$1"`, "sh", path)
@@ -93,7 +97,7 @@ func (p *Run) Fingerprint(ctx context.Context, node *cluster.Node, path string) 
 	return out
 }
 
-// Systemd returns a property of our unit as the node's systemd sees it.
+// Systemd returns a property of the extension's unit from the node's systemd.
 func (p *Run) Systemd(ctx context.Context, node *cluster.Node, property string) string {
 	p.Helper()
 	out, err := node.Exec(ctx, "systemctl", "show", "--value", "--property", property, nodeconfig.UnitName)
@@ -101,7 +105,8 @@ func (p *Run) Systemd(ctx context.Context, node *cluster.Node, property string) 
 	return strings.TrimSpace(out)
 }
 
-// BlobStatus asks a cache, from a node, for the first blob of an image and returns the HTTP status.
+// BlobStatus requests the first blob of an image from a cache, on a node, and returns the HTTP
+// status.
 func (p *Run) BlobStatus(ctx context.Context, node *cluster.Node, endpoint string, img Pushed) int {
 	p.Helper()
 	status, err := BlobStatus(ctx, node, endpoint, img)
@@ -109,6 +114,7 @@ func (p *Run) BlobStatus(ctx context.Context, node *cluster.Node, endpoint strin
 	return status
 }
 
+// BlobStatus is Run.BlobStatus with an error.
 func BlobStatus(ctx context.Context, node *cluster.Node, endpoint string, img Pushed) (int, error) {
 	url := fmt.Sprintf("%s/v2/%s/blobs/%s", endpoint, img.Repository, img.Blobs[0])
 	out, err := node.Exec(ctx, "curl", "--silent", "--show-error", "--max-time", "10", "--output", "/dev/null", "--write-out", "%{http_code}", url)
@@ -118,7 +124,7 @@ func BlobStatus(ctx context.Context, node *cluster.Node, endpoint string, img Pu
 	return strconv.Atoi(strings.TrimSpace(out))
 }
 
-// label is the short name of an upstream: alpha for alpha.upstream.test.
+// Label is the short name of an upstream: alpha for alpha.upstream.test.
 func Label(host string) string {
 	short, _, _ := strings.Cut(host, ".")
 	return short

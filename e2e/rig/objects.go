@@ -22,7 +22,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
 )
 
-// Record starts to record a resource of a cluster; it ends with the scenario.
+// Record records the changes of a resource of a cluster until the scenario ends.
 func (p *Run) Record(ctx context.Context, cluster Access, resource schema.GroupVersionResource, namespace string) *timeline.Recording {
 	p.Helper()
 	recording, err := timeline.Record(ctx, cluster.dynamic, resource, namespace)
@@ -31,8 +31,8 @@ func (p *Run) Record(ctx context.Context, cluster Access, resource schema.GroupV
 	return recording
 }
 
-// NoCleanerLeft proves that nothing is left of the cleaner: no ManagedResource and no Secret of it on the seed, and in the
-// shoot no object of any kind that came from it, nor a pod.
+// NoCleanerLeft proves that nothing is left of the cleaner: no ManagedResource and no Secret in the
+// seed, no object of any kind and no pod in the shoot.
 func (p *Run) NoCleanerLeft(ctx context.Context) {
 	p.Helper()
 	p.Await(ctx, "no object of the cleaner is left", 30*time.Second, func(ctx context.Context) (bool, string, error) {
@@ -70,8 +70,8 @@ func cleanerOnSeed(ctx context.Context, p *Run) ([]string, error) {
 	return left, nil
 }
 
-// originatedFrom lists the objects in a cluster that gardener-resource-manager made for the ManagedResource, and the pods
-// that its DaemonSet made.
+// originatedFrom lists the objects in a cluster that gardener-resource-manager created for the
+// ManagedResource, and the pods of the cleaner's DaemonSet.
 func originatedFrom(ctx context.Context, cluster Access, managedResource string) ([]string, error) {
 	resources, err := listable(cluster)
 	if err != nil {
@@ -97,7 +97,8 @@ func originatedFrom(ctx context.Context, cluster Access, managedResource string)
 	return found, nil
 }
 
-// listable returns all resources of a cluster that can be listed, without events: they outlive what they are about.
+// listable returns all resources of a cluster that can be listed, except events, which outlive
+// their objects.
 func listable(cluster Access) ([]schema.GroupVersionResource, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(cluster.Config)
 	if err != nil {

@@ -19,14 +19,15 @@ import (
 )
 
 const (
-	// pullTimeout is far above any bound that a scenario sets, so that a slow pull is measured and not cut off.
+	// PullTimeout is far above the bounds of the scenarios, so that a slow pull is measured instead of
+	// canceled.
 	PullTimeout = 90 * time.Second
-	// maxPull is the longest that a pull may take when the cache is gone: the promise to the user.
+	// MaxPull is how long a pull may take without the cache: the promise to the user.
 	MaxPull = 5 * time.Second
 )
 
-// runPod runs a pod with the image on the worker and returns the time from its creation until it ran. That is more than
-// the pull itself took: the kubelet's own work is in it. The pod is gone when runPod returns; the image stays on the node.
+// RunPod runs a pod with the image on the worker and returns the time from its creation until it
+// ran. This includes the kubelet's own work. RunPod deletes the pod; the image stays on the node.
 func RunPod(ctx context.Context, p *Run, worker *cluster.Node, img Pushed) (took time.Duration, err error) {
 	pod := pullPod(worker.Name(), img)
 	start := time.Now()
@@ -46,7 +47,7 @@ func RunPod(ctx context.Context, p *Run, worker *cluster.Node, img Pushed) (took
 	return time.Since(start), err
 }
 
-// pullPod is pinned to the node without the scheduler's help, so that neither taints nor other pods keep it away.
+// pullPod bypasses the scheduler, so that neither taints nor other pods keep the pod off the node.
 func pullPod(node string, img Pushed) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-pull-", Namespace: metav1.NamespaceDefault},
@@ -64,6 +65,7 @@ func pullPod(node string, img Pushed) *corev1.Pod {
 	}
 }
 
+// PodState describes the phase of a pod and why its containers wait.
 func PodState(pod *corev1.Pod) string {
 	state := fmt.Sprintf("phase %s", pod.Status.Phase)
 	for _, status := range pod.Status.ContainerStatuses {
@@ -74,8 +76,8 @@ func PodState(pod *corev1.Pod) string {
 	return state
 }
 
-// timedPull makes the node's container runtime pull the image, by the same CRI request that a kubelet sends, and returns
-// how long that took on the node's clock: the pull and nothing else.
+// TimedPull makes the node's container runtime pull the image, with the CRI request of a kubelet,
+// and returns how long the pull alone took on the node's clock.
 func TimedPull(ctx context.Context, worker *cluster.Node, img Pushed) (time.Duration, error) {
 	out, err := worker.Script(ctx, `
 start=${EPOCHREALTIME/[.,]/}
@@ -91,7 +93,7 @@ echo $((${EPOCHREALTIME/[.,]/} - start))`, img.Reference(), fmt.Sprintf("%.0fs",
 	return time.Duration(microseconds) * time.Microsecond, nil
 }
 
-// TimedPull makes the node's container runtime pull the image, see timedPull.
+// TimedPull makes the node's container runtime pull the image and returns how long that took.
 func (p *Run) TimedPull(ctx context.Context, worker *cluster.Node, img Pushed) time.Duration {
 	p.Helper()
 	took, err := TimedPull(ctx, worker, img)
@@ -99,7 +101,7 @@ func (p *Run) TimedPull(ctx context.Context, worker *cluster.Node, img Pushed) t
 	return took
 }
 
-// Pull runs a pod with the image on the worker, see pull.
+// Pull runs a pod with the image on the worker and returns the time until it ran.
 func (p *Run) Pull(ctx context.Context, worker *cluster.Node, img Pushed) time.Duration {
 	p.Helper()
 	took, err := RunPod(ctx, p, worker, img)
@@ -107,7 +109,7 @@ func (p *Run) Pull(ctx context.Context, worker *cluster.Node, img Pushed) time.D
 	return took
 }
 
-// seconds renders a duration for evidence.
+// Seconds formats a duration for evidence.
 func Seconds(d time.Duration) string {
 	return fmt.Sprintf("%.2fs", d.Seconds())
 }

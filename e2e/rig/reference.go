@@ -17,10 +17,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// references are the Shoot's spec.resources: the Secret in the garden that each name, which a cache can refer to, leads to.
+// References are the Shoot's spec.resources: the garden's Secret for each name that a cache can
+// refer to.
 type References map[string]string
 
-// shoot returns the shoot with these caches and references.
+// Shoot returns the shoot with these caches and references.
 func (r References) Shoot(caches ...v1alpha3.RegistryCache) (*gardencorev1beta1.Shoot, error) {
 	shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
 	if err != nil {
@@ -32,7 +33,8 @@ func (r References) Shoot(caches ...v1alpha3.RegistryCache) (*gardencorev1beta1.
 	return shoot, nil
 }
 
-// Secret creates an immutable Secret in the garden, until the scenario ends, and returns its name. change may be nil.
+// Secret creates an immutable Secret in the garden, until the scenario ends, and returns its name.
+// change may be nil.
 func (p *Run) Secret(ctx context.Context, data map[string][]byte, change func(*corev1.Secret)) string {
 	p.Helper()
 	immutable := true
@@ -51,7 +53,7 @@ func (p *Run) Secret(ctx context.Context, data map[string][]byte, change func(*c
 	return secret.Name
 }
 
-// Upstream starts a further upstream, until the scenario ends.
+// Upstream starts an additional upstream, until the scenario ends.
 func (p *Run) Upstream(ctx context.Context, options upstream.Options) *upstream.Registry {
 	p.Helper()
 	registry, err := p.Session.Testbed.StartUpstream(ctx, options)

@@ -11,16 +11,17 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/report"
 )
 
-// scenarioRun is one scenario while it runs: a testing.T whose failures go to the report too, and the evidence collected.
+// Run is a scenario that runs: a testing.T whose failures also go to the report, and the collected
+// evidence.
 type Run struct {
 	*testing.T
 	Session *Session
 	Result  *report.Scenario
 	// step is the name of the current step.
 	step string
-	// scenario is the T of the whole scenario, T the one of the current step.
+	// Scenario is the T of the whole scenario; the embedded T is that of the current step.
 	Scenario *testing.T
-	// diagnosed says that artifacts were collected already, missing what of them could not be had.
+	// Diagnosed is true if the artifacts were collected already. Missing then says which could not be.
 	Diagnosed bool
 	Missing   error
 }
@@ -39,7 +40,7 @@ func (p *Run) Errorf(format string, args ...any) {
 	p.setReason(p.step + ": " + fmt.Sprintf(format, args...))
 }
 
-// setReason keeps the first one.
+// setReason sets the reason unless it is set.
 func (p *Run) setReason(reason string) {
 	if p.Result.Reason == "" {
 		p.Result.Reason = reason
@@ -59,8 +60,8 @@ func (p *Run) Evidence(format string, args ...any) {
 	p.Result.Evidence = append(p.Result.Evidence, fmt.Sprintf(format, args...))
 }
 
-// Afterwards runs undo when the scenario has ended and its artifacts are collected, with a context that a signal does
-// not end.
+// Afterwards runs undo when the scenario has ended and its artifacts are collected. A signal does
+// not cancel its context.
 func (p *Run) Afterwards(ctx context.Context, undo func(ctx context.Context) error) {
 	p.Scenario.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)

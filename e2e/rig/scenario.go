@@ -15,16 +15,17 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/report"
 )
 
-// scenarioTimeout bounds one scenario; the waits inside have shorter bounds and messages of their own.
+// scenarioTimeout bounds one scenario. The waits in it have shorter timeouts with their own
+// messages.
 const scenarioTimeout = 6 * time.Minute
 
-// step is one claim of a scenario; its name says what it proves.
+// Step is one claim of a scenario; its name says what it proves.
 type Step struct {
 	Name string
 	Do   func(ctx context.Context, p *Run)
 }
 
-// scenario is a behavior that is proven in steps.
+// Scenario is a behavior, proven in steps.
 type Scenario struct {
 	name  string
 	steps []Step
@@ -33,9 +34,10 @@ type Scenario struct {
 // Name is the name that RUN matches.
 func (s Scenario) Name() string { return s.name }
 
+// New returns a scenario with these steps.
 func New(name string, steps ...Step) Scenario { return Scenario{name, steps} }
 
-// features are the scenarios as e2e-framework runs them.
+// Features returns the scenarios as features of e2e-framework.
 func (s *Session) Features(all ...Scenario) []features.Feature {
 	list := make([]features.Feature, 0, len(all))
 	for _, one := range all {
@@ -44,13 +46,14 @@ func (s *Session) Features(all ...Scenario) []features.Feature {
 	return list
 }
 
-// feature makes a feature of a scenario. A step that calls Fatalf ends it. After a failure
-// artifacts are collected before anything is cleaned up.
+// feature converts a scenario. A step that calls Fatalf ends it. After a failure artifacts are
+// collected before the clean-up.
 func (s *Session) feature(one Scenario) features.Feature {
 	name := one.name
 	p := &Run{Session: s, Result: &report.Scenario{Name: name}}
 	feature := features.New(name)
-	// e2e-framework hands the context of one feature on to the next: the teardown puts back the one of the setup.
+	// e2e-framework passes the context of one feature on to the next: the teardown restores that of
+	// the setup.
 	var outer context.Context
 	var cancel context.CancelFunc
 	feature.Setup(func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
@@ -91,20 +94,22 @@ func (s *Session) feature(one Scenario) features.Feature {
 	return feature.Feature()
 }
 
-// Prove is a step whose name is the claim that do proves.
+// Prove returns a step; its name is the claim that do proves.
 func Prove(name string, do func(ctx context.Context, p *Run)) Step { return Step{name, do} }
 
-// Await polls until done returns true or an error, and fails the scenario after the timeout with the text of what was
-// awaited and the state that done last described.
+// Await polls until done returns true or an error, and fails the scenario after the timeout with
+// the text of what was awaited and the state that done last described.
 func (p *Run) Await(ctx context.Context, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, state string, err error)) {
 	p.Helper()
 	p.Check(Await(ctx, what, timeout, done))
 }
 
+// Await polls like Run.Await and returns the failure as an error.
 func Await(ctx context.Context, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, state string, err error)) error {
 	return AwaitEvery(ctx, pollInterval, what, timeout, done)
 }
 
+// AwaitEvery is Await with another interval.
 func AwaitEvery(
 	ctx context.Context, interval time.Duration, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, state string, err error),
 ) error {
@@ -123,8 +128,8 @@ func AwaitEvery(
 }
 
 const (
-	// pollInterval is short: everything polled is on this machine.
+	// pollInterval is short, because all API servers are on this machine.
 	pollInterval = 200 * time.Millisecond
-	// nodeInterval is longer: a command on a node takes this machine more than a request does.
+	// NodeInterval is longer, because a command on a node costs more than a request.
 	NodeInterval = 500 * time.Millisecond
 )

@@ -28,13 +28,13 @@ import (
 )
 
 const (
-	// downTimeout bounds the clean-up, which must not be cut short by the signal that caused it.
+	// downTimeout bounds the clean-up, which the signal that caused it must not cancel.
 	downTimeout = 3 * time.Minute
 	// diagnoseTimeout bounds the collection of artifacts after a failure.
 	diagnoseTimeout = 2 * time.Minute
 )
 
-// session is one run: the testbed, the results so far, and what the scenarios share.
+// Session is one run: the testbed, the results so far, and what the scenarios share.
 type Session struct {
 	Testbed *kind.Testbed
 	keep    bool
@@ -45,27 +45,28 @@ type Session struct {
 
 	Mu     sync.Mutex
 	Report report.Report
-	// since is when the scenario before ended: what happened later belongs to the one that runs.
+	// since is when the previous scenario ended.
 	since time.Time
 
 	Seed, Shoot Access
 	// pause is the program that the pulled images run.
 	pause   image.Built
 	Scratch string
-	// further has a place for the scenario that has another shoot, see Another.
+	// further is a semaphore for the scenario with a second shoot, see Another.
 	further chan struct{}
-	// skipped says why this machine cannot carry the testbed; empty if it can.
+	// skipped is why this machine cannot run the testbed; empty if it can.
 	skipped string
-	// release gives up the testbed, which the session has for itself until this process ends.
+	// release unlocks the testbed, which the session holds until the process ends.
 	release func()
-	// disturbed says that a scenario failed since the shoot was reconciled last.
+	// Disturbed is true if a scenario has failed since the last reconciliation of the shoot.
 	Disturbed atomic.Bool
-	// forget removes the results of the last run, once. That is done when the testbed is ours, or could not be had by anybody: until
-	// then they may be those of another run that is still at work.
+	// forget removes the results of the previous run, once. It must not be called while another run
+	// may hold the testbed: the results may belong to that run.
 	forget func()
 }
 
-// newSession reads CONFIG, KEEP, REPLACE, NODE_IMAGE and MUTANT, the name of a planted bug (kind/mutant).
+// NewSession reads CONFIG, KEEP, REPLACE, NODE_IMAGE and MUTANT, the name of a planted bug
+// (kind/proof).
 func NewSession(ctx context.Context) (*Session, error) {
 	keep, err := yesOrNo("KEEP")
 	if err != nil {
@@ -100,7 +101,7 @@ func NewSession(ctx context.Context) (*Session, error) {
 	return s, nil
 }
 
-// yesOrNo reads a setting of the environment, which is no unless it is set.
+// yesOrNo reads a boolean environment variable. The default is false.
 func yesOrNo(name string) (bool, error) {
 	value := os.Getenv(name)
 	if value == "" {
@@ -113,7 +114,7 @@ func yesOrNo(name string) (bool, error) {
 	return yes, nil
 }
 
-// up brings the testbed up and makes what the scenarios need.
+// Up creates the testbed and prepares the scenarios.
 func (s *Session) Up(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	var err error
 	if s.release, err = s.Testbed.Reserve(); err == nil {
@@ -130,20 +131,21 @@ func (s *Session) Up(ctx context.Context, _ *envconf.Config) (context.Context, e
 	return ctx, err
 }
 
-// isOthers tells whether another process works on the testbed, or it belongs to another directory: then it is not ours to touch.
+// isOthers reports whether another process uses the testbed, or another checkout owns it. Then this
+// run must not touch it.
 func (s *Session) isOthers() bool {
 	return errors.Is(s.Report.SetupError, kind.ErrBusy) || errors.As(s.Report.SetupError, new(*kind.OtherCheckoutError))
 }
 
-// prepare makes what the scenarios need: clients, and the program of the images that they pull.
+// prepare creates the clients and builds the program of the test images.
 func (s *Session) prepare(ctx context.Context) (err error) {
 	if err := s.connect(); err != nil {
 		return err
 	}
-	if _, err := fault.Clear(ctx, s.Testbed); err != nil { // those of a run that was killed
+	if _, err := fault.Clear(ctx, s.Testbed); err != nil { // of a killed run
 		return err
 	}
-	// Down removes the folder, also after a run that was killed.
+	// testbed down removes the folder, also after a killed run.
 	folder := filepath.Join(kind.DefaultDirectory, s.Testbed.Prefix)
 	if s.Scratch, err = os.MkdirTemp(folder, "e2e-"); err != nil {
 		return fmt.Errorf("make a folder for the test images: %w", err)
@@ -157,7 +159,8 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// down removes the testbed unless it is to be kept. e2e-framework hides an error of it; the failed phase is in the report.
+// Down removes the testbed unless KEEP is set. e2e-framework hides its error, but the report has
+// the failed phase.
 func (s *Session) Down(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	if s.Scratch != "" {
 		_ = os.RemoveAll(s.Scratch)
@@ -174,7 +177,7 @@ func (s *Session) Down(ctx context.Context, _ *envconf.Config) (context.Context,
 	return ctx, err
 }
 
-// record takes over the result of a scenario, prints its line and writes the files anew.
+// record adds the result of a scenario to the report, prints its line and rewrites the files.
 func (s *Session) record(scenario report.Scenario) {
 	s.Mu.Lock()
 	s.Report.Scenarios = append(s.Report.Scenarios, scenario)
@@ -190,7 +193,8 @@ func (s *Session) record(scenario report.Scenario) {
 	s.write()
 }
 
-// diagnose collects artifacts into the folder of the scenario that failed for the reason. The error says which could not be had.
+// Diagnose collects artifacts into the folder of the failed scenario. The error says which could
+// not be collected.
 func (s *Session) Diagnose(ctx context.Context, scenario, reason string) error {
 	if ctx.Err() != nil {
 		return nil
@@ -204,14 +208,16 @@ func (s *Session) Diagnose(ctx context.Context, scenario, reason string) error {
 		diagnostics.Text(bundle.SinceFile, since.UTC().Format(time.RFC3339)+"\n"))
 }
 
-// reportMissing says that artifacts could not be had, and no more: the scenario has failed for another reason.
+// reportMissing prints which artifacts are missing. It fails nothing: the scenario has failed
+// already.
 func reportMissing(scenario string, err error) {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: artifacts of %s are incomplete: %v\n", scenario, err)
 	}
 }
 
-// write replaces the results on disk by what is known now. Those of an earlier run stay when this one was refused.
+// write replaces the results on disk. It keeps those of another run if this one did not get the
+// testbed.
 func (s *Session) write() {
 	if s.isOthers() {
 		return
@@ -229,7 +235,8 @@ func (s *Session) write() {
 	}
 }
 
-// finish records the scenarios that did not run, writes the results, prints the closing line and returns the exit code.
+// Finish records the scenarios that did not run, writes the results, prints the closing line and
+// returns the exit code.
 func (s *Session) Finish(ctx context.Context, code int, all []Scenario) int {
 	if s.release != nil {
 		defer s.release()
@@ -242,7 +249,7 @@ func (s *Session) Finish(ctx context.Context, code int, all []Scenario) int {
 		fmt.Fprintf(os.Stderr, "e2e: %v\n", s.Report.SetupError)
 	}
 	if s.keep {
-		fmt.Println("the testbed is kept: `make status` shows it, `make up` brings it to its first state, `make down` removes it")
+		fmt.Println("the testbed is kept: `make status` shows it, `make up` resets it, `make down` removes it")
 	}
 	if !s.isOthers() {
 		fmt.Printf("results: %s, %s, %s\n", filepath.Join(Artifacts, report.HTMLFile),
@@ -277,5 +284,5 @@ func (s *Session) skipTheRest(ctx context.Context, all []Scenario) {
 	}
 }
 
-// errInterrupted is the cause of all that fails after a signal.
+// errInterrupted is the reason of everything that fails after a signal.
 var errInterrupted = errors.New("interrupted")

@@ -25,20 +25,21 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// appliedTimeout bounds the time from a finished reconciliation until the script on every worker has done its part.
+// AppliedTimeout bounds the time from the end of a reconciliation until the script on every worker
+// has applied it.
 const AppliedTimeout = 60 * time.Second
 
-// reconcile lets gardenlet bring the shoot to the state with exactly these upstreams cached.
+// Reconcile makes gardenlet reconcile the shoot with caches for exactly these upstreams.
 func Reconcile(ctx context.Context, p *Run, hosts ...string) error {
 	return ReconcileConfig(ctx, p, PlainCaches(hosts)...)
 }
 
-// reconcileConfig lets gardenlet bring the shoot to the state with exactly these caches; kind.CacheOf makes a plain one.
+// ReconcileConfig makes gardenlet reconcile the shoot with exactly these caches.
 func ReconcileConfig(ctx context.Context, p *Run, caches ...v1alpha3.RegistryCache) error {
 	return reconcileReferring(ctx, p, nil, caches...)
 }
 
-// reconcileReferring is reconcileConfig for caches that refer to Secrets.
+// reconcileReferring is ReconcileConfig for caches that refer to Secrets.
 func reconcileReferring(ctx context.Context, p *Run, refer References, caches ...v1alpha3.RegistryCache) error {
 	shoot, err := refer.Shoot(caches...)
 	if err != nil {
@@ -50,6 +51,7 @@ func reconcileReferring(ctx context.Context, p *Run, refer References, caches ..
 	return nil
 }
 
+// PlainCaches returns a cache with defaults for each upstream.
 func PlainCaches(hosts []string) []v1alpha3.RegistryCache {
 	caches := make([]v1alpha3.RegistryCache, 0, len(hosts))
 	for _, host := range hosts {
@@ -58,6 +60,7 @@ func PlainCaches(hosts []string) []v1alpha3.RegistryCache {
 	return caches
 }
 
+// Upstreams returns the upstream of each cache.
 func Upstreams(caches []v1alpha3.RegistryCache) []string {
 	names := make([]string, 0, len(caches))
 	for _, cache := range caches {
@@ -66,28 +69,28 @@ func Upstreams(caches []v1alpha3.RegistryCache) []string {
 	return names
 }
 
-// cached returns the step that makes a starting state: exactly these upstreams are cached, and every worker pulls
-// through the caches. It is quick when that is so already.
+// Cached returns the step that creates a starting state: exactly these upstreams are cached, and
+// every worker pulls through the caches. It is quick if the shoot is in that state.
 func Cached(hosts ...string) func(context.Context, *Run) {
 	return Configured(PlainCaches(hosts)...)
 }
 
-// configured returns the step that makes a starting state of caches with fields of their own, see cached.
+// Configured is Cached for caches with more fields.
 func Configured(caches ...v1alpha3.RegistryCache) func(context.Context, *Run) {
 	return func(ctx context.Context, p *Run) {
 		p.Helper()
 		p.Check(UndoLeftovers(ctx, p))
-		// A scenario that failed may have left what only a reconciliation mends.
+		// Only a reconciliation fixes what a failed scenario may have left.
 		if !p.Session.Disturbed.Swap(false) && p.settled(ctx, caches...) {
-			p.AwaitUse(ctx, caches...)
+			p.awaitUse(ctx, caches...)
 			return
 		}
 		p.Configure(ctx, nil, caches...)
 	}
 }
 
-// settled says whether the last operation of gardenlet and of the extension brought the shoot to the state with exactly
-// these caches. It cannot tell without any: then there is no Extension that says so.
+// settled reports whether the last operation of gardenlet and of the extension succeeded with
+// exactly these caches. Without caches it returns false: there is no Extension with a status.
 func (p *Run) settled(ctx context.Context, caches ...v1alpha3.RegistryCache) bool {
 	p.Helper()
 	if len(caches) == 0 {
@@ -106,23 +109,23 @@ func (p *Run) settled(ctx context.Context, caches ...v1alpha3.RegistryCache) boo
 		StateOf(extension) == gardencorev1beta1.LastOperationStateSucceeded
 }
 
-// Configure lets gardenlet bring the shoot to the state with exactly these caches, which may refer to Secrets, and waits
-// until they run and every worker pulls through them.
+// Configure makes gardenlet reconcile the shoot with exactly these caches, which may refer to
+// Secrets, and waits until they run and every worker pulls through them.
 func (p *Run) Configure(ctx context.Context, refer References, caches ...v1alpha3.RegistryCache) {
 	p.Helper()
 	p.Check(reconcileReferring(ctx, p, refer, caches...))
-	p.AwaitUse(ctx, caches...)
+	p.awaitUse(ctx, caches...)
 }
 
-// AwaitUse waits until exactly these caches run and every worker pulls through them.
-func (p *Run) AwaitUse(ctx context.Context, caches ...v1alpha3.RegistryCache) {
+// awaitUse waits until exactly these caches run and every worker pulls through them.
+func (p *Run) awaitUse(ctx context.Context, caches ...v1alpha3.RegistryCache) {
 	p.Helper()
 	p.AwaitCaches(ctx, Upstreams(caches)...)
 	p.AwaitMirrors(ctx, Upstreams(caches)...)
 }
 
-// AwaitCaches waits until exactly these upstreams have a cache in the shoot and each is rolled out: while a changed one
-// starts again, nodes pull directly.
+// AwaitCaches waits until exactly these upstreams have a cache in the shoot and each is rolled out:
+// while a changed one restarts, nodes pull directly.
 func (p *Run) AwaitCaches(ctx context.Context, hosts ...string) {
 	p.Helper()
 	if len(hosts) > 0 {
@@ -131,8 +134,8 @@ func (p *Run) AwaitCaches(ctx context.Context, hosts ...string) {
 	p.AwaitCachesIn(ctx, p.Session.Shoot, hosts...)
 }
 
-// awaitApplied waits until gardener-resource-manager has brought what the extension wants into the shoot. The Extension is
-// reconciled before that when the endpoints of the caches stay what they were.
+// awaitApplied waits until gardener-resource-manager has applied the caches' ManagedResource. The
+// Extension can be reconciled earlier, if the endpoints of the caches have not changed.
 func (p *Run) awaitApplied(ctx context.Context) {
 	p.Helper()
 	p.Await(ctx, "the caches' ManagedResource is applied", AppliedTimeout, func(ctx context.Context) (bool, string, error) {
@@ -166,15 +169,15 @@ func (p *Run) AwaitCachesIn(ctx context.Context, cluster Access, hosts ...string
 	})
 }
 
-// Reconcile lets gardenlet bring the shoot to the state with exactly these upstreams cached.
+// Reconcile makes gardenlet reconcile the shoot with caches for exactly these upstreams.
 func (p *Run) Reconcile(ctx context.Context, hosts ...string) {
 	p.Helper()
 	p.Check(Reconcile(ctx, p, hosts...))
 }
 
-// AwaitMirrors waits until every worker's containerd is told to pull from the endpoints of these upstreams, and for none
-// of the others, and until these endpoints answer there: a node learns some time after the API server that the pod behind
-// a Service is another one, and until then it pulls directly.
+// AwaitMirrors waits until every worker has a hosts.toml with the endpoint of each of these
+// upstreams, and of no other, and until the endpoints answer there. A node learns later than the
+// API server that the pod behind a Service has changed, and pulls directly until then.
 func (p *Run) AwaitMirrors(ctx context.Context, hosts ...string) {
 	p.Helper()
 	endpoints := map[string]string{}
@@ -182,7 +185,7 @@ func (p *Run) AwaitMirrors(ctx context.Context, hosts ...string) {
 		endpoints = p.Endpoints(ctx)
 	}
 	looked := sets.List(sets.New(Alpha, Beta, Gamma).Insert(hosts...))
-	p.Check(AwaitEvery(ctx, NodeInterval, fmt.Sprintf("every worker has a hosts.toml for each of %v, and is answered there", hosts), AppliedTimeout,
+	p.Check(AwaitEvery(ctx, NodeInterval, fmt.Sprintf("every worker has a hosts.toml for each of %v, and the endpoints answer", hosts), AppliedTimeout,
 		func(ctx context.Context) (bool, string, error) {
 			for _, worker := range p.Workers() {
 				if wrong, err := wrongMirror(ctx, worker, looked, endpoints); wrong != "" || err != nil {
@@ -196,7 +199,8 @@ func (p *Run) AwaitMirrors(ctx context.Context, hosts ...string) {
 		}))
 }
 
-// wrongMirror returns the first hosts.toml on the worker that is not what the endpoints demand; empty if there is none.
+// wrongMirror returns the first hosts.toml on the worker that does not match the endpoints, or an
+// empty string.
 func wrongMirror(ctx context.Context, worker *cluster.Node, hosts []string, endpoints map[string]string) (string, error) {
 	var paths []string
 	for _, host := range hosts {
@@ -215,8 +219,8 @@ func wrongMirror(ctx context.Context, worker *cluster.Node, hosts []string, endp
 	return "", nil
 }
 
-// silentEndpoint returns which of the endpoints does not answer the worker, and how; empty if all do. Whom the worker
-// trusts is not asked here.
+// silentEndpoint returns an error text for the first endpoint that does not answer the worker, or
+// an empty string. It does not verify certificates.
 func silentEndpoint(ctx context.Context, worker *cluster.Node, endpoints map[string]string) string {
 	if len(endpoints) == 0 {
 		return ""
@@ -231,7 +235,7 @@ done`, slices.Sorted(maps.Values(endpoints))...)
 	return ""
 }
 
-// Extension returns the Extension in the shoot's namespace of the seed.
+// Extension returns the Extension in the shoot's namespace in the seed.
 func (p *Run) Extension(ctx context.Context) *extensionsv1alpha1.Extension {
 	p.Helper()
 	extension, err := GetExtension(ctx, p)
@@ -239,6 +243,7 @@ func (p *Run) Extension(ctx context.Context) *extensionsv1alpha1.Extension {
 	return extension
 }
 
+// GetExtension returns the Extension in the shoot's namespace in the seed.
 func GetExtension(ctx context.Context, p *Run) (*extensionsv1alpha1.Extension, error) {
 	extension := &extensionsv1alpha1.Extension{}
 	err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: ShootNamespace, Name: v1alpha3.ExtensionType}, extension)
@@ -248,7 +253,7 @@ func GetExtension(ctx context.Context, p *Run) (*extensionsv1alpha1.Extension, e
 	return extension, nil
 }
 
-// Endpoints returns the endpoint of each upstream as the Extension's status has it.
+// Endpoints returns the endpoint of each upstream from the Extension's status.
 func (p *Run) Endpoints(ctx context.Context) map[string]string {
 	p.Helper()
 	extension := p.Extension(ctx)

@@ -16,8 +16,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
-// identities lists the objects of the caches in a cluster with their UIDs: StatefulSets, Services, pods and volume claims, one
-// a line. Two equal lists say that nothing was created anew in between.
+// identities lists the objects of the caches in a cluster with their UIDs, one per line:
+// StatefulSets, Services, pods and volume claims. Two equal lists prove that nothing was recreated
+// in between.
 func identities(ctx context.Context, cluster Access) (string, error) {
 	var lines []string
 	add := func(kind string, object client.Object) {
@@ -50,36 +51,38 @@ func identities(ctx context.Context, cluster Access) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// Identities lists the objects of the caches in a cluster, see identities. It is a failure when there are none.
+// Identities lists the objects of the caches in a cluster with their UIDs. It fails the scenario if
+// a kind is missing.
 func (p *Run) Identities(ctx context.Context, cluster Access) string {
 	p.Helper()
 	found, err := identities(ctx, cluster)
 	p.Check(err)
 	for _, kind := range []string{"StatefulSet", "Service", "Pod", "PersistentVolumeClaim"} {
 		if !strings.Contains("\n"+found, "\n"+kind+" ") {
-			p.Fatalf("the cluster has no %s of a cache: this would prove nothing; found:\n%s", kind, found)
+			p.Fatalf("the cluster has no %s of a cache, so this proves nothing; found:\n%s", kind, found)
 		}
 	}
 	return found
 }
 
-// Unchanged proves that the objects of the caches are those from before.
+// Unchanged proves that no object of the caches was recreated.
 func (p *Run) Unchanged(ctx context.Context, cluster Access, before string) {
 	p.Helper()
 	if after := p.Identities(ctx, cluster); after != before {
-		p.Fatalf("objects of caches were created anew or vanished:\nbefore:\n%s\nafter:\n%s", before, after)
+		p.Fatalf("objects of caches were recreated or deleted:\nbefore:\n%s\nafter:\n%s", before, after)
 	}
 }
 
-// withoutPods returns the lines of the identities that are not about pods: a pod that is stopped with its machine comes back
-// as another one.
+// WithoutPods returns the identities without pods: a pod that stops with its machine is recreated.
 func WithoutPods(identities string) string { return WithoutKinds(identities, "Pod ") }
 
-// claimsAndServices returns the lines of the identities on which data and addresses rest.
+// ClaimsAndServices returns the identities of volume claims and Services, which hold data and
+// addresses.
 func ClaimsAndServices(identities string) string {
 	return WithoutKinds(identities, "Pod ", "StatefulSet ")
 }
 
+// WithoutKinds returns the identities without lines that have one of the prefixes.
 func WithoutKinds(identities string, kinds ...string) string {
 	lines := strings.Split(identities, "\n")
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool {

@@ -1,7 +1,7 @@
-// Package survival proves that the testbed survives what a machine does to it: verbs that are killed, an engine that dies or is
-// restarted between verbs, disks that are full; and that `testbed down` leaves nothing then.
+// Package survival proves that the testbed survives killed verbs, a container engine that dies or
+// restarts between verbs, and full disks, and that `testbed down` leaves nothing behind.
 //
-// It runs on a machine of its own, which the program machine makes of namespaces: what was not there before the testbed came, and is
-// there when it has gone, can only be the testbed's. It uses the command line, as a person would, and must not know more of the
-// testbed than its names.
+// It runs on a machine of its own, which the program machine builds from namespaces: everything
+// that is new after `testbed down` was left by the testbed. The package uses the command line and
+// must not know more of the testbed than its names.
 package survival

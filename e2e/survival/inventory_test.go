@@ -18,24 +18,26 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 )
 
-// written is where the program machine shows what was written since the machine began.
+// written is where the program machine shows all files written since the machine started.
 const written = "/mnt/written"
 
-// inventory is all there is on the machine that somebody could have left there, one line a thing.
+// inventory lists everything on the machine that the testbed could leave behind, one line each.
 type inventory map[string]bool
 
-// allowed is what stays for the next time, as docs/testbed.md says: images, the log and the locks of an engine that was there.
+// allowed matches what stays for the next run (docs/testbed.md): images, and the log and locks of
+// an engine.
 var allowed = []*regexp.Regexp{
 	regexp.MustCompile(`^image registry-cache[-.]testbed/`),
 	regexp.MustCompile(`^file /run/registry-cache-testbed/[a-z-]+\.lock$`),
 }
 
-// take lists the machine. The engine is started for that, if it does not run, and stopped if nobody else uses it.
+// take lists the machine. It starts the engine if it does not run, and stops it if nothing else
+// uses it.
 func take(t *testing.T) inventory {
 	t.Helper()
 	all := inventory{}
 	if _, err := engine.Ensure(t.Context()); err != nil {
-		t.Fatalf("the engine cannot be asked what is left: %v", err)
+		t.Fatalf("list what is left in the engine: %v", err)
 	}
 	all.addOutput(t, "container", "docker", "ps", "--all", "--format", "{{.Names}}")
 	all.addOutput(t, "volume", "docker", "volume", "ls", "--quiet")
@@ -55,7 +57,7 @@ func take(t *testing.T) inventory {
 	return all
 }
 
-// left are the things that were not there before.
+// left returns the entries that are new.
 func (i inventory) left(before inventory) []string {
 	var left []string
 	for thing := range i {
@@ -68,7 +70,7 @@ func (i inventory) left(before inventory) []string {
 	return left
 }
 
-// counters are those of iptables, and the times at which it was asked.
+// counters matches iptables' counters and times of listing.
 var counters = regexp.MustCompile(`^#.*| \[\d+:\d+\]$`)
 
 func (i inventory) addOutput(t *testing.T, kind string, argv ...string) {
@@ -89,7 +91,7 @@ func output(t *testing.T, argv ...string) string {
 	return string(text)
 }
 
-// addProcesses adds all that run, but for those that list them: this one and what has started it.
+// addProcesses adds all processes except this one and its ancestors.
 func (i inventory) addProcesses(t *testing.T) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -128,7 +130,7 @@ func (i inventory) addLinks(t *testing.T) {
 	}
 }
 
-// addFiles adds what is below the folder, without folders and without the devices by which an overlay says that a file is gone.
+// addFiles adds the files below the folder, without an overlay's whiteout devices.
 func (i inventory) addFiles(t *testing.T, folder string) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
@@ -145,7 +147,7 @@ func (i inventory) addFiles(t *testing.T, folder string) {
 	}
 }
 
-// cgroups are those of a container, one for each controller.
+// cgroups returns the cgroups of a container, one for each controller.
 func cgroups(id string) ([]string, error) {
 	version1, err := filepath.Glob("/sys/fs/cgroup/*/docker/" + id)
 	if err != nil {
@@ -155,7 +157,7 @@ func cgroups(id string) ([]string, error) {
 	return append(version1, version2...), err
 }
 
-// containers are the IDs of all that there are.
+// containers returns the IDs of all containers.
 func containers(ctx context.Context) ([]string, error) {
 	text, err := exec.CommandContext(ctx, "docker", "ps", "--all", "--quiet", "--no-trunc").Output()
 	return strings.Fields(string(text)), err

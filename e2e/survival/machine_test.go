@@ -27,14 +27,14 @@ const (
 	state    = ".testbed"
 )
 
-// machine is what the testbed runs on, and what was there before it came.
+// machine is where the testbed runs, with the inventory from before.
 type machine struct {
 	before inventory
-	// seen are the containers that there have been.
+	// seen holds the containers that have existed.
 	seen map[string]bool
 }
 
-// verb is a command of testbed that runs, or has run.
+// verb is a command of testbed that runs or has run.
 type verb struct {
 	process *exec.Cmd
 	answer  bytes.Buffer // standard output
@@ -43,7 +43,7 @@ type verb struct {
 	began   time.Time
 }
 
-// start starts a verb, which is killed when it takes longer than the bound.
+// start starts a verb and kills it after the bound.
 func (m *machine) start(t *testing.T, bound time.Duration, args ...string) *verb {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), bound)
@@ -72,7 +72,7 @@ func (m *machine) run(t *testing.T, bound time.Duration, args ...string) (*verb,
 	return v, code
 }
 
-// must runs a verb that has to succeed and returns its answer.
+// must runs a verb that must succeed and returns its answer.
 func (m *machine) must(t *testing.T, bound time.Duration, args ...string) string {
 	t.Helper()
 	v, code := m.run(t, bound, args...)
@@ -82,7 +82,8 @@ func (m *machine) must(t *testing.T, bound time.Duration, args ...string) string
 	return strings.TrimSpace(v.answer.String())
 }
 
-// kill runs a verb and kills it as soon as the time has come. One that ends before that has not been killed.
+// kill runs a verb and kills it as soon as the condition holds. It fails the test if the verb ends
+// earlier.
 func (m *machine) kill(t *testing.T, now func() bool, args ...string) {
 	t.Helper()
 	v := m.start(t, 5*time.Minute, args...)
@@ -95,7 +96,7 @@ func (m *machine) kill(t *testing.T, now func() bool, args ...string) {
 	t.Logf("testbed %s: killed after %s", strings.Join(args, " "), time.Since(v.began).Round(100*time.Millisecond))
 }
 
-// await waits until the time has come; it must do so before the verb ends.
+// await waits until the condition holds, which must be before the verb ends.
 func (m *machine) await(t *testing.T, v *verb, now func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextCancel(t.Context(), 50*time.Millisecond, true, func(context.Context) (bool, error) {
@@ -111,7 +112,7 @@ func (m *machine) await(t *testing.T, v *verb, now func() bool) {
 	}
 }
 
-// look remembers the containers that there are, for the cgroups that they could leave.
+// look records the current containers, because they could leave cgroups.
 func (m *machine) look(t *testing.T) {
 	t.Helper()
 	ids, err := containers(t.Context())
@@ -123,7 +124,7 @@ func (m *machine) look(t *testing.T) {
 	}
 }
 
-// down takes the testbed down and looks for what is left.
+// down removes the testbed and checks that nothing is left.
 func (m *machine) down(t *testing.T) {
 	t.Helper()
 	m.look(t)
@@ -171,7 +172,8 @@ func signalEngine(t *testing.T, signal syscall.Signal) {
 	t.Logf("dockerd has got %s", signal)
 }
 
-// fill leaves so many bytes on the file system of the folder, and returns what takes the room.
+// fill fills the file system of the folder until this many bytes are free, and returns the file
+// that it created.
 func fill(t *testing.T, folder string, left uint64) (filler string) {
 	t.Helper()
 	filler = filepath.Join(folder, "filler")
@@ -189,7 +191,7 @@ func fill(t *testing.T, folder string, left uint64) (filler string) {
 		t.Fatal(err)
 	}
 	more := int64(disk.Bavail*uint64(disk.Bsize)) - int64(left)
-	// What the file system needs for itself is not known beforehand: less and less is asked for.
+	// The overhead of the file system is unknown: the size shrinks until the allocation succeeds.
 	for size := info.Size(); more >= disk.Bsize; {
 		err := unix.Fallocate(int(file.Fd()), 0, size, more)
 		switch {
@@ -206,7 +208,7 @@ func fill(t *testing.T, folder string, left uint64) (filler string) {
 	return filler
 }
 
-// free gives the room back.
+// free removes the file that fill created.
 func free(t *testing.T, filler string) {
 	t.Helper()
 	if err := os.Remove(filler); err != nil {

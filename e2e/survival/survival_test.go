@@ -14,17 +14,18 @@ import (
 )
 
 const (
-	// upBound is for Up with all that can be built before; the first one loads the node image into the engine.
+	// upBound bounds up after everything was built; the first up loads the node image into the engine.
 	upBound = 8 * time.Minute
-	// fullBound is how long up may take to see that a disk is full.
+	// fullBound bounds the time until up detects a full disk.
 	fullBound = 90 * time.Second
-	// verbBound is for a verb that has to start the engine first, which stops what a killed one has left running.
+	// verbBound bounds a verb that must start the engine first, which stops the leftovers of a killed
+	// one.
 	verbBound = 2 * time.Minute
-	// worksBound is how long a testbed that is up may need until pulls go through the caches.
+	// worksBound bounds the time from up until pulls go through the caches.
 	worksBound = 90 * time.Second
 )
 
-// TestSurvival is one story, since each testbed takes minutes: a part that fails ends it.
+// TestSurvival is one sequence, because each testbed takes minutes: a failed part ends it.
 func TestSurvival(t *testing.T) {
 	if _, err := os.Stat(written); err != nil {
 		t.Fatal("it would kill the engine and fill the disks of this machine; run: make e2e-survival")
@@ -49,12 +50,12 @@ func TestSurvival(t *testing.T) {
 		}
 	}
 	if ran == 0 {
-		t.Error("no part was asked for")
+		t.Error("no part was selected")
 	}
 }
 
-// noRoom begins where there is not even room for images, and then where there is none at all. An engine that cannot start there
-// cannot be asked what is left: down has to say so, or to succeed.
+// noRoom runs up without space for images, and then on a full disk. The engine may not start there
+// and cannot list what is left: down must report that, or succeed.
 func noRoom(t *testing.T, m *machine) {
 	filler := fill(t, dataRoot, 200<<20)
 	m.refuses(t)
@@ -69,7 +70,7 @@ func noRoom(t *testing.T, m *machine) {
 	m.down(t)
 }
 
-// diskFills fills the disk when what up asks for was there, and a cluster begins.
+// diskFills fills the disk after up has checked the space and a cluster starts.
 func diskFills(t *testing.T, m *machine) {
 	v := m.start(t, upBound, "up")
 	m.await(t, v, hasContainer(t, "-seed-control-plane"))
@@ -78,14 +79,14 @@ func diskFills(t *testing.T, m *machine) {
 	took := time.Since(full).Round(100 * time.Millisecond)
 	t.Logf("up on a full disk: %v after %s\n%s", v.process.ProcessState, took, v.prose.String())
 	if v.process.ProcessState.ExitCode() != 3 || took > fullBound || !diskFull.MatchString(v.prose.String()) {
-		t.Errorf("up does not say in %s that the disk is full", fullBound)
+		t.Errorf("up does not report within %s that the disk is full", fullBound)
 	}
-	m.must(t, verbBound, "down") // and the disk is still full
+	m.must(t, verbBound, "down") // the disk is still full
 	free(t, filler)
 	m.nothingLeft(t)
 }
 
-// killedUp kills up when the first node of the shoot is there.
+// killedUp kills up when the first node of the shoot exists.
 func killedUp(t *testing.T, m *machine) {
 	m.kill(t, hasContainer(t, "-shoot-control-plane"), "up")
 	m.down(t)
@@ -113,7 +114,7 @@ func engineDies(t *testing.T, m *machine) {
 	m.down(t)
 }
 
-// killedVerbs kills what changes a testbed that is up, when its state has no room either.
+// killedVerbs kills verbs that change a running testbed, also with a full disk for its state.
 func killedVerbs(t *testing.T, m *machine) {
 	m.must(t, upBound, "up")
 	stopping := func() bool {
@@ -134,21 +135,23 @@ func killedVerbs(t *testing.T, m *machine) {
 	m.nothingLeft(t)
 }
 
-// diskFull is what a verb says that failed for it: a container that could not be made may have given its room back at once.
+// diskFull matches the error of a verb on a full disk. "was": a failed container may have freed its
+// space already.
 var diskFull = regexp.MustCompile(`the disk (is|was) full: `)
 
-// noRoomLeft is what up says of Docker's disk.
+// noRoomLeft matches the error of up about Docker's disk.
 var noRoomLeft = regexp.MustCompile(`(GiB free|MiB are left) at ` + dataRoot)
 
-// refuses says that up ends in time, as an error of the surroundings that is about Docker's disk.
+// refuses proves that up ends in time with an environment error about Docker's disk.
 func (m *machine) refuses(t *testing.T) {
 	t.Helper()
 	if v, code := m.run(t, fullBound, "up"); code != 3 || !noRoomLeft.MatchString(v.prose.String()) {
-		t.Errorf("up ends with %d and does not say that %s has no room", code, dataRoot)
+		t.Errorf("up ends with %d and does not report that %s has no space", code, dataRoot)
 	}
 }
 
-// works says that a pull goes through a cache: at last, since up does not wait until all nodes have heard of it.
+// works waits until a pull goes through a cache, because up does not wait until all nodes are
+// configured.
 func (m *machine) works(t *testing.T) (image string) {
 	t.Helper()
 	for began := time.Now(); ; {
@@ -163,7 +166,7 @@ func (m *machine) works(t *testing.T) (image string) {
 	}
 }
 
-// tells says that a verb ends in time, and that one which cannot do its work then says what can be done.
+// tells proves that a verb ends in time, and that a failed one says what to do next.
 func (m *machine) tells(t *testing.T, args ...string) {
 	t.Helper()
 	v, code := m.run(t, verbBound, args...)
@@ -172,11 +175,11 @@ func (m *machine) tells(t *testing.T, args ...string) {
 	case code != 1 && code != 3:
 		t.Errorf("exit code %d", code)
 	case !strings.Contains(v.prose.String()+v.answer.String(), "testbed up"):
-		t.Errorf("it does not say that `testbed up` helps")
+		t.Errorf("it does not suggest `testbed up`")
 	}
 }
 
-// clusters is how many clusters status shows.
+// clusters returns how many clusters status shows.
 func (m *machine) clusters(t *testing.T) int {
 	t.Helper()
 	var status struct{ Clusters []json.RawMessage }
