@@ -39,11 +39,13 @@ type Bundle struct {
 	Missing string `json:"missing,omitempty"`
 }
 
-// Export connects to what there is of the testbed, also to a part of one, and writes all that can be had into the folder, see
-// Diagnose. The folder may be absent, empty, or have an earlier bundle, which is replaced as soon as a part of the testbed was found,
-// also if it is not collected to the end then; files of nobody's bundle stay. Anything else is an *OccupiedError. It
-// changes nothing on the testbed and takes no lock; it only keeps the metrics, for the next bundle to compare with. Without any part of
-// a testbed the error is an ErrDown, for one of another directory a *ForeignError; parts that could not be had are no error.
+// Export connects to what there is of the testbed, also to a part of one, and writes all that can
+// be had into the folder, see Diagnose. The folder may be absent, empty, or have an earlier bundle,
+// which is replaced as soon as a part of the testbed was found, also if it is not collected to the
+// end then; files of nobody's bundle stay. Anything else is an *OccupiedError. It changes nothing
+// on the testbed and takes no lock; it only keeps the metrics, for the next bundle to compare with.
+// Without any part of a testbed the error is an ErrDown, for one of another directory a
+// *ForeignError; parts that could not be had are no error.
 func Export(ctx context.Context, t *kind.Testbed, folder string) (*Bundle, error) {
 	return ExportWith(ctx, t, folder, func(ctx context.Context, dir string, more ...Source) error {
 		return Diagnose(ctx, t, dir, more...)

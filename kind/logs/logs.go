@@ -19,17 +19,21 @@ import (
 // LogOptions say which logs are wanted.
 type Options struct {
 	Component Component
-	// Name keeps one cache, node, unit or upstream of several, for example "alpha", "worker2", "worker2/kubelet".
+	// Name keeps one cache, node, unit or upstream of several, for example "alpha", "worker2",
+	// "worker2/kubelet".
 	Name string
 	// Since is how far back; 0 is from the beginning.
 	Since time.Duration
-	// Follow goes on with what is new until the context ends, also of containers that are restarted, and of pods that come.
+	// Follow goes on with what is new until the context ends, also of containers that are restarted,
+	// and of pods that come.
 	Follow bool
 }
 
-// Logs hands on the lines of a component's logs: in the order of time, or, when it follows, as they come. It connects to the testbed
-// unless that is done. A component or name that is not there is a *logs.UseError. Lines are handed on also when a part of the logs
-// cannot be read, which is the error then; who follows waits for that part, and it is an error if there is no other, see logs.Follow.
+// Logs hands on the lines of a component's logs: in the order of time, or, when it follows, as they
+// come. It connects to the testbed unless that is done. A component or name that is not there is a
+// *logs.UseError. Lines are handed on also when a part of the logs cannot be read, which is the
+// error then; who follows waits for that part, and it is an error if there is no other, see
+// logs.Follow.
 func Read(ctx context.Context, t *kind.Testbed, options Options, take func(Line)) error {
 	if err := t.AttachOnce(ctx); err != nil {
 		return err
