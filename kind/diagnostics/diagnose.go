@@ -37,7 +37,7 @@ func Diagnose(ctx context.Context, t *kind.Testbed, dir string, more ...Source) 
 	return errors.Join(err, KeepMetrics(dir, t.State.Metrics()))
 }
 
-// collect is Diagnose without being what the next bundle is compared with.
+// CollectFrom is Diagnose without being what the next bundle is compared with.
 func CollectFrom(ctx context.Context, t *kind.Testbed, dir string, more ...Source) error {
 	return Collect(ctx, dir, append(evidence(t), more...)...)
 }
@@ -79,7 +79,7 @@ func encodedFaults(ctx context.Context, t *kind.Testbed) ([]byte, error) {
 	return spec.Encode(active)
 }
 
-// versions names what the testbed is made of. The index adds what the nodes and pods say of
+// testbedVersions names what the testbed is made of. The index adds what the nodes and pods say of
 // themselves.
 func testbedVersions(ctx context.Context, t *kind.Testbed) string {
 	var lines []string

@@ -52,7 +52,7 @@ func Export(ctx context.Context, t *kind.Testbed, folder string) (*Bundle, error
 	})
 }
 
-// export is Export, by another way to collect.
+// ExportWith is Export, by another way to collect.
 func ExportWith(ctx context.Context, t *kind.Testbed, folder string,
 	collect func(context.Context, string, ...Source) error,
 ) (*Bundle, error) {

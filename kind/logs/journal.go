@@ -16,7 +16,7 @@ import (
 // on the node.
 const followJournal = `journalctl --no-pager --quiet --output=short-iso-precise --follow "$@" & trap 'kill $!' EXIT; cat >/dev/null`
 
-// nodeLogs are the journals of units of nodes.
+// NodeLogs returns the journals of units of nodes.
 func NodeLogs(prefix string, nodes []*cluster.Node, units ...string) []Stream {
 	var streams []Stream
 	for _, node := range nodes {

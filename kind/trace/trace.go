@@ -24,7 +24,7 @@ const (
 	traceInterval = 200 * time.Millisecond
 )
 
-// TraceOptions say what is traced.
+// Options select what is traced.
 type Options struct {
 	// Image is what is pulled, by any tag or digest of its repository.
 	Image string
@@ -36,7 +36,7 @@ type Options struct {
 	Follow bool
 }
 
-// Trace shows who asked whom for an image: nodes their caches and the upstream, caches the
+// Run shows who asked whom for an image: nodes their caches and the upstream, caches the
 // upstream; first of pulls that have ended, then, as it happens, of those that are under way. It
 // only reads logs: it starts no pull. take gets the events in the order of time, save that the
 // first ones of a container that was restarted meanwhile may come late: its log has to be found
