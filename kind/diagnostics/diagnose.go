@@ -23,11 +23,12 @@ import (
 // revisionTimeout bounds the question for the revision of the sources.
 const revisionTimeout = 5 * time.Second
 
-// Diagnose writes what an engineer needs after a failure below dir, and a reader who has nothing else: dir/index.md says what is
-// wrong and what happened, by the journals, hosts.toml and unit states of the nodes, what they get from caches and upstreams,
-// objects, events, metrics and pod logs of both clusters, the logs of the upstreams and of gardenlet, and the faults that are
-// active. What the testbed does not have yet is left out, an earlier bundle in dir is replaced. The caller may have more to add. The
-// error only says which parts are missing.
+// Diagnose writes what an engineer needs after a failure below dir, and a reader who has nothing
+// else: dir/index.md says what is wrong and what happened, by the journals, hosts.toml and unit
+// states of the nodes, what they get from caches and upstreams, objects, events, metrics and pod
+// logs of both clusters, the logs of the upstreams and of gardenlet, and the faults that are
+// active. What the testbed does not have yet is left out, an earlier bundle in dir is replaced. The
+// caller may have more to add. The error only says which parts are missing.
 func Diagnose(ctx context.Context, t *kind.Testbed, dir string, more ...Source) error {
 	err := CollectFrom(ctx, t, dir, more...)
 	if ctx.Err() != nil {
@@ -36,7 +37,7 @@ func Diagnose(ctx context.Context, t *kind.Testbed, dir string, more ...Source) 
 	return errors.Join(err, KeepMetrics(dir, t.State.Metrics()))
 }
 
-// collect is Diagnose without being what the next bundle is compared with.
+// CollectFrom is Diagnose without being what the next bundle is compared with.
 func CollectFrom(ctx context.Context, t *kind.Testbed, dir string, more ...Source) error {
 	return Collect(ctx, dir, append(evidence(t), more...)...)
 }
@@ -78,7 +79,8 @@ func encodedFaults(ctx context.Context, t *kind.Testbed) ([]byte, error) {
 	return spec.Encode(active)
 }
 
-// versions names what the testbed is made of. The index adds what the nodes and pods say of themselves.
+// testbedVersions names what the testbed is made of. The index adds what the nodes and pods say of
+// themselves.
 func testbedVersions(ctx context.Context, t *kind.Testbed) string {
 	var lines []string
 	if revision := revision(ctx, t); revision != "" {
@@ -97,7 +99,8 @@ func testbedVersions(ctx context.Context, t *kind.Testbed) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// revision is the commit of the sources, with "-dirty" if there are changes; "" where git does not know.
+// revision is the commit of the sources, with "-dirty" if there are changes; "" where git does not
+// know.
 func revision(ctx context.Context, t *kind.Testbed) string {
 	ctx, cancel := context.WithTimeout(ctx, revisionTimeout)
 	defer cancel()

@@ -9,8 +9,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// TestDiagnoseReplaces: of an earlier bundle in the folder nothing is left, unless nothing was collected; and in no case it is what the
-// next bundle is compared with.
+// TestDiagnoseReplaces: of an earlier bundle in the folder nothing is left, unless nothing was
+// collected; and in no case it is what the next bundle is compared with.
 func TestDiagnoseReplaces(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

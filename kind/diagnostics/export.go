@@ -39,18 +39,21 @@ type Bundle struct {
 	Missing string `json:"missing,omitempty"`
 }
 
-// Export connects to what there is of the testbed, also to a part of one, and writes all that can be had into the folder, see
-// Diagnose. The folder may be absent, empty, or have an earlier bundle, which is replaced as soon as a part of the testbed was found,
-// also if it is not collected to the end then; files of nobody's bundle stay. Anything else is an *OccupiedError. It
-// changes nothing on the testbed and takes no lock; it only keeps the metrics, for the next bundle to compare with. Without any part of
-// a testbed the error is an ErrDown, for one of another directory a *OtherCheckoutError; parts that could not be had are no error.
+// Export connects to the testbed, or to the parts of it that exist, and writes a bundle into the
+// folder, see Diagnose. The folder may be missing, empty, or hold an earlier bundle, which is
+// replaced once a part of the testbed is found; files that are not of a bundle stay. Any other
+// folder is an *OccupiedError.
+//
+// Export changes nothing on the testbed and takes no lock; it stores the metrics, so that the next
+// bundle can be compared with them. Without any part of a testbed the error is an ErrDown, for one
+// of another checkout a *kind.OtherCheckoutError. Parts that could not be read are no error.
 func Export(ctx context.Context, t *kind.Testbed, folder string) (*Bundle, error) {
 	return ExportWith(ctx, t, folder, func(ctx context.Context, dir string, more ...Source) error {
 		return Diagnose(ctx, t, dir, more...)
 	})
 }
 
-// export is Export, by another way to collect.
+// ExportWith is Export, by another way to collect.
 func ExportWith(ctx context.Context, t *kind.Testbed, folder string,
 	collect func(context.Context, string, ...Source) error,
 ) (*Bundle, error) {

@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// portAnnotation holds the port of a pod's metrics. Caches have none: their port is CacheDebugPort.
+	// portAnnotation holds the port of a pod's metrics. Caches have none: their port is
+	// CacheDebugPort.
 	portAnnotation     = "prometheus.io/port"
 	extensionNamespace = "extension-" + v1alpha3.ExtensionType
 	metricsSuffix      = ".prom"

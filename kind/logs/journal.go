@@ -12,10 +12,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/shell"
 )
 
-// followJournal ends when its input does, which is when the docker command is gone: nothing stays on the node.
+// followJournal ends when its input does, which is when the docker command is gone: nothing stays
+// on the node.
 const followJournal = `journalctl --no-pager --quiet --output=short-iso-precise --follow "$@" & trap 'kill $!' EXIT; cat >/dev/null`
 
-// nodeLogs are the journals of units of nodes.
+// NodeLogs returns the journals of units of nodes.
 func NodeLogs(prefix string, nodes []*cluster.Node, units ...string) []Stream {
 	var streams []Stream
 	for _, node := range nodes {

@@ -16,20 +16,24 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// LogOptions say which logs are wanted.
+// Options select the logs.
 type Options struct {
 	Component Component
-	// Name keeps one cache, node, unit or upstream of several, for example "alpha", "worker2", "worker2/kubelet".
+	// Name keeps one cache, node, unit or upstream of several, for example "alpha", "worker2",
+	// "worker2/kubelet".
 	Name string
 	// Since is how far back; 0 is from the beginning.
 	Since time.Duration
-	// Follow goes on with what is new until the context ends, also of containers that are restarted, and of pods that come.
+	// Follow goes on with what is new until the context ends, also of containers that are restarted,
+	// and of pods that come.
 	Follow bool
 }
 
-// Logs hands on the lines of a component's logs: in the order of time, or, when it follows, as they come. It connects to the testbed
-// unless that is done. A component or name that is not there is a *logs.UseError. Lines are handed on also when a part of the logs
-// cannot be read, which is the error then; who follows waits for that part, and it is an error if there is no other, see logs.Follow.
+// Read hands on the lines of a component's logs: in the order of time, or, when it follows, as they
+// come. It connects to the testbed unless that is done. A component or name that is not there is a
+// *logs.UseError. Lines are handed on also when a part of the logs cannot be read, which is the
+// error then; who follows waits for that part, and it is an error if there is no other, see
+// logs.Follow.
 func Read(ctx context.Context, t *kind.Testbed, options Options, take func(Line)) error {
 	if err := t.AttachOnce(ctx); err != nil {
 		return err
@@ -75,7 +79,8 @@ func logStreams(ctx context.Context, t *kind.Testbed, component Component) ([]St
 	case Cache:
 		return PodLogs(ctx, t, t.Shoot, metav1.NamespaceSystem, IsCache, nil)
 	case Node:
-		return NodeLogs(t.ShootName(), t.Shoot.Nodes(), kind.ContainerdUnit, kind.KubeletUnit, kind.GardenerNodeAgentUnit, nodeconfig.UnitName), nil
+		return NodeLogs(t.ShootName(), t.Shoot.Nodes(), kind.ContainerdUnit, kind.KubeletUnit, kind.GardenerNodeAgentUnit, nodeconfig.UnitName),
+			nil
 	case GNA:
 		return NodeLogs(t.ShootName(), t.Shoot.Workers(), kind.GardenerNodeAgentUnit), nil
 	case Upstream:

@@ -55,7 +55,8 @@ func TestRunProgram(t *testing.T) {
 	}
 }
 
-// TestLogFinder: whoever follows waits for a log that is gone; only who asks for one that never was is told so.
+// TestLogFinder: whoever follows waits for a log that is gone; only who asks for one that never was
+// is told so.
 func TestLogFinder(t *testing.T) {
 	streams, err := logFinder(&kind.Testbed{}, Options{Component: Upstream, Name: "alpha"})(t.Context())
 	if len(streams) != 0 || err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
-// podLogs are the logs of the containers of pods that have begun. keep leaves out lines; nil keeps all.
+// PodLogs returns the logs of the containers of pods that have begun. keep leaves out lines; nil
+// keeps all.
 func PodLogs(ctx context.Context, t *kind.Testbed, c *cluster.Cluster, namespace string, wanted func(corev1.Pod) bool,
 	keep func(Line) bool,
 ) ([]Stream, error) {

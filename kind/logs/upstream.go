@@ -9,7 +9,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/shell"
 )
 
-// upstreamLogs are the access logs of upstreams, one JSON record a line.
+// UpstreamLogs returns the access logs of upstreams, one JSON record a line.
 func UpstreamLogs(t *kind.Testbed) []Stream {
 	var streams []Stream
 	for _, registry := range t.Upstreams.All() {

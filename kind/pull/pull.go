@@ -20,11 +20,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// Pull makes workers of the shoot pull an image from an upstream by their container runtime, and tells who served each part of
-// it; see package pull for what that rests on. It needs Up or Attach and changes nothing but what the nodes have stored.
+// Run makes workers of the shoot pull an image from an upstream by their container runtime, and
+// tells who served each part of it; see package pull for what that rests on. It needs Up or Attach
+// and changes nothing but what the nodes have stored.
 //
-// A mistake in the options is a *pull.InvalidError, and nothing was pulled. A pull that fails is no error of Pull: it is in the
-// report, see Report.Err. Any other error ends it; the report has what was found until then, and is never nil.
+// A mistake in the options is an *InvalidError, and nothing was pulled. A pull that fails is no
+// error of Pull: it is in the report, see Report.Err. Any other error ends it; the report has what
+// was found until then, and is never nil.
 func Run(ctx context.Context, t *kind.Testbed, options Options) (*Report, error) {
 	report := NewReport(Image{Reference: options.Image})
 	plan, err := options.Plan(t.Upstreams.Hosts(), cluster.Names(t.Shoot.Workers()))
@@ -56,7 +58,7 @@ func cacheAddresses(ctx context.Context, t *kind.Testbed, host string) []string 
 	return cache.Addresses(services, host)
 }
 
-// pulling is one call of Pull.
+// pulling is one call of Run.
 type pulling struct {
 	*kind.Testbed
 	Options
@@ -64,8 +66,8 @@ type pulling struct {
 	registry *upstream.Registry
 }
 
-// describe asks the upstream for the parts of the image. An upstream that cannot answer is what many a pull is about: it is
-// noted and no error.
+// describe asks the upstream for the parts of the image. An upstream that cannot answer is what
+// many a pull is about: it is noted and no error.
 func (p *pulling) describe(ctx context.Context) {
 	err := p.registry.Describe(ctx, p.image.Repository, p.image.Identifier, func(index *v1.Descriptor, img v1.Image) (err error) {
 		p.image.Objects, err = Describe(index, img)
@@ -79,7 +81,8 @@ func (p *pulling) describe(ctx context.Context) {
 // run pulls on all nodes of the batch at once and collects the evidence.
 func (p *pulling) run(ctx context.Context, batch Batch) (Evidence, error) {
 	evidence := Evidence{Image: p.image, Attempts: make([]Attempt, len(batch.Nodes))}
-	// Nodes are looked at before the log is read: what one of them does in between counts as what it asked for.
+	// Nodes are looked at before the log is read: what one of them does in between counts as what it
+	// asked for.
 	err := p.each(ctx, batch, evidence.Attempts, p.prepare)
 	if err != nil {
 		return evidence, err
@@ -109,10 +112,11 @@ func (p *pulling) recordsSince(ctx context.Context, before accesslog.Records) (a
 	return since(before, after)
 }
 
-// since returns what the later reading of a log has more. It has less where the container was made anew in between.
+// since returns what the later reading of a log has more. It has less where the container was made
+// anew in between.
 func since(before, after accesslog.Records) (accesslog.Records, error) {
 	if len(after) < len(before) {
-		return nil, fmt.Errorf("the access log began anew during the pull: %d records, %d before", len(after), len(before))
+		return nil, fmt.Errorf("the access log was reset during the pull: %d records, %d before", len(after), len(before))
 	}
 	return after[len(before):], nil
 }
@@ -172,7 +176,8 @@ func (p *pulling) pullOnce(ctx context.Context, node *cluster.Node, attempt *Att
 	return err
 }
 
-// mirrorsOf returns what the node asks before an upstream, in containerd's order: the file of the host, or that of all hosts.
+// mirrorsOf returns what the node asks before an upstream, in containerd's order: the file of the
+// host, or that of all hosts.
 func mirrorsOf(ctx context.Context, node *cluster.Node, host string) ([]string, error) {
 	ctx, cancel := bound(ctx)
 	defer cancel()

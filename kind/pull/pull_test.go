@@ -31,7 +31,7 @@ func TestSince(t *testing.T) {
 	}
 	// Otherwise what was asked for in the new log would count as never asked.
 	if _, err := since(log, log[:1]); err == nil {
-		t.Error("a log that began anew passes for one where nothing happened")
+		t.Error("a log that was reset passes for one where nothing happened")
 	}
 }
 
@@ -50,7 +50,8 @@ func TestDescribePushed(t *testing.T) {
 	}
 }
 
-// TestAddressesFor: a foreign Service that has the label and the annotation of ours may have no ports, as one of type ExternalName.
+// TestAddressesFor: a foreign Service that has the label and the annotation of ours may have no
+// ports, as one of type ExternalName.
 func TestAddressesFor(t *testing.T) {
 	const host = "alpha.upstream.test"
 	service := func(upstream string, ports ...corev1.ServicePort) corev1.Service {

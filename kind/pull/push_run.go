@@ -13,8 +13,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// Push makes an image of random content, which exists nowhere else and which a pod can run, and puts it into an upstream. It
-// needs Up or Attach. A mistake in the options is a *pull.InvalidError, and nothing was pushed.
+// Push makes an image of random content, which exists nowhere else and which a pod can run, and
+// puts it into an upstream. It needs Up or Attach. A mistake in the options is a
+// *pull.InvalidError, and nothing was pushed.
 func Push(ctx context.Context, t *kind.Testbed, options PushOptions) (*Pushed, error) {
 	target, err := options.Target(t.Upstreams.Hosts(), "testbed/"+strings.ToLower(rand.Text()[:10]))
 	if err != nil {

@@ -54,7 +54,8 @@ func (r *Report) bypassed(p Pull, caches []string) string {
 	default:
 		why = fmt.Sprintf("%s asks %s before the upstream, but the cache is now at %s", p.Node, mirrors, strings.Join(caches, ", "))
 	}
-	return fmt.Sprintf("%s: %s; slowest pull %.1fs, %s of %s", word, why, r.Total.Slowest, count(r.Total.Fallbacks, "fallback"), count(r.Total.Pulls, "pull"))
+	return fmt.Sprintf("%s: %s; slowest pull %.1fs, %s of %s", word, why, r.Total.Slowest, count(r.Total.Fallbacks, "fallback"),
+		count(r.Total.Pulls, "pull"))
 }
 
 // address returns host and port of a mirror's URL.

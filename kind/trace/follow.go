@@ -25,7 +25,8 @@ type tracing struct {
 	reader *Reader
 	// events make events of a line, by the name of its stream.
 	events map[string]func(text string) []Event
-	// caches and askers are the names of Services and nodes, by their addresses. One that is gone keeps its name: logs still tell of it.
+	// caches and askers are the names of Services and nodes, by their addresses. One that is gone
+	// keeps its name: logs still tell of it.
 	caches, askers map[string]string
 	order          Order
 	all            []Event
@@ -96,7 +97,8 @@ func (w *tracing) run(ctx context.Context, options Options) error {
 	return w.follow(ctx, cut, options.Follow)
 }
 
-// follow hands events on until ctx ends, or, unless it is to go on, until there is nothing to wait for.
+// follow hands events on until ctx ends, or, unless it is to go on, until there is nothing to wait
+// for.
 func (w *tracing) follow(ctx context.Context, since time.Time, on bool) error {
 	following, stop := context.WithCancel(ctx)
 	defer stop()

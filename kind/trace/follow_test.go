@@ -17,7 +17,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/logs"
 )
 
-// TestTraceGoesOn: who follows hears of a cache that was restarted, and knows the address of a Service that was created anew.
+// TestTraceGoesOn: who follows hears of a cache that was restarted, and knows the address of a
+// Service that was created anew.
 func TestTraceGoesOn(t *testing.T) { synctest.Test(t, traceGoesOn) }
 
 func traceGoesOn(t *testing.T) {
@@ -60,8 +61,8 @@ func traceGoesOn(t *testing.T) {
 	}
 }
 
-// TestTraceWithoutCaches: while nobody tells which caches there are, what nodes say is shown all the same. Who follows goes on, who
-// does not hears what was wrong.
+// TestTraceWithoutCaches: while nobody tells which caches there are, what nodes say is shown all
+// the same. Who follows goes on, who does not hears what was wrong.
 func TestTraceWithoutCaches(t *testing.T) {
 	for name, follow := range map[string]bool{"followed": true, "looked at": false} {
 		t.Run(name, func(t *testing.T) {

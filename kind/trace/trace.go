@@ -24,22 +24,25 @@ const (
 	traceInterval = 200 * time.Millisecond
 )
 
-// TraceOptions say what is traced.
+// Options select what is traced.
 type Options struct {
 	// Image is what is pulled, by any tag or digest of its repository.
 	Image string
 	// Since is how far back pulls are shown that have ended.
 	Since time.Duration
-	// Follow waits for further pulls, until the context ends, or, with an error, no log could be read for two minutes. Without it Trace
-	// ends when no pull is under way, or, with an error, when nothing was heard of those that are for six minutes.
+	// Follow waits for further pulls, until the context ends, or, with an error, no log could be read
+	// for two minutes. Without it Trace ends when no pull is under way, or, with an error, when
+	// nothing was heard of those that are for six minutes.
 	Follow bool
 }
 
-// Trace shows who asked whom for an image: nodes their caches and the upstream, caches the upstream; first of pulls that have
-// ended, then, as it happens, of those that are under way. It only reads logs: it starts no pull. take gets the events in the order
-// of time, save that the first ones of a container that was restarted meanwhile may come late: its log has to be found again. All of
-// them are returned summed up, also with an error. While the shoot's API server does not answer, caches are left out: without Follow
-// that is an error, behind what nodes and upstreams tell. A mistake in the image is a *logs.UseError.
+// Run shows who asked whom for an image: nodes their caches and the upstream, caches the
+// upstream; first of pulls that have ended, then, as it happens, of those that are under way. It
+// only reads logs: it starts no pull. take gets the events in the order of time, save that the
+// first ones of a container that was restarted meanwhile may come late: its log has to be found
+// again. All of them are returned summed up, also with an error. While the shoot's API server does
+// not answer, caches are left out: without Follow that is an error, behind what nodes and upstreams
+// tell. A mistake in the image is a *logs.UseError.
 func Run(ctx context.Context, t *kind.Testbed, options Options, take func(Event)) (Summary, error) {
 	image, err := ParseImage(options.Image)
 	if err != nil {
@@ -58,8 +61,9 @@ func Run(ctx context.Context, t *kind.Testbed, options Options, take func(Event)
 	return Sum(work.all), err
 }
 
-// traceStreams are the logs of all that takes part in a pull now. It adds them, and the addresses that they name. Nodes and upstreams
-// need no API server: their logs are returned with an error too.
+// traceStreams are the logs of all that takes part in a pull now. It adds them, and the addresses
+// that they name. Nodes and upstreams need no API server: their logs are returned with an error
+// too.
 func traceStreams(ctx context.Context, t *kind.Testbed, work *tracing) ([]logs.Stream, error) {
 	nodes, upstreams := logs.NodeLogs(t.ShootName(), t.Shoot.Nodes(), kind.ContainerdUnit), logs.UpstreamLogs(t)
 	work.add(nodes, func(source, text string) []Event {
@@ -72,7 +76,8 @@ func traceStreams(ctx context.Context, t *kind.Testbed, work *tracing) ([]logs.S
 	return slices.Concat(nodes, caches, upstreams), err
 }
 
-// traceCaches are the logs of the caches that there are now. It adds them, and the addresses of Services and nodes.
+// traceCaches are the logs of the caches that there are now. It adds them, and the addresses of
+// Services and nodes.
 func traceCaches(ctx context.Context, t *kind.Testbed, work *tracing) ([]logs.Stream, error) {
 	client, err := kubernetes.NewForConfig(t.Shoot.RESTConfig())
 	if err != nil {
@@ -97,7 +102,8 @@ func traceCaches(ctx context.Context, t *kind.Testbed, work *tracing) ([]logs.St
 	return caches, nil
 }
 
-// cacheOf is what a pod of a cache is called: by the upstream, and by its number if it is not the first one.
+// cacheOf is what a pod of a cache is called: by the upstream, and by its number if it is not the
+// first one.
 func cacheOf(services []corev1.Service, pod string) string {
 	for _, service := range services {
 		if number, found := strings.CutPrefix(pod, service.Name+"-"); found && number == "0" {

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// tracePatience bounds the wait for pulls of which nothing is heard. containerd gives one up that makes no progress for five minutes
-// (image_pull_progress_timeout): the end of one that is silent for longer was never logged.
+// tracePatience bounds the wait for pulls of which nothing is heard. containerd gives one up that
+// makes no progress for five minutes (image_pull_progress_timeout): the end of one that is silent
+// for longer was never logged.
 const tracePatience = 6 * time.Minute
 
 // traceWatch decides when there is nothing to wait for any more.
@@ -15,8 +16,8 @@ type traceWatch struct {
 	quiet time.Time // since when no pull is under way; zero while one is
 }
 
-// over says whether nothing is under way, for long enough that no log has more; or, with an error, that nothing was heard for too long
-// of what is. events came since it was asked before.
+// over says whether nothing is under way, for long enough that no log has more; or, with an error,
+// that nothing was heard for too long of what is. events came since it was asked before.
 func (w *traceWatch) over(now time.Time, events int, underWay []Event) (bool, error) {
 	if events > 0 {
 		w.heard = now

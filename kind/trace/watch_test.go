@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestTraceWatch: a trace ends when nothing is under way, and not by waiting for ever for an end that nobody logs.
+// TestTraceWatch: a trace ends when nothing is under way, and not by waiting for ever for an end
+// that nobody logs.
 func TestTraceWatch(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	open := []Event{{Time: start, From: "worker", What: "alpha.upstream.test/shop/web:v1"}}

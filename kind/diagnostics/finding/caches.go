@@ -26,7 +26,8 @@ func caches(b *bundle.Bundle) []Finding {
 		if i < 0 {
 			all = append(all, Finding{
 				Certain: true, File: b.Shoot.ObjectsFile("services"),
-				Problem: fmt.Sprintf("The cache of %s has no Service, although the Extension's status has its endpoint %s.", cached.Upstream, cached.Endpoint),
+				Problem: fmt.Sprintf("The cache of %s has no Service, although the Extension's status has its endpoint %s.", cached.Upstream,
+					cached.Endpoint),
 				Fix: "check gardener-resource-manager, which recreates it from the ManagedResource " +
 					v1alpha3.ManagedResourceCaches + "; the timeline can show what deleted it",
 			})
@@ -74,7 +75,8 @@ func cacheAt(services []corev1.Service, address string) string {
 
 // created describes the address and the age of a Service.
 func created(service corev1.Service) string {
-	return fmt.Sprintf("%s has %s and was created at %s", service.Name, service.Spec.ClusterIP, service.CreationTimestamp.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s has %s and was created at %s", service.Name, service.Spec.ClusterIP,
+		service.CreationTimestamp.UTC().Format(time.RFC3339))
 }
 
 func hostOf(endpoint string) string {
@@ -133,7 +135,8 @@ func claims(b *bundle.Bundle) []Finding {
 	for _, claim := range b.Shoot.PersistentVolumeClaims {
 		if claim.Status.Phase != corev1.ClaimBound {
 			all = append(all, Finding{
-				Certain: true, Problem: fmt.Sprintf("The PersistentVolumeClaim %s/%s is %s, not bound.", claim.Namespace, claim.Name, claim.Status.Phase),
+				Certain: true, Problem: fmt.Sprintf("The PersistentVolumeClaim %s/%s is %s, not bound.", claim.Namespace, claim.Name,
+					claim.Status.Phase),
 				Fix: "see its events in shoot/events.txt", File: b.Shoot.ObjectsFile("persistentvolumeclaims"),
 			})
 		}

@@ -21,7 +21,8 @@ func dns(b *bundle.Bundle) []Finding {
 	}
 	return []Finding{{
 		Certain: true, File: b.Shoot.ObjectsFile("endpointslices"),
-		Problem: "DNS does not work in the shoot, because the Service " + b.Shoot.Services[i].Name + " has no ready endpoint: caches cannot resolve their upstreams.",
-		Fix:     "check the pods of CoreDNS; the timeline shows when they were scaled or deleted",
+		Problem: "DNS does not work in the shoot, because the Service " + b.Shoot.Services[i].Name +
+			" has no ready endpoint: caches cannot resolve their upstreams.",
+		Fix: "check the pods of CoreDNS; the timeline shows when they were scaled or deleted",
 	}}
 }

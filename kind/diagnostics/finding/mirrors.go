@@ -48,7 +48,8 @@ func absent(b *bundle.Bundle, node bundle.Node, cached bundle.Cached) []Finding 
 	i := slices.IndexFunc(node.Registries, func(r nodeconfig.Registry) bool { return r.Upstream == cached.Upstream })
 	switch {
 	case node.Units[bundle.ScriptUnit].Load != "loaded":
-		found.Details = []string{"the node has no unit " + bundle.ScriptUnit + ": see the OperatingSystemConfig and the journal of gardener-node-agent"}
+		found.Details = []string{"the node has no unit " + bundle.ScriptUnit +
+			": see the OperatingSystemConfig and the journal of gardener-node-agent"}
 	case i < 0:
 		found.Details = []string{bundle.ScriptUnit + " does not have this upstream: see the OperatingSystemConfig and the journal of gardener-node-agent"}
 	default:
@@ -79,7 +80,8 @@ func hostsFile(b *bundle.Bundle, node bundle.Node, mirror hostsfile.Mirror) []Fi
 		found.Fix = "delete the file; the script writes it again if the upstream has a cache"
 		return []Finding{found}
 	case !mirror.Managed && i >= 0:
-		found.Problem, found.Certain = fmt.Sprintf("The %s is unmanaged: pulls go where it points, and the script does not change it.", name), false
+		found.Problem, found.Certain = fmt.Sprintf("The %s is unmanaged: pulls go where it points, and the script does not change it.", name),
+			false
 		found.Fix = "delete the file if pulls should use the cache; the script then writes its own"
 		return []Finding{found}
 	case !mirror.Managed:
