@@ -177,7 +177,7 @@ func (a *Actuator) cluster(ctx context.Context, namespace string) (*extensionsco
 		return nil, fmt.Errorf("decoding the Shoot in Cluster %s: %w", namespace, err)
 	}
 	if shoot == nil {
-		return nil, fmt.Errorf("Cluster %s has no Shoot", namespace)
+		return nil, fmt.Errorf("the Cluster %s has no Shoot", namespace)
 	}
 	return &extensionscontroller.Cluster{ObjectMeta: read.ObjectMeta, Shoot: shoot}, nil
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
 
-// ReconciliationTimeout bounds one Reconcile or Delete. The extension library's default of 3 minutes
-// is less than cleaning the nodes may take.
+// ReconciliationTimeout bounds one Reconcile or Delete. The extension library's default of 3
+// minutes is less than cleaning the nodes may take.
 const ReconciliationTimeout = 11 * time.Minute
 
 // Options are the settings of the controller.

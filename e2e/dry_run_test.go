@@ -63,7 +63,6 @@ func dryRun() rig.Scenario {
 		}),
 
 		rig.Prove("the seed accepts the examples whose kinds it knows", func(ctx context.Context, p *rig.Run) {
-
 			garden, others := byGroup(exampleObjects(p), "core.gardener.cloud", "operator.gardener.cloud")
 			seed.accepts(ctx, p, others)
 			p.Evidence("%d objects of examples, without %d of kinds that only a garden has", len(others), len(garden))

@@ -45,7 +45,6 @@ func serviceName() rig.Scenario {
 			endpointOfService(ctx, p, rig.Alpha, name)
 			p.Evidence("%s, beside %s for one reconciliation: %s", name, from, cachedEverywhere(ctx, p, rig.Alpha))
 		})
-
 	}
 	return rig.New("service-name",
 		rig.Prove("alpha and beta are cached", func(ctx context.Context, p *rig.Run) {

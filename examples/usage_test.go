@@ -55,7 +55,8 @@ func fieldsOf(of reflect.Type, prefix string) []string {
 	return fields
 }
 
-// TestUsageSnippets decodes and validates every YAML block: a part of a Shoot, or entries of caches.
+// TestUsageSnippets decodes and validates every YAML block: a part of a Shoot, or entries of
+// caches.
 func TestUsageSnippets(t *testing.T) {
 	blocks := yamlBlock.FindAllStringSubmatch(read(t, usage), -1)
 	if len(blocks) < 8 {

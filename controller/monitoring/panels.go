@@ -21,7 +21,8 @@ func cachesDashboard() dashboard {
 	}
 	d.Templating.List = []variable{upstreamVariable()}
 	d.Panels = arrange(
-		timeseries("Hit ratio of blobs", "Share of the blobs that were served from the volume of the cache. At 100%, nothing is fetched from the upstream.", unitRatio,
+		timeseries("Hit ratio of blobs",
+			"Share of the blobs that were served from the volume of the cache. At 100%, nothing is fetched from the upstream.", unitRatio,
 			query{perUpstream("registry_proxy_hits_total", `,exported_type="blob"`) + " / " +
 				perUpstream("registry_proxy_requests_total", `,exported_type="blob"`), each}),
 		timeseries("Instances", "Instances of each cache that answer. At 0, nodes pull from the upstream.", unitNumber,

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -116,10 +117,13 @@ func boundClaim(
 	if err == nil && claim.Spec.VolumeName != "" {
 		err = shoot.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, volume)
 	}
-	if client.IgnoreNotFound(err) != nil {
+	if apierrors.IsNotFound(err) {
+		return claim, nil, nil
+	}
+	if err != nil {
 		return nil, nil, fmt.Errorf("reading claim %s and its volume in the shoot: %w", name, err)
 	}
-	if err != nil || volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID != claim.UID {
+	if volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID != claim.UID {
 		return claim, nil, nil
 	}
 	return claim, volume, nil

@@ -1,5 +1,5 @@
-// Package fieldbugs holds bugs of image pull caches that users reported, and reproduces them. Each
-// bug has a file with its reports, its symptom, the fault that causes it, and what must happen
+// Package fieldbugs holds bugs of image pull caches that users reported, and reproduces them. A
+// file describes each bug: its reports, its symptom, the fault that causes it, and what must happen
 // instead.
 //
 // A bug runs command lines of `testbed` and checks claims on their output. docs/field-bugs.md lists

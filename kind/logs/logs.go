@@ -103,6 +103,7 @@ func logStreams(ctx context.Context, t *kind.Testbed, component Component) ([]St
 
 func anyPod(corev1.Pod) bool { return true }
 
+// IsCache returns whether the pod belongs to a cache.
 func IsCache(pod corev1.Pod) bool { return pod.Labels[v1alpha3.LabelUpstreamHost] != "" }
 
 func isResourceManager(pod corev1.Pod) bool {

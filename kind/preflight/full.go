@@ -22,7 +22,8 @@ const (
 // Full is the error of a full file system. It is an environment error (exit code 3).
 type Full struct {
 	Space
-	// Earlier is set if a write failed for lack of space. The failed program may have freed space since.
+	// Earlier is set if a write failed for lack of space. The failed program may have freed space
+	// since.
 	Earlier bool
 }
 

@@ -22,8 +22,8 @@ func lockProof(ctx context.Context, t *kind.Testbed) (release func(), err error)
 	return release, nil
 }
 
-// checkUnused returns kind.ErrBusy while another process uses the testbed, and a *kind.OtherCheckoutError
-// if the testbed belongs to another directory.
+// checkUnused returns kind.ErrBusy while another process uses the testbed, and a
+// *kind.OtherCheckoutError if the testbed belongs to another directory.
 func checkUnused(ctx context.Context, t *kind.Testbed) error {
 	unlock, err := t.Lock()
 	if err != nil {

@@ -15,7 +15,7 @@ type Mutant struct {
 	// are without indentation.
 	Line        string `json:"line"`
 	Replacement string `json:"replacement"`
-	// Bug describes the effect.
+	// Effect of the wrong line.
 	Bug string `json:"bug"`
 	// Scenarios must fail, and the Outcome.Reason of each must contain Words: a scenario that fails
 	// for another reason, for example on an overloaded machine, has not detected the bug. Words are

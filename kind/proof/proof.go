@@ -32,8 +32,8 @@ const scenariosPackage = "./e2e"
 //
 // If another process uses the testbed or proves scenarios on it, or if the testbed belongs to
 // another directory, the error is a *StartError and nothing was changed. Later, kind.ErrBusy and
-// *kind.OtherCheckoutError are returned without it: a planted bug may then still be there. A run that
-// could not start is an environment error.
+// *kind.OtherCheckoutError are returned without it: a planted bug may then still be there. A run
+// that could not start is an environment error.
 func Prove(ctx context.Context, t *kind.Testbed, bugs []Mutant) (*Report, error) {
 	if t.Prefix != kind.DefaultPrefix {
 		return nil, fmt.Errorf("scenarios run only on testbed %s, not on %s", kind.DefaultPrefix, t.Prefix)

@@ -12,8 +12,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// RunScenarios builds the program of the scenarios and runs those with these names, or without names
-// the fast lane, as `make e2e KEEP=1` does. If list is true, it only prints the names of all
+// RunScenarios builds the program of the scenarios and runs those with these names, or without
+// names the fast lane, as `make e2e KEEP=1` does. If list is true, it only prints the names of all
 // scenarios. The error wraps an *exec.ExitError with the exit code of the program.
 func RunScenarios(ctx context.Context, t *kind.Testbed, names []string, list bool, out, prose io.Writer) error {
 	if t.Prefix != kind.DefaultPrefix {

@@ -13,11 +13,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/snapshot"
 )
 
-// names returns what an argument may be, by the arguments before it. It must not ask an engine or a cluster, since somebody waits for
-// it at every Tab: what it knows of a testbed is what its files say. A testbed without any is the default one.
+// names returns what an argument may be, by the arguments before it. It must not ask an engine or a
+// cluster, since somebody waits for it at every Tab: what it knows of a testbed is what its files
+// say. A testbed without any is the default one.
 type names func(testbed *kind.Testbed, before []string) []string
 
-// completed completes the arguments of a command. What does not begin as the word does, or was named before, is left out.
+// completed completes the arguments of a command. What does not begin as the word does, or was
+// named before, is left out.
 func completed(cmd *cobra.Command, options *kind.Options, of names) *cobra.Command {
 	cmd.ValidArgsFunction = completion(options, of)
 	return cmd

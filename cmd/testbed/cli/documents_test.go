@@ -18,7 +18,8 @@ var (
 	substitution = regexp.MustCompile(`"?\$\([^)]*\)"?|'[^']*'|"(?:[^"\\]|\\.)*"`)
 )
 
-// TestDocumentedCommands: every command line of the testbed that a document shows exists, with its flags and arguments.
+// TestDocumentedCommands: every command line of the testbed that a document shows exists, with its
+// flags and arguments.
 func TestDocumentedCommands(t *testing.T) {
 	documents, err := filepath.Glob("../../../docs/*.md")
 	if err != nil {

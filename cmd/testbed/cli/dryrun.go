@@ -13,8 +13,8 @@ import (
 // plan says what a command line would do, one line for each thing.
 type plan func(cmd *cobra.Command, args []string) ([]string, error)
 
-// withDryRun gives a command the flag --dry-run: what would be done is printed then, and nothing is changed. With the flag --json of
-// the command the lines are an array.
+// withDryRun gives a command the flag --dry-run: what would be done is printed then, and nothing is
+// changed. With the flag --json of the command the lines are an array.
 func withDryRun(cmd *cobra.Command, std program.Streams, would plan) *cobra.Command {
 	var dryRun bool
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the steps, and change nothing")

@@ -12,8 +12,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// withoutDryRun lists the commands that only read, or that are quick and destroy nothing. withoutJSON
-// lists the commands that print nothing, or the output of another program.
+// withoutDryRun lists the commands that only read, or that are quick and destroy nothing.
+// withoutJSON lists the commands that print nothing, or the output of another program.
 var (
 	withoutDryRun = []string{
 		"completion", "debug", "doctor", "exec", "export", "extension render", "extension roll-out", "fault list", "image build",
@@ -26,8 +26,8 @@ var (
 	}
 )
 
-// TestFlagsOfAllCommands: a command that destroys something or takes long has --dry-run, and a command
-// that prints an answer has --json.
+// TestFlagsOfAllCommands: a command that destroys something or takes long has --dry-run, and a
+// command that prints an answer has --json.
 func TestFlagsOfAllCommands(t *testing.T) {
 	names := map[string]bool{}
 	for _, command := range leaves(New(program.Streams{})) {
@@ -63,7 +63,8 @@ func leaves(command *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// TestDryRuns are those that need no testbed. Should one reach what it plans, there is no testbed of that name.
+// TestDryRuns are those that need no testbed. Should one reach what it plans, there is no testbed
+// of that name.
 func TestDryRuns(t *testing.T) {
 	for _, tc := range []struct {
 		name string

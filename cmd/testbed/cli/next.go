@@ -7,8 +7,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// Next says what a person may do with the testbed that is up. The make targets mean the default testbed, so for another
-// prefix the commands are spelled out.
+// Next says what a person may do with the testbed that is up. The make targets mean the default
+// testbed, so for another prefix the commands are spelled out.
 func next(t *kind.Testbed) string {
 	status, down := "make status", "make down"
 	prove := "  make e2e KEEP=1                prove it, and keep the testbed\n"

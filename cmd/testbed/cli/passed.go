@@ -14,8 +14,8 @@ import (
 // runs runs a program on the node or cluster with this name, and returns its exit code.
 type runs func(ctx context.Context, testbed *kind.Testbed, name string, args []string, streams shell.Streams) (int, error)
 
-// passedOn makes a command of one whose arguments behind the first belong to another program, as standard input, output and exit code
-// do.
+// passedOn makes a command of one whose arguments behind the first belong to another program, as
+// standard input, output and exit code do.
 func passedOn(cmd *cobra.Command, options *kind.Options, std program.Streams, run runs) *cobra.Command {
 	cmd.Flags().SetInterspersed(false) // what follows the first argument is the program's
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

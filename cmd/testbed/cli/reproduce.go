@@ -96,7 +96,8 @@ default upstreams and no other prefix. The exit code is 1 if a verdict is not th
 // transcripts is where what was run and answered is kept, below the root of the repository.
 const transcripts = "_artifacts/reproduce"
 
-// reproduceBug shows which command lines are run, with the seconds since it began, and keeps what they answer.
+// reproduceBug shows which command lines are run, with the seconds since it began, and keeps what
+// they answer.
 func reproduceBug(ctx context.Context, bug fieldbugs.Bug, options *kind.Options, std program.Streams, verbose bool) (*fieldbugs.Result, error) {
 	transcript, err := createTranscript(bug.ID)
 	if err != nil {
@@ -125,8 +126,8 @@ func createTranscript(id string) (*os.File, error) {
 	return transcript, nil
 }
 
-// checkReproducible refuses, before anything is changed, what no bug can be reproduced with: its command lines name files of the
-// repository, and hosts of the default testbed.
+// checkReproducible refuses, before anything is changed, what no bug can be reproduced with: its
+// command lines name files of the repository, and hosts of the default testbed.
 func checkReproducible(prefix string) error {
 	if prefix != kind.DefaultPrefix {
 		return fmt.Errorf("bugs are reproduced on the testbed %s, and not on %s: their Shoots name its upstreams", kind.DefaultPrefix, prefix)
@@ -147,7 +148,8 @@ func executeBeside(options *kind.Options) fieldbugs.Execute {
 	}
 }
 
-// explainResult keeps what of a bug was a matter of the environment: a testbed that is not up, for example.
+// explainResult keeps what of a bug was a matter of the environment: a testbed that is not up, for
+// example.
 func explainResult(result *fieldbugs.Result) error {
 	err := errors.New(result.String())
 	if command := (*fieldbugs.CommandError)(nil); errors.As(result.Err, &command) && command.Code == program.ExitEnvironment {
@@ -168,7 +170,8 @@ func findBugs(ids []string) ([]fieldbugs.Bug, error) {
 	return bugs, nil
 }
 
-// planBugs returns the commands that the last recorded run of each bug was made of: what a bug does next depends on what is answered.
+// planBugs returns the commands that the last recorded run of each bug was made of: what a bug does
+// next depends on what is answered.
 func planBugs(ids []string) ([]string, error) {
 	bugs, err := findBugs(ids)
 	if err != nil {

@@ -24,7 +24,7 @@ func New(std program.Streams) *cobra.Command {
 	}{
 		{"Testbed", []*cobra.Command{
 			newUpCommand(&options, std), newStatusCommand(&options, std), newDownCommand(&options, std), newDoctorCommand(&options, std),
-			newKubeconfigCommand(&options, std), newKubectlCommand(&options, std), newShellCommand(&options, std), newExecCommand(&options, std),
+			newKubeconfigCommand(&options, std), newKubectlCommand(&options, std), newShellCommand(&options), newExecCommand(&options, std),
 			newSnapshotCommand(&options, std),
 		}},
 		{"Shoot", []*cobra.Command{newShootCommand(&options, std), newPushCommand(&options, std), newPullCommand(&options, std)}},

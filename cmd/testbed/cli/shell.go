@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/shell"
 )
 
-func newShellCommand(options *kind.Options, std program.Streams) *cobra.Command {
+func newShellCommand(options *kind.Options) *cobra.Command {
 	return completed(&cobra.Command{
 		Use:   "shell NODE",
 		Short: "Open a shell on a node; without a terminal bash reads standard input",
@@ -37,7 +37,8 @@ func newShellCommand(options *kind.Options, std program.Streams) *cobra.Command 
 
 func hasTerminal() bool { return term.IsTerminal(int(os.Stdin.Fd())) }
 
-// become replaces this process by the program: terminal, signals and exit code are its own. It returns only after a failure.
+// become replaces this process by the program: terminal, signals and exit code are its own. It
+// returns only after a failure.
 func become(argv []string) error {
 	path, err := exec.LookPath(argv[0])
 	if err != nil {

@@ -56,8 +56,8 @@ upstreams, and starts no pull. A cache is asked for a repository: whose request 
 	return cmd
 }
 
-// nobodyAsked says how there would be something to show, if there was nothing. Who followed has waited for as long as was wanted: that
-// nobody came is no failure.
+// nobodyAsked says how there would be something to show, if there was nothing. Who followed has
+// waited for as long as was wanted: that nobody came is no failure.
 func nobodyAsked(wanted trace.Options, events int) error {
 	switch {
 	case events > 0 || wanted.Follow:

@@ -8,7 +8,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/trace"
 )
 
-// TestNobodyAsked: that a trace showed nothing is a failure only where it did not wait, and what is advised was not done already.
+// TestNobodyAsked: that a trace showed nothing is a failure only where it did not wait, and what is
+// advised was not done already.
 func TestNobodyAsked(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

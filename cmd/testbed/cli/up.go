@@ -59,7 +59,8 @@ func newUpCommand(options *kind.Options, std program.Streams) *cobra.Command {
 	return cmd
 }
 
-// readConfiguration returns nil without a name. What is wrong with a file, or with the manifest that it names, is wrong use.
+// readConfiguration returns nil without a name. What is wrong with a file, or with the manifest
+// that it names, is wrong use.
 func readConfiguration(name string, stdin io.Reader) (*configuration.Testbed, error) {
 	var (
 		read *configuration.Testbed

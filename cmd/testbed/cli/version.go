@@ -13,8 +13,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
 )
 
-// version can be set with -ldflags "-X <this package>.version=v1.2.3". Without it, the version is the
-// one that the Go toolchain put into the program: builds of this repository have no VCS stamp.
+// version can be set with -ldflags "-X <this package>.version=v1.2.3". Without it, the version is
+// the one that the Go toolchain put into the program: builds of this repository have no VCS stamp.
 var version string
 
 func newVersionCommand(std program.Streams) *cobra.Command {

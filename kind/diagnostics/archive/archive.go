@@ -12,8 +12,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
-// Write packs the folder into <folder>.tar.gz beside it, and returns the path of that file. Paths in
-// the archive are relative to the folder. A previous archive is replaced atomically.
+// Write packs the folder into <folder>.tar.gz beside it, and returns the path of that file. Paths
+// in the archive are relative to the folder. A previous archive is replaced atomically.
 func Write(folder string) (string, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
