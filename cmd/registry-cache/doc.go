@@ -1,8 +1,8 @@
 // Command registry-cache runs in the shoot. Its image serves as cache and as cleaner:
 //
-//	registry-cache serve CONFIG    run one pull-through cache; CONFIG is a configuration file of distribution v3
+//	registry-cache serve CONFIG    run one pull-through cache; CONFIG is distribution's
 //	registry-cache clean           remove the configuration of the node that the pod runs on
-//	registry-cache pause           wait for SIGTERM: keeps a DaemonSet pod running after its init container
+//	registry-cache pause           wait for SIGTERM: keeps a pod running after its init container
 //
 // clean takes --upstream HOST[:PORT] (repeatable) or --all, and --root DIR (default /host), below
 // which the node's /etc/containerd, /etc/systemd/system and /run/systemd are mounted.
