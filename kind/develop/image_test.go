@@ -40,16 +40,3 @@ func TestBuildImageRefusesBeforeItBuilds(t *testing.T) {
 		}
 	}
 }
-
-func TestBuildImageRefuses(t *testing.T) {
-	for _, tc := range []struct{ name, reference, want string }{
-		{kind.ImageResourceManager, "registry-cache.testbed/x:1", "there are registry-cache-extension, registry-cache"},
-		{kind.ImageCache, "registry-cache.testbed/Upper:1", "reference of image registry-cache"},
-		{kind.ImageCache, "", "reference of image registry-cache"},
-	} {
-		_, err := BuildImage(t.Context(), nil, ImageBuild{Name: tc.name, Reference: tc.reference})
-		if err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("image %q as %q: error %v, want it to contain %q", tc.name, tc.reference, err, tc.want)
-		}
-	}
-}
