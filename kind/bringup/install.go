@@ -33,7 +33,7 @@ func installGardener(ctx context.Context, t *kind.Testbed) error {
 			return gardener.InstallPriorityClasses(ctx, t.Gardenlet.Shoot.Client())
 		}),
 		step("extension", func(ctx context.Context, t *kind.Testbed) error {
-			return installExtension(ctx, t, t.Gardenlet.Seed, registration, charts.Extension(), chartValues(t, CacheImage(t)))
+			return installExtension(ctx, t.Gardenlet.Seed, registration, charts.Extension(), chartValues(t, CacheImage(t)))
 		}),
 	)
 }
@@ -84,11 +84,11 @@ func reinstall(ctx context.Context, t *kind.Testbed, chart fs.FS, values map[str
 	if err != nil {
 		return err
 	}
-	return installExtension(ctx, t, seed, registration, chart, values)
+	return installExtension(ctx, seed, registration, chart, values)
 }
 
 // installExtension installs the extension and waits until it is ready.
-func installExtension(ctx context.Context, t *kind.Testbed, seed kubernetes.Interface, registration *gardencorev1beta1.ControllerRegistration,
+func installExtension(ctx context.Context, seed kubernetes.Interface, registration *gardencorev1beta1.ControllerRegistration,
 	chart fs.FS, values map[string]any) error {
 	extension := gardener.Extension{Name: kind.ExtensionName, Registration: registration, Chart: chart, Values: values}
 	if err := extension.Deploy(ctx, seed); err != nil {
