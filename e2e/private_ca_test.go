@@ -26,7 +26,7 @@ func privateCA() rig.Scenario {
 	caches := []v1alpha3.RegistryCache{operate.CacheOf(rig.Alpha), operate.CacheOf(rig.Beta), cache}
 	return rig.New("private-ca",
 		rig.Prove("no node trusts the upstream", func(ctx context.Context, p *rig.Run) {
-			ca, err := certificate.New("e2e private authority")
+			ca, err := certificate.New("e2e private CA")
 			p.Check(err)
 			options := p.Session.Testbed.UpstreamOptions(rig.Private)
 			options.CA = ca

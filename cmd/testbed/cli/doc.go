@@ -5,5 +5,5 @@
 // that their page lists.
 //
 // Progress and prose go to standard error, answers to standard output. Exit codes: 0 fine, 1
-// failed, 2 wrong use, 3 the machine lacks something that the message names.
+// failed, 2 usage error, 3 the machine lacks something that the message names.
 package cli

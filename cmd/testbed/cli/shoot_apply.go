@@ -51,7 +51,7 @@ func newShootApplyCommand(options *kind.Options, std program.Streams) *cobra.Com
 	return cmd
 }
 
-// readManifest maps what is wrong with a file to wrong use.
+// readManifest reads a manifest; what is wrong with the file is a usage error.
 func readManifest(name string, stdin io.Reader) (*manifest.Manifest, error) {
 	switch name {
 	case "":

@@ -60,7 +60,7 @@ func newUpCommand(options *kind.Options, std program.Streams) *cobra.Command {
 }
 
 // readConfiguration returns nil without a name. What is wrong with a file, or with the manifest
-// that it names, is wrong use.
+// that it names, is a usage error.
 func readConfiguration(name string, stdin io.Reader) (*configuration.Testbed, error) {
 	var (
 		read *configuration.Testbed
