@@ -16,7 +16,7 @@ func ofWebhook() []Mutant {
 			Replacement: `if osc.Metadata.DeletionTimestamp != nil {`,
 			Bug:         "script and unit are also added to the OperatingSystemConfig that new machines boot with",
 			Scenarios:   []string{"webhook-scope"},
-			Words:       `was changed: it has files`,
+			Words:       `an OSC of purpose provision is not changed: the OSC was changed`,
 		},
 		{
 			Name: "no-namespace-selector", File: "webhook/operatingsystemconfig/handler.go",
@@ -24,7 +24,7 @@ func ofWebhook() []Mutant {
 			Replacement: `NamespaceSelector: extensionswebhook.Webhook{Name: v1alpha3.ExtensionType}.NamespaceSelector,`, // nil
 			Bug:         "without the label selector the webhook is called for Shoots that do not use the extension, and blocks them",
 			Scenarios:   []string{"webhook-scope"},
-			Words:       `admission webhook`,
+			Words:       `an OSC in an unlabelled namespace is not changed: admission webhook`,
 		},
 		{
 			Name: "wrong-endpoint", File: "webhook/operatingsystemconfig/nodes.go",
@@ -32,7 +32,7 @@ func ofWebhook() []Mutant {
 			Replacement: `Endpoint:    status.Caches[0].Endpoint,`,
 			Bug:         "the hosts.toml of every upstream has the cache of the first upstream",
 			Scenarios:   []string{"two-upstreams"},
-			Words:       `hosts.toml for each`,
+			Words:       `every worker has a hosts.toml for each of`,
 		},
 	}
 }
@@ -58,7 +58,7 @@ func ofScript() []Mutant {
 			Replacement: `! is_foreign "$1" && cat -- "$temp" >"$1" && rm -f -- "$temp"; then`,
 			Bug:         "hosts.toml is written in place: containerd can read a partial file",
 			Scenarios:   []string{"hosts-file"},
-			Words:       `written in place`,
+			Words:       `a changed file is replaced atomically: hosts.toml was written in place`,
 		},
 		{
 			Name: "no-server-line", File: "nodeconfig/configure-containerd-registries.sh",
@@ -66,7 +66,7 @@ func ofScript() []Mutant {
 			Replacement: `[[ -z $4 ]] || printf '%s\n' "$ca_line"`,
 			Bug:         "hosts.toml does not have the URL of the upstream: without the cache, containerd guesses https://<host>",
 			Scenarios:   []string{"hosts-file"},
-			Words:       `the server of its hosts.toml`,
+			Words:       `past the cache a node asks the upstream where hosts.toml says it is: the node asked https`,
 		},
 		{
 			Name: "no-dial-timeout", File: "nodeconfig/configure-containerd-registries.sh",
@@ -75,7 +75,7 @@ func ofScript() []Mutant {
 			Replacement: `printf '%s\n' '' "[host.\"$1\"]" '  capabilities = ["pull", "resolve"]' ${3:+"  $ca_line"}`,
 			Bug:         "each request to a cache whose packets are dropped takes 30 s (containerd#4861)",
 			Scenarios:   []string{"cache-down"},
-			Words:       `packets`,
+			Words:       `a pull past a cache that drops packets is about as quick: `,
 		},
 	}
 }
@@ -88,7 +88,7 @@ func ofController() []Mutant {
 			Replacement: `case claim.Status.Phase != corev1.ClaimBound:`,
 			Bug:         "a volume is deleted instead of resized, with all content of the cache",
 			Scenarios:   []string{"grow-volume"},
-			Words:       `until the Extension is in Error`,
+			Words:       `a StorageClass without expansion refuses it: waited up to`,
 		},
 		{
 			Name: "cleaner-skipped", File: "controller/reconcile.go",
@@ -96,7 +96,7 @@ func ofController() []Mutant {
 			Replacement: `if false {`,
 			Bug:         "after an upstream is removed, nodes still ask its deleted cache",
 			Scenarios:   []string{"remove-upstream"},
-			Words:       `alpha's hosts.toml`,
+			Words:       `alpha's hosts.toml is on `,
 		},
 		{
 			Name: "cleaner-on-deletion", File: "controller/actuator.go",
@@ -104,7 +104,7 @@ func ofController() []Mutant {
 			Replacement: `return !extensionscontroller.IsHibernated(cluster)`,
 			Bug:         "the cleaner blocks the deletion of a Shoot, which has no nodes any more (gardener-extension-registry-cache#83)",
 			Scenarios:   []string{"delete-shoot"},
-			Words:       `extension-registry-cleaner`,
+			Words:       `no cleaner ever existed: `,
 		},
 	}
 }

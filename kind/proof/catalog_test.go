@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -42,6 +43,9 @@ func TestCatalog(t *testing.T) {
 				if !known[scenario] {
 					t.Errorf("unknown scenario %s", scenario)
 				}
+			}
+			if step, _, named := strings.Cut(m.Words, ": "); named && !known[step] {
+				t.Errorf("unknown step %q", step)
 			}
 		})
 	}
@@ -103,8 +107,8 @@ func compile(t *testing.T, m Mutant, overlay string, planted []byte) {
 	}
 }
 
-// scenarios returns the names of all scenarios: the first argument of each call of rig.New in e2e,
-// and the IDs of field bugs.
+// scenarios returns the names of all scenarios and of their steps: the first argument of each call
+// of rig.New and rig.Prove in e2e, and the IDs of field bugs.
 func scenarios(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -127,7 +131,8 @@ func scenarios(t *testing.T) map[string]bool {
 				return true
 			}
 			literal, isLiteral := call.Args[0].(*ast.BasicLit)
-			if isLiteral && literal.Kind == token.STRING && types.ExprString(call.Fun) == "rig.New" {
+			if isLiteral && literal.Kind == token.STRING &&
+				slices.Contains([]string{"rig.New", "rig.Prove"}, types.ExprString(call.Fun)) {
 				text, err := strconv.Unquote(literal.Value)
 				if err != nil {
 					t.Fatal(err)
@@ -137,8 +142,8 @@ func scenarios(t *testing.T) map[string]bool {
 			return true
 		})
 	}
-	if found := len(names) - fromBugs; found < 20 {
-		t.Fatalf("found only %d scenarios in e2e, want at least 20", found)
+	if found := len(names) - fromBugs; found < 100 {
+		t.Fatalf("found only %d scenarios and steps in e2e, want at least 100", found)
 	}
 	return names
 }

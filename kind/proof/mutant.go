@@ -18,8 +18,8 @@ type Mutant struct {
 	// Effect of the wrong line.
 	Bug string `json:"bug"`
 	// Scenarios must fail, and the Outcome.Reason of each must contain Words: a scenario that fails
-	// for another reason, for example on an overloaded machine, has not detected the bug. Words are
-	// short, so that they survive a rewording of the scenario.
+	// for another reason, for example on an overloaded machine, has not detected the bug. Words
+	// start with the name of the step where the message alone is too general.
 	Scenarios []string `json:"scenarios"`
 	Words     string   `json:"words"`
 }
