@@ -1,5 +1,5 @@
-// Package program is the frame of every command of this repository: signals, streams and exit
-// codes. Progress and messages go to standard error, results that programs read to standard output.
+// Package program runs the commands of this repository: signals, streams and exit codes. Answers go
+// to standard output, progress and messages to standard error.
 //
 // It must not know what any command does.
 package program

@@ -7,32 +7,33 @@ import (
 
 // Exit codes of every command.
 const (
-	// ExitFine: everything was done.
-	ExitFine = 0
-	// ExitFailed: something failed, or a check is red.
-	ExitFailed = 1
-	// ExitUsage: wrong flags, arguments or configuration. The same call fails again.
-	ExitUsage = 2
-	// ExitEnvironment: the machine, the network or the testbed is not ready. The same call may
-	// succeed elsewhere or later.
-	ExitEnvironment = 3
+	ExitFine        = 0 // success
+	ExitFailed      = 1 // something failed, or a check did
+	ExitUsage       = 2 // wrong flags, arguments or configuration: the same call fails again
+	ExitEnvironment = 3 // machine, network or testbed is not ready: the same call may succeed later
 )
 
-// UsageError marks an error as a usage error. An error type implements it to mark itself.
+// UsageError is implemented by error types that are usage errors.
 type UsageError interface{ UsageError() }
 
-// EnvironmentError marks an error as an environment error. An error type implements it to mark
-// itself.
+// EnvironmentError is implemented by error types that are environment errors.
 type EnvironmentError interface{ EnvironmentError() }
 
-// Usage marks err as a usage error. Its text stays the same.
-func Usage(err error) error { return marked{err, ExitUsage} }
+// Usage marks err as a usage error. Its text stays the same, nil stays nil.
+func Usage(err error) error { return mark(err, ExitUsage) }
 
-// Environment marks err as an environment error. Its text stays the same.
-func Environment(err error) error { return marked{err, ExitEnvironment} }
+// Environment marks err as an environment error. Its text stays the same, nil stays nil.
+func Environment(err error) error { return mark(err, ExitEnvironment) }
 
-// Exit is for a command that ran another program. It ends with the exit code of that program, and
-// Run prints nothing, because the program has printed its own messages. Exit is nil for 0.
+func mark(err error, code int) error {
+	if err == nil {
+		return nil
+	}
+	return marked{err, code}
+}
+
+// Exit is the error of a command that ran another program, which has printed its own messages: Run
+// returns its exit code and prints nothing. Exit is nil for 0.
 func Exit(code int) error {
 	if code == ExitFine {
 		return nil

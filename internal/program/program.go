@@ -14,7 +14,7 @@ import (
 
 // Streams are the outputs of a command.
 type Streams struct {
-	// Out takes results that programs read, Err everything else.
+	// Out is for answers, Err for everything else.
 	Out, Err io.Writer
 }
 
@@ -29,7 +29,7 @@ func Main(newRoot func(Streams) *cobra.Command) int {
 }
 
 // Run executes one command line and returns its exit code, see ExitCode. It prints the error to
-// streams.Err, unless it comes from Exit. Wrong flags are usage errors.
+// streams.Err, unless it comes from Exit. Unknown, missing and conflicting flags are usage errors.
 func Run(ctx context.Context, root *cobra.Command, streams Streams, args []string) int {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
@@ -37,14 +37,17 @@ func Run(ctx context.Context, root *cobra.Command, streams Streams, args []strin
 	root.SetErr(streams.Err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
 	root.SetArgs(append([]string{}, args...)) // cobra replaces nil by os.Args
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil && errors.Join(cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups()) != nil {
+		err = Usage(err) // cobra has no hook for these errors
+	}
 	if silent := exited(0); err != nil && !errors.As(err, &silent) {
 		fmt.Fprintf(streams.Err, "%s: %v\n", root.Name(), err)
 	}
 	return ExitCode(err)
 }
 
-// Args wraps a check of arguments: what it rejects is a usage error that shows the usage line.
+// Args makes the errors of a check of arguments usage errors that show the usage line.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {

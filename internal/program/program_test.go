@@ -53,6 +53,9 @@ func TestExitCode(t *testing.T) {
 			}
 		})
 	}
+	if program.Usage(nil) != nil || program.Environment(nil) != nil {
+		t.Error("nil becomes an error")
+	}
 	if marked := program.Usage(plain); marked.Error() != "plain" || !errors.Is(marked, plain) {
 		t.Errorf("a mark changes the error: %v", marked)
 	}
@@ -72,6 +75,17 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.AddCommand(say)
+	for _, flag := range []string{"bold", "thin", "left", "right"} {
+		say.Flags().Bool(flag, false, "")
+	}
+	say.MarkFlagsMutuallyExclusive("bold", "thin")
+	say.MarkFlagsRequiredTogether("left", "right")
+	sing := &cobra.Command{Use: "sing", RunE: func(*cobra.Command, []string) error { return errors.New("silent") }}
+	sing.Flags().String("song", "", "")
+	if err := sing.MarkFlagRequired("song"); err != nil {
+		panic(err)
+	}
+	root.AddCommand(sing)
 	return root
 }
 
@@ -87,6 +101,11 @@ func TestRun(t *testing.T) {
 		{"unknown verb", []string{"shout"}, program.ExitUsage, "", `unknown command "shout"`},
 		{"unknown flag", []string{"say", "--loud", "x"}, program.ExitUsage, "", "unknown flag: --loud"},
 		{"an argument less", []string{"say"}, program.ExitUsage, "", "usage: tool say WORD"},
+		{"flags that exclude each other", []string{"say", "--bold", "--thin", "x"}, program.ExitUsage, "", "[bold thin]"},
+		{"half of a pair of flags", []string{"say", "--left", "x"}, program.ExitUsage, "", "[right]"},
+		{"a pair of flags", []string{"say", "--left", "--right", "x"}, program.ExitFine, "x\n", ""},
+		{"a required flag is missing", []string{"sing"}, program.ExitUsage, "", `"song" not set`},
+		{"a failure with a required flag", []string{"sing", "--song", "x"}, program.ExitFailed, "", "silent"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
