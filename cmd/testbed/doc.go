@@ -1,3 +1,3 @@
-// Command testbed brings the testbed of the registry-cache extension up, shows it, breaks it on
-// purpose and removes it. What it can do is in package cli; this is only its process.
+// Command testbed creates, shows, breaks and removes the testbed of the registry-cache extension.
+// It is only the process: the commands are in package cli.
 package main

@@ -3,20 +3,25 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
+	"github.com/gardener-extensions/registry-cache/kind/snapshot"
 )
 
-// shells are those that cobra can complete for.
-var shells = map[string]func(root *cobra.Command, out io.Writer) error{
+var completionScripts = map[string]func(root *cobra.Command, out io.Writer) error{
 	"bash": func(root *cobra.Command, out io.Writer) error { return root.GenBashCompletionV2(out, true) },
-	"zsh":  func(root *cobra.Command, out io.Writer) error { return root.GenZshCompletion(out) },
+	"zsh":  (*cobra.Command).GenZshCompletion,
 	"fish": func(root *cobra.Command, out io.Writer) error { return root.GenFishCompletion(out, true) },
 }
 
-func newCompletionCommand(std program.Streams) *cobra.Command {
+func newCompletionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:       "completion {bash|zsh|fish}",
 		Short:     "Generate a shell completion script",
@@ -24,10 +29,117 @@ func newCompletionCommand(std program.Streams) *cobra.Command {
 		Args:      program.Args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
 		ValidArgs: []string{"bash", "zsh", "fish"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := shells[args[0]](cmd.Root(), std.Out); err != nil {
+			if err := completionScripts[args[0]](cmd.Root(), cmd.OutOrStdout()); err != nil {
 				return fmt.Errorf("completion for %s: %w", args[0], err)
 			}
 			return nil
 		},
 	}
+}
+
+// names returns the possible values of an argument, given the arguments before it. It runs at every
+// Tab, so it must not ask an engine or a cluster: it only reads the files of the testbed. Without
+// files, the testbed has the default configuration.
+type names func(testbed *kind.Testbed, before []string) []string
+
+// complete returns the names that begin with the word and are not yet among the arguments.
+func complete(options *kind.Options, of names) cobra.CompletionFunc {
+	return func(_ *cobra.Command, before []string, word string) ([]string, cobra.ShellCompDirective) {
+		testbed, err := kind.New(*options)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return slices.DeleteFunc(of(testbed, before), func(name string) bool {
+			return !strings.HasPrefix(name, word) || slices.Contains(before, name)
+		}), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeFlag is complete for the values of a flag.
+func completeFlag(cmd *cobra.Command, flag string, options *kind.Options, of names) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, complete(options, of)); err != nil {
+		panic(err) // the command has no such flag
+	}
+}
+
+// only limits names to the first argument.
+func only(of names) names {
+	return func(testbed *kind.Testbed, before []string) []string {
+		if len(before) > 0 {
+			return nil
+		}
+		return of(testbed, before)
+	}
+}
+
+func bugNames(*kind.Testbed, []string) []string {
+	var all []string
+	for _, bug := range fieldbugs.All() {
+		all = append(all, bug.ID, bug.Slug)
+	}
+	return all
+}
+
+func snapshotNames(testbed *kind.Testbed, _ []string) []string {
+	snapshots, _ := snapshot.List(testbed) // the command itself reports the error
+	var all []string
+	for _, one := range snapshots {
+		all = append(all, one.Name)
+	}
+	return all
+}
+
+func upstreamNames(testbed *kind.Testbed, _ []string) []string {
+	var all []string
+	for _, upstream := range testbed.Config.Upstreams {
+		all = append(all, upstream.Name)
+	}
+	return all
+}
+
+func workerNames(testbed *kind.Testbed, _ []string) []string {
+	all := []string{"worker"}
+	for i := 2; i <= *testbed.Config.Shoot.Workers; i++ {
+		all = append(all, fmt.Sprintf("worker%d", i))
+	}
+	return all
+}
+
+// nodeNames returns the short names of the nodes of both clusters.
+func nodeNames(testbed *kind.Testbed, before []string) []string {
+	return append(workerNames(testbed, before), "control-plane", "seed-control-plane")
+}
+
+// faultNames returns the targets, and for the second argument the kinds of the target.
+func faultNames(testbed *kind.Testbed, before []string) []string {
+	var all []string
+	switch len(before) {
+	case 0:
+		for _, role := range []spec.Role{spec.Upstream, spec.Cache} {
+			all = append(all, targets(role, upstreamNames(testbed, nil)...)...)
+		}
+		all = append(all, targets(spec.Node, append(workerNames(testbed, nil), "control-plane")...)...)
+		all = append(all, targets(spec.Seed, spec.API)...)
+		all = append(all, targets(spec.Shoot, spec.API)...)
+		all = append(all, string(spec.Extension))
+	case 1:
+		role, _, _ := strings.Cut(before[0], "/")
+		for _, kind := range spec.Kinds(spec.Role(role)) {
+			all = append(all, string(kind))
+		}
+	}
+	return all
+}
+
+// debugNames returns the processes that `testbed debug` can attach to.
+func debugNames(testbed *kind.Testbed, _ []string) []string {
+	return append(targets(spec.Cache, upstreamNames(testbed, nil)...), string(spec.Extension))
+}
+
+func targets(role spec.Role, parts ...string) []string {
+	var all []string
+	for _, part := range parts {
+		all = append(all, spec.Target{Role: role, Name: part}.String())
+	}
+	return all
 }

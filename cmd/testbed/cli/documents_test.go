@@ -18,8 +18,8 @@ var (
 	substitution = regexp.MustCompile(`"?\$\([^)]*\)"?|'[^']*'|"(?:[^"\\]|\\.)*"`)
 )
 
-// TestDocumentedCommands: every command line of the testbed that a document shows exists, with its
-// flags and arguments.
+// TestDocumentedCommands: every testbed command line in a document is valid: command, flags and
+// arguments.
 func TestDocumentedCommands(t *testing.T) {
 	documents, err := filepath.Glob("../../../docs/*.md")
 	if err != nil {
@@ -39,14 +39,14 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 	}
 	if found == 0 {
-		t.Fatal("no document shows a command line: this proves nothing")
+		t.Fatal("no command line found in the documents")
 	}
 }
 
 func TestParseFindsMistakes(t *testing.T) {
 	for _, line := range []string{"destroy", "pull", "pull $(testbed push) --fast", "fault add cache/alpha", "shoot sleep"} {
 		if err := parse(line); err == nil {
-			t.Errorf("%q is taken for a command line", line)
+			t.Errorf("%q is accepted", line)
 		}
 	}
 	for _, line := range []string{"pull $(bin/testbed push --upstream beta) --all", "status | head -3", "exec worker -- bash -c 'ls /'", "shoot apply -f - <shoot.yaml", `pull "$image" --all`, `exec worker -- bash -c "a \"b c\" $d"`} {
@@ -56,7 +56,8 @@ func TestParseFindsMistakes(t *testing.T) {
 	}
 }
 
-// parse does all with a command line but run it. What the shell does with it is taken away.
+// parse checks a command line without running it. It drops what belongs to the shell:
+// substitutions, quotes, pipes and redirections.
 func parse(line string) error {
 	line = substitution.ReplaceAllString(line, "word")
 	for _, shell := range []string{" | ", " >", " <", " && ", " # ", " & ", "; "} {

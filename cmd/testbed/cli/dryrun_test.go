@@ -3,13 +3,17 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gardener-extensions/registry-cache/internal/golden"
 	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
 )
 
 // withoutDryRun lists the commands that only read, or that are quick and destroy nothing.
@@ -47,7 +51,7 @@ func TestFlagsOfAllCommands(t *testing.T) {
 	}
 	for _, name := range slices.Concat(withoutDryRun, withoutJSON) {
 		if !names[name] {
-			t.Errorf("there is no command %q", name)
+			t.Errorf("unknown command %q", name)
 		}
 	}
 }
@@ -63,8 +67,8 @@ func leaves(command *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// TestDryRuns are those that need no testbed. Should one reach what it plans, there is no testbed
-// of that name.
+// TestDryRuns has the dry runs that need no testbed. If one runs its command, there is no testbed
+// that it could change.
 func TestDryRuns(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -72,14 +76,14 @@ func TestDryRuns(t *testing.T) {
 		want string
 		code int
 	}{
-		{"a bug", []string{"mutate", "plant", "cleaner-skipped", "--dry-run", "--prefix", nobodys}, "- if nodesToClean(t.cluster) {\n+ if false {\n", 0},
-		{"no bug", []string{"mutate", "clear", "--dry-run", "--prefix", nobodys}, "from the unchanged sources", 0},
+		{"a bug", []string{"mutate", "plant", "cleaner-skipped", "--dry-run", "--prefix", absent}, "- if nodesToClean(t.cluster) {\n+ if false {\n", 0},
+		{"no bug", []string{"mutate", "clear", "--dry-run", "--prefix", absent}, "from the unchanged sources", 0},
 		{"an unknown bug", []string{"mutate", "plant", "rust", "--dry-run"}, "", program.ExitUsage},
-		{"a proof", []string{"mutate", "prove", "--dry-run", "--prefix", nobodys, "volume-lost"}, "make e2e KEEP=1 RUN='^(grow-volume)$' MUTANT=volume-lost", 0},
-		{"a snapshot that is not there", []string{"snapshot", "delete", "x", "--dry-run", "--prefix", nobodys}, "", program.ExitUsage},
+		{"a proof", []string{"mutate", "prove", "--dry-run", "--prefix", absent, "volume-lost"}, "make e2e KEEP=1 RUN='^(grow-volume)$' MUTANT=volume-lost", 0},
+		{"an unknown snapshot", []string{"snapshot", "delete", "x", "--dry-run", "--prefix", absent}, "", program.ExitUsage},
 		{"a fault with a mistake", []string{"fault", "add", "cache/alpha", "rust", "--dry-run"}, "", program.ExitUsage},
-		{"a loss that nobody ends", []string{"fault", "add", "node/worker2", "loss", "--for", "1m", "--dry-run", "--prefix", nobodys}, "", program.ExitUsage},
-		{"a field bug", []string{"reproduce", "s22", "--dry-run", "--prefix", nobodys}, "# s22: ", 0},
+		{"a loss without --wait", []string{"fault", "add", "node/worker2", "loss", "--for", "1m", "--dry-run", "--prefix", absent}, "", program.ExitUsage},
+		{"a field bug", []string{"reproduce", "s22", "--dry-run", "--prefix", absent}, "# s22: ", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			code, out, stderr := run(t, "", tc.args...)
@@ -90,11 +94,11 @@ func TestDryRuns(t *testing.T) {
 	}
 }
 
-// TestDryRunsForPrograms: what would be done is one JSON array where the command knows --json.
-func TestDryRunsForPrograms(t *testing.T) {
+// TestDryRunsAsJSON: with --json, a plan is one JSON array.
+func TestDryRunsAsJSON(t *testing.T) {
 	for _, args := range [][]string{
-		{"mutate", "prove", "--dry-run", "--json", "--prefix", nobodys, "volume-lost"},
-		{"reproduce", "s22", "--json", "--dry-run", "--prefix", nobodys},
+		{"mutate", "prove", "--dry-run", "--json", "--prefix", absent, "volume-lost"},
+		{"reproduce", "s22", "--json", "--dry-run", "--prefix", absent},
 	} {
 		t.Run(args[0], func(t *testing.T) {
 			code, out, stderr := run(t, "", args...)
@@ -104,35 +108,79 @@ func TestDryRunsForPrograms(t *testing.T) {
 			}
 			withProse, prose, _ := run(t, "", append(args, "--json=false")...)
 			if want := strings.Join(lines, "\n") + "\n"; withProse != program.ExitFine || prose != want {
-				t.Errorf("for people: exit code %d, %q, want %q", withProse, prose, want)
+				t.Errorf("as text: exit code %d, %q, want %q", withProse, prose, want)
 			}
 		})
 	}
 	var out bytes.Buffer
-	if err := writePlan(&out, nil, true); err != nil || out.String() != "[]\n" {
-		t.Errorf("nothing to do: %q, %v", &out, err)
+	empty := withJSON(&cobra.Command{}, "")
+	empty.SetOut(&out)
+	if err := errors.Join(empty.Flags().Set("json", "true"), writePlan(empty, nil)); err != nil || out.String() != "[]\n" {
+		t.Errorf("an empty plan: %q, %v", &out, err)
 	}
 }
 
-func TestCompletion(t *testing.T) {
-	for _, shell := range []string{"bash", "zsh", "fish"} {
-		if code, out, _ := run(t, "", "completion", shell); code != program.ExitFine || !strings.Contains(out, "testbed") {
-			t.Errorf("%s: exit code %d, %d bytes", shell, code, len(out))
+// TestDryRunOfUp prints the configuration with all defaults; read again, it stays the same.
+func TestDryRunOfUp(t *testing.T) {
+	code, out, stderr := run(t, testbedHeader+"shoot: {ipFamily: ipv6}\n", "up", "--prefix", absent, "--dry-run", "-f", "-")
+	if code != program.ExitFine || stderr != "" || !strings.Contains(out, "ipFamily: ipv6\n") || !strings.Contains(out, "workers: 2\n") {
+		t.Errorf("exit code %d, standard output\n%s\nstandard error %q", code, out, stderr)
+	}
+	again, same, _ := run(t, out, "up", "--prefix", absent, "--dry-run", "-f", "-")
+	if again != program.ExitFine || same != out {
+		t.Errorf("the printed configuration is read as\n%s\nwant\n%s", same, out)
+	}
+	if code, out, _ := run(t, "", "up", "--prefix", absent, "--dry-run"); code != program.ExitFine || !strings.Contains(out, "ipFamily: ipv4\n") {
+		t.Errorf("without a file: exit code %d, standard output\n%s", code, out)
+	}
+}
+
+// TestDryRunOfApply prints the Shoot, and on standard error the fields that are not used.
+func TestDryRunOfApply(t *testing.T) {
+	manifest, err := os.ReadFile("../../../examples/shoots/credentials.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(manifest), "  extensions:\n", "  extensions:\n  - type: shoot-dns-service\n", 1)
+	code, out, stderr := run(t, text, "shoot", "apply", "--dry-run", "-f", "-")
+	if code != program.ExitFine {
+		t.Errorf("exit code %d", code)
+	}
+	golden.Compare(t, "dry-run.yaml", out)
+	golden.Compare(t, "dry-run.txt", stderr)
+	if strings.Contains(out+stderr, "replace-me") {
+		t.Error("the password is printed")
+	}
+}
+
+// TestPlanDeletion: the dry run names the snapshot, and does not delete it.
+func TestPlanDeletion(t *testing.T) {
+	options := kind.Options{Directory: t.TempDir(), Prefix: "one"}
+	saveEmpty(t, &options, "warm")
+	var out, stderr bytes.Buffer
+	std := program.Streams{Out: &out, Err: &stderr}
+	for range 2 { // the second run finds it again
+		code := program.Run(t.Context(), newSnapshotCommand(&options), std, []string{"delete", "warm", "--dry-run"})
+		if code != program.ExitFine {
+			t.Fatalf("exit code %d, %s", code, &stderr)
 		}
 	}
-	if code, _, stderr := run(t, "", "completion", "tcsh"); code != program.ExitUsage || !strings.Contains(stderr, "tcsh") {
-		t.Errorf("another shell: exit code %d, %q", code, stderr)
+	if want := strings.Repeat("delete snapshot warm\n", 2); out.String() != want {
+		t.Errorf("got %q, want %q", &out, want)
 	}
-	for line, want := range map[string]string{
-		"kubectl ":          "shoot",
-		"mutate plant vol":  "volume-lost",
-		"mut":               "mutate",
-		"shoot rotate-ca-s": "rotate-ca-start",
-		"completion f":      "fish",
-	} {
-		args := append([]string{"__complete"}, strings.Split(line, " ")...)
-		if _, out, _ := run(t, "", args...); !strings.Contains(out, want) {
-			t.Errorf("%q is completed with %q, want %q in it", line, out, want)
+}
+
+// TestGroups: the root help lists every command in a group, except those of cobra and completion.
+func TestGroups(t *testing.T) {
+	code, out, _ := run(t, "", "--help")
+	for _, title := range []string{"Testbed:", "Shoot:", "Break:", "Look:", "Develop:"} {
+		if code != program.ExitFine || !strings.Contains(out, "\n"+title+"\n  ") {
+			t.Errorf("exit code %d, no commands below %q in:\n%s", code, title, out)
+		}
+	}
+	for _, command := range New(program.Streams{}).Commands() {
+		if command.GroupID == "" && command.Name() != "completion" && command.Name() != "version" {
+			t.Errorf("%s has no group", command.Name())
 		}
 	}
 }

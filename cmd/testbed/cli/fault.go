@@ -1,9 +1,9 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -13,147 +13,99 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-func newFaultCommand(options *kind.Options, std program.Streams) *cobra.Command {
-	cmd := &cobra.Command{
+func newFaultCommand(options *kind.Options) *cobra.Command {
+	return group(&cobra.Command{
 		Use:   "fault",
 		Short: "Inject faults into parts of the testbed, and remove them",
-		Args:  cobra.ArbitraryArgs,
-		RunE:  program.Verbs,
-	}
-	cmd.AddCommand(newFaultAddCommand(options, std), newFaultListCommand(options, std), newFaultDeleteCommand(options, std))
-	return cmd
+	}, newFaultAddCommand(options), newFaultListCommand(options), newFaultDeleteCommand(options))
 }
 
-func newFaultAddCommand(options *kind.Options, std program.Streams) *cobra.Command {
-	flags, asJSON, wait := asked{}, false, false
-	cmd := &cobra.Command{
+func newFaultAddCommand(options *kind.Options) *cobra.Command {
+	var (
+		flags  = map[string]*[]string{}
+		wait   bool
+		wanted spec.Fault
+	)
+	cmd := withJSON(&cobra.Command{
 		Use:   "add TARGET KIND",
 		Short: "Inject a fault, for a time or until it is deleted",
 		Long:  "Inject a fault, for a time (--for) or until it is deleted.\n\n" + spec.Catalog(),
 		Example: "  testbed fault add upstream/alpha status --status 429 --header Retry-After=30 --for 2m\n  testbed fault add cache/alpha blackhole\n" +
 			"  testbed fault add node/worker2 loss --wait --for 2m",
-		Args: program.Args(cobra.ExactArgs(2)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			wanted, err := spec.New(args[0], args[1], flags.given(cmd))
+		ValidArgsFunction: complete(options, faultNames),
+		Args:              program.Args(cobra.ExactArgs(2)),
+		PreRunE: func(cmd *cobra.Command, args []string) (err error) {
+			given := map[string][]string{} // also options that are empty
+			for name, values := range flags {
+				if cmd.Flags().Changed(name) {
+					given[name] = *values
+				}
+			}
+			if wanted, err = spec.New(args[0], args[1], given); err == nil && !wait {
+				err = wanted.CheckTime()
+			}
+			return err
+		},
+		RunE: onRunning(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
+			show := func(added spec.Fault) error { return answer(cmd, added, line(added.String())) }
+			if wait {
+				return fault.Hold(cmd.Context(), testbed, wanted, show)
+			}
+			added, err := fault.Add(cmd.Context(), testbed, wanted)
 			if err != nil {
 				return err
 			}
-			if err := wanted.CheckTime(); err != nil && !wait {
-				return err
-			}
-			tell := func(begun spec.Fault) error {
-				if asJSON {
-					return writeJSON(std.Out, begun)
-				}
-				_, err := fmt.Fprintln(std.Out, begun)
-				return err
-			}
-			return withFaults(cmd, *options, func(ctx context.Context, testbed *kind.Testbed) error {
-				if wait {
-					return fault.Hold(ctx, testbed, wanted, tell)
-				}
-				begun, err := fault.Add(ctx, testbed, wanted)
-				if err != nil {
-					return err
-				}
-				return tell(begun)
-			})
-		},
-	}
+			return show(added)
+		}),
+	}, "print JSON")
 	for _, option := range spec.Options() {
 		flags[option.Name] = cmd.Flags().StringArray(option.Name, nil, option.Usage)
 	}
-	addOutput(cmd, &asJSON, "print JSON")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until the fault ends or Ctrl-C, then delete it")
-	return withDryRun(completed(cmd, options, nameFaults), std, func(cmd *cobra.Command, args []string) ([]string, error) {
-		wanted, err := spec.New(args[0], args[1], flags.given(cmd))
-		if err == nil && !wait {
-			err = wanted.CheckTime()
-		}
-		if err != nil {
+	return withDryRun(cmd, options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
+		if err := testbed.AttachRunning(cmd.Context()); err != nil {
 			return nil, err
 		}
-		return onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
-			return fault.PlanAdd(cmd.Context(), testbed, wanted)
-		})(cmd, args)
+		return fault.PlanAdd(cmd.Context(), testbed, wanted)
 	})
 }
 
-// asked are the values of a fault's flags, by their names.
-type asked map[string]*[]string
-
-// given returns those that the command line has, also where they are empty.
-func (a asked) given(cmd *cobra.Command) map[string][]string {
-	all := map[string][]string{}
-	for name, values := range a {
-		if cmd.Flags().Changed(name) {
-			all[name] = *values
-		}
-	}
-	return all
-}
-
-func newFaultListCommand(options *kind.Options, std program.Streams) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+func newFaultListCommand(options *kind.Options) *cobra.Command {
+	return withJSON(&cobra.Command{
 		Use:   "list",
 		Short: "List the active faults",
 		Args:  program.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withFaults(cmd, *options, func(ctx context.Context, testbed *kind.Testbed) error {
-				all, err := fault.List(ctx, testbed)
-				return errors.Join(err, printFaults(std, asJSON, all))
-			})
-		},
-	}
-	addOutput(cmd, &asJSON, "print JSON")
-	return cmd
+		RunE: onRunning(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
+			active, err := fault.List(cmd.Context(), testbed)
+			all := append([]spec.Fault{}, active...) // [], not null
+			return errors.Join(err, answer(cmd, all, func(out io.Writer) error { return spec.Write(out, active) }))
+		}),
+	}, "print JSON")
 }
 
-func newFaultDeleteCommand(options *kind.Options, std program.Streams) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+func newFaultDeleteCommand(options *kind.Options) *cobra.Command {
+	return withDryRun(withJSON(&cobra.Command{
 		Use:     "delete [ID...]",
 		Aliases: []string{"clear"},
 		Short:   "Remove the faults with these IDs, or all",
 		Args:    program.Args(cobra.ArbitraryArgs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withFaults(cmd, *options, func(ctx context.Context, testbed *kind.Testbed) error {
-				cleared, err := fault.Clear(ctx, testbed, args...)
-				if err != nil && len(cleared) == 0 {
-					return err
-				}
-				if asJSON {
-					return errors.Join(err, printFaults(std, asJSON, cleared))
-				}
-				for _, f := range cleared {
-					fmt.Fprintf(std.Err, "deleted %s: %s %s\n", f.ID, f.Target, f.Effect())
-				}
+		RunE: onRunning(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
+			deleted, err := fault.Clear(cmd.Context(), testbed, args...)
+			if err != nil && len(deleted) == 0 {
 				return err
-			})
-		},
-	}
-	addOutput(cmd, &asJSON, "print JSON")
-	return withDryRun(cmd, std, onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error) {
+			}
+			all := append([]spec.Fault{}, deleted...) // [], not null
+			return errors.Join(err, answer(cmd, all, func(io.Writer) error {
+				for _, f := range deleted {
+					fmt.Fprintf(cmd.ErrOrStderr(), "deleted %s: %s %s\n", f.ID, f.Target, f.Effect())
+				}
+				return nil
+			}))
+		}),
+	}, "print JSON"), options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error) {
+		if err := testbed.AttachRunning(cmd.Context()); err != nil {
+			return nil, err
+		}
 		return fault.PlanClear(cmd.Context(), testbed, args...)
-	}))
-}
-
-func printFaults(std program.Streams, asJSON bool, all []spec.Fault) error {
-	if !asJSON {
-		return spec.Write(std.Out, all)
-	}
-	if all == nil {
-		all = []spec.Fault{} // [], not null
-	}
-	return writeJSON(std.Out, all)
-}
-
-// withFaults runs a verb on the running testbed.
-func withFaults(cmd *cobra.Command, options kind.Options, verb func(context.Context, *kind.Testbed) error) error {
-	testbed, err := attach(cmd, options)
-	if err != nil {
-		return err
-	}
-	return verb(cmd.Context(), testbed)
+	})
 }

@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
+	"os/exec"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,74 +15,71 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/proof"
 )
 
-func newMutateCommand(options *kind.Options, std program.Streams) *cobra.Command {
+func newTestCommand(options *kind.Options) *cobra.Command {
+	var list bool
 	cmd := &cobra.Command{
-		Use:   "mutate",
-		Short: "Plant a bug in the extension, or prove that the scenarios notice each bug",
-		Long: "Plant a bug in what ships: one line of its sources is replaced while it is built, the sources stay as they are. `prove` does\n" +
-			"so with one bug after another, and runs the scenarios that must turn red.",
-		Args: cobra.ArbitraryArgs,
-		RunE: program.Verbs,
+		Use:   "test [NAME...]",
+		Short: "Run the scenarios with these names, or those of the fast lane, and keep the testbed",
+		Long: `Run the scenarios with these names, or those of the fast lane, and keep the testbed. It is created
+if it does not run. A name is a regular expression. The same as make e2e KEEP=1 RUN='^(NAME|NAME)$'.`,
+		Example: "  testbed test --list\n  testbed test pull-through cache-down",
+		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
+			if testbed.Prefix != kind.DefaultPrefix {
+				return program.Usage(errors.New("the scenarios run on the default testbed only: omit --prefix"))
+			}
+			err := proof.RunScenarios(cmd.Context(), testbed, args, list, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && failed.Exited() {
+				return program.Exit(failed.ExitCode())
+			}
+			return err
+		}),
 	}
-	cmd.AddCommand(newMutateListCommand(std), newMutatePlantCommand(options, std), newMutateClearCommand(options, std),
-		newMutateProveCommand(options, std))
+	cmd.Flags().BoolVar(&list, "list", false, "print the names of all scenarios, and run none")
 	return cmd
 }
 
-func newMutateListCommand(std program.Streams) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+func newMutateCommand(options *kind.Options) *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "mutate",
+		Short: "Plant a bug in the extension, or prove that the scenarios notice each bug",
+		Long: `Plant a bug in the extension: the build replaces one line of its sources, the sources do not change.
+prove plants one bug after the other, and runs the scenarios that must fail.`,
+	}, newMutateListCommand(), newMutatePlantCommand(options), newMutateClearCommand(options), newMutateProveCommand(options))
+}
+
+func newMutateListCommand() *cobra.Command {
+	return withJSON(&cobra.Command{
 		Use:   "list",
 		Short: "List the bugs that can be planted",
 		Args:  program.Args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			if asJSON {
-				return writeJSON(std.Out, proof.All())
-			}
-			return proof.WriteList(std.Out, proof.All())
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return answer(cmd, proof.All(), func(out io.Writer) error { return proof.WriteList(out, proof.All()) })
 		},
-	}
-	addOutput(cmd, &asJSON, "print JSON, with the line and what it is replaced by")
-	return cmd
+	}, "print JSON, with each line and its replacement")
 }
 
-func newMutatePlantCommand(options *kind.Options, std program.Streams) *cobra.Command {
+func newMutatePlantCommand(options *kind.Options) *cobra.Command {
 	return withDryRun(&cobra.Command{
 		Use:       "plant NAME",
 		Short:     "Update a running testbed to a build with this bug",
 		Args:      program.Args(cobra.ExactArgs(1)),
 		ValidArgs: mutantNames(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return mutate(cmd, *options, args[0])
-		},
-	}, std, planMutant)
+		RunE:      onTestbed(options, plant),
+	}, options, planPlant)
 }
 
-func newMutateClearCommand(options *kind.Options, std program.Streams) *cobra.Command {
+func newMutateClearCommand(options *kind.Options) *cobra.Command {
 	return withDryRun(&cobra.Command{
 		Use:   "clear",
 		Short: "Update a running testbed to a build without a planted bug",
 		Args:  program.Args(cobra.NoArgs),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return mutate(cmd, *options, "") },
-	}, std, planMutant)
+		RunE:  onTestbed(options, plant),
+	}, options, planPlant)
 }
 
-// planMutant is for the bug of that name, and for none.
-func planMutant(_ *cobra.Command, args []string) ([]string, error) {
-	lines, err := proof.PlanPlant(strings.Join(args, ""))
-	if err != nil {
-		return nil, program.Usage(err)
-	}
-	return lines, nil
-}
-
-// mutate brings a testbed that is up to its first state, with this bug or with none.
-func mutate(cmd *cobra.Command, options kind.Options, name string) error {
-	testbed, err := newTestbed(options)
-	if err != nil {
-		return err
-	}
-	if err := proof.Plant(testbed, name); err != nil {
+// plant updates a running testbed to a build with the bug that args name, or with none.
+func plant(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
+	if err := proof.Plant(testbed, strings.Join(args, "")); err != nil {
 		return program.Usage(err)
 	}
 	if err := testbed.Attach(cmd.Context()); err != nil {
@@ -89,23 +88,25 @@ func mutate(cmd *cobra.Command, options kind.Options, name string) error {
 	return bringup.Up(cmd.Context(), testbed)
 }
 
-func newMutateProveCommand(options *kind.Options, std program.Streams) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+func planPlant(_ *cobra.Command, _ *kind.Testbed, args []string) ([]string, error) {
+	lines, err := proof.PlanPlant(strings.Join(args, ""))
+	return lines, program.Usage(err)
+}
+
+func newMutateProveCommand(options *kind.Options) *cobra.Command {
+	var bugs []proof.Mutant
+	return withDryRun(withJSON(&cobra.Command{
 		Use:   "prove [NAME...]",
 		Short: "Run the scenarios that must fail for each bug, and print which caught it",
-		Long: "For each bug, or for those named, plant it, run the scenarios that must turn red, and bring the sound build back. The testbed\n" +
-			"is brought up if it is not, and kept. Exits with 1 if a bug was not caught.",
+		Long: `Plant each bug, or those with these names, run the scenarios that must fail, and install the build
+without bugs again. The testbed is created if it does not run, and kept. The exit code is 1 if a bug
+was not caught.`,
 		ValidArgs: mutantNames(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			bugs, err := proof.Select(args...)
-			if err != nil {
-				return program.Usage(err)
-			}
-			testbed, err := newTestbed(*options)
-			if err != nil {
-				return err
-			}
+		PreRunE: func(_ *cobra.Command, args []string) (err error) {
+			bugs, err = proof.Select(args...)
+			return program.Usage(err)
+		},
+		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
 			report, err := proof.Prove(cmd.Context(), testbed, bugs)
 			if report == nil {
 				return program.Usage(err)
@@ -114,25 +115,12 @@ func newMutateProveCommand(options *kind.Options, std program.Streams) *cobra.Co
 				return err
 			}
 			if err != nil {
-				fmt.Fprintln(std.Err, "A planted bug may still be there: `testbed mutate clear` brings the sound build back.")
+				fmt.Fprintln(cmd.ErrOrStderr(), "The testbed may still run a planted bug: `testbed mutate clear` removes it.")
 			}
-			fmt.Fprintf(std.Err, "Output and artifacts of each run: %s\n", proof.Folder(testbed))
-			show := func() error { return report.Write(std.Out) }
-			if asJSON {
-				show = func() error { return writeJSON(std.Out, report) }
-			}
-			return errors.Join(err, show(), report.Err())
-		},
-	}
-	addOutput(cmd, &asJSON, "print JSON, with whole sentences")
-	return withDryRun(cmd, std, func(_ *cobra.Command, args []string) ([]string, error) {
-		bugs, err := proof.Select(args...)
-		if err != nil {
-			return nil, program.Usage(err)
-		}
-		if _, err := newTestbed(*options); err != nil {
-			return nil, err
-		}
+			fmt.Fprintf(cmd.ErrOrStderr(), "Output and artifacts of each run: %s\n", proof.Folder(testbed))
+			return errors.Join(err, answer(cmd, report, report.Write), report.Err())
+		}),
+	}, "print JSON, with whole sentences"), options, func(*cobra.Command, *kind.Testbed, []string) ([]string, error) {
 		return proof.Plan(bugs), nil
 	})
 }

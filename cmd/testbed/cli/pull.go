@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -11,56 +10,71 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-func newPullCommand(options *kind.Options, std program.Streams) *cobra.Command {
-	pulls, asJSON := pull.Options{}, false
-	cmd := &cobra.Command{
-		Use:   "pull IMAGE",
-		Short: "Pull an image on workers, and print who served each part of it",
-		Long: `Pulls an image of an upstream by the container runtime of workers, and prints for manifest, config and each layer who
-served it:
-
-  cache hit   a cache, from its store: the node did not have it and has it now, and the upstream was not asked for it
-  cache miss  a cache, which fetched it from the upstream for this pull
-  upstream    the upstream itself, which the node asked: a fallback, if the node has a mirror
-  node        nobody had to, the node had it before
-  missing     nobody: the pull failed
-
-It rests on the upstream's access log and on what the node has stored, before and after. Exits with 1 if a pull fails.`,
-		Example: `  testbed pull $(testbed push --upstream alpha)
-  testbed pull alpha.upstream.test/shop/web:v1 --all --times 3 --fresh`,
-		Args: program.Args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			pulls.Image = args[0]
-			if err := pulls.Validate(); err != nil {
-				return err
-			}
-			testbed, err := attach(cmd, *options)
+func newPushCommand(options *kind.Options) *cobra.Command {
+	var push pull.PushOptions
+	cmd := withJSON(&cobra.Command{
+		Use:   "push",
+		Short: "Push a new image of random content to an upstream, and print its reference",
+		Example: `  testbed push --upstream beta --layers 10 --size 5Mi
+  testbed pull $(testbed push)`,
+		Args:    program.Args(cobra.NoArgs),
+		PreRunE: func(*cobra.Command, []string) error { return push.Validate() },
+		RunE: onRunning(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
+			pushed, err := pull.Push(cmd.Context(), testbed, push)
 			if err != nil {
 				return err
 			}
-			report, err := pull.Run(cmd.Context(), testbed, pulls)
-			// What was found is printed also when something broke in between.
-			if err == nil || len(report.Pulls) > 0 {
-				err = errors.Join(err, printPulls(std.Out, report, asJSON), report.Err())
-			}
-			return err
-		},
-	}
+			return answer(cmd, pushed, line(pushed.Reference))
+		}),
+	}, "print JSON, with digest and parts")
 	flags := cmd.Flags()
-	flags.StringVar(&pulls.Node, "node", "", "the worker that pulls, by its name or the last part of it (default the first one)")
+	flags.StringVar(&push.Upstream, "upstream", "alpha", "the upstream: its host or the first part of it")
+	flags.StringVar(&push.Name, "name", "", "repository and tag, for example shop/web:v1 (default a random repository)")
+	flags.StringVar(&push.Base, "base", "", "an image of the same upstream; the new image has all of its layers too")
+	flags.IntVar(&push.Layers, "layers", 2, "number of layers with random content, besides the layer with the program")
+	flags.StringVar(&push.Size, "size", "2Mi", "size of each of these layers")
+	completeFlag(cmd, "upstream", options, upstreamNames)
+	return cmd
+}
+
+func newPullCommand(options *kind.Options) *cobra.Command {
+	var pulls pull.Options
+	cmd := withJSON(&cobra.Command{
+		Use:   "pull IMAGE",
+		Short: "Pull an image on workers, and print who served each part of it",
+		Long: `Pull an image of an upstream with the container runtime of workers. For manifest, config and each
+layer it prints who served it:
+
+  cache hit   a cache, from its store: the node has it now, and the upstream was not asked for it
+  cache miss  a cache, which fetched it from the upstream for this pull
+  upstream    the upstream, asked by the node: a fallback, if the node has a mirror
+  node        nobody: the node had it before
+  missing     nobody: the pull failed
+
+The evidence is the upstream's access log and the content of the node, before and after. The exit
+code is 1 if a pull fails.`,
+		Example: `  testbed pull $(testbed push --upstream alpha)
+  testbed pull alpha.upstream.test/shop/web:v1 --all --times 3 --fresh`,
+		Args: program.Args(cobra.ExactArgs(1)),
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			pulls.Image = args[0]
+			return pulls.Validate()
+		},
+		RunE: onRunning(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
+			report, err := pull.Run(cmd.Context(), testbed, pulls)
+			if err != nil && len(report.Pulls) == 0 {
+				return err
+			}
+			return errors.Join(err, answer(cmd, report, report.Write), report.Err()) // pulls before a failure count
+		}),
+	}, "print JSON")
+	flags := cmd.Flags()
+	flags.StringVar(&pulls.Node, "node", "", "the worker that pulls: its name or the last part of it (default the first one)")
 	flags.BoolVar(&pulls.All, "all", false, "pull on all workers")
 	flags.IntVar(&pulls.Times, "times", 1, "how often each node pulls")
 	flags.IntVar(&pulls.Parallel, "parallel", 1, "how many nodes pull at the same time")
 	flags.BoolVar(&pulls.Fresh, "fresh", false, "remove the image from the node before each pull")
 	flags.DurationVar(&pulls.Timeout, "timeout", pull.DefaultTimeout, "how long one pull may take")
-	addOutput(cmd, &asJSON, "print JSON")
-	completeFlag(cmd, "node", options, nameWorkers)
+	completeFlag(cmd, "node", options, workerNames)
 	return cmd
-}
-
-func printPulls(out io.Writer, report *pull.Report, asJSON bool) error {
-	if !asJSON {
-		return report.Write(out)
-	}
-	return writeJSON(out, report)
 }

@@ -7,32 +7,30 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// New returns the root command. It writes answers to std.Out, and progress and prose to std.Err.
+// New returns the root command. It reports progress to std.Err; program.Run sets the other streams.
 func New(std program.Streams) *cobra.Command {
-	options := kind.Options{Out: std.Err}
-	root := &cobra.Command{
+	options := &kind.Options{Out: std.Err}
+	root := group(&cobra.Command{
 		Use:   "testbed",
 		Short: "Run two kind clusters as Gardener seed and shoot, with upstream registries and the extension",
-		Args:  cobra.ArbitraryArgs,
-		RunE:  program.Verbs,
-	}
+	}, newCompletionCommand(), newVersionCommand())
 	root.PersistentFlags().StringVar(&options.Prefix, "prefix", kind.DefaultPrefix,
-		"name prefix of the clusters; testbeds with different prefixes live side by side")
+		"name prefix of the clusters; testbeds with different prefixes can run side by side")
 	for _, group := range []struct {
 		title    string
 		commands []*cobra.Command
 	}{
 		{"Testbed", []*cobra.Command{
-			newUpCommand(&options, std), newStatusCommand(&options, std), newDownCommand(&options, std), newDoctorCommand(&options, std),
-			newKubeconfigCommand(&options, std), newKubectlCommand(&options, std), newShellCommand(&options), newExecCommand(&options, std),
-			newSnapshotCommand(&options, std),
+			newUpCommand(options), newStatusCommand(options), newDownCommand(options), newDoctorCommand(options),
+			newKubeconfigCommand(options), newKubectlCommand(options), newShellCommand(options), newExecCommand(options),
+			newSnapshotCommand(options),
 		}},
-		{"Shoot", []*cobra.Command{newShootCommand(&options, std), newPushCommand(&options, std), newPullCommand(&options, std)}},
-		{"Break", []*cobra.Command{newFaultCommand(&options, std), newReproduceCommand(&options, std)}},
-		{"Look", []*cobra.Command{newLogsCommand(&options, std), newTraceCommand(&options, std), newExportCommand(&options, std)}},
+		{"Shoot", []*cobra.Command{newShootCommand(options), newPushCommand(options), newPullCommand(options)}},
+		{"Break", []*cobra.Command{newFaultCommand(options), newReproduceCommand(options)}},
+		{"Look", []*cobra.Command{newLogsCommand(options), newTraceCommand(options), newExportCommand(options)}},
 		{"Develop", []*cobra.Command{
-			newImageCommand(&options, std), newExtensionCommand(&options, std), newDebugCommand(&options, std), newMutateCommand(&options, std),
-			newTestCommand(&options, std),
+			newImageCommand(options), newExtensionCommand(options), newDebugCommand(options), newMutateCommand(options),
+			newTestCommand(options),
 		}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
@@ -41,15 +39,5 @@ func New(std program.Streams) *cobra.Command {
 			root.AddCommand(command)
 		}
 	}
-	root.AddCommand(newCompletionCommand(std), newVersionCommand(std))
 	return root
-}
-
-// newTestbed returns a usage error for invalid options.
-func newTestbed(options kind.Options) (*kind.Testbed, error) {
-	testbed, err := kind.New(options)
-	if err != nil {
-		return nil, program.Usage(err)
-	}
-	return testbed, nil
 }

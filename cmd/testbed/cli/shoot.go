@@ -2,24 +2,30 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/manifest"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
+	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-func newShootCommand(options *kind.Options, std program.Streams) *cobra.Command {
-	shoot := &cobra.Command{
+func newShootCommand(options *kind.Options) *cobra.Command {
+	shoot := group(&cobra.Command{
 		Use:   "shoot",
 		Short: "Create, change and delete the Shoot with gardenlet's flows",
-		Long: "Lead the testbed's Shoot through its life, by gardenlet's flows. Each command but get runs alone on the testbed and\n" +
-			"returns when the flow has succeeded; one that was interrupted is continued by the same command, a rotation by reconcile.",
-		Args: cobra.ArbitraryArgs,
-		RunE: program.Verbs,
-	}
-	shoot.AddCommand(newShootApplyCommand(options, std), newShootGetCommand(options, std))
+		Long: `Create, change and delete the Shoot with gardenlet's flows. Each command except get locks the
+testbed and returns when the flow has succeeded. To continue after an interruption, run the same
+command again; to continue a rotation, run reconcile.`,
+	}, newShootApplyCommand(options), newShootGetCommand(options))
 	for _, operation := range []struct {
 		use, short string
 		run        func(context.Context, *kind.Testbed) error
@@ -38,20 +44,102 @@ func newShootCommand(options *kind.Options, std program.Streams) *cobra.Command 
 			Use:   operation.use,
 			Short: operation.short,
 			Args:  program.Args(cobra.NoArgs),
-			RunE: func(cmd *cobra.Command, _ []string) error {
-				testbed, err := newTestbed(*options)
-				if err != nil {
-					return err
-				}
+			RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
 				return operation.run(cmd.Context(), testbed)
-			},
-		}, std, func(cmd *cobra.Command, _ []string) ([]string, error) {
-			testbed, err := newTestbed(*options)
-			if err != nil {
-				return nil, err
-			}
+			}),
+		}, options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) ([]string, error) {
 			return operate.Plan(cmd.Context(), testbed, operation.use)
 		}))
 	}
 	return shoot
+}
+
+// standardInput is the file name that means standard input.
+const standardInput = "-"
+
+func newShootApplyCommand(options *kind.Options) *cobra.Command {
+	var (
+		name   string
+		dryRun bool
+		wanted *manifest.Manifest
+	)
+	cmd := &cobra.Command{
+		Use:   "apply -f FILE",
+		Short: "Create or reconcile the Shoot of a manifest, with the Secrets that it refers to",
+		Long: `Create or reconcile the Shoot of a manifest. The file has one Shoot and the Secrets that it refers
+to; unknown fields are errors. Extensions, resources, purpose and hibernation are taken from the
+manifest. Name, machines, networks, versions and cloud are those of the testbed; standard error
+lists the fields of the manifest that are not used.`,
+		Args: program.Args(cobra.NoArgs),
+		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
+			wanted, err = readManifest(name, cmd.InOrStdin())
+			return program.Usage(err)
+		},
+		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
+			if err := showShoot(cmd, wanted, dryRun); err != nil || dryRun {
+				return err
+			}
+			return operate.Apply(cmd.Context(), testbed, wanted)
+		}),
+	}
+	cmd.Flags().StringVarP(&name, "filename", "f", "", "the manifest; - is standard input")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the Shoot that would be applied, and change nothing")
+	return cmd
+}
+
+func readManifest(name string, stdin io.Reader) (*manifest.Manifest, error) {
+	switch name {
+	case "":
+		return nil, errors.New("name a manifest: testbed shoot apply -f FILE (- is standard input)")
+	case standardInput:
+		return manifest.Read("standard input", stdin)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("read the manifest: %w", err)
+	}
+	defer file.Close()
+	return manifest.Read(name, file)
+}
+
+// showShoot lists the parts of the manifest that have no effect on standard error. In a dry run it
+// also prints the Shoot.
+func showShoot(cmd *cobra.Command, wanted *manifest.Manifest, dryRun bool) error {
+	shoot, replaced, err := manifest.Overlay(wanted.Shoot, gardenlet.Shoot())
+	if err != nil {
+		return err
+	}
+	if len(replaced) > 0 {
+		fmt.Fprintln(cmd.ErrOrStderr(), "These fields of the manifest are not used, the testbed has its own:")
+	}
+	for _, replacement := range replaced {
+		fmt.Fprintf(cmd.ErrOrStderr(), "  %s\n", replacement)
+	}
+	for _, ignored := range operate.OtherExtensions(shoot) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "No extension of type %s is installed: gardenlet skips it.\n", ignored)
+	}
+	if !dryRun {
+		return nil
+	}
+	text, err := yaml.Marshal(shoot)
+	if err != nil {
+		return fmt.Errorf("print the Shoot: %w", err)
+	}
+	_, err = cmd.OutOrStdout().Write(text)
+	return err
+}
+
+func newShootGetCommand(options *kind.Options) *cobra.Command {
+	return withJSON(&cobra.Command{
+		Use:   "get",
+		Short: "Print the Shoot: its Extension, OperatingSystemConfigs, and units and hosts.toml of its nodes",
+		Args:  program.Args(cobra.NoArgs),
+		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
+			status, err := status.OfShoot(cmd.Context(), testbed)
+			if err != nil {
+				return err
+			}
+			return answer(cmd, status, status.Write)
+		}),
+	}, "print JSON")
 }

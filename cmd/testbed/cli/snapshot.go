@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -14,120 +15,74 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/snapshot"
 )
 
-func newSnapshotCommand(options *kind.Options, std program.Streams) *cobra.Command {
-	cmd := &cobra.Command{
+func newSnapshotCommand(options *kind.Options) *cobra.Command {
+	save := newSnapshotCopyCommand(options, "save NAME", "Store the content of the volumes of all caches",
+		"print what would be stored, and store nothing", snapshot.Save)
+	restore := newSnapshotCopyCommand(options, "restore NAME", "Replace the content of the caches with a snapshot, and restart them",
+		"check whether it can be restored, and change nothing", snapshot.Restore)
+	restore.ValidArgsFunction = complete(options, only(snapshotNames))
+	return group(&cobra.Command{
 		Use:   "snapshot",
 		Short: "Save and restore the content of the caches",
-		Long: "Keep what the caches have stored, and bring it back. Snapshots lie beside the testbed's folder until they are deleted: `down`\n" +
-			"leaves them. What is in the upstreams is not part of them.",
-		Args: cobra.ArbitraryArgs,
-		RunE: program.Verbs,
-	}
-	cmd.AddCommand(newSnapshotSaveCommand(options, std), newSnapshotRestoreCommand(options, std),
-		newSnapshotListCommand(options, std), newSnapshotDeleteCommand(options, std))
+		Long: `Save and restore the content of the caches. Snapshots are stored beside the testbed's folder until
+they are deleted: down keeps them. They do not include the content of the upstreams.`,
+	}, save, restore, newSnapshotListCommand(options), newSnapshotDeleteCommand(options))
+}
+
+func newSnapshotCopyCommand(options *kind.Options, use, short, dryRunUsage string,
+	run func(ctx context.Context, t *kind.Testbed, name string, dryRun bool) (*snapshot.Snapshot, error)) *cobra.Command {
+	var dryRun bool
+	cmd := withJSON(&cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  program.Args(cobra.ExactArgs(1)),
+		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
+			copied, err := run(cmd.Context(), testbed, args[0], dryRun)
+			if err != nil {
+				return err
+			}
+			return answer(cmd, copied, func(out io.Writer) error { return writeSnapshot(out, copied) })
+		}),
+	}, "print JSON")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, dryRunUsage)
 	return cmd
 }
 
-func newSnapshotSaveCommand(options *kind.Options, std program.Streams) *cobra.Command {
-	var dryRun, asJSON bool
-	cmd := &cobra.Command{
-		Use:   "save NAME",
-		Short: "Store the content of the volumes of all caches",
-		Args:  program.Args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			testbed, err := newTestbed(*options)
-			if err != nil {
-				return err
-			}
-			saved, err := snapshot.Save(cmd.Context(), testbed, args[0], dryRun)
-			if err != nil {
-				return err
-			}
-			return writeSnapshot(std.Out, saved, asJSON)
-		},
-	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be stored, and store nothing")
-	addOutput(cmd, &asJSON, "print JSON")
-	return cmd
-}
-
-func newSnapshotRestoreCommand(options *kind.Options, std program.Streams) *cobra.Command {
-	var dryRun, asJSON bool
-	cmd := &cobra.Command{
-		Use:   "restore NAME",
-		Short: "Replace the content of the caches with a snapshot, and restart them",
-		Args:  program.Args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			testbed, err := newTestbed(*options)
-			if err != nil {
-				return err
-			}
-			restored, err := snapshot.Restore(cmd.Context(), testbed, args[0], dryRun)
-			if err != nil {
-				return err
-			}
-			return writeSnapshot(std.Out, restored, asJSON)
-		},
-	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "look whether it can be restored, and change nothing")
-	addOutput(cmd, &asJSON, "print JSON")
-	return completed(cmd, options, only(nameSnapshots))
-}
-
-func newSnapshotListCommand(options *kind.Options, std program.Streams) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+func newSnapshotListCommand(options *kind.Options) *cobra.Command {
+	return withJSON(&cobra.Command{
 		Use:   "list",
 		Short: "List the snapshots of this testbed",
 		Args:  program.Args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			testbed, err := newTestbed(*options)
-			if err != nil {
-				return err
-			}
+		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
 			all, err := snapshot.List(testbed)
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return writeJSON(std.Out, append([]snapshot.Snapshot{}, all...)) // [], not null
-			}
-			return writeSnapshots(std.Out, all)
-		},
-	}
-	addOutput(cmd, &asJSON, "print JSON")
-	return cmd
+			all = append([]snapshot.Snapshot{}, all...) // [], not null
+			return answer(cmd, all, func(out io.Writer) error { return writeSnapshots(out, all) })
+		}),
+	}, "print JSON")
 }
 
-func newSnapshotDeleteCommand(options *kind.Options, std program.Streams) *cobra.Command {
-	return withDryRun(completed(&cobra.Command{
-		Use:   "delete NAME",
-		Short: "Delete a snapshot",
-		Args:  program.Args(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
-			testbed, err := newTestbed(*options)
-			if err != nil {
-				return err
-			}
+func newSnapshotDeleteCommand(options *kind.Options) *cobra.Command {
+	return withDryRun(&cobra.Command{
+		Use:               "delete NAME",
+		Short:             "Delete a snapshot",
+		ValidArgsFunction: complete(options, only(snapshotNames)),
+		Args:              program.Args(cobra.ExactArgs(1)),
+		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
 			if err := snapshot.Delete(testbed, args[0]); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(std.Err, "snapshot %s deleted\n", args[0])
+			_, err := fmt.Fprintf(cmd.ErrOrStderr(), "snapshot %s deleted\n", args[0])
 			return err
-		},
-	}, options, only(nameSnapshots)), std, func(_ *cobra.Command, args []string) ([]string, error) {
-		testbed, err := newTestbed(*options)
-		if err != nil {
-			return nil, err
-		}
+		}),
+	}, options, func(_ *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error) {
 		return snapshot.PlanDelete(testbed, args[0])
 	})
 }
 
-func writeSnapshot(out io.Writer, one *snapshot.Snapshot, asJSON bool) error {
-	if asJSON {
-		return writeJSON(out, one)
-	}
+func writeSnapshot(out io.Writer, one *snapshot.Snapshot) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "%s\t%s\n", one.Name, size(one.Bytes()))
 	for _, volume := range one.Volumes {

@@ -9,7 +9,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// TestCompletedNames: what is completed, of a testbed that is not there, whole and in this order.
+// TestCompletedNames: names are completed for a testbed that does not exist, in this order.
 func TestCompletedNames(t *testing.T) {
 	for line, want := range map[string]string{
 		"fault add up":                      "upstream/alpha upstream/beta upstream/gamma",
@@ -30,10 +30,10 @@ func TestCompletedNames(t *testing.T) {
 		"pull --node ":                      "worker worker2",
 		"push --upstream g":                 "gamma",
 		"snapshot restore ":                 "",
-		"--prefix no_testbed fault add ups": "", // a prefix that cannot be is not completed for
+		"--prefix no_testbed fault add ups": "", // an invalid prefix
 	} {
 		t.Run(line, func(t *testing.T) {
-			args := strings.Split("--prefix "+nobodys+" __complete "+line, " ")
+			args := strings.Split("--prefix "+absent+" __complete "+line, " ")
 			if _, out, stderr := run(t, "", args...); suggested(out) != want {
 				t.Errorf("completed with %q, want %q; standard error %q", suggested(out), want, stderr)
 			}
@@ -41,7 +41,7 @@ func TestCompletedNames(t *testing.T) {
 	}
 }
 
-// TestCompletedSnapshots are those that are there.
+// TestCompletedSnapshots: snapshots are completed by the names of existing ones.
 func TestCompletedSnapshots(t *testing.T) {
 	options := kind.Options{Directory: t.TempDir(), Prefix: "one"}
 	saveEmpty(t, &options, "warm")
@@ -50,14 +50,35 @@ func TestCompletedSnapshots(t *testing.T) {
 		var out, stderr bytes.Buffer
 		std := program.Streams{Out: &out, Err: &stderr}
 		args := append([]string{"__complete"}, strings.Split(line, " ")...)
-		if program.Run(t.Context(), newSnapshotCommand(&options, std), std, args); suggested(out.String()) != want {
+		if program.Run(t.Context(), newSnapshotCommand(&options), std, args); suggested(out.String()) != want {
 			t.Errorf("%q is completed with %q, want %q; standard error %q", line, &out, want, &stderr)
 		}
 	}
 }
 
-// suggested are the names in the answer of __complete, without the directive that ends it.
+// suggested returns the names in the answer of __complete, without the directive at its end.
 func suggested(answer string) string {
 	answer, _, _ = strings.Cut(answer, ":")
 	return strings.Join(strings.Fields(answer), " ")
+}
+
+// TestCompletion: each shell has a script, and commands and their arguments are completed.
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		if code, out, _ := run(t, "", "completion", shell); code != program.ExitFine || !strings.Contains(out, "testbed") {
+			t.Errorf("%s: exit code %d, %d bytes", shell, code, len(out))
+		}
+	}
+	for line, want := range map[string]string{
+		"kubectl ":          "shoot",
+		"mutate plant vol":  "volume-lost",
+		"mut":               "mutate",
+		"shoot rotate-ca-s": "rotate-ca-start",
+		"completion f":      "fish",
+	} {
+		args := append([]string{"__complete"}, strings.Split(line, " ")...)
+		if _, out, _ := run(t, "", args...); !strings.Contains(out, want) {
+			t.Errorf("%q is completed with %q, want %q in it", line, out, want)
+		}
+	}
 }

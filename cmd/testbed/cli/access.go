@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/shell"
+)
+
+func newKubeconfigCommand(options *kind.Options) *cobra.Command {
+	var raw bool
+	cmd := withJSON(&cobra.Command{
+		Use:   "kubeconfig {seed|shoot}",
+		Short: "Print the path of the kubeconfig of a cluster",
+		Example: "  export KUBECONFIG=$(testbed kubeconfig seed)\n" +
+			"  testbed kubeconfig shoot --raw > shoot.kubeconfig",
+		ValidArgs: []string{kind.RoleSeed, kind.RoleShoot},
+		Args:      program.Args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
+		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
+			path, err := testbed.Kubeconfig(args[0])
+			if err != nil {
+				return err
+			}
+			text := line(path)
+			if raw {
+				text = func(out io.Writer) error {
+					content, err := os.ReadFile(path)
+					if err != nil {
+						return fmt.Errorf("read the kubeconfig: %w", err)
+					}
+					_, err = out.Write(content)
+					return err
+				}
+			}
+			return answer(cmd, map[string]string{"cluster": args[0], "kubeconfig": path}, text)
+		}),
+	}, "print JSON, with the path")
+	cmd.Flags().BoolVar(&raw, "raw", false, "print the content, with the private key of an administrator")
+	cmd.MarkFlagsMutuallyExclusive("raw", "json")
+	cmd.MarkFlagsMutuallyExclusive("raw", "output")
+	return cmd
+}
+
+func newKubectlCommand(options *kind.Options) *cobra.Command {
+	roles := []string{kind.RoleSeed, kind.RoleShoot}
+	return passThrough(&cobra.Command{
+		Use:   "kubectl {seed|shoot} [ARGUMENT...]",
+		Short: "Run kubectl in a cluster as administrator; input, output and exit code are passed through",
+		Long: `Run kubectl on a control plane node of the cluster, as administrator. Standard input, output, exit
+code and all arguments are passed through. Files in the arguments are files of the node; pass a file
+of this machine by standard input: -f -.`,
+		Example: "  testbed kubectl shoot -n kube-system get pods -o wide\n" +
+			"  testbed kubectl seed apply -f - <object.yaml",
+		ValidArgs: roles,
+		Args: program.Args(func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 || !slices.Contains(roles, args[0]) {
+				return errors.New("name a cluster, seed or shoot")
+			}
+			return nil
+		}),
+	}, options, shell.Kubectl)
+}
+
+func newExecCommand(options *kind.Options) *cobra.Command {
+	return passThrough(&cobra.Command{
+		Use:   "exec NODE -- COMMAND [ARGUMENT...]",
+		Short: "Run a command on a node; input, output and exit code are passed through",
+		Long: `Run a command as root on a node of the seed or the shoot. The node's name can be short: worker2 is a
+node of the shoot, seed-control-plane one of the seed. Standard input, output and exit code are
+passed through. No shell is involved: for pipes and variables of the node run bash -c. For a shell
+with a terminal use testbed shell.`,
+		Example: "  testbed exec worker2 -- crictl images\n" +
+			"  testbed exec worker -- bash -c 'cat /etc/containerd/certs.d/*/hosts.toml'",
+		ValidArgsFunction: complete(options, only(nodeNames)),
+		Args: program.Args(func(_ *cobra.Command, args []string) error {
+			if args = withoutDashes(args); len(args) < 2 {
+				return errors.New("name a node and a command")
+			}
+			return nil
+		}),
+	}, options, shell.Exec)
+}
+
+// runs runs a program on the node or cluster with this name, and returns its exit code.
+type runs func(ctx context.Context, testbed *kind.Testbed, name string, args []string, streams shell.Streams) (int, error)
+
+// passThrough makes cmd a command that runs another program: all arguments after the first,
+// standard input, output and exit code are those of the program.
+func passThrough(cmd *cobra.Command, options *kind.Options, run runs) *cobra.Command {
+	cmd.Flags().SetInterspersed(false) // flags after the first argument belong to the program
+	cmd.RunE = onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
+		args = withoutDashes(args)
+		streams := shell.Streams{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr()}
+		code, err := run(cmd.Context(), testbed, args[0], args[1:], streams)
+		return errors.Join(err, program.Exit(code))
+	})
+	return cmd
+}
+
+// withoutDashes removes the -- between the first argument and the others.
+func withoutDashes(args []string) []string {
+	if len(args) > 1 && args[1] == "--" {
+		return append([]string{args[0]}, args[2:]...)
+	}
+	return args
+}
+
+func newShellCommand(options *kind.Options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "shell NODE",
+		Short: "Open a shell on a node; without a terminal bash reads standard input",
+		Long: `Open a shell as root on a node of the seed or the shoot. The node's name can be short: worker2 is a
+node of the shoot, seed-control-plane one of the seed. The exit code is that of the shell.`,
+		ValidArgsFunction: complete(options, only(nodeNames)),
+		Args:              program.Args(cobra.ExactArgs(1)),
+		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
+			argv, err := shell.Argv(cmd.Context(), testbed, args[0], term.IsTerminal(int(os.Stdin.Fd())))
+			if err != nil {
+				return err
+			}
+			path, err := exec.LookPath(argv[0])
+			if err != nil {
+				return program.Environment(fmt.Errorf("open the shell: %w", err))
+			}
+			// It replaces this process: terminal, signals and exit code are those of the shell.
+			return fmt.Errorf("run %s: %w", path, syscall.Exec(path, argv, os.Environ()))
+		}),
+	}
+}
