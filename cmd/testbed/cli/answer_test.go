@@ -181,6 +181,9 @@ func saveEmpty(t *testing.T, options *kind.Options, name string) {
 }
 
 func TestWriteSnapshots(t *testing.T) {
+	if code, out, _ := run(t, "", "--prefix", absent, "snapshot", "list", "--json"); code != program.ExitFine || out != "[]\n" {
+		t.Errorf("none: exit code %d, standard output %q", code, out)
+	}
 	one := snapshot.Snapshot{Name: "warm", Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local), Volumes: []snapshot.Volume{
 		{Claim: "cache-volume-registry-a-0", Upstream: "a.test", Bytes: 5 << 20}, {Claim: "cache-volume-registry-b-0", Upstream: "b.test", Bytes: 10240},
 	}}

@@ -123,16 +123,14 @@ func line(text string) func(io.Writer) error {
 }
 
 // eachRecord returns a function that prints one record a line: as JSON with --json, else as text.
-// It ignores write errors: nobody reads the output any more.
 func eachRecord[T any](cmd *cobra.Command, text func(T) string) func(T) {
-	out := cmd.OutOrStdout()
-	encoder := json.NewEncoder(out)
+	encoder := json.NewEncoder(cmd.OutOrStdout())
 	asJSON := wantsJSON(cmd)
 	return func(record T) {
-		if asJSON {
-			_ = encoder.Encode(record)
-		} else {
-			fmt.Fprintln(out, text(record))
+		if !asJSON {
+			fmt.Fprintln(cmd.OutOrStdout(), text(record))
+		} else if err := encoder.Encode(record); err != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "print as JSON: %v\n", err)
 		}
 	}
 }

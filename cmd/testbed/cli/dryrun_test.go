@@ -106,9 +106,9 @@ func TestDryRunsAsJSON(t *testing.T) {
 			if err := json.Unmarshal([]byte(out), &lines); code != program.ExitFine || err != nil || len(lines) < 2 {
 				t.Errorf("exit code %d, %v: %q, standard error %q", code, err, out, stderr)
 			}
-			withProse, prose, _ := run(t, "", append(args, "--json=false")...)
-			if want := strings.Join(lines, "\n") + "\n"; withProse != program.ExitFine || prose != want {
-				t.Errorf("as text: exit code %d, %q, want %q", withProse, prose, want)
+			code, text, _ := run(t, "", append(args, "--json=false")...)
+			if want := strings.Join(lines, "\n") + "\n"; code != program.ExitFine || text != want {
+				t.Errorf("as text: exit code %d, %q, want %q", code, text, want)
 			}
 		})
 	}

@@ -98,7 +98,7 @@ func readManifest(name string, stdin io.Reader) (*manifest.Manifest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the manifest: %w", err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // opened for reading
 	return manifest.Read(name, file)
 }
 
