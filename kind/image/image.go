@@ -7,12 +7,18 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 const (
@@ -179,4 +185,52 @@ func withConfig(bin Binary, layers []v1.Layer) (v1.Image, error) {
 		file.Config.User = NonRoot
 	}
 	return mutate.ConfigFile(img, file)
+}
+
+// Set is a set of built images, by name.
+type Set map[string]Built
+
+// Pick returns the images with the names. The set must contain them.
+func (all Set) Pick(names ...string) []Built {
+	picked := make([]Built, 0, len(names))
+	for _, name := range names {
+		picked = append(picked, all[name])
+	}
+	return picked
+}
+
+// Load loads images into containerd on the nodes, and skips those that a node has: references are
+// content-addressed.
+func Load(ctx context.Context, nodes []*cluster.Node, wanted []Built) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, node := range nodes {
+		group.Go(func() error {
+			present, err := node.Exec(ctx, "ctr", "--namespace", "k8s.io", "images", "ls", "--quiet")
+			if err != nil {
+				return fmt.Errorf("list the images of %s: %w", node.Name(), err)
+			}
+			missing := missingImages(wanted, strings.Fields(present))
+			if len(missing) == 0 {
+				return nil
+			}
+			progress.Note(ctx, "%d on %s", len(missing), node.Name())
+			packed := Archive(missing)
+			defer packed.Close()
+			return node.LoadImage(ctx, packed)
+		})
+	}
+	return group.Wait()
+}
+
+// Archive returns a reader that packs images while it is read, so that archives of hundreds of
+// megabytes for several nodes are never in memory. Close stops the packing.
+func Archive(built []Built) io.ReadCloser {
+	reader, writer := io.Pipe()
+	go func() { _ = writer.CloseWithError(WriteArchive(writer, built...)) }()
+	return reader
+}
+
+// missingImages returns the wanted images whose reference is not present.
+func missingImages(wanted []Built, present []string) []Built {
+	return slices.DeleteFunc(slices.Clone(wanted), func(b Built) bool { return slices.Contains(present, b.Ref) })
 }

@@ -2,12 +2,15 @@ package operate
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/manifest"
@@ -167,4 +170,57 @@ func OtherExtensions(shoot *gardencorev1beta1.Shoot) []string {
 		}
 	}
 	return others
+}
+
+// Plan describes what an operation would do. The name is the name of its command.
+func Plan(ctx context.Context, t *kind.Testbed, name string) ([]string, error) {
+	for _, verb := range []shootVerb{
+		verbApply, verbReconcile, verbDisable, verbHibernate, verbWake, verbRotateStart, verbRotateComplete, verbDelete, verbMigrate, verbRestore,
+	} {
+		if verb.name != name {
+			continue
+		}
+		status, err := status.OfShoot(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		if err := verb.possible(status); err != nil {
+			return nil, err
+		}
+		return []string{fmt.Sprintf("run gardenlet's flow for %s, which is %s, until: %s", status.Namespace, status.Stage, verb.step)}, nil
+	}
+	return nil, fmt.Errorf("unknown operation %q on the shoot", name)
+}
+
+// ShootWithCaches returns the testbed's Shoot with a cache for each upstream host, see CacheOf.
+// Without hosts the Shoot does not have the extension.
+func ShootWithCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
+	var config v1alpha3.RegistryConfig
+	for _, host := range hosts {
+		config.Caches = append(config.Caches, CacheOf(host))
+	}
+	return ShootWithConfig(config)
+}
+
+// CacheOf returns the config of a cache that pulls from an upstream of the testbed with plain HTTP.
+func CacheOf(host string) v1alpha3.RegistryCache {
+	remoteURL := "http://" + host
+	return v1alpha3.RegistryCache{Upstream: host, RemoteURL: &remoteURL}
+}
+
+// ShootWithConfig returns the testbed's Shoot with the config, which is neither defaulted nor
+// validated. A missing apiVersion and kind are added. Without caches the Shoot does not have the
+// extension.
+func ShootWithConfig(config v1alpha3.RegistryConfig) (*gardencorev1beta1.Shoot, error) {
+	if len(config.Caches) == 0 {
+		return gardenlet.Shoot(), nil
+	}
+	if config.TypeMeta == (metav1.TypeMeta{}) {
+		config.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: "RegistryConfig"}
+	}
+	encoded, err := json.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("encode the providerConfig: %w", err)
+	}
+	return gardenlet.Shoot(gardenlet.Extension(kind.ExtensionName, encoded)), nil
 }

@@ -2,11 +2,14 @@ package status
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"strings"
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -113,4 +116,111 @@ func (s *Shoot) addSeed(ctx context.Context, seed *cluster.Cluster, gardenPath s
 		s.OperatingSystemConfigs = append(s.OperatingSystemConfigs, configOf(&configs.Items[i]))
 	}
 	return nil
+}
+
+// seedProblem is the prefix of Problems with the parts of the status that come from the seed.
+const seedProblem = "seed: "
+
+// UnknownStage is the error for a Shoot whose stage could not be read. It is an environment error:
+// the same call may succeed later.
+type UnknownStage struct {
+	// Problems are those of the status.
+	Problems []string
+}
+
+func (e *UnknownStage) Error() string {
+	why := strings.Join(e.Problems, "; ")
+	if why == "" {
+		why = "it is missing in the status"
+	}
+	return "the stage of the shoot is unknown: " + why + " (`testbed status` shows what answers, `testbed up` repairs it)"
+}
+
+// EnvironmentError marks the error for internal/program: exit code 3.
+func (*UnknownStage) EnvironmentError() {}
+
+// CheckStage returns an *UnknownStage if the stage could not be read. An absent Shoot has a stage.
+// Without a stage nothing else was read from the seed: Rotation and the lists are empty.
+func (s *Shoot) CheckStage() error {
+	if s.Stage == "" {
+		return &UnknownStage{Problems: s.Problems}
+	}
+	return nil
+}
+
+// SeedProblems returns the Problems with the parts of the status that come from the seed.
+func (s *Shoot) SeedProblems() []string {
+	var all []string
+	for _, problem := range s.Problems {
+		if strings.HasPrefix(problem, seedProblem) {
+			all = append(all, problem)
+		}
+	}
+	return all
+}
+
+// Extension is one Extension of the Shoot.
+type Extension struct {
+	Type          string                           `json:"type"`
+	Deleting      bool                             `json:"deleting,omitempty"`
+	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
+	LastError     *gardencorev1beta1.LastError     `json:"lastError,omitempty"`
+	Conditions    []gardencorev1beta1.Condition    `json:"conditions,omitempty"`
+	// ProviderStatus is unchanged. The registry-cache writes a RegistryStatus.
+	ProviderStatus json.RawMessage `json:"providerStatus,omitempty"`
+}
+
+func extensionOf(extension *extensionsv1alpha1.Extension) Extension {
+	return Extension{
+		Type:           extension.Spec.Type,
+		Deleting:       extension.DeletionTimestamp != nil,
+		LastOperation:  extension.Status.LastOperation,
+		LastError:      extension.Status.LastError,
+		Conditions:     extension.Status.Conditions,
+		ProviderStatus: ptr.Deref(extension.Status.ProviderStatus, runtime.RawExtension{}).Raw,
+	}
+}
+
+// OperatingSystemConfig is one OperatingSystemConfig of the Shoot.
+type OperatingSystemConfig struct {
+	Name          string                           `json:"name"`
+	Purpose       string                           `json:"purpose"`
+	Deleting      bool                             `json:"deleting,omitempty"`
+	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
+	LastError     *gardencorev1beta1.LastError     `json:"lastError,omitempty"`
+	// Configured reports whether it contains the extension's unit, which configures Registries.
+	Configured bool              `json:"configured"`
+	Registries []RegistryMapping `json:"registries,omitempty"`
+	// Problem says why the unit cannot be parsed.
+	Problem string `json:"problem,omitempty"`
+}
+
+// RegistryMapping is one upstream in the extension's unit.
+type RegistryMapping struct {
+	Upstream string `json:"upstream"`
+	Endpoint string `json:"endpoint"`
+}
+
+func configOf(config *extensionsv1alpha1.OperatingSystemConfig) OperatingSystemConfig {
+	status := OperatingSystemConfig{
+		Name:          config.Name,
+		Purpose:       string(config.Spec.Purpose),
+		Deleting:      config.DeletionTimestamp != nil,
+		LastOperation: config.Status.LastOperation,
+		LastError:     config.Status.LastError,
+	}
+	for _, unit := range config.Spec.Units {
+		if unit.Name != nodeconfig.UnitName {
+			continue
+		}
+		status.Configured = true
+		registries, err := nodeconfig.ParseUnit(ptr.Deref(unit.Content, ""))
+		if err != nil {
+			status.Problem = firstLine(err)
+		}
+		for _, registry := range registries {
+			status.Registries = append(status.Registries, RegistryMapping{Upstream: registry.Upstream, Endpoint: registry.Endpoint})
+		}
+	}
+	return status
 }
