@@ -29,11 +29,11 @@ const (
 	cachesInterval = 200 * time.Millisecond
 )
 
-// RollOut waits until the installed version of the extension runs: its pods on the seed are new,
+// Rollout waits until the installed version of the extension runs: its pods on the seed are new,
 // they have reconciled the Shoots with caches, and the caches have the resulting image and
 // configuration. It does not run gardenlet: the script and the unit in the OperatingSystemConfig do
 // not change until the next flow. The testbed must be attached.
-func RollOut(ctx context.Context, t *kind.Testbed) error {
+func Rollout(ctx context.Context, t *kind.Testbed) error {
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {
 		return fmt.Errorf("connect to the seed: %w", err)

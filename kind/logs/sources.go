@@ -18,8 +18,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/shell"
 )
 
-// PodLogs returns the logs of the containers of pods that have begun. keep leaves out lines; nil
-// keeps all.
+// PodLogs returns the logs of the started containers of the wanted pods, with the lines that keep
+// selects. A nil keep selects all.
 func PodLogs(ctx context.Context, t *kind.Testbed, c *cluster.Cluster, namespace string, wanted func(corev1.Pod) bool,
 	keep func(Line) bool,
 ) ([]Stream, error) {
@@ -44,17 +44,16 @@ func PodLogs(ctx context.Context, t *kind.Testbed, c *cluster.Cluster, namespace
 			if len(pod.Status.ContainerStatuses) > 1 {
 				name += "/" + status.Name
 			}
-			streams = append(streams, Stream{Name: name, Open: openPod(client, pod, status.Name), Parse: keeping(keep)})
+			streams = append(streams, Stream{
+				Name: name, Open: openPod(client, pod, status.Name),
+				Parse: func(text string) (Line, bool) {
+					line, ok := Container(text)
+					return line, ok && (keep == nil || keep(line))
+				},
+			})
 		}
 	}
 	return streams, nil
-}
-
-func keeping(keep func(Line) bool) func(string) (Line, bool) {
-	return func(text string) (Line, bool) {
-		line, ok := Container(text)
-		return line, ok && (keep == nil || keep(line))
-	}
 }
 
 func openPod(client kubernetes.Interface, pod corev1.Pod, container string) func(context.Context, Window, io.Writer) error {
@@ -73,8 +72,8 @@ func openPod(client kubernetes.Interface, pod corev1.Pod, container string) func
 	}
 }
 
-// followJournal ends when its input does, which is when the docker command is gone: nothing stays
-// on the node.
+// followJournal ends when its input ends, because the docker command ended: no process remains on
+// the node.
 const followJournal = `journalctl --no-pager --quiet --output=short-iso-precise --follow "$@" & trap 'kill $!' EXIT; cat >/dev/null`
 
 // NodeLogs returns the journals of units of nodes.
@@ -83,19 +82,16 @@ func NodeLogs(prefix string, nodes []*cluster.Node, units ...string) []Stream {
 	for _, node := range nodes {
 		for _, unit := range units {
 			name := strings.TrimPrefix(node.Name(), prefix+"-") + "/" + strings.TrimSuffix(unit, path.Ext(unit))
-			streams = append(streams, Stream{Name: name, Open: openJournal(node.Name(), unit), Parse: Journal})
+			open := func(ctx context.Context, window Window, out io.Writer) error {
+				return shell.Capture(ctx, journalArgv(node.Name(), unit, window), out)
+			}
+			streams = append(streams, Stream{Name: name, Open: open, Parse: Journal})
 		}
 	}
 	return streams
 }
 
-func openJournal(node, unit string) func(context.Context, Window, io.Writer) error {
-	return func(ctx context.Context, window Window, out io.Writer) error {
-		return shell.Capture(ctx, journalArgv(node, unit, window), out)
-	}
-}
-
-// journalArgv is the command line that prints a part of a journal.
+// journalArgv returns the command that prints a part of a journal.
 func journalArgv(node, unit string, window Window) []string {
 	selection := []string{"--unit=" + unit}
 	if !window.Since.IsZero() {

@@ -32,7 +32,7 @@ var (
 )
 
 // possible returns a *StageError or a *RotationError if the verb is not possible, and a
-// *status.UnknownStage if the stage could not be read.
+// *status.UnknownStageError if the stage could not be read.
 func (v shootVerb) possible(s *status.Shoot) error {
 	if err := s.CheckStage(); err != nil {
 		return fmt.Errorf("shoot %s: %w", v.name, err)

@@ -27,7 +27,7 @@ type Evidence struct {
 type Attempt struct {
 	Node    string
 	Round   int
-	Mirrors []string // see Pull
+	Mirrors []string // as in Pull
 	Before  State
 	After   State
 	Took    time.Duration
@@ -167,7 +167,13 @@ func (e Evidence) notes(pulls []Pull) []string {
 	if e.LogProblem != "" {
 		notes = append(notes, "it is unknown who served new objects, because the upstream's access log could not be read: "+e.LogProblem)
 	}
-	if nodes := sharing(pulls); len(nodes) > 0 {
+	nodes := map[string]bool{} // that share an object
+	for _, pull := range pulls {
+		if slices.ContainsFunc(pull.Objects, func(s Served) bool { return s.Shared }) {
+			nodes[pull.Node] = true
+		}
+	}
+	if len(nodes) > 0 {
 		notes = append(notes, fmt.Sprintf("shared: %s pulled concurrently; the cache fetched these objects for one of them, "+
 			"and may have served the others from its store", join(nodes)))
 	}
@@ -196,17 +202,6 @@ func markShared(pulls []Pull) {
 	}
 }
 
-// sharing returns the nodes that needed marked objects.
-func sharing(pulls []Pull) map[string]bool {
-	nodes := map[string]bool{}
-	for _, pull := range pulls {
-		if slices.ContainsFunc(pull.Objects, func(s Served) bool { return s.Shared }) {
-			nodes[pull.Node] = true
-		}
-	}
-	return nodes
-}
-
 // otherClients counts the requests for the repository that neither a cache nor a node of an attempt
 // sent, and names their clients.
 func (e Evidence) otherClients() (requests int, clients map[string]bool) {
@@ -217,16 +212,13 @@ func (e Evidence) otherClients() (requests int, clients map[string]bool) {
 			continue
 		}
 		requests++
-		clients[r.UserAgent+" at "+hostOf(r.RemoteAddr)] = true
+		client := r.RemoteAddr
+		if address, err := netip.ParseAddrPort(client); err == nil {
+			client = address.Addr().Unmap().String()
+		}
+		clients[r.UserAgent+" at "+client] = true
 	}
 	return requests, clients
-}
-
-func hostOf(remote string) string {
-	if address, err := netip.ParseAddrPort(remote); err == nil {
-		return address.Addr().Unmap().String()
-	}
-	return remote
 }
 
 func join(set map[string]bool) string {

@@ -25,13 +25,11 @@ const (
 
 // Image is the image of a pull.
 type Image struct {
-	// Reference is the full reference, with the host and a tag or digest.
-	Reference string
-	// Host, Repository and Identifier are its parts. Identifier is the tag or digest.
-	Host, Repository, Identifier string
+	// Reference is the full reference. Host, Repository and Identifier (the tag or digest) are its
+	// parts.
+	Reference, Host, Repository, Identifier string
 	// Objects are the index, if there is one, the manifest, the config and the layers, without
-	// duplicates. They are empty if the upstream does not describe the image; Problem is the reason
-	// then.
+	// duplicates. If the upstream does not describe the image, they are empty and Problem has the reason.
 	Objects []Object
 	Problem string
 }
@@ -76,7 +74,7 @@ func Describe(index *v1.Descriptor, img v1.Image) ([]Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the config: %w", err)
 	}
-	all := list{}
+	var all objectList
 	if index != nil {
 		all.add(PartIndex, *index)
 	}
@@ -93,10 +91,10 @@ func Describe(index *v1.Descriptor, img v1.Image) ([]Object, error) {
 	return all, nil
 }
 
-// list has no duplicate digests.
-type list []Object
+// objectList has no duplicate digests.
+type objectList []Object
 
-func (l *list) add(part Part, descriptor v1.Descriptor, chains ...string) {
+func (l *objectList) add(part Part, descriptor v1.Descriptor, chains ...string) {
 	for i, known := range *l {
 		if known.Digest == descriptor.Digest.String() {
 			(*l)[i].chainIDs = append(known.chainIDs, chains...)

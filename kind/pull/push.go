@@ -26,16 +26,14 @@ const (
 
 // PushOptions are the options of a push.
 type PushOptions struct {
-	// Upstream is the host of an upstream, or its first label ("alpha").
-	Upstream string
-	// Name is the repository with an optional tag ("shop/web:v1"). The default tag is latest. The
-	// default repository is a new one with a random name.
+	Upstream string // the host of an upstream, or its first label ("alpha")
+	// Name is the repository with an optional tag ("shop/web:v1"). The default is the tag latest of a
+	// new repository with a random name.
 	Name string
-	// Base is the reference of an image of the same upstream. The new image also has its layers.
-	Base string
-	// Layers is the number of layers with random content, 1 to MaxLayers. The image also has a layer
-	// with its program. Size is the size of each, a quantity like 2Mi or 500k of at most
-	// MaxLayerBytes. All of them together have at most MaxImageBytes.
+	Base string // the reference of an image of the same upstream, whose layers the new image gets too
+	// Layers is the number of layers with random content, 1 to MaxLayers, beside the layer with the
+	// program. Size is the size of each, a quantity like 2Mi or 500k, at most MaxLayerBytes and
+	// MaxImageBytes for all of them.
 	Layers int
 	Size   string
 }
@@ -119,41 +117,39 @@ func (o PushOptions) layerBytes() (int64, error) {
 	return bytes, nil
 }
 
-// Pushed is the output of `testbed push`.
+// Pushed is the output of `testbed push`. Pods can use the reference.
 type Pushed struct {
-	// Reference is the reference for pods.
-	Reference string `json:"reference"`
-	Digest    string `json:"digest"`
-	// Bytes is the size of all Objects.
-	Bytes   int64    `json:"bytes"`
-	Objects []Object `json:"objects"`
+	Reference string   `json:"reference"`
+	Digest    string   `json:"digest"`
+	Bytes     int64    `json:"bytes"` // of all Objects
+	Objects   []Object `json:"objects"`
 }
 
-// Push makes an image of random content, which exists nowhere else and which a pod can run, and
-// puts it into an upstream. It needs Up or Attach. A mistake in the options is a
-// *pull.InvalidError, and nothing was pushed.
+// Push builds an image of random content, which exists nowhere else and which a pod can run, and
+// pushes it to an upstream. Invalid options are an *InvalidError, and nothing is pushed. The testbed
+// must be attached.
 func Push(ctx context.Context, t *kind.Testbed, options PushOptions) (*Pushed, error) {
 	target, err := options.Target(t.Upstreams.Hosts(), "testbed/"+strings.ToLower(rand.Text()[:10]))
 	if err != nil {
 		return nil, err
 	}
 	registry := t.Upstream(target.Host)
+	reference := registry.Reference(target.Repository, target.Tag)
 	var pushed *Pushed
-	step := fmt.Sprintf("push to %s", registry.Reference(target.Repository, target.Tag))
-	err = t.Recorder.Step(ctx, step, func(ctx context.Context) error {
-		return withImage(ctx, t, registry, target, func(img v1.Image) error {
+	err = t.Recorder.Step(ctx, "push to "+reference, func(ctx context.Context) error {
+		return withImage(ctx, t, registry, target, func(img v1.Image) (err error) {
 			if _, err := registry.Push(ctx, target.Repository, target.Tag, img); err != nil {
 				return err
 			}
-			var err error
-			pushed, err = describePushed(registry.Reference(target.Repository, target.Tag), img)
+			pushed, err = describePushed(reference, img)
 			return err
 		})
 	})
 	return pushed, err
 }
 
-// withImage makes the image of the target. What it has of its base is read while use runs.
+// withImage builds the image of the target and calls use, which reads the layers of the base from the
+// upstream.
 func withImage(ctx context.Context, t *kind.Testbed, registry *upstream.Registry, target *Target, use func(v1.Image) error) error {
 	if target.BaseRepository != "" {
 		return registry.Describe(ctx, target.BaseRepository, target.BaseIdentifier, func(_ *v1.Descriptor, base v1.Image) error {

@@ -12,18 +12,12 @@ type Source string
 
 // The sources of an object.
 const (
-	// FromNode means that the node already had it.
-	FromNode Source = "node"
-	// CacheHit means that a cache had it: the node got it, and no one fetched it from the upstream.
-	CacheHit Source = "cache hit"
-	// CacheMiss means that a cache fetched it from the upstream.
-	CacheMiss Source = "cache miss"
-	// FromUpstream means that the node fetched it from the upstream.
-	FromUpstream Source = "upstream"
-	// Missing means that the pull failed and the node does not have it, even if something was sent.
-	Missing Source = "missing"
-	// Unknown means that the node got it and the evidence does not show from where.
-	Unknown Source = "unknown"
+	FromNode     Source = "node"       // the node already had it
+	CacheHit     Source = "cache hit"  // a cache had it: the node got it without a request to the upstream
+	CacheMiss    Source = "cache miss" // a cache fetched it from the upstream
+	FromUpstream Source = "upstream"   // the node fetched it from the upstream
+	Missing      Source = "missing"    // the pull failed and the node does not have it, even if something was sent
+	Unknown      Source = "unknown"    // the node got it, and the evidence does not show from where
 )
 
 // Sources returns all sources in the order of reports.
@@ -38,19 +32,16 @@ type Report struct {
 	Pulls  []Pull `json:"pulls"`
 	Total  Total  `json:"total"`
 	// Verdict says who served the pulls, and why not the cache; see Judge.
-	Verdict string `json:"verdict,omitempty"`
-	// Notes describe the limits of the evidence.
-	Notes []string `json:"notes,omitempty"`
+	Verdict string   `json:"verdict,omitempty"`
+	Notes   []string `json:"notes,omitempty"` // the limits of the evidence
 }
 
 // Pull is one pull on one node.
 type Pull struct {
-	Node  string `json:"node"`
-	Round int    `json:"round"`
-	// Seconds is measured on the node.
-	Seconds float64 `json:"seconds"`
-	// Bytes is the size of all objects that the node got.
-	Bytes int64 `json:"bytes"`
+	Node    string  `json:"node"`
+	Round   int     `json:"round"`
+	Seconds float64 `json:"seconds"` // measured on the node
+	Bytes   int64   `json:"bytes"`   // of all objects that the node got
 	// Mirrors are the URLs of caches in the node's hosts.toml for the upstream, in order. Without any,
 	// the node asks the upstream directly, which is not a fallback.
 	Mirrors []string `json:"mirrors"`
@@ -173,8 +164,8 @@ func (r *Report) Err() error {
 // stalled is when a pull that bypasses the cache counts as stalled, in seconds.
 const stalled = 5
 
-// Judge sets the verdict of the report: who served the pulls, and if not the cache, why. caches are
-// the current addresses (<host>:<port>) of the image's caches, or nil if they are unknown.
+// Judge sets the verdict. caches are the current addresses (<host>:<port>) of the image's caches, or
+// nil if they are unknown.
 func (r *Report) Judge(caches []string) { r.Verdict = r.verdict(caches) }
 
 func (r *Report) verdict(caches []string) string {
@@ -205,12 +196,14 @@ func (r *Report) bypassed(p Pull, caches []string) string {
 		word = "pulls stall"
 	}
 	mirrors := strings.Join(p.Mirrors, ", ")
-	isCache := func(mirror string) bool { return slices.Contains(caches, address(mirror)) }
+	isCache := func(mirror string) bool {
+		parsed, err := url.Parse(mirror)
+		return err == nil && slices.Contains(caches, parsed.Host)
+	}
 	var why string
 	switch {
 	case caches == nil || slices.ContainsFunc(p.Mirrors, isCache):
-		// The mirrors are those in hosts.toml. A containerd that does not read the file asks none of
-		// them.
+		// The mirrors are those in hosts.toml, which containerd may not have read.
 		why = fmt.Sprintf("%s used the upstream: its mirror %s did not serve everything, or was not asked", p.Node, mirrors)
 	case len(caches) == 0:
 		why = fmt.Sprintf("%s asks %s before the upstream, but the upstream has no cache now", p.Node, mirrors)
@@ -219,13 +212,4 @@ func (r *Report) bypassed(p Pull, caches []string) string {
 	}
 	return fmt.Sprintf("%s: %s; slowest pull %.1fs, %s of %s", word, why, r.Total.Slowest, count(r.Total.Fallbacks, "fallback"),
 		count(r.Total.Pulls, "pull"))
-}
-
-// address returns host and port of a mirror's URL.
-func address(mirror string) string {
-	parsed, err := url.Parse(mirror)
-	if err != nil {
-		return mirror
-	}
-	return parsed.Host
 }

@@ -101,23 +101,23 @@ func Feed(cmd *exec.Cmd, in io.Reader) error {
 	return nil
 }
 
-// UnknownNode reports that the testbed has no node with a name. It is a usage error.
-type UnknownNode struct {
+// UnknownNodeError reports that the testbed has no node with a name. It is a usage error.
+type UnknownNodeError struct {
 	Name  string   // the unknown name
 	Names []string // the names of all nodes
 }
 
 // Error implements error.
-func (e *UnknownNode) Error() string {
+func (e *UnknownNodeError) Error() string {
 	return fmt.Sprintf("the testbed has no node %q, only %s", e.Name, strings.Join(e.Names, ", "))
 }
 
 // UsageError marks the error for internal/program: exit code 2.
-func (*UnknownNode) UsageError() {}
+func (*UnknownNodeError) UsageError() {}
 
 // Argv returns the command line that opens a shell on a node of either cluster. Without a terminal,
 // bash reads its standard input. The prefix of the testbed or of its shoot may be left out of the
-// node's name: worker2. The error is an *UnknownNode for an unknown name, and an ErrDown without a
+// node's name: worker2. The error is an *UnknownNodeError for an unknown name, and an ErrDown without a
 // testbed.
 func Argv(ctx context.Context, t *kind.Testbed, node string, terminal bool) ([]string, error) {
 	name, err := nodeName(ctx, t, node)
@@ -146,7 +146,7 @@ func matchNode(wanted string, names []string, prefixes ...string) (string, error
 			return prefix + wanted, nil
 		}
 	}
-	return "", &UnknownNode{Name: wanted, Names: names}
+	return "", &UnknownNodeError{Name: wanted, Names: names}
 }
 
 func shellArgv(container string, terminal bool) []string {

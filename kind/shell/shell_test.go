@@ -92,7 +92,7 @@ func TestMatchNode(t *testing.T) {
 			if got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
-			var unknown *UnknownNode
+			var unknown *UnknownNodeError
 			if wantErr := tc.want == ""; wantErr != errors.As(err, &unknown) || wantErr && !strings.Contains(err.Error(), "rc-shoot-worker2") {
 				t.Errorf("error %v", err)
 			}

@@ -121,14 +121,14 @@ func (s *Shoot) addSeed(ctx context.Context, seed *cluster.Cluster, gardenPath s
 // seedProblem is the prefix of Problems with the parts of the status that come from the seed.
 const seedProblem = "seed: "
 
-// UnknownStage is the error for a Shoot whose stage could not be read. It is an environment error:
+// UnknownStageError is the error for a Shoot whose stage could not be read. It is an environment error:
 // the same call may succeed later.
-type UnknownStage struct {
+type UnknownStageError struct {
 	// Problems are those of the status.
 	Problems []string
 }
 
-func (e *UnknownStage) Error() string {
+func (e *UnknownStageError) Error() string {
 	why := strings.Join(e.Problems, "; ")
 	if why == "" {
 		why = "it is missing in the status"
@@ -137,13 +137,13 @@ func (e *UnknownStage) Error() string {
 }
 
 // EnvironmentError marks the error for internal/program: exit code 3.
-func (*UnknownStage) EnvironmentError() {}
+func (*UnknownStageError) EnvironmentError() {}
 
-// CheckStage returns an *UnknownStage if the stage could not be read. An absent Shoot has a stage.
+// CheckStage returns an *UnknownStageError if the stage could not be read. An absent Shoot has a stage.
 // Without a stage nothing else was read from the seed: Rotation and the lists are empty.
 func (s *Shoot) CheckStage() error {
 	if s.Stage == "" {
-		return &UnknownStage{Problems: s.Problems}
+		return &UnknownStageError{Problems: s.Problems}
 	}
 	return nil
 }

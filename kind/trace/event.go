@@ -27,17 +27,14 @@ const (
 type Event struct {
 	Time time.Time `json:"time"`
 	Kind Kind      `json:"kind"`
-	// From is the client, or the node that pulls. To is the server.
-	From string `json:"from"`
-	To   string `json:"to,omitempty"`
-	// What is the method and the tag or digest of a request, or the image of a pull.
-	What string `json:"what"`
+	From string    `json:"from"`         // the client, or the node that pulls
+	To   string    `json:"to,omitempty"` // the server
+	What string    `json:"what"`         // the method and the tag or digest of a request, or the image of a pull
 	// Status and Bytes are those of the response. Seconds is the duration of the request or pull.
 	Status  int     `json:"status,omitempty"`
 	Bytes   int64   `json:"bytes,omitempty"`
 	Seconds float64 `json:"seconds,omitempty"`
-	// Note is the reason of a failure.
-	Note string `json:"note,omitempty"`
+	Note    string  `json:"note,omitempty"` // the reason of a failure
 }
 
 // String returns the event as one line of text.

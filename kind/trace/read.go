@@ -33,10 +33,7 @@ func (r *Reader) Containerd(node, text string) []Event {
 		return r.interrupted(node, line.Time)
 	}
 	if line.Message == "trying next host" {
-		if event, ok := r.gaveUp(node, line); ok {
-			return []Event{event}
-		}
-		return nil
+		return one(r.gaveUp(node, line))
 	}
 	image, state, ok := logline.PullMessage(line.Message)
 	if !ok || !r.Image.matches(image) {
@@ -75,8 +72,8 @@ func (r *Reader) interrupted(node string, at time.Time) []Event {
 	return ended
 }
 
-// UnderWay returns the Began events of running pulls, the oldest first.
-func (r *Reader) UnderWay() []Event { return slices.Clone(r.begun) }
+// RunningPulls returns the Began events of running pulls, the oldest first.
+func (r *Reader) RunningPulls() []Event { return slices.Clone(r.begun) }
 
 func (r *Reader) gaveUp(node string, line logline.Line) (Event, bool) {
 	target, err := url.Parse(line.Fields["url"])

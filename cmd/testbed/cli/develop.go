@@ -87,7 +87,7 @@ func newExtensionCommand(options *kind.Options, std program.Streams) *cobra.Comm
 				if err != nil {
 					return err
 				}
-				return develop.RollOut(cmd.Context(), testbed)
+				return develop.Rollout(cmd.Context(), testbed)
 			},
 		},
 	)
