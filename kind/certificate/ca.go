@@ -21,8 +21,7 @@ import (
 const (
 	certificateFile = "ca.crt"
 	keyFile         = "ca.key"
-	// renewal is how long before its expiry a CA is replaced.
-	renewal = 30 * 24 * time.Hour
+	renewal         = 30 * 24 * time.Hour // how long before its expiry a CA is replaced
 )
 
 // CA signs the server certificates of the testbed.

@@ -15,8 +15,7 @@ const tailLines = 8
 // output.
 type Error struct {
 	*exec.RunError
-	// Cause is the cause of the context's end, if it ended.
-	Cause error
+	Cause error // the cause of the context's end, if it ended
 }
 
 // Error returns the command, the failure and the last lines of the output.

@@ -137,12 +137,10 @@ func (t *Testbed) Encode() ([]byte, error) {
 }
 
 const (
-	maxWorkers   = 5
-	maxUpstreams = 8
-	// maxName limits the length of container and cache names that contain it.
-	maxName = 20
-	// inUserNamespace is a feature gate that the testbed itself sets.
-	inUserNamespace = "KubeletInUserNamespace"
+	maxWorkers      = 5
+	maxUpstreams    = 8
+	maxName         = 20                       // limits the length of container and cache names that contain it
+	inUserNamespace = "KubeletInUserNamespace" // a feature gate that the testbed itself sets
 )
 
 var gate = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)

@@ -22,8 +22,7 @@ import (
 const (
 	installTimeout  = 8 * time.Minute
 	installAttempts = 3
-	// lockSeconds is how long apt-get waits for another apt-get or dpkg.
-	lockSeconds = "120"
+	lockSeconds     = "120" // how long apt-get waits for another apt-get or dpkg
 	// stopDelay is how long an interrupted command gets to leave dpkg in a consistent state.
 	stopDelay = 20 * time.Second
 )

@@ -20,15 +20,13 @@ import (
 )
 
 const (
-	// DefaultDebugPort is the default port of Delve on a node.
-	DefaultDebugPort = 4000
+	DefaultDebugPort = 4000 // the default port of Delve on a node
 
 	// debuggerOnNode is the path of Delve on a node. Debug does not remove it.
 	debuggerOnNode = "/usr/local/bin/dlv"
 	// debugListening is the prefix of the line that Delve (cmd/dlv, v1.27) prints when it listens.
 	debugListening = "API server listening at: "
-	// debugGrace bounds how long Delve takes to detach from a process.
-	debugGrace = 15 * time.Second
+	debugGrace     = 15 * time.Second // bounds how long Delve takes to detach from a process
 )
 
 // debugServer runs Delve until it exits or standard input ends: `docker exec` forwards neither

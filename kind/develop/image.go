@@ -20,10 +20,8 @@ import (
 
 // ImageBuild is the input of BuildImage.
 type ImageBuild struct {
-	// Name is one of kind.ShippedImages.
-	Name string
-	// Reference is the name of the image in the Docker Engine: a repository with a tag.
-	Reference string
+	Name      string // one of kind.ShippedImages
+	Reference string // the name of the image in the Docker Engine: a repository with a tag
 	// Debug builds the image for a debugger.
 	Debug bool
 }
@@ -77,8 +75,8 @@ func developed(imageName string) (image.Binary, error) {
 	return image.Binary{}, fmt.Errorf("unknown image %q, use one of %s", imageName, strings.Join(kind.ShippedImages(), ", "))
 }
 
-// nodesOf returns the nodes that may run the image. Caches run in the shoot, and those of
-// GardenletOf on the seed.
+// nodesOf returns the nodes that may run the image. Caches run in the shoot, and in scenarios with a
+// second Shoot also on the seed.
 func nodesOf(t *kind.Testbed, imageName string) []*cluster.Node {
 	if imageName == kind.ImageCache {
 		return t.Nodes()

@@ -24,9 +24,8 @@ import (
 
 const (
 	// cachesTimeout bounds the replacement of the caches' pods. A pull delays it by 25 seconds.
-	cachesTimeout = 2 * time.Minute
-	// cachesInterval is short, since the API servers are on this machine.
-	cachesInterval = 200 * time.Millisecond
+	cachesTimeout  = 2 * time.Minute
+	cachesInterval = 200 * time.Millisecond // short, since the API servers are on this machine
 )
 
 // Rollout waits until the installed version of the extension runs: its pods on the seed are new,

@@ -124,8 +124,7 @@ type Mark string
 const (
 	Fine    Mark = "fine"
 	Problem Mark = "problem"
-	// Notice is worth a look, but not a problem by itself.
-	Notice Mark = "notice"
+	Notice  Mark = "notice" // worth a look, but not a problem by itself
 )
 
 // Item is one thing that was checked.
@@ -133,8 +132,7 @@ type Item struct {
 	Mark    Mark     `json:"mark"`
 	Text    string   `json:"text"`
 	Details []string `json:"details,omitempty"`
-	// Fix is what a person can do about it.
-	Fix string `json:"fix,omitempty"`
+	Fix     string   `json:"fix,omitempty"` // what a person can do about it
 }
 
 // Section is the items of one place, for example the machine.

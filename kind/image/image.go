@@ -25,21 +25,18 @@ const (
 	// Registry is the host part of every reference built here. No registry has this name, so an image
 	// that was not loaded cannot be pulled.
 	Registry = "registry-cache.testbed"
-	// NonRoot is the user of an image whose Binary sets no User.
-	NonRoot = "65532:65532"
+	NonRoot  = "65532:65532" // the user of an image whose Binary sets no User
 )
 
 // Binary describes an image with one static Go binary.
 type Binary struct {
 	// Name is the last part of the image's reference. The binary is /<Name> unless Path is set.
-	Name string
-	// Package is the import path of a main package of the main module or of one of its dependencies.
-	Package string
+	Name    string
+	Package string // the import path of a main package of the main module or of one of its dependencies
 	// Module is the folder of another module to build the package in, which pins it with a tool line.
 	// This keeps the program's dependencies out of the main module. Empty means the main module.
-	Module string
-	// Ldflags are linker flags, for example -X assignments, appended to "-s -w".
-	Ldflags string
+	Module  string
+	Ldflags string // linker flags, for example -X assignments, appended to "-s -w"
 	// Overlay is the absolute path of a JSON file for `go build -overlay`, which replaces source
 	// files. Empty means none. Only the content of those files changes the binary.
 	Overlay string
@@ -48,9 +45,8 @@ type Binary struct {
 	Path  string // of the binary in the image, absolute
 	// Entrypoint defaults to the path of the binary.
 	Entrypoint []string
-	// Cmd is the default arguments.
-	Cmd []string
-	Env []string // NAME=value
+	Cmd        []string // the default arguments
+	Env        []string // NAME=value
 	// User is "uid:gid". It defaults to NonRoot.
 	User string
 	// Entries are further files and directories, for example {Path: "/tmp", Mode: fs.ModeDir | 0o777}.
@@ -60,13 +56,11 @@ type Binary struct {
 // Built is an image and the reference to load it under.
 type Built struct {
 	Name string // of the Binary
-	// Ref is registry-cache.testbed/<name>:<first 12 hex digits of the image's digest>.
-	Ref string
+	Ref  string // registry-cache.testbed/<name>:<first 12 hex digits of the image's digest>
 	// Image reads the binary from the directory given to Build whenever a layer is read. It is valid
 	// as long as that directory does not change.
-	Image v1.Image
-	// Executable is the path of the binary on this machine.
-	Executable string
+	Image      v1.Image
+	Executable string // the path of the binary on this machine
 }
 
 // Build compiles the packages of bins into dir and returns one image for each. It runs go build

@@ -19,14 +19,10 @@ import (
 
 // Entry is a file or a directory of a layer.
 type Entry struct {
-	// Path is absolute and clean.
-	Path string
-	// Mode has the permission bits, and fs.ModeDir for a directory.
-	Mode fs.FileMode
-	// Owner is the numeric user and group.
-	Owner int
-	// Content is the content of a file whose Source is empty.
-	Content []byte
+	Path    string      // absolute and clean
+	Mode    fs.FileMode // has the permission bits, and fs.ModeDir for a directory
+	Owner   int         // the numeric user and group
+	Content []byte      // the content of a file whose Source is empty
 	// Source is the path of a file on this machine. It is read whenever the layer is.
 	Source string
 }

@@ -18,14 +18,11 @@ const (
 
 // Line is one line of a log.
 type Line struct {
-	// Time is zero if the line has none.
-	Time time.Time
-	// Program is the writer of a journal line.
-	Program string
+	Time    time.Time // zero if the line has none
+	Program string    // the writer of a journal line
 	Level   Level
 	Message string
-	// Fields are the key-value pairs of the line, without message, level and time.
-	Fields map[string]string
+	Fields  map[string]string // the key-value pairs of the line, without message, level and time
 }
 
 // journalTime is the format of journalctl --output=short-iso-precise.

@@ -64,8 +64,7 @@ type follower struct {
 
 	mu   sync.Mutex
 	take func(Line)
-	// read is when a stream could last be read, or zero.
-	read time.Time
+	read time.Time // when a stream could last be read, or zero
 	// The keys are names of streams. last has the time of the last line, failed the error of the last
 	// attempt to read.
 	open   map[string]bool

@@ -48,8 +48,7 @@ func merged(entries, winner map[string]string) map[string]string {
 
 // Replacement is a field of the manifest whose value is not used.
 type Replacement struct {
-	// Path is the path of the field, for example spec.region.
-	Path string `json:"path"`
+	Path string `json:"path"` // the path of the field, for example spec.region
 	// Manifest is the value in the manifest, Testbed the one that is used. Objects and lists are left
 	// empty, and so is Testbed if the testbed's Shoot does not have the field.
 	Manifest string `json:"manifest,omitempty"`

@@ -22,8 +22,7 @@ const maxBytes = 4 << 20
 
 // Manifest is the content of one file.
 type Manifest struct {
-	// Shoot is neither defaulted nor validated.
-	Shoot *gardencorev1beta1.Shoot
+	Shoot *gardencorev1beta1.Shoot // neither defaulted nor validated
 	// Secrets are for the Shoot. As in an API server, their stringData is moved to data.
 	Secrets []*corev1.Secret
 }

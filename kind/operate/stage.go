@@ -54,28 +54,20 @@ func (v shootVerb) check(stage gardenlet.Stage) error {
 // StageError is the error for an operation that is not possible in the stage of the Shoot. Nothing
 // was changed.
 type StageError struct {
-	// Verb is the name of the requested operation.
-	Verb  string
+	Verb  string // the name of the requested operation
 	Stage gardenlet.Stage
 }
 
 func (e *StageError) Error() string {
-	var why string
-	switch e.Stage {
-	case gardenlet.StageAbsent:
-		why = "the shoot does not exist: create it with `testbed shoot apply`"
-	case gardenlet.StageMigrating:
-		why = "its migration is not complete: continue it with `testbed shoot migrate`"
-	case gardenlet.StageMigrated:
-		why = "it is migrated: run `testbed shoot restore` first"
-	case gardenlet.StageRestoring:
-		why = "its restoration is not complete: continue it with `testbed shoot restore`"
-	case gardenlet.StageDeleting:
-		why = "its deletion is not complete: continue it with `testbed shoot delete`"
-	default:
-		why = "it is not migrated: run `testbed shoot migrate` first"
+	why := map[gardenlet.Stage]string{
+		gardenlet.StageAbsent:    "the shoot does not exist: create it with `testbed shoot apply`",
+		gardenlet.StagePresent:   "it is not migrated: run `testbed shoot migrate` first",
+		gardenlet.StageMigrating: "its migration is not complete: continue it with `testbed shoot migrate`",
+		gardenlet.StageMigrated:  "it is migrated: run `testbed shoot restore` first",
+		gardenlet.StageRestoring: "its restoration is not complete: continue it with `testbed shoot restore`",
+		gardenlet.StageDeleting:  "its deletion is not complete: continue it with `testbed shoot delete`",
 	}
-	return fmt.Sprintf("shoot %s: %s", e.Verb, why)
+	return fmt.Sprintf("shoot %s: %s", e.Verb, why[e.Stage])
 }
 
 // UsageError marks the error for internal/program: exit code 2.
@@ -84,8 +76,7 @@ func (*StageError) UsageError() {}
 // RotationError is the error for a step of the CA rotation that is not possible in the current
 // phase. gardener-apiserver would refuse the annotation too. Nothing was changed.
 type RotationError struct {
-	// Verb is the name of the requested operation.
-	Verb string
+	Verb string // the name of the requested operation
 	// Phase is the phase of the rotation. Empty if there was no rotation.
 	Phase gardencorev1beta1.CredentialsRotationPhase
 }
@@ -133,15 +124,7 @@ func (v shootVerb) checkRotation(phase gardencorev1beta1.CredentialsRotationPhas
 
 // readyForRotation is isShootReadyForRotationStart of the same file.
 func readyForRotation(last *gardencorev1beta1.LastOperation) bool {
-	if last == nil {
-		return false
-	}
-	switch last.Type {
-	case gardencorev1beta1.LastOperationTypeCreate, gardencorev1beta1.LastOperationTypeRestore:
-		return last.State == gardencorev1beta1.LastOperationStateSucceeded
-	case gardencorev1beta1.LastOperationTypeReconcile:
-		return true
-	default:
-		return false
-	}
+	created := []gardencorev1beta1.LastOperationType{gardencorev1beta1.LastOperationTypeCreate, gardencorev1beta1.LastOperationTypeRestore}
+	return last != nil && (last.Type == gardencorev1beta1.LastOperationTypeReconcile ||
+		slices.Contains(created, last.Type) && last.State == gardencorev1beta1.LastOperationStateSucceeded)
 }

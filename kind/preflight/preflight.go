@@ -16,14 +16,11 @@ const gib = 1 << 30
 
 // Requirements is what the testbed needs from its host.
 type Requirements struct {
-	// Disk is the space that must be free.
-	Disk []Space
-	// MemoryBytes is the total memory of the host, free or not.
-	MemoryBytes uint64
+	Disk        []Space // the space that must be free
+	MemoryBytes uint64  // the total memory of the host, free or not
 	// InotifyInstances and InotifyWatches are the minimum of fs.inotify.max_user_(instances|watches).
 	InotifyInstances, InotifyWatches uint64
-	// GoVersion is the oldest Go that builds this module, for example "go1.26.3".
-	GoVersion string
+	GoVersion                        string // the oldest Go that builds this module, for example "go1.26.3"
 }
 
 // Space is free space on a file system.
@@ -49,8 +46,7 @@ func Defaults() Requirements {
 type Failure struct {
 	// Problem is what the host has and what it needs, for example "2.0 GiB of memory, 6.0 GiB needed".
 	Problem string
-	// Fix is what a person can do about it.
-	Fix string
+	Fix     string // what a person can do about it
 }
 
 // Failures is the error of failed checks. It is an environment error (exit code 3).
@@ -116,9 +112,8 @@ const (
 	// leastFree is the free space below which a file system counts as full. On a full disk the errors
 	// that follow are misleading: an etcd that cannot write, for example, shows up minutes later as a
 	// cluster that does not become ready.
-	leastFree = 32 << 20
-	// fullInterval is short compared with the time it takes to fill leastFree.
-	fullInterval = time.Second
+	leastFree    = 32 << 20
+	fullInterval = time.Second // short compared with the time it takes to fill leastFree
 )
 
 // Full is the error of a full file system. It is an environment error (exit code 3).

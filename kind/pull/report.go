@@ -48,8 +48,7 @@ type Pull struct {
 	// Fallback means that the node asked the upstream although it has a mirror.
 	Fallback bool     `json:"fallback"`
 	Objects  []Served `json:"objects"`
-	// Error is the message of the container runtime, or "" on success.
-	Error string `json:"error,omitempty"`
+	Error    string   `json:"error,omitempty"` // the message of the container runtime, or "" on success
 }
 
 // Served is an object of a pull and its source.
@@ -67,14 +66,13 @@ type Served struct {
 
 // Total is the sum of all pulls.
 type Total struct {
-	Pulls     int `json:"pulls"`
-	Failed    int `json:"failed"`
-	Fallbacks int `json:"fallbacks"`
-	// Seconds is the sum of all pulls, Slowest the longest one.
-	Seconds float64           `json:"seconds"`
-	Slowest float64           `json:"slowestSeconds"`
-	Bytes   int64             `json:"bytes"`
-	Served  map[Source]Amount `json:"servedBy"`
+	Pulls     int               `json:"pulls"`
+	Failed    int               `json:"failed"`
+	Fallbacks int               `json:"fallbacks"`
+	Seconds   float64           `json:"seconds"` // the sum of all pulls, Slowest the longest one
+	Slowest   float64           `json:"slowestSeconds"`
+	Bytes     int64             `json:"bytes"`
+	Served    map[Source]Amount `json:"servedBy"`
 	// Upstream counts the requests for the image's repository, each once.
 	Upstream Traffic `json:"upstream"`
 }

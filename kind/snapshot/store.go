@@ -21,8 +21,7 @@ type Snapshot struct {
 	Version int       `json:"version"`
 	Name    string    `json:"name"`
 	Created time.Time `json:"created"`
-	// Volumes are sorted by claim.
-	Volumes []Volume `json:"volumes"`
+	Volumes []Volume  `json:"volumes"` // sorted by claim
 }
 
 // Volume describes the archive of one volume.
@@ -30,9 +29,8 @@ type Volume struct {
 	// Claim is the name of the PersistentVolumeClaim, Upstream the upstream of the cache.
 	Claim    string `json:"claim"`
 	Upstream string `json:"upstream"`
-	// Bytes is the size of the archive, SHA256 its digest.
-	Bytes  int64  `json:"bytes"`
-	SHA256 string `json:"sha256,omitempty"`
+	Bytes    int64  `json:"bytes"` // the size of the archive, SHA256 its digest
+	SHA256   string `json:"sha256,omitempty"`
 }
 
 // archive returns the file name of the archive. The name of a claim cannot have a slash.
@@ -108,8 +106,7 @@ const (
 	// description is the file that describes a snapshot. It is written last: a folder without it is
 	// not a snapshot.
 	description = "snapshot.json"
-	// draftPrefix is the prefix of the folders of drafts.
-	draftPrefix = ".new-"
+	draftPrefix = ".new-" // the prefix of the folders of drafts
 )
 
 // Store is the folder with the snapshots of one testbed. It may be missing. Only one process may

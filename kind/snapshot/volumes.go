@@ -25,9 +25,8 @@ import (
 const (
 	// claimPrefix is the prefix of the name of a cache's claim. The rest is the name of the pod, see
 	// volumeName in controller/cache.
-	claimPrefix = "cache-volume-"
-	// podReadyTimeout bounds the restart of a cache.
-	podReadyTimeout = 2 * time.Minute
+	claimPrefix     = "cache-volume-"
+	podReadyTimeout = 2 * time.Minute // bounds the restart of a cache
 )
 
 // cacheVolume is the volume of a pod of a cache: a folder on a node.

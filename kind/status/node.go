@@ -34,9 +34,8 @@ type Node struct {
 
 // Unit is the state of a systemd unit, in the words of systemd.
 type Unit struct {
-	Name string `json:"name"`
-	// Load is "not-found" for a missing unit.
-	Load     string `json:"load"`
+	Name     string `json:"name"`
+	Load     string `json:"load"` // "not-found" for a missing unit
 	Active   string `json:"active"`
 	Sub      string `json:"sub"`
 	Result   string `json:"result,omitempty"`

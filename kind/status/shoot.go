@@ -24,11 +24,9 @@ import (
 // Shoot is the output of `testbed shoot get`: the Shoot in its Cluster resource, its extension
 // objects on the seed, and its nodes.
 type Shoot struct {
-	Name string `json:"name"`
-	// Namespace is the namespace on the seed.
-	Namespace string `json:"namespace"`
-	// Stage is empty if it could not be read, see CheckStage.
-	Stage gardenlet.Stage `json:"stage"`
+	Name      string          `json:"name"`
+	Namespace string          `json:"namespace"` // the namespace on the seed
+	Stage     gardenlet.Stage `json:"stage"`     // empty if it could not be read, see CheckStage
 	// LastOperation is the operation of gardenlet. Nil for an absent Shoot.
 	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
 	// Rotation is the phase of the CA rotation. Empty if there was no rotation.
@@ -124,8 +122,7 @@ const seedProblem = "seed: "
 // UnknownStageError is the error for a Shoot whose stage could not be read. It is an environment error:
 // the same call may succeed later.
 type UnknownStageError struct {
-	// Problems are those of the status.
-	Problems []string
+	Problems []string // those of the status
 }
 
 func (e *UnknownStageError) Error() string {

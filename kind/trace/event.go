@@ -94,10 +94,9 @@ func (o *Order) All() []Event {
 
 // Summary counts the requests of a trace.
 type Summary struct {
-	Edges []Edge `json:"edges"`
-	// Pulls is the number of ended pulls, including Failed.
-	Pulls  int `json:"pulls"`
-	Failed int `json:"failed"`
+	Edges  []Edge `json:"edges"`
+	Pulls  int    `json:"pulls"` // the number of ended pulls, including Failed
+	Failed int    `json:"failed"`
 }
 
 // Edge counts the requests of one client to one server.
