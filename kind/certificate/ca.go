@@ -31,9 +31,8 @@ type CA struct{ ca *secrets.Certificate }
 type Pair struct{ Certificate, Key []byte }
 
 // Ensure loads the CA from dir/ca.crt and dir/ca.key. It creates a new CA, and dir if needed, when
-// one of the files is missing (because an earlier run was interrupted, for example) or the CA
-// expires within 30 days. Only the owner can read the key file. Files that cannot be read or do not
-// match are an error and are not changed.
+// a file is missing or the CA expires within 30 days. Only the owner can read the key file. Files
+// that cannot be read or do not match are an error and are not changed.
 func Ensure(dir string) (*CA, error) {
 	loaded, err := Load(dir)
 	switch {
@@ -47,8 +46,7 @@ func Ensure(dir string) (*CA, error) {
 	return loaded, nil
 }
 
-// Load reads the CA, also one that is about to expire. If a file is missing, the error wraps
-// fs.ErrNotExist.
+// Load reads the CA, also an expiring one. If a file is missing, the error wraps fs.ErrNotExist.
 func Load(dir string) (_ *CA, err error) {
 	defer func() {
 		if err != nil {
@@ -124,10 +122,7 @@ func create(dir string) (*CA, error) {
 	if err := file.Replace(filepath.Join(dir, keyFile), ca.PrivateKeyPEM, 0o600); err != nil {
 		return nil, err
 	}
-	if err := file.Replace(filepath.Join(dir, certificateFile), ca.CertificatePEM, 0o644); err != nil {
-		return nil, err
-	}
-	return created, nil
+	return created, file.Replace(filepath.Join(dir, certificateFile), ca.CertificatePEM, 0o644)
 }
 
 const (
@@ -135,9 +130,8 @@ const (
 	ended    = time.Hour           // how long ago it expired
 )
 
-// Expired returns a copy of a server certificate, in PEM, that expired an hour ago: same key, names
-// and usage, signed by the same CA. It does not need the private key. A certificate of another CA
-// is an error.
+// Expired returns a copy of a server certificate in PEM that expired an hour ago: same key, names,
+// usage and CA. It does not need the private key. A certificate of another CA is an error.
 func (c *CA) Expired(server []byte) ([]byte, error) {
 	certificate, err := parse(server)
 	if err != nil {

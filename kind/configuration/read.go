@@ -31,11 +31,8 @@ func Load(path string) (*Testbed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
 	}
-	read, err := Read(path, filepath.Dir(path), file)
-	if err := errors.Join(err, file.Close()); err != nil {
-		return nil, err
-	}
-	return read, nil
+	defer file.Close()
+	return Read(path, filepath.Dir(path), file)
 }
 
 // Read is Load for any reader. Errors start with name; a relative manifest path starts at folder.
@@ -103,8 +100,8 @@ func decode(document []byte) (*Testbed, error) {
 		return nil, fmt.Errorf("want an object, not a %s", wrongType.Value)
 	}
 	if err == nil || wrongType != nil {
-		if err := checkVersion(read); err != nil {
-			return nil, err
+		if read.APIVersion != APIVersion || read.Kind != Kind {
+			return nil, fmt.Errorf("want apiVersion %s and kind %s, not %q and %q", APIVersion, Kind, read.APIVersion, read.Kind)
 		}
 	}
 	if wrongType != nil {
@@ -118,13 +115,6 @@ func decode(document []byte) (*Testbed, error) {
 		return nil, utilerrors.NewAggregate(strict)
 	}
 	return read, nil
-}
-
-func checkVersion(read *Testbed) error {
-	if read.APIVersion == APIVersion && read.Kind == Kind {
-		return nil
-	}
-	return fmt.Errorf("want apiVersion %s and kind %s, not %q and %q", APIVersion, Kind, read.APIVersion, read.Kind)
 }
 
 // Encode returns the configuration as a file that Read accepts.
@@ -157,8 +147,13 @@ func validateShoot(s *Shoot, at *field.Path) field.ErrorList {
 	}
 	errs = append(errs, oneOf(at.Child("ipFamily"), s.IPFamily, IPv4, IPv6, DualStack)...)
 	errs = append(errs, oneOf(at.Child("kubeProxyMode"), s.KubeProxyMode, NFTables, IPTables)...)
-	for name := range s.FeatureGates {
-		errs = append(errs, validateGate(name, at.Child("featureGates").Key(name))...)
+	for name := range s.FeatureGates { // Kubernetes refuses to start with an unknown one
+		switch at := at.Child("featureGates").Key(name); {
+		case name == inUserNamespace:
+			errs = append(errs, field.Forbidden(at, "the testbed sets it if the machine needs it"))
+		case !gate.MatchString(name):
+			errs = append(errs, field.Invalid(at, name, "must be the name of a feature gate"))
+		}
 	}
 	containerd := at.Child("containerd")
 	errs = append(errs, oneOf(containerd.Child("pull"), s.Containerd.Pull, PullLocal, PullTransfer)...)
@@ -177,17 +172,6 @@ func oneOf[T ~string](at *field.Path, value T, known ...T) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.NotSupported(at, value, known)}
-}
-
-// validateGate checks the form only. Kubernetes refuses to start with an unknown gate.
-func validateGate(name string, at *field.Path) field.ErrorList {
-	switch {
-	case name == inUserNamespace:
-		return field.ErrorList{field.Forbidden(at, "the testbed sets it if the machine needs it")}
-	case !gate.MatchString(name):
-		return field.ErrorList{field.Invalid(at, name, "must be the name of a feature gate")}
-	}
-	return nil
 }
 
 func validateUpstreams(t *Testbed, at *field.Path) field.ErrorList {

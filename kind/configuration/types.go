@@ -1,6 +1,8 @@
 package configuration
 
 import (
+	"cmp"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
@@ -121,18 +123,10 @@ func (s *Shoot) setDefaults(stockImage bool) {
 	if s.Workers == nil {
 		s.Workers = ptr.To(defaultWorkers)
 	}
-	if s.IPFamily == "" {
-		s.IPFamily = IPv4
-	}
-	if s.KubeProxyMode == "" {
-		s.KubeProxyMode = defaultMode(stockImage)
-	}
-	if s.Containerd.Pull == "" {
-		s.Containerd.Pull = PullLocal
-	}
-	if s.Containerd.ConfigPath == "" {
-		s.Containerd.ConfigPath = DefaultConfigPath
-	}
+	s.IPFamily = cmp.Or(s.IPFamily, IPv4)
+	s.KubeProxyMode = cmp.Or(s.KubeProxyMode, defaultMode(stockImage))
+	s.Containerd.Pull = cmp.Or(s.Containerd.Pull, PullLocal)
+	s.Containerd.ConfigPath = cmp.Or(s.Containerd.ConfigPath, DefaultConfigPath)
 }
 
 // WithNodeImage returns a copy with another node image. A kube-proxy mode that is the default of

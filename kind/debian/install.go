@@ -27,9 +27,8 @@ const (
 	stopDelay = 20 * time.Second
 )
 
-// Install updates the package lists and installs the packages, without recommended ones. It needs
-// root. It tries up to three times within 8 minutes in total. The error is that of the last attempt
-// and includes the end of the output.
+// Install updates the package lists and installs packages, without recommended ones, as root. It
+// tries up to three times within 8 minutes. The last error includes the end of the output.
 func Install(ctx context.Context, packages ...string) error {
 	ctx, cancel := progress.Within(ctx, installTimeout, "apt-get did not finish")
 	defer cancel()
@@ -121,8 +120,7 @@ func removePolicy(policyFile, lockFile string) error {
 }
 
 // denyServiceStart keeps package scripts from starting services on a host without systemd, where an
-// init script would hang or fail. restore undoes it. It takes the lock, so other processes that
-// install packages wait, at most until their ctx ends.
+// init script would hang or fail. It locks out other processes that install packages until restore.
 func denyServiceStart(ctx context.Context) (restore func(), err error) {
 	unlock, err := lock.Wait(ctx, lockFile(), installTimeout)
 	if err != nil {

@@ -28,10 +28,10 @@ const (
 	cachesInterval = 200 * time.Millisecond // short, since the API servers are on this machine
 )
 
-// Rollout waits until the installed version of the extension runs: its pods on the seed are new,
-// they have reconciled the Shoots with caches, and the caches have the resulting image and
-// configuration. It does not run gardenlet: the script and the unit in the OperatingSystemConfig do
-// not change until the next flow. The testbed must be attached.
+// Rollout waits until the installed version of the extension runs on the seed, has reconciled the
+// Shoots with caches, and the caches are replaced. It does not run gardenlet: the script and the
+// unit in the OperatingSystemConfig do not change until the next flow. The testbed must be
+// attached.
 func Rollout(ctx context.Context, t *kind.Testbed) error {
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {
@@ -65,8 +65,7 @@ func Rollout(ctx context.Context, t *kind.Testbed) error {
 	)
 }
 
-// waitForCaches waits until gardener-resource-manager has applied the caches, and their pods are
-// new and ready.
+// waitForCaches waits until gardener-resource-manager has applied the caches and they are ready.
 func waitForCaches(ctx context.Context, seed client.Client, namespace string, shoot client.Client) error {
 	ctx, cancel := progress.Within(ctx, cachesTimeout, "the caches were not replaced")
 	defer cancel()

@@ -29,31 +29,34 @@ func Examine(ctx context.Context, t *kind.Testbed) (*Report, error) {
 	}
 	report.Add("this machine", machine...)
 	found, err := engine.Attach(ctx)
-	missing := (*engine.Missing)(nil)
-	switch {
-	case errors.As(err, &missing):
-		report.Add("Docker Engine", Item{Mark: Problem, Text: missing.What, Fix: missing.Fix})
-		return report, nil
-	case err != nil:
-		text, _, _ := strings.Cut(err.Error(), "\n")
-		report.Add("Docker Engine", Item{
-			Mark: Problem, Text: text, Fix: "see the log of dockerd; `testbed up` restarts the testbed's engine",
-		})
-		return report, nil
-	case found == nil:
-		report.Add("Docker Engine", Item{
-			Mark: Notice, Text: "no Docker Engine answers",
-			Fix: "run `testbed up` (as root on Debian and Ubuntu it installs one), or install and start one",
-		})
+	report.Add("Docker Engine", engineItem(found, err))
+	if err != nil || found == nil {
 		return report, nil
 	}
-	report.Add("Docker Engine", Item{Mark: Fine, Text: fmt.Sprintf("%s, API %s", found.Version, found.APIVersion)})
 	items, err := examineTestbed(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	report.Add("testbed "+t.Prefix, items...)
 	return report, nil
+}
+
+// engineItem returns the item of the engine that engine.Attach returned.
+func engineItem(found *engine.Engine, err error) Item {
+	missing := (*engine.Missing)(nil)
+	switch {
+	case errors.As(err, &missing):
+		return Item{Mark: Problem, Text: missing.What, Fix: missing.Fix}
+	case err != nil:
+		text, _, _ := strings.Cut(err.Error(), "\n")
+		return Item{Mark: Problem, Text: text, Fix: "see the log of dockerd; `testbed up` restarts the testbed's engine"}
+	case found == nil:
+		return Item{
+			Mark: Notice, Text: "no Docker Engine answers",
+			Fix: "run `testbed up` (as root on Debian and Ubuntu it installs one), or install and start one",
+		}
+	}
+	return Item{Mark: Fine, Text: fmt.Sprintf("%s, API %s", found.Version, found.APIVersion)}
 }
 
 // examineMachine compares the machine with what Up still needs.
@@ -76,10 +79,10 @@ func examineTestbed(ctx context.Context, t *kind.Testbed) ([]Item, error) {
 		return nil, fmt.Errorf("create a folder for the diagnostics: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	exported, err := diagnostics.ExportWith(ctx, t, filepath.Join(dir, t.Prefix),
-		func(ctx context.Context, dir string, more ...diagnostics.Source) error {
-			return diagnostics.CollectFrom(ctx, t, dir, more...)
-		})
+	collect := func(ctx context.Context, dir string, more ...diagnostics.Source) error {
+		return diagnostics.CollectFrom(ctx, t, dir, more...)
+	}
+	exported, err := diagnostics.ExportWith(ctx, t, filepath.Join(dir, t.Prefix), collect)
 	if errors.Is(err, kind.ErrDown) {
 		return append(items, Item{Mark: Notice, Text: "the testbed is not up", Fix: "run testbed up"}), nil
 	}
@@ -101,8 +104,7 @@ func examineTestbed(ctx context.Context, t *kind.Testbed) ([]Item, error) {
 	return items, nil
 }
 
-// examineProcesses reports the process that works on the testbed, or else the processes that an
-// interrupted command left.
+// examineProcesses reports a command that is running on the testbed, or processes that one left.
 func examineProcesses(t *kind.Testbed) []Item {
 	if holder := t.LockHolder(); holder != "" {
 		return []Item{{Mark: Notice, Text: "a command is working on it, or was the last to do so" + holder}}
@@ -151,8 +153,8 @@ func (r *Report) Add(title string, items ...Item) {
 	r.Sections = append(r.Sections, Section{Title: title, Items: append([]Item{}, items...)})
 }
 
-// Problems returns the number of problems.
-func (r *Report) Problems() int {
+// Err returns an error with the number of problems, or nil if there are none.
+func (r *Report) Err() error {
 	count := 0
 	for _, section := range r.Sections {
 		for _, item := range section.Items {
@@ -161,12 +163,7 @@ func (r *Report) Problems() int {
 			}
 		}
 	}
-	return count
-}
-
-// Err returns an error with the number of problems, or nil if there are none.
-func (r *Report) Err() error {
-	switch count := r.Problems(); count {
+	switch count {
 	case 0:
 		return nil
 	case 1:
@@ -211,8 +208,7 @@ func Findings(all []finding.Finding) []Item {
 
 var signs = map[Mark]string{Fine: "✓", Problem: "✗", Notice: "!"}
 
-// Write prints the report for people. A fix follows its text unless that is a sentence or has
-// details.
+// Write prints the report. A fix follows its text unless that is a sentence or has details.
 func (r *Report) Write(w io.Writer) error {
 	var text strings.Builder
 	for _, section := range r.Sections {

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -22,8 +23,7 @@ import (
 )
 
 const (
-	// Registry is the host part of every reference built here. No registry has this name, so an image
-	// that was not loaded cannot be pulled.
+	// Registry is the host of every reference. No registry has it: an image must be loaded.
 	Registry = "registry-cache.testbed"
 	NonRoot  = "65532:65532" // the user of an image whose Binary sets no User
 )
@@ -57,16 +57,14 @@ type Binary struct {
 type Built struct {
 	Name string // of the Binary
 	Ref  string // registry-cache.testbed/<name>:<first 12 hex digits of the image's digest>
-	// Image reads the binary from the directory given to Build whenever a layer is read. It is valid
-	// as long as that directory does not change.
+	// Image reads the binary in the directory given to Build whenever a layer is read.
 	Image      v1.Image
 	Executable string // the path of the binary on this machine
 }
 
-// Build compiles the packages of bins into dir and returns one image for each. It runs go build
-// once for each distinct set of linker flags, module, overlay and Debug, in the current directory,
-// which must be inside the main module. The same sources, Go version and bins give byte-identical
-// images. If any Binary is invalid, Build compiles nothing.
+// Build compiles the packages of bins into dir and returns one image for each. The current
+// directory must be inside the main module. The same sources, Go version and bins give
+// byte-identical images. If any Binary is invalid, Build compiles nothing.
 func Build(ctx context.Context, dir string, bins ...Binary) ([]Built, error) {
 	for _, bin := range bins {
 		if err := bin.validate(); err != nil {
@@ -92,9 +90,8 @@ func Build(ctx context.Context, dir string, bins ...Binary) ([]Built, error) {
 	return built, nil
 }
 
-// WriteArchive writes the images as one archive in the format of docker save, which "docker load"
-// and "ctr images import" read. Layers are not compressed: the archive never leaves the machine,
-// and compression would take seconds per image.
+// WriteArchive writes the images in the format of docker save, for "docker load" and "ctr images
+// import". Layers are not compressed, which would take seconds per image.
 func WriteArchive(w io.Writer, built ...Built) error {
 	images := make(map[name.Reference]v1.Image, len(built))
 	for _, b := range built {
@@ -125,12 +122,7 @@ func (b Binary) validate() error {
 	return nil
 }
 
-func (b Binary) path() string {
-	if b.Path != "" {
-		return b.Path
-	}
-	return "/" + path.Base(b.Name)
-}
+func (b Binary) path() string { return cmp.Or(b.Path, "/"+path.Base(b.Name)) }
 
 // assemble returns the image: the entries in one layer, the binary in another.
 func assemble(bin Binary, executable string) (Built, error) {
@@ -171,12 +163,9 @@ func withConfig(bin Binary, layers []v1.Layer) (v1.Image, error) {
 	file = file.DeepCopy()
 	file.Created = v1.Time{Time: time.Unix(0, 0).UTC()}
 	file.OS, file.Architecture = "linux", runtime.GOARCH
-	file.Config = v1.Config{Entrypoint: bin.Entrypoint, Cmd: bin.Cmd, Env: bin.Env, User: bin.User, WorkingDir: "/"}
+	file.Config = v1.Config{Entrypoint: bin.Entrypoint, Cmd: bin.Cmd, Env: bin.Env, User: cmp.Or(bin.User, NonRoot), WorkingDir: "/"}
 	if len(file.Config.Entrypoint) == 0 {
 		file.Config.Entrypoint = []string{bin.path()}
-	}
-	if file.Config.User == "" {
-		file.Config.User = NonRoot
 	}
 	return mutate.ConfigFile(img, file)
 }
@@ -193,8 +182,7 @@ func (all Set) Pick(names ...string) []Built {
 	return picked
 }
 
-// Load loads images into containerd on the nodes, and skips those that a node has: references are
-// content-addressed.
+// Load loads the images that a node does not have into its containerd. References name the content.
 func Load(ctx context.Context, nodes []*cluster.Node, wanted []Built) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, node := range nodes {

@@ -42,8 +42,8 @@ func NewLayer(entries ...Entry) (v1.Layer, error) {
 	return l, nil
 }
 
-// ociScratch returns the empty image with OCI media types. Docker has no media type for an
-// uncompressed layer that can be pulled.
+// ociScratch is empty, with OCI types: Docker has none for an uncompressed layer that can be
+// pulled.
 func ociScratch() v1.Image {
 	return mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 }
@@ -127,10 +127,9 @@ const PausePackage = "github.com/gardener-extensions/registry-cache/kind/image/p
 // Pause returns the Binary to build for the first argument of Random.
 func Pause() Binary { return Binary{Name: "pause", Package: PausePackage} }
 
-// Random returns an image that a pod can run and whose blobs exist nowhere else. It has the given
-// number of layers, each with size bytes of random content, and one small layer with the pause
-// program and a random file that makes it unique. A first pull fetches layers+2 blobs (see Blobs).
-// layers may be 0. tar adds a few KiB to size.
+// Random returns an image that a pod can run and whose blobs exist nowhere else: layers (0 or more)
+// of size random bytes, and one with the pause program and a random file. A first pull fetches
+// layers+2 blobs, see Blobs. tar adds a few KiB to size.
 func Random(pause Built, layers int, size int64) (v1.Image, error) {
 	program, err := NewLayer(
 		Entry{Path: "/pause", Mode: 0o755, Source: pause.Executable},

@@ -1,6 +1,7 @@
 package logline
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"time"
@@ -72,17 +73,12 @@ func (l Line) Text(fields ...string) string {
 		parts = append(parts, l.Message)
 	}
 	for _, name := range fields {
-		value := l.Fields[name]
-		if name == "error" && value == "" {
-			value = l.Fields["err"]
-		}
-		if value == "" {
-			continue
-		}
+		value, prefix := l.Fields[name], name+"="
 		if name == "error" {
-			parts = append(parts, value)
-		} else {
-			parts = append(parts, name+"="+value)
+			value, prefix = cmp.Or(value, l.Fields["err"]), ""
+		}
+		if value != "" {
+			parts = append(parts, prefix+value)
 		}
 	}
 	return strings.Join(parts, ": ")

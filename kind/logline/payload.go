@@ -41,11 +41,8 @@ func levelOf(name string) Level {
 }
 
 func readJSON(text string) (Line, bool) {
-	fields, ok := jsonFields(text)
-	if !ok {
-		return Line{}, false
-	}
-	return fromFields(fields, "msg", "level", "ts")
+	fields, _ := jsonFields(text)
+	return fromFields(fields, "ts")
 }
 
 func jsonFields(text string) (map[string]string, bool) {
@@ -75,16 +72,12 @@ func readKlog(text string) (Line, bool) {
 		return Line{}, false
 	}
 	line := Line{Level: levelOf(head[1]), Message: text[len(head[0]):]}
-	quoted, err := strconv.QuotedPrefix(line.Message)
-	if err != nil {
-		return line, true
+	if quoted, err := strconv.QuotedPrefix(line.Message); err == nil {
+		if fields, ok := parseLogfmt(line.Message[len(quoted):]); ok {
+			line.Fields = fields
+			line.Message, _ = strconv.Unquote(quoted) // QuotedPrefix has validated it
+		}
 	}
-	fields, ok := parseLogfmt(line.Message[len(quoted):])
-	if !ok {
-		return line, true
-	}
-	line.Fields = fields
-	line.Message, _ = strconv.Unquote(quoted) // QuotedPrefix has validated it
 	return line, true
 }
 
@@ -100,24 +93,19 @@ func readConsole(text string) (Line, bool) {
 }
 
 func readLogfmt(text string) (Line, bool) {
-	fields, ok := parseLogfmt(text)
-	if !ok || len(fields) == 0 {
-		return Line{}, false
-	}
-	return fromFields(fields, "msg", "level", "time")
+	fields, _ := parseLogfmt(text)
+	return fromFields(fields, "time")
 }
 
-// fromFields moves message, level and time out of fields. It returns false without a message.
-func fromFields(fields map[string]string, message, level, at string) (Line, bool) {
-	text, ok := fields[message]
-	if !ok {
-		return Line{}, false
-	}
-	line := Line{Time: parseTime(fields[at]), Level: levelOf(fields[level]), Message: text, Fields: fields}
-	for _, key := range []string{message, level, at} {
+// fromFields moves msg, level and the time, whose key is at, out of fields. It returns false without
+// a message.
+func fromFields(fields map[string]string, at string) (Line, bool) {
+	message, ok := fields["msg"]
+	line := Line{Time: parseTime(fields[at]), Level: levelOf(fields["level"]), Message: message, Fields: fields}
+	for _, key := range []string{"msg", "level", at} {
 		delete(fields, key)
 	}
-	return line, true
+	return line, ok
 }
 
 // parseTime accepts RFC 3339 and zap's seconds since 1970. It returns zero for anything else.
@@ -142,22 +130,16 @@ func parseLogfmt(text string) (map[string]string, bool) {
 		if key == "" {
 			return nil, false
 		}
-		value := text[len(key):]
-		if !strings.HasPrefix(value, `"`) {
-			value, text, _ = strings.Cut(value, " ")
-			fields[strings.TrimSuffix(key, "=")] = value
-			continue
+		value, rest, _ := strings.Cut(text[len(key):], " ")
+		if strings.HasPrefix(value, `"`) {
+			quoted, err := strconv.QuotedPrefix(text[len(key):])
+			if err != nil {
+				return nil, false
+			}
+			value, _ = strconv.Unquote(quoted) // QuotedPrefix has validated it
+			rest = text[len(key)+len(quoted):]
 		}
-		quoted, err := strconv.QuotedPrefix(value)
-		if err != nil {
-			return nil, false
-		}
-		text = value[len(quoted):]
-		unquoted, err := strconv.Unquote(quoted)
-		if err != nil {
-			return nil, false
-		}
-		fields[strings.TrimSuffix(key, "=")] = unquoted
+		fields[strings.TrimSuffix(key, "=")], text = value, rest
 	}
 	return fields, true
 }

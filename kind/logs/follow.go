@@ -19,10 +19,10 @@ const (
 // Follow calls take with the lines of all streams that find returns, one at a time, until ctx ends.
 // It then returns nil.
 //
-// It calls find every two seconds, and opens new streams from since on. It opens an ended stream, for
-// example of a restarted container, again after its last line if find still returns its name. If it
-// ended between lines with the same time, those after the first may be lost. Follow returns an error
-// if no stream can be read at first, or later for two minutes.
+// It calls find every two seconds, and opens new streams from since on. It opens an ended stream,
+// for example of a restarted container, again after its last line if find still returns its name.
+// If it ended between lines with the same time, those after the first may be lost. Follow returns
+// an error if no stream can be read at first, or later for two minutes.
 func Follow(ctx context.Context, find func(context.Context) ([]Stream, error), since time.Time, take func(Line)) error {
 	f := &follower{since: since, take: take, open: map[string]bool{}, last: map[string]time.Time{}, failed: map[string]error{}}
 	ctx, stop := context.WithCancel(ctx)

@@ -11,11 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Overlay returns a copy of base, the testbed's Shoot, with the manifest's extensions and
-// lifecycle: labels and annotations, spec.extensions, resources, purpose, hibernation, maintenance,
-// monitoring and systemComponents. Name, networks, machines, versions and cloud stay those of base,
-// because the clusters already exist. Overlay also returns the fields of the manifest that the
-// result does not have. It changes neither argument.
+// Overlay returns a copy of base, the testbed's Shoot, with labels, annotations, extensions,
+// resources, purpose, hibernation, maintenance, monitoring and systemComponents of the manifest.
+// The rest stays that of base, because the clusters already exist. Overlay also returns the fields
+// of the manifest that the result does not have. It changes neither argument.
 func Overlay(manifest, base *gardencorev1beta1.Shoot) (*gardencorev1beta1.Shoot, []Replacement, error) {
 	shoot, wanted := base.DeepCopy(), manifest.DeepCopy()
 	shoot.Labels = merged(wanted.Labels, base.Labels)

@@ -38,9 +38,9 @@ func newDecoder() runtime.Decoder {
 }
 
 // Read reads YAML or JSON documents: exactly one Shoot (core.gardener.cloud/v1beta1) and Secrets of
-// its namespace. It is strict: any other kind is an error, and so is an unknown or duplicate field,
-// whose path the error names. It does not check a providerConfig, which is the extension's task.
-// Errors call the input name and never quote a Secret.
+// its namespace. Other kinds and unknown or duplicate fields are errors. It does not check a
+// providerConfig, which is the extension's task. Errors call the input name and never quote a
+// Secret.
 func Read(name string, content io.Reader) (*Manifest, error) {
 	limited := &io.LimitedReader{R: content, N: maxBytes + 1}
 	documents := kubeyaml.NewYAMLReader(bufio.NewReader(limited))

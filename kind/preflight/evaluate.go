@@ -101,17 +101,12 @@ func checkInotify(h Host, r Requirements) *Failure {
 
 func checkGo(h Host, r Requirements) *Failure {
 	needed, fix := r.GoVersion+" or newer needed", "install Go from https://go.dev/dl/ and put it first in PATH"
+	release, _, _ := strings.Cut(h.GoVersion, " ") // without an experiment, as in "go1.26.3 X:nocoverageredesign"
 	switch {
 	case h.GoVersion == "":
 		return &Failure{"no go command, " + needed, fix}
-	case version.Compare(release(h.GoVersion), r.GoVersion) < 0:
+	case version.Compare(release, r.GoVersion) < 0:
 		return &Failure{h.GoVersion + ", " + needed, fix}
 	}
 	return nil
-}
-
-// release removes an experiment, as in "go1.26.3 X:nocoverageredesign".
-func release(goVersion string) string {
-	first, _, _ := strings.Cut(goVersion, " ")
-	return first
 }

@@ -34,12 +34,7 @@ type Space struct {
 // scenarios. It leaves out the disk, which depends on what already exists. The inotify limits are
 // those in kind's documentation (known issues, "too many open files").
 func Defaults() Requirements {
-	return Requirements{
-		MemoryBytes:      6 * gib,
-		InotifyInstances: 512,
-		InotifyWatches:   524288,
-		GoVersion:        "go1.26.3",
-	}
+	return Requirements{MemoryBytes: 6 * gib, InotifyInstances: 512, InotifyWatches: 524288, GoVersion: "go1.26.3"}
 }
 
 // Failure is one failed check.
@@ -50,9 +45,7 @@ type Failure struct {
 }
 
 // Failures is the error of failed checks. It is an environment error (exit code 3).
-type Failures struct {
-	List []Failure
-}
+type Failures struct{ List []Failure }
 
 // EnvironmentError marks the error for internal/program.
 func (f *Failures) EnvironmentError() {}
@@ -109,9 +102,8 @@ func CheckDisk(needed []Space) error {
 }
 
 const (
-	// leastFree is the free space below which a file system counts as full. On a full disk the errors
-	// that follow are misleading: an etcd that cannot write, for example, shows up minutes later as a
-	// cluster that does not become ready.
+	// leastFree is the free space below which a file system counts as full. On a full disk other
+	// errors mislead: an etcd that cannot write shows up as a cluster that does not become ready.
 	leastFree    = 32 << 20
 	fullInterval = time.Second // short compared with the time it takes to fill leastFree
 )
@@ -119,8 +111,7 @@ const (
 // Full is the error of a full file system. It is an environment error (exit code 3).
 type Full struct {
 	Space
-	// Earlier is set if a write failed for lack of space. The failed program may have freed space
-	// since.
+	// Earlier is set if a write failed for lack of space, which may be free again.
 	Earlier bool
 }
 
@@ -158,10 +149,9 @@ func FindFull(directories ...string) *Full {
 	return nil
 }
 
-// WasFull returns, if err reports that no space was left on a device, the file system of the
-// directories with the least space, and otherwise nil. It matches the text of err, because most
-// writers are other programs and err only has their output. The kernel uses the same text for its
-// limits on inotify and cgroups; WasFull ignores those errors.
+// WasFull returns the fullest file system of the directories if err reports that no space was left
+// on a device, and otherwise nil. It matches text, since most writers are other programs. It
+// ignores the limits on inotify and cgroups, for which the kernel uses the same text.
 func WasFull(err error, directories ...string) *Full {
 	if err == nil {
 		return nil

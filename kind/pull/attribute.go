@@ -16,8 +16,7 @@ import (
 type Evidence struct {
 	Image    Image
 	Attempts []Attempt
-	// Records are all requests to the upstream while the pulls ran, of any client and for any
-	// repository.
+	// Records are all requests to the upstream during the pulls, of any client and repository.
 	Records accesslog.Records
 	// LogProblem is why the access log could not be read. If it is empty, no Records mean no requests.
 	LogProblem string
@@ -99,7 +98,7 @@ func (e Evidence) serve(a Attempt, object Object, own accesslog.Records) Served 
 	return served
 }
 
-// gets returns the GET requests for an object. The image's index or manifest is also requested by
+// gets returns the GET requests for an object. The first object of an image is also requested by
 // tag.
 func (i Image) gets(object Object, records accesslog.Records) accesslog.Records {
 	return records.Gets().Filter(func(r accesslog.Record) bool {
@@ -202,8 +201,8 @@ func markShared(pulls []Pull) {
 	}
 }
 
-// otherClients counts the requests for the repository that neither a cache nor a node of an attempt
-// sent, and names their clients.
+// otherClients counts the requests that neither a cache nor a node of an attempt sent, and names
+// their clients.
 func (e Evidence) otherClients() (requests int, clients map[string]bool) {
 	clients = map[string]bool{}
 	for _, r := range e.Records {

@@ -17,19 +17,17 @@ const (
 	PartManifest Part = "manifest"
 	PartConfig   Part = "config"
 	PartLayer    Part = "layer"
-	// PartBlob is a config or a layer, and PartUnknown any part, of an image that the upstream does
-	// not describe.
+	// PartBlob is a config or layer, PartUnknown any part, of an image without a description.
 	PartBlob    Part = "blob"
 	PartUnknown Part = "content"
 )
 
 // Image is the image of a pull.
 type Image struct {
-	// Reference is the full reference. Host, Repository and Identifier (the tag or digest) are its
-	// parts.
+	// Reference has the parts Host, Repository and Identifier (the tag or digest).
 	Reference, Host, Repository, Identifier string
-	// Objects are the index, if there is one, the manifest, the config and the layers, without
-	// duplicates. If the upstream does not describe the image, they are empty and Problem has the reason.
+	// Objects are the index if there is one, manifest, config and layers, each once. They are empty if
+	// the upstream does not describe the image; Problem has the reason.
 	Objects []Object
 	Problem string
 }
@@ -38,16 +36,13 @@ type Image struct {
 type Object struct {
 	Digest string `json:"digest"`
 	Part   Part   `json:"part"`
-	// Size is the size in the manifest, in bytes. For an image that the upstream does not describe, it
-	// is what the upstream sent.
+	// Size is in bytes: in the manifest, or what the upstream sent if it does not describe the image.
 	Size int64 `json:"size"`
-	// chainIDs are the names of a layer's snapshots. There are several if the image has the layer more
-	// than once.
+	// chainIDs are the names of a layer's snapshots: several if the image repeats the layer.
 	chainIDs []string
 }
 
-// Digest returns the digest of the index, or of the manifest if there is no index; "" without
-// Objects.
+// Digest returns the digest of the index or else of the manifest; "" without Objects.
 func (i Image) Digest() string {
 	if len(i.Objects) == 0 {
 		return ""
@@ -55,8 +50,8 @@ func (i Image) Digest() string {
 	return i.Objects[0].Digest
 }
 
-// Describe lists the objects of an image. index is the descriptor of its index, or nil. Describe
-// fetches the config to compute the names of snapshots.
+// Describe lists the objects of an image, whose index may be nil. It fetches the config for
+// chainIDs.
 func Describe(index *v1.Descriptor, img v1.Image) ([]Object, error) {
 	hash, err := img.Digest()
 	if err != nil {
@@ -104,8 +99,7 @@ func (l *objectList) add(part Part, descriptor v1.Descriptor, chains ...string) 
 	*l = append(*l, Object{Digest: descriptor.Digest.String(), Part: part, Size: descriptor.Size, chainIDs: chains})
 }
 
-// chainIDs returns containerd's names of the snapshots. Each stands for a layer and all layers
-// below it.
+// chainIDs returns containerd's names of snapshots, one for each layer with all layers below it.
 func chainIDs(diffIDs []v1.Hash) []string {
 	digests := make([]digest.Digest, 0, len(diffIDs))
 	for _, id := range diffIDs {

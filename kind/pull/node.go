@@ -10,15 +10,13 @@ import (
 	"time"
 )
 
-// Node runs a script on a node, by bash -euo pipefail as root, and returns its standard output.
-// *cluster.Node implements it.
+// Node runs a script by bash -euo pipefail as root and returns its output, like *cluster.Node.
 type Node interface {
 	Script(ctx context.Context, script string, args ...string) (string, error)
 }
 
-// stateScript prints addresses, content and snapshots, one per line. It skips snapshotters that are
-// not ok, since they answer with errors. It assigns outputs to variables so that bash sees the exit
-// codes: a failed list must not count as empty.
+// stateScript prints addresses, content and snapshots. It skips snapshotters that are not ok: they
+// answer with errors. Variables let bash see exit codes, so a failed list does not count as empty.
 const stateScript = `
 addresses=$(hostname -I)
 for address in $addresses; do echo "address $address"; done
@@ -39,8 +37,7 @@ func readState(ctx context.Context, node Node) (State, error) {
 }
 
 // forgetScript removes all references to the image with the name $1 or the digest $2, which may be
-// empty. An image has several references with the same digest. --sync waits until the content is
-// deleted too.
+// empty. --sync waits until the content is deleted too.
 const forgetScript = `
 names=$(ctr --namespace=k8s.io images list | awk -v name="$1" -v digest="$2" '
   NR > 1 { digests[$1] = $3 }
@@ -52,8 +49,7 @@ names=$(ctr --namespace=k8s.io images list | awk -v name="$1" -v digest="$2" '
 [[ -z "$names" ]] || xargs ctr --namespace=k8s.io images remove --sync <<<"$names" >/dev/null
 `
 
-// forget removes an image from a node. Content that another image shares and the layers of running
-// containers remain.
+// forget removes an image from a node, but not what other images or running containers use.
 func forget(ctx context.Context, node Node, image Image) error {
 	if _, err := runScript(ctx, node, answerTimeout, forgetScript, image.Reference, image.Digest()); err != nil {
 		return fmt.Errorf("remove %s from the node: %w", image.Reference, err)
@@ -104,8 +100,8 @@ func failureOf(code int, output string, timeout time.Duration) string {
 	}
 }
 
-// message returns msg of the last line of crictl's output: time="…" level=fatal msg="…". A klog line
-// before it repeats the text. It returns output in another format unchanged.
+// message returns msg of the last line of crictl's output: time="…" level=fatal msg="…". A klog
+// line before it repeats the text. It returns output in another format unchanged.
 func message(output string) string {
 	last := output[strings.LastIndex(output, "\n")+1:]
 	_, quoted, found := strings.Cut(last, " level=fatal msg=")
@@ -118,9 +114,8 @@ func message(output string) string {
 // State is the content of a node, and its addresses.
 type State struct {
 	Addresses []netip.Addr
-	// Content has the digests in containerd's content store, Snapshots the names of its snapshots.
-	// Nodes with discard_unpacked_layers, as kind's nodes, drop the content of unpacked layers: then
-	// only the snapshot shows that the node has the layer.
+	// Content has the digests in the content store, Snapshots the names of snapshots. Nodes with
+	// discard_unpacked_layers, as kind's, drop unpacked layers: only the snapshot shows them.
 	Content, Snapshots map[string]bool
 }
 

@@ -73,8 +73,7 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// Plan validates the options against the hosts of the testbed's upstreams and the names of the
-// shoot's workers. It returns an *InvalidError.
+// Plan validates the options against upstreams and workers. It returns an *InvalidError.
 func (o Options) Plan(hosts, workers []string) (*Plan, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err

@@ -19,9 +19,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// Run pulls an image from an upstream on workers of the shoot, and finds who served each object; the
-// package comment names the evidence. It only changes what the nodes have stored. The testbed must be
-// attached.
+// Run pulls an image from an upstream on workers of the shoot, and finds who served each object. It
+// only changes what the nodes have stored. The testbed must be attached.
 //
 // Invalid options are an *InvalidError, and nothing is pulled. A failed pull is not an error of Run
 // but in the report, see Report.Err. The report is never nil: with any other error it has the pulls
@@ -52,8 +51,7 @@ func Run(ctx context.Context, t *kind.Testbed, options Options) (*Report, error)
 	return report, nil
 }
 
-// cacheAddresses returns the current addresses of the caches of an upstream, or nil if the API
-// server does not answer.
+// cacheAddresses returns the addresses of an upstream's caches, or nil if the API server fails.
 func cacheAddresses(ctx context.Context, t *kind.Testbed, host string) []string {
 	ctx, cancel := withTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -121,8 +119,7 @@ func (r *runner) each(ctx context.Context, batch Batch, attempts []Attempt,
 	return group.Wait()
 }
 
-// prepare removes the image from the node if the pull is a fresh one, and records the state before
-// the pull.
+// prepare removes the image from the node for a fresh pull, and records the state before the pull.
 func (r *runner) prepare(ctx context.Context, node *cluster.Node, attempt *Attempt) (err error) {
 	if r.Fresh {
 		if err := forget(ctx, node, r.image); err != nil {
@@ -136,8 +133,7 @@ func (r *runner) prepare(ctx context.Context, node *cluster.Node, attempt *Attem
 	return err
 }
 
-// pullOnce pulls as a step, and records the state after the pull. It returns an error if the outcome
-// is unknown, not if the pull failed.
+// pullOnce pulls as a step, and records the state after it. An error means an unknown outcome.
 func (r *runner) pullOnce(ctx context.Context, node *cluster.Node, attempt *Attempt) (err error) {
 	_ = r.Recorder.Step(ctx, fmt.Sprintf("pull, round %d on %s", attempt.Round, node.Name()), func(ctx context.Context) error {
 		attempt.Took, attempt.Failure, err = pullOn(ctx, node, r.image, r.Timeout)

@@ -27,13 +27,11 @@ const (
 // PushOptions are the options of a push.
 type PushOptions struct {
 	Upstream string // the host of an upstream, or its first label ("alpha")
-	// Name is the repository with an optional tag ("shop/web:v1"). The default is the tag latest of a
-	// new repository with a random name.
+	// Name is the repository with an optional tag. The default is latest of a new repository.
 	Name string
 	Base string // the reference of an image of the same upstream, whose layers the new image gets too
-	// Layers is the number of layers with random content, 1 to MaxLayers, beside the layer with the
-	// program. Size is the size of each, a quantity like 2Mi or 500k, at most MaxLayerBytes and
-	// MaxImageBytes for all of them.
+	// Layers is the number of random layers, 1 to MaxLayers, beside that of the program. Size is that
+	// of each, for example 2Mi, at most MaxLayerBytes, and MaxImageBytes for all.
 	Layers int
 	Size   string
 }
@@ -64,8 +62,7 @@ func (o PushOptions) Validate() error {
 	return err
 }
 
-// Target validates the options against the hosts of the testbed's upstreams. random is the default
-// repository. It returns an *InvalidError.
+// Target validates the options against the upstreams' hosts. random is the default repository.
 func (o PushOptions) Target(hosts []string, random string) (*Target, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -125,9 +122,8 @@ type Pushed struct {
 	Objects   []Object `json:"objects"`
 }
 
-// Push builds an image of random content, which exists nowhere else and which a pod can run, and
-// pushes it to an upstream. Invalid options are an *InvalidError, and nothing is pushed. The testbed
-// must be attached.
+// Push builds an image of random content that a pod can run, and pushes it to an upstream. Invalid
+// options are an *InvalidError, and nothing is pushed. The testbed must be attached.
 func Push(ctx context.Context, t *kind.Testbed, options PushOptions) (*Pushed, error) {
 	target, err := options.Target(t.Upstreams.Hosts(), "testbed/"+strings.ToLower(rand.Text()[:10]))
 	if err != nil {
@@ -148,8 +144,7 @@ func Push(ctx context.Context, t *kind.Testbed, options PushOptions) (*Pushed, e
 	return pushed, err
 }
 
-// withImage builds the image of the target and calls use, which reads the layers of the base from the
-// upstream.
+// withImage calls use with the image, whose layers from the base are read from the upstream.
 func withImage(ctx context.Context, t *kind.Testbed, registry *upstream.Registry, target *Target, use func(v1.Image) error) error {
 	if target.BaseRepository != "" {
 		return registry.Describe(ctx, target.BaseRepository, target.BaseIdentifier, func(_ *v1.Descriptor, base v1.Image) error {

@@ -83,8 +83,7 @@ type Amount struct {
 	Bytes   int64 `json:"bytes"`
 }
 
-// Traffic counts the requests of caches and nodes to the upstream for manifests and blobs, and the
-// bytes that it sent.
+// Traffic counts the requests to the upstream for manifests and blobs, and the bytes it sent.
 type Traffic struct {
 	CacheGets  int   `json:"cacheGets"`
 	CacheHeads int   `json:"cacheHeads"`
@@ -162,8 +161,7 @@ func (r *Report) Err() error {
 // stalled is when a pull that bypasses the cache counts as stalled, in seconds.
 const stalled = 5
 
-// Judge sets the verdict. caches are the current addresses (<host>:<port>) of the image's caches, or
-// nil if they are unknown.
+// Judge sets the verdict. caches are the addresses (<host>:<port>) of the image's caches, or nil.
 func (r *Report) Judge(caches []string) { r.Verdict = r.verdict(caches) }
 
 func (r *Report) verdict(caches []string) string {

@@ -37,9 +37,8 @@ func Exec(ctx context.Context, t *kind.Testbed, node string, argv []string, stre
 	return Run(ctx, slices.Concat([]string{"docker", "exec", "--interactive", name}, argv), streams)
 }
 
-// Kubectl runs kubectl as administrator on the control plane of the cluster with that role,
-// RoleSeed or RoleShoot, and returns its exit code. Files in args are on the node; - is the input.
-// Errors are those of Exec.
+// Kubectl runs kubectl as administrator on the control plane of RoleSeed or RoleShoot, and returns
+// its exit code. Files in args are on the node; - is the input. Errors are those of Exec.
 func Kubectl(ctx context.Context, t *kind.Testbed, role string, args []string, streams Streams) (int, error) {
 	if role != kind.RoleSeed && role != kind.RoleShoot {
 		return 0, fmt.Errorf("cluster %q: want %s or %s", role, kind.RoleSeed, kind.RoleShoot)
@@ -58,7 +57,7 @@ func kubectlArgv(node string, args []string) []string {
 	return slices.Concat([]string{"docker", "exec", "--interactive", "--env", "KUBECONFIG=" + adminKubeconfig, node, "kubectl"}, args)
 }
 
-// Run runs a program on this machine and returns its exit code. When ctx ends, the error is its
+// Run runs a program on this machine and returns its exit code. If ctx ends, the error is its
 // cause.
 func Run(ctx context.Context, argv []string, streams Streams) (int, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
@@ -115,10 +114,9 @@ func (e *UnknownNodeError) Error() string {
 // UsageError marks the error for internal/program: exit code 2.
 func (*UnknownNodeError) UsageError() {}
 
-// Argv returns the command line that opens a shell on a node of either cluster. Without a terminal,
-// bash reads its standard input. The prefix of the testbed or of its shoot may be left out of the
-// node's name: worker2. The error is an *UnknownNodeError for an unknown name, and an ErrDown without a
-// testbed.
+// Argv returns the command that opens a shell on a node of either cluster. Without a terminal, bash
+// reads its standard input. The node's name may omit the prefix of the testbed or shoot: worker2.
+// It returns an *UnknownNodeError for an unknown name, and an ErrDown without a testbed.
 func Argv(ctx context.Context, t *kind.Testbed, node string, terminal bool) ([]string, error) {
 	name, err := nodeName(ctx, t, node)
 	if err != nil {

@@ -103,14 +103,13 @@ func (s *Snapshot) Missing(claims []string) []string {
 }
 
 const (
-	// description is the file that describes a snapshot. It is written last: a folder without it is
-	// not a snapshot.
+	// description is written last: a folder without it is not a snapshot.
 	description = "snapshot.json"
 	draftPrefix = ".new-" // the prefix of the folders of drafts
 )
 
-// Store is the folder with the snapshots of one testbed. It may be missing. Only one process may
-// write to it at a time.
+// Store is the folder with the snapshots of a testbed, or missing. Only one process may write to
+// it.
 type Store string
 
 // List returns all snapshots, oldest first.
@@ -173,8 +172,7 @@ func (s Store) read(name string) (*Snapshot, error) {
 	return found, nil
 }
 
-// Delete removes a snapshot. It removes the description first, so that a partly removed folder is
-// not a snapshot.
+// Delete removes a snapshot, the description first: a partly removed folder is not a snapshot.
 func (s Store) Delete(name string) error {
 	if _, err := s.Get(name); err != nil {
 		return err

@@ -23,8 +23,7 @@ import (
 )
 
 const (
-	// claimPrefix is the prefix of the name of a cache's claim. The rest is the name of the pod, see
-	// volumeName in controller/cache.
+	// claimPrefix and the name of the pod are the name of a cache's claim, see controller/cache.
 	claimPrefix     = "cache-volume-"
 	podReadyTimeout = 2 * time.Minute // bounds the restart of a cache
 )
@@ -52,8 +51,7 @@ func cacheVolumes(ctx context.Context, t *kind.Testbed) ([]cacheVolume, error) {
 	return matchVolumes(services, claims.Items, volumes.Items)
 }
 
-// matchVolumes finds upstream, pod, node and folder of each claim. An unbound claim has no content
-// and is skipped.
+// matchVolumes finds upstream, pod, node and folder of each claim. It skips unbound claims.
 func matchVolumes(
 	services []corev1.Service, claims []corev1.PersistentVolumeClaim, volumes []corev1.PersistentVolume,
 ) ([]cacheVolume, error) {
@@ -146,9 +144,8 @@ func isNewAndReady(pod *corev1.Pod, before types.UID) bool {
 //go:embed node.sh
 var node string
 
-// SaveArgv returns the command that writes an archive of the folder of a volume to standard output,
-// on the node of the volume. It stops the processes of the pod, in kube-system, while it creates
-// hard links.
+// SaveArgv returns the command that writes an archive of a volume's folder to standard output. It
+// stops the processes of the pod, in kube-system, while it creates hard links.
 func SaveArgv(pod, folder string) []string { return argv("save", pod, folder) }
 
 // RestoreArgv returns the command that replaces the content of the folder with an archive from

@@ -1,9 +1,11 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
@@ -44,9 +46,8 @@ type Shoot struct {
 // shootUnits are the systemd units between the API server and a pull.
 var shootUnits = []string{nodeconfig.UnitName, kind.GardenerNodeAgentUnit, kind.ContainerdUnit, kind.KubeletUnit}
 
-// OfShoot reads the status of the testbed's Shoot, and attaches to the testbed before if needed. It
-// takes no lock. It returns an error if there is no testbed. A part that does not answer is in
-// Problems.
+// OfShoot reads the status of the Shoot. It attaches to the testbed if needed and takes no lock. It
+// returns an error without a testbed. A part that does not answer is in Problems.
 func OfShoot(ctx context.Context, t *kind.Testbed) (*Shoot, error) {
 	ctx, cancel := progress.Within(ctx, statusTimeout, "no status of the shoot")
 	defer cancel()
@@ -66,8 +67,8 @@ func OfShoot(ctx context.Context, t *kind.Testbed) (*Shoot, error) {
 	return status, nil
 }
 
-// NewShoot returns the status of a Shoot without its extension objects and nodes. Their lists are
-// empty, not nil, also in JSON. The Shoot may be nil.
+// NewShoot returns the status of a Shoot, which may be nil. The lists are empty, not nil, also in
+// JSON.
 func NewShoot(shoot *gardencorev1beta1.Shoot, stage gardenlet.Stage) *Shoot {
 	status := &Shoot{
 		Name: gardenlet.DefaultShoot, Namespace: gardenlet.Namespace(gardenlet.DefaultShoot), Stage: stage,
@@ -119,25 +120,19 @@ func (s *Shoot) addSeed(ctx context.Context, seed *cluster.Cluster, gardenPath s
 // seedProblem is the prefix of Problems with the parts of the status that come from the seed.
 const seedProblem = "seed: "
 
-// UnknownStageError is the error for a Shoot whose stage could not be read. It is an environment error:
-// the same call may succeed later.
-type UnknownStageError struct {
-	Problems []string // those of the status
-}
+// UnknownStageError is the environment error for a Shoot whose stage could not be read.
+type UnknownStageError struct{ Problems []string }
 
 func (e *UnknownStageError) Error() string {
-	why := strings.Join(e.Problems, "; ")
-	if why == "" {
-		why = "it is missing in the status"
-	}
+	why := cmp.Or(strings.Join(e.Problems, "; "), "it is missing in the status")
 	return "the stage of the shoot is unknown: " + why + " (`testbed status` shows what answers, `testbed up` repairs it)"
 }
 
 // EnvironmentError marks the error for internal/program: exit code 3.
 func (*UnknownStageError) EnvironmentError() {}
 
-// CheckStage returns an *UnknownStageError if the stage could not be read. An absent Shoot has a stage.
-// Without a stage nothing else was read from the seed: Rotation and the lists are empty.
+// CheckStage returns an *UnknownStageError if the stage could not be read. An absent Shoot has a
+// stage. Without a stage nothing else was read from the seed: Rotation and the lists are empty.
 func (s *Shoot) CheckStage() error {
 	if s.Stage == "" {
 		return &UnknownStageError{Problems: s.Problems}
@@ -147,13 +142,7 @@ func (s *Shoot) CheckStage() error {
 
 // SeedProblems returns the Problems with the parts of the status that come from the seed.
 func (s *Shoot) SeedProblems() []string {
-	var all []string
-	for _, problem := range s.Problems {
-		if strings.HasPrefix(problem, seedProblem) {
-			all = append(all, problem)
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(s.Problems), func(problem string) bool { return !strings.HasPrefix(problem, seedProblem) })
 }
 
 // Extension is one Extension of the Shoot.

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,8 +19,13 @@ import (
 
 // Write prints the status as tables.
 func (s *Shoot) Write(w io.Writer) error {
+	return writeTables(w, s.writeShoot, s.writeExtensions, s.writeConfigs, s.writeNodes, s.writeProblems)
+}
+
+// writeTables writes sections that have separate column widths.
+func writeTables(w io.Writer, sections ...func(io.Writer)) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, section := range []func(io.Writer){s.writeShoot, s.writeExtensions, s.writeConfigs, s.writeNodes, s.writeProblems} {
+	for _, section := range sections {
 		section(table)
 		if err := table.Flush(); err != nil {
 			return err
@@ -61,9 +67,9 @@ func (s *Shoot) state() string {
 func onOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (s *Shoot) writeExtensions(w io.Writer) {
-	fmt.Fprintf(w, "EXTENSIONS%s\n", orNone(len(s.Extensions)))
+	fmt.Fprintf(w, "EXTENSIONS%s\n", orText(len(s.Extensions) == 0, "  none"))
 	for _, extension := range s.Extensions {
-		fmt.Fprintf(w, "  %s\t%s\n", orDeleting(extension.Type, extension.Deleting), operationLine(extension.LastOperation))
+		fmt.Fprintf(w, "  %s\t%s\n", extension.Type+orText(extension.Deleting, " (being deleted)"), operationLine(extension.LastOperation))
 		writeError(w, extension.LastError)
 		for _, condition := range extension.Conditions {
 			fmt.Fprintf(w, "    %s\t%s  %s\n", condition.Type, condition.Status,
@@ -90,14 +96,14 @@ func writeProviderStatus(w io.Writer, raw json.RawMessage) {
 }
 
 func (s *Shoot) writeConfigs(w io.Writer) {
-	fmt.Fprintf(w, "OPERATING SYSTEM CONFIGS%s\n", orNone(len(s.OperatingSystemConfigs)))
+	fmt.Fprintf(w, "OPERATING SYSTEM CONFIGS%s\n", orText(len(s.OperatingSystemConfigs) == 0, "  none"))
 	for _, config := range s.OperatingSystemConfigs {
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", orDeleting(config.Name, config.Deleting), config.Purpose, operationLine(config.LastOperation))
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", config.Name+orText(config.Deleting, " (being deleted)"), config.Purpose, operationLine(config.LastOperation))
 		writeError(w, config.LastError)
 		if !config.Configured {
 			continue // configs that only provision a node do not have the unit
 		}
-		fmt.Fprintf(w, "    unit of the extension\t%s\n", orProblem(orText(len(config.Registries) == 0, "no upstream"), config.Problem))
+		fmt.Fprintf(w, "    unit of the extension\t%s\n", cmp.Or(config.Problem, orText(len(config.Registries) == 0, "no upstream")))
 		for _, registry := range config.Registries {
 			fmt.Fprintf(w, "      %s\t%s\n", registry.Upstream, registry.Endpoint)
 		}
@@ -107,7 +113,7 @@ func (s *Shoot) writeConfigs(w io.Writer) {
 func (s *Shoot) writeNodes(w io.Writer) {
 	fmt.Fprintf(w, "NODES\n")
 	for _, node := range s.Nodes {
-		fmt.Fprintf(w, "  %s %s\t%s\n", mark(node.Ready), node.Name, orProblem(orText(!node.Registered, "no Node object"), node.Problem))
+		fmt.Fprintf(w, "  %s %s\t%s\n", mark(node.Ready), node.Name, cmp.Or(node.Problem, orText(!node.Registered, "no Node object")))
 		for _, unit := range node.Units {
 			fmt.Fprintf(w, "      %s\t%s\n", strings.TrimSuffix(unit.Name, ".service"), unit.line())
 		}
@@ -122,14 +128,9 @@ func (u Unit) line() string {
 	if u.Load != "loaded" {
 		return u.Load
 	}
-	text := fmt.Sprintf("%s (%s)", u.Active, u.Sub)
-	if u.Result != "" && u.Result != "success" {
-		text += ", result " + u.Result
-	}
-	if u.Restarts != "" && u.Restarts != "0" {
-		text += ", restarts " + u.Restarts
-	}
-	return text
+	return fmt.Sprintf("%s (%s)", u.Active, u.Sub) +
+		orText(u.Result != "" && u.Result != "success", ", result "+u.Result) +
+		orText(u.Restarts != "" && u.Restarts != "0", ", restarts "+u.Restarts)
 }
 
 func (s *Shoot) writeProblems(w io.Writer) {
@@ -157,12 +158,6 @@ func operationLine(last *gardencorev1beta1.LastOperation) string {
 	return text
 }
 
-func orDeleting(name string, deleting bool) string {
-	return name + orText(deleting, " (being deleted)")
-}
-
-func orNone(count int) string { return orText(count == 0, "  none") }
-
 // orText returns the text if the condition is true.
 func orText(condition bool, text string) string {
 	if condition {
@@ -183,19 +178,12 @@ func (s *Testbed) Write(w io.Writer) error {
 	if s.PlantedBug != "" {
 		fmt.Fprintf(w, "A BUG IS PLANTED: %s; remove it with: testbed mutate clear\n", s.PlantedBug)
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, section := range []func(io.Writer){s.writeClusters, s.writeCaches, s.writeUpstreams, s.writeVersions} {
-		section(table)
-		if err := table.Flush(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return writeTables(w, s.writeClusters, s.writeCaches, s.writeUpstreams, s.writeVersions)
 }
 
 func (s *Testbed) writeClusters(w io.Writer) {
 	for _, cluster := range s.Clusters {
-		fmt.Fprintf(w, "%s %s\t%s\n", strings.ToUpper(cluster.Role), cluster.Name, orProblem(cluster.Kubeconfig, cluster.Problem))
+		fmt.Fprintf(w, "%s %s\t%s\n", strings.ToUpper(cluster.Role), cluster.Name, cmp.Or(cluster.Problem, cluster.Kubeconfig))
 		for _, node := range cluster.Nodes {
 			fmt.Fprintf(w, "  %s %s\t%s\n", mark(node.Ready), node.Name, node.Problem)
 			for _, mirror := range node.Mirrors {
@@ -211,11 +199,7 @@ func route(m hostsfile.Mirror) string {
 	if m.Problem != "" {
 		return m.Problem
 	}
-	route := strings.Join(append(slices.Clone(m.Hosts), m.Server), ", then ")
-	if !m.Managed {
-		route += "  (unmanaged)"
-	}
-	return route
+	return strings.Join(append(slices.Clone(m.Hosts), m.Server), ", then ") + orText(!m.Managed, "  (unmanaged)")
 }
 
 func (s *Testbed) writeCaches(w io.Writer) {
@@ -233,7 +217,7 @@ func (s *Testbed) writeUpstreams(w io.Writer) {
 			requests = append(requests, fmt.Sprintf("%d requests by %s", upstream.Requests[asker], asker))
 		}
 		fmt.Fprintf(w, "  %s %s\t%s\t%s\n", mark(upstream.Running), upstream.Host, upstream.State,
-			orProblem(strings.Join(requests, ", "), upstream.Problem))
+			cmp.Or(upstream.Problem, strings.Join(requests, ", ")))
 	}
 }
 
@@ -249,11 +233,4 @@ func mark(good bool) string {
 		return "✓"
 	}
 	return "✗"
-}
-
-func orProblem(text, problem string) string {
-	if problem != "" {
-		return problem
-	}
-	return text
 }

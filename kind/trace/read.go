@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -84,11 +85,10 @@ func (r *Reader) gaveUp(node string, line logline.Line) (Event, bool) {
 	if !ok {
 		return Event{}, false
 	}
-	event := Event{Time: line.Time, Kind: GaveUp, From: node, To: target.Host, What: line.Fields["method"] + " " + what}
-	if cache := r.Cache(target.Hostname()); cache != "" {
-		event.To = cache
+	event := Event{
+		Time: line.Time, Kind: GaveUp, From: node, To: cmp.Or(r.Cache(target.Hostname()), target.Host),
+		What: line.Fields["method"] + " " + what, Note: lastReason(line.Fields["error"]),
 	}
-	event.Note = lastReason(line.Fields["error"])
 	if status := line.Fields["status"]; event.Note == "" && status != "" {
 		event.Note = "answered " + status
 	}
@@ -113,8 +113,9 @@ func (r *Reader) CacheLog(pod, text string) (Event, bool) {
 	if !ok {
 		return Event{}, false
 	}
+	address := line.Fields["http.request.remoteaddr"]
 	event := Event{
-		Time: line.Time, Kind: Request, From: r.asker(line.Fields["http.request.remoteaddr"]), To: pod,
+		Time: line.Time, Kind: Request, From: cmp.Or(r.Asker(address), address), To: pod,
 		What: line.Fields["http.request.method"] + " " + what, Note: line.Fields["err.message"],
 	}
 	event.Status, _ = strconv.Atoi(line.Fields["http.response.status"])             // missing means 0
@@ -138,8 +139,8 @@ func (r *Reader) AccessLog(host, text string) (Event, bool) {
 	label, _, _ := strings.Cut(host, ".")
 	event := Event{
 		// The record has the time of the request, but the other logs have the time of the response.
-		Time: record.Time.Add(time.Duration(record.Seconds * float64(time.Second))), Kind: Request, From: r.asker(record.RemoteAddr),
-		To: "upstream " + label, What: record.Method + " " + what, Status: record.Status, Bytes: record.Bytes, Seconds: record.Seconds,
+		Time: record.Time.Add(time.Duration(record.Seconds * float64(time.Second))), Kind: Request,
+		From: cmp.Or(r.Asker(record.RemoteAddr), record.RemoteAddr), To: "upstream " + label, What: record.Method + " " + what, Status: record.Status, Bytes: record.Bytes, Seconds: record.Seconds,
 	}
 	if record.Asker == accesslog.AskerCache {
 		event.From = "cache"
@@ -151,13 +152,6 @@ func (r *Reader) AccessLog(host, text string) (Event, bool) {
 		event.Note = strings.TrimPrefix(event.Note+", by fault "+strings.Join(record.Faults, ", "), ", ")
 	}
 	return event, true
-}
-
-func (r *Reader) asker(address string) string {
-	if name := r.Asker(address); name != "" {
-		return name
-	}
-	return address
 }
 
 // Image is the image of a trace. Host and Repository are parts of Reference.

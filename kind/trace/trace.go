@@ -26,15 +26,15 @@ type Options struct {
 	Follow bool
 }
 
-// Run calls take with the requests for an image, of nodes to caches and the upstream and of caches to
-// the upstream: first those of ended pulls, then those of running pulls as they happen. It only
+// Run calls take with the requests for an image, of nodes to caches and the upstream and of caches
+// to the upstream: first those of ended pulls, then those of running pulls as they happen. It only
 // reads logs and starts no pull. It attaches to the testbed if needed.
 //
 // Events are sorted by time. Only the first ones of a restarted container may be delayed, until its
 // log is found. Run returns their summary, also with an error. An invalid image is a
-// *logs.UsageError. If the shoot's API server does not answer, the events of caches are missing, and
-// without Follow Run returns an error after the events of nodes and upstreams. With Follow it fails
-// if no log can be read for two minutes.
+// *logs.UsageError. If the shoot's API server does not answer, the events of caches are missing,
+// and without Follow Run returns an error after the events of nodes and upstreams. With Follow it
+// fails if no log can be read for two minutes.
 func Run(ctx context.Context, t *kind.Testbed, options Options, take func(Event)) (Summary, error) {
 	image, err := ParseImage(options.Image)
 	if err != nil {
@@ -93,8 +93,8 @@ func findCaches(ctx context.Context, t *kind.Testbed, w *tracer) ([]logs.Stream,
 	return caches, nil
 }
 
-// cacheOf returns the name of a cache in events, for example "cache alpha". Pods other than the first
-// one of a cache keep their name.
+// cacheOf returns the name of a cache in events, for example "cache alpha". Pods other than the
+// first one of a cache keep their name.
 func cacheOf(services []corev1.Service, pod string) string {
 	for _, service := range services {
 		if number, found := strings.CutPrefix(pod, service.Name+"-"); found && number == "0" {
