@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -20,10 +21,7 @@ type Error struct {
 
 // Error returns the command, the failure and the last lines of the output.
 func (e *Error) Error() string {
-	text := fmt.Sprintf("%s: %v", e.PrettyCommand(), e.Inner)
-	if e.Cause != nil {
-		text = fmt.Sprintf("%s: %v", e.PrettyCommand(), e.Cause)
-	}
+	text := fmt.Sprintf("%s: %v", e.PrettyCommand(), cmp.Or(e.Cause, e.Inner))
 	if tail := Tail(string(e.Output), tailLines); tail != "" {
 		text += ": " + tail
 	}
