@@ -53,10 +53,10 @@ func (p *Run) Another(ctx context.Context, name string) Another {
 	return a
 }
 
-// gardenletOf returns a gardenlet for another Shoot on the same seed, with the same garden. Caches of
-// that Shoot run on the seed's node. Its worker pool is empty, no gardener-node-agent runs, and a
-// pull uses the caches only by their address. Two such Shoots at a time would conflict in the seed's
-// kube-system.
+// gardenletOf returns a gardenlet for another Shoot on the same seed, with the same garden. Caches
+// of that Shoot run on the seed's node. Its worker pool is empty, no gardener-node-agent runs, and
+// a pull uses the caches only by their address. Two such Shoots at a time would conflict in the
+// seed's kube-system.
 func gardenletOf(ctx context.Context, t *kind.Testbed, name string) (*gardenlet.Gardenlet, error) {
 	if name == t.Gardenlet.Name {
 		return nil, fmt.Errorf("shoot %s is the testbed's first one", name)

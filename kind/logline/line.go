@@ -200,8 +200,8 @@ func readLogfmt(text string) (Line, bool) {
 	return fromFields(fields, "time")
 }
 
-// fromFields moves msg, level and the time, whose key is at, out of fields. It returns false without
-// a message.
+// fromFields moves msg, level and the time, whose key is at, out of fields. It returns false
+// without a message.
 func fromFields(fields map[string]string, at string) (Line, bool) {
 	message, ok := fields["msg"]
 	line := Line{Time: parseTime(fields[at]), Level: levelOf(fields["level"]), Message: message, Fields: fields}
