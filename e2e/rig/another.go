@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
@@ -38,7 +40,7 @@ func (p *Run) Another(ctx context.Context, name string) Another {
 	case <-ctx.Done():
 		p.Fatalf("waited for another scenario to delete its second shoot: %v", context.Cause(ctx))
 	}
-	driver, err := operate.GardenletOf(ctx, p.Session.Testbed, name)
+	driver, err := gardenletOf(ctx, p.Session.Testbed, name)
 	p.Check(err)
 	a := Another{driver, gardenlet.Namespace(name)}
 	p.Afterwards(ctx, func(ctx context.Context) error {
@@ -49,6 +51,28 @@ func (p *Run) Another(ctx context.Context, name string) Another {
 		return a.Delete(ctx, gardenlet.NewShoot(name))
 	})
 	return a
+}
+
+// gardenletOf returns a gardenlet for another Shoot on the same seed, with the same garden. Caches
+// of that Shoot run on the seed's node. Its worker pool is empty, no gardener-node-agent runs, and
+// a pull uses the caches only by their address. Two such Shoots at a time would conflict in the
+// seed's kube-system.
+func gardenletOf(ctx context.Context, t *kind.Testbed, name string) (*gardenlet.Gardenlet, error) {
+	if name == t.Gardenlet.Name {
+		return nil, fmt.Errorf("shoot %s is the testbed's first one", name)
+	}
+	shoot, err := gardener.NewShootClient(t.Seed.RESTConfig())
+	if err != nil {
+		return nil, fmt.Errorf("connect to the seed as the cluster of shoot %s: %w", name, err)
+	}
+	if err := gardener.InstallPriorityClasses(ctx, shoot.Client()); err != nil {
+		return nil, err
+	}
+	second := *t.Gardenlet
+	second.Name = name
+	second.Shoot, second.ShootKubeconfig = shoot, t.Seed.InternalKubeconfig()
+	second.Machines, second.IPFamilies = nil, nil // the seed's node, with IPv4
+	return &second, nil
 }
 
 // WithCaches returns the shoot with a cache for each upstream.

@@ -1,11 +1,14 @@
 package certificate
 
 import (
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/big"
 	"os"
 	"path/filepath"
 	"time"
@@ -18,8 +21,7 @@ import (
 const (
 	certificateFile = "ca.crt"
 	keyFile         = "ca.key"
-	// renewal is how long before its expiry a CA is replaced.
-	renewal = 30 * 24 * time.Hour
+	renewal         = 30 * 24 * time.Hour // how long before its expiry a CA is replaced
 )
 
 // CA signs the server certificates of the testbed.
@@ -29,9 +31,8 @@ type CA struct{ ca *secrets.Certificate }
 type Pair struct{ Certificate, Key []byte }
 
 // Ensure loads the CA from dir/ca.crt and dir/ca.key. It creates a new CA, and dir if needed, when
-// one of the files is missing (because an earlier run was interrupted, for example) or the CA
-// expires within 30 days. Only the owner can read the key file. Files that cannot be read or do not
-// match are an error and are not changed.
+// a file is missing or the CA expires within 30 days. Only the owner can read the key file. Files
+// that cannot be read or do not match are an error and are not changed.
 func Ensure(dir string) (*CA, error) {
 	loaded, err := Load(dir)
 	switch {
@@ -45,8 +46,7 @@ func Ensure(dir string) (*CA, error) {
 	return loaded, nil
 }
 
-// Load reads the CA, also one that is about to expire. If a file is missing, the error wraps
-// fs.ErrNotExist.
+// Load reads the CA, also an expiring one. If a file is missing, the error wraps fs.ErrNotExist.
 func Load(dir string) (_ *CA, err error) {
 	defer func() {
 		if err != nil {
@@ -122,8 +122,46 @@ func create(dir string) (*CA, error) {
 	if err := file.Replace(filepath.Join(dir, keyFile), ca.PrivateKeyPEM, 0o600); err != nil {
 		return nil, err
 	}
-	if err := file.Replace(filepath.Join(dir, certificateFile), ca.CertificatePEM, 0o644); err != nil {
+	return created, file.Replace(filepath.Join(dir, certificateFile), ca.CertificatePEM, 0o644)
+}
+
+const (
+	lifetime = 90 * 24 * time.Hour // of the expired certificate
+	ended    = time.Hour           // how long ago it expired
+)
+
+// Expired returns a copy of a server certificate in PEM that expired an hour ago: same key, names,
+// usage and CA. It does not need the private key. A certificate of another CA is an error.
+func (c *CA) Expired(server []byte) ([]byte, error) {
+	certificate, err := parse(server)
+	if err != nil {
 		return nil, err
 	}
-	return created, nil
+	issuer, err := parse(c.PEM())
+	if err != nil {
+		return nil, fmt.Errorf("parse the CA's certificate: %w", err)
+	}
+	if err := certificate.CheckSignatureFrom(issuer); err != nil {
+		return nil, fmt.Errorf("not signed by the testbed's CA, and the testbed has the key of no other CA: %w", err)
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 128)) // at most 20 bytes, RFC 5280, 4.1.2.2
+	if err != nil {
+		return nil, err
+	}
+	certificate.SerialNumber = serial
+	certificate.NotAfter = time.Now().Add(-ended)
+	certificate.NotBefore = certificate.NotAfter.Add(-lifetime)
+	expired, err := x509.CreateCertificate(rand.Reader, certificate, issuer, certificate.PublicKey, c.ca.PrivateKey)
+	if err != nil {
+		return nil, fmt.Errorf("reissue it: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: expired}), nil
+}
+
+func parse(text []byte) (*x509.Certificate, error) {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, errors.New("no PEM data")
+	}
+	return x509.ParseCertificate(block.Bytes)
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -15,16 +16,12 @@ const tailLines = 8
 // output.
 type Error struct {
 	*exec.RunError
-	// Cause is the cause of the context's end, if it ended.
-	Cause error
+	Cause error // the cause of the context's end, if it ended
 }
 
 // Error returns the command, the failure and the last lines of the output.
 func (e *Error) Error() string {
-	text := fmt.Sprintf("%s: %v", e.PrettyCommand(), e.Inner)
-	if e.Cause != nil {
-		text = fmt.Sprintf("%s: %v", e.PrettyCommand(), e.Cause)
-	}
+	text := fmt.Sprintf("%s: %v", e.PrettyCommand(), cmp.Or(e.Cause, e.Inner))
 	if tail := Tail(string(e.Output), tailLines); tail != "" {
 		text += ": " + tail
 	}

@@ -1,6 +1,7 @@
 package configuration
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,12 +12,9 @@ type Effect string
 
 // The effects, from the smallest to the largest.
 const (
-	// Live changes are applied to the running clusters.
-	Live Effect = "in the running testbed"
-	// RebuildsShoot changes recreate the shoot cluster, which loses its content.
-	RebuildsShoot Effect = "the shoot cluster is built again"
-	// RebuildsAll changes recreate both clusters.
-	RebuildsAll Effect = "both clusters are built again"
+	Live          Effect = "in the running testbed"
+	RebuildsShoot Effect = "the shoot cluster is built again" // and loses its content
+	RebuildsAll   Effect = "both clusters are built again"
 )
 
 // Change is a field that differs between two configurations.
@@ -30,18 +28,10 @@ type Change struct {
 
 // String describes the change for people.
 func (c Change) String() string {
-	return fmt.Sprintf("%s: %s → %s (%s)", c.Field, orNone(c.From), orNone(c.To), c.Effect)
+	return fmt.Sprintf("%s: %s → %s (%s)", c.Field, cmp.Or(c.From, "none"), cmp.Or(c.To, "none"), c.Effect)
 }
 
-func orNone(value string) string {
-	if value == "" {
-		return "none"
-	}
-	return value
-}
-
-// Diff returns the changes between two configurations in the order of the fields. Both must have
-// defaults.
+// Diff returns the changes between two defaulted configurations in the order of the fields.
 func Diff(from, to *Testbed) []Change {
 	var changes []Change
 	compare := func(effect Effect, field, old, wanted string) {

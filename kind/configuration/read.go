@@ -8,9 +8,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kubeyaml "k8s.io/apimachinery/pkg/util/yaml"
 	strictjson "sigs.k8s.io/json"
@@ -26,11 +31,8 @@ func Load(path string) (*Testbed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
 	}
-	read, err := Read(path, filepath.Dir(path), file)
-	if err := errors.Join(err, file.Close()); err != nil {
-		return nil, err
-	}
-	return read, nil
+	defer file.Close()
+	return Read(path, filepath.Dir(path), file)
 }
 
 // Read is Load for any reader. Errors start with name; a relative manifest path starts at folder.
@@ -98,8 +100,8 @@ func decode(document []byte) (*Testbed, error) {
 		return nil, fmt.Errorf("want an object, not a %s", wrongType.Value)
 	}
 	if err == nil || wrongType != nil {
-		if err := checkVersion(read); err != nil {
-			return nil, err
+		if read.APIVersion != APIVersion || read.Kind != Kind {
+			return nil, fmt.Errorf("want apiVersion %s and kind %s, not %q and %q", APIVersion, Kind, read.APIVersion, read.Kind)
 		}
 	}
 	if wrongType != nil {
@@ -115,13 +117,6 @@ func decode(document []byte) (*Testbed, error) {
 	return read, nil
 }
 
-func checkVersion(read *Testbed) error {
-	if read.APIVersion == APIVersion && read.Kind == Kind {
-		return nil
-	}
-	return fmt.Errorf("want apiVersion %s and kind %s, not %q and %q", APIVersion, Kind, read.APIVersion, read.Kind)
-}
-
 // Encode returns the configuration as a file that Read accepts.
 func (t *Testbed) Encode() ([]byte, error) {
 	data, err := yaml.Marshal(t)
@@ -129,4 +124,78 @@ func (t *Testbed) Encode() ([]byte, error) {
 		return nil, fmt.Errorf("encode the configuration: %w", err)
 	}
 	return data, nil
+}
+
+const (
+	maxWorkers      = 5
+	maxUpstreams    = 8
+	maxName         = 20                       // limits the length of container and cache names that contain it
+	inUserNamespace = "KubeletInUserNamespace" // a feature gate that the testbed itself sets
+)
+
+var gate = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+
+// Validate returns the mistakes, each with its field. The defaults must be set.
+func Validate(t *Testbed) field.ErrorList {
+	return append(validateShoot(&t.Shoot, field.NewPath("shoot")), validateUpstreams(t, field.NewPath("upstreams"))...)
+}
+
+func validateShoot(s *Shoot, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if workers := *s.Workers; workers < 1 || workers > maxWorkers {
+		errs = append(errs, field.Invalid(at.Child("workers"), workers, "must be 1 to 5"))
+	}
+	errs = append(errs, oneOf(at.Child("ipFamily"), s.IPFamily, IPv4, IPv6, DualStack)...)
+	errs = append(errs, oneOf(at.Child("kubeProxyMode"), s.KubeProxyMode, NFTables, IPTables)...)
+	for name := range s.FeatureGates { // Kubernetes refuses to start with an unknown one
+		switch at := at.Child("featureGates").Key(name); {
+		case name == inUserNamespace:
+			errs = append(errs, field.Forbidden(at, "the testbed sets it if the machine needs it"))
+		case !gate.MatchString(name):
+			errs = append(errs, field.Invalid(at, name, "must be the name of a feature gate"))
+		}
+	}
+	containerd := at.Child("containerd")
+	errs = append(errs, oneOf(containerd.Child("pull"), s.Containerd.Pull, PullLocal, PullTransfer)...)
+	for _, folder := range strings.Split(s.Containerd.ConfigPath, ":") {
+		if !path.IsAbs(folder) || path.Clean(folder) != folder {
+			errs = append(errs, field.Invalid(containerd.Child("configPath"), s.Containerd.ConfigPath,
+				"must be absolute paths, separated by colons"))
+			break
+		}
+	}
+	return errs
+}
+
+func oneOf[T ~string](at *field.Path, value T, known ...T) field.ErrorList {
+	if slices.Contains(known, value) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(at, value, known)}
+}
+
+func validateUpstreams(t *Testbed, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if count := len(t.Upstreams); count == 0 || count > maxUpstreams {
+		errs = append(errs, field.Invalid(at, count, "must be 1 to 8"))
+	}
+	names := map[string]bool{}
+	for i, upstream := range t.Upstreams {
+		name := at.Index(i).Child("name")
+		switch problems := validation.IsDNS1123Label(upstream.Name); {
+		case upstream.Name == "":
+			errs = append(errs, field.Required(name, "the first label of the registry's host"))
+		case len(problems) > 0:
+			errs = append(errs, field.Invalid(name, upstream.Name, problems[0]))
+		case len(upstream.Name) > maxName:
+			errs = append(errs, field.TooLong(name, upstream.Name, maxName))
+		case names[upstream.Name]:
+			errs = append(errs, field.Duplicate(name, upstream.Name))
+		}
+		names[upstream.Name] = true
+		if t.Shoot.Manifest != "" && upstream.Cached != nil {
+			errs = append(errs, field.Forbidden(at.Index(i).Child("cached"), "shoot.manifest says which upstreams have a cache"))
+		}
+	}
+	return errs
 }

@@ -1,12 +1,16 @@
 package configuration
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"cmp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
 
 const (
 	// APIVersion is the version of the format. Other versions are rejected.
 	APIVersion = "testbed.registry.extensions.gardener.cloud/v1alpha1"
-	// Kind is the kind of the only document in a file.
-	Kind = "Testbed"
+	Kind       = "Testbed" // the kind of the only document in a file
 )
 
 // Testbed is the content of a file. See SetDefaults for the defaults.
@@ -83,3 +87,62 @@ const (
 	PullLocal    PullPath = "local"
 	PullTransfer PullPath = "transfer"
 )
+
+const (
+	defaultWorkers    = 2
+	DefaultConfigPath = "/etc/containerd/certs.d" // the folder that the extension writes to
+)
+
+// Default returns the configuration of a testbed without a file.
+func Default() *Testbed {
+	t := &Testbed{TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: Kind}}
+	t.SetDefaults()
+	return t
+}
+
+// SetDefaults sets the fields that are not set. The default of KubeProxyMode depends on NodeImage.
+func (t *Testbed) SetDefaults() {
+	t.Shoot.setDefaults(t.NodeImage != "")
+	if t.Upstreams == nil {
+		t.Upstreams = []Upstream{{Name: "alpha"}, {Name: "beta"}, {Name: "gamma"}}
+		if t.Shoot.Manifest == "" {
+			t.Upstreams[2].Cached = ptr.To(false)
+		}
+	}
+	if t.Shoot.Manifest != "" {
+		return // the manifest decides which upstreams have a cache
+	}
+	for i := range t.Upstreams {
+		if t.Upstreams[i].Cached == nil {
+			t.Upstreams[i].Cached = ptr.To(true)
+		}
+	}
+}
+
+func (s *Shoot) setDefaults(stockImage bool) {
+	if s.Workers == nil {
+		s.Workers = ptr.To(defaultWorkers)
+	}
+	s.IPFamily = cmp.Or(s.IPFamily, IPv4)
+	s.KubeProxyMode = cmp.Or(s.KubeProxyMode, defaultMode(stockImage))
+	s.Containerd.Pull = cmp.Or(s.Containerd.Pull, PullLocal)
+	s.Containerd.ConfigPath = cmp.Or(s.Containerd.ConfigPath, DefaultConfigPath)
+}
+
+// WithNodeImage returns a copy with another node image. A kube-proxy mode that is the default of
+// the current image becomes that of the new one; to keep it, name both in the file.
+func (t *Testbed) WithNodeImage(reference string) *Testbed {
+	changed := *t
+	changed.NodeImage = reference
+	if t.Shoot.KubeProxyMode == defaultMode(t.NodeImage != "") {
+		changed.Shoot.KubeProxyMode = defaultMode(reference != "")
+	}
+	return &changed
+}
+
+func defaultMode(stockImage bool) KubeProxyMode {
+	if stockImage {
+		return IPTables // kind's own default
+	}
+	return NFTables
+}

@@ -2,8 +2,11 @@ package debian
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -11,21 +14,21 @@ import (
 	"sigs.k8s.io/kind/pkg/exec"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
+	"github.com/gardener-extensions/registry-cache/kind/file"
+	"github.com/gardener-extensions/registry-cache/kind/lock"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 const (
 	installTimeout  = 8 * time.Minute
 	installAttempts = 3
-	// lockSeconds is how long apt-get waits for another apt-get or dpkg.
-	lockSeconds = "120"
+	lockSeconds     = "120" // how long apt-get waits for another apt-get or dpkg
 	// stopDelay is how long an interrupted command gets to leave dpkg in a consistent state.
 	stopDelay = 20 * time.Second
 )
 
-// Install updates the package lists and installs the packages, without recommended ones. It needs
-// root. It tries up to three times within 8 minutes in total. The error is that of the last attempt
-// and includes the end of the output.
+// Install updates the package lists and installs packages, without recommended ones, as root. It
+// tries up to three times within 8 minutes. The last error includes the end of the output.
 func Install(ctx context.Context, packages ...string) error {
 	ctx, cancel := progress.Within(ctx, installTimeout, "apt-get did not finish")
 	defer cancel()
@@ -76,4 +79,76 @@ func run(ctx context.Context, argv []string) error {
 	}
 	_, err := command.Run(ctx, cmd)
 	return err
+}
+
+const (
+	policyFile = "/usr/sbin/policy-rc.d"
+	policy     = "#!/bin/sh\n# Written by the registry-cache testbed for the time of one apt-get run.\nexit 101\n"
+)
+
+// Systemd reports whether systemd is this host's init system, as sd_booted(3) does.
+func Systemd() bool {
+	booted, err := os.Lstat("/run/systemd/system")
+	return err == nil && booted.IsDir()
+}
+
+// AllowServiceStart removes the policy that a killed Install left, so that packages can start
+// services again. It does nothing during another Install, and never removes any other policy.
+func AllowServiceStart() error {
+	return removePolicy(policyFile, lockFile())
+}
+
+// lockFile returns the path of the lock that Install holds.
+func lockFile() string { return filepath.Join(lock.Directory(), "packages.lock") }
+
+func removePolicy(policyFile, lockFile string) error {
+	if present, err := os.ReadFile(policyFile); err != nil || string(present) != policy {
+		return nil // not written by Install, as far as one can tell
+	}
+	unlock, err := lock.Try(lockFile)
+	if errors.Is(err, lock.ErrBusy) {
+		return nil
+	}
+	if err == nil {
+		defer unlock()
+		err = os.Remove(policyFile)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("an interrupted run left %s, which keeps packages from starting services (as root: rm %[1]s): %w", policyFile, err)
+	}
+	return nil
+}
+
+// denyServiceStart keeps package scripts from starting services on a host without systemd, where an
+// init script would hang or fail. It locks out other processes that install packages until restore.
+func denyServiceStart(ctx context.Context) (restore func(), err error) {
+	unlock, err := lock.Wait(ctx, lockFile(), installTimeout)
+	if err != nil {
+		return nil, fmt.Errorf("waiting for another testbed to finish installing packages: %w", err)
+	}
+	if Systemd() {
+		return unlock, nil
+	}
+	remove, err := placePolicy(policyFile)
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	return func() { remove(); unlock() }, nil
+}
+
+// placePolicy writes a policy that denies all service actions, see invoke-rc.d(8). It keeps a
+// host's own policy. restore also removes one that an interrupted Install left.
+func placePolicy(path string) (restore func(), err error) {
+	present, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = file.Replace(path, []byte(policy), 0o755)
+	case err == nil && string(present) != policy:
+		return func() {}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("keeping packages from starting services: %w", err)
+	}
+	return func() { _ = os.Remove(path) }, nil
 }

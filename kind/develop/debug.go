@@ -20,21 +20,18 @@ import (
 )
 
 const (
-	// DefaultDebugPort is the default port of Delve on a node.
-	DefaultDebugPort = 4000
+	DefaultDebugPort = 4000 // the default port of Delve on a node
 
 	// debuggerOnNode is the path of Delve on a node. Debug does not remove it.
 	debuggerOnNode = "/usr/local/bin/dlv"
 	// debugListening is the prefix of the line that Delve (cmd/dlv, v1.27) prints when it listens.
 	debugListening = "API server listening at: "
-	// debugGrace bounds how long Delve takes to detach from a process.
-	debugGrace = 15 * time.Second
+	debugGrace     = 15 * time.Second // bounds how long Delve takes to detach from a process
 )
 
 // debugServer runs Delve until it exits or standard input ends: `docker exec` forwards neither
-// signals nor its own exit. On SIGTERM Delve removes its breakpoints and detaches from the process.
-// The script waits for the PID of Delve, since `wait -n` of bash 5.2 misses a job that ended before
-// the next job started.
+// signals nor its own exit. On SIGTERM Delve removes its breakpoints and detaches. The script waits
+// for a PID, since `wait -n` of bash 5.2 misses a job that ended before the next one started.
 const debugServer = `
 "$@" &
 server=$!
@@ -115,14 +112,12 @@ func FindTarget(ctx context.Context, t *kind.Testbed, target spec.Target, port i
 }
 
 // Debug runs Delve on the node of the process, attaches it, and calls ready when clients can
-// connect to the address. The process runs until a client stops it. When ctx ends, Delve removes
-// its breakpoints and detaches, and Debug returns nil. It returns an error when the process ends.
-// Delve's output goes to log.
+// connect to the address. When ctx ends, Delve removes its breakpoints and detaches, and Debug
+// returns nil. It returns an error when the process ends. Delve's output goes to log.
 //
-// debugger is the path of a static Delve (cmd/dlv) on this machine, below the root of the
-// repository. If it is missing, the error is an fs.ErrNotExist. Delve has no authentication: a
-// client on the network of the nodes, which is local to this machine, has the permissions of the
-// process.
+// debugger is the path of a static Delve (cmd/dlv) below the root of the repository. If it is
+// missing, the error is an fs.ErrNotExist. Delve has no authentication: a client on the network of
+// the nodes, which is local to this machine, has the permissions of the process.
 func Debug(ctx context.Context, t *kind.Testbed, target *DebugTarget, debugger string, log io.Writer, ready func()) error {
 	content, err := os.ReadFile(filepath.Join(t.Root, debugger))
 	if err != nil {

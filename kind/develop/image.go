@@ -20,18 +20,15 @@ import (
 
 // ImageBuild is the input of BuildImage.
 type ImageBuild struct {
-	// Name is one of kind.ShippedImages.
-	Name string
-	// Reference is the name of the image in the Docker Engine: a repository with a tag.
-	Reference string
+	Name      string // one of kind.ShippedImages
+	Reference string // the name of the image in the Docker Engine: a repository with a tag
 	// Debug builds the image for a debugger.
 	Debug bool
 }
 
 // BuildImage builds an image from the sources, loads it into the Docker Engine under its reference,
-// and then onto the nodes that may run it. Both at once are not faster on two cores. It returns the
-// name on the nodes: the repository, and the engine's image ID as tag, like Skaffold for an image
-// that it does not push. The same content has the same name.
+// and then onto the nodes that may run it. It returns the name on the nodes: the repository, and
+// the engine's image ID as tag, like Skaffold for an image that it does not push.
 //
 // Names of earlier builds without a container are removed from the nodes. The content stays, since
 // ctr's import also names it by digest. Running pods do not change. The testbed must be attached.
@@ -77,8 +74,8 @@ func developed(imageName string) (image.Binary, error) {
 	return image.Binary{}, fmt.Errorf("unknown image %q, use one of %s", imageName, strings.Join(kind.ShippedImages(), ", "))
 }
 
-// nodesOf returns the nodes that may run the image. Caches run in the shoot, and those of
-// GardenletOf on the seed.
+// nodesOf returns the nodes that may run the image. Caches run in the shoot, and in scenarios with
+// a second Shoot also on the seed.
 func nodesOf(t *kind.Testbed, imageName string) []*cluster.Node {
 	if imageName == kind.ImageCache {
 		return t.Nodes()
@@ -86,8 +83,7 @@ func nodesOf(t *kind.Testbed, imageName string) []*cluster.Node {
 	return t.Seed.Nodes()
 }
 
-// loadIntoEngine loads the image into the Docker Engine under its reference, and returns
-// repository:<image ID>.
+// loadIntoEngine loads the image into the Docker Engine, and returns repository:<image ID>.
 func loadIntoEngine(ctx context.Context, built image.Built, repository string) (string, error) {
 	packed := image.Archive([]image.Built{built})
 	defer packed.Close()
@@ -135,8 +131,7 @@ func removePredecessors(ctx context.Context, node *cluster.Node, reference strin
 	return err
 }
 
-// predecessors returns the present references to other builds of the same image, by image ID, that
-// are not in running.
+// predecessors returns the references to other builds of the same image that are not in running.
 func predecessors(present, running []string, reference string) []string {
 	repository, id, _ := strings.Cut(reference, ":")
 	return slices.DeleteFunc(slices.Clone(present), func(other string) bool {
@@ -145,8 +140,7 @@ func predecessors(present, running []string, reference string) []string {
 	})
 }
 
-// Validate returns an error if the reference is missing or invalid, or has no registry or tag. It
-// does not check Name.
+// Validate checks the reference, which must have a registry and a tag. It does not check Name.
 func (b ImageBuild) Validate() error {
 	const want = "want a registry, repository and tag, for example registry-cache.testbed/extension:v1"
 	if b.Reference == "" {

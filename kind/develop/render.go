@@ -24,10 +24,10 @@ import (
 // extensionChart is the folder of the extension's chart below the root of the repository.
 const extensionChart = "charts/registry-cache-extension"
 
-// RenderExtension renders a ControllerDeployment of the garden into the objects that gardenlet
-// would create on the seed, see gardener.Extension.Objects. in is one YAML document. Only its chart
-// values are used, with the chart in the repository. out receives YAML for `kubectl apply`. Nothing
-// in the testbed changes: only the version of the seed is read. The testbed must be attached.
+// RenderExtension renders a ControllerDeployment into the objects that gardenlet would create on
+// the seed, see gardener.Extension.Objects. in is one YAML document; only its chart values are
+// used, with the chart in the repository. out receives YAML. The testbed must be attached and does
+// not change.
 func RenderExtension(ctx context.Context, t *kind.Testbed, in io.Reader, out io.Writer) error {
 	values, err := valuesOf(in)
 	if err != nil {
@@ -63,8 +63,7 @@ func render(ctx context.Context, t *kind.Testbed, renderer chartrenderer.Interfa
 	return err
 }
 
-// valuesOf reads the chart values from a stream with one ControllerDeployment. Unknown fields are
-// an error: otherwise a misspelled value would be ignored.
+// valuesOf reads the chart values of one ControllerDeployment. A misspelled field is an error.
 func valuesOf(in io.Reader) (map[string]any, error) {
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(in))
 	text, err := documents.Read()

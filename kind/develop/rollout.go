@@ -24,16 +24,15 @@ import (
 
 const (
 	// cachesTimeout bounds the replacement of the caches' pods. A pull delays it by 25 seconds.
-	cachesTimeout = 2 * time.Minute
-	// cachesInterval is short, since the API servers are on this machine.
-	cachesInterval = 200 * time.Millisecond
+	cachesTimeout  = 2 * time.Minute
+	cachesInterval = 200 * time.Millisecond // short, since the API servers are on this machine
 )
 
-// RollOut waits until the installed version of the extension runs: its pods on the seed are new,
-// they have reconciled the Shoots with caches, and the caches have the resulting image and
-// configuration. It does not run gardenlet: the script and the unit in the OperatingSystemConfig do
-// not change until the next flow. The testbed must be attached.
-func RollOut(ctx context.Context, t *kind.Testbed) error {
+// Rollout waits until the installed version of the extension runs on the seed, has reconciled the
+// Shoots with caches, and the caches are replaced. It does not run gardenlet: the script and the
+// unit in the OperatingSystemConfig do not change until the next flow. The testbed must be
+// attached.
+func Rollout(ctx context.Context, t *kind.Testbed) error {
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {
 		return fmt.Errorf("connect to the seed: %w", err)
@@ -66,8 +65,7 @@ func RollOut(ctx context.Context, t *kind.Testbed) error {
 	)
 }
 
-// waitForCaches waits until gardener-resource-manager has applied the caches, and their pods are
-// new and ready.
+// waitForCaches waits until gardener-resource-manager has applied the caches and they are ready.
 func waitForCaches(ctx context.Context, seed client.Client, namespace string, shoot client.Client) error {
 	ctx, cancel := progress.Within(ctx, cachesTimeout, "the caches were not replaced")
 	defer cancel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics"
+	"github.com/gardener-extensions/registry-cache/kind/diagnostics/finding"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/preflight"
 	"github.com/gardener-extensions/registry-cache/kind/process"
@@ -27,31 +29,34 @@ func Examine(ctx context.Context, t *kind.Testbed) (*Report, error) {
 	}
 	report.Add("this machine", machine...)
 	found, err := engine.Attach(ctx)
-	missing := (*engine.Missing)(nil)
-	switch {
-	case errors.As(err, &missing):
-		report.Add("Docker Engine", Item{Mark: Problem, Text: missing.What, Fix: missing.Fix})
-		return report, nil
-	case err != nil:
-		text, _, _ := strings.Cut(err.Error(), "\n")
-		report.Add("Docker Engine", Item{
-			Mark: Problem, Text: text, Fix: "see the log of dockerd; `testbed up` restarts the testbed's engine",
-		})
-		return report, nil
-	case found == nil:
-		report.Add("Docker Engine", Item{
-			Mark: Notice, Text: "no Docker Engine answers",
-			Fix: "run `testbed up` (as root on Debian and Ubuntu it installs one), or install and start one",
-		})
+	report.Add("Docker Engine", engineItem(found, err))
+	if err != nil || found == nil {
 		return report, nil
 	}
-	report.Add("Docker Engine", Item{Mark: Fine, Text: fmt.Sprintf("%s, API %s", found.Version, found.APIVersion)})
 	items, err := examineTestbed(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	report.Add("testbed "+t.Prefix, items...)
 	return report, nil
+}
+
+// engineItem returns the item of the engine that engine.Attach returned.
+func engineItem(found *engine.Engine, err error) Item {
+	missing := (*engine.Missing)(nil)
+	switch {
+	case errors.As(err, &missing):
+		return Item{Mark: Problem, Text: missing.What, Fix: missing.Fix}
+	case err != nil:
+		text, _, _ := strings.Cut(err.Error(), "\n")
+		return Item{Mark: Problem, Text: text, Fix: "see the log of dockerd; `testbed up` restarts the testbed's engine"}
+	case found == nil:
+		return Item{
+			Mark: Notice, Text: "no Docker Engine answers",
+			Fix: "run `testbed up` (as root on Debian and Ubuntu it installs one), or install and start one",
+		}
+	}
+	return Item{Mark: Fine, Text: fmt.Sprintf("%s, API %s", found.Version, found.APIVersion)}
 }
 
 // examineMachine compares the machine with what Up still needs.
@@ -74,10 +79,10 @@ func examineTestbed(ctx context.Context, t *kind.Testbed) ([]Item, error) {
 		return nil, fmt.Errorf("create a folder for the diagnostics: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	exported, err := diagnostics.ExportWith(ctx, t, filepath.Join(dir, t.Prefix),
-		func(ctx context.Context, dir string, more ...diagnostics.Source) error {
-			return diagnostics.CollectFrom(ctx, t, dir, more...)
-		})
+	collect := func(ctx context.Context, dir string, more ...diagnostics.Source) error {
+		return diagnostics.CollectFrom(ctx, t, dir, more...)
+	}
+	exported, err := diagnostics.ExportWith(ctx, t, filepath.Join(dir, t.Prefix), collect)
 	if errors.Is(err, kind.ErrDown) {
 		return append(items, Item{Mark: Notice, Text: "the testbed is not up", Fix: "run testbed up"}), nil
 	}
@@ -99,8 +104,7 @@ func examineTestbed(ctx context.Context, t *kind.Testbed) ([]Item, error) {
 	return items, nil
 }
 
-// examineProcesses reports the process that works on the testbed, or else the processes that an
-// interrupted command left.
+// examineProcesses reports a command that is running on the testbed, or processes that one left.
 func examineProcesses(t *kind.Testbed) []Item {
 	if holder := t.LockHolder(); holder != "" {
 		return []Item{{Mark: Notice, Text: "a command is working on it, or was the last to do so" + holder}}
@@ -113,4 +117,116 @@ func examineProcesses(t *kind.Testbed) []Item {
 		Mark: Notice, Text: fmt.Sprintf("processes of an interrupted command still run: %v", left),
 		Fix: "testbed up continues, testbed down ends them",
 	}}
+}
+
+// Mark is the severity of an item.
+type Mark string
+
+// The marks.
+const (
+	Fine    Mark = "fine"
+	Problem Mark = "problem"
+	Notice  Mark = "notice" // worth a look, but not a problem by itself
+)
+
+// Item is one thing that was checked.
+type Item struct {
+	Mark    Mark     `json:"mark"`
+	Text    string   `json:"text"`
+	Details []string `json:"details,omitempty"`
+	Fix     string   `json:"fix,omitempty"` // what a person can do about it
+}
+
+// Section is the items of one place, for example the machine.
+type Section struct {
+	Title string `json:"title"`
+	Items []Item `json:"items"`
+}
+
+// Report is the output of `testbed doctor`.
+type Report struct {
+	Sections []Section `json:"sections"`
+}
+
+// Add adds a section.
+func (r *Report) Add(title string, items ...Item) {
+	r.Sections = append(r.Sections, Section{Title: title, Items: append([]Item{}, items...)})
+}
+
+// Err returns an error with the number of problems, or nil if there are none.
+func (r *Report) Err() error {
+	count := 0
+	for _, section := range r.Sections {
+		for _, item := range section.Items {
+			if item.Mark == Problem {
+				count++
+			}
+		}
+	}
+	switch count {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("1 problem")
+	default:
+		return fmt.Errorf("%d problems", count)
+	}
+}
+
+// Machine returns the items of a host: its summary, or the checks that failed.
+func Machine(host preflight.Host, failed []preflight.Failure) []Item {
+	if len(failed) == 0 {
+		return []Item{{Mark: Fine, Text: host.String()}}
+	}
+	var items []Item
+	for _, failure := range failed {
+		items = append(items, Item{Mark: Problem, Text: failure.Problem, Fix: failure.Fix})
+	}
+	return items
+}
+
+// Findings returns the items of a testbed. A finding that is not certain is a notice.
+func Findings(all []finding.Finding) []Item {
+	var items []Item
+	certain := false
+	for _, f := range all {
+		mark := Notice
+		if f.Certain {
+			mark, certain = Problem, true
+		}
+		items = append(items, Item{Mark: mark, Text: f.Problem, Details: f.Details, Fix: f.Fix})
+	}
+	if certain {
+		return items
+	}
+	fine := Item{Mark: Fine, Text: "no problem found in:"}
+	for _, check := range finding.Checks() {
+		fine.Details = append(fine.Details, check.Name)
+	}
+	return append([]Item{fine}, items...)
+}
+
+var signs = map[Mark]string{Fine: "✓", Problem: "✗", Notice: "!"}
+
+// Write prints the report. A fix follows its text unless that is a sentence or has details.
+func (r *Report) Write(w io.Writer) error {
+	var text strings.Builder
+	for _, section := range r.Sections {
+		fmt.Fprintln(&text, section.Title)
+		for _, item := range section.Items {
+			line, fix := item.Text, item.Fix
+			if fix != "" && len(item.Details) == 0 && !strings.HasSuffix(line, ".") {
+				line, fix = line+": "+fix, ""
+			}
+			fmt.Fprintf(&text, " %s %s\n", signs[item.Mark], line)
+			for _, detail := range item.Details {
+				fmt.Fprintf(&text, "     %s\n", strings.Join(strings.Fields(detail), " "))
+			}
+			if fix != "" {
+				fmt.Fprintf(&text, "     -> %s\n", fix)
+			}
+		}
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
 }

@@ -57,15 +57,15 @@ func compile(ctx context.Context, dir string, bins []Binary) (map[target]string,
 	return executables, nil
 }
 
-// plan groups bins by their settings. One go build compiles the packages that several programs
-// share only once, and links the programs in parallel. Each group has its own folder, so that the
-// same package with other flags does not overwrite it.
+// plan groups bins by their settings: one go build compiles shared packages once and links in
+// parallel. Each group has its own folder, so that one package with two sets of flags gives two
+// files.
 func plan(dir string, bins []Binary) ([]invocation, error) {
 	var plan []invocation
 	for _, bin := range bins {
 		i := slices.IndexFunc(plan, func(inv invocation) bool { return inv.settings == bin.settings() })
 		if i < 0 {
-			plan = append(plan, invocation{settings: bin.settings(), dir: filepath.Join(dir, bin.group())})
+			plan = append(plan, invocation{settings: bin.settings(), dir: filepath.Join(dir, bin.settings().folder())})
 			i = len(plan) - 1
 		}
 		if slices.Contains(plan[i].pkgs, bin.Package) {
@@ -81,19 +81,10 @@ func plan(dir string, bins []Binary) ([]invocation, error) {
 	return plan, nil
 }
 
-// group returns the folder name of the binaries that are built together.
-func (b Binary) group() string {
-	text := b.Ldflags
-	if b.Module != "" {
-		text = path.Base(b.Module) + "\n" + text
-	}
-	if b.Overlay != "" {
-		text += "\n" + b.Overlay
-	}
-	if b.Debug {
-		text += "\ndebug"
-	}
-	sum := sha256.Sum256([]byte(text))
+// folder returns the folder name of the binaries that are built together.
+func (s settings) folder() string {
+	s.module = path.Base(s.module)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", s))
 	return hex.EncodeToString(sum[:6])
 }
 
@@ -126,8 +117,7 @@ func (inv invocation) args() []string {
 	return append(args, inv.pkgs...)
 }
 
-// debugFlags disable optimization and inlining in this module, for a debugger. Dependencies come
-// unchanged from the build cache.
+// debugFlags disable optimization in this module; dependencies come from the build cache.
 const debugFlags = "github.com/gardener-extensions/registry-cache/...=-N -l"
 
 // linkerFlags strips the symbols unless a debugger needs them.

@@ -1,39 +1,42 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 const (
-	// Registry is the host part of every reference built here. No registry has this name, so an image
-	// that was not loaded cannot be pulled.
+	// Registry is the host of every reference. No registry has it: an image must be loaded.
 	Registry = "registry-cache.testbed"
-	// NonRoot is the user of an image whose Binary sets no User.
-	NonRoot = "65532:65532"
+	NonRoot  = "65532:65532" // the user of an image whose Binary sets no User
 )
 
 // Binary describes an image with one static Go binary.
 type Binary struct {
 	// Name is the last part of the image's reference. The binary is /<Name> unless Path is set.
-	Name string
-	// Package is the import path of a main package of the main module or of one of its dependencies.
-	Package string
+	Name    string
+	Package string // the import path of a main package of the main module or of one of its dependencies
 	// Module is the folder of another module to build the package in, which pins it with a tool line.
 	// This keeps the program's dependencies out of the main module. Empty means the main module.
-	Module string
-	// Ldflags are linker flags, for example -X assignments, appended to "-s -w".
-	Ldflags string
+	Module  string
+	Ldflags string // linker flags, for example -X assignments, appended to "-s -w"
 	// Overlay is the absolute path of a JSON file for `go build -overlay`, which replaces source
 	// files. Empty means none. Only the content of those files changes the binary.
 	Overlay string
@@ -42,9 +45,8 @@ type Binary struct {
 	Path  string // of the binary in the image, absolute
 	// Entrypoint defaults to the path of the binary.
 	Entrypoint []string
-	// Cmd is the default arguments.
-	Cmd []string
-	Env []string // NAME=value
+	Cmd        []string // the default arguments
+	Env        []string // NAME=value
 	// User is "uid:gid". It defaults to NonRoot.
 	User string
 	// Entries are further files and directories, for example {Path: "/tmp", Mode: fs.ModeDir | 0o777}.
@@ -54,19 +56,15 @@ type Binary struct {
 // Built is an image and the reference to load it under.
 type Built struct {
 	Name string // of the Binary
-	// Ref is registry-cache.testbed/<name>:<first 12 hex digits of the image's digest>.
-	Ref string
-	// Image reads the binary from the directory given to Build whenever a layer is read. It is valid
-	// as long as that directory does not change.
-	Image v1.Image
-	// Executable is the path of the binary on this machine.
-	Executable string
+	Ref  string // registry-cache.testbed/<name>:<first 12 hex digits of the image's digest>
+	// Image reads the binary in the directory given to Build whenever a layer is read.
+	Image      v1.Image
+	Executable string // the path of the binary on this machine
 }
 
-// Build compiles the packages of bins into dir and returns one image for each. It runs go build
-// once for each distinct set of linker flags, module, overlay and Debug, in the current directory,
-// which must be inside the main module. The same sources, Go version and bins give byte-identical
-// images. If any Binary is invalid, Build compiles nothing.
+// Build compiles the packages of bins into dir and returns one image for each. The current
+// directory must be inside the main module. The same sources, Go version and bins give
+// byte-identical images. If any Binary is invalid, Build compiles nothing.
 func Build(ctx context.Context, dir string, bins ...Binary) ([]Built, error) {
 	for _, bin := range bins {
 		if err := bin.validate(); err != nil {
@@ -92,9 +90,8 @@ func Build(ctx context.Context, dir string, bins ...Binary) ([]Built, error) {
 	return built, nil
 }
 
-// WriteArchive writes the images as one archive in the format of docker save, which "docker load"
-// and "ctr images import" read. Layers are not compressed: the archive never leaves the machine,
-// and compression would take seconds per image.
+// WriteArchive writes the images in the format of docker save, for "docker load" and "ctr images
+// import". Layers are not compressed, which would take seconds per image.
 func WriteArchive(w io.Writer, built ...Built) error {
 	images := make(map[name.Reference]v1.Image, len(built))
 	for _, b := range built {
@@ -125,12 +122,7 @@ func (b Binary) validate() error {
 	return nil
 }
 
-func (b Binary) path() string {
-	if b.Path != "" {
-		return b.Path
-	}
-	return "/" + path.Base(b.Name)
-}
+func (b Binary) path() string { return cmp.Or(b.Path, "/"+path.Base(b.Name)) }
 
 // assemble returns the image: the entries in one layer, the binary in another.
 func assemble(bin Binary, executable string) (Built, error) {
@@ -171,12 +163,56 @@ func withConfig(bin Binary, layers []v1.Layer) (v1.Image, error) {
 	file = file.DeepCopy()
 	file.Created = v1.Time{Time: time.Unix(0, 0).UTC()}
 	file.OS, file.Architecture = "linux", runtime.GOARCH
-	file.Config = v1.Config{Entrypoint: bin.Entrypoint, Cmd: bin.Cmd, Env: bin.Env, User: bin.User, WorkingDir: "/"}
+	file.Config = v1.Config{Entrypoint: bin.Entrypoint, Cmd: bin.Cmd, Env: bin.Env, User: cmp.Or(bin.User, NonRoot), WorkingDir: "/"}
 	if len(file.Config.Entrypoint) == 0 {
 		file.Config.Entrypoint = []string{bin.path()}
 	}
-	if file.Config.User == "" {
-		file.Config.User = NonRoot
-	}
 	return mutate.ConfigFile(img, file)
+}
+
+// Set is a set of built images, by name.
+type Set map[string]Built
+
+// Pick returns the images with the names. The set must contain them.
+func (all Set) Pick(names ...string) []Built {
+	picked := make([]Built, 0, len(names))
+	for _, name := range names {
+		picked = append(picked, all[name])
+	}
+	return picked
+}
+
+// Load loads the images that a node does not have into its containerd. References name the content.
+func Load(ctx context.Context, nodes []*cluster.Node, wanted []Built) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, node := range nodes {
+		group.Go(func() error {
+			present, err := node.Exec(ctx, "ctr", "--namespace", "k8s.io", "images", "ls", "--quiet")
+			if err != nil {
+				return fmt.Errorf("list the images of %s: %w", node.Name(), err)
+			}
+			missing := missingImages(wanted, strings.Fields(present))
+			if len(missing) == 0 {
+				return nil
+			}
+			progress.Note(ctx, "%d on %s", len(missing), node.Name())
+			packed := Archive(missing)
+			defer packed.Close()
+			return node.LoadImage(ctx, packed)
+		})
+	}
+	return group.Wait()
+}
+
+// Archive returns a reader that packs images while it is read, so that archives of hundreds of
+// megabytes for several nodes are never in memory. Close stops the packing.
+func Archive(built []Built) io.ReadCloser {
+	reader, writer := io.Pipe()
+	go func() { _ = writer.CloseWithError(WriteArchive(writer, built...)) }()
+	return reader
+}
+
+// missingImages returns the wanted images whose reference is not present.
+func missingImages(wanted []Built, present []string) []Built {
+	return slices.DeleteFunc(slices.Clone(wanted), func(b Built) bool { return slices.Contains(present, b.Ref) })
 }

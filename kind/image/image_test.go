@@ -270,3 +270,11 @@ func unpack(t *testing.T, img v1.Image) map[string]file {
 		files[name] = file{mode: header.Mode, owner: header.Uid, dir: header.Typeflag == tar.TypeDir, content: data}
 	}
 }
+
+func TestMissingImages(t *testing.T) {
+	one, two := Built{Ref: "registry-cache.testbed/one:1"}, Built{Ref: "registry-cache.testbed/two:1"}
+	missing := missingImages([]Built{one, two}, []string{"registry-cache.testbed/one:1", "registry-cache.testbed/two:0"})
+	if len(missing) != 1 || missing[0].Ref != two.Ref {
+		t.Errorf("missing = %v, want only %s", missing, two.Ref)
+	}
+}

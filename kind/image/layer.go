@@ -3,6 +3,7 @@ package image
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"io/fs"
@@ -18,14 +19,10 @@ import (
 
 // Entry is a file or a directory of a layer.
 type Entry struct {
-	// Path is absolute and clean.
-	Path string
-	// Mode has the permission bits, and fs.ModeDir for a directory.
-	Mode fs.FileMode
-	// Owner is the numeric user and group.
-	Owner int
-	// Content is the content of a file whose Source is empty.
-	Content []byte
+	Path    string      // absolute and clean
+	Mode    fs.FileMode // has the permission bits, and fs.ModeDir for a directory
+	Owner   int         // the numeric user and group
+	Content []byte      // the content of a file whose Source is empty
 	// Source is the path of a file on this machine. It is read whenever the layer is.
 	Source string
 }
@@ -45,8 +42,8 @@ func NewLayer(entries ...Entry) (v1.Layer, error) {
 	return l, nil
 }
 
-// ociScratch returns the empty image with OCI media types. Docker has no media type for an
-// uncompressed layer that can be pulled.
+// ociScratch is empty, with OCI types: Docker has none for an uncompressed layer that can be
+// pulled.
 func ociScratch() v1.Image {
 	return mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 }
@@ -122,4 +119,77 @@ func (e Entry) open() (io.ReadCloser, int64, error) {
 		return nil, 0, err
 	}
 	return file, info.Size(), nil
+}
+
+// PausePackage is the program that the images of Random run: it waits for SIGTERM.
+const PausePackage = "github.com/gardener-extensions/registry-cache/kind/image/pause"
+
+// Pause returns the Binary to build for the first argument of Random.
+func Pause() Binary { return Binary{Name: "pause", Package: PausePackage} }
+
+// Random returns an image that a pod can run and whose blobs exist nowhere else: layers (0 or more)
+// of size random bytes, and one with the pause program and a random file. A first pull fetches
+// layers+2 blobs, see Blobs. tar adds a few KiB to size.
+func Random(pause Built, layers int, size int64) (v1.Image, error) {
+	program, err := NewLayer(
+		Entry{Path: "/pause", Mode: 0o755, Source: pause.Executable},
+		Entry{Path: "/unique", Mode: 0o644, Content: random(32)},
+	)
+	if err != nil {
+		return nil, fmt.Errorf("random image: %w", err)
+	}
+	more, err := randomLayers(layers, size)
+	if err != nil {
+		return nil, err
+	}
+	return withConfig(Binary{Name: "pause", Path: "/pause"}, append([]v1.Layer{program}, more...))
+}
+
+// Extend appends layers, each with size bytes of random content, to those of base.
+func Extend(base v1.Image, layers int, size int64) (v1.Image, error) {
+	more, err := randomLayers(layers, size)
+	if err != nil {
+		return nil, err
+	}
+	img, err := mutate.AppendLayers(base, more...)
+	if err != nil {
+		return nil, fmt.Errorf("append layers: %w", err)
+	}
+	return img, nil
+}
+
+func randomLayers(layers int, size int64) ([]v1.Layer, error) {
+	var all []v1.Layer
+	for i := range layers {
+		layer, err := NewLayer(Entry{Path: fmt.Sprintf("/random-%d", i), Mode: 0o644, Content: random(size)})
+		if err != nil {
+			return nil, fmt.Errorf("random image: %w", err)
+		}
+		all = append(all, layer)
+	}
+	return all, nil
+}
+
+// Blobs returns the digests that a first pull fetches as blobs: the config and each distinct layer.
+func Blobs(img v1.Image) ([]v1.Hash, error) {
+	manifest, err := img.Manifest()
+	if err != nil {
+		return nil, fmt.Errorf("read manifest: %w", err)
+	}
+	seen := map[v1.Hash]bool{}
+	digests := []v1.Hash{}
+	for _, blob := range append([]v1.Descriptor{manifest.Config}, manifest.Layers...) {
+		if !seen[blob.Digest] {
+			seen[blob.Digest] = true
+			digests = append(digests, blob.Digest)
+		}
+	}
+	return digests, nil
+}
+
+// random cannot fail: crypto/rand.Read crashes the program if the system has no randomness.
+func random(size int64) []byte {
+	content := make([]byte, size)
+	rand.Read(content)
+	return content
 }

@@ -1,7 +1,11 @@
 package logline
 
 import (
+	"cmp"
+	"encoding/json"
+	"math"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -18,14 +22,11 @@ const (
 
 // Line is one line of a log.
 type Line struct {
-	// Time is zero if the line has none.
-	Time time.Time
-	// Program is the writer of a journal line.
-	Program string
+	Time    time.Time // zero if the line has none
+	Program string    // the writer of a journal line
 	Level   Level
 	Message string
-	// Fields are the key-value pairs of the line, without message, level and time.
-	Fields map[string]string
+	Fields  map[string]string // the key-value pairs of the line, without message, level and time
 }
 
 // journalTime is the format of journalctl --output=short-iso-precise.
@@ -75,18 +76,173 @@ func (l Line) Text(fields ...string) string {
 		parts = append(parts, l.Message)
 	}
 	for _, name := range fields {
-		value := l.Fields[name]
-		if name == "error" && value == "" {
-			value = l.Fields["err"]
-		}
-		if value == "" {
-			continue
-		}
+		value, prefix := l.Fields[name], name+"="
 		if name == "error" {
-			parts = append(parts, value)
-		} else {
-			parts = append(parts, name+"="+value)
+			value, prefix = cmp.Or(value, l.Fields["err"]), ""
+		}
+		if value != "" {
+			parts = append(parts, prefix+value)
 		}
 	}
 	return strings.Join(parts, ": ")
+}
+
+// PullState is the state of a pull in containerd's log.
+type PullState string
+
+// Pull states.
+const (
+	PullBegan    PullState = ""
+	PullReturned PullState = " returns"
+	PullFailed   PullState = " failed"
+)
+
+var pullMessage = regexp.MustCompile(`^PullImage "([^"]+)"( returns| failed)?`)
+
+// PullMessage parses a message of containerd about a pull. image is the reference as requested.
+func PullMessage(message string) (image string, state PullState, ok bool) {
+	match := pullMessage.FindStringSubmatch(message)
+	if match == nil {
+		return "", "", false
+	}
+	return match[1], PullState(match[2]), true
+}
+
+// ContainerdStarts reports whether message is the first one of a starting containerd. It knows no
+// pulls, so all earlier ones have ended without a message.
+func ContainerdStarts(message string) bool { return message == "starting containerd" }
+
+var (
+	// klogHead is klog's header: level, month and day, time, process, source.
+	klogHead = regexp.MustCompile(`^([IWEF])\d{4} \d{2}:\d{2}:\d{2}\.\d+ +\d+ [^ \]]+\] `)
+	// consoleHead is the header of zap's console encoder: time, level.
+	consoleHead = regexp.MustCompile(`^\S+T\S+Z?\t([A-Z]+)\t`)
+	logfmtKey   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*=`)
+)
+
+// Payload parses the output of a program. Text in no known format becomes the message.
+func Payload(text string) Line {
+	text = strings.TrimSpace(text)
+	for _, read := range []func(string) (Line, bool){readJSON, readKlog, readConsole, readLogfmt} {
+		if line, ok := read(text); ok {
+			return line
+		}
+	}
+	return Line{Level: Info, Message: text}
+}
+
+// levelOf accepts the names and letters that loggers use.
+func levelOf(name string) Level {
+	switch strings.ToLower(name) {
+	case "e", "f", "error", "fatal", "panic", "dpanic", "err":
+		return Error
+	case "w", "warn", "warning":
+		return Warning
+	default:
+		return Info
+	}
+}
+
+func readJSON(text string) (Line, bool) {
+	fields, _ := jsonFields(text)
+	return fromFields(fields, "ts")
+}
+
+func jsonFields(text string) (map[string]string, bool) {
+	var all map[string]json.RawMessage
+	if !strings.HasPrefix(text, "{") || json.Unmarshal([]byte(text), &all) != nil {
+		return nil, false
+	}
+	fields := map[string]string{}
+	for key, raw := range all {
+		fields[key] = plain(raw)
+	}
+	return fields, true
+}
+
+// plain returns a JSON string without quotes, and any other value unchanged.
+func plain(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
+
+func readKlog(text string) (Line, bool) {
+	head := klogHead.FindStringSubmatch(text)
+	if head == nil {
+		return Line{}, false
+	}
+	line := Line{Level: levelOf(head[1]), Message: text[len(head[0]):]}
+	if quoted, err := strconv.QuotedPrefix(line.Message); err == nil {
+		if fields, ok := parseLogfmt(line.Message[len(quoted):]); ok {
+			line.Fields = fields
+			line.Message, _ = strconv.Unquote(quoted) // QuotedPrefix has validated it
+		}
+	}
+	return line, true
+}
+
+func readConsole(text string) (Line, bool) {
+	head := consoleHead.FindStringSubmatch(text)
+	if head == nil {
+		return Line{}, false
+	}
+	message, fields, _ := strings.Cut(text[len(head[0]):], "\t{")
+	line := Line{Level: levelOf(head[1]), Message: message}
+	line.Fields, _ = jsonFields("{" + fields) // fields are optional
+	return line, true
+}
+
+func readLogfmt(text string) (Line, bool) {
+	fields, _ := parseLogfmt(text)
+	return fromFields(fields, "time")
+}
+
+// fromFields moves msg, level and the time, whose key is at, out of fields. It returns false
+// without a message.
+func fromFields(fields map[string]string, at string) (Line, bool) {
+	message, ok := fields["msg"]
+	line := Line{Time: parseTime(fields[at]), Level: levelOf(fields["level"]), Message: message, Fields: fields}
+	for _, key := range []string{"msg", "level", at} {
+		delete(fields, key)
+	}
+	return line, ok
+}
+
+// parseTime accepts RFC 3339 and zap's seconds since 1970. It returns zero for anything else.
+func parseTime(text string) time.Time {
+	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return at.UTC()
+	}
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil || seconds <= 0 || seconds > math.MaxUint32 {
+		return time.Time{}
+	}
+	whole, fraction := math.Modf(seconds)
+	return time.Unix(int64(whole), int64(fraction*1e9)).UTC()
+}
+
+// parseLogfmt parses key=value pairs whose values may be quoted like in Go. It returns false for
+// other text.
+func parseLogfmt(text string) (map[string]string, bool) {
+	fields := map[string]string{}
+	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
+		key := logfmtKey.FindString(text)
+		if key == "" {
+			return nil, false
+		}
+		value, rest, _ := strings.Cut(text[len(key):], " ")
+		if strings.HasPrefix(value, `"`) {
+			quoted, err := strconv.QuotedPrefix(text[len(key):])
+			if err != nil {
+				return nil, false
+			}
+			value, _ = strconv.Unquote(quoted) // QuotedPrefix has validated it
+			rest = text[len(key)+len(quoted):]
+		}
+		fields[strings.TrimSuffix(key, "=")], text = value, rest
+	}
+	return fields, true
 }

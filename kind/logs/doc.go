@@ -1,4 +1,4 @@
-// Package logs merges several logs into one, sorted by time, or follows them.
-//
-// A function opens each log. The package must not know clusters, nodes or containers.
+// Package logs reads the logs of a testbed's components, sorted by time or as they are written. A
+// Stream is one log: of a container, of a systemd unit, or of an upstream. Package logline parses
+// it.
 package logs

@@ -11,23 +11,18 @@ import (
 )
 
 const (
-	// findInterval is the time between two calls of find, and so how long an ended stream stays
-	// closed.
-	findInterval = 2 * time.Second
-	// findTimeout limits one call of find.
-	findTimeout = 10 * time.Second
-	// unreadableTimeout is how long all streams may fail after one could be read.
-	unreadableTimeout = 2 * time.Minute
+	findInterval      = 2 * time.Second  // between two calls of find: how long an ended stream stays closed
+	findTimeout       = 10 * time.Second // of one call of find
+	unreadableTimeout = 2 * time.Minute  // how long all streams may fail after one could be read
 )
 
 // Follow calls take with the lines of all streams that find returns, one at a time, until ctx ends.
 // It then returns nil.
 //
-// It calls find every two seconds. It opens new streams from since on. It opens an ended stream,
+// It calls find every two seconds, and opens new streams from since on. It opens an ended stream,
 // for example of a restarted container, again after its last line if find still returns its name.
-// If a stream ends between lines with the same time, those after the first may be lost.
-//
-// It returns an error if no stream can be read at first, or later for two minutes.
+// If it ended between lines with the same time, those after the first may be lost. Follow returns
+// an error if no stream can be read at first, or later for two minutes.
 func Follow(ctx context.Context, find func(context.Context) ([]Stream, error), since time.Time, take func(Line)) error {
 	f := &follower{since: since, take: take, open: map[string]bool{}, last: map[string]time.Time{}, failed: map[string]error{}}
 	ctx, stop := context.WithCancel(ctx)
@@ -69,8 +64,7 @@ type follower struct {
 
 	mu   sync.Mutex
 	take func(Line)
-	// read is when a stream could last be read, or zero.
-	read time.Time
+	read time.Time // when a stream could last be read, or zero
 	// The keys are names of streams. last has the time of the last line, failed the error of the last
 	// attempt to read.
 	open   map[string]bool

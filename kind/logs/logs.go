@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,26 +20,20 @@ import (
 // Options select the logs.
 type Options struct {
 	Component Component
-	// Name keeps one cache, node, unit or upstream of several, for example "alpha", "worker2",
-	// "worker2/kubelet".
-	Name string
-	// Since is how far back; 0 is from the beginning.
-	Since time.Duration
-	// Follow goes on with what is new until the context ends, also of containers that are restarted,
-	// and of pods that come.
-	Follow bool
+	Name      string        // of caches, nodes, units or upstreams, for example "alpha" or "worker2/kubelet"; see Choose
+	Since     time.Duration // how far back; 0 means all lines
+	Follow    bool          // continue with new lines until the context ends, also of restarted containers and new pods
 }
 
-// Read hands on the lines of a component's logs: in the order of time, or, when it follows, as they
-// come. It connects to the testbed unless that is done. A component or name that is not there is a
-// *logs.UseError. Lines are handed on also when a part of the logs cannot be read, which is the
-// error then; who follows waits for that part, and it is an error if there is no other, see
-// logs.Follow.
+// Read calls take with the lines of a component's logs, sorted by time or, with Follow, as they
+// arrive. It attaches to the testbed if needed. An unknown component or name is a *UsageError. If a
+// log cannot be read, Read returns the lines of the others and then the error; with Follow it tries
+// again, see the function Follow.
 func Read(ctx context.Context, t *kind.Testbed, options Options, take func(Line)) error {
 	if err := t.AttachOnce(ctx); err != nil {
 		return err
 	}
-	all, err := logStreams(ctx, t, options.Component)
+	all, err := find(ctx, t, options.Component)
 	if err != nil {
 		return err
 	}
@@ -47,14 +42,14 @@ func Read(ctx context.Context, t *kind.Testbed, options Options, take func(Line)
 		return err
 	}
 	if len(streams) == 0 {
-		return fmt.Errorf("there is no log of %s now", options.Component)
+		return fmt.Errorf("no log of %s exists now", options.Component)
 	}
-	since := time.Time{}
+	var since time.Time
 	if options.Since > 0 {
 		since = time.Now().Add(-options.Since)
 	}
 	if options.Follow {
-		return Follow(ctx, logFinder(t, options), since, take)
+		return Follow(ctx, finder(t, options), since, take)
 	}
 	lines, err := Collect(ctx, streams, since)
 	for _, line := range lines {
@@ -63,17 +58,17 @@ func Read(ctx context.Context, t *kind.Testbed, options Options, take func(Line)
 	return err
 }
 
-// logFinder finds the logs that are wanted anew: pods come and go.
-func logFinder(t *kind.Testbed, options Options) func(context.Context) ([]Stream, error) {
+// finder returns the function that finds the selected logs again while they are followed.
+func finder(t *kind.Testbed, options Options) func(context.Context) ([]Stream, error) {
 	return func(ctx context.Context) ([]Stream, error) {
-		all, err := logStreams(ctx, t, options.Component)
-		streams, _ := Choose(all, options.Name) // that there is none of that name may pass
+		all, err := find(ctx, t, options.Component)
+		streams, _ := Choose(all, options.Name) // no match may be temporary: pods are replaced
 		return streams, err
 	}
 }
 
-// logStreams are the logs of a component that there are now.
-func logStreams(ctx context.Context, t *kind.Testbed, component Component) ([]Stream, error) {
+// find returns the logs of a component that exist now.
+func find(ctx context.Context, t *kind.Testbed, component Component) ([]Stream, error) {
 	shootNamespace := gardenlet.Namespace(gardenlet.DefaultShoot)
 	switch component {
 	case Cache:
@@ -103,12 +98,87 @@ func logStreams(ctx context.Context, t *kind.Testbed, component Component) ([]St
 
 func anyPod(corev1.Pod) bool { return true }
 
-// IsCache returns whether the pod belongs to a cache.
+// IsCache reports whether the pod belongs to a cache.
 func IsCache(pod corev1.Pod) bool { return pod.Labels[v1alpha3.LabelUpstreamHost] != "" }
 
 func isResourceManager(pod corev1.Pod) bool {
 	return strings.HasPrefix(pod.Name, "gardener-resource-manager-")
 }
 
-// aboutWebhooks keeps what a process with controllers beside its webhooks says of these.
+// aboutWebhooks selects the lines about webhooks, since the extension also runs controllers.
 func aboutWebhooks(line Line) bool { return strings.Contains(line.Text, "webhook") }
+
+// Component is a part of the testbed that has logs.
+type Component string
+
+// The components.
+const (
+	Cache     Component = "cache"     // the caches in the shoot
+	Node      Component = "node"      // the systemd units of nodes that pulls need
+	Upstream  Component = "upstream"  // the access logs of upstreams
+	Webhook   Component = "webhook"   // the webhooks of the extension and of the admission component
+	Extension Component = "extension" // the extension in the seed
+	GRM       Component = "grm"       // gardener-resource-manager of the shoot and of the seed
+	GNA       Component = "gna"       // gardener-node-agent on the workers
+)
+
+// Components returns all components.
+func Components() []Component {
+	return []Component{Cache, Node, Upstream, Webhook, Extension, GRM, GNA}
+}
+
+// UsageError is a usage error. Its message lists the valid values.
+type UsageError struct{ text string }
+
+func (e *UsageError) Error() string { return e.text }
+
+// UsageError marks the error for internal/program: exit code 2.
+func (*UsageError) UsageError() {}
+
+// UsageErrorf returns a *UsageError.
+func UsageErrorf(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
+
+// ParseComponent returns the component with a name, or a *UsageError.
+func ParseComponent(name string) (Component, error) {
+	if slices.Contains(Components(), Component(name)) {
+		return Component(name), nil
+	}
+	var names []string
+	for _, component := range Components() {
+		names = append(names, string(component))
+	}
+	return "", UsageErrorf("unknown component %q, use one of %s", name, strings.Join(names, ", "))
+}
+
+// Choose returns the streams whose name starts with the word, or has it after a dash or a slash.
+// Without a word it returns all streams. It returns a *UsageError if no stream matches.
+func Choose(all []Stream, word string) ([]Stream, error) {
+	var kept []Stream
+	var names []string
+	for _, stream := range all {
+		names = append(names, stream.Name)
+		if word == "" || matches(stream.Name, word) {
+			kept = append(kept, stream)
+		}
+	}
+	if len(kept) == 0 && word != "" {
+		return nil, UsageErrorf("no log matches %q, use one of %s", word, strings.Join(names, ", "))
+	}
+	return kept, nil
+}
+
+// matches reports whether the word selects the name: "alpha" selects
+// registry-alpha-upstream-test-0, "worker" selects worker but not worker2, and "worker/kubelet" one
+// unit.
+func matches(name, word string) bool {
+	for rest := name; ; {
+		if after, found := strings.CutPrefix(rest, word); found && (after == "" || strings.ContainsAny(after[:1], "-./")) {
+			return true
+		}
+		i := strings.IndexAny(rest, "-/")
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+1:]
+	}
+}

@@ -43,7 +43,7 @@ func TestLogCommandLines(t *testing.T) {
 	}
 }
 
-// TestRunProgram keeps what a program complains of, and no more than the beginning.
+// TestRunProgram: the error has the beginning of standard error and no more.
 func TestRunProgram(t *testing.T) {
 	err := shell.Capture(t.Context(), []string{"sh", "-c", "echo no such unit >&2; yes | head -c 100000 >&2; exit 3"}, io.Discard)
 	if err == nil || !strings.HasPrefix(err.Error(), "sh: exit code 3: no such unit") || len(err.Error()) > 2*shell.MaxBeginning {
@@ -55,14 +55,13 @@ func TestRunProgram(t *testing.T) {
 	}
 }
 
-// TestLogFinder: whoever follows waits for a log that is gone; only who asks for one that never was
-// is told so.
-func TestLogFinder(t *testing.T) {
-	streams, err := logFinder(&kind.Testbed{}, Options{Component: Upstream, Name: "alpha"})(t.Context())
+// TestFinder: following waits for a missing log, but not for an unknown component.
+func TestFinder(t *testing.T) {
+	streams, err := finder(&kind.Testbed{}, Options{Component: Upstream, Name: "alpha"})(t.Context())
 	if len(streams) != 0 || err != nil {
 		t.Errorf("%d streams, error %v", len(streams), err)
 	}
-	if _, err := logFinder(&kind.Testbed{}, Options{Component: "etcd"})(t.Context()); err == nil {
+	if _, err := finder(&kind.Testbed{}, Options{Component: "etcd"})(t.Context()); err == nil {
 		t.Error("an unknown component is no error")
 	}
 }

@@ -16,16 +16,13 @@ import (
 
 // Window selects a part of a log.
 type Window struct {
-	// Since is the start; zero means all lines.
-	Since time.Time
-	// Follow continues with new lines until the context ends.
-	Follow bool
+	Since  time.Time // zero means all lines
+	Follow bool      // continue with new lines until the context ends
 }
 
 // Stream is one log.
 type Stream struct {
-	// Name is the name of the source, for example "worker2/containerd".
-	Name string
+	Name string // of the source, for example "worker2/containerd"
 	// Open writes the part of the log to out. It returns at the end of the log, or when ctx ends. It
 	// may write earlier lines, which are skipped.
 	Open func(ctx context.Context, window Window, out io.Writer) error
@@ -38,8 +35,7 @@ type Line struct {
 	Time   time.Time     `json:"time"`
 	Source string        `json:"source"`
 	Level  logline.Level `json:"level"`
-	// Text is the line without its time.
-	Text string `json:"text"`
+	Text   string        `json:"text"` // without the time
 }
 
 // Collect returns the lines of all streams sorted by time. It also returns lines with an error.
@@ -63,11 +59,9 @@ func Collect(ctx context.Context, streams []Stream, since time.Time) ([]Line, er
 	return all, errors.Join(errs...)
 }
 
-// maxLine is the maximum length of a line in bytes. Longer lines are truncated and end with
-// cutMark.
 const (
-	maxLine = 256 << 10
-	cutMark = " ... (cut)"
+	maxLine = 256 << 10    // bytes; longer lines are truncated
+	cutMark = " ... (cut)" // ends a truncated line
 )
 
 func (s Stream) read(ctx context.Context, window Window, take func(Line)) error {

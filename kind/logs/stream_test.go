@@ -91,7 +91,7 @@ func TestChoose(t *testing.T) {
 		if word == "" {
 			got = fmt.Sprint(len(names))
 		}
-		var useError *UseError
+		var useError *UsageError
 		if got != want || errors.As(err, &useError) != (want == "") {
 			t.Errorf("%q: got %q, %v; want %q", word, got, err, want)
 		}

@@ -1,17 +1,20 @@
 package manifest
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Overlay returns a copy of base, the testbed's Shoot, with the manifest's extensions and
-// lifecycle: labels and annotations, spec.extensions, resources, purpose, hibernation, maintenance,
-// monitoring and systemComponents. Name, networks, machines, versions and cloud stay those of base,
-// because the clusters already exist. Overlay also returns the fields of the manifest that the
-// result does not have. It changes neither argument.
+// Overlay returns a copy of base, the testbed's Shoot, with labels, annotations, extensions,
+// resources, purpose, hibernation, maintenance, monitoring and systemComponents of the manifest.
+// The rest stays that of base, because the clusters already exist. Overlay also returns the fields
+// of the manifest that the result does not have. It changes neither argument.
 func Overlay(manifest, base *gardencorev1beta1.Shoot) (*gardencorev1beta1.Shoot, []Replacement, error) {
 	shoot, wanted := base.DeepCopy(), manifest.DeepCopy()
 	shoot.Labels = merged(wanted.Labels, base.Labels)
@@ -40,4 +43,92 @@ func merged(entries, winner map[string]string) map[string]string {
 	all := maps.Clone(entries)
 	maps.Copy(all, winner)
 	return all
+}
+
+// Replacement is a field of the manifest whose value is not used.
+type Replacement struct {
+	Path string `json:"path"` // the path of the field, for example spec.region
+	// Manifest is the value in the manifest, Testbed the one that is used. Objects and lists are left
+	// empty, and so is Testbed if the testbed's Shoot does not have the field.
+	Manifest string `json:"manifest,omitempty"`
+	Testbed  string `json:"testbed,omitempty"`
+}
+
+// String describes the replacement for people.
+func (r Replacement) String() string {
+	switch {
+	case r.Manifest == "":
+		return r.Path
+	case r.Testbed == "":
+		return fmt.Sprintf("%s (%s, none here)", r.Path, r.Manifest)
+	}
+	return fmt.Sprintf("%s (%s, here %s)", r.Path, r.Manifest, r.Testbed)
+}
+
+// compare returns the fields of manifest whose value used does not have, sorted by path.
+func compare(manifest, used *gardencorev1beta1.Shoot) ([]Replacement, error) {
+	var fields [2]map[string]any
+	for i, shoot := range []*gardencorev1beta1.Shoot{manifest, used} {
+		var err error
+		if fields[i], err = runtime.DefaultUnstructuredConverter.ToUnstructured(shoot); err != nil {
+			return nil, fmt.Errorf("encode shoot %s: %w", shoot.Name, err)
+		}
+	}
+	return differences("", fields[0], fields[1]), nil
+}
+
+// differences descends into objects that both sides have and compares everything else as a whole.
+func differences(path string, manifest, used map[string]any) []Replacement {
+	var found []Replacement
+	for _, name := range slices.Sorted(maps.Keys(manifest)) {
+		field := name
+		if path != "" {
+			field = path + "." + name
+		}
+		value, other := manifest[name], used[name]
+		if empty(value) || equality.Semantic.DeepEqual(value, other) {
+			continue
+		}
+		object, isObject := value.(map[string]any)
+		counterpart, bothObjects := other.(map[string]any)
+		if isObject && bothObjects {
+			found = append(found, differences(field, object, counterpart)...)
+			continue
+		}
+		found = append(found, Replacement{Path: field, Manifest: single(value), Testbed: single(other)})
+	}
+	return found
+}
+
+// empty reports whether the value is how Go's types encode a field that is not set.
+func empty(value any) bool {
+	switch value := value.(type) {
+	case nil:
+		return true
+	case string:
+		return value == ""
+	case bool:
+		return !value
+	case int64:
+		return value == 0
+	case []any:
+		return len(value) == 0
+	case map[string]any:
+		for _, inner := range value {
+			if !empty(inner) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// single returns the text of a scalar, and "" for objects, lists and fields that are not set.
+func single(value any) string {
+	switch value.(type) {
+	case nil, []any, map[string]any:
+		return ""
+	}
+	return fmt.Sprint(value)
 }

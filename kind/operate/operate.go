@@ -2,12 +2,15 @@ package operate
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/manifest"
@@ -40,22 +43,20 @@ func Apply(ctx context.Context, t *kind.Testbed, wanted *manifest.Manifest) erro
 	if err != nil {
 		return err
 	}
-	return operate(ctx, t, verbApply, func(ctx context.Context, _ *gardencorev1beta1.Shoot) error {
+	return operate(ctx, t, verbApply, func(_ *gardenlet.Gardenlet, ctx context.Context, _ *gardencorev1beta1.Shoot) error {
 		return ApplyManifest(ctx, t, wanted, shoot)
 	})
 }
 
 // Reconcile reconciles the unchanged Shoot, as gardenlet does every hour by default.
 func Reconcile(ctx context.Context, t *kind.Testbed) error {
-	return operate(ctx, t, verbReconcile, func(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-		return t.Gardenlet.Reconcile(ctx, shoot)
-	})
+	return operate(ctx, t, verbReconcile, (*gardenlet.Gardenlet).Reconcile)
 }
 
 // Disable removes the extension from the Shoot and reconciles it.
 func Disable(ctx context.Context, t *kind.Testbed) error {
-	return operate(ctx, t, verbDisable, func(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-		return t.Gardenlet.Reconcile(ctx, withoutExtension(shoot))
+	return operate(ctx, t, verbDisable, func(g *gardenlet.Gardenlet, ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
+		return g.Reconcile(ctx, withoutExtension(shoot))
 	})
 }
 
@@ -70,73 +71,69 @@ func withoutExtension(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 
 // Hibernate hibernates the Shoot.
 func Hibernate(ctx context.Context, t *kind.Testbed) error {
-	return operate(ctx, t, verbHibernate, func(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-		return t.Gardenlet.Hibernate(ctx, shoot)
-	})
+	return operate(ctx, t, verbHibernate, (*gardenlet.Gardenlet).Hibernate)
 }
 
 // WakeUp wakes up the Shoot.
 func WakeUp(ctx context.Context, t *kind.Testbed) error {
-	return operate(ctx, t, verbWake, func(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-		return t.Gardenlet.WakeUp(ctx, shoot)
-	})
+	return operate(ctx, t, verbWake, (*gardenlet.Gardenlet).WakeUp)
 }
 
 // Delete deletes the Shoot. The clusters stay, and Apply can create it again. An absent Shoot is
 // not an error.
 func Delete(ctx context.Context, t *kind.Testbed) error {
-	return operate(ctx, t, verbDelete, func(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
+	return operate(ctx, t, verbDelete, func(g *gardenlet.Gardenlet, ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 		if shoot == nil {
 			progress.Skip(ctx, "the shoot does not exist")
 			return nil
 		}
-		return t.Gardenlet.Delete(ctx, shoot)
+		return g.Delete(ctx, shoot)
 	})
 }
 
 // Migrate moves the Shoot away from the seed. Restore moves it back, in this or another process.
 func Migrate(ctx context.Context, t *kind.Testbed) error {
-	return operate(ctx, t, verbMigrate, func(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
+	return operate(ctx, t, verbMigrate, func(g *gardenlet.Gardenlet, ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 		if gardenlet.StageOf(shoot) == gardenlet.StagePresent {
-			if err := t.Gardenlet.StoreForMigration(ctx, shoot); err != nil {
+			if err := g.StoreForMigration(ctx, shoot); err != nil {
 				return err
 			}
 		}
-		return t.Gardenlet.Migrate(ctx, shoot)
+		return g.Migrate(ctx, shoot)
 	})
 }
 
 // Restore restores a migrated Shoot. A new namespace on the same seed stands in for another seed.
 func Restore(ctx context.Context, t *kind.Testbed) error {
-	return operate(ctx, t, verbRestore, func(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-		if err := t.Gardenlet.Restore(ctx, shoot); err != nil {
+	return operate(ctx, t, verbRestore, func(g *gardenlet.Gardenlet, ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
+		if err := g.Restore(ctx, shoot); err != nil {
 			return err
 		}
-		return t.Gardenlet.DeleteStored(ctx)
+		return g.DeleteStored(ctx)
 	})
 }
 
 // StartRotation starts the CA rotation. After it nodes trust the old and the new CA. Reconcile
 // continues an interrupted rotation, as in Gardener.
 func StartRotation(ctx context.Context, t *kind.Testbed) error {
-	return rotate(ctx, t, verbRotateStart, gardencorev1beta1.RotationPreparing)
+	return operate(ctx, t, verbRotateStart, func(g *gardenlet.Gardenlet, ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
+		return g.RotateCA(ctx, shoot, gardencorev1beta1.RotationPreparing)
+	})
 }
 
 // CompleteRotation completes the CA rotation. After it nodes trust only the new CA.
 func CompleteRotation(ctx context.Context, t *kind.Testbed) error {
-	return rotate(ctx, t, verbRotateComplete, gardencorev1beta1.RotationCompleting)
-}
-
-func rotate(ctx context.Context, t *kind.Testbed, verb shootVerb, phase gardencorev1beta1.CredentialsRotationPhase) error {
-	return operate(ctx, t, verb, func(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-		return t.Gardenlet.RotateCA(ctx, shoot, phase)
+	return operate(ctx, t, verbRotateComplete, func(g *gardenlet.Gardenlet, ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
+		return g.RotateCA(ctx, shoot, gardencorev1beta1.RotationCompleting)
 	})
 }
 
 // operate runs an operation as a step, on the Shoot that the last operation left. It holds the lock
 // of the testbed, so it also works in a process that has not called Up. It changes nothing if the
 // operation is not possible, see possible.
-func operate(ctx context.Context, t *kind.Testbed, verb shootVerb, do func(context.Context, *gardencorev1beta1.Shoot) error) error {
+func operate(ctx context.Context, t *kind.Testbed, verb shootVerb,
+	do func(*gardenlet.Gardenlet, context.Context, *gardencorev1beta1.Shoot) error,
+) error {
 	unlock, err := t.Lock()
 	if err != nil {
 		return err
@@ -154,7 +151,7 @@ func operate(ctx context.Context, t *kind.Testbed, verb shootVerb, do func(conte
 	if err := verb.possible(status.NewShoot(shoot, stage)); err != nil {
 		return err
 	}
-	return t.Recorder.Step(ctx, verb.step, func(ctx context.Context) error { return do(ctx, shoot) })
+	return t.Recorder.Step(ctx, verb.step, func(ctx context.Context) error { return do(t.Gardenlet, ctx, shoot) })
 }
 
 // OtherExtensions returns the types in spec.extensions that are not installed in the testbed.
@@ -167,4 +164,57 @@ func OtherExtensions(shoot *gardencorev1beta1.Shoot) []string {
 		}
 	}
 	return others
+}
+
+// Plan describes what an operation would do. The name is the name of its command.
+func Plan(ctx context.Context, t *kind.Testbed, name string) ([]string, error) {
+	for _, verb := range []shootVerb{
+		verbApply, verbReconcile, verbDisable, verbHibernate, verbWake, verbRotateStart, verbRotateComplete, verbDelete, verbMigrate, verbRestore,
+	} {
+		if verb.name != name {
+			continue
+		}
+		status, err := status.OfShoot(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		if err := verb.possible(status); err != nil {
+			return nil, err
+		}
+		return []string{fmt.Sprintf("run gardenlet's flow for %s, which is %s, until: %s", status.Namespace, status.Stage, verb.step)}, nil
+	}
+	return nil, fmt.Errorf("unknown operation %q on the shoot", name)
+}
+
+// ShootWithCaches returns the testbed's Shoot with a cache for each upstream host, see CacheOf.
+// Without hosts the Shoot does not have the extension.
+func ShootWithCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
+	var config v1alpha3.RegistryConfig
+	for _, host := range hosts {
+		config.Caches = append(config.Caches, CacheOf(host))
+	}
+	return ShootWithConfig(config)
+}
+
+// CacheOf returns the config of a cache that pulls from an upstream of the testbed with plain HTTP.
+func CacheOf(host string) v1alpha3.RegistryCache {
+	remoteURL := "http://" + host
+	return v1alpha3.RegistryCache{Upstream: host, RemoteURL: &remoteURL}
+}
+
+// ShootWithConfig returns the testbed's Shoot with the config, which is neither defaulted nor
+// validated. A missing apiVersion and kind are added. Without caches the Shoot does not have the
+// extension.
+func ShootWithConfig(config v1alpha3.RegistryConfig) (*gardencorev1beta1.Shoot, error) {
+	if len(config.Caches) == 0 {
+		return gardenlet.Shoot(), nil
+	}
+	if config.TypeMeta == (metav1.TypeMeta{}) {
+		config.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: "RegistryConfig"}
+	}
+	encoded, err := json.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("encode the providerConfig: %w", err)
+	}
+	return gardenlet.Shoot(gardenlet.Extension(kind.ExtensionName, encoded)), nil
 }

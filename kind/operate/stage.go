@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
@@ -30,7 +32,7 @@ var (
 )
 
 // possible returns a *StageError or a *RotationError if the verb is not possible, and a
-// *status.UnknownStage if the stage could not be read.
+// *status.UnknownStageError if the stage could not be read.
 func (v shootVerb) possible(s *status.Shoot) error {
 	if err := s.CheckStage(); err != nil {
 		return fmt.Errorf("shoot %s: %w", v.name, err)
@@ -52,29 +54,77 @@ func (v shootVerb) check(stage gardenlet.Stage) error {
 // StageError is the error for an operation that is not possible in the stage of the Shoot. Nothing
 // was changed.
 type StageError struct {
-	// Verb is the name of the requested operation.
-	Verb  string
+	Verb  string // the name of the requested operation
 	Stage gardenlet.Stage
 }
 
 func (e *StageError) Error() string {
+	why := map[gardenlet.Stage]string{
+		gardenlet.StageAbsent:    "the shoot does not exist: create it with `testbed shoot apply`",
+		gardenlet.StagePresent:   "it is not migrated: run `testbed shoot migrate` first",
+		gardenlet.StageMigrating: "its migration is not complete: continue it with `testbed shoot migrate`",
+		gardenlet.StageMigrated:  "it is migrated: run `testbed shoot restore` first",
+		gardenlet.StageRestoring: "its restoration is not complete: continue it with `testbed shoot restore`",
+		gardenlet.StageDeleting:  "its deletion is not complete: continue it with `testbed shoot delete`",
+	}
+	return fmt.Sprintf("shoot %s: %s", e.Verb, why[e.Stage])
+}
+
+// UsageError marks the error for internal/program: exit code 2.
+func (*StageError) UsageError() {}
+
+// RotationError is the error for a step of the CA rotation that is not possible in the current
+// phase. gardener-apiserver would refuse the annotation too. Nothing was changed.
+type RotationError struct {
+	Verb string // the name of the requested operation
+	// Phase is the phase of the rotation. Empty if there was no rotation.
+	Phase gardencorev1beta1.CredentialsRotationPhase
+}
+
+func (e *RotationError) Error() string {
 	var why string
-	switch e.Stage {
-	case gardenlet.StageAbsent:
-		why = "the shoot does not exist: create it with `testbed shoot apply`"
-	case gardenlet.StageMigrating:
-		why = "its migration is not complete: continue it with `testbed shoot migrate`"
-	case gardenlet.StageMigrated:
-		why = "it is migrated: run `testbed shoot restore` first"
-	case gardenlet.StageRestoring:
-		why = "its restoration is not complete: continue it with `testbed shoot restore`"
-	case gardenlet.StageDeleting:
-		why = "its deletion is not complete: continue it with `testbed shoot delete`"
+	switch e.Phase {
+	case gardencorev1beta1.RotationPreparing:
+		why = "a rotation was started and is not prepared: continue it with `testbed shoot reconcile`"
+	case gardencorev1beta1.RotationPrepared:
+		why = "a rotation is prepared: run `testbed shoot rotate-ca-complete` first"
+	case gardencorev1beta1.RotationCompleting:
+		why = "a rotation is being completed: continue it with `testbed shoot reconcile`"
+	case "", gardencorev1beta1.RotationCompleted:
+		why = "no rotation is prepared: run `testbed shoot rotate-ca-start` first"
+		if e.Verb == verbRotateStart.name {
+			why = "the shoot was not created successfully: run `testbed shoot reconcile` first"
+		}
 	default:
-		why = "it is not migrated: run `testbed shoot migrate` first"
+		why = fmt.Sprintf("a rotation is in phase %s", e.Phase)
 	}
 	return fmt.Sprintf("shoot %s: %s", e.Verb, why)
 }
 
 // UsageError marks the error for internal/program: exit code 2.
-func (*StageError) UsageError() {}
+func (*RotationError) UsageError() {}
+
+// checkRotation returns a *RotationError if the verb is not possible in the phase or after the last
+// operation. The rules are those of gardener-apiserver for the annotations rotate-ca-start and
+// rotate-ca-complete (validateShootOperationContext in pkg/api/core/validation/shoot.go). Other
+// verbs are possible in all phases.
+func (v shootVerb) checkRotation(phase gardencorev1beta1.CredentialsRotationPhase, last *gardencorev1beta1.LastOperation) error {
+	possible := true
+	switch v.name {
+	case verbRotateStart.name:
+		possible = (phase == "" || phase == gardencorev1beta1.RotationCompleted) && readyForRotation(last)
+	case verbRotateComplete.name:
+		possible = phase == gardencorev1beta1.RotationPrepared
+	}
+	if possible {
+		return nil
+	}
+	return &RotationError{Verb: v.name, Phase: phase}
+}
+
+// readyForRotation is isShootReadyForRotationStart of the same file.
+func readyForRotation(last *gardencorev1beta1.LastOperation) bool {
+	created := []gardencorev1beta1.LastOperationType{gardencorev1beta1.LastOperationTypeCreate, gardencorev1beta1.LastOperationTypeRestore}
+	return last != nil && (last.Type == gardencorev1beta1.LastOperationTypeReconcile ||
+		slices.Contains(created, last.Type) && last.State == gardencorev1beta1.LastOperationStateSucceeded)
+}

@@ -84,17 +84,16 @@ func (a actuator) Restore(ctx context.Context, log logr.Logger, osc *extensionsv
 	return a.Reconcile(ctx, log, osc)
 }
 
-// Delete does nothing.
+// There is no state to delete or migrate.
+
 func (actuator) Delete(context.Context, logr.Logger, *extensionsv1alpha1.OperatingSystemConfig) error {
 	return nil
 }
 
-// ForceDelete does nothing.
 func (actuator) ForceDelete(context.Context, logr.Logger, *extensionsv1alpha1.OperatingSystemConfig) error {
 	return nil
 }
 
-// Migrate does nothing, since there is no state.
 func (actuator) Migrate(context.Context, logr.Logger, *extensionsv1alpha1.OperatingSystemConfig) error {
 	return nil
 }

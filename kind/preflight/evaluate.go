@@ -9,19 +9,15 @@ import (
 
 // Host is what the checks evaluate.
 type Host struct {
-	// Disk is the free space for each required Space, in the same order.
-	Disk []Space
-	// Memory is the total memory in bytes, or the limit of this cgroup if that is less.
-	Memory uint64
+	Disk   []Space // the free space for each required Space, in the same order
+	Memory uint64  // the total memory in bytes, or the limit of this cgroup if that is less
 	// CgroupVersion is 1 or 2, or 0 if no cgroup file system is mounted. Version 1 is sufficient: the
 	// testbed configures the kubelet to accept it (failCgroupV1).
 	CgroupVersion int
-	// Controllers are the available cgroup controllers.
-	Controllers []string
+	Controllers   []string // the available cgroup controllers
 	// InotifyInstances and InotifyWatches are the current limits.
 	InotifyInstances, InotifyWatches uint64
-	// GoVersion is empty if there is no go command.
-	GoVersion string
+	GoVersion                        string // empty if there is no go command
 }
 
 // String returns a summary for a progress line.
@@ -105,17 +101,12 @@ func checkInotify(h Host, r Requirements) *Failure {
 
 func checkGo(h Host, r Requirements) *Failure {
 	needed, fix := r.GoVersion+" or newer needed", "install Go from https://go.dev/dl/ and put it first in PATH"
+	release, _, _ := strings.Cut(h.GoVersion, " ") // without an experiment, as in "go1.26.3 X:nocoverageredesign"
 	switch {
 	case h.GoVersion == "":
 		return &Failure{"no go command, " + needed, fix}
-	case version.Compare(release(h.GoVersion), r.GoVersion) < 0:
+	case version.Compare(release, r.GoVersion) < 0:
 		return &Failure{h.GoVersion + ", " + needed, fix}
 	}
 	return nil
-}
-
-// release removes an experiment, as in "go1.26.3 X:nocoverageredesign".
-func release(goVersion string) string {
-	first, _, _ := strings.Cut(goVersion, " ")
-	return first
 }

@@ -28,19 +28,12 @@ const (
 )
 
 func readHost(ctx context.Context, disks []Space) (Host, error) {
-	h := Host{GoVersion: goVersion(ctx)}
-	var err error
-	if h.Disk, err = readDisk(disks); err != nil {
-		return Host{}, err
-	}
-	if h.Memory, err = readMemory(meminfo, cgroupDir); err != nil {
-		return Host{}, err
-	}
-	h.CgroupVersion, h.Controllers, err = readCgroups(cgroupDir)
-	if err != nil {
-		return Host{}, err
-	}
-	return h, errors.Join(readNumber(instancesFile, &h.InotifyInstances), readNumber(watchesFile, &h.InotifyWatches))
+	disk, diskErr := readDisk(disks)
+	memory, memoryErr := readMemory(meminfo, cgroupDir)
+	version, controllers, cgroupErr := readCgroups(cgroupDir)
+	h := Host{Disk: disk, Memory: memory, CgroupVersion: version, Controllers: controllers, GoVersion: goVersion(ctx)}
+	return h, errors.Join(diskErr, memoryErr, cgroupErr,
+		readNumber(instancesFile, &h.InotifyInstances), readNumber(watchesFile, &h.InotifyWatches))
 }
 
 // readDisk returns the free space for each required Space.
@@ -128,8 +121,7 @@ func readCgroups(dir string) (version int, controllers []string, err error) {
 	return 1, controllers, nil
 }
 
-// goVersion returns the version that builds this module, or "". The go command may switch to a
-// newer toolchain, see go.dev/doc/toolchain.
+// goVersion returns the version that builds this module, or "". go may switch to a newer toolchain.
 func goVersion(ctx context.Context) string {
 	ctx, cancel := progress.Within(ctx, goEnvTimeout, "no answer")
 	defer cancel()

@@ -4,6 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
@@ -12,14 +16,11 @@ const gib = 1 << 30
 
 // Requirements is what the testbed needs from its host.
 type Requirements struct {
-	// Disk is the space that must be free.
-	Disk []Space
-	// MemoryBytes is the total memory of the host, free or not.
-	MemoryBytes uint64
+	Disk        []Space // the space that must be free
+	MemoryBytes uint64  // the total memory of the host, free or not
 	// InotifyInstances and InotifyWatches are the minimum of fs.inotify.max_user_(instances|watches).
 	InotifyInstances, InotifyWatches uint64
-	// GoVersion is the oldest Go that builds this module, for example "go1.26.3".
-	GoVersion string
+	GoVersion                        string // the oldest Go that builds this module, for example "go1.26.3"
 }
 
 // Space is free space on a file system.
@@ -33,26 +34,18 @@ type Space struct {
 // scenarios. It leaves out the disk, which depends on what already exists. The inotify limits are
 // those in kind's documentation (known issues, "too many open files").
 func Defaults() Requirements {
-	return Requirements{
-		MemoryBytes:      6 * gib,
-		InotifyInstances: 512,
-		InotifyWatches:   524288,
-		GoVersion:        "go1.26.3",
-	}
+	return Requirements{MemoryBytes: 6 * gib, InotifyInstances: 512, InotifyWatches: 524288, GoVersion: "go1.26.3"}
 }
 
 // Failure is one failed check.
 type Failure struct {
 	// Problem is what the host has and what it needs, for example "2.0 GiB of memory, 6.0 GiB needed".
 	Problem string
-	// Fix is what a person can do about it.
-	Fix string
+	Fix     string // what a person can do about it
 }
 
 // Failures is the error of failed checks. It is an environment error (exit code 3).
-type Failures struct {
-	List []Failure
-}
+type Failures struct{ List []Failure }
 
 // EnvironmentError marks the error for internal/program.
 func (f *Failures) EnvironmentError() {}
@@ -106,4 +99,72 @@ func CheckDisk(needed []Space) error {
 		return &Failures{List: []Failure{*failure}}
 	}
 	return nil
+}
+
+const (
+	// leastFree is the free space below which a file system counts as full. On a full disk other
+	// errors mislead: an etcd that cannot write shows up as a cluster that does not become ready.
+	leastFree    = 32 << 20
+	fullInterval = time.Second // short compared with the time it takes to fill leastFree
+)
+
+// Full is the error of a full file system. It is an environment error (exit code 3).
+type Full struct {
+	Space
+	// Earlier is set if a write failed for lack of space, which may be free again.
+	Earlier bool
+}
+
+// EnvironmentError marks the error for internal/program.
+func (f *Full) EnvironmentError() {}
+
+// Error returns one line: which file system is full, and what to do.
+func (f *Full) Error() string {
+	if f.Earlier {
+		return fmt.Sprintf("the disk was full: no space was left on a device, and %.1f MiB are left at %s now; "+
+			"free some space (df, df -i) and run it again", float64(f.Bytes)/(1<<20), f.Directory)
+	}
+	return fmt.Sprintf("the disk is full: %.1f MiB are left at %s; free some space and run it again",
+		float64(f.Bytes)/(1<<20), f.Directory)
+}
+
+// AwaitFull returns a *Full as soon as the file system of one of the directories is full, or nil
+// when ctx ends. It ignores a file system whose free space cannot be read.
+func AwaitFull(ctx context.Context, directories ...string) *Full {
+	var found *Full
+	_ = wait.PollUntilContextCancel(ctx, fullInterval, true, func(context.Context) (bool, error) {
+		found = FindFull(directories...)
+		return found != nil, nil
+	})
+	return found
+}
+
+// FindFull returns the first full file system of the directories, or nil.
+func FindFull(directories ...string) *Full {
+	for _, directory := range directories {
+		if path, free, err := diskFree(directory); err == nil && free < leastFree {
+			return &Full{Space: Space{path, free}}
+		}
+	}
+	return nil
+}
+
+// WasFull returns the fullest file system of the directories if err reports that no space was left
+// on a device, and otherwise nil. It matches text, since most writers are other programs. It
+// ignores the limits on inotify and cgroups, for which the kernel uses the same text.
+func WasFull(err error, directories ...string) *Full {
+	if err == nil {
+		return nil
+	}
+	text := strings.ToLower(err.Error())
+	if !strings.Contains(text, syscall.ENOSPC.Error()) || strings.Contains(text, "inotify") || strings.Contains(text, "cgroup") {
+		return nil
+	}
+	var least *Full
+	for _, directory := range directories {
+		if path, free, err := diskFree(directory); err == nil && (least == nil || free < least.Bytes) {
+			least = &Full{Space{path, free}, true}
+		}
+	}
+	return least
 }

@@ -34,26 +34,19 @@ func EndMarked(ctx context.Context, procfs, prefix string) (int, error) {
 	if err != nil || len(pids) == 0 {
 		return 0, err
 	}
-	signalAll(pids, unix.SIGTERM)
 	gone := func(context.Context) (bool, error) {
 		left, err := Marked(procfs, prefix)
 		return len(left) == 0, err
 	}
-	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, killTimeout, true, gone); err == nil {
-		return len(pids), nil
+	for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
+		for _, pid := range pids {
+			_ = unix.Kill(pid, signal) // an error means that the process has ended
+		}
+		if err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, killTimeout, true, gone); err == nil {
+			return len(pids), nil
+		}
 	}
-	signalAll(pids, unix.SIGKILL)
-	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, killTimeout, true, gone); err != nil {
-		return len(pids), fmt.Errorf("processes %v of testbed %s still run %s after SIGKILL: %w", pids, prefix, killTimeout, err)
-	}
-	return len(pids), nil
-}
-
-func signalAll(pids []int, signal unix.Signal) {
-	for _, pid := range pids {
-		// An error means that the process has ended.
-		_ = unix.Kill(pid, signal)
-	}
+	return len(pids), fmt.Errorf("processes %v of testbed %s still run %s after SIGKILL: %w", pids, prefix, killTimeout, err)
 }
 
 // Marked returns the processes below procfs that are marked with the prefix, except this one. It

@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"net/netip"
@@ -15,8 +16,7 @@ import (
 type Evidence struct {
 	Image    Image
 	Attempts []Attempt
-	// Records are all requests to the upstream while the pulls ran, of any client and for any
-	// repository.
+	// Records are all requests to the upstream during the pulls, of any client and repository.
 	Records accesslog.Records
 	// LogProblem is why the access log could not be read. If it is empty, no Records mean no requests.
 	LogProblem string
@@ -26,7 +26,7 @@ type Evidence struct {
 type Attempt struct {
 	Node    string
 	Round   int
-	Mirrors []string // see Pull
+	Mirrors []string // as in Pull
 	Before  State
 	After   State
 	Took    time.Duration
@@ -98,7 +98,7 @@ func (e Evidence) serve(a Attempt, object Object, own accesslog.Records) Served 
 	return served
 }
 
-// gets returns the GET requests for an object. The image's index or manifest is also requested by
+// gets returns the GET requests for an object. The first object of an image is also requested by
 // tag.
 func (i Image) gets(object Object, records accesslog.Records) accesslog.Records {
 	return records.Gets().Filter(func(r accesslog.Record) bool {
@@ -158,4 +158,68 @@ func traffic(records accesslog.Records) Traffic {
 		CacheGets: len(caches.Gets()), CacheHeads: len(caches.Heads()), NodeGets: len(nodes.Gets()), NodeHeads: len(nodes.Heads()),
 		Bytes: caches.Bytes() + nodes.Bytes(),
 	}
+}
+
+// notes describe the limits of the evidence.
+func (e Evidence) notes(pulls []Pull) []string {
+	var notes []string
+	if e.LogProblem != "" {
+		notes = append(notes, "it is unknown who served new objects, because the upstream's access log could not be read: "+e.LogProblem)
+	}
+	nodes := map[string]bool{} // that share an object
+	for _, pull := range pulls {
+		if slices.ContainsFunc(pull.Objects, func(s Served) bool { return s.Shared }) {
+			nodes[pull.Node] = true
+		}
+	}
+	if len(nodes) > 0 {
+		notes = append(notes, fmt.Sprintf("shared: %s pulled concurrently; the cache fetched these objects for one of them, "+
+			"and may have served the others from its store", join(nodes)))
+	}
+	if requests, clients := e.otherClients(); requests > 0 {
+		notes = append(notes, fmt.Sprintf("the upstream also had %s for the repository from other clients: %s",
+			count(requests, "request"), join(clients)))
+	}
+	return notes
+}
+
+// markShared marks objects that a cache fetched while several nodes needed them.
+func markShared(pulls []Pull) {
+	misses := map[string]int{}
+	for _, pull := range pulls {
+		for _, served := range pull.Objects {
+			if served.By == CacheMiss {
+				misses[served.Digest]++
+			}
+		}
+	}
+	for _, pull := range pulls {
+		for i := range pull.Objects {
+			served := &pull.Objects[i]
+			served.Shared = served.By == CacheMiss && misses[served.Digest] > 1
+		}
+	}
+}
+
+// otherClients counts the requests that neither a cache nor a node of an attempt sent, and names
+// their clients.
+func (e Evidence) otherClients() (requests int, clients map[string]bool) {
+	clients = map[string]bool{}
+	for _, r := range e.Records {
+		byAttempt := slices.ContainsFunc(e.Attempts, func(a Attempt) bool { return a.sent(r) })
+		if r.Asker == accesslog.AskerCache || r.Asker == accesslog.AskerNode && byAttempt {
+			continue
+		}
+		requests++
+		client := r.RemoteAddr
+		if address, err := netip.ParseAddrPort(client); err == nil {
+			client = address.Addr().Unmap().String()
+		}
+		clients[r.UserAgent+" at "+client] = true
+	}
+	return requests, clients
+}
+
+func join(set map[string]bool) string {
+	return strings.Join(slices.Sorted(maps.Keys(set)), ", ")
 }

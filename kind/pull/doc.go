@@ -5,8 +5,5 @@
 // The evidence is the upstream's access log during the pull, and the content of the node's
 // containerd before and after. An object that was not on the node before, is there now, and was not
 // fetched from the upstream by anyone must come from the store of a cache: it is a cache hit. The
-// logs and metrics of caches are not used.
-//
-// It reaches nodes by the interface Node only. It must not know how clusters, upstreams or caches
-// run.
+// logs and metrics of caches are not used. Attribute, Report and Options must not know clusters.
 package pull

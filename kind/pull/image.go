@@ -17,21 +17,17 @@ const (
 	PartManifest Part = "manifest"
 	PartConfig   Part = "config"
 	PartLayer    Part = "layer"
-	// PartBlob is a config or a layer, and PartUnknown any part, of an image that the upstream does
-	// not describe.
+	// PartBlob is a config or layer, PartUnknown any part, of an image without a description.
 	PartBlob    Part = "blob"
 	PartUnknown Part = "content"
 )
 
 // Image is the image of a pull.
 type Image struct {
-	// Reference is the full reference, with the host and a tag or digest.
-	Reference string
-	// Host, Repository and Identifier are its parts. Identifier is the tag or digest.
-	Host, Repository, Identifier string
-	// Objects are the index, if there is one, the manifest, the config and the layers, without
-	// duplicates. They are empty if the upstream does not describe the image; Problem is the reason
-	// then.
+	// Reference has the parts Host, Repository and Identifier (the tag or digest).
+	Reference, Host, Repository, Identifier string
+	// Objects are the index if there is one, manifest, config and layers, each once. They are empty if
+	// the upstream does not describe the image; Problem has the reason.
 	Objects []Object
 	Problem string
 }
@@ -40,16 +36,13 @@ type Image struct {
 type Object struct {
 	Digest string `json:"digest"`
 	Part   Part   `json:"part"`
-	// Size is the size in the manifest, in bytes. For an image that the upstream does not describe, it
-	// is what the upstream sent.
+	// Size is in bytes: in the manifest, or what the upstream sent if it does not describe the image.
 	Size int64 `json:"size"`
-	// chainIDs are the names of a layer's snapshots. There are several if the image has the layer more
-	// than once.
+	// chainIDs are the names of a layer's snapshots: several if the image repeats the layer.
 	chainIDs []string
 }
 
-// Digest returns the digest of the index, or of the manifest if there is no index; "" without
-// Objects.
+// Digest returns the digest of the index or else of the manifest; "" without Objects.
 func (i Image) Digest() string {
 	if len(i.Objects) == 0 {
 		return ""
@@ -57,8 +50,8 @@ func (i Image) Digest() string {
 	return i.Objects[0].Digest
 }
 
-// Describe lists the objects of an image. index is the descriptor of its index, or nil. Describe
-// fetches the config to compute the names of snapshots.
+// Describe lists the objects of an image, whose index may be nil. It fetches the config for
+// chainIDs.
 func Describe(index *v1.Descriptor, img v1.Image) ([]Object, error) {
 	hash, err := img.Digest()
 	if err != nil {
@@ -76,7 +69,7 @@ func Describe(index *v1.Descriptor, img v1.Image) ([]Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the config: %w", err)
 	}
-	all := list{}
+	var all objectList
 	if index != nil {
 		all.add(PartIndex, *index)
 	}
@@ -93,10 +86,10 @@ func Describe(index *v1.Descriptor, img v1.Image) ([]Object, error) {
 	return all, nil
 }
 
-// list has no duplicate digests.
-type list []Object
+// objectList has no duplicate digests.
+type objectList []Object
 
-func (l *list) add(part Part, descriptor v1.Descriptor, chains ...string) {
+func (l *objectList) add(part Part, descriptor v1.Descriptor, chains ...string) {
 	for i, known := range *l {
 		if known.Digest == descriptor.Digest.String() {
 			(*l)[i].chainIDs = append(known.chainIDs, chains...)
@@ -106,8 +99,7 @@ func (l *list) add(part Part, descriptor v1.Descriptor, chains ...string) {
 	*l = append(*l, Object{Digest: descriptor.Digest.String(), Part: part, Size: descriptor.Size, chainIDs: chains})
 }
 
-// chainIDs returns containerd's names of the snapshots. Each stands for a layer and all layers
-// below it.
+// chainIDs returns containerd's names of snapshots, one for each layer with all layers below it.
 func chainIDs(diffIDs []v1.Hash) []string {
 	digests := make([]digest.Digest, 0, len(diffIDs))
 	for _, id := range diffIDs {

@@ -3,21 +3,21 @@ package pull
 import (
 	"context"
 	"fmt"
+	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// Node runs a script on a node, by bash -euo pipefail as root, and returns its standard output.
-// *cluster.Node implements it.
+// Node runs a script by bash -euo pipefail as root and returns its output, like *cluster.Node.
 type Node interface {
 	Script(ctx context.Context, script string, args ...string) (string, error)
 }
 
-// lookScript prints addresses, content and snapshots, one per line. It skips snapshotters that are
-// not ok, since they answer with errors. It assigns outputs to variables so that bash sees the exit
-// codes: a failed list must not count as empty.
-const lookScript = `
+// stateScript prints addresses, content and snapshots. It skips snapshotters that are not ok: they
+// answer with errors. Variables let bash see exit codes, so a failed list does not count as empty.
+const stateScript = `
 addresses=$(hostname -I)
 for address in $addresses; do echo "address $address"; done
 ctr --namespace=k8s.io content list --quiet | sed 's/^/content /'
@@ -27,20 +27,17 @@ for snapshotter in $snapshotters; do
 done
 `
 
-// contentOf returns the addresses and the content of a node. It fails after the timeout of bound.
-func contentOf(ctx context.Context, node Node) (State, error) {
-	ctx, cancel := bound(ctx)
-	defer cancel()
-	out, err := node.Script(ctx, lookScript)
+// readState returns the addresses and the content of a node.
+func readState(ctx context.Context, node Node) (State, error) {
+	out, err := runScript(ctx, node, answerTimeout, stateScript)
 	if err != nil {
-		return State{}, fmt.Errorf("list addresses and content of the node: %w", reason(ctx, err))
+		return State{}, fmt.Errorf("list addresses and content of the node: %w", err)
 	}
 	return parseState(out)
 }
 
 // forgetScript removes all references to the image with the name $1 or the digest $2, which may be
-// empty. An image has several references with the same digest. --sync waits until the content is
-// deleted too.
+// empty. --sync waits until the content is deleted too.
 const forgetScript = `
 names=$(ctr --namespace=k8s.io images list | awk -v name="$1" -v digest="$2" '
   NR > 1 { digests[$1] = $3 }
@@ -52,13 +49,10 @@ names=$(ctr --namespace=k8s.io images list | awk -v name="$1" -v digest="$2" '
 [[ -z "$names" ]] || xargs ctr --namespace=k8s.io images remove --sync <<<"$names" >/dev/null
 `
 
-// forget removes an image from a node. Content that another image shares and the layers of running
-// containers remain. It fails after the timeout of bound.
+// forget removes an image from a node, but not what other images or running containers use.
 func forget(ctx context.Context, node Node, image Image) error {
-	ctx, cancel := bound(ctx)
-	defer cancel()
-	if _, err := node.Script(ctx, forgetScript, image.Reference, image.Digest()); err != nil {
-		return fmt.Errorf("remove %s from the node: %w", image.Reference, reason(ctx, err))
+	if _, err := runScript(ctx, node, answerTimeout, forgetScript, image.Reference, image.Digest()); err != nil {
+		return fmt.Errorf("remove %s from the node: %w", image.Reference, err)
 	}
 	return nil
 }
@@ -75,16 +69,14 @@ printf '%s\n' "$errors"
 // timeoutCode is the exit code of timeout(1) when the time is up.
 const timeoutCode = 124
 
-// runOn pulls the image by the CRI request that the kubelet sends. It returns the duration of the
-// pull alone, measured on the node, and the error message of the container runtime, or "" on
-// success. It returns an error if the outcome is unknown, for example if the node does not stop the
-// pull after the timeout. If ctx ends, the pull continues on the node until the timeout.
-func runOn(ctx context.Context, node Node, image Image, timeout time.Duration) (took time.Duration, failure string, err error) {
-	ctx, cancel := boundBy(ctx, timeout+answerTimeout)
-	defer cancel()
-	out, err := node.Script(ctx, pullScript, image.Reference, fmt.Sprintf("%.3fs", timeout.Seconds()))
+// pullOn pulls the image by the CRI request that the kubelet sends. It returns the duration of the
+// pull, measured on the node, and the error message of the container runtime, or "" on success. It
+// returns an error if the outcome is unknown, for example if the node does not stop the pull after
+// the timeout. If ctx ends, the pull continues on the node until the timeout.
+func pullOn(ctx context.Context, node Node, image Image, timeout time.Duration) (took time.Duration, failure string, err error) {
+	out, err := runScript(ctx, node, timeout+answerTimeout, pullScript, image.Reference, fmt.Sprintf("%.3fs", timeout.Seconds()))
 	if err != nil {
-		return 0, "", fmt.Errorf("pull %s: %w", image.Reference, reason(ctx, err))
+		return 0, "", fmt.Errorf("pull %s: %w", image.Reference, err)
 	}
 	first, output, _ := strings.Cut(out, "\n")
 	var microseconds int64
@@ -93,14 +85,6 @@ func runOn(ctx context.Context, node Node, image Image, timeout time.Duration) (
 		return 0, "", fmt.Errorf("pull %s: parse %q: %w", image.Reference, first, err)
 	}
 	return time.Duration(microseconds) * time.Microsecond, failureOf(code, strings.TrimSpace(output), timeout), nil
-}
-
-// reason returns the cause of ctx if it has ended, since err has the whole script then.
-func reason(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
 }
 
 func failureOf(code int, output string, timeout time.Duration) string {
@@ -116,9 +100,8 @@ func failureOf(code int, output string, timeout time.Duration) string {
 	}
 }
 
-// message returns the message in the last line of crictl's output, which is like time="…"
-// level=fatal msg="…". A klog line before it has the same text. It returns all output in other
-// formats.
+// message returns msg of the last line of crictl's output: time="…" level=fatal msg="…". A klog
+// line before it repeats the text. It returns output in another format unchanged.
 func message(output string) string {
 	last := output[strings.LastIndex(output, "\n")+1:]
 	_, quoted, found := strings.Cut(last, " level=fatal msg=")
@@ -126,4 +109,68 @@ func message(output string) string {
 		return text
 	}
 	return output
+}
+
+// State is the content of a node, and its addresses.
+type State struct {
+	Addresses []netip.Addr
+	// Content has the digests in the content store, Snapshots the names of snapshots. Nodes with
+	// discard_unpacked_layers, as kind's, drop unpacked layers: only the snapshot shows them.
+	Content, Snapshots map[string]bool
+}
+
+// holds reports whether the node has the object.
+func (s State) holds(object Object) bool {
+	if s.Content[object.Digest] {
+		return true
+	}
+	absent := func(chainID string) bool { return !s.Snapshots[chainID] }
+	return len(object.chainIDs) > 0 && !slices.ContainsFunc(object.chainIDs, absent)
+}
+
+// parseState parses the output of stateScript.
+func parseState(out string) (State, error) {
+	state := State{Content: map[string]bool{}, Snapshots: map[string]bool{}}
+	for line := range strings.Lines(out) {
+		what, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch what {
+		case "address":
+			address, err := netip.ParseAddr(value)
+			if err != nil {
+				return State{}, fmt.Errorf("parse address of the node: %w", err)
+			}
+			state.Addresses = append(state.Addresses, address.Unmap())
+		case "content":
+			state.Content[value] = true
+		case "snapshot":
+			state.Snapshots[value] = true
+		default:
+			return State{}, fmt.Errorf("parse content of the node: unexpected line %q", line)
+		}
+	}
+	if len(state.Addresses) == 0 {
+		return State{}, fmt.Errorf("the node has no address")
+	}
+	return state, nil
+}
+
+// answerTimeout limits requests that take a healthy node seconds, for example to list content.
+const answerTimeout = time.Minute
+
+// runScript runs a script on a node within the timeout.
+func runScript(ctx context.Context, node Node, timeout time.Duration, script string, args ...string) (string, error) {
+	ctx, cancel := withTimeout(ctx, timeout)
+	defer cancel()
+	out, err := node.Script(ctx, script, args...)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx) // err has the whole script
+	}
+	return out, err
+}
+
+// withTimeout limits a request to a node, which never answers if its containerd hangs. The cause of
+// the context says how to investigate.
+func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer after %s (see `testbed fault list` for injected faults, "+
+		"and `testbed exec NODE -- systemctl status containerd`)", timeout))
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -77,7 +78,7 @@ esac
 
 func TestLook(t *testing.T) {
 	node := newShell(t, map[string]string{"ctr": ctr, "hostname": "echo '172.18.0.4 fc00::4 '"})
-	got, err := contentOf(t.Context(), node)
+	got, err := readState(t.Context(), node)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func TestLookFails(t *testing.T) {
 		"strange address": {"ctr": ctr, "hostname": "echo eth0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if state, err := contentOf(t.Context(), newShell(t, programs)); err == nil {
+			if state, err := readState(t.Context(), newShell(t, programs)); err == nil {
 				t.Errorf("no error, but %+v", state)
 			}
 		})
@@ -181,7 +182,7 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			node := newShell(t, map[string]string{"crictl": tc.crictl})
-			took, failure, err := runOn(t.Context(), node, testImage, tc.timeout)
+			took, failure, err := pullOn(t.Context(), node, testImage, tc.timeout)
 			if err != nil || failure != tc.failure {
 				t.Errorf("failure %q, error %v; want %q", failure, err, tc.failure)
 			}
@@ -204,7 +205,7 @@ func (b broken) Script(context.Context, string, ...string) (string, error) {
 
 func TestRunOnABrokenNode(t *testing.T) {
 	for _, output := range []broken{"", "\n", "soon 0\n", "12 x\n", "12\n"} {
-		if _, failure, err := runOn(t.Context(), output, testImage, time.Minute); err == nil {
+		if _, failure, err := pullOn(t.Context(), output, testImage, time.Minute); err == nil {
 			t.Errorf("%q: no error, failure %q", output, failure)
 		}
 	}
@@ -214,8 +215,8 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("interrupt signal received"))
 	node := newShell(t, nil)
-	_, looked := contentOf(ctx, node)
-	_, _, pulled := runOn(ctx, node, testImage, time.Minute)
+	_, looked := readState(ctx, node)
+	_, _, pulled := pullOn(ctx, node, testImage, time.Minute)
 	for want, err := range map[string]error{
 		"list addresses and content of the node: interrupt signal received":               looked,
 		"remove alpha.upstream.test/shop/web:v1 from the node: interrupt signal received": forget(ctx, node, testImage),
@@ -224,5 +225,47 @@ func TestInterrupted(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("error %v, want %q", err, want)
 		}
+	}
+}
+
+// silent is a node that never answers, like one whose containerd hangs.
+type silent struct{}
+
+func (silent) Script(ctx context.Context, _ string, _ ...string) (string, error) {
+	<-ctx.Done()
+	return "", ctx.Err()
+}
+
+// TestSilentNode checks that each request to a node times out, with an error that names the request
+// and the timeout.
+func TestSilentNode(t *testing.T) {
+	for name, test := range map[string]struct {
+		ask  func(ctx context.Context) error
+		want string
+		took time.Duration
+	}{
+		"look": {func(ctx context.Context) error {
+			_, err := readState(ctx, silent{})
+			return err
+		}, "list addresses and content of the node: no answer after 1m0s (", time.Minute},
+		"forget": {func(ctx context.Context) error {
+			return forget(ctx, silent{}, testImage)
+		}, "remove alpha.upstream.test/shop/web:v1 from the node: no answer after 1m0s (", time.Minute},
+		"a pull that its timeout does not end": {func(ctx context.Context) error {
+			_, _, err := pullOn(ctx, silent{}, testImage, 5*time.Minute)
+			return err
+		}, "pull alpha.upstream.test/shop/web:v1: no answer after 6m0s (", 6 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // ends requests without a timeout
+				defer cancel()
+				start := time.Now()
+				err := test.ask(ctx)
+				if took := time.Since(start); err == nil || !strings.HasPrefix(err.Error(), test.want) || took != test.took {
+					t.Errorf("error %v after %s, want %q after %s", err, took, test.want, test.took)
+				}
+			})
+		})
 	}
 }

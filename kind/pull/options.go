@@ -19,21 +19,15 @@ const (
 
 // Options are the options of a pull.
 type Options struct {
-	// Image is the reference as in a pod, for example alpha.upstream.test/shop/web:v1.
-	Image string
+	Image string // the reference as in a pod, for example alpha.upstream.test/shop/web:v1
 	// Node is the worker that pulls, by its name or the last part of it ("worker2"). The default is
-	// the first worker.
-	Node string
-	// All makes every worker pull. It excludes Node.
-	All bool
-	// Times is how often each node pulls, 1 to MaxTimes.
-	Times int
-	// Parallel is how many nodes pull concurrently, 1 up to the number of nodes.
-	Parallel int
-	// Fresh removes the image and its content from a node before each pull.
-	Fresh bool
-	// Timeout limits one pull, MinTimeout to MaxTimeout.
-	Timeout time.Duration
+	// the first worker. All makes every worker pull, and excludes Node.
+	Node     string
+	All      bool
+	Times    int           // how often each node pulls, 1 to MaxTimes
+	Parallel int           // how many nodes pull concurrently, 1 up to the number of nodes
+	Fresh    bool          // remove the image and its content from a node before each pull
+	Timeout  time.Duration // of one pull, MinTimeout to MaxTimeout
 }
 
 // InvalidError is an invalid value in Options or PushOptions.
@@ -51,9 +45,8 @@ func Invalid(option, format string, args ...any) error {
 
 // Plan has the pulls of valid Options.
 type Plan struct {
-	Image Image
-	// Batches run one after the other.
-	Batches []Batch
+	Image   Image
+	Batches []Batch // run one after the other
 }
 
 // Batch has concurrent pulls, one on each node.
@@ -80,8 +73,7 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// Plan validates the options against the hosts of the testbed's upstreams and the names of the
-// shoot's workers. It returns an *InvalidError.
+// Plan validates the options against upstreams and workers. It returns an *InvalidError.
 func (o Options) Plan(hosts, workers []string) (*Plan, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err

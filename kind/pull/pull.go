@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
@@ -20,24 +19,29 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// Run makes workers of the shoot pull an image from an upstream by their container runtime, and
-// tells who served each part of it; see package pull for what that rests on. It needs Up or Attach
-// and changes nothing but what the nodes have stored.
+// Run pulls an image from an upstream on workers of the shoot, and finds who served each object. It
+// only changes what the nodes have stored. The testbed must be attached.
 //
-// A mistake in the options is an *InvalidError, and nothing was pulled. A pull that fails is no
-// error of Pull: it is in the report, see Report.Err. Any other error ends it; the report has what
-// was found until then, and is never nil.
+// Invalid options are an *InvalidError, and nothing is pulled. A failed pull is not an error of Run
+// but in the report, see Report.Err. The report is never nil: with any other error it has the pulls
+// before that error.
 func Run(ctx context.Context, t *kind.Testbed, options Options) (*Report, error) {
 	report := NewReport(Image{Reference: options.Image})
 	plan, err := options.Plan(t.Upstreams.Hosts(), cluster.Names(t.Shoot.Workers()))
 	if err != nil {
 		return report, err
 	}
-	work := &pulling{Testbed: t, Options: options, image: plan.Image, registry: t.Upstream(plan.Image.Host)}
-	work.describe(ctx)
-	report = NewReport(work.image)
+	r := &runner{Testbed: t, Options: options, image: plan.Image, registry: t.Upstream(plan.Image.Host)}
+	err = r.registry.Describe(ctx, r.image.Repository, r.image.Identifier, func(index *v1.Descriptor, img v1.Image) (err error) {
+		r.image.Objects, err = Describe(index, img)
+		return err
+	})
+	if err != nil { // often the reason for the pull: an upstream that does not answer
+		r.image.Problem = err.Error()
+	}
+	report = NewReport(r.image)
 	for _, batch := range plan.Batches {
-		evidence, err := work.run(ctx, batch)
+		evidence, err := r.run(ctx, batch)
 		if err != nil {
 			return report, err
 		}
@@ -47,9 +51,9 @@ func Run(ctx context.Context, t *kind.Testbed, options Options) (*Report, error)
 	return report, nil
 }
 
-// cacheAddresses are those of the caches of an upstream now; nil if the API server does not tell.
+// cacheAddresses returns the addresses of an upstream's caches, or nil if the API server fails.
 func cacheAddresses(ctx context.Context, t *kind.Testbed, host string) []string {
-	ctx, cancel := bound(ctx)
+	ctx, cancel := withTimeout(ctx, answerTimeout)
 	defer cancel()
 	services, _, err := cache.List(ctx, t.Shoot)
 	if err != nil {
@@ -58,62 +62,39 @@ func cacheAddresses(ctx context.Context, t *kind.Testbed, host string) []string 
 	return cache.Addresses(services, host)
 }
 
-// pulling is one call of Run.
-type pulling struct {
+// runner is one call of Run.
+type runner struct {
 	*kind.Testbed
 	Options
 	image    Image
 	registry *upstream.Registry
 }
 
-// describe asks the upstream for the parts of the image. An upstream that cannot answer is what
-// many a pull is about: it is noted and no error.
-func (p *pulling) describe(ctx context.Context) {
-	err := p.registry.Describe(ctx, p.image.Repository, p.image.Identifier, func(index *v1.Descriptor, img v1.Image) (err error) {
-		p.image.Objects, err = Describe(index, img)
-		return err
-	})
-	if err != nil {
-		p.image.Problem = err.Error()
-	}
-}
-
-// run pulls on all nodes of the batch at once and collects the evidence.
-func (p *pulling) run(ctx context.Context, batch Batch) (Evidence, error) {
-	evidence := Evidence{Image: p.image, Attempts: make([]Attempt, len(batch.Nodes))}
-	// Nodes are looked at before the log is read: what one of them does in between counts as what it
-	// asked for.
-	err := p.each(ctx, batch, evidence.Attempts, p.prepare)
-	if err != nil {
+// run pulls on all nodes of the batch concurrently and collects the evidence.
+func (r *runner) run(ctx context.Context, batch Batch) (Evidence, error) {
+	evidence := Evidence{Image: r.image, Attempts: make([]Attempt, len(batch.Nodes))}
+	// First the nodes, then the log: what a node requests in between counts as its own request.
+	if err := r.each(ctx, batch, evidence.Attempts, r.prepare); err != nil {
 		return evidence, err
 	}
-	before, logErr := p.registry.Log(ctx)
-	if err := p.each(ctx, batch, evidence.Attempts, p.pullOnce); err != nil {
+	before, logErr := r.registry.Log(ctx)
+	if err := r.each(ctx, batch, evidence.Attempts, r.pullOnce); err != nil {
 		return evidence, err
 	}
 	if logErr == nil {
-		evidence.Records, logErr = p.recordsSince(ctx, before)
+		var after accesslog.Records
+		if after, logErr = r.registry.Log(ctx); logErr == nil {
+			evidence.Records, logErr = since(before, after)
+		}
 	}
 	if logErr != nil {
 		evidence.LogProblem = logErr.Error()
 	}
-	if ctx.Err() != nil {
-		return evidence, context.Cause(ctx)
-	}
-	return evidence, nil
+	return evidence, context.Cause(ctx)
 }
 
-// recordsSince reads the log again and returns what is new.
-func (p *pulling) recordsSince(ctx context.Context, before accesslog.Records) (accesslog.Records, error) {
-	after, err := p.registry.Log(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return since(before, after)
-}
-
-// since returns what the later reading of a log has more. It has less where the container was made
-// anew in between.
+// since returns the records of after that are not in before, an earlier read of the same log. It
+// returns an error if the log was reset, as by a recreated container.
 func since(before, after accesslog.Records) (accesslog.Records, error) {
 	if len(after) < len(before) {
 		return nil, fmt.Errorf("the access log was reset during the pull: %d records, %d before", len(after), len(before))
@@ -121,16 +102,15 @@ func since(before, after accesslog.Records) (accesslog.Records, error) {
 	return after[len(before):], nil
 }
 
-// each does something on all nodes of the batch at once.
-func (p *pulling) each(ctx context.Context, batch Batch, attempts []Attempt,
+// each runs do on all nodes of the batch concurrently.
+func (r *runner) each(ctx context.Context, batch Batch, attempts []Attempt,
 	do func(context.Context, *cluster.Node, *Attempt) error,
 ) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i, name := range batch.Nodes {
 		attempts[i].Node, attempts[i].Round = name, batch.Round
 		group.Go(func() error {
-			node := p.worker(name)
-			if err := do(ctx, node, &attempts[i]); err != nil {
+			if err := do(ctx, cluster.Named(r.Shoot, name), &attempts[i]); err != nil {
 				return fmt.Errorf("round %d on %s: %w", batch.Round, name, err)
 			}
 			return nil
@@ -139,47 +119,40 @@ func (p *pulling) each(ctx context.Context, batch Batch, attempts []Attempt,
 	return group.Wait()
 }
 
-func (p *pulling) worker(name string) *cluster.Node {
-	workers := p.Shoot.Workers()
-	return workers[slices.IndexFunc(workers, func(n *cluster.Node) bool { return n.Name() == name })]
-}
-
-// prepare brings the node into the state that the pull starts from, and notes it.
-func (p *pulling) prepare(ctx context.Context, node *cluster.Node, attempt *Attempt) (err error) {
-	if p.Fresh {
-		if err := forget(ctx, node, p.image); err != nil {
+// prepare removes the image from the node for a fresh pull, and records the state before the pull.
+func (r *runner) prepare(ctx context.Context, node *cluster.Node, attempt *Attempt) (err error) {
+	if r.Fresh {
+		if err := forget(ctx, node, r.image); err != nil {
 			return err
 		}
 	}
-	if attempt.Mirrors, err = mirrorsOf(ctx, node, p.image.Host); err != nil {
+	if attempt.Mirrors, err = mirrorsOf(ctx, node, r.image.Host); err != nil {
 		return err
 	}
-	attempt.Before, err = contentOf(ctx, node)
+	attempt.Before, err = readState(ctx, node)
 	return err
 }
 
-// pullOnce pulls, as a step of its own, and notes what the node has then.
-func (p *pulling) pullOnce(ctx context.Context, node *cluster.Node, attempt *Attempt) error {
-	var broken error // not of the pull, but of what it takes to know
-	_ = p.Recorder.Step(ctx, fmt.Sprintf("pull, round %d on %s", attempt.Round, node.Name()), func(ctx context.Context) error {
-		attempt.Took, attempt.Failure, broken = runOn(ctx, node, p.image, p.Timeout)
-		if broken == nil && attempt.Failure != "" {
+// pullOnce pulls as a step, and records the state after it. An error means an unknown outcome.
+func (r *runner) pullOnce(ctx context.Context, node *cluster.Node, attempt *Attempt) (err error) {
+	_ = r.Recorder.Step(ctx, fmt.Sprintf("pull, round %d on %s", attempt.Round, node.Name()), func(ctx context.Context) error {
+		attempt.Took, attempt.Failure, err = pullOn(ctx, node, r.image, r.Timeout)
+		if err == nil && attempt.Failure != "" {
 			return errors.New(attempt.Failure)
 		}
-		return broken
+		return err
 	})
-	if broken != nil {
-		return broken
+	if err != nil {
+		return err
 	}
-	var err error
-	attempt.After, err = contentOf(ctx, node)
+	attempt.After, err = readState(ctx, node)
 	return err
 }
 
-// mirrorsOf returns what the node asks before an upstream, in containerd's order: the file of the
-// host, or that of all hosts.
+// mirrorsOf returns the hosts that containerd on the node asks before the upstream, in order: those
+// in the upstream's hosts.toml, or else in that of the folder _default.
 func mirrorsOf(ctx context.Context, node *cluster.Node, host string) ([]string, error) {
-	ctx, cancel := bound(ctx)
+	ctx, cancel := withTimeout(ctx, answerTimeout)
 	defer cancel()
 	for _, folder := range []string{host, "_default"} {
 		content, err := node.ReadFile(ctx, path.Join(nodeconfig.CertsDir, folder, nodeconfig.HostsFile))

@@ -2,11 +2,19 @@ package pull
 
 import (
 	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/image"
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
 // Limits of PushOptions. MaxImageBytes is for all layers, since an image is built in memory.
@@ -18,16 +26,12 @@ const (
 
 // PushOptions are the options of a push.
 type PushOptions struct {
-	// Upstream is the host of an upstream, or its first label ("alpha").
-	Upstream string
-	// Name is the repository with an optional tag ("shop/web:v1"). The default tag is latest. The
-	// default repository is a new one with a random name.
+	Upstream string // the host of an upstream, or its first label ("alpha")
+	// Name is the repository with an optional tag. The default is latest of a new repository.
 	Name string
-	// Base is the reference of an image of the same upstream. The new image also has its layers.
-	Base string
-	// Layers is the number of layers with random content, 1 to MaxLayers. The image also has a layer
-	// with its program. Size is the size of each, a quantity like 2Mi or 500k of at most
-	// MaxLayerBytes. All of them together have at most MaxImageBytes.
+	Base string // the reference of an image of the same upstream, whose layers the new image gets too
+	// Layers is the number of random layers, 1 to MaxLayers, beside that of the program. Size is that
+	// of each, for example 2Mi, at most MaxLayerBytes, and MaxImageBytes for all.
 	Layers int
 	Size   string
 }
@@ -58,8 +62,7 @@ func (o PushOptions) Validate() error {
 	return err
 }
 
-// Target validates the options against the hosts of the testbed's upstreams. random is the default
-// repository. It returns an *InvalidError.
+// Target validates the options against the upstreams' hosts. random is the default repository.
 func (o PushOptions) Target(hosts []string, random string) (*Target, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -111,12 +114,66 @@ func (o PushOptions) layerBytes() (int64, error) {
 	return bytes, nil
 }
 
-// Pushed is the output of `testbed push`.
+// Pushed is the output of `testbed push`. Pods can use the reference.
 type Pushed struct {
-	// Reference is the reference for pods.
-	Reference string `json:"reference"`
-	Digest    string `json:"digest"`
-	// Bytes is the size of all Objects.
-	Bytes   int64    `json:"bytes"`
-	Objects []Object `json:"objects"`
+	Reference string   `json:"reference"`
+	Digest    string   `json:"digest"`
+	Bytes     int64    `json:"bytes"` // of all Objects
+	Objects   []Object `json:"objects"`
+}
+
+// Push builds an image of random content that a pod can run, and pushes it to an upstream. Invalid
+// options are an *InvalidError, and nothing is pushed. The testbed must be attached.
+func Push(ctx context.Context, t *kind.Testbed, options PushOptions) (*Pushed, error) {
+	target, err := options.Target(t.Upstreams.Hosts(), "testbed/"+strings.ToLower(rand.Text()[:10]))
+	if err != nil {
+		return nil, err
+	}
+	registry := t.Upstream(target.Host)
+	reference := registry.Reference(target.Repository, target.Tag)
+	var pushed *Pushed
+	err = t.Recorder.Step(ctx, "push to "+reference, func(ctx context.Context) error {
+		return withImage(ctx, t, registry, target, func(img v1.Image) (err error) {
+			if _, err := registry.Push(ctx, target.Repository, target.Tag, img); err != nil {
+				return err
+			}
+			pushed, err = describePushed(reference, img)
+			return err
+		})
+	})
+	return pushed, err
+}
+
+// withImage calls use with the image, whose layers from the base are read from the upstream.
+func withImage(ctx context.Context, t *kind.Testbed, registry *upstream.Registry, target *Target, use func(v1.Image) error) error {
+	if target.BaseRepository != "" {
+		return registry.Describe(ctx, target.BaseRepository, target.BaseIdentifier, func(_ *v1.Descriptor, base v1.Image) error {
+			img, err := image.Extend(base, target.Layers, target.LayerBytes)
+			if err != nil {
+				return err
+			}
+			return use(img)
+		})
+	}
+	pause, err := t.Build(ctx, image.Pause())
+	if err != nil {
+		return fmt.Errorf("build the program of the image: %w", err)
+	}
+	img, err := image.Random(pause[0], target.Layers, target.LayerBytes)
+	if err != nil {
+		return err
+	}
+	return use(img)
+}
+
+func describePushed(reference string, img v1.Image) (*Pushed, error) {
+	objects, err := Describe(nil, img)
+	if err != nil {
+		return nil, err
+	}
+	pushed := &Pushed{Reference: reference, Digest: objects[0].Digest, Objects: objects}
+	for _, object := range objects {
+		pushed.Bytes += object.Size
+	}
+	return pushed, nil
 }

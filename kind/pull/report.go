@@ -2,6 +2,7 @@ package pull
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -11,18 +12,12 @@ type Source string
 
 // The sources of an object.
 const (
-	// FromNode means that the node already had it.
-	FromNode Source = "node"
-	// CacheHit means that a cache had it: the node got it, and no one fetched it from the upstream.
-	CacheHit Source = "cache hit"
-	// CacheMiss means that a cache fetched it from the upstream.
-	CacheMiss Source = "cache miss"
-	// FromUpstream means that the node fetched it from the upstream.
-	FromUpstream Source = "upstream"
-	// Missing means that the pull failed and the node does not have it, even if something was sent.
-	Missing Source = "missing"
-	// Unknown means that the node got it and the evidence does not show from where.
-	Unknown Source = "unknown"
+	FromNode     Source = "node"       // the node already had it
+	CacheHit     Source = "cache hit"  // a cache had it: the node got it without a request to the upstream
+	CacheMiss    Source = "cache miss" // a cache fetched it from the upstream
+	FromUpstream Source = "upstream"   // the node fetched it from the upstream
+	Missing      Source = "missing"    // the pull failed and the node does not have it, even if something was sent
+	Unknown      Source = "unknown"    // the node got it, and the evidence does not show from where
 )
 
 // Sources returns all sources in the order of reports.
@@ -37,27 +32,23 @@ type Report struct {
 	Pulls  []Pull `json:"pulls"`
 	Total  Total  `json:"total"`
 	// Verdict says who served the pulls, and why not the cache; see Judge.
-	Verdict string `json:"verdict,omitempty"`
-	// Notes describe the limits of the evidence.
-	Notes []string `json:"notes,omitempty"`
+	Verdict string   `json:"verdict,omitempty"`
+	Notes   []string `json:"notes,omitempty"` // the limits of the evidence
 }
 
 // Pull is one pull on one node.
 type Pull struct {
-	Node  string `json:"node"`
-	Round int    `json:"round"`
-	// Seconds is measured on the node.
-	Seconds float64 `json:"seconds"`
-	// Bytes is the size of all objects that the node got.
-	Bytes int64 `json:"bytes"`
+	Node    string  `json:"node"`
+	Round   int     `json:"round"`
+	Seconds float64 `json:"seconds"` // measured on the node
+	Bytes   int64   `json:"bytes"`   // of all objects that the node got
 	// Mirrors are the URLs of caches in the node's hosts.toml for the upstream, in order. Without any,
 	// the node asks the upstream directly, which is not a fallback.
 	Mirrors []string `json:"mirrors"`
 	// Fallback means that the node asked the upstream although it has a mirror.
 	Fallback bool     `json:"fallback"`
 	Objects  []Served `json:"objects"`
-	// Error is the message of the container runtime, or "" on success.
-	Error string `json:"error,omitempty"`
+	Error    string   `json:"error,omitempty"` // the message of the container runtime, or "" on success
 }
 
 // Served is an object of a pull and its source.
@@ -75,14 +66,13 @@ type Served struct {
 
 // Total is the sum of all pulls.
 type Total struct {
-	Pulls     int `json:"pulls"`
-	Failed    int `json:"failed"`
-	Fallbacks int `json:"fallbacks"`
-	// Seconds is the sum of all pulls, Slowest the longest one.
-	Seconds float64           `json:"seconds"`
-	Slowest float64           `json:"slowestSeconds"`
-	Bytes   int64             `json:"bytes"`
-	Served  map[Source]Amount `json:"servedBy"`
+	Pulls     int               `json:"pulls"`
+	Failed    int               `json:"failed"`
+	Fallbacks int               `json:"fallbacks"`
+	Seconds   float64           `json:"seconds"` // the sum of all pulls, Slowest the longest one
+	Slowest   float64           `json:"slowestSeconds"`
+	Bytes     int64             `json:"bytes"`
+	Served    map[Source]Amount `json:"servedBy"`
 	// Upstream counts the requests for the image's repository, each once.
 	Upstream Traffic `json:"upstream"`
 }
@@ -93,8 +83,7 @@ type Amount struct {
 	Bytes   int64 `json:"bytes"`
 }
 
-// Traffic counts the requests of caches and nodes to the upstream for manifests and blobs, and the
-// bytes that it sent.
+// Traffic counts the requests to the upstream for manifests and blobs, and the bytes it sent.
 type Traffic struct {
 	CacheGets  int   `json:"cacheGets"`
 	CacheHeads int   `json:"cacheHeads"`
@@ -167,4 +156,56 @@ func (r *Report) Err() error {
 		return nil
 	}
 	return fmt.Errorf("%d of %d pulls of %s failed: %s", len(failed), len(r.Pulls), r.Image, strings.Join(failed, "; "))
+}
+
+// stalled is when a pull that bypasses the cache counts as stalled, in seconds.
+const stalled = 5
+
+// Judge sets the verdict. caches are the addresses (<host>:<port>) of the image's caches, or nil.
+func (r *Report) Judge(caches []string) { r.Verdict = r.verdict(caches) }
+
+func (r *Report) verdict(caches []string) string {
+	if len(r.Pulls) == 0 {
+		return ""
+	}
+	if r.Total.Failed > 0 {
+		return fmt.Sprintf("failed: %d of %s", r.Total.Failed, count(r.Total.Pulls, "pull"))
+	}
+	if i := slices.IndexFunc(r.Pulls, func(p Pull) bool { return p.Fallback }); i >= 0 {
+		return r.bypassed(r.Pulls[i], caches)
+	}
+	if i := slices.IndexFunc(r.Pulls, func(p Pull) bool { return len(p.Mirrors) == 0 }); i >= 0 {
+		return fmt.Sprintf("direct: %s has no mirror for the upstream", r.Pulls[i].Node)
+	}
+	hits, misses := r.Total.Served[CacheHit].Objects, r.Total.Served[CacheMiss].Objects
+	if hits+misses == 0 {
+		return "nothing to fetch: the nodes already had the image"
+	}
+	return fmt.Sprintf("served by the cache: %s from its store, %d fetched from the upstream, slowest pull %.1fs",
+		count(hits, "object"), misses, r.Total.Slowest)
+}
+
+// bypassed says why a node asked the upstream although it has a mirror.
+func (r *Report) bypassed(p Pull, caches []string) string {
+	word := "cache bypassed"
+	if r.Total.Slowest > stalled {
+		word = "pulls stall"
+	}
+	mirrors := strings.Join(p.Mirrors, ", ")
+	isCache := func(mirror string) bool {
+		parsed, err := url.Parse(mirror)
+		return err == nil && slices.Contains(caches, parsed.Host)
+	}
+	var why string
+	switch {
+	case caches == nil || slices.ContainsFunc(p.Mirrors, isCache):
+		// The mirrors are those in hosts.toml, which containerd may not have read.
+		why = fmt.Sprintf("%s used the upstream: its mirror %s did not serve everything, or was not asked", p.Node, mirrors)
+	case len(caches) == 0:
+		why = fmt.Sprintf("%s asks %s before the upstream, but the upstream has no cache now", p.Node, mirrors)
+	default:
+		why = fmt.Sprintf("%s asks %s before the upstream, but the cache is now at %s", p.Node, mirrors, strings.Join(caches, ", "))
+	}
+	return fmt.Sprintf("%s: %s; slowest pull %.1fs, %s of %s", word, why, r.Total.Slowest, count(r.Total.Fallbacks, "fallback"),
+		count(r.Total.Pulls, "pull"))
 }

@@ -37,7 +37,11 @@ func (p Pull) write(w io.Writer) {
 	}
 	fmt.Fprintf(w, "%s %s, round %d: %.2fs, %s, %s\n", mark, p.Node, p.Round, p.Seconds, size(p.Bytes), p.route())
 	for _, served := range p.Objects {
-		fmt.Fprintf(w, "    %s\t%s\t%s\t%s\t%s\n", served.Part, short(served.Digest), size(served.Size), served.by(), served.asked())
+		by := string(served.By)
+		if served.Shared {
+			by += " (shared)"
+		}
+		fmt.Fprintf(w, "    %s\t%s\t%s\t%s\t%s\n", served.Part, short(served.Digest), size(served.Size), by, served.asked())
 	}
 	if p.Error != "" {
 		fmt.Fprintf(w, "    %s\n", strings.ReplaceAll(p.Error, "\n", "\n    "))
@@ -56,13 +60,6 @@ func (p Pull) route() string {
 	}
 }
 
-func (s Served) by() string {
-	if s.Shared {
-		return string(s.By) + " (shared)"
-	}
-	return string(s.By)
-}
-
 // asked returns the number of requests to the upstream, and how much it sent.
 func (s Served) asked() string {
 	var parts []string
@@ -79,7 +76,7 @@ func (s Served) asked() string {
 }
 
 func (t Total) write(w io.Writer) {
-	fmt.Fprintf(w, "total: %s, %s, %s, %.2fs, slowest %.2fs, %s\n", count(t.Pulls, "pull"), fmt.Sprintf("%d failed", t.Failed),
+	fmt.Fprintf(w, "total: %s, %d failed, %s, %.2fs, slowest %.2fs, %s\n", count(t.Pulls, "pull"), t.Failed,
 		count(t.Fallbacks, "fallback"), t.Seconds, t.Slowest, size(t.Bytes))
 	var parts []string
 	for _, source := range Sources() {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind"
@@ -36,9 +37,8 @@ func Exec(ctx context.Context, t *kind.Testbed, node string, argv []string, stre
 	return Run(ctx, slices.Concat([]string{"docker", "exec", "--interactive", name}, argv), streams)
 }
 
-// Kubectl runs kubectl as administrator on the control plane of the cluster with that role,
-// RoleSeed or RoleShoot, and returns its exit code. Files in args are on the node; - is the input.
-// Errors are those of Exec.
+// Kubectl runs kubectl as administrator on the control plane of RoleSeed or RoleShoot, and returns
+// its exit code. Files in args are on the node; - is the input. Errors are those of Exec.
 func Kubectl(ctx context.Context, t *kind.Testbed, role string, args []string, streams Streams) (int, error) {
 	if role != kind.RoleSeed && role != kind.RoleShoot {
 		return 0, fmt.Errorf("cluster %q: want %s or %s", role, kind.RoleSeed, kind.RoleShoot)
@@ -57,7 +57,7 @@ func kubectlArgv(node string, args []string) []string {
 	return slices.Concat([]string{"docker", "exec", "--interactive", "--env", "KUBECONFIG=" + adminKubeconfig, node, "kubectl"}, args)
 }
 
-// Run runs a program on this machine and returns its exit code. When ctx ends, the error is its
+// Run runs a program on this machine and returns its exit code. If ctx ends, the error is its
 // cause.
 func Run(ctx context.Context, argv []string, streams Streams) (int, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
@@ -98,4 +98,84 @@ func Feed(cmd *exec.Cmd, in io.Reader) error {
 		_ = pipe.Close()
 	}()
 	return nil
+}
+
+// UnknownNodeError reports that the testbed has no node with a name. It is a usage error.
+type UnknownNodeError struct {
+	Name  string   // the unknown name
+	Names []string // the names of all nodes
+}
+
+// Error implements error.
+func (e *UnknownNodeError) Error() string {
+	return fmt.Sprintf("the testbed has no node %q, only %s", e.Name, strings.Join(e.Names, ", "))
+}
+
+// UsageError marks the error for internal/program: exit code 2.
+func (*UnknownNodeError) UsageError() {}
+
+// Argv returns the command that opens a shell on a node of either cluster. Without a terminal, bash
+// reads its standard input. The node's name may omit the prefix of the testbed or shoot: worker2.
+// It returns an *UnknownNodeError for an unknown name, and an ErrDown without a testbed.
+func Argv(ctx context.Context, t *kind.Testbed, node string, terminal bool) ([]string, error) {
+	name, err := nodeName(ctx, t, node)
+	if err != nil {
+		return nil, err
+	}
+	return shellArgv(name, terminal), nil
+}
+
+// nodeName returns the full name of a node, see Argv.
+func nodeName(ctx context.Context, t *kind.Testbed, wanted string) (string, error) {
+	if err := t.AttachOnce(ctx); err != nil {
+		return "", err
+	}
+	var names []string
+	for _, n := range t.Nodes() {
+		names = append(names, n.Name())
+	}
+	return matchNode(wanted, names, t.Prefix+"-", t.ShootName()+"-")
+}
+
+// matchNode returns the first of names that is wanted, or a prefix and wanted.
+func matchNode(wanted string, names []string, prefixes ...string) (string, error) {
+	for _, prefix := range append([]string{""}, prefixes...) {
+		if slices.Contains(names, prefix+wanted) {
+			return prefix + wanted, nil
+		}
+	}
+	return "", &UnknownNodeError{Name: wanted, Names: names}
+}
+
+func shellArgv(container string, terminal bool) []string {
+	argv := []string{"docker", "exec", "--interactive"}
+	if terminal {
+		argv = append(argv, "--tty")
+	}
+	return append(argv, container, "bash")
+}
+
+// Capture runs a program that reads no input, until it or ctx ends. If its exit code is not zero,
+// the error has the beginning of its standard error. Its input stays open until it ends.
+func Capture(ctx context.Context, argv []string, out io.Writer) error {
+	in, end := io.Pipe()
+	defer func() { _ = end.Close() }()
+	var problem beginning
+	code, err := Run(ctx, argv, Streams{In: in, Out: out, Err: &problem})
+	if err == nil && code != 0 {
+		err = fmt.Errorf("%s: exit code %d: %s", argv[0], code, strings.TrimSpace(string(problem)))
+	}
+	return err
+}
+
+// beginning keeps the first MaxBeginning bytes that are written to it, since a program that follows
+// something may print errors forever.
+type beginning []byte
+
+// MaxBeginning is how much of standard error Capture keeps, in bytes.
+const MaxBeginning = 1 << 10
+
+func (b *beginning) Write(p []byte) (int, error) {
+	*b = append(*b, p[:min(len(p), MaxBeginning-len(*b))]...)
+	return len(p), nil
 }

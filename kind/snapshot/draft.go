@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -35,7 +34,7 @@ func (s Store) CheckNew(name string) error {
 	return nil
 }
 
-// Begin creates an empty draft and removes drafts of killed processes. It returns the errors of
+// Begin creates an empty draft and removes those of killed processes. Its errors are those of
 // CheckNew.
 func (s Store) Begin(name string) (*Draft, error) {
 	if err := s.CheckNew(name); err != nil {
@@ -57,31 +56,22 @@ func (s Store) Begin(name string) (*Draft, error) {
 	return &Draft{store: s, folder: folder, snapshot: Snapshot{Version: version, Name: name, Created: created}}, nil
 }
 
-// Add stores the output of write as the archive of a volume and syncs it to disk. It sets Bytes and
-// SHA256 of the volume.
+// Add stores and syncs the output of write as the archive of a volume, and sets its Bytes and
+// SHA256.
 func (d *Draft) Add(volume Volume, write func(io.Writer) error) error {
 	archive, err := os.OpenFile(filepath.Join(d.folder, volume.archive()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("store volume %s: %w", volume.Claim, err)
 	}
-	counted := &counter{hash: sha256.New()}
-	if err := errors.Join(write(io.MultiWriter(archive, counted)), archive.Sync(), archive.Close()); err != nil {
+	digest := sha256.New()
+	written := write(io.MultiWriter(archive, digest))
+	size, err := archive.Seek(0, io.SeekCurrent)
+	if err := errors.Join(written, err, archive.Sync(), archive.Close()); err != nil {
 		return fmt.Errorf("store volume %s: %w", volume.Claim, err)
 	}
-	volume.Bytes, volume.SHA256 = counted.bytes, hex.EncodeToString(counted.hash.Sum(nil))
+	volume.Bytes, volume.SHA256 = size, hex.EncodeToString(digest.Sum(nil))
 	d.snapshot.Volumes = append(d.snapshot.Volumes, volume)
 	return nil
-}
-
-// counter computes the size and the digest of its input.
-type counter struct {
-	hash  hash.Hash
-	bytes int64
-}
-
-func (c *counter) Write(data []byte) (int, error) {
-	c.bytes += int64(len(data))
-	return c.hash.Write(data)
 }
 
 // Commit turns the draft into a snapshot atomically.
@@ -120,14 +110,14 @@ func (s Store) verify(name string, volume Volume) error {
 	if err != nil {
 		return err
 	}
-	counted := &counter{hash: sha256.New()}
-	_, err = io.Copy(counted, archive)
+	digest := sha256.New()
+	size, err := io.Copy(digest, archive)
 	if err := errors.Join(err, archive.Close()); err != nil {
 		return fmt.Errorf("volume %s: %w", volume.Claim, err)
 	}
-	if got := hex.EncodeToString(counted.hash.Sum(nil)); counted.bytes != volume.Bytes || got != volume.SHA256 {
+	if got := hex.EncodeToString(digest.Sum(nil)); size != volume.Bytes || got != volume.SHA256 {
 		return fmt.Errorf("volume %s: its archive has changed: %d bytes with SHA-256 %s, want %d bytes with %s",
-			volume.Claim, counted.bytes, got, volume.Bytes, volume.SHA256)
+			volume.Claim, size, got, volume.Bytes, volume.SHA256)
 	}
 	return nil
 }

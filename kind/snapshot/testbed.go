@@ -110,10 +110,9 @@ func save(ctx context.Context, t *kind.Testbed, name string, volumes []cacheVolu
 	return draft.Commit()
 }
 
-// Restore replaces the content of the volumes of the snapshot's caches, and returns when these
-// caches are ready again. It does not change other caches. It returns an *UnknownError for an
-// unknown name, and an error if a cache is missing in the shoot or an archive has changed. Then
-// nothing is changed. With dryRun it only checks.
+// Restore replaces the volumes of the caches in the snapshot, and returns when these caches are
+// ready again. It returns an *UnknownError for an unknown name, and changes nothing if a cache is
+// missing in the shoot or an archive has changed. With dryRun it only checks.
 func Restore(ctx context.Context, t *kind.Testbed, name string, dryRun bool) (*Snapshot, error) {
 	wanted, err := storeOf(t).Get(name)
 	if err != nil {

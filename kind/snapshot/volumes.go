@@ -3,6 +3,7 @@ package snapshot
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,11 +23,9 @@ import (
 )
 
 const (
-	// claimPrefix is the prefix of the name of a cache's claim. The rest is the name of the pod, see
-	// volumeName in controller/cache.
-	claimPrefix = "cache-volume-"
-	// podReadyTimeout bounds the restart of a cache.
-	podReadyTimeout = 2 * time.Minute
+	// claimPrefix and the name of the pod are the name of a cache's claim, see controller/cache.
+	claimPrefix     = "cache-volume-"
+	podReadyTimeout = 2 * time.Minute // bounds the restart of a cache
 )
 
 // cacheVolume is the volume of a pod of a cache: a folder on a node.
@@ -52,8 +51,7 @@ func cacheVolumes(ctx context.Context, t *kind.Testbed) ([]cacheVolume, error) {
 	return matchVolumes(services, claims.Items, volumes.Items)
 }
 
-// matchVolumes finds upstream, pod, node and folder of each claim. An unbound claim has no content
-// and is skipped.
+// matchVolumes finds upstream, pod, node and folder of each claim. It skips unbound claims.
 func matchVolumes(
 	services []corev1.Service, claims []corev1.PersistentVolumeClaim, volumes []corev1.PersistentVolume,
 ) ([]cacheVolume, error) {
@@ -139,4 +137,24 @@ func replacePod(ctx context.Context, t *kind.Testbed, name string) error {
 
 func isNewAndReady(pod *corev1.Pod, before types.UID) bool {
 	return pod.UID != before && readiness.Pod(pod)
+}
+
+// node is the script that runs on a node. It is passed as an argument, so no file remains there.
+//
+//go:embed node.sh
+var node string
+
+// SaveArgv returns the command that writes an archive of a volume's folder to standard output. It
+// stops the processes of the pod, in kube-system, while it creates hard links.
+func SaveArgv(pod, folder string) []string { return argv("save", pod, folder) }
+
+// RestoreArgv returns the command that replaces the content of the folder with an archive from
+// standard input. It kills the processes of the pod, which the kubelet restarts.
+func RestoreArgv(pod, folder string) []string { return argv("restore", pod, folder) }
+
+// SizeArgv returns the command that prints the size of the folder in bytes.
+func SizeArgv(folder string) []string { return argv("size", folder) }
+
+func argv(verb string, arguments ...string) []string {
+	return append([]string{"bash", "-c", node, "snapshot", verb}, arguments...)
 }

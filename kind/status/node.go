@@ -34,9 +34,8 @@ type Node struct {
 
 // Unit is the state of a systemd unit, in the words of systemd.
 type Unit struct {
-	Name string `json:"name"`
-	// Load is "not-found" for a missing unit.
-	Load     string `json:"load"`
+	Name     string `json:"name"`
+	Load     string `json:"load"` // "not-found" for a missing unit
 	Active   string `json:"active"`
 	Sub      string `json:"sub"`
 	Result   string `json:"result,omitempty"`
@@ -106,24 +105,20 @@ func (n *Node) read(ctx context.Context, machine *cluster.Node, units []string) 
 // unitProperties are the properties that `systemctl show` prints.
 const unitProperties = "Id,LoadState,ActiveState,SubState,Result,NRestarts"
 
-// parseUnits parses the output of `systemctl show`: a block of lines KEY=VALUE for each unit, and
-// an empty line between blocks.
+// parseUnits parses the output of `systemctl show`: a block of KEY=VALUE lines for each unit.
 func parseUnits(text string) []Unit {
 	var units []Unit
 	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
-		var unit Unit
-		fields := map[string]*string{
-			"Id": &unit.Name, "LoadState": &unit.Load, "ActiveState": &unit.Active, "SubState": &unit.Sub,
-			"Result": &unit.Result, "NRestarts": &unit.Restarts,
-		}
+		fields := map[string]string{}
 		for line := range strings.SplitSeq(block, "\n") {
 			key, value, _ := strings.Cut(line, "=")
-			if field := fields[key]; field != nil {
-				*field = strings.TrimSpace(value)
-			}
+			fields[key] = strings.TrimSpace(value)
 		}
-		if unit.Name != "" {
-			units = append(units, unit)
+		if fields["Id"] != "" {
+			units = append(units, Unit{
+				Name: fields["Id"], Load: fields["LoadState"], Active: fields["ActiveState"], Sub: fields["SubState"],
+				Result: fields["Result"], Restarts: fields["NRestarts"],
+			})
 		}
 	}
 	return units

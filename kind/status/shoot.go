@@ -1,12 +1,17 @@
 package status
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,11 +26,9 @@ import (
 // Shoot is the output of `testbed shoot get`: the Shoot in its Cluster resource, its extension
 // objects on the seed, and its nodes.
 type Shoot struct {
-	Name string `json:"name"`
-	// Namespace is the namespace on the seed.
-	Namespace string `json:"namespace"`
-	// Stage is empty if it could not be read, see CheckStage.
-	Stage gardenlet.Stage `json:"stage"`
+	Name      string          `json:"name"`
+	Namespace string          `json:"namespace"` // the namespace on the seed
+	Stage     gardenlet.Stage `json:"stage"`     // empty if it could not be read, see CheckStage
 	// LastOperation is the operation of gardenlet. Nil for an absent Shoot.
 	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
 	// Rotation is the phase of the CA rotation. Empty if there was no rotation.
@@ -43,9 +46,8 @@ type Shoot struct {
 // shootUnits are the systemd units between the API server and a pull.
 var shootUnits = []string{nodeconfig.UnitName, kind.GardenerNodeAgentUnit, kind.ContainerdUnit, kind.KubeletUnit}
 
-// OfShoot reads the status of the testbed's Shoot, and attaches to the testbed before if needed. It
-// takes no lock. It returns an error if there is no testbed. A part that does not answer is in
-// Problems.
+// OfShoot reads the status of the Shoot. It attaches to the testbed if needed and takes no lock. It
+// returns an error without a testbed. A part that does not answer is in Problems.
 func OfShoot(ctx context.Context, t *kind.Testbed) (*Shoot, error) {
 	ctx, cancel := progress.Within(ctx, statusTimeout, "no status of the shoot")
 	defer cancel()
@@ -65,8 +67,8 @@ func OfShoot(ctx context.Context, t *kind.Testbed) (*Shoot, error) {
 	return status, nil
 }
 
-// NewShoot returns the status of a Shoot without its extension objects and nodes. Their lists are
-// empty, not nil, also in JSON. The Shoot may be nil.
+// NewShoot returns the status of a Shoot, which may be nil. The lists are empty, not nil, also in
+// JSON.
 func NewShoot(shoot *gardencorev1beta1.Shoot, stage gardenlet.Stage) *Shoot {
 	status := &Shoot{
 		Name: gardenlet.DefaultShoot, Namespace: gardenlet.Namespace(gardenlet.DefaultShoot), Stage: stage,
@@ -113,4 +115,98 @@ func (s *Shoot) addSeed(ctx context.Context, seed *cluster.Cluster, gardenPath s
 		s.OperatingSystemConfigs = append(s.OperatingSystemConfigs, configOf(&configs.Items[i]))
 	}
 	return nil
+}
+
+// seedProblem is the prefix of Problems with the parts of the status that come from the seed.
+const seedProblem = "seed: "
+
+// UnknownStageError is the environment error for a Shoot whose stage could not be read.
+type UnknownStageError struct{ Problems []string }
+
+func (e *UnknownStageError) Error() string {
+	why := cmp.Or(strings.Join(e.Problems, "; "), "it is missing in the status")
+	return "the stage of the shoot is unknown: " + why + " (`testbed status` shows what answers, `testbed up` repairs it)"
+}
+
+// EnvironmentError marks the error for internal/program: exit code 3.
+func (*UnknownStageError) EnvironmentError() {}
+
+// CheckStage returns an *UnknownStageError if the stage could not be read. An absent Shoot has a
+// stage. Without a stage nothing else was read from the seed: Rotation and the lists are empty.
+func (s *Shoot) CheckStage() error {
+	if s.Stage == "" {
+		return &UnknownStageError{Problems: s.Problems}
+	}
+	return nil
+}
+
+// SeedProblems returns the Problems with the parts of the status that come from the seed.
+func (s *Shoot) SeedProblems() []string {
+	return slices.DeleteFunc(slices.Clone(s.Problems), func(problem string) bool { return !strings.HasPrefix(problem, seedProblem) })
+}
+
+// Extension is one Extension of the Shoot.
+type Extension struct {
+	Type          string                           `json:"type"`
+	Deleting      bool                             `json:"deleting,omitempty"`
+	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
+	LastError     *gardencorev1beta1.LastError     `json:"lastError,omitempty"`
+	Conditions    []gardencorev1beta1.Condition    `json:"conditions,omitempty"`
+	// ProviderStatus is unchanged. The registry-cache writes a RegistryStatus.
+	ProviderStatus json.RawMessage `json:"providerStatus,omitempty"`
+}
+
+func extensionOf(extension *extensionsv1alpha1.Extension) Extension {
+	return Extension{
+		Type:           extension.Spec.Type,
+		Deleting:       extension.DeletionTimestamp != nil,
+		LastOperation:  extension.Status.LastOperation,
+		LastError:      extension.Status.LastError,
+		Conditions:     extension.Status.Conditions,
+		ProviderStatus: ptr.Deref(extension.Status.ProviderStatus, runtime.RawExtension{}).Raw,
+	}
+}
+
+// OperatingSystemConfig is one OperatingSystemConfig of the Shoot.
+type OperatingSystemConfig struct {
+	Name          string                           `json:"name"`
+	Purpose       string                           `json:"purpose"`
+	Deleting      bool                             `json:"deleting,omitempty"`
+	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
+	LastError     *gardencorev1beta1.LastError     `json:"lastError,omitempty"`
+	// Configured reports whether it contains the extension's unit, which configures Registries.
+	Configured bool              `json:"configured"`
+	Registries []RegistryMapping `json:"registries,omitempty"`
+	// Problem says why the unit cannot be parsed.
+	Problem string `json:"problem,omitempty"`
+}
+
+// RegistryMapping is one upstream in the extension's unit.
+type RegistryMapping struct {
+	Upstream string `json:"upstream"`
+	Endpoint string `json:"endpoint"`
+}
+
+func configOf(config *extensionsv1alpha1.OperatingSystemConfig) OperatingSystemConfig {
+	status := OperatingSystemConfig{
+		Name:          config.Name,
+		Purpose:       string(config.Spec.Purpose),
+		Deleting:      config.DeletionTimestamp != nil,
+		LastOperation: config.Status.LastOperation,
+		LastError:     config.Status.LastError,
+	}
+	for _, unit := range config.Spec.Units {
+		if unit.Name != nodeconfig.UnitName {
+			continue
+		}
+		status.Configured = true
+		registries, err := nodeconfig.ParseUnit(ptr.Deref(unit.Content, ""))
+		if err != nil {
+			status.Problem = firstLine(err)
+		}
+		for _, registry := range registries {
+			status.Registries = append(status.Registries, RegistryMapping{Upstream: registry.Upstream, Endpoint: registry.Endpoint})
+		}
+	}
+	return status
 }

@@ -2,6 +2,10 @@ package trace
 
 import (
 	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
 	"time"
 
 	"github.com/docker/go-units"
@@ -23,17 +27,14 @@ const (
 type Event struct {
 	Time time.Time `json:"time"`
 	Kind Kind      `json:"kind"`
-	// From is the client, or the node that pulls. To is the server.
-	From string `json:"from"`
-	To   string `json:"to,omitempty"`
-	// What is the method and the tag or digest of a request, or the image of a pull.
-	What string `json:"what"`
+	From string    `json:"from"`         // the client, or the node that pulls
+	To   string    `json:"to,omitempty"` // the server
+	What string    `json:"what"`         // the method and the tag or digest of a request, or the image of a pull
 	// Status and Bytes are those of the response. Seconds is the duration of the request or pull.
 	Status  int     `json:"status,omitempty"`
 	Bytes   int64   `json:"bytes,omitempty"`
 	Seconds float64 `json:"seconds,omitempty"`
-	// Note is the reason of a failure.
-	Note string `json:"note,omitempty"`
+	Note    string  `json:"note,omitempty"` // the reason of a failure
 }
 
 // String returns the event as one line of text.
@@ -55,4 +56,100 @@ func (e Event) String() string {
 		}
 		return line
 	}
+}
+
+// Order sorts events by time although logs arrive with different delays, by holding them for Delay.
+// It is not safe for concurrent use.
+type Order struct {
+	Delay time.Duration
+	held  []Event
+}
+
+// Add adds an event.
+func (o *Order) Add(event Event) {
+	i := len(o.held)
+	for i > 0 && o.held[i-1].Time.After(event.Time) {
+		i--
+	}
+	o.held = slices.Insert(o.held, i, event)
+}
+
+// Due removes and returns the events that are at least Delay old.
+func (o *Order) Due(now time.Time) []Event {
+	n := slices.IndexFunc(o.held, func(e Event) bool { return now.Sub(e.Time) < o.Delay })
+	if n < 0 {
+		return o.All()
+	}
+	due := slices.Clone(o.held[:n])
+	o.held = slices.Delete(o.held, 0, n)
+	return due
+}
+
+// All removes and returns all events.
+func (o *Order) All() []Event {
+	all := o.held
+	o.held = nil
+	return all
+}
+
+// Summary counts the requests of a trace.
+type Summary struct {
+	Edges  []Edge `json:"edges"`
+	Pulls  int    `json:"pulls"` // the number of ended pulls, including Failed
+	Failed int    `json:"failed"`
+}
+
+// Edge counts the requests of one client to one server.
+type Edge struct {
+	From     string  `json:"from"`
+	To       string  `json:"to"`
+	Requests int     `json:"requests"`
+	Errors   int     `json:"errors"`
+	Bytes    int64   `json:"bytes"`
+	Seconds  float64 `json:"seconds"`
+}
+
+// Sum returns the summary of events. Edges are sorted by From and To.
+func Sum(events []Event) Summary {
+	summary := Summary{Edges: []Edge{}}
+	edges := map[string]*Edge{}
+	for _, e := range events {
+		switch e.Kind {
+		case Pulled:
+			summary.Pulls++
+			continue
+		case Failed:
+			summary.Pulls++
+			summary.Failed++
+			continue
+		case Began:
+			continue
+		}
+		key := e.From + "\n" + e.To
+		if edges[key] == nil {
+			edges[key] = &Edge{From: e.From, To: e.To}
+		}
+		edge := edges[key]
+		edge.Requests++
+		edge.Bytes += e.Bytes
+		edge.Seconds += e.Seconds
+		if e.Kind == GaveUp || e.Status >= 400 {
+			edge.Errors++
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(edges)) {
+		summary.Edges = append(summary.Edges, *edges[key])
+	}
+	return summary
+}
+
+// Write prints the summary as text.
+func (s Summary) Write(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "pulls: %d, failed: %d\n", s.Pulls, s.Failed)
+	for _, e := range s.Edges {
+		size := units.BytesSize(float64(e.Bytes))
+		fmt.Fprintf(table, "  %s -> %s\t%d requests\t%d errors\t%s\t%.2fs\n", e.From, e.To, e.Requests, e.Errors, size, e.Seconds)
+	}
+	return table.Flush()
 }

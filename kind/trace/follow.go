@@ -3,6 +3,7 @@ package trace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -15,26 +16,32 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/logs"
 )
 
-// tracing is one call of Trace.
-type tracing struct {
-	// find returns the logs that there are now, of which add was told.
-	find func(context.Context) ([]logs.Stream, error)
+const (
+	orderDelay    = 700 * time.Millisecond // how long logs may take to arrive; events are sorted within it
+	flushInterval = 200 * time.Millisecond // between two calls of take for events that are old enough
+	// silenceTimeout limits the wait for a running pull without events. containerd ends a pull without
+	// progress after five minutes (image_pull_progress_timeout), so after this time its end is lost.
+	silenceTimeout = 6 * time.Minute
+)
+
+// tracer is one call of Run.
+type tracer struct {
+	find func(context.Context) ([]logs.Stream, error) // returns the current logs and adds them
 	take func(Event)
 
 	mu     sync.Mutex
 	reader *Reader
-	// events make events of a line, by the name of its stream.
-	events map[string]func(text string) []Event
-	// caches and askers are the names of Services and nodes, by their addresses. One that is gone
-	// keeps its name: logs still tell of it.
+	parse  map[string]func(text string) []Event // by the name of the stream
+	// caches and askers are the names of Services and nodes by address. Names of deleted ones stay,
+	// since logs still contain their addresses.
 	caches, askers map[string]string
 	order          Order
 	all            []Event
 }
 
-func newTracing(image Image, take func(Event)) *tracing {
-	w := &tracing{
-		take: take, events: map[string]func(string) []Event{}, caches: map[string]string{}, askers: map[string]string{},
+func newTracer(image Image, take func(Event)) *tracer {
+	w := &tracer{
+		take: take, parse: map[string]func(string) []Event{}, caches: map[string]string{}, askers: map[string]string{},
 	}
 	w.reader = &Reader{
 		Image: image, Cache: func(host string) string { return w.caches[host] },
@@ -43,16 +50,16 @@ func newTracing(image Image, take func(Event)) *tracing {
 	return w
 }
 
-// add takes what events are made by of the lines of streams.
-func (w *tracing) add(streams []logs.Stream, events func(source, text string) []Event) {
+// add sets the function that parses the lines of streams.
+func (w *tracer) add(streams []logs.Stream, parse func(source, text string) []Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, stream := range streams {
-		w.events[stream.Name] = func(text string) []Event { return events(stream.Name, text) }
+		w.parse[stream.Name] = func(text string) []Event { return parse(stream.Name, text) }
 	}
 }
 
-// one is for logs that tell one event a line.
+// one adapts the parsers of logs with one event a line.
 func one(event Event, ok bool) []Event {
 	if !ok {
 		return nil
@@ -60,8 +67,8 @@ func one(event Event, ok bool) []Event {
 	return []Event{event}
 }
 
-// know takes the addresses of Services and nodes.
-func (w *tracing) know(services []corev1.Service, nodes []corev1.Node, shoot string) {
+// know adds the addresses of Services and nodes.
+func (w *tracer) know(services []corev1.Service, nodes []corev1.Node, shoot string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, service := range services {
@@ -74,8 +81,8 @@ func (w *tracing) know(services []corev1.Service, nodes []corev1.Node, shoot str
 	}
 }
 
-// run shows what has been, and goes on from there while pulls are under way.
-func (w *tracing) run(ctx context.Context, options Options) error {
+// run reads the logs up to now, and follows them if pulls are running or with options.Follow.
+func (w *tracer) run(ctx context.Context, options Options) error {
 	cut := time.Now()
 	streams, missing := w.find(ctx)
 	if missing != nil && len(streams) == 0 {
@@ -89,36 +96,40 @@ func (w *tracing) run(ctx context.Context, options Options) error {
 	}
 	w.hand(w.order.All())
 	if !options.Follow && missing != nil {
-		return errors.Join(missing, err) // what could be read was shown, and who knows what is under way
+		return errors.Join(missing, err) // it is unknown whether pulls are running
 	}
-	if err != nil || !options.Follow && len(w.reader.UnderWay()) == 0 {
+	if err != nil || !options.Follow && len(w.reader.RunningPulls()) == 0 {
 		return err
 	}
 	return w.follow(ctx, cut, options.Follow)
 }
 
-// follow hands events on until ctx ends, or, unless it is to go on, until there is nothing to wait
-// for.
-func (w *tracing) follow(ctx context.Context, since time.Time, on bool) error {
+// follow calls take with new events until ctx ends, and unless forever, at most until no pull is
+// running.
+func (w *tracer) follow(ctx context.Context, since time.Time, forever bool) error {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- logs.Follow(following, w.find, since, w.read) }()
-	ticker := time.NewTicker(traceInterval)
+	ticker := time.NewTicker(flushInterval)
 	defer ticker.Stop()
-	w.order.Delay = traceDelay
-	watch := traceWatch{heard: time.Now()}
+	w.order.Delay = orderDelay
+	watch := waiter{lastEvent: time.Now()}
 	for {
 		select {
 		case err := <-ended:
 			w.flush()
-			if on {
-				return err // none if the context has ended: until then it was to go on
+			if forever {
+				return err // nil if ctx has ended
 			}
 			return errors.Join(err, context.Cause(ctx))
 		case now := <-ticker.C:
-			over, failed := watch.over(now, w.due(now), w.underWay())
-			if on || !over {
+			w.mu.Lock()
+			due, running := w.order.Due(now), w.reader.RunningPulls()
+			w.hand(due)
+			w.mu.Unlock()
+			over, failed := watch.over(now, len(due), running)
+			if forever || !over {
 				continue
 			}
 			stop()
@@ -129,39 +140,53 @@ func (w *tracing) follow(ctx context.Context, since time.Time, on bool) error {
 	}
 }
 
-// due hands on what is due, and returns how many events that were.
-func (w *tracing) due(now time.Time) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	events := w.order.Due(now)
-	w.hand(events)
-	return len(events)
-}
-
-func (w *tracing) underWay() []Event {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.reader.UnderWay()
-}
-
-func (w *tracing) flush() {
+func (w *tracer) flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.hand(w.order.All())
 }
 
-func (w *tracing) hand(events []Event) {
+func (w *tracer) hand(events []Event) {
 	for _, event := range events {
 		w.all = append(w.all, event)
 		w.take(event)
 	}
 }
 
-// read makes an event of a line, by where it is from.
-func (w *tracing) read(line logs.Line) {
+// read parses a line into events.
+func (w *tracer) read(line logs.Line) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, event := range w.events[line.Source](line.Text) {
+	for _, event := range w.parse[line.Source](line.Text) {
 		w.order.Add(event)
 	}
+}
+
+// waiter decides when a trace ends.
+type waiter struct {
+	lastEvent time.Time
+	idleSince time.Time // zero while a pull is running
+}
+
+// over reports whether no pull has been running for long enough that all logs have arrived. It also
+// returns true, with an error, if running pulls have had no event for silenceTimeout. events is the
+// number of events since the last call.
+func (w *waiter) over(now time.Time, events int, running []Event) (bool, error) {
+	if events > 0 {
+		w.lastEvent = now
+	}
+	if len(running) > 0 {
+		w.idleSince = time.Time{}
+		if now.Sub(w.lastEvent) < silenceTimeout {
+			return false, nil
+		}
+		first := running[0]
+		return true, fmt.Errorf("no event for %s of %d pulls whose end is not in the logs, the first of %s on %s since %s: "+
+			"`testbed doctor` checks the node, and -f waits longer",
+			silenceTimeout, len(running), first.What, first.From, first.Time.UTC().Format(time.TimeOnly))
+	}
+	if w.idleSince.IsZero() {
+		w.idleSince = now
+	}
+	return now.Sub(w.idleSince) > 2*orderDelay, nil
 }

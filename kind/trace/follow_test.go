@@ -17,8 +17,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/logs"
 )
 
-// TestTraceGoesOn: who follows hears of a cache that was restarted, and knows the address of a
-// Service that was created anew.
+// TestTraceGoesOn: a followed trace has the events of a restarted cache, and the address of a
+// recreated Service.
 func TestTraceGoesOn(t *testing.T) { synctest.Test(t, traceGoesOn) }
 
 func traceGoesOn(t *testing.T) {
@@ -27,7 +27,7 @@ func traceGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	work := newTracing(image, func(event Event) { got = append(got, event.From+" -> "+event.To+" "+event.What) })
+	work := newTracer(image, func(event Event) { got = append(got, event.From+" -> "+event.To+" "+event.What) })
 	// Each look finds the log of another run of the cache, and the Service with another address.
 	looks := 0
 	work.find = func(context.Context) ([]logs.Stream, error) {
@@ -77,7 +77,7 @@ func traceWithoutCaches(t *testing.T, follow bool) {
 		t.Fatal(err)
 	}
 	events, refused := 0, errors.New("list the services of the caches: connection refused")
-	work := newTracing(image, func(Event) { events++ })
+	work := newTracer(image, func(Event) { events++ })
 	work.find = func(context.Context) ([]logs.Stream, error) {
 		url := "http://10.96.0.1:5000/v2/shop/web/manifests/v1"
 		journal := said("worker", fmt.Sprintf("msg=\"trying next host\" method=HEAD error=\"x\" url=%q", url), time.Second)
@@ -122,4 +122,35 @@ func said(name, text string, age time.Duration) logs.Stream {
 		_, err := fmt.Fprintf(out, "%s time=%q level=info %s\n", now, now, text)
 		return err
 	}}
+}
+
+// TestWaiter: a trace ends when no pull is running, and when the end of a pull was never logged.
+func TestWaiter(t *testing.T) {
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	open := []Event{{Time: start, From: "worker", What: "alpha.upstream.test/shop/web:v1"}}
+	watch := waiter{lastEvent: start}
+	for _, step := range []struct {
+		after   time.Duration
+		events  int
+		running []Event
+		over    bool
+		said    string
+	}{
+		{time.Second, 1, open, false, ""},
+		{time.Minute, 0, open, false, ""},
+		{2 * time.Minute, 0, nil, false, ""},
+		{2*time.Minute + orderDelay, 0, open, false, ""}, // another one began before the trace was over
+		{2*time.Minute + 3*orderDelay, 0, nil, false, ""},
+		{2*time.Minute + 5*orderDelay, 0, nil, false, ""},
+		{2*time.Minute + 6*orderDelay, 0, nil, true, ""},
+		{5 * time.Minute, 3, open, false, ""},
+		{11*time.Minute - time.Second, 0, open, false, ""},
+		{11 * time.Minute, 0, open, true, "no event for 6m0s of 1 pulls whose end is not in the logs, the first of " +
+			"alpha.upstream.test/shop/web:v1 on worker since 03:04:05"},
+	} {
+		over, err := watch.over(start.Add(step.after), step.events, step.running)
+		if over != step.over || (err == nil) != (step.said == "") || err != nil && !strings.Contains(err.Error(), step.said) {
+			t.Errorf("after %s: over %t, error %v; want %t, %q", step.after, over, err, step.over, step.said)
+		}
+	}
 }

@@ -1,12 +1,15 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/gardener-extensions/registry-cache/kind/logline"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
@@ -31,10 +34,7 @@ func (r *Reader) Containerd(node, text string) []Event {
 		return r.interrupted(node, line.Time)
 	}
 	if line.Message == "trying next host" {
-		if event, ok := r.gaveUp(node, line); ok {
-			return []Event{event}
-		}
-		return nil
+		return one(r.gaveUp(node, line))
 	}
 	image, state, ok := logline.PullMessage(line.Message)
 	if !ok || !r.Image.matches(image) {
@@ -73,8 +73,8 @@ func (r *Reader) interrupted(node string, at time.Time) []Event {
 	return ended
 }
 
-// UnderWay returns the Began events of running pulls, the oldest first.
-func (r *Reader) UnderWay() []Event { return slices.Clone(r.begun) }
+// RunningPulls returns the Began events of running pulls, the oldest first.
+func (r *Reader) RunningPulls() []Event { return slices.Clone(r.begun) }
 
 func (r *Reader) gaveUp(node string, line logline.Line) (Event, bool) {
 	target, err := url.Parse(line.Fields["url"])
@@ -85,11 +85,10 @@ func (r *Reader) gaveUp(node string, line logline.Line) (Event, bool) {
 	if !ok {
 		return Event{}, false
 	}
-	event := Event{Time: line.Time, Kind: GaveUp, From: node, To: target.Host, What: line.Fields["method"] + " " + what}
-	if cache := r.Cache(target.Hostname()); cache != "" {
-		event.To = cache
+	event := Event{
+		Time: line.Time, Kind: GaveUp, From: node, To: cmp.Or(r.Cache(target.Hostname()), target.Host),
+		What: line.Fields["method"] + " " + what, Note: lastReason(line.Fields["error"]),
 	}
-	event.Note = lastReason(line.Fields["error"])
 	if status := line.Fields["status"]; event.Note == "" && status != "" {
 		event.Note = "answered " + status
 	}
@@ -114,8 +113,9 @@ func (r *Reader) CacheLog(pod, text string) (Event, bool) {
 	if !ok {
 		return Event{}, false
 	}
+	address := line.Fields["http.request.remoteaddr"]
 	event := Event{
-		Time: line.Time, Kind: Request, From: r.asker(line.Fields["http.request.remoteaddr"]), To: pod,
+		Time: line.Time, Kind: Request, From: cmp.Or(r.Asker(address), address), To: pod,
 		What: line.Fields["http.request.method"] + " " + what, Note: line.Fields["err.message"],
 	}
 	event.Status, _ = strconv.Atoi(line.Fields["http.response.status"])             // missing means 0
@@ -139,8 +139,8 @@ func (r *Reader) AccessLog(host, text string) (Event, bool) {
 	label, _, _ := strings.Cut(host, ".")
 	event := Event{
 		// The record has the time of the request, but the other logs have the time of the response.
-		Time: record.Time.Add(time.Duration(record.Seconds * float64(time.Second))), Kind: Request, From: r.asker(record.RemoteAddr),
-		To: "upstream " + label, What: record.Method + " " + what, Status: record.Status, Bytes: record.Bytes, Seconds: record.Seconds,
+		Time: record.Time.Add(time.Duration(record.Seconds * float64(time.Second))), Kind: Request,
+		From: cmp.Or(r.Asker(record.RemoteAddr), record.RemoteAddr), To: "upstream " + label, What: record.Method + " " + what, Status: record.Status, Bytes: record.Bytes, Seconds: record.Seconds,
 	}
 	if record.Asker == accesslog.AskerCache {
 		event.From = "cache"
@@ -154,9 +154,48 @@ func (r *Reader) AccessLog(host, text string) (Event, bool) {
 	return event, true
 }
 
-func (r *Reader) asker(address string) string {
-	if name := r.Asker(address); name != "" {
-		return name
+// Image is the image of a trace. Host and Repository are parts of Reference.
+type Image struct{ Reference, Host, Repository string }
+
+// ParseImage parses a reference as in a pod.
+func ParseImage(image string) (Image, error) {
+	reference, err := name.ParseReference(image)
+	if err != nil {
+		return Image{}, err
 	}
-	return address
+	repository := reference.Context()
+	return Image{Reference: reference.Name(), Host: repository.RegistryStr(), Repository: repository.RepositoryStr()}, nil
+}
+
+// matches reports whether a reference is in the repository. Any tag or digest matches, since
+// containerd resolves a tag to a digest.
+func (i Image) matches(reference string) bool {
+	rest, found := strings.CutPrefix(reference, i.Host+"/"+i.Repository)
+	return found && rest != "" && (rest[0] == ':' || rest[0] == '@')
+}
+
+// object returns the kind and the shortened reference of a path of the registry API, for example
+// "manifest v1". It returns false for a path outside the repository.
+func (i Image) object(path string) (string, bool) {
+	rest, found := strings.CutPrefix(path, "/v2/"+i.Repository+"/")
+	if !found {
+		return "", false
+	}
+	rest, _, _ = strings.Cut(rest, "?")
+	kind, reference, found := strings.Cut(rest, "/")
+	if !found || kind != "manifests" && kind != "blobs" {
+		return "", false
+	}
+	return strings.TrimSuffix(kind, "s") + " " + short(reference), true
+}
+
+// shortDigest is the number of hex digits that are printed of a digest.
+const shortDigest = 12
+
+func short(reference string) string {
+	algorithm, hex, found := strings.Cut(reference, ":")
+	if !found || len(hex) <= shortDigest {
+		return reference
+	}
+	return algorithm + ":" + hex[:shortDigest]
 }

@@ -17,68 +17,59 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/logs"
 )
 
-const (
-	// traceDelay is how long logs may take to arrive; the order of time is kept within it.
-	traceDelay = 700 * time.Millisecond
-	// traceInterval is how often what is due is handed on.
-	traceInterval = 200 * time.Millisecond
-)
-
 // Options select what is traced.
 type Options struct {
-	// Image is what is pulled, by any tag or digest of its repository.
-	Image string
-	// Since is how far back pulls are shown that have ended.
-	Since time.Duration
-	// Follow waits for further pulls, until the context ends, or, with an error, no log could be read
-	// for two minutes. Without it Trace ends when no pull is under way, or, with an error, when
-	// nothing was heard of those that are for six minutes.
+	Image string        // all tags and digests of its repository are traced
+	Since time.Duration // how far back ended pulls are shown
+	// Follow waits for further pulls until the context ends. Without it Run returns when no pull is
+	// running, or with an error when the running ones have logged nothing for six minutes.
 	Follow bool
 }
 
-// Run shows who asked whom for an image: nodes their caches and the upstream, caches the
-// upstream; first of pulls that have ended, then, as it happens, of those that are under way. It
-// only reads logs: it starts no pull. take gets the events in the order of time, save that the
-// first ones of a container that was restarted meanwhile may come late: its log has to be found
-// again. All of them are returned summed up, also with an error. While the shoot's API server does
-// not answer, caches are left out: without Follow that is an error, behind what nodes and upstreams
-// tell. A mistake in the image is a *logs.UseError.
+// Run calls take with the requests for an image, of nodes to caches and the upstream and of caches
+// to the upstream: first those of ended pulls, then those of running pulls as they happen. It only
+// reads logs and starts no pull. It attaches to the testbed if needed.
+//
+// Events are sorted by time. Only the first ones of a restarted container may be delayed, until its
+// log is found. Run returns their summary, also with an error. An invalid image is a
+// *logs.UsageError. If the shoot's API server does not answer, the events of caches are missing,
+// and without Follow Run returns an error after the events of nodes and upstreams. With Follow it
+// fails if no log can be read for two minutes.
 func Run(ctx context.Context, t *kind.Testbed, options Options, take func(Event)) (Summary, error) {
 	image, err := ParseImage(options.Image)
 	if err != nil {
-		return Summary{}, logs.Misuse("image: %v", err)
+		return Summary{}, logs.UsageErrorf("image: %v", err)
 	}
 	if err := t.AttachOnce(ctx); err != nil {
 		return Summary{}, err
 	}
 	if t.Upstream(image.Host) == nil {
 		hosts := strings.Join(t.Upstreams.Hosts(), ", ")
-		return Summary{}, logs.Misuse("image: %s is no upstream of this testbed; there are %s", image.Host, hosts)
+		return Summary{}, logs.UsageErrorf("image: %s is not an upstream of this testbed, use one of %s", image.Host, hosts)
 	}
-	work := newTracing(image, take)
-	work.find = func(ctx context.Context) ([]logs.Stream, error) { return traceStreams(ctx, t, work) }
-	err = work.run(ctx, options)
-	return Sum(work.all), err
+	w := newTracer(image, take)
+	w.find = func(ctx context.Context) ([]logs.Stream, error) { return findStreams(ctx, t, w) }
+	err = w.run(ctx, options)
+	return Sum(w.all), err
 }
 
-// traceStreams are the logs of all that takes part in a pull now. It adds them, and the addresses
-// that they name. Nodes and upstreams need no API server: their logs are returned with an error
-// too.
-func traceStreams(ctx context.Context, t *kind.Testbed, work *tracing) ([]logs.Stream, error) {
+// findStreams returns the current logs of nodes, caches and upstreams, and adds them to the tracer.
+// Without an API server it returns an error, and the logs of nodes and upstreams.
+func findStreams(ctx context.Context, t *kind.Testbed, w *tracer) ([]logs.Stream, error) {
 	nodes, upstreams := logs.NodeLogs(t.ShootName(), t.Shoot.Nodes(), kind.ContainerdUnit), logs.UpstreamLogs(t)
-	work.add(nodes, func(source, text string) []Event {
+	w.add(nodes, func(source, text string) []Event {
 		node, _, _ := strings.Cut(source, "/")
-		_, payload, _ := strings.Cut(text, ": ") // behind the program
-		return work.reader.Containerd(node, payload)
+		_, payload, _ := strings.Cut(text, ": ") // after the program
+		return w.reader.Containerd(node, payload)
 	})
-	work.add(upstreams, func(source, text string) []Event { return one(work.reader.AccessLog(source, text)) })
-	caches, err := traceCaches(ctx, t, work)
+	w.add(upstreams, func(source, text string) []Event { return one(w.reader.AccessLog(source, text)) })
+	caches, err := findCaches(ctx, t, w)
 	return slices.Concat(nodes, caches, upstreams), err
 }
 
-// traceCaches are the logs of the caches that there are now. It adds them, and the addresses of
-// Services and nodes.
-func traceCaches(ctx context.Context, t *kind.Testbed, work *tracing) ([]logs.Stream, error) {
+// findCaches returns the current logs of caches, and adds them and the addresses of Services and
+// nodes to the tracer.
+func findCaches(ctx context.Context, t *kind.Testbed, w *tracer) ([]logs.Stream, error) {
 	client, err := kubernetes.NewForConfig(t.Shoot.RESTConfig())
 	if err != nil {
 		return nil, err
@@ -95,15 +86,15 @@ func traceCaches(ctx context.Context, t *kind.Testbed, work *tracing) ([]logs.St
 	if err != nil {
 		return nil, err
 	}
-	work.know(services.Items, machines.Items, t.ShootName())
-	work.add(caches, func(source, text string) []Event {
-		return one(work.reader.CacheLog(cacheOf(services.Items, source), text))
+	w.know(services.Items, machines.Items, t.ShootName())
+	w.add(caches, func(source, text string) []Event {
+		return one(w.reader.CacheLog(cacheOf(services.Items, source), text))
 	})
 	return caches, nil
 }
 
-// cacheOf is what a pod of a cache is called: by the upstream, and by its number if it is not the
-// first one.
+// cacheOf returns the name of a cache in events, for example "cache alpha". Pods other than the
+// first one of a cache keep their name.
 func cacheOf(services []corev1.Service, pod string) string {
 	for _, service := range services {
 		if number, found := strings.CutPrefix(pod, service.Name+"-"); found && number == "0" {

@@ -78,13 +78,13 @@ func TestEvents(t *testing.T) {
 		t.Error(err)
 	}
 	golden.Compare(t, "events.txt", out.String())
-	if left := r.UnderWay(); len(left) > 0 {
+	if left := r.RunningPulls(); len(left) > 0 {
 		t.Errorf("under way: %v", left)
 	}
 }
 
-// TestUnderWay checks that each pull ends once, whatever else happens on the node.
-func TestUnderWay(t *testing.T) {
+// TestRunningPulls checks that each pull ends once, whatever else happens on the node.
+func TestRunningPulls(t *testing.T) {
 	const begins, returns = `msg="PullImage \"` + image + `\""`, `msg="PullImage \"` + image + `\" returns image reference"`
 	const other = `msg="PullImage \"alpha.upstream.test/shop/web:v2\""`
 	r := reader(t)
@@ -108,8 +108,8 @@ func TestUnderWay(t *testing.T) {
 		for _, event := range r.Containerd(step.node, fmt.Sprintf(`time="2026-11-22T00:03:%02dZ" level=info `, second)+step.text) {
 			got += event.String()
 		}
-		if !strings.HasSuffix(got, step.want) || (got == "") != (step.want == "") || len(r.UnderWay()) != step.left {
-			t.Errorf("%d, %s: got %q, want %q; under way: %v, want %d", second, step.text, got, step.want, r.UnderWay(), step.left)
+		if !strings.HasSuffix(got, step.want) || (got == "") != (step.want == "") || len(r.RunningPulls()) != step.left {
+			t.Errorf("%d, %s: got %q, want %q; under way: %v, want %d", second, step.text, got, step.want, r.RunningPulls(), step.left)
 		}
 	}
 }

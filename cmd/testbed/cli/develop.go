@@ -56,7 +56,7 @@ func newExtensionCommand(options *kind.Options) *cobra.Command {
 			Short: "Wait for the installed extension, reconcile the Shoots, and wait for their caches",
 			Args:  program.Args(cobra.NoArgs),
 			RunE: onRunning(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
-				return develop.RollOut(cmd.Context(), testbed)
+				return develop.Rollout(cmd.Context(), testbed)
 			}),
 		},
 	)

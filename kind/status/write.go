@@ -1,9 +1,12 @@
 package status
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -11,12 +14,18 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 )
 
 // Write prints the status as tables.
 func (s *Shoot) Write(w io.Writer) error {
+	return writeTables(w, s.writeShoot, s.writeExtensions, s.writeConfigs, s.writeNodes, s.writeProblems)
+}
+
+// writeTables writes sections that have separate column widths.
+func writeTables(w io.Writer, sections ...func(io.Writer)) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, section := range []func(io.Writer){s.writeShoot, s.writeExtensions, s.writeConfigs, s.writeNodes, s.writeProblems} {
+	for _, section := range sections {
 		section(table)
 		if err := table.Flush(); err != nil {
 			return err
@@ -58,9 +67,9 @@ func (s *Shoot) state() string {
 func onOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (s *Shoot) writeExtensions(w io.Writer) {
-	fmt.Fprintf(w, "EXTENSIONS%s\n", orNone(len(s.Extensions)))
+	fmt.Fprintf(w, "EXTENSIONS%s\n", orText(len(s.Extensions) == 0, "  none"))
 	for _, extension := range s.Extensions {
-		fmt.Fprintf(w, "  %s\t%s\n", orDeleting(extension.Type, extension.Deleting), operationLine(extension.LastOperation))
+		fmt.Fprintf(w, "  %s\t%s\n", extension.Type+orText(extension.Deleting, " (being deleted)"), operationLine(extension.LastOperation))
 		writeError(w, extension.LastError)
 		for _, condition := range extension.Conditions {
 			fmt.Fprintf(w, "    %s\t%s  %s\n", condition.Type, condition.Status,
@@ -87,14 +96,14 @@ func writeProviderStatus(w io.Writer, raw json.RawMessage) {
 }
 
 func (s *Shoot) writeConfigs(w io.Writer) {
-	fmt.Fprintf(w, "OPERATING SYSTEM CONFIGS%s\n", orNone(len(s.OperatingSystemConfigs)))
+	fmt.Fprintf(w, "OPERATING SYSTEM CONFIGS%s\n", orText(len(s.OperatingSystemConfigs) == 0, "  none"))
 	for _, config := range s.OperatingSystemConfigs {
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", orDeleting(config.Name, config.Deleting), config.Purpose, operationLine(config.LastOperation))
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", config.Name+orText(config.Deleting, " (being deleted)"), config.Purpose, operationLine(config.LastOperation))
 		writeError(w, config.LastError)
 		if !config.Configured {
 			continue // configs that only provision a node do not have the unit
 		}
-		fmt.Fprintf(w, "    unit of the extension\t%s\n", orProblem(orText(len(config.Registries) == 0, "no upstream"), config.Problem))
+		fmt.Fprintf(w, "    unit of the extension\t%s\n", cmp.Or(config.Problem, orText(len(config.Registries) == 0, "no upstream")))
 		for _, registry := range config.Registries {
 			fmt.Fprintf(w, "      %s\t%s\n", registry.Upstream, registry.Endpoint)
 		}
@@ -104,7 +113,7 @@ func (s *Shoot) writeConfigs(w io.Writer) {
 func (s *Shoot) writeNodes(w io.Writer) {
 	fmt.Fprintf(w, "NODES\n")
 	for _, node := range s.Nodes {
-		fmt.Fprintf(w, "  %s %s\t%s\n", mark(node.Ready), node.Name, orProblem(orText(!node.Registered, "no Node object"), node.Problem))
+		fmt.Fprintf(w, "  %s %s\t%s\n", mark(node.Ready), node.Name, cmp.Or(node.Problem, orText(!node.Registered, "no Node object")))
 		for _, unit := range node.Units {
 			fmt.Fprintf(w, "      %s\t%s\n", strings.TrimSuffix(unit.Name, ".service"), unit.line())
 		}
@@ -119,14 +128,9 @@ func (u Unit) line() string {
 	if u.Load != "loaded" {
 		return u.Load
 	}
-	text := fmt.Sprintf("%s (%s)", u.Active, u.Sub)
-	if u.Result != "" && u.Result != "success" {
-		text += ", result " + u.Result
-	}
-	if u.Restarts != "" && u.Restarts != "0" {
-		text += ", restarts " + u.Restarts
-	}
-	return text
+	return fmt.Sprintf("%s (%s)", u.Active, u.Sub) +
+		orText(u.Result != "" && u.Result != "success", ", result "+u.Result) +
+		orText(u.Restarts != "" && u.Restarts != "0", ", restarts "+u.Restarts)
 }
 
 func (s *Shoot) writeProblems(w io.Writer) {
@@ -154,16 +158,79 @@ func operationLine(last *gardencorev1beta1.LastOperation) string {
 	return text
 }
 
-func orDeleting(name string, deleting bool) string {
-	return name + orText(deleting, " (being deleted)")
-}
-
-func orNone(count int) string { return orText(count == 0, "  none") }
-
 // orText returns the text if the condition is true.
 func orText(condition bool, text string) string {
 	if condition {
 		return text
 	}
 	return ""
+}
+
+// Write prints the status as tables.
+func (s *Testbed) Write(w io.Writer) error {
+	if !s.Exists() {
+		_, err := fmt.Fprintf(w, "testbed %s: not found; start it with: make up\n", s.Prefix)
+		return err
+	}
+	if s.Owner != "" {
+		fmt.Fprintf(w, "It is owned by %s: run commands that use or change it there, or use another testbed with --prefix NAME\n", s.Owner)
+	}
+	if s.PlantedBug != "" {
+		fmt.Fprintf(w, "A BUG IS PLANTED: %s; remove it with: testbed mutate clear\n", s.PlantedBug)
+	}
+	return writeTables(w, s.writeClusters, s.writeCaches, s.writeUpstreams, s.writeVersions)
+}
+
+func (s *Testbed) writeClusters(w io.Writer) {
+	for _, cluster := range s.Clusters {
+		fmt.Fprintf(w, "%s %s\t%s\n", strings.ToUpper(cluster.Role), cluster.Name, cmp.Or(cluster.Problem, cluster.Kubeconfig))
+		for _, node := range cluster.Nodes {
+			fmt.Fprintf(w, "  %s %s\t%s\n", mark(node.Ready), node.Name, node.Problem)
+			for _, mirror := range node.Mirrors {
+				fmt.Fprintf(w, "      %s\t%s\n", mirror.Upstream, route(mirror))
+			}
+		}
+	}
+}
+
+// route returns the hosts that a pull asks, for example "http://10.96.0.7:5000, then
+// https://alpha.upstream.test".
+func route(m hostsfile.Mirror) string {
+	if m.Problem != "" {
+		return m.Problem
+	}
+	return strings.Join(append(slices.Clone(m.Hosts), m.Server), ", then ") + orText(!m.Managed, "  (unmanaged)")
+}
+
+func (s *Testbed) writeCaches(w io.Writer) {
+	fmt.Fprintln(w, strings.TrimSpace("CACHES  "+s.CachesProblem))
+	for _, cache := range s.Caches {
+		fmt.Fprintf(w, "  %s %s\t%s\n", mark(cache.Ready), cache.Upstream, cache.Endpoint)
+	}
+}
+
+func (s *Testbed) writeUpstreams(w io.Writer) {
+	fmt.Fprintf(w, "UPSTREAMS\n")
+	for _, upstream := range s.Upstreams {
+		var requests []string
+		for _, asker := range slices.Sorted(maps.Keys(upstream.Requests)) {
+			requests = append(requests, fmt.Sprintf("%d requests by %s", upstream.Requests[asker], asker))
+		}
+		fmt.Fprintf(w, "  %s %s\t%s\t%s\n", mark(upstream.Running), upstream.Host, upstream.State,
+			cmp.Or(upstream.Problem, strings.Join(requests, ", ")))
+	}
+}
+
+func (s *Testbed) writeVersions(w io.Writer) {
+	fmt.Fprintf(w, "VERSIONS\n")
+	for _, name := range slices.Sorted(maps.Keys(s.Versions)) {
+		fmt.Fprintf(w, "  %s\t%s\n", name, s.Versions[name])
+	}
+}
+
+func mark(good bool) string {
+	if good {
+		return "✓"
+	}
+	return "✗"
 }
