@@ -5,11 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 // clusterLabel is the label that kind sets on each container of a cluster.
@@ -140,4 +145,86 @@ func KubeconfigFolder(ctx context.Context, name string) (folder string, running 
 // alive reports whether the container has processes, even frozen ones.
 func (c container) alive() bool {
 	return slices.Contains([]string{"running", "paused", "restarting"}, c.state)
+}
+
+const (
+	deleteTimeout = 2 * time.Minute
+	// orphanTimeout is longer than `docker run` takes to start a node.
+	orphanTimeout = 30 * time.Second
+)
+
+// Delete removes the cluster's containers, in whatever state, and their volumes. It does not touch
+// kubeconfig files, and succeeds if there is nothing to remove.
+func Delete(ctx context.Context, name string) error {
+	ctx, cancel := progress.Within(ctx, deleteTimeout, "not done")
+	defer cancel()
+
+	awaitOrphans(ctx, name)
+	var last error
+	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+		found, err := containers(ctx, name)
+		if err != nil {
+			return false, err
+		}
+		if len(found) == 0 {
+			return true, nil
+		}
+		argv := []string{"docker", "rm", "--force", "--volumes"}
+		for _, c := range found {
+			thaw(freezer, c.id)
+			argv = append(argv, c.name)
+		}
+		// The engine sometimes needs a second call for a container that it is stopping or restarting.
+		_, last = command.Output(ctx, argv...)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("deleting cluster %s: %w", name, errors.Join(err, last))
+	}
+	return nil
+}
+
+// awaitOrphans waits until no `docker run` for the cluster is left from a killed process: its
+// container appears only after the process is gone.
+func awaitOrphans(ctx context.Context, name string) {
+	_ = wait.PollUntilContextTimeout(ctx, pollInterval, orphanTimeout, true, func(context.Context) (bool, error) {
+		files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err == nil && runsNodeOf(string(data), name) {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+}
+
+// runsNodeOf reports whether a /proc/PID/cmdline is a `docker run` for a node of the cluster.
+func runsNodeOf(cmdline, name string) bool {
+	argv := strings.Split(cmdline, "\x00")
+	return len(argv) > 2 && filepath.Base(argv[0]) == "docker" && argv[1] == "run" &&
+		strings.Contains(cmdline, "\x00"+clusterLabel+"="+name+"\x00")
+}
+
+// freezer is the mount point of cgroup v1's freezer.
+const freezer = "/sys/fs/cgroup/freezer"
+
+// thaw resumes the frozen processes of a container, and of containers in it, so that they can be
+// killed. runc freezes a cgroup while it changes it. If runc is killed then, for example because
+// the machine stops while a pod starts, the cgroup stays frozen. Under cgroup v1 a frozen process
+// takes no signal, and the engine waits for it forever. thaw ignores errors, since removing the
+// container reports them. root is the freezer's mount point, which may be missing.
+func thaw(root, container string) {
+	if container == "" {
+		return // "" would match every container on this machine
+	}
+	_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.Name() != "freezer.state" || !strings.Contains(path, container) {
+			return nil //nolint:nilerr // a cgroup may disappear at any time
+		}
+		if state, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(state)) != "THAWED" {
+			_ = os.WriteFile(path, []byte("THAWED"), 0)
+		}
+		return nil
+	})
 }
