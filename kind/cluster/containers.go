@@ -43,7 +43,7 @@ func inspect(ctx context.Context, config Config) (reason string, err error) {
 	if err != nil {
 		return "", err
 	}
-	marker, err := c.node(names[0]).ReadFile(ctx, createdMarker)
+	marker, err := c.Node(names[0]).ReadFile(ctx, createdMarker)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "its creation was interrupted", nil
@@ -83,8 +83,7 @@ func Exists(ctx context.Context, name string) (bool, error) {
 	return len(found) > 0, err
 }
 
-// StoppedNodes returns the names of the cluster's containers that are not running, each with its
-// state, sorted.
+// StoppedNodes returns the containers that do not run, each as "name (state)", sorted.
 func StoppedNodes(ctx context.Context, name string) ([]string, error) {
 	found, err := containers(ctx, name)
 	return stopped(found), err
@@ -117,10 +116,10 @@ func containers(ctx context.Context, name string) ([]container, error) {
 	return found, nil
 }
 
-// KubeconfigFolder returns the folder of the kubeconfig that the cluster was created with
-// (Config.Kubeconfig), and whether its control plane is running. The folder is empty if there is no
-// control plane or if Config.Audited was empty: kind cannot add labels to nodes, so the folder is
-// read from the mount of the audit policy, which lasts as long as the container.
+// KubeconfigFolder returns the folder of Config.Kubeconfig at the creation of the cluster, and
+// whether its control plane is running. kind cannot add labels to nodes, so it reads the folder
+// from the mount of the audit policy. The folder is empty without a control plane or if
+// Config.Audited was empty.
 func KubeconfigFolder(ctx context.Context, name string) (folder string, running bool, err error) {
 	found, err := containers(ctx, name)
 	if err != nil {
@@ -139,12 +138,8 @@ func KubeconfigFolder(ctx context.Context, name string) (folder string, running 
 	if mounted == "" {
 		return "", false, nil
 	}
-	return filepath.Dir(mounted), found[i].alive(), nil
-}
-
-// alive reports whether the container has processes, even frozen ones.
-func (c container) alive() bool {
-	return slices.Contains([]string{"running", "paused", "restarting"}, c.state)
+	alive := slices.Contains([]string{"running", "paused", "restarting"}, found[i].state) // it has processes, even frozen ones
+	return filepath.Dir(mounted), alive, nil
 }
 
 const (
@@ -184,8 +179,8 @@ func Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// awaitOrphans waits until no `docker run` for the cluster is left from a killed process: its
-// container appears only after the process is gone.
+// awaitOrphans waits for each `docker run` for the cluster that a killed process left: its
+// container appears only when it ends.
 func awaitOrphans(ctx context.Context, name string) {
 	_ = wait.PollUntilContextTimeout(ctx, pollInterval, orphanTimeout, true, func(context.Context) (bool, error) {
 		files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -210,10 +205,10 @@ func runsNodeOf(cmdline, name string) bool {
 const freezer = "/sys/fs/cgroup/freezer"
 
 // thaw resumes the frozen processes of a container, and of containers in it, so that they can be
-// killed. runc freezes a cgroup while it changes it. If runc is killed then, for example because
-// the machine stops while a pod starts, the cgroup stays frozen. Under cgroup v1 a frozen process
-// takes no signal, and the engine waits for it forever. thaw ignores errors, since removing the
-// container reports them. root is the freezer's mount point, which may be missing.
+// killed. runc freezes a cgroup while it changes it; if runc is killed then, the cgroup stays
+// frozen. Under cgroup v1 a frozen process takes no signal, and the engine waits for it forever.
+// Errors show when the container is removed. root is the freezer's mount point, which may be
+// missing.
 func thaw(root, container string) {
 	if container == "" {
 		return // "" would match every container on this machine

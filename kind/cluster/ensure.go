@@ -110,10 +110,8 @@ func complete(ctx context.Context, config Config) (*Cluster, error) {
 	if err := c.startStopped(ctx); err != nil {
 		return nil, err
 	}
-	if !c.stock {
-		if err := c.applyPodNetwork(ctx); err != nil {
-			return nil, err
-		}
+	if err := c.applyPodNetwork(ctx); err != nil {
+		return nil, err
 	}
 	if err := c.applyKubeProxyMode(ctx, config.KubeProxyMode); err != nil {
 		return nil, err
@@ -185,10 +183,17 @@ func create(ctx context.Context, config Config) error {
 		abort(ctx, config.Name, done)
 		return fmt.Errorf("creating cluster %s: %w", config.Name, context.Cause(ctx))
 	}
-	if err != nil {
-		return fmt.Errorf("creating cluster %s: %w", config.Name, withOutput(err))
+	if failed := exec.RunErrorForError(err); failed != nil { // kind's errors omit the output
+		err = fmt.Errorf("%w:\n%s", err, command.Tail(string(failed.Output), createOutput))
 	}
-	return markCreated(ctx, config.Name, fingerprint(config))
+	if err != nil {
+		return fmt.Errorf("creating cluster %s: %w", config.Name, err)
+	}
+	c, err := find(ctx, config.Name)
+	if err != nil {
+		return err
+	}
+	return c.ControlPlane().WriteFile(ctx, createdMarker, 0o644, []byte(fingerprint(config)))
 }
 
 // emptyScratch returns an empty directory for the kubeconfig that kind writes, next to
@@ -201,7 +206,7 @@ func emptyScratch(config Config) (string, error) {
 	return scratch, nil
 }
 
-// abort removes the cluster's containers repeatedly until kind has returned and can create no more.
+// abort removes the cluster's containers until kind has returned and can create no more.
 func abort(ctx context.Context, name string, done <-chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()
@@ -218,21 +223,4 @@ func abort(ctx context.Context, name string, done <-chan struct{}) {
 		}
 	}
 	_ = Delete(ctx, name)
-}
-
-func markCreated(ctx context.Context, name, fingerprint string) error {
-	c, err := find(ctx, name)
-	if err != nil {
-		return err
-	}
-	return c.ControlPlane().WriteFile(ctx, createdMarker, 0o644, []byte(fingerprint))
-}
-
-// withOutput adds the end of the failed command's output, which kind's errors omit.
-func withOutput(err error) error {
-	failed := exec.RunErrorForError(err)
-	if failed == nil {
-		return err
-	}
-	return fmt.Errorf("%w:\n%s", err, command.Tail(string(failed.Output), createOutput))
 }

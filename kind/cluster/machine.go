@@ -35,9 +35,9 @@ systemctl stop "$@" kubelet.service
 crictl --timeout=30s rmp --all --force >/dev/null
 `
 
-// StopMachine makes the node look like a machine that is gone. It stops gardener-node-agent, the
-// units that it started and the kubelet, and kills all pods. The container stays. Deleting the Node
-// object is up to the caller.
+// StopMachine makes the node look like a machine that is gone: it stops gardener-node-agent, the
+// units that it started and the kubelet, and kills all pods. The container and the Node object
+// stay.
 func (n *Node) StopMachine(ctx context.Context) error {
 	ctx, cancel := progress.Within(ctx, machineTimeout, fmt.Sprintf("%s was not stopped", n.Name()))
 	defer cancel()
@@ -52,9 +52,9 @@ func (n *Node) StopMachine(ctx context.Context) error {
 	return err
 }
 
-// startMachine removes the state of the previous machine, files first, so that only the node
-// image's own is left. Arguments: $1 the units to disable, $2 the paths to remove, one per line, $3
-// and $4 the directories to empty, $5 imageListTimeout in whole seconds.
+// startMachine removes what was added to the node image, files first. Arguments: $1 the units to
+// disable, $2 the paths to remove, one per line, $3 and $4 the directories to empty, $5
+// imageListTimeout in whole seconds.
 const startMachine = `
 for unit in $1; do systemctl disable --now -- "$unit" >/dev/null 2>&1 || true; done
 printf '%s' "$2" | while IFS= read -r path; do rm -rf -- "$path"; done
@@ -92,9 +92,8 @@ systemctl start kubelet.service
 `
 
 // StartMachine makes the node look like a new machine that joins. It removes gardener-node-agent's
-// state, what it applied from the OperatingSystemConfig, all registry configuration, the pod
-// network's configuration and all images pulled from *.test, then starts the kubelet. It returns
-// when the Node object exists again and is Ready.
+// state and what it applied, all registry and pod network configuration and the images pulled from
+// *.test, then starts the kubelet. It returns when the Node object exists again and is Ready.
 func (n *Node) StartMachine(ctx context.Context) error {
 	ctx, cancel := progress.Within(ctx, machineTimeout, fmt.Sprintf("%s was not ready again", n.Name()))
 	defer cancel()
@@ -110,18 +109,15 @@ func (n *Node) StartMachine(ctx context.Context) error {
 	if err := n.cluster.waitForRegistration(ctx, n, start); err != nil {
 		return err
 	}
-	if !n.cluster.stock {
-		if err := n.cluster.applyPodNetwork(ctx); err != nil {
-			return err
-		}
+	if err := n.cluster.applyPodNetwork(ctx); err != nil {
+		return err
 	}
 	return n.cluster.waitForReadyNodes(ctx, n.Name())
 }
 
-// stalePaths returns the files that a new machine must not have. The CNI configuration is one:
-// without it the CRI's network is not ready until [Node.applyPodNetwork] has written that of the
-// new pod CIDR. A pod started earlier would get an address of the old CIDR, to which no other node
-// has a route. kind's own network (stock) manages this itself.
+// stalePaths returns the files that a new machine must not have. The CNI configuration is one: a
+// pod started before [Node.applyPodNetwork] has replaced it would get an address of the old pod
+// CIDR, to which no other node has a route. kind's own network (stock) manages this itself.
 func stalePaths(applied appliedOSC, stock bool) []string {
 	if stock {
 		return applied.paths

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,17 +25,16 @@ const (
 	networkTimeout = 30 * time.Second
 )
 
-// networkUsers is a lock shared by all testbeds that rely on the network but have no container on
-// it yet. networkCreation keeps parallel creations, also by other processes, from creating the
-// network twice: Docker allows two networks with one name.
+// networkUsers is shared by all testbeds that need the network but have no container on it yet.
+// networkCreation serializes its creation: Docker allows two networks with one name.
 var (
 	networkUsers    = filepath.Join(lock.Directory(), "network-users.lock")
 	networkCreation = filepath.Join(lock.Directory(), "network-creation.lock")
 )
 
-// HoldNetwork creates kind's network with kind's own options if it does not exist. It keeps
-// RemoveNetwork, in other processes too, from removing it until release is called or this process
-// ends. A network that it creates has a label, by which RemoveNetwork recognizes it.
+// HoldNetwork creates kind's network with kind's own options, and a label for RemoveNetwork, unless
+// it exists. It keeps RemoveNetwork, in other processes too, from removing the network until
+// release is called or this process ends.
 func HoldNetwork(ctx context.Context) (release func(), err error) {
 	ctx, cancel := networkContext(ctx)
 	defer cancel()
@@ -60,22 +60,21 @@ func ensureNetwork(ctx context.Context) error {
 	if err != nil || len(found) > 0 {
 		return err
 	}
-	if _, err := command.Output(ctx, networkCommand(true)...); err == nil {
+	if _, err = command.Output(ctx, networkCommand(true)...); err != nil { // as kind does on a host without IPv6
+		_, err = command.Output(ctx, networkCommand(false)...)
+	}
+	if err == nil {
 		return nil
 	}
-	// Hosts without IPv6 get an IPv4 network, as kind would create.
-	if _, err := command.Output(ctx, networkCommand(false)...); err != nil {
-		// Another kind process may have created it meanwhile.
-		if found, listErr := networks(ctx, "name=^"+NetworkName+"$"); listErr == nil && len(found) > 0 {
-			return nil
-		}
-		return fmt.Errorf("creating the docker network %s: %w", NetworkName, err)
+	// Another kind process may have created it meanwhile.
+	if found, listErr := networks(ctx, "name=^"+NetworkName+"$"); listErr == nil && len(found) > 0 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("creating the docker network %s: %w", NetworkName, err)
 }
 
-// RemoveNetwork removes kind's network if HoldNetwork created it, nothing holds it and no
-// container, running or not, is on it. Otherwise it does nothing: the last holder removes it later.
+// RemoveNetwork removes kind's network if HoldNetwork created it, nobody holds it and no container,
+// running or not, is on it. Otherwise it does nothing: the last holder removes it later.
 func RemoveNetwork(ctx context.Context) error {
 	ctx, cancel := networkContext(ctx)
 	defer cancel()
@@ -170,12 +169,8 @@ func IPv6Missing(ctx context.Context, local bool) (reason string, err error) {
 // enabled, then the subnets.
 func missingIPv6(inspected string) string {
 	fields := strings.Fields(inspected)
-	if len(fields) > 1 && fields[0] == "true" {
-		for _, subnet := range fields[1:] {
-			if isIPv6(subnet) {
-				return ""
-			}
-		}
+	if len(fields) > 1 && fields[0] == "true" && slices.ContainsFunc(fields[1:], isIPv6) {
+		return ""
 	}
 	return fmt.Sprintf("the docker network %s has no IPv6 subnet (%s): "+
 		"the engine could not create it with one, or something else created it; run `docker network rm %s` while nothing uses it, then try again",

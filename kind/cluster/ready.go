@@ -102,47 +102,37 @@ var (
 
 // waitUntilUsable waits until all nodes are Ready and deployments and daemonSets are available.
 func (c *Cluster) waitUntilUsable(ctx context.Context) error {
-	var names []string
-	for _, n := range c.nodes {
-		names = append(names, n.Name())
-	}
-	if err := c.waitForReadyNodes(ctx, names...); err != nil {
+	if err := c.waitForReadyNodes(ctx, Names(c.nodes)...); err != nil {
 		return err
 	}
 	return await(ctx, "the workloads of "+c.name, usableTimeout, func(ctx context.Context) string {
 		var problems []string
 		for _, key := range deployments {
-			problems = append(problems, c.deploymentProblem(ctx, key))
+			var d appsv1.Deployment
+			problems = append(problems, c.problem(ctx, key, &d, &d.Status.ObservedGeneration, func() string {
+				return rollout(key, *d.Spec.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas)
+			}))
 		}
 		for _, key := range daemonSets {
-			problems = append(problems, c.daemonSetProblem(ctx, key))
+			var d appsv1.DaemonSet
+			problems = append(problems, c.problem(ctx, key, &d, &d.Status.ObservedGeneration, func() string {
+				// The desired number in the status lags behind right after a node has joined again.
+				return rollout(key, int32(len(c.nodes)), d.Status.UpdatedNumberScheduled, d.Status.NumberAvailable)
+			}))
 		}
 		return strings.Join(slices.DeleteFunc(problems, func(p string) bool { return p == "" }), ", ")
 	})
 }
 
-func (c *Cluster) deploymentProblem(ctx context.Context, key client.ObjectKey) string {
-	var d appsv1.Deployment
-	if err := c.client.Get(ctx, key, &d); err != nil {
+// problem reads the workload and returns what is wrong with it, or "".
+func (c *Cluster) problem(ctx context.Context, key client.ObjectKey, workload client.Object, observed *int64, rollout func() string) string {
+	if err := c.client.Get(ctx, key, workload); err != nil {
 		return err.Error()
 	}
-	if d.Status.ObservedGeneration < d.Generation {
+	if *observed < workload.GetGeneration() {
 		return key.String() + " is being updated"
 	}
-	return rollout(key, *d.Spec.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas)
-}
-
-// daemonSetProblem compares with the number of nodes: the DaemonSet's desired number lags behind
-// right after a node has joined again.
-func (c *Cluster) daemonSetProblem(ctx context.Context, key client.ObjectKey) string {
-	var d appsv1.DaemonSet
-	if err := c.client.Get(ctx, key, &d); err != nil {
-		return err.Error()
-	}
-	if d.Status.ObservedGeneration < d.Generation {
-		return key.String() + " is being updated"
-	}
-	return rollout(key, int32(len(c.nodes)), d.Status.UpdatedNumberScheduled, d.Status.NumberAvailable)
+	return rollout()
 }
 
 // rollout returns what is missing, or "".
@@ -156,8 +146,11 @@ func rollout(key client.ObjectKey, wanted, updated, available int32) string {
 // completedMarker is on a node's tmpfs, so it is gone after a restart of the container.
 const completedMarker = "/run/registry-cache-testbed"
 
-// controllers are the lease names of the controllers that all other objects' status depends on.
-var controllers = []string{"kube-controller-manager", "kube-scheduler"}
+// controllers are the leases of the controllers that all other objects' status depends on.
+var controllers = []client.ObjectKey{
+	{Namespace: metav1.NamespaceSystem, Name: "kube-controller-manager"},
+	{Namespace: metav1.NamespaceSystem, Name: "kube-scheduler"},
+}
 
 // restarted reports whether a node was restarted, for example by the engine, since the cluster was
 // completed.
@@ -182,14 +175,10 @@ func (c *Cluster) markCompleted(ctx context.Context) error {
 	return group.Wait()
 }
 
-// waitForHeartbeats waits until each node and controller has renewed its lease after since. After a
-// restart, etcd still holds the old status: nodes look Ready and pods available that have not even
-// started.
+// waitForHeartbeats waits until each node and controller has renewed its lease after since. Until
+// then, etcd holds the status from before the restart: nodes look Ready that have not even started.
 func (c *Cluster) waitForHeartbeats(ctx context.Context, since time.Time) error {
-	var wanted []client.ObjectKey
-	for _, name := range controllers {
-		wanted = append(wanted, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: name})
-	}
+	wanted := slices.Clone(controllers)
 	for _, n := range c.nodes {
 		wanted = append(wanted, n.lease())
 	}
@@ -208,7 +197,7 @@ func (n *Node) lease() client.ObjectKey {
 }
 
 // waitForRegistration waits until the node's kubelet has created its Node object after since, or
-// has renewed its lease and so uses an existing Node object that nobody deleted.
+// has renewed the lease of one that nobody deleted.
 func (c *Cluster) waitForRegistration(ctx context.Context, n *Node, since time.Time) error {
 	return await(ctx, "registration of "+n.Name(), usableTimeout, func(ctx context.Context) string {
 		var node corev1.Node

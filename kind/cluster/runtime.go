@@ -87,8 +87,8 @@ func table(parent map[string]any, name string) map[string]any {
 // restartRuntime replaces containerd's configuration $3 with the file $1 and restarts containerd.
 // It restores the previous configuration and fails if containerd does not start, or if $2 is true
 // and containerd logs that it cannot use its transfer service (internal/cri/config,
-// CheckLocalImagePullConfigs). $3.before holds the previous configuration until containerd runs
-// with the new one. If it exists at the start, an earlier call was interrupted.
+// CheckLocalImagePullConfigs). $3.before holds the previous configuration meanwhile; if it exists
+// at the start, an earlier call was interrupted.
 const restartRuntime = `
 config=$3
 if cmp -s -- "$1" "$config" && ! [[ -e $config.before ]]; then
@@ -123,16 +123,14 @@ func (n *Node) applyRuntime(ctx context.Context, r Runtime) error {
 	defer cancel()
 	original, err := n.ReadFile(ctx, runtimeOriginal)
 	untouched := errors.Is(err, fs.ErrNotExist)
-	if untouched && r.isDefault() {
-		return nil
-	}
-	if err != nil && !untouched {
-		return err
-	}
 	if untouched {
-		if original, err = n.ReadFile(ctx, runtimeConfig); err != nil {
-			return err
+		if r.isDefault() {
+			return nil
 		}
+		original, err = n.ReadFile(ctx, runtimeConfig)
+	}
+	if err != nil {
+		return err
 	}
 	wanted, err := r.apply(original)
 	if err != nil {
