@@ -43,9 +43,8 @@ func startedBefore() bool {
 	return err == nil
 }
 
-// startDaemon runs dockerd in its own session, so that it outlives this process and its terminal.
-// It returns when dockerd answers. It takes over the pid files and the running containerd that a
-// killed dockerd left behind.
+// startDaemon runs dockerd in its own session, so that it outlives this process and its terminal,
+// and returns when it answers. It takes over the pid files and the containerd of a killed dockerd.
 func startDaemon(ctx context.Context, flags []string) error {
 	answers, err := awaitRunning(ctx)
 	if err != nil || answers {
@@ -64,7 +63,8 @@ func startDaemon(ctx context.Context, flags []string) error {
 		return fmt.Errorf("starting dockerd: %w", err)
 	}
 	if err := waitForAnswer(ctx, exited); err != nil {
-		return fmt.Errorf("%w; the last lines of %s:\n%s", err, logFile, logTail())
+		log, logErr := os.ReadFile(logFile)
+		return errors.Join(fmt.Errorf("%w; the last lines of %s:\n%s", err, logFile, command.Tail(string(log), 12)), logErr)
 	}
 	return nil
 }
@@ -129,9 +129,8 @@ func lookIn(path, program string) (string, error) {
 	return "", fmt.Errorf("%s is in none of %s", program, path)
 }
 
-// awaitRunning waits for a dockerd that Ensure started before (see decide) and that still runs: it
-// may be starting, or the machine may be busy. Stopping it would stop every container of every
-// testbed.
+// awaitRunning waits for a dockerd that Ensure started before (see decide): it may be starting, or
+// the machine may be busy. Stopping it would stop every container of every testbed.
 func awaitRunning(ctx context.Context) (answers bool, err error) {
 	pid, err := process(pidFile, "dockerd")
 	if err != nil || pid == 0 {
@@ -161,14 +160,6 @@ func waitForAnswer(ctx context.Context, exited <-chan struct{}) error {
 		return fmt.Errorf("waiting up to %s for dockerd to answer: %w: %s", startTimeout, err, command.Tail(last.Error(), 1))
 	}
 	return nil
-}
-
-func logTail() string {
-	data, err := os.ReadFile(logFile)
-	if err != nil {
-		return err.Error()
-	}
-	return command.Tail(string(data), 12)
 }
 
 // stopDaemon stops dockerd with SIGTERM, then SIGKILL, and returns when its process is gone.

@@ -36,16 +36,18 @@ func process(pidFile, program string) (int, error) {
 
 // parseStatus returns name and state from /proc/PID/status.
 func parseStatus(status string) (name, state string) {
+	state, _, _ = strings.Cut(statusField(status, "State"), " ")
+	return statusField(status, "Name"), state
+}
+
+// statusField returns a field of /proc/PID/status, see proc_pid_status(5), or "".
+func statusField(status, name string) string {
 	for line := range strings.Lines(status) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		switch key {
-		case "Name":
-			name = strings.TrimSpace(value)
-		case "State":
-			state, _, _ = strings.Cut(strings.TrimSpace(value), " ")
+		if key, value, _ := strings.Cut(line, ":"); key == name {
+			return strings.TrimSpace(value)
 		}
 	}
-	return name, state
+	return ""
 }
 
 // removeStale removes a pid file unless a living process of that program has the ID. dockerd 20.10
@@ -94,22 +96,13 @@ func listenerStatus(path string) (string, error) {
 	var peerErr error
 	if err := raw.Control(func(fd uintptr) {
 		peer, peerErr = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
-	}); err != nil {
-		return "", err
-	}
-	if peerErr != nil {
-		return "", peerErr
+	}); err != nil || peerErr != nil {
+		return "", errors.Join(err, peerErr)
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", peer.Pid))
 	return string(status), err
 }
 
-// boundingSet returns the CapBnd bit mask of /proc/PID/status, see proc_pid_status(5).
 func boundingSet(status string) (uint64, error) {
-	for line := range strings.Lines(status) {
-		if value, ok := strings.CutPrefix(line, "CapBnd:"); ok {
-			return strconv.ParseUint(strings.TrimSpace(value), 16, 64)
-		}
-	}
-	return 0, fmt.Errorf("no CapBnd in the process status")
+	return strconv.ParseUint(statusField(status, "CapBnd"), 16, 64)
 }

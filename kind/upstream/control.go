@@ -19,26 +19,18 @@ import (
 // Credentials are what a protected upstream expects from its clients in HTTP basic authentication.
 type Credentials = server.Credentials
 
-// credentialsTimeout bounds the replacement of the credentials file in a container.
-const credentialsTimeout = 20 * time.Second
+// controlTimeout bounds reading and replacing a file in a container.
+const controlTimeout = 20 * time.Second
 
 // SetCredentials makes a protected upstream accept only these credentials, from the next request
 // on. Push uses the first ones. They are passed by standard input, so neither the description of
 // the container nor its process list shows them. An open upstream stays open.
 func (r *Registry) SetCredentials(ctx context.Context, first Credentials, more ...Credentials) error {
-	all := append([]Credentials{first}, more...)
-	for _, c := range all {
-		if err := c.Validate(); err != nil {
-			return fmt.Errorf("credentials of upstream %s: %w", r.host, err)
-		}
+	content, err := server.EncodeCredentials(append([]Credentials{first}, more...)...)
+	if err == nil {
+		err = r.exec(ctx, content, upstreamProgram, "replace-credentials")
 	}
-	content, err := server.EncodeCredentials(all...)
 	if err != nil {
-		return fmt.Errorf("credentials of upstream %s: %w", r.host, err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, credentialsTimeout)
-	defer cancel()
-	if err := r.exec(ctx, content, upstreamProgram, "replace-credentials"); err != nil {
 		return fmt.Errorf("credentials of upstream %s: %w", r.host, err)
 	}
 	r.credentials = &first
@@ -46,57 +38,52 @@ func (r *Registry) SetCredentials(ctx context.Context, first Credentials, more .
 }
 
 // exec runs a program in the container with this standard input.
-func (i *instance) exec(ctx context.Context, stdin []byte, argv ...string) error {
+func (i *instance) exec(ctx context.Context, stdin []byte, argv ...string) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
+	defer cancel()
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("run %q: %w", argv, err)
+		}
+	}()
 	created, err := i.docker.ExecCreate(ctx, i.id, client.ExecCreateOptions{
 		Cmd: argv, AttachStdin: true, AttachStdout: true, AttachStderr: true,
 	})
 	if err != nil {
-		return fmt.Errorf("run %q: %w", argv, err)
+		return err
 	}
 	attached, err := i.docker.ExecAttach(ctx, created.ID, client.ExecAttachOptions{})
 	if err != nil {
-		return fmt.Errorf("run %q: %w", argv, err)
+		return err
 	}
 	defer attached.Close()
 	// Reads and writes of the connection do not take a context.
 	defer context.AfterFunc(ctx, attached.Close)()
 	if _, err := attached.Conn.Write(stdin); err != nil {
-		return fmt.Errorf("run %q: write its input: %w", argv, err)
+		return fmt.Errorf("write its input: %w", err)
 	}
 	if err := attached.CloseWrite(); err != nil {
-		return fmt.Errorf("run %q: end its input: %w", argv, err)
+		return fmt.Errorf("end its input: %w", err)
 	}
 	var output bytes.Buffer
 	if _, err := stdcopy.StdCopy(&output, &output, io.LimitReader(attached.Reader, 1<<16)); err != nil {
-		return fmt.Errorf("run %q: read its output: %w", argv, err)
+		return fmt.Errorf("read its output: %w", err)
 	}
-	return i.exitCode(ctx, created.ID, argv, output.String())
-}
-
-func (i *instance) exitCode(ctx context.Context, exec string, argv []string, output string) error {
-	ended, err := i.docker.ExecInspect(ctx, exec, client.ExecInspectOptions{})
-	switch {
-	case err != nil:
-		return fmt.Errorf("run %q: %w", argv, err)
-	case ended.Running || ended.ExitCode != 0:
-		return fmt.Errorf("run %q: exit code %d: %s", argv, ended.ExitCode, output)
+	ended, err := i.docker.ExecInspect(ctx, created.ID, client.ExecInspectOptions{})
+	if err == nil && (ended.Running || ended.ExitCode != 0) {
+		err = fmt.Errorf("exit code %d: %s", ended.ExitCode, output.String())
 	}
-	return nil
+	return err
 }
-
-// faultsTimeout bounds reading and replacing the faults in a container.
-const faultsTimeout = 20 * time.Second
 
 // SetFaults replaces the faults from the next request on. Requests delayed by a removed fault
 // continue.
 func (r *Registry) SetFaults(ctx context.Context, all ...spec.Fault) error {
 	content, err := spec.Encode(all)
-	if err != nil {
-		return fmt.Errorf("faults of upstream %s: %w", r.host, err)
+	if err == nil {
+		err = r.exec(ctx, content, upstreamProgram, "replace-faults")
 	}
-	ctx, cancel := context.WithTimeout(ctx, faultsTimeout)
-	defer cancel()
-	if err := r.exec(ctx, content, upstreamProgram, "replace-faults"); err != nil {
+	if err != nil {
 		return fmt.Errorf("faults of upstream %s: %w", r.host, err)
 	}
 	return nil
@@ -104,8 +91,6 @@ func (r *Registry) SetFaults(ctx context.Context, all ...spec.Fault) error {
 
 // Faults returns the faults that any process has set with SetFaults and that have not expired.
 func (r *Registry) Faults(ctx context.Context) ([]spec.Fault, error) {
-	ctx, cancel := context.WithTimeout(ctx, faultsTimeout)
-	defer cancel()
 	content, err := r.readFile(ctx, server.FaultsFile)
 	if errdefs.IsNotFound(err) {
 		return nil, nil
@@ -122,17 +107,17 @@ func (r *Registry) Faults(ctx context.Context) ([]spec.Fault, error) {
 
 // Certificate returns the certificate, in PEM, that HTTPS clients get if there is no fault.
 func (r *Registry) Certificate(ctx context.Context) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, faultsTimeout)
-	defer cancel()
 	content, err := r.readFile(ctx, server.Certificate)
 	if err != nil {
-		return nil, fmt.Errorf("certificate of upstream %s: %w", r.host, err)
+		err = fmt.Errorf("certificate of upstream %s: %w", r.host, err)
 	}
-	return content, nil
+	return content, err
 }
 
 // readFile returns a file of the container, which need not run.
 func (i *instance) readFile(ctx context.Context, path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
+	defer cancel()
 	copied, err := i.docker.CopyFromContainer(ctx, i.id, client.CopyFromContainerOptions{SourcePath: path})
 	if err != nil {
 		return nil, err

@@ -185,9 +185,8 @@ func (r *Registries) Hosts() []string {
 const describeTimeout = 10 * time.Second
 
 // Describe looks up an image by tag or digest and passes it to read. From an index it selects the
-// Linux image for this machine's architecture, which the nodes use. The image reads lazily, which
-// works until read returns; the limit is 10 s in total. Requests go through a port on localhost; in
-// the access log they are of AskerHarness.
+// Linux image for this machine's architecture, which the nodes use. The image reads lazily, until
+// read returns and for 10 s in total. In the access log the requests are of AskerHarness.
 func (r *Registry) Describe(ctx context.Context, repository, identifier string, read Reader) error {
 	return r.describe(ctx, repository, identifier, runtime.GOARCH, read)
 }

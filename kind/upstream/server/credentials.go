@@ -35,8 +35,16 @@ func (c Credentials) Validate() error {
 	return nil
 }
 
-// EncodeCredentials returns the content of a credentials file that accepts any of these.
-func EncodeCredentials(all ...Credentials) ([]byte, error) { return json.Marshal(all) }
+// EncodeCredentials returns the content of a credentials file that accepts any of these. Invalid
+// ones are an error.
+func EncodeCredentials(all ...Credentials) ([]byte, error) {
+	for _, c := range all {
+		if err := c.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(all)
+}
 
 // ReplaceCredentials atomically replaces the credentials file at path with the content of in.
 // Requests that the registry has already admitted continue.

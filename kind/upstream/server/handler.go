@@ -105,22 +105,27 @@ func Run(ctx context.Context, config Config, log io.Writer) error {
 		TLSConfig: tlsConfig(config.Faults, config.Key),
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return serving(config.HTTP, plain.ListenAndServe()) })
+	group.Go(func() error { return Serve(ctx, plain, plain.ListenAndServe) })
 	group.Go(func() error {
-		return serving(config.HTTPS, secure.ListenAndServeTLS(config.Certificate, config.Key))
+		return Serve(ctx, secure, func() error { return secure.ListenAndServeTLS(config.Certificate, config.Key) })
+	})
+	return group.Wait()
+}
+
+// Serve runs listen, a method of the server, until ctx ends, and then shuts down gracefully.
+func Serve(ctx context.Context, server *http.Server, listen func() error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := listen(); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve %s: %w", server.Addr, err)
+		}
+		return nil
 	})
 	group.Go(func() error {
 		<-ctx.Done()
 		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 		defer cancel()
-		return errors.Join(plain.Shutdown(bound), secure.Shutdown(bound))
+		return server.Shutdown(bound)
 	})
 	return group.Wait()
-}
-
-func serving(address string, err error) error {
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return fmt.Errorf("serve %s: %w", address, err)
 }
