@@ -26,27 +26,25 @@ const (
 	auditLog        = auditLogDir + "/audit.log"
 )
 
-// AuditLog returns the requests that members of Config.Audited sent to the API server, oldest
-// first: one event for each answered request, with user, verb, object and status code. It reaches
-// back 100 MiB and is empty when Config.Audited is. The API server writes events asynchronously, so
-// a caller may have to poll for one.
+// AuditLog returns the answered requests of the groups in Config.Audited, oldest first, with user,
+// verb, object and status code. It reaches back 100 MiB. The API server writes events
+// asynchronously, so a caller may have to poll for one.
 func (c *Cluster) AuditLog(ctx context.Context) ([]auditv1.Event, error) {
 	data, err := c.ControlPlane().ReadFile(ctx, auditLog)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("audit log of cluster %s: %w", c.name, err)
+	var events []auditv1.Event
+	if err == nil {
+		events, err = parseAuditLog(data)
 	}
-	events, err := parseAuditLog(data)
 	if err != nil {
 		return nil, fmt.Errorf("audit log of cluster %s: %w", c.name, err)
 	}
 	return events, nil
 }
 
-// parseAuditLog reads one event per line. It skips an incomplete last line, which is still being
-// written.
+// parseAuditLog reads one event per line. It skips an incomplete last line.
 func parseAuditLog(data []byte) ([]auditv1.Event, error) {
 	var events []auditv1.Event
 	decoder := json.NewDecoder(bytes.NewReader(data[:bytes.LastIndexByte(data, '\n')+1]))
@@ -61,15 +59,11 @@ func parseAuditLog(data []byte) ([]auditv1.Event, error) {
 	}
 }
 
-// auditPolicy logs the metadata of requests from the groups, and nothing else. It logs no bodies:
-// they may hold Secrets.
+// auditPolicy logs only the metadata of requests from the groups: bodies may hold Secrets.
 func auditPolicy(groups []string) auditv1.Policy {
 	policy := auditv1.Policy{OmitStages: []auditv1.Stage{auditv1.StageRequestReceived, auditv1.StageResponseStarted}}
 	policy.APIVersion, policy.Kind = auditv1.SchemeGroupVersion.String(), "Policy"
-	policy.Rules = []auditv1.PolicyRule{
-		{Level: auditv1.LevelMetadata, UserGroups: groups},
-		{Level: auditv1.LevelNone},
-	}
+	policy.Rules = []auditv1.PolicyRule{{Level: auditv1.LevelMetadata, UserGroups: groups}, {Level: auditv1.LevelNone}}
 	return policy
 }
 

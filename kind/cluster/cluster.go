@@ -40,8 +40,8 @@ type Cluster struct {
 // ErrNotFound reports that the cluster has no container.
 var ErrNotFound = errors.New("does not exist")
 
-// Load returns a cluster that Ensure created, and verifies and changes nothing. The kubeconfig file
-// must exist. The error wraps ErrNotFound if the cluster has no container.
+// Load returns a cluster that Ensure created. It verifies and changes nothing, and needs the
+// kubeconfig file. The error wraps ErrNotFound if the cluster has no container.
 func Load(ctx context.Context, name, kubeconfig string) (*Cluster, error) {
 	c, err := find(ctx, name)
 	if err != nil {
@@ -58,8 +58,7 @@ func newProvider() *kind.Provider {
 	return kind.NewProvider(kind.ProviderWithDocker(), kind.ProviderWithLogger(log.NoopLogger{}))
 }
 
-// find returns the cluster with all its nodes, running or not. It does not connect to the API
-// server.
+// find returns the cluster with all its nodes, running or not, without connecting to it.
 func find(ctx context.Context, name string) (*Cluster, error) {
 	c := &Cluster{name: name, provider: newProvider()}
 	found, err := c.provider.ListInternalNodes(name)
@@ -107,8 +106,8 @@ func (c *Cluster) exportKubeconfig(ctx context.Context, path string) error {
 	return file.Replace(path, []byte(text), 0o600)
 }
 
-// internalKubeconfig returns a kubeconfig for use inside Docker's network. It reaches the API
-// server by the control plane's node name.
+// internalKubeconfig replaces the address of the API server with the control plane's node name,
+// which Docker's network resolves.
 func internalKubeconfig(external []byte, controlPlane string) ([]byte, error) {
 	config, err := clientcmd.Load(external)
 	if err != nil {
@@ -145,11 +144,21 @@ func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.rest) }
 // kind network. It names the API server by the control plane's node name.
 func (c *Cluster) InternalKubeconfig() []byte { return slices.Clone(c.internal) }
 
-func (c *Cluster) node(name string) *Node {
+// Node returns the node with the name, or nil.
+func (c *Cluster) Node(name string) *Node {
 	for _, n := range c.nodes {
 		if n.Name() == name {
 			return n
 		}
 	}
 	return nil
+}
+
+// Names returns the names of the nodes.
+func Names(nodes []*Node) []string {
+	var names []string
+	for _, n := range nodes {
+		names = append(names, n.Name())
+	}
+	return names
 }

@@ -44,15 +44,18 @@ type Config struct {
 	Audited []string
 }
 
-// KindConfig returns the configuration for kind. It has the settings for restricted hosts only if
-// the engine's host needs them.
+// KindConfig returns the configuration for kind, with the settings for restricted hosts if the
+// engine's host needs them.
 func KindConfig(c Config) *v1alpha4.Cluster {
 	config := &v1alpha4.Cluster{
 		TypeMeta:                v1alpha4.TypeMeta{Kind: "Cluster", APIVersion: "kind.x-k8s.io/v1alpha4"},
 		Name:                    c.Name,
-		Nodes:                   nodeList(c),
+		Nodes:                   []v1alpha4.Node{{Role: v1alpha4.ControlPlaneRole, Image: c.Image}},
 		KubeadmConfigPatches:    []string{kubeletPatch(c)},
 		ContainerdConfigPatches: containerdPatches(c),
+	}
+	for range c.Workers {
+		config.Nodes = append(config.Nodes, v1alpha4.Node{Role: v1alpha4.WorkerRole, Image: c.Image})
 	}
 	if len(c.Audited) > 0 {
 		config.KubeadmConfigPatches = append(config.KubeadmConfigPatches, auditPatch())
@@ -62,48 +65,28 @@ func KindConfig(c Config) *v1alpha4.Cluster {
 		config.Networking.DisableDefaultCNI = true // kind's CNI plugin is not available as a Go module
 		config.Networking.KubeProxyMode = v1alpha4.NFTablesProxyMode
 	}
-	setIPFamily(config, c.IPFamily)
-	config.FeatureGates = featureGates(c)
-	return config
-}
-
-// setIPFamily changes nothing for IPv4, kind's default. With IPv6, the API server listens on all
-// addresses of its node, so this machine can reach it by IPv4 and the engine need not publish IPv6
-// ports.
-func setIPFamily(config *v1alpha4.Cluster, family IPFamily) {
-	switch family {
+	switch c.IPFamily {
 	case IPv6:
+		// The API server listens on all addresses of its node, so the engine need not publish IPv6 ports.
 		config.Networking.IPFamily, config.Networking.APIServerAddress = v1alpha4.IPv6Family, "127.0.0.1"
 	case DualStack:
 		config.Networking.IPFamily = v1alpha4.DualStackFamily
 	}
-}
-
-// featureGates returns the configured feature gates and those that a restricted host needs.
-func featureGates(c Config) map[string]bool {
-	gates := maps.Clone(c.FeatureGates)
+	config.FeatureGates = maps.Clone(c.FeatureGates)
 	if restricted(c) {
-		// The kubelet then tolerates that it cannot set hard limits, a negative oom_score_adj and some
-		// sysctls.
-		if gates == nil {
-			gates = map[string]bool{}
+		if config.FeatureGates == nil {
+			config.FeatureGates = map[string]bool{}
 		}
-		gates["KubeletInUserNamespace"] = true
+		// The kubelet then tolerates failing to set hard limits, a negative oom_score_adj and some
+		// sysctls.
+		config.FeatureGates["KubeletInUserNamespace"] = true
 	}
-	return gates
+	return config
 }
 
 // restricted reports whether nodes lack CAP_SYS_RESOURCE.
 func restricted(c Config) bool {
 	return c.Engine != nil && !c.Engine.SysResource
-}
-
-func nodeList(c Config) []v1alpha4.Node {
-	list := []v1alpha4.Node{{Role: v1alpha4.ControlPlaneRole, Image: c.Image}}
-	for range c.Workers {
-		list = append(list, v1alpha4.Node{Role: v1alpha4.WorkerRole, Image: c.Image})
-	}
-	return list
 }
 
 // kubeletPatch makes nodes pull images in parallel and without the kubelet's limits. The defaults,
@@ -122,10 +105,10 @@ func kubeletPatch(c Config) string {
 	return mustYAML(patch)
 }
 
-func mustYAML(patch map[string]any) string {
-	data, err := yaml.Marshal(patch)
+func mustYAML(value any) string {
+	data, err := yaml.Marshal(value)
 	if err != nil {
-		panic(err) // a map of strings, numbers and booleans always has a YAML form
+		panic(err) // strings, numbers and booleans always have a YAML form
 	}
 	return string(data)
 }
@@ -154,14 +137,10 @@ func fingerprint(c Config) string {
 	for i := range config.Nodes {
 		config.Nodes[i].ExtraMounts = nil
 	}
-	data, err := yaml.Marshal(struct {
+	sum := sha256.Sum256([]byte(mustYAML(struct {
 		Kind    *v1alpha4.Cluster
 		Audited []string `json:",omitempty"`
-	}{config, c.Audited})
-	if err != nil {
-		panic(err) // strings, numbers and booleans always have a YAML form
-	}
-	sum := sha256.Sum256(data)
+	}{config, c.Audited})))
 	return hex.EncodeToString(sum[:])
 }
 

@@ -1,9 +1,13 @@
 package cluster
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
 	"testing"
 
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/yaml"
 
@@ -90,5 +94,78 @@ func TestNodeNames(t *testing.T) {
 	roles := KindConfig(Config{Name: "a", Workers: 1}).Nodes
 	if len(roles) != 2 || roles[0].Role != v1alpha4.ControlPlaneRole || roles[1].Role != v1alpha4.WorkerRole {
 		t.Errorf("roles: %+v", roles)
+	}
+}
+
+func TestAuditPolicyFile(t *testing.T) {
+	config := Config{Name: "seed", Kubeconfig: filepath.Join(t.TempDir(), "seed.kubeconfig")}
+	if err := writeAuditPolicy(config); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(auditDir(config)); !os.IsNotExist(err) {
+		t.Errorf("a policy was written without audited groups: %v", err)
+	}
+	config.Audited = []string{"system:serviceaccounts:some"}
+	if err := writeAuditPolicy(config); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(auditMount(config).HostPath, auditPolicyName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "audit-policy.yaml", string(got))
+}
+
+func TestParseAuditLog(t *testing.T) {
+	const first = `{"kind":"Event","apiVersion":"audit.k8s.io/v1","verb":"list","user":{"username":"someone"},` +
+		`"objectRef":{"resource":"nodes"},"responseStatus":{"metadata":{},"code":403}}` + "\n"
+	for name, test := range map[string]struct {
+		log    string
+		events int
+		fails  bool
+	}{
+		"nothing":                 {"", 0, false},
+		"two events":              {first + first, 2, false},
+		"an incomplete last line": {first + `{"kind":"Ev`, 1, false},
+		"garbage":                 {first + "no JSON\n", 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			events, err := parseAuditLog([]byte(test.log))
+			if len(events) != test.events || (err != nil) != test.fails {
+				t.Fatalf("%d events, error %v", len(events), err)
+			}
+			for _, event := range events {
+				if event.User.Username != "someone" || event.ObjectRef.Resource != "nodes" || event.ResponseStatus.Code != 403 {
+					t.Errorf("read as %+v", event)
+				}
+			}
+		})
+	}
+}
+
+func TestInternalKubeconfig(t *testing.T) {
+	external := clientcmdapi.NewConfig()
+	external.Clusters["kind-a"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:38747", CertificateAuthorityData: []byte("ca")}
+	external.AuthInfos["kind-a"] = &clientcmdapi.AuthInfo{ClientKeyData: []byte("key")}
+	data, err := clientcmd.Write(*external)
+	if err != nil {
+		t.Fatal(err)
+	}
+	internal, err := internalKubeconfig(data, "a-control-plane")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := clientcmd.Load(internal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if server := got.Clusters["kind-a"].Server; server != "https://a-control-plane:6443" {
+		t.Errorf("server is %s", server)
+	}
+	if string(got.Clusters["kind-a"].CertificateAuthorityData) != "ca" || string(got.AuthInfos["kind-a"].ClientKeyData) != "key" {
+		t.Error("trust or credentials are lost")
+	}
+	if _, err := internalKubeconfig([]byte("\t"), "a"); err == nil {
+		t.Error("no error for invalid YAML")
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -52,18 +53,18 @@ func (c *Cluster) applyKubeProxyMode(ctx context.Context, mode string) error {
 	if err := c.client.Get(ctx, key, &proxy); err != nil {
 		return fmt.Errorf("reading kube-proxy's DaemonSet: %w", err)
 	}
-	before := proxy.DeepCopy()
-	if !annotatePods(&proxy, applied) {
+	before, template := proxy.DeepCopy(), &proxy.Spec.Template
+	if template.Annotations[kubeProxyAnnotation] == applied {
 		return nil
 	}
+	metav1.SetMetaDataAnnotation(&template.ObjectMeta, kubeProxyAnnotation, applied)
 	if err := c.client.Patch(ctx, &proxy, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("restarting kube-proxy: %w", err)
 	}
 	return nil
 }
 
-// setKubeProxyMode sets the mode and the annotation in the ConfigMap. It reports whether anything
-// changed.
+// setKubeProxyMode sets the mode and the annotation in the ConfigMap.
 func setKubeProxyMode(config *corev1.ConfigMap, mode string) (changed bool, err error) {
 	var settings map[string]any
 	if err := yaml.Unmarshal([]byte(config.Data[kubeProxyFile]), &settings); err != nil {
@@ -82,22 +83,6 @@ func setKubeProxyMode(config *corev1.ConfigMap, mode string) (changed bool, err 
 		return false, fmt.Errorf("encoding kube-proxy's configuration: %w", err)
 	}
 	config.Data[kubeProxyFile] = string(data)
-	if config.Annotations == nil {
-		config.Annotations = map[string]string{}
-	}
-	config.Annotations[kubeProxyAnnotation] = mode
+	metav1.SetMetaDataAnnotation(&config.ObjectMeta, kubeProxyAnnotation, mode)
 	return true, nil
-}
-
-// annotatePods sets the annotation on the pod template. It reports whether anything changed.
-func annotatePods(proxy *appsv1.DaemonSet, applied string) bool {
-	template := &proxy.Spec.Template
-	if template.Annotations[kubeProxyAnnotation] == applied {
-		return false
-	}
-	if template.Annotations == nil {
-		template.Annotations = map[string]string{}
-	}
-	template.Annotations[kubeProxyAnnotation] = applied
-	return true
 }

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"time"
+
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
@@ -31,9 +35,9 @@ systemctl stop "$@" kubelet.service
 crictl --timeout=30s rmp --all --force >/dev/null
 `
 
-// StopMachine makes the node look like a machine that is gone. It stops gardener-node-agent, the
-// units that it started and the kubelet, and kills all pods. The container stays. Deleting the Node
-// object is up to the caller.
+// StopMachine makes the node look like a machine that is gone: it stops gardener-node-agent, the
+// units that it started and the kubelet, and kills all pods. The container and the Node object
+// stay.
 func (n *Node) StopMachine(ctx context.Context) error {
 	ctx, cancel := progress.Within(ctx, machineTimeout, fmt.Sprintf("%s was not stopped", n.Name()))
 	defer cancel()
@@ -48,9 +52,9 @@ func (n *Node) StopMachine(ctx context.Context) error {
 	return err
 }
 
-// startMachine removes the state of the previous machine, files first, so that only the node
-// image's own is left. Arguments: $1 the units to disable, $2 the paths to remove, one per line, $3
-// and $4 the directories to empty, $5 imageListTimeout in whole seconds.
+// startMachine removes what was added to the node image, files first. Arguments: $1 the units to
+// disable, $2 the paths to remove, one per line, $3 and $4 the directories to empty, $5
+// imageListTimeout in whole seconds.
 const startMachine = `
 for unit in $1; do systemctl disable --now -- "$unit" >/dev/null 2>&1 || true; done
 printf '%s' "$2" | while IFS= read -r path; do rm -rf -- "$path"; done
@@ -88,9 +92,8 @@ systemctl start kubelet.service
 `
 
 // StartMachine makes the node look like a new machine that joins. It removes gardener-node-agent's
-// state, what it applied from the OperatingSystemConfig, all registry configuration, the pod
-// network's configuration and all images pulled from *.test, then starts the kubelet. It returns
-// when the Node object exists again and is Ready.
+// state and what it applied, all registry and pod network configuration and the images pulled from
+// *.test, then starts the kubelet. It returns when the Node object exists again and is Ready.
 func (n *Node) StartMachine(ctx context.Context) error {
 	ctx, cancel := progress.Within(ctx, machineTimeout, fmt.Sprintf("%s was not ready again", n.Name()))
 	defer cancel()
@@ -106,18 +109,15 @@ func (n *Node) StartMachine(ctx context.Context) error {
 	if err := n.cluster.waitForRegistration(ctx, n, start); err != nil {
 		return err
 	}
-	if !n.cluster.stock {
-		if err := n.cluster.applyPodNetwork(ctx); err != nil {
-			return err
-		}
+	if err := n.cluster.applyPodNetwork(ctx); err != nil {
+		return err
 	}
 	return n.cluster.waitForReadyNodes(ctx, n.Name())
 }
 
-// stalePaths returns the files that a new machine must not have. The CNI configuration is one:
-// without it the CRI's network is not ready until [Node.applyPodNetwork] has written that of the
-// new pod CIDR. A pod started earlier would get an address of the old CIDR, to which no other node
-// has a route. kind's own network (stock) manages this itself.
+// stalePaths returns the files that a new machine must not have. The CNI configuration is one: a
+// pod started before [Node.applyPodNetwork] has replaced it would get an address of the old pod
+// CIDR, to which no other node has a route. kind's own network (stock) manages this itself.
 func stalePaths(applied appliedOSC, stock bool) []string {
 	if stock {
 		return applied.paths
@@ -158,4 +158,57 @@ func lines(paths []string) string {
 		return ""
 	}
 	return strings.Join(paths, "\n") + "\n"
+}
+
+// removableDirs are the directories from which files of an OperatingSystemConfig are removed. Files
+// elsewhere may belong to the node image.
+var removableDirs = []string{"/etc/systemd/system/", "/opt/bin/"}
+
+// keptUnits belong to the node image. An OperatingSystemConfig can only add drop-ins to them.
+var keptUnits = []string{"containerd.service", "kubelet.service"}
+
+// appliedOSC is what an OperatingSystemConfig has put on a node.
+type appliedOSC struct {
+	units []string // without keptUnits
+	paths []string // files and directories to remove
+}
+
+// parseLastApplied reads the OperatingSystemConfig that gardener-node-agent applied last. It
+// ignores unknown fields, which belong to other versions.
+func parseLastApplied(data []byte) (appliedOSC, error) {
+	var osc extensionsv1alpha1.OperatingSystemConfig
+	if err := yaml.Unmarshal(data, &osc); err != nil {
+		return appliedOSC{}, fmt.Errorf("decoding the OperatingSystemConfig: %w", err)
+	}
+	var applied appliedOSC
+	for _, unit := range append(osc.Spec.Units, osc.Status.ExtensionUnits...) {
+		unitFile := "/etc/systemd/system/" + path.Base(unit.Name)
+		for _, dropIn := range unit.DropIns {
+			applied.add(unitFile + ".d/" + path.Base(dropIn.Name))
+		}
+		if slices.Contains(keptUnits, unit.Name) {
+			continue
+		}
+		if !slices.Contains(applied.units, unit.Name) {
+			applied.units = append(applied.units, unit.Name)
+		}
+		applied.add(unitFile)
+	}
+	for _, file := range append(osc.Spec.Files, osc.Status.ExtensionFiles...) {
+		if removable(file.Path) {
+			applied.add(path.Clean(file.Path))
+		}
+	}
+	return applied, nil
+}
+
+func (l *appliedOSC) add(path string) {
+	if !slices.Contains(l.paths, path) {
+		l.paths = append(l.paths, path)
+	}
+}
+
+func removable(file string) bool {
+	cleaned := path.Clean(file)
+	return slices.ContainsFunc(removableDirs, func(dir string) bool { return strings.HasPrefix(cleaned, dir) })
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,17 +25,16 @@ const (
 	networkTimeout = 30 * time.Second
 )
 
-// networkUsers is a lock shared by all testbeds that rely on the network but have no container on
-// it yet. networkCreation keeps parallel creations, also by other processes, from creating the
-// network twice: Docker allows two networks with one name.
+// networkUsers is shared by all testbeds that need the network but have no container on it yet.
+// networkCreation serializes its creation: Docker allows two networks with one name.
 var (
 	networkUsers    = filepath.Join(lock.Directory(), "network-users.lock")
 	networkCreation = filepath.Join(lock.Directory(), "network-creation.lock")
 )
 
-// HoldNetwork creates kind's network with kind's own options if it does not exist. It keeps
-// RemoveNetwork, in other processes too, from removing it until release is called or this process
-// ends. A network that it creates has a label, by which RemoveNetwork recognizes it.
+// HoldNetwork creates kind's network with kind's own options, and a label for RemoveNetwork, unless
+// it exists. It keeps RemoveNetwork, in other processes too, from removing the network until
+// release is called or this process ends.
 func HoldNetwork(ctx context.Context) (release func(), err error) {
 	ctx, cancel := networkContext(ctx)
 	defer cancel()
@@ -59,22 +60,21 @@ func ensureNetwork(ctx context.Context) error {
 	if err != nil || len(found) > 0 {
 		return err
 	}
-	if _, err := command.Output(ctx, networkCommand(true)...); err == nil {
+	if _, err = command.Output(ctx, networkCommand(true)...); err != nil { // as kind does on a host without IPv6
+		_, err = command.Output(ctx, networkCommand(false)...)
+	}
+	if err == nil {
 		return nil
 	}
-	// Hosts without IPv6 get an IPv4 network, as kind would create.
-	if _, err := command.Output(ctx, networkCommand(false)...); err != nil {
-		// Another kind process may have created it meanwhile.
-		if found, listErr := networks(ctx, "name=^"+NetworkName+"$"); listErr == nil && len(found) > 0 {
-			return nil
-		}
-		return fmt.Errorf("creating the docker network %s: %w", NetworkName, err)
+	// Another kind process may have created it meanwhile.
+	if found, listErr := networks(ctx, "name=^"+NetworkName+"$"); listErr == nil && len(found) > 0 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("creating the docker network %s: %w", NetworkName, err)
 }
 
-// RemoveNetwork removes kind's network if HoldNetwork created it, nothing holds it and no
-// container, running or not, is on it. Otherwise it does nothing: the last holder removes it later.
+// RemoveNetwork removes kind's network if HoldNetwork created it, nobody holds it and no container,
+// running or not, is on it. Otherwise it does nothing: the last holder removes it later.
 func RemoveNetwork(ctx context.Context) error {
 	ctx, cancel := networkContext(ctx)
 	defer cancel()
@@ -128,3 +128,54 @@ func networks(ctx context.Context, filter string) ([]string, error) {
 	}
 	return strings.Fields(out), nil
 }
+
+// IPFamily is the IP family of the nodes, pods and Services.
+type IPFamily string
+
+// The IP families.
+const (
+	IPv4      IPFamily = "ipv4"
+	IPv6      IPFamily = "ipv6"
+	DualStack IPFamily = "dual"
+)
+
+// hostIPv6 contains "1" if IPv6 is disabled. It does not exist on a kernel without IPv6.
+var hostIPv6 = "/proc/sys/net/ipv6/conf/all/disable_ipv6"
+
+// IPv6Missing returns why a cluster with IPv6 cannot be created and what to do about it, or "" if
+// it can. The caller must hold the network (HoldNetwork). local means that the engine runs on this
+// machine's kernel.
+func IPv6Missing(ctx context.Context, local bool) (reason string, err error) {
+	if local {
+		disabled, err := os.ReadFile(hostIPv6)
+		if errors.Is(err, os.ErrNotExist) {
+			return "the kernel of this machine has no IPv6", nil
+		}
+		if err == nil && strings.TrimSpace(string(disabled)) == "1" {
+			return "IPv6 is disabled on this machine (sysctl net.ipv6.conf.all.disable_ipv6)", nil
+		}
+	}
+	ctx, cancel := networkContext(ctx)
+	defer cancel()
+	ranges, err := command.Output(ctx, "docker", "network", "inspect", "--format",
+		"{{.EnableIPv6}}{{range .IPAM.Config}} {{.Subnet}}{{end}}", NetworkName)
+	if err != nil {
+		return "", fmt.Errorf("inspecting the docker network %s: %w", NetworkName, err)
+	}
+	return missingIPv6(ranges), nil
+}
+
+// missingIPv6 returns what is wrong with the output of docker network inspect: whether IPv6 is
+// enabled, then the subnets.
+func missingIPv6(inspected string) string {
+	fields := strings.Fields(inspected)
+	if len(fields) > 1 && fields[0] == "true" && slices.ContainsFunc(fields[1:], isIPv6) {
+		return ""
+	}
+	return fmt.Sprintf("the docker network %s has no IPv6 subnet (%s): "+
+		"the engine could not create it with one, or something else created it; run `docker network rm %s` while nothing uses it, then try again",
+		NetworkName, strings.Join(fields[min(1, len(fields)):], ", "), NetworkName)
+}
+
+// isIPv6 reports whether an address or a subnet is IPv6.
+func isIPv6(address string) bool { return strings.Contains(address, ":") }

@@ -27,7 +27,7 @@ type Node struct {
 // Name is the name of the container and of the Node object.
 func (n *Node) Name() string { return n.kind.String() }
 
-// IP returns the node's IPv4 address on the network that nodes and upstream registries share.
+// IP returns the node's IPv4 address on the Docker network NetworkName.
 func (n *Node) IP(ctx context.Context) (string, error) {
 	all, err := n.addresses(ctx)
 	if err != nil {
@@ -36,7 +36,7 @@ func (n *Node) IP(ctx context.Context) (string, error) {
 	return all[0], nil
 }
 
-// addresses returns the node's IPv4 address on that network, then its IPv6 address if it has one.
+// addresses returns the node's IPv4 address, then its IPv6 address if it has one.
 func (n *Node) addresses(ctx context.Context) ([]string, error) {
 	out, err := command.Output(ctx, "docker", "inspect", "--format",
 		`{{with index .NetworkSettings.Networks "`+NetworkName+`"}}{{.IPAddress}} {{.GlobalIPv6Address}}{{end}}`, n.Name())
@@ -50,7 +50,7 @@ func (n *Node) addresses(ctx context.Context) ([]string, error) {
 }
 
 // Exec runs a program on the node as root and returns its standard output. If the program fails,
-// the error is a *command.Error with argv and output.
+// the error wraps a *command.Error with argv and output.
 func (n *Node) Exec(ctx context.Context, argv ...string) (string, error) {
 	return n.run(ctx, nil, argv...)
 }
@@ -62,13 +62,12 @@ func (n *Node) run(ctx context.Context, stdin io.Reader, argv ...string) (string
 	}
 	out, err := command.Run(ctx, cmd)
 	if err != nil {
-		return out, fmt.Errorf("on %s: %w", n.Name(), err)
+		err = fmt.Errorf("on %s: %w", n.Name(), err)
 	}
-	return out, nil
+	return out, err
 }
 
-// Script runs `bash -euo pipefail` on the node with args as $1, $2, ... and returns its standard
-// output.
+// Script runs `bash -euo pipefail` on the node with args as $1, $2, ... and returns its output.
 func (n *Node) Script(ctx context.Context, script string, args ...string) (string, error) {
 	return n.run(ctx, nil, append([]string{"bash", "-euo", "pipefail", "-c", script, "bash"}, args...)...)
 }
@@ -86,8 +85,6 @@ func (n *Node) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return nil, err
 }
 
-// writeFile creates missing directories and replaces the file atomically: a reader sees either the
-// old or the new content, even after a crash.
 const writeFile = `
 mkdir -p -- "$(dirname -- "$1")"
 temp=$(mktemp -- "$1.XXXXXX")
@@ -98,7 +95,8 @@ sync -- "$temp"
 mv -fT -- "$temp" "$1"
 `
 
-// WriteFile replaces a file atomically and creates missing parent directories.
+// WriteFile replaces a file atomically, so that readers see the old or the new content even after a
+// crash. It creates missing parent directories.
 func (n *Node) WriteFile(ctx context.Context, path string, mode fs.FileMode, data []byte) error {
 	_, err := n.run(ctx, bytes.NewReader(data),
 		"bash", "-euo", "pipefail", "-c", writeFile, "bash", path, fmt.Sprintf("%04o", mode.Perm()))

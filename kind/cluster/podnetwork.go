@@ -31,9 +31,9 @@ type address struct {
 	ips, podCIDRs []string
 }
 
-// conflist returns a node's CNI configuration: each pod has a point-to-point link to the node, with
-// an address from each of the node's pod CIDRs. host-local keeps its state below /run, so a restart
-// of the node frees the addresses.
+// conflist returns a node's CNI configuration: each pod has a point-to-point link to the node and
+// an address from each of its pod CIDRs. State below /run frees the addresses when the node
+// restarts.
 func conflist(podCIDRs []string) ([]byte, error) {
 	ranges := slices.Clone(podCIDRs)
 	if !slices.ContainsFunc(ranges, isIPv4) {
@@ -42,37 +42,24 @@ func conflist(podCIDRs []string) ([]byte, error) {
 	subnets, routes := [][]map[string]string{}, []map[string]string{}
 	for _, subnet := range ranges {
 		subnets = append(subnets, []map[string]string{{"subnet": subnet}})
-		routes = append(routes, map[string]string{"dst": defaultRoute(subnet)})
+		everything := "0.0.0.0/0"
+		if isIPv6(subnet) {
+			everything = "::/0"
+		}
+		routes = append(routes, map[string]string{"dst": everything})
 	}
-	config := map[string]any{
+	ipam := map[string]any{"type": "host-local", "dataDir": "/run/cni-ipam-state", "routes": routes, "ranges": subnets}
+	return json.MarshalIndent(map[string]any{
 		"cniVersion": "1.0.0",
 		"name":       "testbed",
 		"plugins": []map[string]any{
-			{
-				"type":   "ptp",
-				"ipMasq": true,
-				"ipam": map[string]any{
-					"type":    "host-local",
-					"dataDir": "/run/cni-ipam-state",
-					"routes":  routes,
-					"ranges":  subnets,
-				},
-			},
+			{"type": "ptp", "ipMasq": true, "ipam": ipam},
 			{"type": "portmap", "capabilities": map[string]bool{"portMappings": true}},
 		},
-	}
-	return json.MarshalIndent(config, "", "  ")
+	}, "", "  ")
 }
 
 func isIPv4(address string) bool { return !isIPv6(address) }
-
-// defaultRoute is the destination of a default route for the subnet's IP family.
-func defaultRoute(subnet string) string {
-	if isIPv6(subnet) {
-		return "::/0"
-	}
-	return "0.0.0.0/0"
-}
 
 // route is one entry of `ip -json route show`.
 type route struct {
@@ -136,8 +123,11 @@ func parseRoutes(output string) ([]route, error) {
 const podCIDRTimeout = 60 * time.Second
 
 // applyPodNetwork updates each node's CNI configuration and routes to the current pod CIDRs. A node
-// that joined again may have another CIDR than before.
+// that joined again may have another CIDR than before. Stock images have kind's own network.
 func (c *Cluster) applyPodNetwork(ctx context.Context) error {
+	if c.stock {
+		return nil
+	}
 	c.podNetwork.Lock()
 	defer c.podNetwork.Unlock()
 	all, err := c.addresses(ctx)
@@ -146,7 +136,7 @@ func (c *Cluster) applyPodNetwork(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, a := range all {
-		group.Go(func() error { return c.node(a.node).applyPodNetwork(ctx, a.podCIDRs, routesOf(a.node, all)) })
+		group.Go(func() error { return c.Node(a.node).applyPodNetwork(ctx, a.podCIDRs, routesOf(a.node, all)) })
 	}
 	return group.Wait()
 }
@@ -164,7 +154,7 @@ func (c *Cluster) addresses(ctx context.Context) ([]address, error) {
 			if len(node.Spec.PodCIDRs) == 0 {
 				return node.Name
 			}
-			if c.node(node.Name) != nil {
+			if c.Node(node.Name) != nil {
 				all = append(all, address{node: node.Name, podCIDRs: node.Spec.PodCIDRs})
 			}
 		}
@@ -175,7 +165,7 @@ func (c *Cluster) addresses(ctx context.Context) ([]address, error) {
 	}
 	// Ask the engine: Node objects have old addresses for a while after a restart of the engine.
 	for i := range all {
-		if all[i].ips, err = c.node(all[i].node).addresses(ctx); err != nil {
+		if all[i].ips, err = c.Node(all[i].node).addresses(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -2,13 +2,18 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -97,47 +102,37 @@ var (
 
 // waitUntilUsable waits until all nodes are Ready and deployments and daemonSets are available.
 func (c *Cluster) waitUntilUsable(ctx context.Context) error {
-	var names []string
-	for _, n := range c.nodes {
-		names = append(names, n.Name())
-	}
-	if err := c.waitForReadyNodes(ctx, names...); err != nil {
+	if err := c.waitForReadyNodes(ctx, Names(c.nodes)...); err != nil {
 		return err
 	}
 	return await(ctx, "the workloads of "+c.name, usableTimeout, func(ctx context.Context) string {
 		var problems []string
 		for _, key := range deployments {
-			problems = append(problems, c.deploymentProblem(ctx, key))
+			var d appsv1.Deployment
+			problems = append(problems, c.problem(ctx, key, &d, &d.Status.ObservedGeneration, func() string {
+				return rollout(key, *d.Spec.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas)
+			}))
 		}
 		for _, key := range daemonSets {
-			problems = append(problems, c.daemonSetProblem(ctx, key))
+			var d appsv1.DaemonSet
+			problems = append(problems, c.problem(ctx, key, &d, &d.Status.ObservedGeneration, func() string {
+				// The desired number in the status lags behind right after a node has joined again.
+				return rollout(key, int32(len(c.nodes)), d.Status.UpdatedNumberScheduled, d.Status.NumberAvailable)
+			}))
 		}
 		return strings.Join(slices.DeleteFunc(problems, func(p string) bool { return p == "" }), ", ")
 	})
 }
 
-func (c *Cluster) deploymentProblem(ctx context.Context, key client.ObjectKey) string {
-	var d appsv1.Deployment
-	if err := c.client.Get(ctx, key, &d); err != nil {
+// problem reads the workload and returns what is wrong with it, or "".
+func (c *Cluster) problem(ctx context.Context, key client.ObjectKey, workload client.Object, observed *int64, rollout func() string) string {
+	if err := c.client.Get(ctx, key, workload); err != nil {
 		return err.Error()
 	}
-	if d.Status.ObservedGeneration < d.Generation {
+	if *observed < workload.GetGeneration() {
 		return key.String() + " is being updated"
 	}
-	return rollout(key, *d.Spec.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas)
-}
-
-// daemonSetProblem compares with the number of nodes: the DaemonSet's desired number lags behind
-// right after a node has joined again.
-func (c *Cluster) daemonSetProblem(ctx context.Context, key client.ObjectKey) string {
-	var d appsv1.DaemonSet
-	if err := c.client.Get(ctx, key, &d); err != nil {
-		return err.Error()
-	}
-	if d.Status.ObservedGeneration < d.Generation {
-		return key.String() + " is being updated"
-	}
-	return rollout(key, int32(len(c.nodes)), d.Status.UpdatedNumberScheduled, d.Status.NumberAvailable)
+	return rollout()
 }
 
 // rollout returns what is missing, or "".
@@ -146,4 +141,94 @@ func rollout(key client.ObjectKey, wanted, updated, available int32) string {
 		return fmt.Sprintf("%s has %d of %d pods available, %d updated", key, available, wanted, updated)
 	}
 	return ""
+}
+
+// completedMarker is on a node's tmpfs, so it is gone after a restart of the container.
+const completedMarker = "/run/registry-cache-testbed"
+
+// controllers are the leases of the controllers that all other objects' status depends on.
+var controllers = []client.ObjectKey{
+	{Namespace: metav1.NamespaceSystem, Name: "kube-controller-manager"},
+	{Namespace: metav1.NamespaceSystem, Name: "kube-scheduler"},
+}
+
+// restarted reports whether a node was restarted, for example by the engine, since the cluster was
+// completed.
+func (c *Cluster) restarted(ctx context.Context) (bool, error) {
+	for _, n := range c.nodes {
+		_, err := n.ReadFile(ctx, completedMarker)
+		if errors.Is(err, fs.ErrNotExist) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+func (c *Cluster) markCompleted(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, n := range c.nodes {
+		group.Go(func() error { return n.WriteFile(ctx, completedMarker, 0o644, nil) })
+	}
+	return group.Wait()
+}
+
+// waitForHeartbeats waits until each node and controller has renewed its lease after since. Until
+// then, etcd holds the status from before the restart: nodes look Ready that have not even started.
+func (c *Cluster) waitForHeartbeats(ctx context.Context, since time.Time) error {
+	wanted := slices.Clone(controllers)
+	for _, n := range c.nodes {
+		wanted = append(wanted, n.lease())
+	}
+	return await(ctx, "lease renewals in "+c.name, usableTimeout, func(ctx context.Context) string {
+		var leases coordinationv1.LeaseList
+		if err := c.client.List(ctx, &leases); err != nil {
+			return err.Error()
+		}
+		return strings.Join(notRenewed(leases.Items, wanted, since), ", ")
+	})
+}
+
+// lease is the key of the lease that the node's kubelet renews.
+func (n *Node) lease() client.ObjectKey {
+	return client.ObjectKey{Namespace: corev1.NamespaceNodeLease, Name: n.Name()}
+}
+
+// waitForRegistration waits until the node's kubelet has created its Node object after since, or
+// has renewed the lease of one that nobody deleted.
+func (c *Cluster) waitForRegistration(ctx context.Context, n *Node, since time.Time) error {
+	return await(ctx, "registration of "+n.Name(), usableTimeout, func(ctx context.Context) string {
+		var node corev1.Node
+		if err := c.client.Get(ctx, client.ObjectKey{Name: n.Name()}, &node); err != nil {
+			return err.Error()
+		}
+		// creationTimestamp has whole seconds.
+		if !node.CreationTimestamp.Time.Before(since.Truncate(time.Second)) {
+			return ""
+		}
+		var lease coordinationv1.Lease
+		if err := c.client.Get(ctx, n.lease(), &lease); err != nil {
+			return err.Error()
+		}
+		return strings.Join(notRenewed([]coordinationv1.Lease{lease}, []client.ObjectKey{n.lease()}, since), "")
+	})
+}
+
+// notRenewed returns the names of the wanted leases that were not renewed after since.
+func notRenewed(leases []coordinationv1.Lease, wanted []client.ObjectKey, since time.Time) []string {
+	renewed := map[client.ObjectKey]bool{}
+	for _, lease := range leases {
+		if lease.Spec.RenewTime != nil && lease.Spec.RenewTime.After(since) {
+			renewed[client.ObjectKeyFromObject(&lease)] = true
+		}
+	}
+	var names []string
+	for _, key := range wanted {
+		if !renewed[key] {
+			names = append(names, key.Name)
+		}
+	}
+	return names
 }

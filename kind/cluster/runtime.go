@@ -1,10 +1,12 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -85,8 +87,8 @@ func table(parent map[string]any, name string) map[string]any {
 // restartRuntime replaces containerd's configuration $3 with the file $1 and restarts containerd.
 // It restores the previous configuration and fails if containerd does not start, or if $2 is true
 // and containerd logs that it cannot use its transfer service (internal/cri/config,
-// CheckLocalImagePullConfigs). $3.before holds the previous configuration until containerd runs
-// with the new one. If it exists at the start, an earlier call was interrupted.
+// CheckLocalImagePullConfigs). $3.before holds the previous configuration meanwhile; if it exists
+// at the start, an earlier call was interrupted.
 const restartRuntime = `
 config=$3
 if cmp -s -- "$1" "$config" && ! [[ -e $config.before ]]; then
@@ -121,16 +123,14 @@ func (n *Node) applyRuntime(ctx context.Context, r Runtime) error {
 	defer cancel()
 	original, err := n.ReadFile(ctx, runtimeOriginal)
 	untouched := errors.Is(err, fs.ErrNotExist)
-	if untouched && r.isDefault() {
-		return nil
-	}
-	if err != nil && !untouched {
-		return err
-	}
 	if untouched {
-		if original, err = n.ReadFile(ctx, runtimeConfig); err != nil {
-			return err
+		if r.isDefault() {
+			return nil
 		}
+		original, err = n.ReadFile(ctx, runtimeConfig)
+	}
+	if err != nil {
+		return err
 	}
 	wanted, err := r.apply(original)
 	if err != nil {
@@ -147,6 +147,40 @@ func (n *Node) applyRuntime(ctx context.Context, r Runtime) error {
 	}
 	if _, err := n.Script(ctx, restartRuntime, staged, fmt.Sprint(r.TransferService), runtimeConfig); err != nil {
 		return fmt.Errorf("changing the settings of containerd: %w", err)
+	}
+	return nil
+}
+
+const (
+	trustedFile  = "/usr/local/share/ca-certificates/registry-cache-testbed.crt"
+	trustTimeout = time.Minute
+)
+
+// trust adds the CA to the node's trust store. It restarts containerd, which reads the store once,
+// only if something changed.
+func (n *Node) trust(ctx context.Context, ca []byte) error {
+	if len(ca) == 0 {
+		return nil
+	}
+	ctx, cancel := progress.Within(ctx, trustTimeout, "not done")
+	defer cancel()
+	present, err := n.ReadFile(ctx, trustedFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if bytes.Equal(present, ca) {
+		return nil
+	}
+	// The file is written last: after an interruption, the next call does everything again.
+	staged := trustedFile + ".new.crt"
+	if err := n.WriteFile(ctx, staged, 0o644, ca); err != nil {
+		return err
+	}
+	const script = `mv -fT -- "$1" "$2"
+update-ca-certificates >/dev/null 2>&1 || { rm -f -- "$2"; update-ca-certificates; exit 1; }
+systemctl restart containerd.service || { rm -f -- "$2"; exit 1; }`
+	if _, err := n.Script(ctx, script, staged, trustedFile); err != nil {
+		return fmt.Errorf("adding the testbed's CA to the node's trust store: %w", err)
 	}
 	return nil
 }

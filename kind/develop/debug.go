@@ -91,7 +91,7 @@ func FindTarget(ctx context.Context, t *kind.Testbed, target spec.Target, port i
 	if err != nil {
 		return nil, err
 	}
-	node := cluster.Named(found.Cluster, pod.Spec.NodeName)
+	node := found.Cluster.Node(pod.Spec.NodeName)
 	if node == nil {
 		return nil, fmt.Errorf("pod %s of %s is not scheduled on a node of the testbed", pod.Name, target)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+	kindexec "sigs.k8s.io/kind/pkg/exec"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
@@ -42,9 +43,8 @@ func startedBefore() bool {
 	return err == nil
 }
 
-// startDaemon runs dockerd in its own session, so that it outlives this process and its terminal.
-// It returns when dockerd answers. It takes over the pid files and the running containerd that a
-// killed dockerd left behind.
+// startDaemon runs dockerd in its own session, so that it outlives this process and its terminal,
+// and returns when it answers. It takes over the pid files and the containerd of a killed dockerd.
 func startDaemon(ctx context.Context, flags []string) error {
 	answers, err := awaitRunning(ctx)
 	if err != nil || answers {
@@ -63,7 +63,8 @@ func startDaemon(ctx context.Context, flags []string) error {
 		return fmt.Errorf("starting dockerd: %w", err)
 	}
 	if err := waitForAnswer(ctx, exited); err != nil {
-		return fmt.Errorf("%w; the last lines of %s:\n%s", err, logFile, logTail())
+		log, logErr := os.ReadFile(logFile)
+		return errors.Join(fmt.Errorf("%w; the last lines of %s:\n%s", err, logFile, command.Tail(string(log), 12)), logErr)
 	}
 	return nil
 }
@@ -128,9 +129,8 @@ func lookIn(path, program string) (string, error) {
 	return "", fmt.Errorf("%s is in none of %s", program, path)
 }
 
-// awaitRunning waits for a dockerd that Ensure started before (see decide) and that still runs: it
-// may be starting, or the machine may be busy. Stopping it would stop every container of every
-// testbed.
+// awaitRunning waits for a dockerd that Ensure started before (see decide): it may be starting, or
+// the machine may be busy. Stopping it would stop every container of every testbed.
 func awaitRunning(ctx context.Context) (answers bool, err error) {
 	pid, err := process(pidFile, "dockerd")
 	if err != nil || pid == 0 {
@@ -162,14 +162,6 @@ func waitForAnswer(ctx context.Context, exited <-chan struct{}) error {
 	return nil
 }
 
-func logTail() string {
-	data, err := os.ReadFile(logFile)
-	if err != nil {
-		return err.Error()
-	}
-	return command.Tail(string(data), 12)
-}
-
 // stopDaemon stops dockerd with SIGTERM, then SIGKILL, and returns when its process is gone.
 func stopDaemon(ctx context.Context) error {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
@@ -189,4 +181,43 @@ func stopDaemon(ctx context.Context) error {
 		}
 	}
 	return fmt.Errorf("dockerd did not stop in %s, not even after SIGKILL; see %s", 2*stopTimeout, logFile)
+}
+
+const (
+	// shimPath is outside the repository, since the engine outlives a checkout.
+	shimPath    = "/usr/local/lib/registry-cache-testbed/runcshim"
+	shimPackage = "github.com/gardener-extensions/registry-cache/kind/engine/runcshim"
+	shimRuntime = "registry-cache-testbed"
+	shimTimeout = 3 * time.Minute
+)
+
+// buildShim builds the OCI runtime shim from this module and installs it at shimPath. If the build
+// fails, for example outside the module, it keeps an installed shim.
+func buildShim(ctx context.Context) error {
+	ctx, cancel := progress.Within(ctx, shimTimeout, "the runc shim was not built")
+	defer cancel()
+	if err := os.MkdirAll(filepath.Dir(shimPath), 0o755); err != nil {
+		return fmt.Errorf("installing the runc shim: %w", err)
+	}
+	// The rename replaces atomically a shim that is in use.
+	temp := shimPath + ".new"
+	cmd := kindexec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", temp, shimPackage)
+	cmd.SetEnv(append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath")...)
+	if _, err := command.Run(ctx, cmd); err != nil {
+		if _, statErr := os.Stat(shimPath); statErr == nil && ctx.Err() == nil {
+			progress.Note(ctx, "using the runc shim of an earlier run")
+			return nil
+		}
+		return fmt.Errorf("building the runc shim (must run in the repository): %w", err)
+	}
+	return os.Rename(temp, shimPath)
+}
+
+// daemonFlags returns dockerd's flags: the managed label and, if shim, the shim as default runtime.
+func daemonFlags(shim bool) []string {
+	flags := []string{"--label=" + managedLabel}
+	if shim {
+		flags = append(flags, "--add-runtime="+shimRuntime+"="+shimPath, "--default-runtime="+shimRuntime)
+	}
+	return flags
 }

@@ -2,10 +2,14 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/gardener-extensions/registry-cache/kind/debian"
 	"github.com/gardener-extensions/registry-cache/kind/lock"
@@ -68,27 +72,22 @@ func Ensure(ctx context.Context) (*Engine, error) {
 
 // Running returns the engine that answers, or nil. It changes nothing.
 func Running(ctx context.Context) *Engine {
-	found, err := probe(ctx)
-	if err != nil {
-		return nil
-	}
+	found, _ := probe(ctx)
 	return found
 }
 
 // Attach returns the reachable engine, or nil if none runs. It restarts an engine that Ensure
-// started and that has died, but installs nothing: it is for inspecting or removing a testbed. It
-// returns a *Missing if an engine may run but cannot be asked, because it hangs, permission is
-// missing, or its chosen endpoint is unreachable: its containers are then unknown.
+// started and that has died, but installs nothing. It returns a *Missing if an engine may run but
+// cannot be asked: it hangs, permission is missing, or its chosen endpoint is unreachable.
 func Attach(ctx context.Context) (*Engine, error) {
 	found, seen, err := inspect(ctx)
 	if err != nil || found != nil {
 		return found, err
 	}
-	start, missing := revive(seen, startedBefore())
-	if start {
+	switch start, missing := revive(seen, startedBefore()); {
+	case start:
 		return Ensure(ctx)
-	}
-	if missing != nil {
+	case missing != nil:
 		return nil, missing
 	}
 	return nil, nil
@@ -108,22 +107,17 @@ func inspect(ctx context.Context) (*Engine, host, error) {
 	return nil, seen, hostErr
 }
 
-func install(ctx context.Context, packages []string) error {
-	if err := debian.Install(ctx, packages...); err != nil {
-		return err
-	}
-	if hasProgram("docker") {
-		return nil
-	}
-	return debian.Install(ctx, "docker-cli") // a separate package since Debian 13
-}
-
 // apply installs and starts the engine, and returns when it answers.
 func apply(ctx context.Context, p plan) error {
 	if len(p.install) > 0 {
 		progress.Note(ctx, "installed %s", strings.Join(p.install, ", "))
-		if err := install(ctx, p.install); err != nil {
+		if err := debian.Install(ctx, p.install...); err != nil {
 			return err
+		}
+		if !hasProgram("docker") {
+			if err := debian.Install(ctx, "docker-cli"); err != nil { // a separate package since Debian 13
+				return err
+			}
 		}
 	}
 	flags := daemonFlags(p.shim)
@@ -150,4 +144,54 @@ func acquire(ctx context.Context) (unlock func(), err error) {
 		return nil, fmt.Errorf("waiting for another process to set up or stop the docker engine: %w", err)
 	}
 	return unlock, nil
+}
+
+// execRoot is where dockerd keeps the runtime state of containers.
+const execRoot = "/var/run/docker"
+
+// Release stops the engine if Ensure started it and it has no containers, running or not, and
+// removes the testbed's files (shim, logs, marker) and what a killed dockerd left below
+// /var/run/docker. Otherwise it does nothing. Images and packages stay: with systemd, the service
+// starts without the shim at the next boot.
+func Release(ctx context.Context) error {
+	found, err := probe(ctx)
+	if err != nil || !found.Managed {
+		return nil
+	}
+	unlock, err := acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+
+	// Another testbed may have started or stopped meanwhile.
+	found, err = probe(ctx)
+	if err != nil || !found.Managed || found.containers > 0 {
+		return nil
+	}
+	stop := stopDaemon
+	if _, err := os.Stat(dropIn); err == nil {
+		stop = stopService
+	}
+	if err := stop(ctx); err != nil {
+		return fmt.Errorf("stopping the docker engine: %w", err)
+	}
+	return errors.Join(removeSandboxes(execRoot), os.RemoveAll(filepath.Dir(shimPath)), os.RemoveAll(logDir), os.Remove(marker))
+}
+
+// removeSandboxes removes the network sandboxes that a killed dockerd left behind, some with a
+// mounted network namespace. A new dockerd never removes them. No dockerd may be running.
+func removeSandboxes(root string) error {
+	var failed error
+	for _, pattern := range []string{"netns/*", "libnetwork/*.sock"} {
+		left, err := filepath.Glob(filepath.Join(root, pattern))
+		failed = errors.Join(failed, err)
+		for _, path := range left {
+			_ = unix.Unmount(path, unix.MNT_DETACH) // most are not mounted any more
+			if err := os.Remove(path); err != nil {
+				failed = errors.Join(failed, fmt.Errorf("removing a network sandbox of a killed dockerd: %w", err))
+			}
+		}
+	}
+	return failed
 }

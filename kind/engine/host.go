@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -55,8 +54,8 @@ func hasProgram(name string) bool {
 // or derived from them.
 func parseRelease(text string) (name string, debian bool) {
 	fields := map[string]string{}
-	for scanner := bufio.NewScanner(strings.NewReader(text)); scanner.Scan(); {
-		if key, value, ok := strings.Cut(scanner.Text(), "="); ok {
+	for line := range strings.Lines(text) {
+		if key, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "="); ok {
 			if unquoted, err := strconv.Unquote(value); err == nil {
 				value = unquoted
 			}
@@ -83,11 +82,6 @@ func socketPath(endpoint string) (path string, local bool) {
 	return strings.CutPrefix(endpoint, "unix://")
 }
 
-func isLocal(endpoint string) bool {
-	_, local := socketPath(endpoint)
-	return local
-}
-
 // listens reports whether a local endpoint accepts a connection, or refuses it for lack of
 // permission.
 func listens(ctx context.Context, endpoint string) bool {
@@ -95,8 +89,7 @@ func listens(ctx context.Context, endpoint string) bool {
 	if !local {
 		return false
 	}
-	dialer := net.Dialer{Timeout: time.Second}
-	conn, err := dialer.DialContext(ctx, "unix", path)
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "unix", path)
 	if err != nil {
 		return errors.Is(err, fs.ErrPermission)
 	}

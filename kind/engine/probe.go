@@ -31,8 +31,7 @@ type info struct {
 	ServerErrors  []string
 }
 
-// probe describes the engine that the docker command reaches through the current context or
-// DOCKER_HOST. kind uses the docker command too, so an engine that it does not reach is useless.
+// probe describes the engine that the docker command reaches, which kind uses too.
 func probe(ctx context.Context) (*Engine, error) {
 	ctx, cancel := progress.Within(ctx, probeTimeout, "the docker engine did not answer")
 	defer cancel()
@@ -51,7 +50,7 @@ func probe(ctx context.Context) (*Engine, error) {
 	}
 	found.APIVersion = strings.TrimSpace(version)
 	endpoint := endpointInUse(ctx)
-	found.Local = isLocal(endpoint)
+	_, found.Local = socketPath(endpoint)
 	found.SysResource = sysResource(endpoint)
 	return found, nil
 }

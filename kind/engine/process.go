@@ -4,9 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
+
+	"github.com/moby/sys/capability"
 )
 
 // process returns the ID in the pid file if a living process of that program has it, else 0. The
@@ -32,16 +36,18 @@ func process(pidFile, program string) (int, error) {
 
 // parseStatus returns name and state from /proc/PID/status.
 func parseStatus(status string) (name, state string) {
+	state, _, _ = strings.Cut(statusField(status, "State"), " ")
+	return statusField(status, "Name"), state
+}
+
+// statusField returns a field of /proc/PID/status, see proc_pid_status(5), or "".
+func statusField(status, name string) string {
 	for line := range strings.Lines(status) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		switch key {
-		case "Name":
-			name = strings.TrimSpace(value)
-		case "State":
-			state, _, _ = strings.Cut(strings.TrimSpace(value), " ")
+		if key, value, _ := strings.Cut(line, ":"); key == name {
+			return strings.TrimSpace(value)
 		}
 	}
-	return name, state
+	return ""
 }
 
 // removeStale removes a pid file unless a living process of that program has the ID. dockerd 20.10
@@ -56,4 +62,47 @@ func removeStale(pidFile, program string) error {
 		return fmt.Errorf("removing a stale pid file: %w", err)
 	}
 	return nil
+}
+
+// sysResource reports whether containers of the engine at the endpoint can have CAP_SYS_RESOURCE:
+// they get no capability that is missing in the bounding set of the process that listens on a local
+// socket. For a remote engine it assumes true.
+func sysResource(endpoint string) bool {
+	path, local := socketPath(endpoint)
+	if !local {
+		return true
+	}
+	status, err := listenerStatus(path)
+	if err != nil {
+		// Unknown: the engine runs in another PID namespace, or a proxy listens on the socket.
+		return true
+	}
+	bounding, err := boundingSet(status)
+	return err != nil || bounding&(1<<capability.CAP_SYS_RESOURCE) != 0
+}
+
+// listenerStatus returns /proc/PID/status of the process that listens on the socket.
+func listenerStatus(path string) (string, error) {
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }()
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return "", err
+	}
+	var peer *syscall.Ucred
+	var peerErr error
+	if err := raw.Control(func(fd uintptr) {
+		peer, peerErr = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+	}); err != nil || peerErr != nil {
+		return "", errors.Join(err, peerErr)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", peer.Pid))
+	return string(status), err
+}
+
+func boundingSet(status string) (uint64, error) {
+	return strconv.ParseUint(statusField(status, "CapBnd"), 16, 64)
 }

@@ -110,7 +110,7 @@ func restartContainerd(_ context.Context, t *kind.Testbed, f spec.Fault) (inject
 }
 
 func shootNode(t *kind.Testbed, f spec.Fault) (*cluster.Node, error) {
-	node := cluster.Named(t.Shoot, f.Target.Name)
+	node := t.Shoot.Node(f.Target.Name)
 	if node == nil {
 		return nil, fmt.Errorf("the shoot has no node %s", f.Target.Name)
 	}

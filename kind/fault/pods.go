@@ -91,7 +91,7 @@ func onNodesOfPods(method nodescript.Method, argumentsOf func(corev1.Pod) []stri
 		}
 		all := onEach(nil, f, method, "")
 		for _, pod := range pods.items {
-			node := cluster.Named(pods.Cluster, pod.Spec.NodeName)
+			node := pods.Cluster.Node(pod.Spec.NodeName)
 			if node == nil {
 				return nil, fmt.Errorf("pod %s of %s is on no node", pod.Name, pods.of)
 			}

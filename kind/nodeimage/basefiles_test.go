@@ -3,10 +3,13 @@ package nodeimage
 import (
 	"context"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
 func TestBaseFilesHaveTheModesOfTheDockerfile(t *testing.T) {
@@ -97,5 +100,82 @@ func TestKindBase(t *testing.T) {
 	}
 	if config := byPath[containerdConfigFile].data; !strings.Contains(config, "/etc/containerd/certs.d") {
 		t.Errorf("containerd's configuration without registryConfig:\n%s", config)
+	}
+}
+
+func TestContainerdConfig(t *testing.T) {
+	tests := []struct {
+		name, base string
+		fails      bool
+	}{
+		{"kind's", "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\"]\n  sandbox_image = \"p\"\n", false},
+		{"has registries already", registryConfig, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := containerdConfig(tt.base)
+			if (err != nil) != tt.fails {
+				t.Fatalf("error %v, want one: %t", err, tt.fails)
+			}
+			if !tt.fails && (!strings.HasPrefix(got, tt.base) || !strings.Contains(got, `config_path = "/etc/containerd/certs.d"`)) {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+func TestBaseSpec(t *testing.T) {
+	tests := []struct {
+		name, spec string
+		hooks      int
+	}{
+		{"no hooks", `{"process":{"args":["sh"],"rlimits":[{"type":"RLIMIT_NOFILE"}]}}`, 1},
+		{"an existing hook", `{"process":{"rlimits":[]},"hooks":{"createContainer":[{"path":"/other"}]}}`, 2},
+		{"no process", `{}`, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := baseSpec([]byte(tt.spec))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(got, "rlimits") || strings.Count(got, `"path"`) != tt.hooks || !strings.Contains(got, "mount-product-files.sh") {
+				t.Errorf("want no rlimits and %d hooks, got\n%s", tt.hooks, got)
+			}
+			if strings.Contains(tt.spec, "args") && !strings.Contains(got, `"args"`) {
+				t.Errorf("existing content is lost:\n%s", got)
+			}
+		})
+	}
+	if _, err := baseSpec([]byte("ctr: failed")); err == nil || !strings.Contains(err.Error(), "ctr oci spec") {
+		t.Errorf("not JSON: got %v", err)
+	}
+}
+
+func TestStorageManifest(t *testing.T) {
+	upstream, err := os.ReadFile("testdata/local-path-storage.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := storageManifest(upstream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "default-storage.golden.yaml", got)
+}
+
+func TestStorageManifestRefusesWhatItDoesNotKnow(t *testing.T) {
+	const deployment = "kind: Deployment\nspec: {template: {spec: {containers: %s}}}\n"
+	tests := map[string]struct{ manifest, err string }{
+		"two containers": {strings.Replace(deployment, "%s", "[{name: a}, {name: b}]", 1), "want one container, got 2"},
+		"no container":   {strings.Replace(deployment, "%s", "[]", 1), "want one container, got 0"},
+		"no YAML":        {"{", "reading local-path-provisioner's manifest"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, err := storageManifest([]byte(tt.manifest)); err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("got %v, want %q", err, tt.err)
+			}
+		})
 	}
 }

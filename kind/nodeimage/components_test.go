@@ -1,8 +1,14 @@
 package nodeimage
 
 import (
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
 // listed is the output of kubeadm v1.36.2.
@@ -66,5 +72,106 @@ func TestSandboxImage(t *testing.T) {
 				t.Errorf("got %q, %v; want %q", got, err, tt.want)
 			}
 		})
+	}
+}
+
+// fakeArtifacts returns a fake program and tree.
+func fakeArtifacts(t *testing.T) artifacts {
+	t.Helper()
+	dir := t.TempDir()
+	program, tree := filepath.Join(dir, "program"), filepath.Join(dir, "tree.tar")
+	write(t, program, "binary")
+	if err := writeTreeFile(tree, []entry{text("/usr/sbin/nft", "tool")}); err != nil {
+		t.Fatal(err)
+	}
+	return artifacts{programs: map[string]string{"kube-proxy": program}, trees: map[string]string{"tools": tree}}
+}
+
+func TestComponentImage(t *testing.T) {
+	built := fakeArtifacts(t)
+	tree := debianTree{name: "tools"}
+	tests := []struct {
+		name       string
+		component  component
+		entrypoint string
+		files      []string
+	}{
+		{"program alone", component{name: "a", programs: []string{"kube-proxy"}}, "/usr/local/bin/kube-proxy",
+			[]string{"0 755 0:0 usr/local/bin/kube-proxy binary", "5 1777 0:0 tmp"}},
+		{"program on a tree", component{name: "b", programs: []string{"kube-proxy"}, tree: &tree, extra: []entry{symlink("/usr/sbin/iptables", "x")}},
+			"/usr/local/bin/kube-proxy", []string{"0 644 0:0 usr/sbin/nft tool", "2 777 0:0 usr/sbin/iptables x", "0 755 0:0 usr/local/bin/kube-proxy binary"}},
+		{"tree alone", component{name: "c", tree: &tree}, "/bin/sh", []string{"0 644 0:0 usr/sbin/nft tool"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			image, err := tt.component.image(built, t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			config, err := image.ConfigFile()
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Without an entry point an image cannot run: containerd reports "invalid empty entrypoint and
+			// cmd".
+			if got := config.Config.Entrypoint; !slices.Equal(got, []string{tt.entrypoint}) {
+				t.Errorf("entry point %v, want %s", got, tt.entrypoint)
+			}
+			files := listing(t, mutate.Extract(image))
+			for _, want := range tt.files {
+				if !slices.Contains(files, want) {
+					t.Errorf("no %q in\n%s", want, strings.Join(files, "\n"))
+				}
+			}
+		})
+	}
+}
+
+func TestComponentImageNeedsItsPrograms(t *testing.T) {
+	_, err := component{name: "etcd", programs: []string{"etcd"}}.image(fakeArtifacts(t), t.TempDir())
+	if err == nil || err.Error() != "image etcd: program etcd was not built" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNodeImage(t *testing.T) {
+	dir := t.TempDir()
+	lower, upper := filepath.Join(dir, "lower.tar"), filepath.Join(dir, "upper.tar")
+	for name, data := range map[string]string{lower: "old", upper: "new"} {
+		if err := writeTreeFile(name, []entry{text("/etc/file", data)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	image, err := nodeImage(lower, upper)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := listing(t, mutate.Extract(image)); !slices.Contains(got, "0 644 0:0 etc/file new") {
+		t.Errorf("the upper layer does not win: %v", got)
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Config.StopSignal != "SIGRTMIN+3" || !slices.Contains(config.Config.Env, "container=docker") {
+		t.Errorf("systemd will not stop or start: %+v", config.Config)
+	}
+	checkPlain(t, image)
+}
+
+// checkPlain checks that no layer is compressed: its digest equals that of its content.
+func checkPlain(t *testing.T, image v1.Image) {
+	t.Helper()
+	layers, err := image.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, layer := range layers {
+		digest, _ := layer.Digest()
+		diffID, _ := layer.DiffID()
+		mediaType, _ := layer.MediaType()
+		if digest != diffID || mediaType != types.DockerUncompressedLayer {
+			t.Errorf("layer %s, content %s, type %s", digest, diffID, mediaType)
+		}
 	}
 }

@@ -133,3 +133,103 @@ func TestStagingIsPinned(t *testing.T) {
 		t.Errorf("%d staging modules are replaced", len(file.Replace))
 	}
 }
+
+func TestJobs(t *testing.T) {
+	const gib = 1 << 30
+	tests := []struct {
+		name   string
+		cpus   int
+		memory uint64
+		want   int
+	}{
+		{"enough memory", 2, 24 * gib, 2},
+		{"many CPUs, little memory", 16, 8 * gib, 4},
+		{"less than one program takes", 4, gib, 1},
+		{"memory not known", 4, 0, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := jobs(tt.cpus, tt.memory); got != tt.want {
+				t.Errorf("got %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestBuildArguments(t *testing.T) {
+	got := strings.Join(runcProgram().arguments("-s -w", "/out/", 2), " ")
+	if want := "build -p 2 -o /out/ -ldflags -s -w -tags seccomp,netgo,osusergo github.com/opencontainers/runc"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// TestRun compiles a small module with a program that has another name in the image.
+func TestRun(t *testing.T) {
+	modules := t.TempDir()
+	write(t, filepath.Join(modules, "small/go.mod"), "module small\n\ngo 1.26\n")
+	write(t, filepath.Join(modules, "small/server/main.go"), "package main\n\nfunc main() {}\n")
+	c := compilation{name: "small", module: "small", programs: []program{{pkg: "./server", name: "etcd"}}}
+	target := filepath.Join(t.TempDir(), "programs")
+	if err := c.run(t.Context(), modules, "-s -w", target); err != nil {
+		t.Fatal(err)
+	}
+	if !isFile(filepath.Join(target, "etcd"))() || isFile(filepath.Join(target, "server"))() {
+		t.Error("the program does not have the name of the image")
+	}
+
+	write(t, filepath.Join(modules, "small/server/main.go"), "package main\n\nfunc main() { undefined() }\n")
+	err := c.run(t.Context(), modules, "-s -w", target)
+	if err == nil || !strings.Contains(err.Error(), "undefined: undefined") {
+		t.Errorf("the error does not say why: %v", err)
+	}
+}
+
+// TestProgramsFromCache: built programs are found while another build holds the lock, and without
+// an engine or a compiler.
+func TestProgramsFromCache(t *testing.T) {
+	o := Options{CacheDir: t.TempDir()}
+	_, plan, err := o.plan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range plan.compilations {
+		if c.name == "kubernetes" {
+			write(t, filepath.Join(o.CacheDir, c.entry, "etcd"), "x")
+		}
+	}
+	open(t, o.CacheDir) // another build
+	paths, err := Programs(t.Context(), o, "etcd", "kube-apiserver")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"etcd", "kube-apiserver"} {
+		if got := paths[name]; filepath.Base(got) != name || !strings.HasPrefix(got, o.CacheDir+"/programs-kubernetes-") {
+			t.Errorf("%s is at %q", name, got)
+		}
+	}
+	if len(paths) != 2 {
+		t.Errorf("also found %v", paths)
+	}
+}
+
+func TestProgramsUnknown(t *testing.T) {
+	_, err := Programs(t.Context(), Options{CacheDir: t.TempDir()}, "etcd", "kube-scribe")
+	if err == nil || !strings.Contains(err.Error(), "kube-scribe") {
+		t.Errorf("error %v, want it to name the program", err)
+	}
+}
+
+func TestCompilationsWith(t *testing.T) {
+	all := mustPlan(t, realInputs(t)).compilations
+	some, err := compilationsWith(all, []string{"etcd", "runc", "kube-apiserver"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, c := range some {
+		names = append(names, c.name)
+	}
+	if got := strings.Join(names, " "); got != "runc kubernetes" {
+		t.Errorf("compiles %s, want only what the programs need", got)
+	}
+}

@@ -4,12 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/moby/moby/client"
+
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 // Registry is one upstream of a testbed.
@@ -116,4 +124,105 @@ func running(ctx context.Context, docker client.APIClient, prefix, label, host s
 		}
 	}
 	return nil, fmt.Errorf("testbed %s, host %s: %w", prefix, host, ErrNotRunning)
+}
+
+// Registries are the known upstreams, by host name. It is safe for concurrent use.
+type Registries struct {
+	mu     sync.Mutex
+	byHost map[string]*Registry
+}
+
+// Set replaces all registries.
+func (r *Registries) Set(all []*Registry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.byHost = map[string]*Registry{}
+	for _, registry := range all {
+		r.byHost[registry.Host()] = registry
+	}
+}
+
+// Add adds a registry.
+func (r *Registries) Add(registry *Registry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.byHost[registry.Host()] = registry
+}
+
+// Remove removes the registry with the host name.
+func (r *Registries) Remove(host string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.byHost, host)
+}
+
+// Get returns the registry with the host name, or nil.
+func (r *Registries) Get(host string) *Registry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.byHost[host]
+}
+
+// All returns the registries, sorted by host name.
+func (r *Registries) All() []*Registry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	registries := make([]*Registry, 0, len(r.byHost))
+	for _, host := range slices.Sorted(maps.Keys(r.byHost)) {
+		registries = append(registries, r.byHost[host])
+	}
+	return registries
+}
+
+// Hosts returns the host names, sorted.
+func (r *Registries) Hosts() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.byHost))
+}
+
+// describeTimeout bounds the requests of Describe.
+const describeTimeout = 10 * time.Second
+
+// Describe looks up an image by tag or digest and passes it to read. From an index it selects the
+// Linux image for this machine's architecture, which the nodes use. The image reads lazily, until
+// read returns and for 10 s in total. In the access log the requests are of AskerHarness.
+func (r *Registry) Describe(ctx context.Context, repository, identifier string, read Reader) error {
+	return r.describe(ctx, repository, identifier, runtime.GOARCH, read)
+}
+
+// Reader receives an image and the index that it was found in, or nil.
+type Reader func(index *v1.Descriptor, img v1.Image) error
+
+func (r *Registry) describe(ctx context.Context, repository, identifier, architecture string, read Reader) error {
+	ctx, cancel := progress.Within(ctx, describeTimeout, "no answer")
+	defer cancel()
+	ref, err := r.local(repository, identifier)
+	if err != nil {
+		return fmt.Errorf("look up an image of %s: %w", r.host, err)
+	}
+	what := fmt.Sprintf("%s in %s", strings.TrimPrefix(ref.Name(), ref.Context().RegistryStr()+"/"), r.host)
+	platform := v1.Platform{OS: "linux", Architecture: architecture}
+	found, err := remote.Get(ref, append(r.access(ctx), remote.WithPlatform(platform))...)
+	if err != nil {
+		return fmt.Errorf("look up %s: %w", what, err)
+	}
+	img, err := found.Image()
+	if err != nil {
+		return fmt.Errorf("read %s: %w", what, err)
+	}
+	var index *v1.Descriptor
+	if found.MediaType.IsIndex() {
+		index = &found.Descriptor
+	}
+	return read(index, img)
+}
+
+// local returns the reference of an image, by tag or digest, for requests from this machine.
+func (r *Registry) local(repository, identifier string) (name.Reference, error) {
+	separator := ":"
+	if strings.Contains(identifier, ":") {
+		separator = "@"
+	}
+	return name.ParseReference(r.localAddress(httpPort)+"/"+repository+separator+identifier, name.Insecure, name.StrictValidation)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 
 	"github.com/gardener-extensions/registry-cache/kind/image"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/server"
 )
 
@@ -50,8 +51,8 @@ func Start(ctx context.Context, o Options) (*Registry, error) {
 	return registry, nil
 }
 
-// StartAll starts several upstreams in parallel and returns them in the order of the options. It
-// waits for all of them. If one fails, the others keep running.
+// StartAll starts upstreams in parallel and returns them in the order of the options. If one fails,
+// it waits for the others, which keep running.
 func StartAll(ctx context.Context, options ...Options) ([]*Registry, error) {
 	started, errs := make([]*Registry, len(options)), make([]error, len(options))
 	var running sync.WaitGroup
@@ -169,3 +170,44 @@ func tcp(port uint16) string { return strconv.Itoa(int(port)) + "/tcp" }
 
 // startTimeout bounds the time from creating a container to its first answer.
 const startTimeout = time.Minute
+
+// ProxyPort is the port of a Proxy.
+const ProxyPort = 3128
+
+// Proxy is an HTTP proxy beside the upstreams. It forwards requests for http:// URLs and opens
+// tunnels for CONNECT. Its log has the client and the target (accesslog.Record.Host).
+type Proxy struct{ instance }
+
+// StartProxy is Start for a proxy. It ignores CA and Credentials.
+func StartProxy(ctx context.Context, o Options) (*Proxy, error) {
+	if err := o.validateContainer(); err != nil {
+		return nil, fmt.Errorf("start proxy: %w", err)
+	}
+	docker, err := connect()
+	if err != nil {
+		return nil, err
+	}
+	found, err := start(ctx, docker, o.proxyLaunch())
+	if err != nil {
+		return nil, fmt.Errorf("proxy %s: %w", o.Host, err)
+	}
+	return &Proxy{instance: *found}, nil
+}
+
+// URL returns the proxy's address for its clients, for example http://proxy.upstream.test:3128.
+func (p *Proxy) URL() string { return "http://" + p.host + ":" + strconv.Itoa(ProxyPort) }
+
+func (o Options) proxyLaunch() launch {
+	l := launch{
+		prefix: o.Prefix, label: proxyLabel, host: o.Host, network: o.Network, image: o.Image,
+		fingerprint: fingerprint("proxy", o.Host, o.Network, o.Image.Ref),
+		ready:       answer{port: ProxyPort, path: accesslog.SettlePath, statuses: []int{http.StatusOK}},
+	}
+	l.request = func() (testcontainers.ContainerRequest, error) {
+		labels := map[string]string{Label: o.Prefix, proxyLabel: o.Host, configLabel: l.fingerprint}
+		wanted := l.container(o.containerName(), labels, ProxyPort)
+		wanted.Cmd = []string{"proxy", "-address", ":" + strconv.Itoa(ProxyPort)}
+		return wanted, nil
+	}
+	return l
+}

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -147,4 +149,79 @@ func (d injection) requireCredentials(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// clearedInterval is how often a delayed response checks whether its fault was cleared.
+const clearedInterval = 100 * time.Millisecond
+
+// delay delays the response. If the client disconnects, the request is recorded as aborted.
+func (d injection) delay(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !d.wait(r.Context()) {
+			panic(http.ErrAbortHandler)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// wait returns true when the delay is over or the fault has ended, and false if ctx ends first.
+// Readers of the log wait for a response that is late, but not for one that may never come.
+func (d injection) wait(ctx context.Context) bool {
+	var over <-chan time.Time
+	if d.Kind == spec.Latency {
+		over = time.After(time.Duration(d.Delay))
+	} else {
+		defer accesslog.Hold(ctx)()
+	}
+	return d.waitUntil(ctx, over)
+}
+
+// waitUntil is wait for any channel. A nil channel waits until the fault or ctx ends.
+func (d injection) waitUntil(ctx context.Context, over <-chan time.Time) bool {
+	check := time.NewTicker(clearedInterval)
+	defer check.Stop()
+	for d.active() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-over:
+			return true
+		case <-check.C:
+		}
+	}
+	return true
+}
+
+// tlsConfig returns the TLS settings of a server. While the faults file has a fault.ExpiredTLS, a
+// client that sends a server name gets that fault's certificate. Otherwise it gets the server's
+// own. Open connections are not affected.
+func tlsConfig(faults, key string) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			all, err := readFaults(faults)
+			if err != nil {
+				return nil, err
+			}
+			for _, f := range all {
+				if f.Kind == spec.ExpiredTLS {
+					return withKey(f.Certificate, key)
+				}
+			}
+			return nil, nil // the server's own
+		},
+	}
+}
+
+// withKey combines a certificate with the key in the file.
+func withKey(certificate, file string) (*tls.Certificate, error) {
+	key, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the key: %w", err)
+	}
+	pair, err := tls.X509KeyPair([]byte(certificate), key)
+	if err != nil {
+		return nil, fmt.Errorf("certificate of the fault: %w", err)
+	}
+	return &pair, nil
 }

@@ -2,15 +2,19 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/distribution/distribution/v3/configuration"
 	"github.com/distribution/distribution/v3/registry/handlers"
 	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem" // the storage driver that settings names
+	"github.com/sirupsen/logrus"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
@@ -62,4 +66,66 @@ func NewHandler(ctx context.Context, storage, credentials string, log io.Writer,
 		handler = middleware(handler)
 	}
 	return accesslog.NewLog(log).Handler(handler), nil
+}
+
+// Paths inside the container, shared with package upstream.
+const (
+	Storage     = "/var/lib/registry"
+	Certificate = "/etc/upstream/tls.crt"
+	Key         = "/etc/upstream/tls.key"
+	// CredentialsFile is in a folder that the program can write to, see ReplaceCredentials.
+	CredentialsFile = "/var/lib/upstream/credentials.json"
+	// FaultsFile is in the same folder, see ReplaceFaults.
+	FaultsFile = "/var/lib/upstream/faults.json"
+)
+
+// Config has the addresses and files of a server.
+type Config struct {
+	HTTP, HTTPS      string // addresses, for example ":80"
+	Certificate, Key string // paths of PEM files
+	Storage          string // directory
+	Credentials      string // path of a credentials file; empty: no credentials required
+	Faults           string // path of a faults file; it may be missing
+}
+
+// drainTimeout bounds how long a shutdown waits for running requests.
+const drainTimeout = 3 * time.Second
+
+// Run serves until ctx ends and then shuts down gracefully. It returns an error if it cannot serve
+// a port. It writes one access record per request to log and nothing else.
+func Run(ctx context.Context, config Config, log io.Writer) error {
+	logrus.SetLevel(logrus.WarnLevel) // of distribution, to stderr; it would log every request
+	handler, err := NewHandler(ctx, config.Storage, config.Credentials, log, Faults(config.Faults))
+	if err != nil {
+		return err
+	}
+	plain := &http.Server{Addr: config.HTTP, Handler: handler, ReadHeaderTimeout: time.Minute, ConnContext: withConnection}
+	secure := &http.Server{
+		Addr: config.HTTPS, Handler: handler, ReadHeaderTimeout: time.Minute, ConnContext: withConnection,
+		TLSConfig: tlsConfig(config.Faults, config.Key),
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return Serve(ctx, plain, plain.ListenAndServe) })
+	group.Go(func() error {
+		return Serve(ctx, secure, func() error { return secure.ListenAndServeTLS(config.Certificate, config.Key) })
+	})
+	return group.Wait()
+}
+
+// Serve runs listen, a method of the server, until ctx ends, and then shuts down gracefully.
+func Serve(ctx context.Context, server *http.Server, listen func() error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := listen(); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve %s: %w", server.Addr, err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+		defer cancel()
+		return server.Shutdown(bound)
+	})
+	return group.Wait()
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/upstream/outbound"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/server"
@@ -33,7 +35,8 @@ func run(ctx context.Context, args []string) error {
 	case "proxy":
 		address := flags.String("address", ":3128", "address to listen on")
 		_ = flags.Parse(args[1:])
-		return outbound.Run(ctx, *address, os.Stdout)
+		proxy := &http.Server{Addr: *address, Handler: outbound.NewHandler(ctx, os.Stdout), ReadHeaderTimeout: time.Minute}
+		return server.Serve(ctx, proxy, proxy.ListenAndServe)
 	case "replace-credentials":
 		path := flags.String("file", server.CredentialsFile, "credentials file to replace with standard input")
 		_ = flags.Parse(args[1:])

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +16,38 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+func TestEmptyScratch(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "testbed")
+	config := Config{Name: "a-seed", Kubeconfig: filepath.Join(state, "seed.kubeconfig")}
+	for _, run := range []string{"the first", "after a killed one"} {
+		t.Run(run, func(t *testing.T) {
+			scratch, err := emptyScratch(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if filepath.Dir(scratch) != state {
+				t.Errorf("%s is not in the testbed's folder %s", scratch, state)
+			}
+			if info, err := os.Stat(scratch); err != nil || info.Mode().Perm() != 0o700 {
+				t.Errorf("mode %v, %v: others may read it", info.Mode(), err)
+			}
+			if left, err := os.ReadDir(scratch); err != nil || len(left) > 0 {
+				t.Errorf("it holds %v, %v", left, err)
+			}
+			if err := os.WriteFile(filepath.Join(scratch, "kubeconfig.lock"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	other, err := emptyScratch(Config{Name: "a-shoot", Kubeconfig: config.Kubeconfig})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(state, ".create-a-seed", "kubeconfig.lock")); err != nil || filepath.Base(other) == ".create-a-seed" {
+		t.Errorf("clusters that are created at once share %s: %v", other, err)
+	}
+}
 
 func TestAssess(t *testing.T) {
 	names := []string{"a-control-plane", "a-worker"}
@@ -132,4 +166,36 @@ func TestAwait(t *testing.T) {
 			t.Errorf("the error does not tell why the context ended: %v", err)
 		}
 	})
+}
+
+// TestThaw checks that only frozen cgroups of the container change.
+func TestThaw(t *testing.T) {
+	root := t.TempDir()
+	states := map[string][2]string{ // before and after
+		"docker/abc/pods/one":    {"FROZEN\n", "THAWED"},
+		"docker/abc/pods/two":    {"THAWED\n", "THAWED\n"},
+		"docker/other/pods/one":  {"FROZEN\n", "FROZEN\n"},
+		"docker/abc/pods/moving": {"FREEZING\n", "THAWED"},
+	}
+	for name, state := range states {
+		folder := filepath.Join(root, name)
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "freezer.state"), []byte(state[0]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	thaw(root, "")
+	if state, err := os.ReadFile(filepath.Join(root, "docker/abc/pods/one", "freezer.state")); err != nil || string(state) != "FROZEN\n" {
+		t.Fatalf("without a container it is %q: %v", state, err)
+	}
+	thaw(root, "abc")
+	thaw(filepath.Join(root, "nowhere"), "abc")
+	for name, state := range states {
+		got, err := os.ReadFile(filepath.Join(root, name, "freezer.state"))
+		if err != nil || string(got) != state[1] {
+			t.Errorf("%s is %q, want %q: %v", name, got, state[1], err)
+		}
+	}
 }

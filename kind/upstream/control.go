@@ -1,0 +1,131 @@
+package upstream
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/client"
+
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/server"
+)
+
+// Credentials are what a protected upstream expects from its clients in HTTP basic authentication.
+type Credentials = server.Credentials
+
+// controlTimeout bounds reading and replacing a file in a container.
+const controlTimeout = 20 * time.Second
+
+// SetCredentials makes a protected upstream accept only these credentials, from the next request
+// on. Push uses the first ones. They are passed by standard input, so neither the description of
+// the container nor its process list shows them. An open upstream stays open.
+func (r *Registry) SetCredentials(ctx context.Context, first Credentials, more ...Credentials) error {
+	content, err := server.EncodeCredentials(append([]Credentials{first}, more...)...)
+	if err == nil {
+		err = r.exec(ctx, content, upstreamProgram, "replace-credentials")
+	}
+	if err != nil {
+		return fmt.Errorf("credentials of upstream %s: %w", r.host, err)
+	}
+	r.credentials = &first
+	return nil
+}
+
+// exec runs a program in the container with this standard input.
+func (i *instance) exec(ctx context.Context, stdin []byte, argv ...string) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
+	defer cancel()
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("run %q: %w", argv, err)
+		}
+	}()
+	created, err := i.docker.ExecCreate(ctx, i.id, client.ExecCreateOptions{
+		Cmd: argv, AttachStdin: true, AttachStdout: true, AttachStderr: true,
+	})
+	if err != nil {
+		return err
+	}
+	attached, err := i.docker.ExecAttach(ctx, created.ID, client.ExecAttachOptions{})
+	if err != nil {
+		return err
+	}
+	defer attached.Close()
+	// Reads and writes of the connection do not take a context.
+	defer context.AfterFunc(ctx, attached.Close)()
+	if _, err := attached.Conn.Write(stdin); err != nil {
+		return fmt.Errorf("write its input: %w", err)
+	}
+	if err := attached.CloseWrite(); err != nil {
+		return fmt.Errorf("end its input: %w", err)
+	}
+	var output bytes.Buffer
+	if _, err := stdcopy.StdCopy(&output, &output, io.LimitReader(attached.Reader, 1<<16)); err != nil {
+		return fmt.Errorf("read its output: %w", err)
+	}
+	ended, err := i.docker.ExecInspect(ctx, created.ID, client.ExecInspectOptions{})
+	if err == nil && (ended.Running || ended.ExitCode != 0) {
+		err = fmt.Errorf("exit code %d: %s", ended.ExitCode, output.String())
+	}
+	return err
+}
+
+// SetFaults replaces the faults from the next request on. Requests delayed by a removed fault
+// continue.
+func (r *Registry) SetFaults(ctx context.Context, all ...spec.Fault) error {
+	content, err := spec.Encode(all)
+	if err == nil {
+		err = r.exec(ctx, content, upstreamProgram, "replace-faults")
+	}
+	if err != nil {
+		return fmt.Errorf("faults of upstream %s: %w", r.host, err)
+	}
+	return nil
+}
+
+// Faults returns the faults that any process has set with SetFaults and that have not expired.
+func (r *Registry) Faults(ctx context.Context) ([]spec.Fault, error) {
+	content, err := r.readFile(ctx, server.FaultsFile)
+	if errdefs.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("faults of upstream %s: %w", r.host, err)
+	}
+	all, err := spec.Decode(content)
+	if err != nil {
+		return nil, fmt.Errorf("upstream %s: %w", r.host, err)
+	}
+	return spec.Active(all, time.Now()), nil
+}
+
+// Certificate returns the certificate, in PEM, that HTTPS clients get if there is no fault.
+func (r *Registry) Certificate(ctx context.Context) ([]byte, error) {
+	content, err := r.readFile(ctx, server.Certificate)
+	if err != nil {
+		err = fmt.Errorf("certificate of upstream %s: %w", r.host, err)
+	}
+	return content, err
+}
+
+// readFile returns a file of the container, which need not run.
+func (i *instance) readFile(ctx context.Context, path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
+	defer cancel()
+	copied, err := i.docker.CopyFromContainer(ctx, i.id, client.CopyFromContainerOptions{SourcePath: path})
+	if err != nil {
+		return nil, err
+	}
+	defer copied.Content.Close()
+	archive := tar.NewReader(copied.Content)
+	if _, err := archive.Next(); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return io.ReadAll(io.LimitReader(archive, 1<<20))
+}
