@@ -128,9 +128,9 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string
 // nodes that have been not ready for a while, or since the attempt started, and ready nodes that a
 // cleaner of this age has not cleaned.
 func (a *Actuator) maySkip(rollout cleaner.Rollout, age, elapsed time.Duration) bool {
-	quiet := elapsed >= a.waits.notReady || !rollout.QuietSince.IsZero() && a.clock.Since(rollout.QuietSince) >= a.waits.notReady
+	notReady := elapsed >= a.waits.notReady || !rollout.NotReadySince.IsZero() && a.clock.Since(rollout.NotReadySince) >= a.waits.notReady
 	stuck := age >= a.waits.stuck && elapsed >= a.waits.notReady
-	return (len(rollout.NotReady) == 0 || quiet) && (len(rollout.Unfinished) == 0 || stuck)
+	return (len(rollout.NotReady) == 0 || notReady) && (len(rollout.Unfinished) == 0 || stuck)
 }
 
 // backoff slows down a poll that takes longer than usual: the interval grows up to five times.

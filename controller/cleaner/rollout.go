@@ -21,9 +21,9 @@ type Rollout struct {
 	Unfinished []string
 	// NotReady are the names of nodes that are not ready, so that no pod can start there.
 	NotReady []string
-	// QuietSince is when the last node in NotReady stopped being ready, by the clock of the shoot. It
+	// NotReadySince is when the last node in NotReady stopped being ready, by the clock of the shoot. It
 	// is zero if NotReady is empty, or if one of the nodes may never have been ready yet.
-	QuietSince time.Time
+	NotReadySince time.Time
 }
 
 // RolloutOf evaluates all nodes of the shoot and the pods with the labels of the DaemonSet. A node
@@ -33,7 +33,7 @@ type Rollout struct {
 // pod is ready.
 func RolloutOf(set *appsv1.DaemonSet, pods []corev1.Pod, nodes []corev1.Node) Rollout {
 	var r Rollout
-	var quiet []time.Time
+	var since []time.Time
 	for i := range nodes {
 		reason := unclean(set, pods, nodes[i].Name)
 		switch {
@@ -42,11 +42,11 @@ func RolloutOf(set *appsv1.DaemonSet, pods []corev1.Pod, nodes []corev1.Node) Ro
 			r.Unfinished = append(r.Unfinished, fmt.Sprintf("%s (%s)", nodes[i].Name, reason))
 		default:
 			r.NotReady = append(r.NotReady, nodes[i].Name)
-			quiet = append(quiet, quietSince(&nodes[i]))
+			since = append(since, notReadySince(&nodes[i]))
 		}
 	}
-	if len(quiet) > 0 && !slices.ContainsFunc(quiet, time.Time.IsZero) {
-		r.QuietSince = slices.MaxFunc(quiet, time.Time.Compare)
+	if len(since) > 0 && !slices.ContainsFunc(since, time.Time.IsZero) {
+		r.NotReadySince = slices.MaxFunc(since, time.Time.Compare)
 	}
 	return r
 }
@@ -137,9 +137,9 @@ func isReady(node *corev1.Node) bool {
 	return ready != nil && ready.Status == corev1.ConditionTrue
 }
 
-// quietSince returns since when a node is not ready. It is zero if the node may never have been
+// notReadySince returns since when a node is not ready. It is zero if the node may never have been
 // ready: kubelet registers a node as not ready, and some machines need minutes to become ready.
-func quietSince(node *corev1.Node) time.Time {
+func notReadySince(node *corev1.Node) time.Time {
 	ready := readiness(node)
 	if ready == nil || ready.LastTransitionTime.Sub(node.CreationTimestamp.Time) < registration {
 		return time.Time{}

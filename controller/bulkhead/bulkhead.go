@@ -1,4 +1,4 @@
-package controller
+package bulkhead
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/gardener/gardener/extensions/pkg/controller/extension"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
@@ -20,6 +22,13 @@ const slowAfter = 5 * time.Second
 // forgetAfter is when a shoot stops to count if it was not tried again, because its Extension is
 // gone. The longest backoff of the workqueue is 1,000 seconds.
 const forgetAfter = time.Hour
+
+var unresponsiveShoots = prometheus.NewGauge(prometheus.GaugeOpts{
+	Name: "registry_cache_extension_unresponsive_shoots",
+	Help: "Shoots whose last operation failed after it had blocked a worker of the controller for seconds.",
+})
+
+func init() { metrics.Registry.MustRegister(unresponsiveShoots) }
 
 // bulkhead prevents unresponsive shoots from occupying all workers of the controller. An operation
 // on such a shoot blocks its worker until it times out, and is then retried. So shoots whose last
@@ -50,10 +59,12 @@ type attempt struct {
 	next time.Time
 }
 
-var _ extension.Actuator = &bulkhead{}
+// New wraps the actuator of a controller with this number of workers. With one worker, all shoots
+// share it.
+func New(actuator extension.Actuator, workers int) extension.Actuator {
+	return newBulkhead(actuator, workers)
+}
 
-// newBulkhead wraps the actuator of a controller with this number of workers. With one worker, all
-// shoots share it.
 func newBulkhead(actuator extension.Actuator, workers int) *bulkhead {
 	return &bulkhead{actuator: actuator, slowAfter: slowAfter, slots: max(1, workers/2), unresponsive: map[string]attempt{}}
 }
@@ -69,7 +80,10 @@ func (b *bulkhead) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 func (b *bulkhead) ForceDelete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	err := b.actuator.ForceDelete(ctx, log, ex)
 	if err == nil {
-		b.remove(ex.Namespace)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.unresponsive, ex.Namespace)
+		unresponsiveShoots.Set(float64(len(b.unresponsive)))
 	}
 	return err
 }
@@ -112,14 +126,6 @@ func (b *bulkhead) enter(ex *extensionsv1alpha1.Extension) (unresponsive bool, e
 	}
 	b.inUse++
 	return true, nil
-}
-
-// remove forgets a shoot.
-func (b *bulkhead) remove(namespace string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.unresponsive, namespace)
-	unresponsiveShoots.Set(float64(len(b.unresponsive)))
 }
 
 // leave frees the slot and records whether the shoot was unresponsive this time.
