@@ -27,13 +27,10 @@ const shootUser = "bench:extension"
 
 // Options configure a measurement.
 type Options struct {
-	Programs controlplane.Programs
-	// Extension is the path of the binary of the extension.
-	Extension string
-	// Folder takes the logs of each run, in a subfolder named like the number of shoots.
-	Folder string
-	// WebhookRequests is the number of reviews to the webhook, in each of two steps.
-	WebhookRequests int
+	Programs        controlplane.Programs
+	Extension       string // path of the binary
+	Folder          string // for the logs of each run, in subfolders named like the number of shoots
+	WebhookRequests int    // reviews in each of two steps
 	Progress        *progress.Recorder
 }
 

@@ -33,8 +33,7 @@ func (a *Actuator) writer(t *target) client.Client {
 	return a.client
 }
 
-// deployCaches writes the ManagedResource with the objects of all caches. Volumes of caches that it
-// no longer contains are deleted.
+// deployCaches writes the ManagedResource of all caches. Volumes of removed caches are deleted.
 func (a *Actuator) deployCaches(ctx context.Context, t *target) error {
 	shoot := shootOf(t.cluster.Shoot, a.images.RegistryCache)
 	var objects []client.Object
@@ -59,8 +58,8 @@ func (a *Actuator) deployCaches(ctx context.Context, t *target) error {
 	})
 }
 
-// deployMonitoring writes the ManagedResource for the shoot's Prometheus and Plutono. It removes it
-// from shoots of purpose testing, which have neither.
+// deployMonitoring writes the ManagedResource for the shoot's Prometheus and Plutono. Shoots of
+// purpose testing have neither.
 func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 	if ptr.Deref(t.cluster.Shoot.Spec.Purpose, "") == gardencorev1beta1.ShootPurposeTesting {
 		if t.isNew {
@@ -81,8 +80,7 @@ func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 	})
 }
 
-// requestReconciliation makes gardener-resource-manager reconcile a ManagedResource that has not
-// changed.
+// requestReconciliation makes gardener-resource-manager reconcile an unchanged ManagedResource.
 func (a *Actuator) requestReconciliation(ctx context.Context, namespace, name string) error {
 	mr := &resourcesv1alpha1.ManagedResource{}
 	mr.Namespace, mr.Name = namespace, name
@@ -94,11 +92,9 @@ func (a *Actuator) requestReconciliation(ctx context.Context, namespace, name st
 	return nil
 }
 
-// previousServices returns the Services of caches that were deployed with another Service name. A
-// node uses the old address until gardener-node-agent has applied an OperatingSystemConfig with the
-// new one, which takes minutes. With no answer at the old address, each of its requests would wait
-// for a timeout. So the previous Service stays next to the new one. The next reconciliation, after
-// the nodes have been told, removes it.
+// previousServices returns the previous Services of renamed caches. A node uses the old address for
+// minutes, until gardener-node-agent applies the next OperatingSystemConfig. Without that Service,
+// each request would time out. The reconciliation after that removes it.
 func (t *target) previousServices(shoot cache.Shoot) ([]client.Object, error) {
 	var services []client.Object
 	for _, c := range t.config.Caches {
@@ -116,9 +112,8 @@ func (t *target) previousServices(shoot cache.Shoot) ([]client.Object, error) {
 	return services, nil
 }
 
-// withPreviousServiceNames returns the config with the last deployed Service names. It is the
-// config to record as long as nodes do not know the new names, or if the next reconciliation only
-// repeats this one.
+// withPreviousServiceNames returns the config with the last deployed Service names. It is recorded
+// while nodes do not know the new ones, or if the next reconciliation only repeats this one.
 func (t *target) withPreviousServiceNames() *v1alpha3.RegistryConfig {
 	config := t.config.DeepCopy()
 	for i := range config.Caches {
@@ -131,10 +126,8 @@ func (t *target) withPreviousServiceNames() *v1alpha3.RegistryConfig {
 
 // certificates are the certificates of the caches that serve HTTPS.
 type certificates struct {
-	// ca is nil if no cache serves HTTPS.
-	ca *certificate.CA
-	// addresses are the cluster IPs of the issued certificates, by upstream.
-	addresses map[string]string
+	ca        *certificate.CA   // nil if no cache serves HTTPS
+	addresses map[string]string // cluster IPs of the issued certificates, by upstream
 }
 
 func (c *certificates) bundle() []byte {
@@ -144,8 +137,8 @@ func (c *certificates) bundle() []byte {
 	return c.ca.Bundle()
 }
 
-// certificates issues a certificate for every HTTPS cache whose cluster IP is known. The others get
-// only their Service at first, and a certificate once that has a cluster IP.
+// certificates issues a certificate for every HTTPS cache whose cluster IP is known. Another cache
+// gets only its Service until that has a cluster IP.
 func (a *Actuator) certificates(ctx context.Context, log logr.Logger, t *target) (*certificates, error) {
 	secure := t.tlsCaches()
 	if len(secure) == 0 {
@@ -192,9 +185,8 @@ func (c *certificates) covers(t *target, addresses map[string]string) bool {
 	return true
 }
 
-// knownAddresses returns the cluster IPs of the caches by upstream: of the current Services, or
-// else of the endpoints that nodes know. A running cache must not lose its StatefulSet because its
-// Service is temporarily missing.
+// knownAddresses returns cluster IPs by upstream: of the Services, else of the endpoints that nodes
+// know, so that a cache with no Service for a moment does not lose its StatefulSet.
 func (a *Actuator) knownAddresses(ctx context.Context, t *target, caches []v1alpha3.RegistryCache) (map[string]string, error) {
 	if t.isNew {
 		return nil, nil
@@ -219,10 +211,9 @@ func (a *Actuator) knownAddresses(ctx context.Context, t *target, caches []v1alp
 	return addresses, nil
 }
 
-// awaitCertificates waits until the caches serve with the new certificates if the CA bundle for the
-// nodes is about to change. A node that drops the old CA too early would pull from the upstream in
-// the meantime. Pods restart for this, so a timeout is not an error, and a cache that does not get
-// ready blocks nothing.
+// awaitCertificates waits until the caches serve with the new certificates if the CA bundle is
+// about to change: a node that drops the old CA too early would pull from the upstream. Pods
+// restart for this, so a timeout is not an error, and a cache that is never ready blocks nothing.
 func (a *Actuator) awaitCertificates(ctx context.Context, log logr.Logger, t *target, c *certificates) error {
 	if c.ca == nil || t.before.status == nil || t.before.status.CABundle == nil || *t.before.status.CABundle == string(c.bundle()) {
 		return nil

@@ -16,11 +16,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
 )
 
-// Reconcile deploys what the providerConfig configures. It removes a cache that is no longer
-// configured in this order: it cleans the nodes, removes the cache from the status, and deletes its
-// objects. So no ready node keeps a mirror that no longer exists. A providerConfig that is invalid,
-// lists no caches or has an invalid reference changes nothing. A volume that cannot grow is
-// reported at the end, after everything else is done.
+// Reconcile deploys what the providerConfig configures. It removes a cache in this order, so that
+// no ready node keeps its mirror: it cleans the nodes, removes the cache from the status, and
+// deletes its objects. An invalid providerConfig or reference changes nothing. A volume that cannot
+// grow is reported after everything else is done.
 func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	t, err := a.read(ctx, ex)
 	if err != nil {
@@ -45,9 +44,8 @@ func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extension
 }
 
 // cleanRemoved removes the configuration of removed upstreams from the nodes, and then from the
-// status, before their caches are deleted. From then on, the webhook does not give it to any node,
-// and a retry does not clean again. The cleaner is deleted while the caches are deployed. A retry
-// waits for that deletion here.
+// status: from then on the webhook gives it to no node, and a retry does not clean again. The
+// cleaner is deleted while the caches are deployed. A retry waits for that here.
 func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target) error {
 	removed := t.before.removed(t.config)
 	if len(removed) == 0 {
@@ -77,10 +75,9 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 	return a.write(ctx, t.ex, t.before.retained(t.config), conditions...)
 }
 
-// countCleanUp increments the number of clean-ups in the status before one starts. The webhook
-// writes the number into the unit, because gardener-node-agent skips an unchanged
-// OperatingSystemConfig. If a removal is reverted, nodes that were already cleaned would otherwise
-// stay without the mirror. A resumed clean-up is not counted again.
+// countCleanUp counts a clean-up in the status before it starts. The webhook writes the number into
+// the unit, because gardener-node-agent skips an unchanged OperatingSystemConfig: if a removal is
+// reverted, cleaned nodes would stay without the mirror. A resumed clean-up is not counted again.
 func (a *Actuator) countCleanUp(ctx context.Context, t *target) error {
 	mr, err := a.managedResource(ctx, t.ex.Namespace, cleanerName)
 	if client.IgnoreNotFound(err) != nil {

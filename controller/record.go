@@ -22,8 +22,8 @@ import (
 type record struct {
 	// status is the providerStatus: the caches that nodes know. Nil if there is none.
 	status *v1alpha3.RegistryStatus
-	// applied is the config that the caches were last deployed with, from status.state. Unlike the
-	// providerStatus, it is kept when the control plane moves to another seed. Nil if there is none.
+	// applied is the config that the caches were last deployed with, from status.state, which moves
+	// along to another seed. Nil if there is none.
 	applied *v1alpha3.RegistryConfig
 	// cleanUps is the number of clean-ups that have started, from status.state.
 	cleanUps int64
@@ -143,8 +143,7 @@ func find(caches []v1alpha3.RegistryCache, upstream string) *v1alpha3.RegistryCa
 func newStatus(caches []v1alpha3.RegistryCacheStatus, bundle []byte) *v1alpha3.RegistryStatus {
 	status := &v1alpha3.RegistryStatus{TypeMeta: typeMeta("RegistryStatus"), Caches: caches}
 	if len(bundle) > 0 {
-		text := string(bundle)
-		status.CABundle = &text
+		status.CABundle = new(string(bundle))
 	}
 	return status
 }
@@ -153,9 +152,8 @@ func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: kind}
 }
 
-// write writes the record and the conditions to the Extension's status in one request, or in none
-// if nothing changes. providerStatus and state belong together: a reader with only one of them
-// would clean too much or too little.
+// write writes the record and the conditions in one request, or in none if nothing changes. A
+// reader with only providerStatus or only state would clean too much or too little.
 func (a *Actuator) write(
 	ctx context.Context, ex *extensionsv1alpha1.Extension, r record, conditions ...gardencorev1beta1.Condition,
 ) error {
@@ -164,27 +162,17 @@ func (a *Actuator) write(
 	if err != nil {
 		return err
 	}
-	if !equality.Semantic.DeepEqual(current.status, r.status) {
-		ex.Status.ProviderStatus = nil
-		if r.status != nil {
-			if ex.Status.ProviderStatus, err = encoded(r.status); err != nil {
-				return fmt.Errorf("encoding the providerStatus: %w", err)
-			}
-		}
+	if err := replaceRaw(current.status, r.status, &ex.Status.ProviderStatus); err != nil {
+		return fmt.Errorf("encoding the providerStatus: %w", err)
 	}
-	if state := r.state(); !equality.Semantic.DeepEqual(current.state(), state) {
-		ex.Status.State = nil
-		if state != nil {
-			if ex.Status.State, err = encoded(state); err != nil {
-				return fmt.Errorf("encoding the state: %w", err)
-			}
-		}
+	if err := replaceRaw(current.state(), r.state(), &ex.Status.State); err != nil {
+		return fmt.Errorf("encoding the state: %w", err)
 	}
 	ex.Status.Conditions = v1beta1helper.MergeConditions(ex.Status.Conditions, conditions...)
 	return a.patchStatus(ctx, ex, before)
 }
 
-// patchStatus writes the changes of the status since before. It sends no request if there are none.
+// patchStatus writes the changes of the status since before, if any.
 func (a *Actuator) patchStatus(ctx context.Context, ex, before *extensionsv1alpha1.Extension) error {
 	if equality.Semantic.DeepEqual(before.Status, ex.Status) {
 		return nil
@@ -203,10 +191,15 @@ func (a *Actuator) clearRecord(ctx context.Context, ex *extensionsv1alpha1.Exten
 	return a.patchStatus(ctx, ex, before)
 }
 
-func encoded(object any) (*runtime.RawExtension, error) {
-	raw, err := json.Marshal(object)
-	if err != nil {
-		return nil, err
+// replaceRaw writes wanted into to, unless it equals current.
+func replaceRaw[T any](current, wanted *T, to **runtime.RawExtension) error {
+	if equality.Semantic.DeepEqual(current, wanted) {
+		return nil
 	}
-	return &runtime.RawExtension{Raw: raw}, nil
+	if *to = nil; wanted == nil {
+		return nil
+	}
+	raw, err := json.Marshal(wanted)
+	*to = &runtime.RawExtension{Raw: raw}
+	return err
 }

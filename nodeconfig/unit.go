@@ -11,14 +11,13 @@ import (
 	"text/template"
 )
 
+// The systemd unit that runs the script on every node.
 const (
-	// UnitName is the systemd unit that runs the script on every node.
 	UnitName = "configure-containerd-registries.service"
-	// UnitPath is the path of the unit file on a node.
 	UnitPath = "/etc/systemd/system/" + UnitName
-)
 
-const execStart = "ExecStart="
+	execStart = "ExecStart="
+)
 
 //go:embed configure-containerd-registries.service
 var unitText string
@@ -98,10 +97,9 @@ func sorted(registries []Registry) []Registry {
 	})
 }
 
+// The path of the script on a node, and its file mode.
 const (
-	// ScriptPath is the path of the script on a node.
 	ScriptPath = "/opt/bin/configure-containerd-registries.sh"
-	// ScriptMode is the file mode of the script.
 	ScriptMode = 0o744
 )
 
@@ -119,24 +117,11 @@ func Script() string {
 // quoteWord quotes text as one word of a systemd command line: in double quotes, with C-style
 // escapes, and with "%" and "$" doubled, so that systemd expands neither specifiers nor variables.
 func quoteWord(text string) string {
-	var word strings.Builder
-	word.WriteByte('"')
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c == '%' || c == '$':
-			word.WriteByte(c)
-			word.WriteByte(c)
-		case c == '"' || c == '\\':
-			word.WriteByte('\\')
-			word.WriteByte(c)
-		case c < ' ' || c == 0x7f:
-			fmt.Fprintf(&word, `\x%02x`, c)
-		default:
-			word.WriteByte(c)
-		}
+	pairs := []string{"%", "%%", "$", "$$", `"`, `\"`, `\`, `\\`, "\x7f", `\x7f`}
+	for control := range ' ' {
+		pairs = append(pairs, string(control), fmt.Sprintf(`\x%02x`, control))
 	}
-	word.WriteByte('"')
-	return word.String()
+	return `"` + strings.NewReplacer(pairs...).Replace(text) + `"`
 }
 
 // splitWords is the inverse of quoteWord for a whole command line. It accepts plain words and the

@@ -142,8 +142,7 @@ func SetDefaults(config *RegistryConfig) {
 
 func setCacheDefaults(cache *RegistryCache) {
 	if cache.RemoteURL == nil {
-		remoteURL := defaultRemoteURL(cache.Upstream)
-		cache.RemoteURL = &remoteURL
+		cache.RemoteURL = new(defaultRemoteURL(cache.Upstream))
 	}
 	cache.RemoteURL = withoutSlash(cache.RemoteURL)
 	if cache.Proxy != nil {
@@ -154,8 +153,7 @@ func setCacheDefaults(cache *RegistryCache) {
 		cache.Volume = &Volume{}
 	}
 	if cache.Volume.Size == nil {
-		size := defaultVolumeSize()
-		cache.Volume.Size = &size
+		cache.Volume.Size = new(defaultVolumeSize())
 	}
 	if cache.GarbageCollection == nil {
 		cache.GarbageCollection = &GarbageCollection{TTL: metav1.Duration{Duration: DefaultTTL}}
@@ -168,8 +166,7 @@ func withoutSlash(url *string) *string {
 	if url == nil {
 		return nil
 	}
-	short := strings.TrimSuffix(*url, "/")
-	return &short
+	return new(strings.TrimSuffix(*url, "/"))
 }
 
 // checkTypes returns an error with a path for every value in raw that does not fit the Go type of

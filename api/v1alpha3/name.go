@@ -82,24 +82,17 @@ const (
 	// ExtensionType is the type of the Extensions, and the name that gardenlet gives each of them.
 	ExtensionType = "registry-cache"
 
-	// ManagedResourceCaches is the name of the ManagedResource with the objects of all caches.
-	ManagedResourceCaches = "extension-registry-cache"
-	// ManagedResourceCleaner is the name of the ManagedResource with CleanerDaemonSet.
-	ManagedResourceCleaner = "extension-registry-cleaner"
-	// CleanerDaemonSet is the name of the DaemonSet that cleans the nodes of a Shoot.
-	CleanerDaemonSet = "registry-cleaner"
+	ManagedResourceCaches  = "extension-registry-cache"   // the objects of all caches
+	ManagedResourceCleaner = "extension-registry-cleaner" // the CleanerDaemonSet
+	CleanerDaemonSet       = "registry-cleaner"           // cleans the nodes of a Shoot
 
-	// LabelUpstreamHost is the label of every object of a cache. Its value is HostLabel(upstream).
-	LabelUpstreamHost = "upstream-host"
-	// AnnotationUpstream is the annotation of a cache's Service that holds the upstream.
-	AnnotationUpstream = "upstream"
-	// AnnotationRemoteURL is the annotation of a cache's Service that holds the remote URL.
-	AnnotationRemoteURL = "remote-url"
+	LabelUpstreamHost   = "upstream-host" // of every object of a cache: HostLabel(upstream)
+	AnnotationUpstream  = "upstream"      // of a cache's Service
+	AnnotationRemoteURL = "remote-url"    // of a cache's Service
 
-	// CachePort is the port of the registry API, of both the Service and the pod of a cache.
-	CachePort = 5000
-	// CacheDebugPort is the port of health and metrics, of both the Service and the pod of a cache.
-	// Network policies admit only the control plane to it.
+	// Ports of both the Service and the pod of a cache: the registry API, and health and metrics, to
+	// which network policies admit only the control plane.
+	CachePort      = 5000
 	CacheDebugPort = 5001
 
 	// ConditionNodesCleaned is the type of the Extension's condition that tells whether the last

@@ -15,12 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+// Keys and limits of referenced Secrets.
 const (
-	// KeyUsername is the key of the user name in a Secret with credentials for an upstream.
 	KeyUsername = "username"
-	// KeyPassword is the key of the password in the same Secret.
 	KeyPassword = "password"
-	// KeyCABundle is the key of the CA bundle in a Secret with the CA bundle of an upstream.
 	KeyCABundle = "bundle.crt"
 	// MaxCABundleSize is the maximum size in bytes of one CA bundle. It is written to several files on
 	// every node.

@@ -30,16 +30,11 @@ const (
 
 // Options describe the process.
 type Options struct {
-	// Program is the path of the binary.
-	Program string
-	// Arguments are those of the chart. Start overrides the ones that only fit a pod.
-	Arguments []string
-	// Kubeconfig is the content of the kubeconfig for the seed.
-	Kubeconfig []byte
-	// Namespace holds the Leases and the webhook's certificates.
-	Namespace string
-	// Folder takes extension.log and the files that the process needs.
-	Folder string
+	Program    string   // path of the binary
+	Arguments  []string // of the chart; Start overrides the ones that only fit a pod
+	Kubeconfig []byte   // for the seed
+	Namespace  string   // holds the Leases and the webhook's certificates
+	Folder     string   // for extension.log and the files that the process needs
 }
 
 // Process is a running extension.

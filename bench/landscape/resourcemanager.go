@@ -23,13 +23,11 @@ import (
 // ManagedResource it creates the Services only, because the API server gives them cluster IPs. It
 // reports all objects as applied.
 type resourceManager struct {
-	// managedResources reads from a cache.
-	managedResources client.Reader
+	managedResources client.Reader // reads from a cache
 	seed, shoot      client.Client
 
-	mu sync.Mutex
-	// created are the existing Services: all shoots have the same.
-	created map[client.ObjectKey]bool
+	mu      sync.Mutex
+	created map[client.ObjectKey]bool // the Services: all shoots have the same
 }
 
 // Reconcile applies a ManagedResource, unless its generation was applied before.

@@ -16,11 +16,11 @@ import (
 )
 
 // slowAfter is how long a failing operation may take before its shoot counts as unresponsive. Other
-// failures take less than a second, and the shortest wait for a shoot is longer.
+// failures take less than a second, waits for a shoot take longer.
 const slowAfter = 5 * time.Second
 
-// forgetAfter is when a shoot stops to count if it was not tried again, because its Extension is
-// gone. The longest backoff of the workqueue is 1,000 seconds.
+// forgetAfter is when a shoot that is not tried again is forgotten: its Extension is gone. The
+// longest backoff of the workqueue is 1,000 seconds.
 const forgetAfter = time.Hour
 
 var unresponsiveShoots = prometheus.NewGauge(prometheus.GaugeOpts{
@@ -30,33 +30,27 @@ var unresponsiveShoots = prometheus.NewGauge(prometheus.GaugeOpts{
 
 func init() { metrics.Registry.MustRegister(unresponsiveShoots) }
 
-// bulkhead prevents unresponsive shoots from occupying all workers of the controller. An operation
-// on such a shoot blocks its worker until it times out, and is then retried. So shoots whose last
-// operation was slow and failed share half of the workers, one after another. An operation that may
-// not start fails immediately with the previous error, and the workqueue retries it with backoff.
-// The other half always stays free for all other shoots. If the Extension was changed since, its
-// shoot may use any free slot immediately, because the cause may be fixed. ForceDelete asks no
-// shoot and is never delayed.
+// bulkhead prevents unresponsive shoots from occupying all workers, each until it times out. Shoots
+// whose last operation was slow and failed share half of the workers, one after another. An
+// operation that may not start fails at once with the previous error, and the workqueue retries it
+// with backoff. A shoot whose Extension was changed may use any free slot at once, because the
+// cause may be fixed. ForceDelete asks no shoot and is never delayed.
 type bulkhead struct {
 	actuator  extension.Actuator
 	slowAfter time.Duration
 	slots     int
 
-	mu sync.Mutex
-	// inUse is the number of occupied slots.
-	inUse int
-	// unresponsive are the shoots that share the slots, by namespace.
-	unresponsive map[string]attempt
+	mu           sync.Mutex
+	inUse        int                // occupied slots
+	unresponsive map[string]attempt // shoots that share the slots, by namespace
 }
 
 // attempt is the result of the last operation on an unresponsive shoot.
 type attempt struct {
-	err   error
-	ended time.Time
-	// generation is that of the Extension.
-	generation int64
-	// next is when the shoot may be tried again. By then, all others have had the time for an attempt.
-	next time.Time
+	err        error
+	ended      time.Time
+	generation int64     // of the Extension
+	next       time.Time // when it may be tried again: all others had the time for an attempt
 }
 
 // New wraps the actuator of a controller with this number of workers. With one worker, all shoots
@@ -111,8 +105,7 @@ func (b *bulkhead) do(
 	return operate(ctx, log, ex)
 }
 
-// enter reserves a slot if the shoot is unresponsive. It returns an error if the operation may not
-// start.
+// enter reserves a slot if the shoot is unresponsive. An error means that it may not start.
 func (b *bulkhead) enter(ex *extensionsv1alpha1.Extension) (unresponsive bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

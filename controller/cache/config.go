@@ -30,12 +30,12 @@ const (
 // (https://distribution.github.io/distribution/about/configuration/). Distribution's own type
 // cannot omit unset fields.
 type registryConfig struct {
-	Version string        `yaml:"version"`
-	Log     logConfig     `yaml:"log"`
-	Storage storageConfig `yaml:"storage"`
-	HTTP    httpConfig    `yaml:"http"`
-	Health  healthConfig  `yaml:"health"`
-	Proxy   proxyConfig   `yaml:"proxy"`
+	Version string                         `yaml:"version"`
+	Log     logConfig                      `yaml:"log"`
+	Storage storageConfig                  `yaml:"storage"`
+	HTTP    httpConfig                     `yaml:"http"`
+	Health  map[string]storageDriverConfig `yaml:"health"`
+	Proxy   proxyConfig                    `yaml:"proxy"`
 }
 
 type logConfig struct {
@@ -47,21 +47,9 @@ type logConfig struct {
 // that its garbage collection has deleted with status 200 and an empty body (distribution#2367,
 // #4191).
 type storageConfig struct {
-	Filesystem filesystemConfig `yaml:"filesystem"`
-	Delete     enabled          `yaml:"delete"`
-	Tag        tagConfig        `yaml:"tag"`
-}
-
-type filesystemConfig struct {
-	RootDirectory string `yaml:"rootdirectory"`
-}
-
-type enabled struct {
-	Enabled bool `yaml:"enabled"`
-}
-
-type tagConfig struct {
-	ConcurrencyLimit int `yaml:"concurrencylimit"`
+	Filesystem map[string]string `yaml:"filesystem"`
+	Delete     map[string]bool   `yaml:"delete"`
+	Tag        map[string]int    `yaml:"tag"`
 }
 
 type httpConfig struct {
@@ -69,12 +57,7 @@ type httpConfig struct {
 	DrainTimeout string              `yaml:"draintimeout"`
 	Debug        debugConfig         `yaml:"debug"`
 	Headers      map[string][]string `yaml:"headers"`
-	TLS          *tlsConfig          `yaml:"tls,omitempty"`
-}
-
-type tlsConfig struct {
-	Certificate string `yaml:"certificate"`
-	Key         string `yaml:"key"`
+	TLS          map[string]string   `yaml:"tls,omitempty"`
 }
 
 type debugConfig struct {
@@ -85,10 +68,6 @@ type debugConfig struct {
 type prometheusConfig struct {
 	Enabled bool   `yaml:"enabled"`
 	Path    string `yaml:"path"`
-}
-
-type healthConfig struct {
-	StorageDriver storageDriverConfig `yaml:"storagedriver"`
 }
 
 type storageDriverConfig struct {
@@ -119,9 +98,9 @@ func newRegistryConfig(cache v1alpha3.RegistryCache, credentials *Credentials) r
 		Version: "0.1",
 		Log:     logConfig{Level: "info", Fields: map[string]string{"service": "registry", "upstream": cache.Upstream}},
 		Storage: storageConfig{
-			Filesystem: filesystemConfig{RootDirectory: volumeMountPath},
-			Delete:     enabled{Enabled: true}, // without it the TTL frees no byte (distribution#4957)
-			Tag:        tagConfig{ConcurrencyLimit: concurrentTagLookups},
+			Filesystem: map[string]string{"rootdirectory": volumeMountPath},
+			Delete:     map[string]bool{"enabled": true}, // without it the TTL frees no byte (distribution#4957)
+			Tag:        map[string]int{"concurrencylimit": concurrentTagLookups},
 		},
 		HTTP: httpConfig{
 			Addr:         fmt.Sprintf(":%d", v1alpha3.CachePort),
@@ -132,16 +111,16 @@ func newRegistryConfig(cache v1alpha3.RegistryCache, credentials *Credentials) r
 			},
 			Headers: map[string][]string{"X-Content-Type-Options": {"nosniff"}},
 		},
-		Health: healthConfig{StorageDriver: storageDriverConfig{Enabled: true, Interval: "10s", Threshold: 3}},
+		Health: map[string]storageDriverConfig{"storagedriver": {Enabled: true, Interval: "10s", Threshold: 3}},
 		Proxy:  proxyConfig{RemoteURL: *cache.RemoteURL, TTL: cache.GarbageCollection.TTL.Duration.String()},
 	}
 	if credentials != nil {
 		config.Proxy.Username, config.Proxy.Password = credentials.Username, credentials.Password
 	}
 	if ServesTLS(cache) {
-		config.HTTP.TLS = &tlsConfig{
-			Certificate: path.Join(certificateDir, corev1.TLSCertKey),
-			Key:         path.Join(certificateDir, corev1.TLSPrivateKeyKey),
+		config.HTTP.TLS = map[string]string{
+			"certificate": path.Join(certificateDir, corev1.TLSCertKey),
+			"key":         path.Join(certificateDir, corev1.TLSPrivateKeyKey),
 		}
 	}
 	return config

@@ -60,7 +60,7 @@ func Objects(cache v1alpha3.RegistryCache, shoot Shoot, secrets Secrets) ([]clie
 	if shoot.Image == "" {
 		return nil, errors.New("registry image is required")
 	}
-	service, err := service(cache, shoot.KubernetesVersion)
+	service, err := Service(cache, shoot)
 	if err != nil {
 		return nil, err
 	}
@@ -110,15 +110,9 @@ const (
 	MetricsPortName = "metrics"
 )
 
-// Service returns only the Service of the cache; the cache must be as for Objects. It keeps the
-// Service of a renamed cache alive under its previous name until all nodes use the new one.
+// Service returns only the Service of a cache as for Objects. Its cluster IP is the endpoint that
+// nodes pull from. It routes nodes to a replica in their own zone, if there is one.
 func Service(cache v1alpha3.RegistryCache, shoot Shoot) (*corev1.Service, error) {
-	return service(cache, shoot.KubernetesVersion)
-}
-
-// service returns the Service whose cluster IP is the endpoint that nodes pull from. It routes
-// nodes to a replica in their own zone, if there is one.
-func service(cache v1alpha3.RegistryCache, kubernetesVersion string) (*corev1.Service, error) {
 	meta := objectMeta(cache.Upstream)
 	meta.Name = v1alpha3.ServiceName(&cache)
 	meta.Annotations = map[string]string{
@@ -136,12 +130,12 @@ func service(cache v1alpha3.RegistryCache, kubernetesVersion string) (*corev1.Se
 			},
 		},
 	}
-	if kubernetesVersion == "" {
+	if shoot.KubernetesVersion == "" {
 		return result, nil
 	}
-	version, err := semver.NewVersion(versionutils.Normalize(kubernetesVersion))
+	version, err := semver.NewVersion(versionutils.Normalize(shoot.KubernetesVersion))
 	if err != nil {
-		return nil, fmt.Errorf("parsing the shoot's Kubernetes version %q: %w", kubernetesVersion, err)
+		return nil, fmt.Errorf("parsing the shoot's Kubernetes version %q: %w", shoot.KubernetesVersion, err)
 	}
 	gardenerutils.ReconcileTopologyAwareRoutingSettings(result, true, version)
 	return result, nil

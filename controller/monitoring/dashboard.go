@@ -19,17 +19,14 @@ type dashboard struct {
 	SchemaVersion int      `json:"schemaVersion"`
 	Timezone      string   `json:"timezone"`
 	GraphTooltip  int      `json:"graphTooltip"` // 1: all panels share the crosshair
-	Time          span     `json:"time"`
+	Time          object   `json:"time"`
 	Templating    struct {
 		List []variable `json:"list"`
 	} `json:"templating"`
 	Panels []panel `json:"panels"`
 }
 
-type span struct {
-	From string `json:"from"`
-	To   string `json:"to"`
-}
+type object map[string]string
 
 type variable struct {
 	Name       string `json:"name"`
@@ -42,12 +39,7 @@ type variable struct {
 	IncludeAll bool   `json:"includeAll"`
 	Multi      bool   `json:"multi"`
 	AllValue   string `json:"allValue"`
-	Current    choice `json:"current"`
-}
-
-type choice struct {
-	Text  string `json:"text"`
-	Value string `json:"value"`
+	Current    object `json:"current"`
 }
 
 type panel struct {
@@ -141,7 +133,7 @@ const (
 func cachesDashboard() dashboard {
 	d := dashboard{
 		UID: name, Title: "Registry Cache", Tags: []string{name}, SchemaVersion: 27, Timezone: "utc", GraphTooltip: 1,
-		Time: span{From: "now-6h", To: "now"},
+		Time: object{"from": "now-6h", "to": "now"},
 	}
 	d.Templating.List = []variable{upstreamVariable()}
 	d.Panels = arrange(
@@ -174,7 +166,7 @@ func upstreamVariable() variable {
 	const values = "label_values(up{" + job + "}, upstream_host)"
 	return variable{
 		Name: "upstream", Label: "Upstream", Type: "query", Datasource: datasource, Query: values, Definition: values, Refresh: 2,
-		IncludeAll: true, Multi: true, AllValue: ".*", Current: choice{Text: "All", Value: "$__all"},
+		IncludeAll: true, Multi: true, AllValue: ".*", Current: object{"text": "All", "value": "$__all"},
 	}
 }
 
