@@ -2,14 +2,19 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/bench/controlplane"
 	"github.com/gardener-extensions/registry-cache/bench/extension"
@@ -22,13 +27,10 @@ const shootUser = "bench:extension"
 
 // Options configure a measurement.
 type Options struct {
-	Programs controlplane.Programs
-	// Extension is the path of the binary of the extension.
-	Extension string
-	// Folder takes the logs of each run, in a subfolder named like the number of shoots.
-	Folder string
-	// WebhookRequests is the number of reviews to the webhook, in each of two steps.
-	WebhookRequests int
+	Programs        controlplane.Programs
+	Extension       string // path of the binary
+	Folder          string // for the logs of each run, in subfolders named like the number of shoots
+	WebhookRequests int    // reviews in each of two steps
 	Progress        *progress.Recorder
 }
 
@@ -170,4 +172,61 @@ func (r *measurement) finish(ctx context.Context) (err error) {
 	r.result.Memory.Peak, r.result.Memory.Steady = r.usage.Peak, r.usage.Resident
 	progress.Note(ctx, "%d MiB, at most %d MiB", r.usage.Resident>>20, r.usage.Peak>>20)
 	return nil
+}
+
+// webhookInterval gives 50 reviews a second.
+const webhookInterval = 20 * time.Millisecond
+
+// webhook sends reviews of the OperatingSystemConfigs of one shoot after the other to the webhook
+// of the extension, without an API server in between.
+func (r *measurement) webhook(ctx context.Context, latency *Latency) error {
+	to, err := extension.Webhook(ctx, r.seedClient, "gardener-extension-"+landscape.ExtensionName)
+	if err != nil {
+		return err
+	}
+	before, err := r.process.Usage()
+	if err != nil {
+		return err
+	}
+	answers, err := extension.Send(ctx, to, webhookInterval, r.WebhookRequests, func(i int) (*admissionv1.AdmissionReview, error) {
+		return review(i, i%r.shoots)
+	})
+	if err != nil {
+		return err
+	}
+	after, err := r.process.Usage()
+	if err != nil {
+		return err
+	}
+	*latency = newLatency(answers.Latencies, answers.Failed)
+	latency.CPU = (after.CPU - before.CPU).Seconds() / float64(r.WebhookRequests)
+	progress.Note(ctx, "p50 %.1f ms, p99 %.1f ms, CPU %.1f ms", 1000*latency.P50, 1000*latency.P99, 1000*latency.CPU)
+	if answers.Failed > 0 {
+		progress.Note(ctx, "%d failed: %v", answers.Failed, answers.Failure)
+	}
+	return nil
+}
+
+// review returns the i-th review: what an API server sends when gardenlet creates the
+// OperatingSystemConfig of the shoot.
+func review(i, shoot int) (*admissionv1.AdmissionReview, error) {
+	config, err := landscape.OperatingSystemConfig(shoot)
+	if err != nil {
+		return nil, err
+	}
+	version := extensionsv1alpha1.SchemeGroupVersion
+	config.TypeMeta = metav1.TypeMeta{APIVersion: version.String(), Kind: extensionsv1alpha1.OperatingSystemConfigResource}
+	raw, err := json.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the OperatingSystemConfig of shoot %d: %w", shoot, err)
+	}
+	kind := metav1.GroupVersionKind{Group: version.Group, Version: version.Version, Kind: config.Kind}
+	resource := metav1.GroupVersionResource{Group: version.Group, Version: version.Version, Resource: "operatingsystemconfigs"}
+	return &admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"},
+		Request: &admissionv1.AdmissionRequest{
+			UID: extension.UID(i), Kind: kind, Resource: resource, RequestKind: &kind, RequestResource: &resource,
+			Namespace: config.Namespace, Name: config.Name, Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: raw},
+		},
+	}, nil
 }

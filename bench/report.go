@@ -2,9 +2,11 @@ package bench
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -136,4 +138,133 @@ func loadAverage() (float64, error) {
 		return 0, fmt.Errorf("reading the load average: %w", err)
 	}
 	return load.Load1, nil
+}
+
+// row is one row of the table. With growth, the table shows the ratio of successive runs.
+type row struct {
+	name   string
+	format string
+	value  func(Run) float64
+	growth bool
+}
+
+func passRows(name string, pass func(Run) Pass) []row {
+	milli := func(of func(Pass) float64) func(Run) float64 {
+		return func(r Run) float64 { return 1000 * of(pass(r)) }
+	}
+	plain := func(of func(Pass) float64) func(Run) float64 {
+		return func(r Run) float64 { return of(pass(r)) }
+	}
+	return []row{
+		{name + ": seconds, all", "%.1f", plain(func(p Pass) float64 { return p.Seconds }), false},
+		{name + ": ms per Extension", "%.1f", milli(func(p Pass) float64 { return perExtension(p).seconds }), true},
+		{name + ": CPU ms per Extension", "%.1f", milli(func(p Pass) float64 { return perExtension(p).cpu }), true},
+		{name + ": one Extension, p50 ms", "%.0f", milli(func(p Pass) float64 { return p.Extension.P50 }), true},
+		{name + ": one Extension, p99 ms", "%.0f", milli(func(p Pass) float64 { return p.Extension.P99 }), true},
+		{name + ": seed reads per Extension", "%.2f", plain(func(p Pass) float64 { return p.Seed.Reads }), true},
+		{name + ": seed writes per Extension", "%.2f", plain(func(p Pass) float64 { return p.Seed.Writes }), true},
+		{name + ": shoot reads per Extension", "%.2f", plain(func(p Pass) float64 { return p.Shoot.Reads }), true},
+		{name + ": shoot writes per Extension", "%.2f", plain(func(p Pass) float64 { return p.Shoot.Writes }), true},
+		{name + ": other requests, all", "%.0f", plain(func(p Pass) float64 { return float64(p.Unrelated) }), false},
+	}
+}
+
+func rows() []row {
+	all := passRows("from zero", func(r Run) Pass { return r.First })
+	all = append(all, passRows("without a change", func(r Run) Pass { return r.NoOp })...)
+	all = append(all,
+		row{
+			"two shoots broken, the others: ms per Extension", "%.1f",
+			func(r Run) float64 { return 1000 * perExtension(r.Broken).seconds }, true,
+		},
+		row{"two shoots broken, the others: p99 ms", "%.0f", func(r Run) float64 { return 1000 * r.Broken.Extension.P99 }, true},
+		row{"memory before the first Extension, MiB", "%.0f", func(r Run) float64 { return mebibytes(r.Memory.Idle) }, true},
+		row{"memory at most, MiB", "%.0f", func(r Run) float64 { return mebibytes(r.Memory.Peak) }, true},
+		row{"memory at the end, MiB", "%.0f", func(r Run) float64 { return mebibytes(r.Memory.Steady) }, true},
+		row{"webhook p50 ms", "%.1f", func(r Run) float64 { return 1000 * r.Webhook.P50 }, true},
+		row{"webhook p99 ms", "%.1f", func(r Run) float64 { return 1000 * r.Webhook.P99 }, true},
+		row{"webhook CPU ms per review", "%.1f", func(r Run) float64 { return 1000 * r.Webhook.CPU }, true},
+		row{"two shoots broken: webhook p50 ms", "%.1f", func(r Run) float64 { return 1000 * r.WebhookBroken.P50 }, true},
+		row{"two shoots broken: webhook p99 ms", "%.1f", func(r Run) float64 { return 1000 * r.WebhookBroken.P99 }, true},
+		row{"load average before", "%.1f", func(r Run) float64 { return r.LoadBefore }, false},
+		row{"load average after", "%.1f", func(r Run) float64 { return r.LoadAfter }, false},
+	)
+	return all
+}
+
+// Markdown renders the report: a table with one column for each run and the growth between runs,
+// the goals, and the requests of the last run by kind.
+func (r Report) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d CPUs, %.0f GiB, Kubernetes %s, %s\n\n",
+		r.Machine.CPUs, float64(r.Machine.MemoryBytes)/(1<<30), r.Machine.Kubernetes, r.Machine.Go)
+	r.table(&b)
+	b.WriteString("\n")
+	for _, goal := range r.Goals {
+		fmt.Fprintf(&b, "- %s %s%s\n", mark(goal), goal.Name, detail(goal))
+	}
+	if len(r.Runs) > 0 {
+		last := r.Runs[len(r.Runs)-1]
+		fmt.Fprintf(&b, "\nRequests per Extension at %d shoots:\n\n", last.Shoots)
+		b.WriteString("| request | from zero | without a change |\n| --- | ---: | ---: |\n")
+		kinds(&b, "seed", last.First.Seed.Kinds, last.NoOp.Seed.Kinds)
+		kinds(&b, "shoot", last.First.Shoot.Kinds, last.NoOp.Shoot.Kinds)
+	}
+	return b.String()
+}
+
+func (r Report) table(b *strings.Builder) {
+	head, line := "| |", "| --- |"
+	for i, run := range r.Runs {
+		head += fmt.Sprintf(" %d |", run.Shoots)
+		line += " ---: |"
+		if i > 0 {
+			head += fmt.Sprintf(" %d→%d |", r.Runs[i-1].Shoots, run.Shoots)
+			line += " ---: |"
+		}
+	}
+	b.WriteString(head + "\n" + line + "\n")
+	for _, row := range rows() {
+		b.WriteString("| " + row.name + " |")
+		for i, run := range r.Runs {
+			fmt.Fprintf(b, " "+row.format+" |", row.value(run))
+			switch {
+			case i > 0 && row.growth && row.value(r.Runs[i-1]) != 0:
+				fmt.Fprintf(b, " ×%.2f |", ratio(row.value(run), row.value(r.Runs[i-1])))
+			case i > 0:
+				b.WriteString(" |")
+			}
+		}
+		b.WriteString("\n")
+	}
+}
+
+func kinds(b *strings.Builder, server string, first, again map[string]float64) {
+	names := maps.Clone(first)
+	maps.Copy(names, again)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		fmt.Fprintf(b, "| %s: %s | %.2f | %.2f |\n", server, name, first[name], again[name])
+	}
+}
+
+func mark(goal Goal) string {
+	switch {
+	case !goal.Judged:
+		return "–"
+	case goal.Met:
+		return "✓"
+	default:
+		return "✗"
+	}
+}
+
+func detail(goal Goal) string {
+	switch {
+	case !goal.Judged:
+		return " (not measured)"
+	case goal.Detail == "":
+		return ""
+	default:
+		return " (" + goal.Detail + ")"
+	}
 }

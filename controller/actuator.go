@@ -6,22 +6,26 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-logr/logr"
-	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
 	"github.com/gardener/gardener/extensions/pkg/controller/extension"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/extensions"
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/charts"
+	"github.com/gardener-extensions/registry-cache/controller/bulkhead"
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
+	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
 
-// Actuator reconciles Extensions of type registry-cache. Every method is idempotent: it may fail or
-// be interrupted at any point, and is then called again.
+// Actuator reconciles Extensions of type registry-cache. Every method may fail or be interrupted at
+// any point, and can be repeated.
 type Actuator struct {
 	client      client.Client
 	shootClient ShootClient
@@ -32,42 +36,35 @@ type Actuator struct {
 
 var _ extension.Actuator = &Actuator{}
 
-// waits holds the intervals and limits of everything that the actuator waits for.
+// waits holds the interval and the limits of everything that the actuator waits for.
 type waits struct {
-	// interval is the polling interval.
-	interval time.Duration
+	interval time.Duration // of polls
 	// cleaned limits how long the cleaner may take on all nodes together.
 	cleaned time.Duration
-	// reported is how long it is enough to look at the status of the cleaner's DaemonSet. After that,
-	// nodes and pods are read too: again after as long, and from then on whenever twice as long has
-	// passed.
+	// reported is how long the status of the cleaner's DaemonSet is enough. Then nodes and pods are
+	// read too: after as long again, and from then on every twice as long.
 	reported time.Duration
-	// notReady is how long a node must have been not ready before it is skipped. It may just be
-	// restarting.
+	// notReady is how long a node must be not ready to be skipped. It may just be restarting.
 	notReady time.Duration
-	// stuck is how old the cleaner must be before ready nodes that it cannot clean are skipped too. It
-	// is longer than one attempt, because their configuration then refers to a cache that no longer
-	// exists.
+	// stuck is the age of the cleaner from which ready nodes are skipped too. It is longer than one
+	// attempt, because they keep referring to a cache that no longer exists.
 	stuck time.Duration
-	// deleted limits how long ManagedResources that are removed together may take to disappear.
+	// deleted limits the deletion of ManagedResources that are removed together.
 	deleted time.Duration
-	// applied is how long gardener-resource-manager may report that it cannot apply the caches. The
-	// report may be about an earlier state. After that the reconciliation returns the error and is
-	// retried.
+	// applied is how long a report that the caches cannot be applied may be about an earlier state.
+	// After that the reconciliation returns it as an error and is retried.
 	applied time.Duration
-	// firstCheck is the delay before caches that were just written are checked for the first time.
+	// firstCheck is the delay before caches that were just written are first checked.
 	firstCheck time.Duration
-	// endpoints limits how long the reconciliation waits for the Services.
+	// endpoints limits the wait for the Services.
 	endpoints time.Duration
-	// replaced limits how long a StatefulSet may take to be recreated with a bigger volume.
+	// replaced limits the wait for a StatefulSet with a bigger volume.
 	replaced time.Duration
-	// rolledOut is how long nodes keep the previous CA for caches that do not serve with their new
-	// certificate yet.
+	// rolledOut is how long nodes keep the previous CA for caches that lack their new certificate.
 	rolledOut time.Duration
 }
 
-// NewActuator returns an Actuator. seed is a client that must not read from a cache. images are
-// deployed to the shoots.
+// NewActuator returns an Actuator. The client of the seed must not read from a cache.
 func NewActuator(seed client.Client, shootClient ShootClient, images charts.Images) *Actuator {
 	return &Actuator{
 		client:      seed,
@@ -91,9 +88,8 @@ func NewActuator(seed client.Client, shootClient ShootClient, images charts.Imag
 }
 
 // Delete removes the caches. It first cleans the nodes of all upstreams, unless the shoot is being
-// deleted or hibernated. Then there are no nodes to clean, and it also removes the cleaner of an
-// interrupted clean-up. It does not wait for objects in a hibernated shoot, which disappear when
-// the shoot wakes up. A status that cannot be decoded does not block the deletion.
+// deleted or hibernated: then it only removes the cleaner of an interrupted clean-up. Objects in a
+// hibernated shoot disappear when it wakes up. An undecodable status does not block the deletion.
 func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	if err := a.refresh(ctx, ex); err != nil {
 		return client.IgnoreNotFound(err)
@@ -125,8 +121,8 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 	return certificate.Remove(ctx, log, a.clock, a.client, ex.Namespace)
 }
 
-// ForceDelete requests the deletion of everything and waits for nothing. gardenlet drops what
-// remains. It continues after an error and returns all errors.
+// ForceDelete requests the deletion of everything, waits for nothing and returns all errors.
+// gardenlet drops what remains.
 func (a *Actuator) ForceDelete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	var errs []error
 	for _, name := range []string{cleanerName, monitoringName, cachesName} {
@@ -138,16 +134,15 @@ func (a *Actuator) ForceDelete(ctx context.Context, log logr.Logger, ex *extensi
 	return errors.Join(append(errs, certificate.Remove(ctx, log, a.clock, a.client, ex.Namespace))...)
 }
 
-// Restore does what Reconcile does. The control plane has moved to another seed, the shoot has not
-// changed. gardenlet has restored the state and the certificates, so that everything in the shoot
-// is adopted.
+// Restore does what Reconcile does, and so adopts everything in the shoot: the control plane has
+// moved, and gardenlet has restored the state and the certificates.
 func (a *Actuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return a.Reconcile(ctx, log, ex)
 }
 
-// Migrate releases the caches, which stay in the shoot with their content, so that another seed can
-// adopt them. The certificates stay in the namespace, and gardenlet moves them. The cleaner is
-// removed. An upstream that was being removed is in the state, and the next seed removes it.
+// Migrate releases the caches with their content, so that another seed can adopt them. gardenlet
+// moves the certificates in the namespace. The cleaner is removed: an upstream that was being
+// removed is in the state, and the next seed removes it.
 func (a *Actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	if err := a.keepCaches(ctx, ex.Namespace); err != nil {
 		return err
@@ -156,8 +151,7 @@ func (a *Actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1a
 	return a.remove(ctx, ex.Namespace, cleanerName, monitoringName, cachesName)
 }
 
-// refresh reads the Extension again. The library passes its cached copy, which may not have the
-// last status yet.
+// refresh reads the Extension again: the library's cached copy may lack the last status.
 func (a *Actuator) refresh(ctx context.Context, ex *extensionsv1alpha1.Extension) error {
 	if err := a.client.Get(ctx, client.ObjectKeyFromObject(ex), ex); err != nil {
 		return fmt.Errorf("reading Extension %s: %w", client.ObjectKeyFromObject(ex), err)
@@ -165,8 +159,7 @@ func (a *Actuator) refresh(ctx context.Context, ex *extensionsv1alpha1.Extension
 	return nil
 }
 
-// cluster returns the namespace's Cluster with only the Shoot decoded. The CloudProfile can be 200
-// KiB.
+// cluster returns the Cluster with only the Shoot decoded. The CloudProfile can be 200 KiB.
 func (a *Actuator) cluster(ctx context.Context, namespace string) (*extensionscontroller.Cluster, error) {
 	read := &extensionsv1alpha1.Cluster{}
 	if err := a.client.Get(ctx, client.ObjectKey{Name: namespace}, read); err != nil {
@@ -182,22 +175,63 @@ func (a *Actuator) cluster(ctx context.Context, namespace string) (*extensionsco
 	return &extensionscontroller.Cluster{ObjectMeta: read.ObjectMeta, Shoot: shoot}, nil
 }
 
-// nodesToClean returns whether the shoot has nodes that outlive this reconciliation. In a shoot
-// that is being deleted, the cleaner would have no node to run on and would block the deletion
-// (gardener-extension-registry-cache#83, #173).
+// nodesToClean returns whether the shoot keeps its nodes. While it is deleted, the cleaner would
+// find no node and block the deletion (gardener-extension-registry-cache#83, #173).
 func nodesToClean(cluster *extensionscontroller.Cluster) bool {
 	return cluster.Shoot.DeletionTimestamp == nil && !extensionscontroller.IsHibernated(cluster)
 }
 
-// isHibernated returns whether ManagedResources cannot be removed from the shoot, because gardenlet
-// has scaled down its gardener-resource-manager. Before gardenlet deletes the shoot, it wakes it
-// up.
+// isHibernated returns whether gardenlet has scaled down gardener-resource-manager, so that nothing
+// can be removed from the shoot. gardenlet wakes a shoot up before it deletes it.
 func isHibernated(cluster *extensionscontroller.Cluster) bool {
 	return extensionscontroller.IsHibernated(cluster) && cluster.Shoot.DeletionTimestamp == nil
 }
 
-// mayBeOnNodes returns whether a node may have the extension's configuration. Neither field has to
-// be decodable.
+// mayBeOnNodes returns whether a node may have the extension's configuration.
 func mayBeOnNodes(ex *extensionsv1alpha1.Extension) bool {
 	return ex.Status.ProviderStatus != nil || ex.Status.State != nil
 }
+
+// ReconciliationTimeout bounds one Reconcile or Delete. Cleaning the nodes may take longer than the
+// extension library's default of 3 minutes.
+const ReconciliationTimeout = 11 * time.Minute
+
+// Options are the settings of the controller.
+type Options struct {
+	Controller controller.Options // its ReconciliationTimeout defaults to ReconciliationTimeout
+	// IgnoreOperationAnnotation makes the controller reconcile changes without gardenlet's annotation.
+	IgnoreOperationAnnotation bool
+	ExtensionClasses          []extensionsv1alpha1.ExtensionClass // default: shoot
+	Images                    charts.Images
+}
+
+// AddToManager adds the controller for Extensions of type registry-cache. The manager's scheme must
+// contain the types of extensionscontroller.AddToScheme.
+func AddToManager(ctx context.Context, mgr manager.Manager, options Options) error {
+	// A cache may be older than the actuator's own last write: a ManagedResource that was about to
+	// change was considered healthy (gardener-extension-registry-cache#344).
+	live, err := client.New(mgr.GetConfig(), client.Options{
+		HTTPClient: mgr.GetHTTPClient(),
+		Scheme:     mgr.GetScheme(),
+		Mapper:     mgr.GetRESTMapper(),
+	})
+	if err != nil {
+		return fmt.Errorf("creating the client of the actuator: %w", err)
+	}
+	if options.Controller.ReconciliationTimeout == 0 {
+		options.Controller.ReconciliationTimeout = ReconciliationTimeout
+	}
+	return extension.Add(mgr, extension.AddArgs{
+		Actuator:                  bulkhead.New(NewActuator(live, shootclient.New(live).For, options.Images), options.Controller.MaxConcurrentReconciles),
+		Name:                      v1alpha3.ExtensionType,
+		FinalizerSuffix:           v1alpha3.ExtensionType,
+		ControllerOptions:         options.Controller,
+		Predicates:                extension.DefaultPredicates(ctx, mgr, options.IgnoreOperationAnnotation),
+		Type:                      v1alpha3.ExtensionType,
+		IgnoreOperationAnnotation: options.IgnoreOperationAnnotation,
+		ExtensionClasses:          options.ExtensionClasses,
+	})
+}
+
+// ShootClient returns a client for the shoot whose control plane is in the namespace of the seed.
+type ShootClient func(ctx context.Context, namespace string) (client.Client, error)

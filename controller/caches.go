@@ -2,18 +2,26 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
-
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"net"
+	"net/url"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
+	"github.com/gardener-extensions/registry-cache/controller/certificate"
 	"github.com/gardener-extensions/registry-cache/controller/monitoring"
 )
 
@@ -25,8 +33,7 @@ func (a *Actuator) writer(t *target) client.Client {
 	return a.client
 }
 
-// deployCaches writes the ManagedResource with the objects of all caches. Volumes of caches that it
-// no longer contains are deleted.
+// deployCaches writes the ManagedResource of all caches. Volumes of removed caches are deleted.
 func (a *Actuator) deployCaches(ctx context.Context, t *target) error {
 	shoot := shootOf(t.cluster.Shoot, a.images.RegistryCache)
 	var objects []client.Object
@@ -51,8 +58,8 @@ func (a *Actuator) deployCaches(ctx context.Context, t *target) error {
 	})
 }
 
-// deployMonitoring writes the ManagedResource for the shoot's Prometheus and Plutono. It removes it
-// from shoots of purpose testing, which have neither.
+// deployMonitoring writes the ManagedResource for the shoot's Prometheus and Plutono. Shoots of
+// purpose testing have neither.
 func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 	if ptr.Deref(t.cluster.Shoot.Spec.Purpose, "") == gardencorev1beta1.ShootPurposeTesting {
 		if t.isNew {
@@ -73,8 +80,7 @@ func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
 	})
 }
 
-// requestReconciliation makes gardener-resource-manager reconcile a ManagedResource that has not
-// changed.
+// requestReconciliation makes gardener-resource-manager reconcile an unchanged ManagedResource.
 func (a *Actuator) requestReconciliation(ctx context.Context, namespace, name string) error {
 	mr := &resourcesv1alpha1.ManagedResource{}
 	mr.Namespace, mr.Name = namespace, name
@@ -84,4 +90,166 @@ func (a *Actuator) requestReconciliation(ctx context.Context, namespace, name st
 		return fmt.Errorf("requesting the reconciliation of ManagedResource %s: %w", name, err)
 	}
 	return nil
+}
+
+// previousServices returns the previous Services of renamed caches. A node uses the old address for
+// minutes, until gardener-node-agent applies the next OperatingSystemConfig. Without that Service,
+// each request would time out. The reconciliation after that removes it.
+func (t *target) previousServices(shoot cache.Shoot) ([]client.Object, error) {
+	var services []client.Object
+	for _, c := range t.config.Caches {
+		was := t.before.deployed(c.Upstream)
+		if was == nil || v1alpha3.ServiceName(was) == v1alpha3.ServiceName(&c) {
+			continue
+		}
+		c.ServiceNameSuffix = was.ServiceNameSuffix
+		service, err := cache.Service(c, shoot)
+		if err != nil {
+			return nil, err
+		}
+		services = append(services, service)
+	}
+	return services, nil
+}
+
+// withPreviousServiceNames returns the config with the last deployed Service names. It is recorded
+// while nodes do not know the new ones, or if the next reconciliation only repeats this one.
+func (t *target) withPreviousServiceNames() *v1alpha3.RegistryConfig {
+	config := t.config.DeepCopy()
+	for i := range config.Caches {
+		if was := t.before.deployed(config.Caches[i].Upstream); was != nil {
+			config.Caches[i].ServiceNameSuffix = was.ServiceNameSuffix
+		}
+	}
+	return config
+}
+
+// certificates are the certificates of the caches that serve HTTPS.
+type certificates struct {
+	ca        *certificate.CA   // nil if no cache serves HTTPS
+	addresses map[string]string // cluster IPs of the issued certificates, by upstream
+}
+
+func (c *certificates) bundle() []byte {
+	if c.ca == nil {
+		return nil
+	}
+	return c.ca.Bundle()
+}
+
+// certificates issues a certificate for every HTTPS cache whose cluster IP is known. Another cache
+// gets only its Service until that has a cluster IP.
+func (a *Actuator) certificates(ctx context.Context, log logr.Logger, t *target) (*certificates, error) {
+	secure := t.tlsCaches()
+	if len(secure) == 0 {
+		return &certificates{}, nil
+	}
+	ca, err := certificate.Load(ctx, log, a.clock, a.client, t.cluster)
+	if err != nil {
+		return nil, err
+	}
+	c := &certificates{ca: ca, addresses: map[string]string{}}
+	addresses, err := a.knownAddresses(ctx, t, secure)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.issue(ctx, t, addresses)
+}
+
+// issue issues certificates for the addresses, by upstream, and stores them in the target.
+func (c *certificates) issue(ctx context.Context, t *target, addresses map[string]string) error {
+	for _, this := range t.tlsCaches() {
+		address := net.ParseIP(addresses[this.Upstream])
+		if address == nil {
+			continue
+		}
+		issued, err := c.ca.Issue(ctx, &this, address)
+		if err != nil {
+			return err
+		}
+		c.addresses[this.Upstream] = addresses[this.Upstream]
+		secrets := t.secrets[this.Upstream]
+		secrets.Certificate = issued
+		t.secrets[this.Upstream] = secrets
+	}
+	return nil
+}
+
+// covers returns whether every HTTPS cache has a certificate for its endpoint.
+func (c *certificates) covers(t *target, addresses map[string]string) bool {
+	for _, this := range t.tlsCaches() {
+		if c.addresses[this.Upstream] == "" || c.addresses[this.Upstream] != addresses[this.Upstream] {
+			return false
+		}
+	}
+	return true
+}
+
+// knownAddresses returns cluster IPs by upstream: of the Services, else of the endpoints that nodes
+// know, so that a cache with no Service for a moment does not lose its StatefulSet.
+func (a *Actuator) knownAddresses(ctx context.Context, t *target, caches []v1alpha3.RegistryCache) (map[string]string, error) {
+	if t.isNew {
+		return nil, nil
+	}
+	var services []corev1.Service
+	if !t.hibernationEnabled() {
+		shoot, err := a.shoot(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		if services, err = listServices(ctx, shoot); err != nil {
+			return nil, err
+		}
+	}
+	addresses := map[string]string{}
+	for i := range caches {
+		upstream := caches[i].Upstream
+		if addresses[upstream] = clusterIP(services, &caches[i]); addresses[upstream] == "" {
+			addresses[upstream] = hostOf(t.before.endpoint(upstream))
+		}
+	}
+	return addresses, nil
+}
+
+// awaitCertificates waits until the caches serve with the new certificates if the CA bundle is
+// about to change: a node that drops the old CA too early would pull from the upstream. Pods
+// restart for this, so a timeout is not an error, and a cache that is never ready blocks nothing.
+func (a *Actuator) awaitCertificates(ctx context.Context, log logr.Logger, t *target, c *certificates) error {
+	if c.ca == nil || t.before.status == nil || t.before.status.CABundle == nil || *t.before.status.CABundle == string(c.bundle()) {
+		return nil
+	}
+	var pending error
+	err := wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.rolledOut, true, func(context.Context) (bool, error) {
+		pending = a.rolledOut(ctx, t.ex.Namespace)
+		return pending == nil, nil
+	})
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return errors.Join(pending, ctx.Err())
+	}
+	log.Info("Not all caches serve with their new certificate yet; until they do, nodes pull from the upstream", "reason", pending)
+	return nil
+}
+
+// rolledOut returns nil if all pods match the ManagedResource with the caches.
+func (a *Actuator) rolledOut(ctx context.Context, namespace string) error {
+	mr, err := a.managedResource(ctx, namespace, cachesName)
+	if err != nil {
+		return err
+	}
+	if err := health.CheckManagedResourceApplied(mr); err != nil {
+		return err
+	}
+	return health.CheckManagedResourceProgressing(mr)
+}
+
+// hostOf returns the host of an endpoint, or an empty string.
+func hostOf(endpoint string) string {
+	parsed, err := url.Parse(endpoint)
+	if err != nil {
+		return ""
+	}
+	return parsed.Hostname()
 }

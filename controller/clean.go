@@ -28,10 +28,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
 
-// clean runs the cleaner in the shoot until all nodes are clean, and requests its deletion. The
-// caller must wait for the deletion with remove. It returns the skipped nodes, each with the
-// reason: nodes that are not ready and, after a longer time, ready nodes on which the cleaner
-// cannot run. They are skipped so that one broken node cannot block the Shoot.
+// clean runs the cleaner until all nodes are clean, and requests its deletion, for which the caller
+// must wait. It returns the skipped nodes with reasons: nodes that are not ready and, after a
+// longer time, nodes that the cleaner cannot run on. One broken node cannot block the Shoot.
 func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string, task cleaner.Task) ([]string, error) {
 	set, err := cleaner.DaemonSet(task, a.images.RegistryCleaner)
 	if err != nil {
@@ -63,8 +62,7 @@ func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string,
 	return skipped, err
 }
 
-// awaitEarlierCleaner waits until a cleaner that is being deleted is gone. An update of it would be
-// lost.
+// awaitEarlierCleaner waits for the end of a cleaner in deletion: an update would be lost.
 func (a *Actuator) awaitEarlierCleaner(ctx context.Context, namespace string) error {
 	mr, err := a.managedResource(ctx, namespace, cleanerName)
 	switch {
@@ -78,9 +76,8 @@ func (a *Actuator) awaitEarlierCleaner(ctx context.Context, namespace string) er
 	return a.remove(ctx, namespace, cleanerName)
 }
 
-// awaitCleaned waits until all nodes are clean, and returns those that it skips. It does not wait
-// for nodes that have been not ready for a while. It also skips ready nodes once the cleaner has
-// tried for long, including earlier attempts. The error names the nodes that are not clean.
+// awaitCleaned waits until all nodes are clean or may be skipped, and returns the skipped ones. The
+// error names the nodes that are not clean.
 func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string, error) {
 	shoot, err := a.shootClient(ctx, namespace)
 	if err != nil {
@@ -124,13 +121,12 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string
 	return skipped, nil
 }
 
-// maySkip returns whether the clean-up may end without the nodes that it did not reach. These are
-// nodes that have been not ready for a while, or since the attempt started, and ready nodes that a
-// cleaner of this age has not cleaned.
+// maySkip returns whether the clean-up may end without the nodes that it did not reach: nodes not
+// ready for a while, and ready nodes that a cleaner of this age has not cleaned.
 func (a *Actuator) maySkip(rollout cleaner.Rollout, age, elapsed time.Duration) bool {
-	quiet := elapsed >= a.waits.notReady || !rollout.QuietSince.IsZero() && a.clock.Since(rollout.QuietSince) >= a.waits.notReady
+	notReady := elapsed >= a.waits.notReady || !rollout.NotReadySince.IsZero() && a.clock.Since(rollout.NotReadySince) >= a.waits.notReady
 	stuck := age >= a.waits.stuck && elapsed >= a.waits.notReady
-	return (len(rollout.NotReady) == 0 || quiet) && (len(rollout.Unfinished) == 0 || stuck)
+	return (len(rollout.NotReady) == 0 || notReady) && (len(rollout.Unfinished) == 0 || stuck)
 }
 
 // backoff slows down a poll that takes longer than usual: the interval grows up to five times.
@@ -138,22 +134,20 @@ func backoff(interval time.Duration) wait.DelayFunc {
 	return wait.Backoff{Duration: interval, Factor: 1.2, Steps: 100, Cap: 5 * interval}.DelayFunc()
 }
 
-// smallShoot is the number of nodes up to which all nodes are read each time. The DaemonSet reports
-// a pod as ready some seconds after its node is clean.
+// smallShoot is up to how many nodes are read each time: the DaemonSet reports a pod as ready some
+// seconds after its node is clean.
 const smallShoot = 20
 
-// rollout reads the state of the rollout once, and returns the age of the cleaner. The state is
-// about the requested DaemonSet, not about an earlier one. If patient, it reads nodes and pods, of
-// which there may be a thousand each, only in a small shoot or if the DaemonSet reports that it is
-// done.
+// rollout reads the state of the requested DaemonSet's rollout, and the cleaner's age. If patient,
+// it reads nodes and pods, maybe thousands, only if they are few or the DaemonSet reports that it
+// is done.
 func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace string, patient bool) (cleaner.Rollout, time.Duration, error) {
 	var none cleaner.Rollout
 	mr, err := a.managedResource(ctx, namespace, cleanerName)
 	if err != nil {
 		return none, 0, err
 	}
-	// The generation changes with the task, because the name of the DaemonSet's Secret contains a hash
-	// of its content.
+	// A new task changes the generation: the name of the DaemonSet's Secret has a content hash.
 	if err := health.CheckManagedResourceApplied(mr); err != nil {
 		return none, 0, err
 	}

@@ -24,9 +24,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
 
-// endpointsOf returns the endpoints of all configured caches, in the order of the config. The
-// certificate of an HTTPS cache must be for its cluster IP. If the cluster IP has changed or was
-// unknown, the certificate is issued and deployed again.
+// endpointsOf returns the endpoints of all configured caches in their order. If the cluster IP of
+// an HTTPS cache has changed or was unknown, its certificate is issued and deployed again.
 func (a *Actuator) endpointsOf(ctx context.Context, t *target, issued *certificates) ([]v1alpha3.RegistryCacheStatus, error) {
 	for range 2 {
 		endpoints, err := a.awaitEndpoints(ctx, t)
@@ -50,11 +49,9 @@ func (a *Actuator) endpointsOf(ctx context.Context, t *target, issued *certifica
 	return nil, errors.New("the cluster IP of a cache changed while its certificate was issued")
 }
 
-// awaitEndpoints waits for the Services of all configured caches. If some are missing after a short
-// while, the error names the upstreams and the reason, and the reconciliation is retried with
-// exponential backoff. If a cache is new, Services count only after gardener-resource-manager has
-// applied the current state. Before, it may still delete the Service of an earlier cache of the
-// same upstream.
+// awaitEndpoints waits for the Services of all configured caches. The error names missing upstreams
+// and the reason. If a cache is new, Services count only once gardener-resource-manager has applied
+// the current state: it may still delete the Service of an earlier cache of the same upstream.
 func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.RegistryCacheStatus, error) {
 	shoot, err := a.shoot(ctx, t)
 	if err != nil {
@@ -71,9 +68,8 @@ func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.Re
 	var endpoints []v1alpha3.RegistryCacheStatus
 	var pending error
 	started := time.Now()
-	// The requests have their own timeout. With the context of the poll, the last request would fail,
-	// and the error would be "client rate limiter Wait returned an error: context deadline exceeded"
-	// instead of what is missing.
+	// The requests do not use the context of the poll. The last one would fail with "client rate
+	// limiter Wait returned an error: context deadline exceeded" instead of what is missing.
 	err = wait.PollUntilContextTimeout(ctx, a.waits.interval, a.waits.endpoints, true, func(context.Context) (bool, error) {
 		endpoints, pending = a.endpoints(ctx, shoot, t, someNew)
 		if errors.Is(pending, errNotApplicable) && time.Since(started) >= a.waits.applied || shootclient.NoAnswer(pending) {
@@ -120,9 +116,8 @@ func listServices(ctx context.Context, shoot client.Client) ([]corev1.Service, e
 	return services.Items, nil
 }
 
-// matchServices finds the Service of each cache. It ignores Services that only carry the same
-// label, are being deleted, or have no cluster IP yet. The endpoints are in the order of the
-// config.
+// matchServices finds the Service of each cache, in the order of the config. It ignores Services
+// with only the same label, in deletion, or without a cluster IP.
 func matchServices(services []corev1.Service, t *target) (found []v1alpha3.RegistryCacheStatus, missing []string) {
 	for i := range t.config.Caches {
 		c := &t.config.Caches[i]
@@ -133,8 +128,7 @@ func matchServices(services []corev1.Service, t *target) (found []v1alpha3.Regis
 		}
 		status := v1alpha3.RegistryCacheStatus{Upstream: c.Upstream, Endpoint: endpointURL(c, ip), RemoteURL: *c.RemoteURL}
 		if bundle := t.secrets[c.Upstream].CABundle; len(bundle) > 0 {
-			text := string(bundle)
-			status.UpstreamCABundle = &text
+			status.UpstreamCABundle = new(string(bundle))
 		}
 		found = append(found, status)
 	}

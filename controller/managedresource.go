@@ -31,16 +31,14 @@ import (
 const (
 	cachesName  = v1alpha3.ManagedResourceCaches
 	cleanerName = v1alpha3.ManagedResourceCleaner
-	// monitoringName is the name of the ManagedResource for the shoot's Prometheus and Plutono. It is
-	// applied to the seed.
+	// monitoringName is for the shoot's Prometheus and Plutono. It is applied to the seed.
 	monitoringName = "extension-registry-cache-monitoring"
 	// origin prevents gardenlet from deleting these ManagedResources together with its own.
 	origin = "registry-cache"
 )
 
-// apply creates or updates a ManagedResource and its Secret, and writes nothing if they are up to
-// date. kind returns the other settings of the ManagedResource. With a createOnly client it fails
-// with apierrors.IsAlreadyExists if one of them exists.
+// apply writes a ManagedResource and its Secret unless they are up to date. kind returns its other
+// settings. With a createOnly client it fails with IsAlreadyExists if one of them exists.
 func apply(
 	ctx context.Context, c client.Client, namespace, name string, data map[string][]byte,
 	kind func(client.Client) *builder.ManagedResource,
@@ -55,17 +53,17 @@ func apply(
 	return nil
 }
 
-// createOnly is a client whose Get finds nothing and sends no request. It saves Gardener's library
-// from looking up objects that are about to be created.
+// createOnly is a client whose Get finds nothing without a request: Gardener's library would look
+// up objects that are about to be created.
 type createOnly struct{ client.Client }
 
 func (createOnly) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 }
 
-// skipSecretCheck is a client whose Get does not find one Secret and sends no request for it.
-// Gardener's library checks whether the Secrets of a ManagedResource are marked for the garbage
-// collector. The Secret that was just written is.
+// skipSecretCheck is a client whose Get does not find one Secret, without a request. Gardener's
+// library checks that a ManagedResource's Secrets are marked for the garbage collector, which the
+// Secret that was just written is.
 type skipSecretCheck struct {
 	client.Client
 	secret string
@@ -86,8 +84,8 @@ func (a *Actuator) managedResource(ctx context.Context, namespace, name string) 
 	return mr, nil
 }
 
-// remove deletes the named ManagedResources, and waits until they and their objects are gone.
-// Missing ones cost one read. All of them share one timeout.
+// remove deletes ManagedResources and waits until they and their objects are gone, with one timeout
+// for all. A missing one costs one read.
 func (a *Actuator) remove(ctx context.Context, namespace string, names ...string) error {
 	var waitFor []string
 	for _, name := range names {
@@ -110,9 +108,9 @@ func (a *Actuator) remove(ctx context.Context, namespace string, names ...string
 	return nil
 }
 
-// removeFrom is like remove, but does not wait for objects in a hibernated shoot. Its
-// gardener-resource-manager deletes them when the shoot wakes up. Waiting would fail until then,
-// and would keep an Extension that the Shoot's owner may want to add again.
+// removeFrom is like remove, but does not wait for objects in a hibernated shoot: they are deleted
+// when it wakes up, and the Extension, which the owner may want to add again, would stay until
+// then.
 func (a *Actuator) removeFrom(ctx context.Context, log logr.Logger, cluster *extensionscontroller.Cluster, names ...string) error {
 	namespace := cluster.ObjectMeta.Name
 	if !isHibernated(cluster) {
@@ -160,8 +158,8 @@ func (a *Actuator) remaining(ctx context.Context, namespace string, names []stri
 	return left, errors.Join(why...)
 }
 
-// requestDeletion deletes the ManagedResource and its Secrets, which remain until their objects are
-// gone. It returns whether the ManagedResource existed.
+// requestDeletion deletes the ManagedResource and its Secrets, which stay until their objects are
+// gone. It returns whether there was one.
 func (a *Actuator) requestDeletion(ctx context.Context, namespace, name string) (bool, error) {
 	if _, err := a.managedResource(ctx, namespace, name); err != nil {
 		return false, client.IgnoreNotFound(err)
@@ -172,8 +170,7 @@ func (a *Actuator) requestDeletion(ctx context.Context, namespace, name string) 
 	return true, nil
 }
 
-// keepCaches makes the objects of the caches stay in the shoot when their ManagedResource is
-// deleted.
+// keepCaches makes the caches outlive their ManagedResource.
 func (a *Actuator) keepCaches(ctx context.Context, namespace string) error {
 	if err := managedresources.SetKeepObjects(ctx, a.client, namespace, cachesName, true); err != nil {
 		return fmt.Errorf("keeping the objects of ManagedResource %s: %w", cachesName, err)
@@ -184,8 +181,8 @@ func (a *Actuator) keepCaches(ctx context.Context, namespace string) error {
 var (
 	shootEncoder = newEncoder(kubernetes.ShootScheme, kubernetes.ShootCodec)
 	seedEncoder  = newEncoder(kubernetes.SeedScheme, kubernetes.SeedCodec)
-	// compression needs about 200 KiB of memory. The default, which managedresources.Registry uses,
-	// needs 6 MiB for a few KiB of data: most of what a reconciliation allocated.
+	// compression needs 200 KiB of memory. The default of managedresources.Registry needs 6 MiB, which
+	// was most of what a reconciliation allocated.
 	compression = brotli.WriterOptions{Quality: 4, LGWin: 16}
 )
 
@@ -195,7 +192,7 @@ func newEncoder(scheme *runtime.Scheme, codecs serializer.CodecFactory) runtime.
 }
 
 // encodeManifests returns the data of a ManagedResource's Secret: one JSON document per object, in
-// their order, compressed with Brotli. JSON is also YAML. The same objects give the same bytes.
+// order, compressed with Brotli. The same objects give the same bytes.
 func encodeManifests(encoder runtime.Encoder, objects []client.Object) (map[string][]byte, error) {
 	var data bytes.Buffer
 	writer := brotli.NewWriterOptions(&data, compression)

@@ -3,23 +3,23 @@ package controller
 import (
 	"context"
 
-	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/certificate"
 	"github.com/gardener-extensions/registry-cache/controller/cleaner"
 )
 
-// Reconcile deploys what the providerConfig configures. It removes a cache that is no longer
-// configured in this order: it cleans the nodes, removes the cache from the status, and deletes its
-// objects. So no ready node keeps a mirror that no longer exists. A providerConfig that is invalid,
-// lists no caches or has an invalid reference changes nothing. A volume that cannot grow is
-// reported at the end, after everything else is done.
+// Reconcile deploys what the providerConfig configures. It removes a cache in this order, so that
+// no ready node keeps its mirror: it cleans the nodes, removes the cache from the status, and
+// deletes its objects. An invalid providerConfig or reference changes nothing. A volume that cannot
+// grow is reported after everything else is done.
 func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	t, err := a.read(ctx, ex)
 	if err != nil {
@@ -44,9 +44,8 @@ func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extension
 }
 
 // cleanRemoved removes the configuration of removed upstreams from the nodes, and then from the
-// status, before their caches are deleted. From then on, the webhook does not give it to any node,
-// and a retry does not clean again. The cleaner is deleted while the caches are deployed. A retry
-// waits for that deletion here.
+// status: from then on the webhook gives it to no node, and a retry does not clean again. The
+// cleaner is deleted while the caches are deployed. A retry waits for that here.
 func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target) error {
 	removed := t.before.removed(t.config)
 	if len(removed) == 0 {
@@ -76,10 +75,9 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 	return a.write(ctx, t.ex, t.before.retained(t.config), conditions...)
 }
 
-// countCleanUp increments the number of clean-ups in the status before one starts. The webhook
-// writes the number into the unit, because gardener-node-agent skips an unchanged
-// OperatingSystemConfig. If a removal is reverted, nodes that were already cleaned would otherwise
-// stay without the mirror. A resumed clean-up is not counted again.
+// countCleanUp counts a clean-up in the status before it starts. The webhook writes the number into
+// the unit, because gardener-node-agent skips an unchanged OperatingSystemConfig: if a removal is
+// reverted, cleaned nodes would stay without the mirror. A resumed clean-up is not counted again.
 func (a *Actuator) countCleanUp(ctx context.Context, t *target) error {
 	mr, err := a.managedResource(ctx, t.ex.Namespace, cleanerName)
 	if client.IgnoreNotFound(err) != nil {
@@ -156,4 +154,37 @@ func (a *Actuator) pruneCertificates(ctx context.Context, log logr.Logger, t *ta
 		return certificate.Remove(ctx, log, a.clock, a.client, t.ex.Namespace)
 	}
 	return nil
+}
+
+var (
+	// caches has one series per shoot with the extension.
+	caches = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "registry_cache_extension_caches",
+		Help: "Caches that the last successful reconciliation of a shoot deployed.",
+	}, []string{"namespace"})
+
+	cleaningSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "registry_cache_extension_clean_up_seconds",
+		Help:    "Time to clean all nodes of a shoot, in seconds.",
+		Buckets: []float64{2, 5, 10, 20, 40, 60, 90, 120, 180},
+	})
+
+	nodesSkipped = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "registry_cache_extension_nodes_passed_over_total",
+		Help: "Nodes that a clean-up skipped because the cleaner could not run there.",
+	})
+
+	volumesGrown = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "registry_cache_extension_volumes_grown_total",
+		Help: "Caches whose volumes were requested to grow.",
+	})
+
+	volumesStranded = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "registry_cache_extension_volumes_stranded_total",
+		Help: "Volumes of caches that were given up because the nodes that they were bound to no longer exist.",
+	})
+)
+
+func init() {
+	metrics.Registry.MustRegister(caches, cleaningSeconds, nodesSkipped, volumesGrown, volumesStranded)
 }

@@ -1,12 +1,18 @@
 package controller
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/controller/cache"
@@ -16,8 +22,8 @@ import (
 type record struct {
 	// status is the providerStatus: the caches that nodes know. Nil if there is none.
 	status *v1alpha3.RegistryStatus
-	// applied is the config that the caches were last deployed with, from status.state. Unlike the
-	// providerStatus, it is kept when the control plane moves to another seed. Nil if there is none.
+	// applied is the config that the caches were last deployed with, from status.state, which moves
+	// along to another seed. Nil if there is none.
 	applied *v1alpha3.RegistryConfig
 	// cleanUps is the number of clean-ups that have started, from status.state.
 	cleanUps int64
@@ -132,4 +138,68 @@ func find(caches []v1alpha3.RegistryCache, upstream string) *v1alpha3.RegistryCa
 		return nil
 	}
 	return &caches[i]
+}
+
+func newStatus(caches []v1alpha3.RegistryCacheStatus, bundle []byte) *v1alpha3.RegistryStatus {
+	status := &v1alpha3.RegistryStatus{TypeMeta: typeMeta("RegistryStatus"), Caches: caches}
+	if len(bundle) > 0 {
+		status.CABundle = new(string(bundle))
+	}
+	return status
+}
+
+func typeMeta(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: kind}
+}
+
+// write writes the record and the conditions in one request, or in none if nothing changes. A
+// reader with only providerStatus or only state would clean too much or too little.
+func (a *Actuator) write(
+	ctx context.Context, ex *extensionsv1alpha1.Extension, r record, conditions ...gardencorev1beta1.Condition,
+) error {
+	before := ex.DeepCopy()
+	current, err := recordOf(ex)
+	if err != nil {
+		return err
+	}
+	if err := replaceRaw(current.status, r.status, &ex.Status.ProviderStatus); err != nil {
+		return fmt.Errorf("encoding the providerStatus: %w", err)
+	}
+	if err := replaceRaw(current.state(), r.state(), &ex.Status.State); err != nil {
+		return fmt.Errorf("encoding the state: %w", err)
+	}
+	ex.Status.Conditions = v1beta1helper.MergeConditions(ex.Status.Conditions, conditions...)
+	return a.patchStatus(ctx, ex, before)
+}
+
+// patchStatus writes the changes of the status since before, if any.
+func (a *Actuator) patchStatus(ctx context.Context, ex, before *extensionsv1alpha1.Extension) error {
+	if equality.Semantic.DeepEqual(before.Status, ex.Status) {
+		return nil
+	}
+	if err := a.client.Status().Patch(ctx, ex, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("writing the status of Extension %s: %w", client.ObjectKeyFromObject(ex), err)
+	}
+	return nil
+}
+
+// clearRecord removes the record from the Extension's status and writes the conditions.
+func (a *Actuator) clearRecord(ctx context.Context, ex *extensionsv1alpha1.Extension, conditions ...gardencorev1beta1.Condition) error {
+	before := ex.DeepCopy()
+	ex.Status.ProviderStatus, ex.Status.State = nil, nil
+	ex.Status.Conditions = v1beta1helper.MergeConditions(ex.Status.Conditions, conditions...)
+	return a.patchStatus(ctx, ex, before)
+}
+
+// replaceRaw writes wanted into to, unless it equals current.
+func replaceRaw[T any](current, wanted *T, to **runtime.RawExtension) error {
+	if equality.Semantic.DeepEqual(current, wanted) {
+		return nil
+	}
+	if *to = nil; wanted == nil {
+		return nil
+	}
+	raw, err := json.Marshal(wanted)
+	*to = &runtime.RawExtension{Raw: raw}
+	return err
 }

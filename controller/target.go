@@ -20,26 +20,18 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/reference"
 )
 
-// target is the input and the progress of one reconciliation. What the user wrote is valid once a
-// target exists.
+// target is the input and the progress of one reconciliation. Its config is valid.
 type target struct {
 	ex      *extensionsv1alpha1.Extension
 	cluster *extensionscontroller.Cluster
-	// before is the result of earlier reconciliations.
-	before record
-	// config is the providerConfig with defaults. The size of a volume that cannot grow is replaced
-	// with its actual size.
-	config *v1alpha3.RegistryConfig
-	// secrets are the contents of referenced Secrets and the certificates, by upstream.
-	secrets map[string]cache.Secrets
-	// refused are the errors for fields that could not be applied.
-	refused field.ErrorList
-	// isNew means that no cache is known to have been deployed before.
-	isNew bool
-	// cleaned means that a cleaner has run and its deletion was requested.
-	cleaned bool
-	// shoot is nil until Actuator.shoot sets it.
-	shoot client.Client
+	before  record // of earlier reconciliations
+	// config is the providerConfig with defaults. A volume that cannot grow has its actual size.
+	config  *v1alpha3.RegistryConfig
+	secrets map[string]cache.Secrets // referenced Secrets and certificates, by upstream
+	refused field.ErrorList          // errors for fields that could not be applied
+	isNew   bool                     // no cache is known to have been deployed before
+	cleaned bool                     // a cleaner has run and its deletion was requested
+	shoot   client.Client            // nil until Actuator.shoot sets it
 }
 
 // read reads and validates everything that a reconciliation depends on, and writes nothing.
@@ -84,8 +76,7 @@ func (a *Actuator) shoot(ctx context.Context, t *target) (client.Client, error) 
 	return t.shoot, nil
 }
 
-// hibernationEnabled returns whether the shoot is hibernated or about to be. Its API server does
-// not answer, or soon will not.
+// hibernationEnabled returns whether the shoot's API server does not answer, or soon will not.
 func (t *target) hibernationEnabled() bool {
 	return extensionscontroller.IsHibernationEnabled(t.cluster)
 }
@@ -114,8 +105,8 @@ func shootOf(shoot *gardencorev1beta1.Shoot, image string) cache.Shoot {
 	}
 }
 
-// networksOf returns the CIDRs of pods, services and nodes, sorted. For dual-stack shoots the
-// status has all of them. During the creation only the spec has them.
+// networksOf returns the sorted CIDRs of pods, services and nodes. For dual-stack only the status
+// has all; during creation only the spec has any.
 func networksOf(shoot *gardencorev1beta1.Shoot) []string {
 	all := map[string]bool{}
 	if n := shoot.Spec.Networking; n != nil {
@@ -133,14 +124,13 @@ func networksOf(shoot *gardencorev1beta1.Shoot) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// errWorkerless is the error for Shoots without workers. Admission rejects them, so this is for
-// Shoots that got past it.
+// errWorkerless is for Shoots that got past the admission, which rejects them.
 var errWorkerless = errors.New("the Shoot has no workers, so no node can run a cache or pull through it; " +
 	"remove the extension from the Shoot, or add a worker pool")
 
 // decodeConfig returns the providerConfig, valid and with defaults. applied, the last applied
-// config, limits what may change. It is nil if unknown. Errors have field paths and the code
-// ERR_CONFIGURATION_PROBLEM, so that Gardener shows them as errors of the Shoot's owner.
+// config or nil, limits changes. Errors have field paths and the code ERR_CONFIGURATION_PROBLEM, by
+// which Gardener shows them to the Shoot's owner.
 func decodeConfig(ex *extensionsv1alpha1.Extension, applied *v1alpha3.RegistryConfig) (*v1alpha3.RegistryConfig, error) {
 	var raw []byte
 	if ex.Spec.ProviderConfig != nil {

@@ -12,9 +12,8 @@ import (
 )
 
 // growVolumes grows the volumes of caches whose configured size has increased, and returns the
-// caches that lost their StatefulSet thereby. A volume that cannot grow keeps its size in the
-// target, and the reason is added to refused. In a hibernated shoot nothing can grow, so the next
-// reconciliation finds the difference again.
+// caches that lost their StatefulSet. A volume that cannot grow keeps its size in the target, and
+// refused gets the reason. In a hibernated shoot the next reconciliation grows them.
 func (a *Actuator) growVolumes(ctx context.Context, log logr.Logger, t *target) ([]v1alpha3.RegistryCache, error) {
 	if t.isNew {
 		return nil, nil
@@ -71,8 +70,8 @@ func refusal(path *field.Path, c *v1alpha3.RegistryCache, why *volume.Refusal) *
 		why.Size.String(), c.Volume.Size.String(), cause))
 }
 
-// replaceStranded resets caches whose volumes are bound to nodes that no longer exist. They start
-// empty. A cache that was never deployed has no volume.
+// replaceStranded resets caches whose volumes are bound to nodes that no longer exist. A cache that
+// was never deployed has no volume.
 func (a *Actuator) replaceStranded(ctx context.Context, log logr.Logger, t *target) error {
 	if t.before.empty() {
 		return nil
@@ -90,8 +89,7 @@ func (a *Actuator) replaceStranded(ctx context.Context, log logr.Logger, t *targ
 	return err
 }
 
-// awaitReplaced waits until the StatefulSets are recreated. Only then the bigger size counts as
-// deployed.
+// awaitReplaced waits until the StatefulSets are recreated: only then the bigger size is deployed.
 func (a *Actuator) awaitReplaced(ctx context.Context, namespace string, replaced []v1alpha3.RegistryCache) error {
 	for i := range replaced {
 		shoot, err := a.shootClient(ctx, namespace)
@@ -105,8 +103,7 @@ func (a *Actuator) awaitReplaced(ctx context.Context, namespace string, replaced
 	return nil
 }
 
-// removeOrphans deletes what an interrupted growth has left of caches that are about to be removed.
-// It would stay forever otherwise.
+// removeOrphans deletes what an interrupted growth left of caches that are about to be removed.
 func (a *Actuator) removeOrphans(ctx context.Context, namespace string, upstreams []string) error {
 	if len(upstreams) == 0 {
 		return nil

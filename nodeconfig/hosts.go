@@ -1,6 +1,9 @@
 package nodeconfig
 
 import (
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
 	"fmt"
 	"path"
 	"strings"
@@ -76,4 +79,113 @@ const caLine = `ca = "` + HostsFile + `"`
 func Marked(content string) bool {
 	firstLine, _, _ := strings.Cut(content, "\n")
 	return firstLine == Marker
+}
+
+// Registry is one upstream registry with a cache, as a node sees it.
+type Registry struct {
+	// Upstream is the registry as in image references: <host>[:<port>]. It is the name of the
+	// directory below CertsDir.
+	Upstream string
+	// Endpoint is the URL of the cache, such as "http://10.4.246.205:5000".
+	Endpoint string
+	// UpstreamURL is the URL of the upstream, to which containerd falls back.
+	UpstreamURL string
+	// EndpointCA is the PEM CA bundle for the cache, used if Endpoint is an https URL. It may be
+	// empty.
+	EndpointCA []byte
+	// UpstreamCA is the PEM CA bundle for the upstream, in addition to public CAs, used if UpstreamURL
+	// is an https URL. It may be empty.
+	UpstreamCA []byte
+}
+
+// Argument returns the argument of the script for r: <upstream_host>,<endpoint>,<upstream_url>, and
+// with CA bundles ,<endpoint_ca>[,<upstream_ca>]. A CA bundle is the base64 of the DER of each
+// certificate, separated by dots. Anything in it that is not a PEM certificate is omitted.
+func (r Registry) Argument() string {
+	parts := []string{r.Upstream, r.Endpoint, r.UpstreamURL}
+	endpointCA, upstreamCA := encodeCertificates(r.EndpointCA), encodeCertificates(r.UpstreamCA)
+	switch {
+	case upstreamCA != "":
+		parts = append(parts, endpointCA, upstreamCA)
+	case endpointCA != "":
+		parts = append(parts, endpointCA)
+	}
+	return strings.Join(parts, ",")
+}
+
+// ParseArgument is the inverse of Registry.Argument. It also parses arguments of versions without
+// CA bundles. It returns the certificates as canonical PEM, with nothing in between.
+func ParseArgument(argument string) (Registry, error) {
+	parts := strings.Split(argument, ",")
+	if len(parts) < 3 || len(parts) > 5 || parts[0] == "" || parts[1] == "" || parts[2] == "" {
+		return Registry{}, fmt.Errorf("argument %q is not <upstream_host>,<endpoint>,<upstream_url>[,<endpoint_ca>[,<upstream_ca>]]", argument)
+	}
+	registry := Registry{Upstream: parts[0], Endpoint: parts[1], UpstreamURL: parts[2]}
+	for i, ca := range []*[]byte{&registry.EndpointCA, &registry.UpstreamCA} {
+		if len(parts) <= 3+i {
+			break
+		}
+		var err error
+		if *ca, err = decodeCertificates(parts[3+i]); err != nil {
+			return Registry{}, fmt.Errorf("argument for %s: %w", registry.Upstream, err)
+		}
+	}
+	return registry, nil
+}
+
+const certificateBlock = "CERTIFICATE"
+
+// certificates returns the DER of each certificate that containerd would read from text
+// (x509.CertPool.AppendCertsFromPEM).
+func certificates(text []byte) (found [][]byte) {
+	for {
+		var block *pem.Block
+		if block, text = pem.Decode(text); block == nil {
+			return found
+		}
+		if block.Type != certificateBlock || len(block.Headers) > 0 {
+			continue
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err == nil {
+			found = append(found, block.Bytes)
+		}
+	}
+}
+
+// canonical returns only the certificates in text, as PEM. PEM consists of base64 lines and
+// markers, so it cannot end the TOML string that contains it.
+func canonical(text []byte) []byte {
+	var encoded []byte
+	for _, der := range certificates(text) {
+		encoded = append(encoded, pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: der})...)
+	}
+	return encoded
+}
+
+func encodeCertificates(text []byte) string {
+	found := certificates(text)
+	words := make([]string, 0, len(found))
+	for _, der := range found {
+		words = append(words, base64.StdEncoding.EncodeToString(der))
+	}
+	return strings.Join(words, ".")
+}
+
+// decodeCertificates is the inverse of encodeCertificates.
+func decodeCertificates(word string) ([]byte, error) {
+	if word == "" {
+		return nil, nil
+	}
+	var text []byte
+	for i, encoded := range strings.Split(word, ".") {
+		der, err := base64.StdEncoding.Strict().DecodeString(encoded)
+		if err != nil {
+			return nil, fmt.Errorf("certificate %d is not valid base64: %w", i, err)
+		}
+		if len(der) == 0 {
+			return nil, fmt.Errorf("certificate %d is empty", i)
+		}
+		text = append(text, pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: der})...)
+	}
+	return text, nil
 }

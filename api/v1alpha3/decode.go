@@ -1,16 +1,22 @@
 package v1alpha3
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"strings"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
 )
 
 // ErrEmpty is wrapped in the errors of DecodeConfig and DecodeStatus if there is nothing to decode.
@@ -103,4 +109,128 @@ func fieldError(err error) *field.Error {
 		result.Field, result.Detail = match[2], match[1]
 	}
 	return result
+}
+
+// DefaultTTL is how long a blob stays in a cache if garbageCollection is not set.
+const DefaultTTL = 168 * time.Hour
+
+// Images of docker.io are served by registry-1.docker.io, as containerd and the Docker Engine know.
+const (
+	dockerHub    = "docker.io"
+	dockerHubURL = "https://registry-1.docker.io"
+)
+
+func defaultVolumeSize() resource.Quantity {
+	return resource.MustParse("10Gi")
+}
+
+func defaultRemoteURL(upstream string) string {
+	if upstream == dockerHub {
+		return dockerHubURL
+	}
+	return "https://" + upstream
+}
+
+// SetDefaults sets every optional field of config that is nil, except the name of the StorageClass,
+// which the Shoot's default StorageClass decides. It also removes the trailing slash of URLs.
+// Afterwards RemoteURL, Volume.Size and GarbageCollection of every cache are not nil.
+func SetDefaults(config *RegistryConfig) {
+	for i := range config.Caches {
+		setCacheDefaults(&config.Caches[i])
+	}
+}
+
+func setCacheDefaults(cache *RegistryCache) {
+	if cache.RemoteURL == nil {
+		cache.RemoteURL = new(defaultRemoteURL(cache.Upstream))
+	}
+	cache.RemoteURL = withoutSlash(cache.RemoteURL)
+	if cache.Proxy != nil {
+		cache.Proxy.HTTPProxy = withoutSlash(cache.Proxy.HTTPProxy)
+		cache.Proxy.HTTPSProxy = withoutSlash(cache.Proxy.HTTPSProxy)
+	}
+	if cache.Volume == nil {
+		cache.Volume = &Volume{}
+	}
+	if cache.Volume.Size == nil {
+		cache.Volume.Size = new(defaultVolumeSize())
+	}
+	if cache.GarbageCollection == nil {
+		cache.GarbageCollection = &GarbageCollection{TTL: metav1.Duration{Duration: DefaultTTL}}
+	}
+}
+
+// withoutSlash returns a copy of url without a trailing slash, because URLs are compared byte by
+// byte.
+func withoutSlash(url *string) *string {
+	if url == nil {
+		return nil
+	}
+	return new(strings.TrimSuffix(*url, "/"))
+}
+
+// checkTypes returns an error with a path for every value in raw that does not fit the Go type of
+// into. It leaves unknown and duplicate fields, and invalid YAML, to the decoder. Errors contain no
+// values, because a misplaced value may be the password of a proxy.
+func checkTypes(raw []byte, into any) field.ErrorList {
+	document, err := yaml.YAMLToJSON(raw)
+	if err != nil {
+		return nil
+	}
+	return checkValue(document, reflect.TypeOf(into).Elem(), nil)
+}
+
+func checkValue(raw json.RawMessage, typ reflect.Type, path *field.Path) field.ErrorList {
+	for typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
+	}
+	_, decodesItself := reflect.New(typ).Interface().(json.Unmarshaler)
+	switch {
+	case decodesItself || string(raw) == "null":
+		return checkLeaf(raw, typ, path)
+	case typ.Kind() == reflect.Struct:
+		return checkStruct(raw, typ, path)
+	case typ.Kind() == reflect.Slice:
+		return checkSlice(raw, typ, path)
+	default:
+		return checkLeaf(raw, typ, path)
+	}
+}
+
+func checkLeaf(raw json.RawMessage, typ reflect.Type, path *field.Path) field.ErrorList {
+	if err := json.Unmarshal(raw, reflect.New(typ).Interface()); err != nil {
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}
+	}
+	return nil
+}
+
+func checkStruct(raw json.RawMessage, typ reflect.Type, path *field.Path) field.ErrorList {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &values); err != nil {
+		return field.ErrorList{field.TypeInvalid(path, field.OmitValueType{}, "must be an object")}
+	}
+	var errs field.ErrorList
+	for i := range typ.NumField() {
+		name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+		if name == "" { // inlined: its fields are strings of this object
+			errs = append(errs, checkStruct(raw, typ.Field(i).Type, path)...)
+			continue
+		}
+		if value, ok := values[name]; ok {
+			errs = append(errs, checkValue(value, typ.Field(i).Type, path.Child(name))...)
+		}
+	}
+	return errs
+}
+
+func checkSlice(raw json.RawMessage, typ reflect.Type, path *field.Path) field.ErrorList {
+	var values []json.RawMessage
+	if err := json.Unmarshal(raw, &values); err != nil {
+		return field.ErrorList{field.TypeInvalid(path, field.OmitValueType{}, "must be a list")}
+	}
+	var errs field.ErrorList
+	for i, value := range values {
+		errs = append(errs, checkValue(value, typ.Elem(), path.Index(i))...)
+	}
+	return errs
 }

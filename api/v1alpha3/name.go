@@ -3,9 +3,12 @@ package v1alpha3
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -71,4 +74,53 @@ func ServiceName(cache *RegistryCache) string {
 		return namePrefix + *cache.ServiceNameSuffix
 	}
 	return Name(cache.Upstream)
+}
+
+// Names and ports that several packages, the testbed and operators rely on. Objects in running
+// Shoots carry them, so they must not change.
+const (
+	// ExtensionType is the type of the Extensions, and the name that gardenlet gives each of them.
+	ExtensionType = "registry-cache"
+
+	ManagedResourceCaches  = "extension-registry-cache"   // the objects of all caches
+	ManagedResourceCleaner = "extension-registry-cleaner" // the CleanerDaemonSet
+	CleanerDaemonSet       = "registry-cleaner"           // cleans the nodes of a Shoot
+
+	LabelUpstreamHost   = "upstream-host" // of every object of a cache: HostLabel(upstream)
+	AnnotationUpstream  = "upstream"      // of a cache's Service
+	AnnotationRemoteURL = "remote-url"    // of a cache's Service
+
+	// Ports of both the Service and the pod of a cache: the registry API, and health and metrics, to
+	// which network policies admit only the control plane.
+	CachePort      = 5000
+	CacheDebugPort = 5001
+
+	// ConditionNodesCleaned is the type of the Extension's condition that tells whether the last
+	// clean-up reached every node. It is missing before the first clean-up.
+	ConditionNodesCleaned = "NodesCleaned"
+)
+
+// State is what status.state of an Extension holds. Unlike the providerStatus, it moves along when
+// the control plane is migrated to another seed.
+type State struct {
+	// RegistryConfig is the config that the caches were last deployed with, nil if there was none.
+	*RegistryConfig `json:",inline"`
+	// CleanUps counts the clean-ups of the nodes that have started.
+	CleanUps int64 `json:"cleanUps,omitempty"`
+}
+
+// DecodeState decodes status.state of an Extension and sets the defaults of its config. For nil it
+// returns an empty State. It ignores unknown fields, for the same reason as DecodeStatus.
+func DecodeState(raw *runtime.RawExtension) (State, error) {
+	var state State
+	if raw == nil {
+		return state, nil
+	}
+	if err := json.Unmarshal(raw.Raw, &state); err != nil {
+		return State{}, fmt.Errorf("cannot decode State: %w", err)
+	}
+	if state.RegistryConfig != nil {
+		SetDefaults(state.RegistryConfig)
+	}
+	return state, nil
 }

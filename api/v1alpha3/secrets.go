@@ -10,16 +10,15 @@ import (
 	"slices"
 	"strings"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+// Keys and limits of referenced Secrets.
 const (
-	// KeyUsername is the key of the user name in a Secret with credentials for an upstream.
 	KeyUsername = "username"
-	// KeyPassword is the key of the password in the same Secret.
 	KeyPassword = "password"
-	// KeyCABundle is the key of the CA bundle in a Secret with the CA bundle of an upstream.
 	KeyCABundle = "bundle.crt"
 	// MaxCABundleSize is the maximum size in bytes of one CA bundle. It is written to several files on
 	// every node.
@@ -159,4 +158,74 @@ func invalidSecret(secret *corev1.Secret, path *field.Path, reason string) *fiel
 // offline.
 func qualified(namespace, name string) string {
 	return strings.TrimPrefix(namespace+"/"+name, "/")
+}
+
+// ReferenceKind is the kind of content of a referenced Secret.
+type ReferenceKind string
+
+const (
+	// ReferenceCredentials is the kind that ValidateCredentials accepts.
+	ReferenceCredentials ReferenceKind = "credentials"
+	// ReferenceCABundle is the kind that ValidateCABundle accepts.
+	ReferenceCABundle ReferenceKind = "CA bundle"
+)
+
+// +k8s:deepcopy-gen=false
+
+// Reference is a reference from a cache to an entry of the Shoot's spec.resources. The entry must
+// refer to a Secret.
+type Reference struct {
+	// Name is spec.resources[].name.
+	Name string
+	// Upstream is the upstream of the cache.
+	Upstream string
+	Kind     ReferenceKind
+	// Path is the field of the RegistryConfig that holds Name.
+	Path *field.Path
+}
+
+// References returns the references of config in the order of its caches. Two references may have
+// the same name.
+func References(config *RegistryConfig) []Reference {
+	var references []Reference
+	for i := range config.Caches {
+		cache, path := &config.Caches[i], field.NewPath("caches").Index(i)
+		if name := cache.SecretReferenceName; name != nil {
+			references = append(references, Reference{*name, cache.Upstream, ReferenceCredentials, path.Child("secretReferenceName")})
+		}
+		if name := cache.CABundleSecretReferenceName; name != nil {
+			references = append(references, Reference{*name, cache.Upstream, ReferenceCABundle, path.Child("caBundleSecretReferenceName")})
+		}
+	}
+	return references
+}
+
+// ValidateEntry checks the entry of spec.resources that the reference names. to is the resourceRef
+// of that entry, or empty if there is no such entry. Errors are reported at Path.
+func (r Reference) ValidateEntry(to autoscalingv1.CrossVersionObjectReference) field.ErrorList {
+	switch {
+	case to == autoscalingv1.CrossVersionObjectReference{}:
+		return r.invalid("must be the name of an entry of spec.resources")
+	case to.APIVersion != corev1.SchemeGroupVersion.String() || to.Kind != "Secret":
+		return r.invalid(fmt.Sprintf("must refer to a Secret of apiVersion v1, but the entry refers to a %s of apiVersion %s", to.Kind, to.APIVersion))
+	}
+	return nil
+}
+
+// Missing returns the error for a reference to a Secret that does not exist. namespace may be
+// empty.
+func (r Reference) Missing(namespace, name string) field.ErrorList {
+	return r.invalid(fmt.Sprintf("refers to the Secret %s, which does not exist", qualified(namespace, name)))
+}
+
+func (r Reference) invalid(reason string) field.ErrorList {
+	return field.ErrorList{field.Invalid(r.Path, r.Name, reason)}
+}
+
+// Validate checks the content of the Secret. Errors are reported at Path.
+func (r Reference) Validate(secret *corev1.Secret) field.ErrorList {
+	if r.Kind == ReferenceCABundle {
+		return ValidateCABundle(secret, r.Path)
+	}
+	return ValidateCredentials(secret, r.Path)
 }

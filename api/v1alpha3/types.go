@@ -3,6 +3,8 @@ package v1alpha3
 import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -142,4 +144,21 @@ type RegistryCacheStatus struct {
 	// system's: the content of the Secret that RegistryCache.CABundleSecretReferenceName refers to.
 	// +optional
 	UpstreamCABundle *string `json:"upstreamCABundle,omitempty"`
+}
+
+// GroupName is the API group of the extension.
+const GroupName = "registry.extensions.gardener.cloud"
+
+// SchemeGroupVersion is the group and version of every kind in this package.
+var SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha3"}
+
+var schemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
+
+// AddToScheme adds RegistryConfig and RegistryStatus to a scheme.
+var AddToScheme = schemeBuilder.AddToScheme
+
+func addKnownTypes(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(SchemeGroupVersion, &RegistryConfig{}, &RegistryStatus{})
+	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
@@ -29,16 +30,11 @@ const (
 
 // Options describe the process.
 type Options struct {
-	// Program is the path of the binary.
-	Program string
-	// Arguments are those of the chart. Start overrides the ones that only fit a pod.
-	Arguments []string
-	// Kubeconfig is the content of the kubeconfig for the seed.
-	Kubeconfig []byte
-	// Namespace holds the Leases and the webhook's certificates.
-	Namespace string
-	// Folder takes extension.log and the files that the process needs.
-	Folder string
+	Program    string   // path of the binary
+	Arguments  []string // of the chart; Start overrides the ones that only fit a pod
+	Kubeconfig []byte   // for the seed
+	Namespace  string   // holds the Leases and the webhook's certificates
+	Folder     string   // for extension.log and the files that the process needs
 }
 
 // Process is a running extension.
@@ -167,4 +163,44 @@ func freePorts(n int) ([]string, error) {
 		ports = append(ports, port)
 	}
 	return ports, nil
+}
+
+// Usage is the CPU and memory of a process.
+type Usage struct {
+	// CPU is user and system time since the start.
+	CPU time.Duration
+	// Resident is the memory in RAM now, Peak its maximum since the start. Both are in bytes.
+	Resident, Peak uint64
+}
+
+// Usage reads the usage from the kernel. It fails if the process has ended.
+func (p *Process) Usage() (Usage, error) {
+	if err := p.Running(); err != nil {
+		return Usage{}, err
+	}
+	usage, err := usageOf(p.cmd.Process.Pid)
+	if err != nil {
+		return Usage{}, fmt.Errorf("reading the CPU and memory of the extension: %w", err)
+	}
+	return usage, nil
+}
+
+func usageOf(pid int) (Usage, error) {
+	proc, err := procfs.NewProc(pid)
+	if err != nil {
+		return Usage{}, err
+	}
+	stat, err := proc.Stat()
+	if err != nil {
+		return Usage{}, err
+	}
+	status, err := proc.NewStatus()
+	if err != nil {
+		return Usage{}, err
+	}
+	return Usage{
+		CPU:      time.Duration(stat.CPUTime() * float64(time.Second)),
+		Resident: status.VmRSS,
+		Peak:     status.VmHWM,
+	}, nil
 }

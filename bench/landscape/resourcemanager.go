@@ -2,7 +2,9 @@ package landscape
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"sync"
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
@@ -21,13 +23,11 @@ import (
 // ManagedResource it creates the Services only, because the API server gives them cluster IPs. It
 // reports all objects as applied.
 type resourceManager struct {
-	// managedResources reads from a cache.
-	managedResources client.Reader
+	managedResources client.Reader // reads from a cache
 	seed, shoot      client.Client
 
-	mu sync.Mutex
-	// created are the existing Services: all shoots have the same.
-	created map[client.ObjectKey]bool
+	mu      sync.Mutex
+	created map[client.ObjectKey]bool // the Services: all shoots have the same
 }
 
 // Reconcile applies a ManagedResource, unless its generation was applied before.
@@ -89,4 +89,65 @@ func (r *resourceManager) create(ctx context.Context, service *corev1.Service) e
 	}
 	r.created[key] = true
 	return nil
+}
+
+// Refusing returns a host:port that refuses connections.
+func Refusing() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not block
+	if err != nil {
+		return "", fmt.Errorf("finding a free port: %w", err)
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
+// Hanging is a server that accepts connections and never responds.
+type Hanging struct {
+	listener net.Listener
+
+	mu          sync.Mutex
+	connections []net.Conn
+}
+
+// Hang starts a Hanging server. The caller must call Close.
+func Hang() (*Hanging, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not block
+	if err != nil {
+		return nil, fmt.Errorf("listening: %w", err)
+	}
+	h := &Hanging{listener: listener}
+	go h.accept()
+	return h, nil
+}
+
+// Address returns host:port.
+func (h *Hanging) Address() string { return h.listener.Addr().String() }
+
+// Accepted returns the number of connections so far.
+func (h *Hanging) Accepted() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.connections)
+}
+
+// Close stops listening and ends all connections.
+func (h *Hanging) Close() error {
+	err := h.listener.Close()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, connection := range h.connections {
+		err = errors.Join(err, connection.Close())
+	}
+	return err
+}
+
+func (h *Hanging) accept() {
+	for {
+		connection, err := h.listener.Accept()
+		if err != nil { // closed
+			return
+		}
+		h.mu.Lock()
+		h.connections = append(h.connections, connection)
+		h.mu.Unlock()
+	}
 }

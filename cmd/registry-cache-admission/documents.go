@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,11 +12,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
 
@@ -116,4 +121,87 @@ func decode[T any](document []byte, into *[]*T) error {
 	}
 	*into = append(*into, object)
 	return nil
+}
+
+// match returns the object with the namespace and name, or the zero value of T if there is none.
+// Files under version control often have no namespace, but those from kubectl always do. So an
+// empty namespace matches any, and if no object is in the namespace, one without a namespace
+// matches. Identical copies count once. An error means that several objects match.
+func match[T client.Object](objects []T, namespace, name string) (found T, err error) {
+	var matches, withoutNamespace []T
+	for _, object := range objects {
+		switch {
+		case object.GetName() != name:
+		case namespace == "" || object.GetNamespace() == namespace:
+			matches = append(matches, object)
+		case object.GetNamespace() == "":
+			withoutNamespace = append(withoutNamespace, object)
+		}
+	}
+	if len(matches) == 0 {
+		matches = withoutNamespace
+	}
+	if len(matches) == 0 {
+		return found, nil
+	}
+	found = matches[0]
+	for _, other := range matches[1:] {
+		switch {
+		case other.GetNamespace() != found.GetNamespace():
+			return found, fmt.Errorf("%s and %s match: set the missing metadata.namespace", qualified(found), qualified(other))
+		case !equality.Semantic.DeepEqual(found, other):
+			return found, errors.New("found twice with different content")
+		}
+	}
+	return found, nil
+}
+
+// qualified returns <namespace>/<name>, or only the name if there is no namespace.
+func qualified(object client.Object) string {
+	return strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/")
+}
+
+// secretsOfFiles reads Secrets from files for package shoot.
+type secretsOfFiles struct {
+	secrets []*corev1.Secret
+	// complete means that a Secret that was not found does not exist. Otherwise its check is skipped
+	// and reported to notes.
+	complete bool
+	notes    io.Writer
+	// ambiguous is the last error of match. It invalidates the result of Check.
+	ambiguous error
+}
+
+// get implements shoot.Secrets.
+func (s *secretsOfFiles) get(_ context.Context, key client.ObjectKey) (*corev1.Secret, error) {
+	name := strings.TrimPrefix(key.String(), "/")
+	secret, err := match(s.secrets, key.Namespace, key.Name)
+	switch {
+	case err != nil:
+		s.ambiguous = fmt.Errorf("looking for the Secret %s: %w", name, err)
+		return nil, nil
+	case secret != nil:
+		return stored(secret, key.Namespace), nil
+	case s.complete:
+		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
+	}
+	fmt.Fprintf(s.notes, "the Secret %s is in no file: check skipped (see --resources)\n", name)
+	return nil, nil
+}
+
+// stored returns the Secret as the API server stores it for a Shoot in the namespace, with
+// stringData merged into data.
+func stored(secret *corev1.Secret, namespace string) *corev1.Secret {
+	result := secret.DeepCopy()
+	if result.Namespace == "" {
+		result.Namespace = namespace
+	}
+	for key, value := range result.StringData {
+		if result.Data == nil {
+			result.Data = map[string][]byte{}
+		}
+		result.Data[key] = []byte(value)
+	}
+	result.StringData = nil
+	return result
 }

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
+	controllercmd "github.com/gardener/gardener/extensions/pkg/controller/cmd"
+	webhookcmd "github.com/gardener/gardener/extensions/pkg/webhook/cmd"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/spf13/cobra"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,9 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-
 	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/webhook/shoot"
 )
 
 const serveHelp = `Serve the webhook that validates Shoots.
@@ -134,4 +137,62 @@ func addChecks(mgr manager.Manager) error {
 		return fmt.Errorf("adding the readiness check: %w", err)
 	}
 	return nil
+}
+
+// identity is part of the names of the webhook configuration
+// (gardener-extension-registry-cache-admission), its Service and its Lease.
+const identity = "registry-cache-admission"
+
+// options are the flags of `serve`, composed of those of the extension library.
+type options struct {
+	rest    *controllercmd.RESTOptions
+	manager *controllercmd.ManagerOptions
+	webhook *webhookcmd.AddToManagerOptions
+
+	all controllercmd.OptionAggregator
+}
+
+func newOptions() *options {
+	o := &options{
+		rest: &controllercmd.RESTOptions{},
+		manager: &controllercmd.ManagerOptions{
+			LeaderElection:          true,
+			LeaderElectionID:        controllercmd.LeaderElectionNameID("gardener-extension-" + identity),
+			LeaderElectionNamespace: os.Getenv("LEADER_ELECTION_NAMESPACE"),
+			WebhookServerPort:       10250,
+			WebhookCertDir:          os.TempDir() + "/registry-cache-admission-certificates",
+		},
+	}
+	o.webhook = webhookcmd.NewAddToManagerOptions(
+		identity,
+		"", nil, // no webhook in shoots
+		nil,
+		&webhookcmd.ServerOptions{Namespace: os.Getenv("WEBHOOK_CONFIG_NAMESPACE")},
+		webhookcmd.NewSwitchOptions(webhookcmd.Switch(shoot.Name, shoot.New)),
+	)
+	o.all = controllercmd.NewOptionAggregator(o.rest, o.manager, o.webhook)
+	return o
+}
+
+// complete validates the parsed flags and applies their defaults.
+func (o *options) complete() error {
+	if o.rest.Kubeconfig == "" {
+		// gardener-operator mounts a kubeconfig for the virtual garden into the pod, and sets this
+		// variable to its path.
+		o.rest.Kubeconfig = os.Getenv("GARDEN_KUBECONFIG")
+	}
+	return o.all.Complete()
+}
+
+func main() { os.Exit(program.Main(newRootCommand)) }
+
+func newRootCommand(std program.Streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "registry-cache-admission",
+		Short: "Validate Shoots that use the registry cache, in the garden and offline",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  program.Verbs,
+	}
+	root.AddCommand(newServeCommand(), newValidateCommand(std, os.Stdin))
+	return root
 }

@@ -1,9 +1,215 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"os"
 
+	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
+	controllercmd "github.com/gardener/gardener/extensions/pkg/controller/cmd"
+	"github.com/gardener/gardener/extensions/pkg/controller/heartbeat"
+	heartbeatcmd "github.com/gardener/gardener/extensions/pkg/controller/heartbeat/cmd"
+	webhookcmd "github.com/gardener/gardener/extensions/pkg/webhook/cmd"
+	gardenerhealthz "github.com/gardener/gardener/pkg/healthz"
+	"github.com/spf13/cobra"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubernetesscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/charts"
+	"github.com/gardener-extensions/registry-cache/controller"
 	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/webhook/operatingsystemconfig"
 )
 
 func main() { os.Exit(program.Main(newCommand)) }
+
+func newCommand(program.Streams) *cobra.Command {
+	options := newOptions()
+	cmd := &cobra.Command{
+		Use:   "registry-cache-extension",
+		Short: "Gardener extension that runs pull-through image caches in shoots",
+		Args:  program.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := options.complete(); err != nil {
+				return program.Usage(fmt.Errorf("invalid flags: %w", err))
+			}
+			return run(cmd.Context(), options)
+		},
+	}
+	options.all.AddFlags(cmd.Flags())
+	return cmd
+}
+
+// run starts the manager. It returns when the context ends or an error is permanent.
+func run(ctx context.Context, options *options) error {
+	images, err := charts.LoadImages()
+	if err != nil {
+		return err
+	}
+	log.SetLogger(options.manager.Completed().Logger)
+	mgr, err := newManager(options)
+	if err != nil {
+		return err
+	}
+	if err := addChecks(mgr); err != nil {
+		return err
+	}
+	if err := addControllers(ctx, mgr, options, images); err != nil {
+		return err
+	}
+	if _, err := options.webhook.Completed().AddToManager(ctx, mgr, nil); err != nil {
+		return fmt.Errorf("adding the webhook to the manager: %w", err)
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("running the manager: %w", err)
+	}
+	return nil
+}
+
+func newManager(options *options) (manager.Manager, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	managerOptions := options.manager.Completed().Options()
+	managerOptions.Scheme = scheme
+	// run returns right after the manager, so another replica can take over at once instead of after
+	// 15 seconds.
+	managerOptions.LeaderElectionReleaseOnCancel = true
+	managerOptions.Cache = cacheOptions()
+	// Rarely read kinds are not cached: a cache would contain the Secrets of all shoots, and the
+	// ClusterRole would have to allow watching them.
+	managerOptions.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{
+		&corev1.Secret{},
+		&coordinationv1.Lease{},
+		&admissionregistrationv1.MutatingWebhookConfiguration{},
+	}}
+	mgr, err := manager.New(options.limits.applyTo(options.rest.Completed().Config), managerOptions)
+	if err != nil {
+		return nil, fmt.Errorf("creating the manager: %w", err)
+	}
+	return mgr, nil
+}
+
+// newScheme returns a scheme with the types of Kubernetes and Gardener. The manager needs it from
+// the start, because cacheOptions uses some of them.
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for name, add := range map[string]func(*runtime.Scheme) error{
+		"Kubernetes": kubernetesscheme.AddToScheme, "Gardener": extensionscontroller.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("adding the types of %s to the scheme: %w", name, err)
+		}
+	}
+	return scheme, nil
+}
+
+func addChecks(mgr manager.Manager) error {
+	synced := gardenerhealthz.NewCacheSyncHealthzWithDeadline(
+		mgr.GetLogger(), clock.RealClock{}, mgr.GetCache(), gardenerhealthz.DefaultCacheSyncDeadline)
+	for name, check := range map[string]healthz.Checker{"ping": healthz.Ping, "informer-sync": synced} {
+		if err := mgr.AddHealthzCheck(name, check); err != nil {
+			return fmt.Errorf("adding health check %s: %w", name, err)
+		}
+	}
+	for name, check := range map[string]healthz.Checker{
+		"informer-sync":  gardenerhealthz.NewCacheSyncHealthz(mgr.GetCache()),
+		"webhook-server": mgr.GetWebhookServer().StartedChecker(),
+	} {
+		if err := mgr.AddReadyzCheck(name, check); err != nil {
+			return fmt.Errorf("adding readiness check %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func addControllers(ctx context.Context, mgr manager.Manager, options *options, images charts.Images) error {
+	beat := options.heartbeat.Completed()
+	if err := heartbeat.Add(mgr, heartbeat.AddArgs{
+		ExtensionName:        beat.ExtensionName,
+		Namespace:            beat.Namespace,
+		RenewIntervalSeconds: beat.RenewIntervalSeconds,
+		Clock:                clock.RealClock{},
+	}); err != nil {
+		return fmt.Errorf("adding the heartbeat to the manager: %w", err)
+	}
+	if err := controller.AddToManager(ctx, mgr, controller.Options{
+		Controller:                options.controller.Completed().Options(),
+		IgnoreOperationAnnotation: options.reconciler.Completed().IgnoreOperationAnnotation,
+		ExtensionClasses:          options.general.Completed().ExtensionClasses,
+		Images:                    images,
+	}); err != nil {
+		return fmt.Errorf("adding the controller to the manager: %w", err)
+	}
+	return nil
+}
+
+// identity is the name that the extension has in leader election and heartbeats.
+const identity = "gardener-extension-" + v1alpha3.ExtensionType
+
+// options are the flags of the command, composed of those of the extension library.
+type options struct {
+	general    *controllercmd.GeneralOptions
+	rest       *controllercmd.RESTOptions
+	limits     *requestLimits
+	manager    *controllercmd.ManagerOptions
+	controller *controllercmd.ControllerOptions
+	reconciler *controllercmd.ReconcilerOptions
+	heartbeat  *heartbeatcmd.Options
+	webhook    *webhookcmd.AddToManagerOptions
+
+	all controllercmd.OptionAggregator
+}
+
+func newOptions() *options {
+	o := &options{
+		general: &controllercmd.GeneralOptions{},
+		rest:    &controllercmd.RESTOptions{},
+		limits:  &requestLimits{qps: 100, burst: 130},
+		manager: &controllercmd.ManagerOptions{
+			LeaderElection:          true,
+			LeaderElectionID:        controllercmd.LeaderElectionNameID(identity),
+			LeaderElectionNamespace: os.Getenv("LEADER_ELECTION_NAMESPACE"),
+			WebhookServerPort:       10250,
+			WebhookCertDir:          os.TempDir() + "/registry-cache-extension-certificates",
+		},
+		controller: &controllercmd.ControllerOptions{MaxConcurrentReconciles: 10},
+		reconciler: &controllercmd.ReconcilerOptions{},
+		heartbeat: &heartbeatcmd.Options{
+			ExtensionName:        identity,
+			RenewIntervalSeconds: 30,
+			Namespace:            os.Getenv("LEADER_ELECTION_NAMESPACE"),
+		},
+	}
+	o.webhook = webhookcmd.NewAddToManagerOptions(
+		v1alpha3.ExtensionType, // the webhook configuration and its Service are gardener-extension-<this>
+		"", nil,                // no webhook in the shoot
+		o.general,
+		&webhookcmd.ServerOptions{Namespace: os.Getenv("WEBHOOK_CONFIG_NAMESPACE")},
+		webhookcmd.NewSwitchOptions(webhookcmd.Switch(operatingsystemconfig.Name, operatingsystemconfig.New)),
+	)
+	o.all = controllercmd.NewOptionAggregator(
+		o.general, o.rest, o.limits, o.manager, o.controller, o.reconciler,
+		controllercmd.PrefixOption("heartbeat-", o.heartbeat),
+		o.webhook,
+	)
+	return o
+}
+
+// complete validates the parsed flags.
+func (o *options) complete() error {
+	if err := o.all.Complete(); err != nil {
+		return err
+	}
+	return o.heartbeat.Validate()
+}

@@ -6,7 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gardener-extensions/registry-cache/cmd/registry-cache/registry"
 	"github.com/gardener-extensions/registry-cache/internal/program"
+	"github.com/gardener-extensions/registry-cache/nodeconfig/cleaner"
 )
 
 func main() { os.Exit(program.Main(newRootCommand)) }
@@ -33,4 +35,59 @@ func newPauseCommand(std program.Streams) *cobra.Command {
 			return nil
 		},
 	}
+}
+
+func newServeCommand(std program.Streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve CONFIG",
+		Short: "Run one cache with a configuration file of distribution v3",
+		Long: "Run one cache with a configuration file of distribution v3 until SIGTERM.\n" +
+			"A cache with credentials that starts while its upstream does not answer exits later if the upstream requires tokens.\n" +
+			"Something, such as a pod's restart policy, must start it again.\n" +
+			"Environment variables such as REGISTRY_PROXY_REMOTEURL override the file, as in distribution.\n" +
+			"The cache reaches the upstream through the proxies in HTTP_PROXY, HTTPS_PROXY and NO_PROXY.\n" +
+			"It trusts public CAs and those of the system (SSL_CERT_FILE, SSL_CERT_DIR).",
+		Args: program.Args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, err := registry.Load(args[0])
+			if err != nil {
+				return program.Usage(err)
+			}
+			return registry.Serve(cmd.Context(), config, std.Err)
+		},
+	}
+}
+
+func newCleanCommand(std program.Streams) *cobra.Command {
+	var (
+		request cleaner.Request
+		root    string
+	)
+	cmd := &cobra.Command{
+		Use:   "clean",
+		Short: "Remove the configuration of deleted caches from containerd on this node",
+		Long: "Remove the configuration of deleted caches from containerd on this node.\n" +
+			"It removes only files that the extension wrote. A second run changes nothing.",
+		Args: program.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := request.Validate(); err != nil {
+				return program.Usage(err)
+			}
+			directory, err := os.OpenRoot(root)
+			if err != nil {
+				return program.Environment(fmt.Errorf("opening the node's root directory (--root): %w", err))
+			}
+			defer func() { _ = directory.Close() }()
+			systemd, err := cleaner.Connect(root)
+			if err != nil {
+				return program.Environment(err)
+			}
+			defer systemd.Close()
+			return cleaner.Clean(cmd.Context(), cleaner.Node{Root: directory, Units: systemd, Log: std.Err}, request)
+		},
+	}
+	cmd.Flags().StringArrayVar(&request.Upstreams, "upstream", nil, "upstream to remove, as <host>[:<port>]; repeatable")
+	cmd.Flags().BoolVar(&request.All, "all", false, "remove the configuration of all upstreams")
+	cmd.Flags().StringVar(&root, "root", "/host", "directory below which the node's directories are mounted")
+	return cmd
 }

@@ -1,14 +1,16 @@
 package cache
 
 import (
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
 	"k8s.io/utils/ptr"
-
-	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
@@ -60,6 +62,37 @@ func podDisruptionBudget(cache v1alpha3.RegistryCache) *policyv1.PodDisruptionBu
 			MaxUnavailable:             ptr.To(intstr.FromInt32(1)),
 			Selector:                   &metav1.LabelSelector{MatchLabels: labels(cache.Upstream)},
 			UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
+		},
+	}
+}
+
+func requests() corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse("20m"),
+		corev1.ResourceMemory: resource.MustParse("50Mi"),
+	}
+}
+
+// verticalPodAutoscaler adapts the requests of the cache to its use. It sets no upper bound: a
+// cache with less memory than it uses is killed during pulls
+// (gardener-extension-registry-cache#395).
+func verticalPodAutoscaler(cache v1alpha3.RegistryCache) *vpaautoscalingv1.VerticalPodAutoscaler {
+	return &vpaautoscalingv1.VerticalPodAutoscaler{
+		ObjectMeta: objectMeta(cache.Upstream),
+		Spec: vpaautoscalingv1.VerticalPodAutoscalerSpec{
+			TargetRef: &autoscalingv1.CrossVersionObjectReference{
+				APIVersion: appsv1.SchemeGroupVersion.String(),
+				Kind:       "StatefulSet",
+				Name:       v1alpha3.Name(cache.Upstream),
+			},
+			UpdatePolicy: &vpaautoscalingv1.PodUpdatePolicy{UpdateMode: ptr.To(vpaautoscalingv1.UpdateModeRecreate)},
+			ResourcePolicy: &vpaautoscalingv1.PodResourcePolicy{
+				ContainerPolicies: []vpaautoscalingv1.ContainerResourcePolicy{{
+					ContainerName:    containerName,
+					ControlledValues: ptr.To(vpaautoscalingv1.ContainerControlledValuesRequestsOnly),
+					MinAllowed:       corev1.ResourceList{corev1.ResourceMemory: requests()[corev1.ResourceMemory]},
+				}},
+			},
 		},
 	}
 }

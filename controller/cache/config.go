@@ -7,8 +7,11 @@ import (
 	"path"
 	"time"
 
+	kubernetesutils "github.com/gardener/gardener/pkg/utils/kubernetes"
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
@@ -27,12 +30,12 @@ const (
 // (https://distribution.github.io/distribution/about/configuration/). Distribution's own type
 // cannot omit unset fields.
 type registryConfig struct {
-	Version string        `yaml:"version"`
-	Log     logConfig     `yaml:"log"`
-	Storage storageConfig `yaml:"storage"`
-	HTTP    httpConfig    `yaml:"http"`
-	Health  healthConfig  `yaml:"health"`
-	Proxy   proxyConfig   `yaml:"proxy"`
+	Version string                         `yaml:"version"`
+	Log     logConfig                      `yaml:"log"`
+	Storage storageConfig                  `yaml:"storage"`
+	HTTP    httpConfig                     `yaml:"http"`
+	Health  map[string]storageDriverConfig `yaml:"health"`
+	Proxy   proxyConfig                    `yaml:"proxy"`
 }
 
 type logConfig struct {
@@ -44,21 +47,9 @@ type logConfig struct {
 // that its garbage collection has deleted with status 200 and an empty body (distribution#2367,
 // #4191).
 type storageConfig struct {
-	Filesystem filesystemConfig `yaml:"filesystem"`
-	Delete     enabled          `yaml:"delete"`
-	Tag        tagConfig        `yaml:"tag"`
-}
-
-type filesystemConfig struct {
-	RootDirectory string `yaml:"rootdirectory"`
-}
-
-type enabled struct {
-	Enabled bool `yaml:"enabled"`
-}
-
-type tagConfig struct {
-	ConcurrencyLimit int `yaml:"concurrencylimit"`
+	Filesystem map[string]string `yaml:"filesystem"`
+	Delete     map[string]bool   `yaml:"delete"`
+	Tag        map[string]int    `yaml:"tag"`
 }
 
 type httpConfig struct {
@@ -66,12 +57,7 @@ type httpConfig struct {
 	DrainTimeout string              `yaml:"draintimeout"`
 	Debug        debugConfig         `yaml:"debug"`
 	Headers      map[string][]string `yaml:"headers"`
-	TLS          *tlsConfig          `yaml:"tls,omitempty"`
-}
-
-type tlsConfig struct {
-	Certificate string `yaml:"certificate"`
-	Key         string `yaml:"key"`
+	TLS          map[string]string   `yaml:"tls,omitempty"`
 }
 
 type debugConfig struct {
@@ -82,10 +68,6 @@ type debugConfig struct {
 type prometheusConfig struct {
 	Enabled bool   `yaml:"enabled"`
 	Path    string `yaml:"path"`
-}
-
-type healthConfig struct {
-	StorageDriver storageDriverConfig `yaml:"storagedriver"`
 }
 
 type storageDriverConfig struct {
@@ -116,9 +98,9 @@ func newRegistryConfig(cache v1alpha3.RegistryCache, credentials *Credentials) r
 		Version: "0.1",
 		Log:     logConfig{Level: "info", Fields: map[string]string{"service": "registry", "upstream": cache.Upstream}},
 		Storage: storageConfig{
-			Filesystem: filesystemConfig{RootDirectory: volumeMountPath},
-			Delete:     enabled{Enabled: true}, // without it the TTL frees no byte (distribution#4957)
-			Tag:        tagConfig{ConcurrencyLimit: concurrentTagLookups},
+			Filesystem: map[string]string{"rootdirectory": volumeMountPath},
+			Delete:     map[string]bool{"enabled": true}, // without it the TTL frees no byte (distribution#4957)
+			Tag:        map[string]int{"concurrencylimit": concurrentTagLookups},
 		},
 		HTTP: httpConfig{
 			Addr:         fmt.Sprintf(":%d", v1alpha3.CachePort),
@@ -129,16 +111,16 @@ func newRegistryConfig(cache v1alpha3.RegistryCache, credentials *Credentials) r
 			},
 			Headers: map[string][]string{"X-Content-Type-Options": {"nosniff"}},
 		},
-		Health: healthConfig{StorageDriver: storageDriverConfig{Enabled: true, Interval: "10s", Threshold: 3}},
+		Health: map[string]storageDriverConfig{"storagedriver": {Enabled: true, Interval: "10s", Threshold: 3}},
 		Proxy:  proxyConfig{RemoteURL: *cache.RemoteURL, TTL: cache.GarbageCollection.TTL.Duration.String()},
 	}
 	if credentials != nil {
 		config.Proxy.Username, config.Proxy.Password = credentials.Username, credentials.Password
 	}
 	if ServesTLS(cache) {
-		config.HTTP.TLS = &tlsConfig{
-			Certificate: path.Join(certificateDir, corev1.TLSCertKey),
-			Key:         path.Join(certificateDir, corev1.TLSPrivateKeyKey),
+		config.HTTP.TLS = map[string]string{
+			"certificate": path.Join(certificateDir, corev1.TLSCertKey),
+			"key":         path.Join(certificateDir, corev1.TLSPrivateKeyKey),
 		}
 	}
 	return config
@@ -153,4 +135,78 @@ func (c registryConfig) render() ([]byte, error) {
 		return nil, fmt.Errorf("rendering the registry configuration for %s: %w", c.Proxy.RemoteURL, err)
 	}
 	return out.Bytes(), nil
+}
+
+// Paths and file names in the pod, apart from the cache's volume.
+const (
+	configDir      = "/etc/distribution"
+	configFile     = "config.yml"
+	certificateDir = "/etc/registry-cache/tls"
+	caBundleDir    = "/etc/registry-cache/ca"
+	caBundleFile   = "bundle.crt"
+)
+
+// readableByGroup is the mode of mounted files. The pod's group owns them.
+const readableByGroup int32 = 0o440
+
+// mountedObject is an immutable Secret or ConfigMap that the pod mounts in dir.
+type mountedObject struct {
+	volume, dir string
+	object      client.Object
+}
+
+// mountedObjects returns the configuration, the certificate (with http.tls) and the CA bundle (if
+// there is one). The name of each object ends in a hash of its content. So each change, from a TTL
+// to the certificate, changes the pod template and restarts the pod.
+func mountedObjects(cache v1alpha3.RegistryCache, secrets Secrets) ([]mountedObject, error) {
+	config, err := newRegistryConfig(cache, secrets.Credentials).render()
+	if err != nil {
+		return nil, err
+	}
+	mounted := []mountedObject{{"config", configDir, &corev1.Secret{
+		Type: corev1.SecretTypeOpaque,
+		Data: map[string][]byte{configFile: config},
+	}}}
+	if ServesTLS(cache) {
+		mounted = append(mounted, mountedObject{"tls", certificateDir, &corev1.Secret{
+			Type: corev1.SecretTypeTLS,
+			Data: map[string][]byte{
+				corev1.TLSCertKey:       secrets.Certificate.Certificate,
+				corev1.TLSPrivateKeyKey: secrets.Certificate.PrivateKey,
+			},
+		}})
+	}
+	if len(secrets.CABundle) > 0 {
+		mounted = append(mounted, mountedObject{"ca", caBundleDir, &corev1.ConfigMap{
+			Data: map[string]string{caBundleFile: string(secrets.CABundle)},
+		}})
+	}
+	for _, m := range mounted {
+		meta := objectMeta(cache.Upstream)
+		m.object.SetName(meta.Name + "-" + m.volume)
+		m.object.SetNamespace(meta.Namespace)
+		m.object.SetLabels(meta.Labels)
+		if err := kubernetesutils.MakeUnique(m.object); err != nil {
+			return nil, fmt.Errorf("naming %s of upstream %s: %w", m.object.GetName(), cache.Upstream, err)
+		}
+	}
+	return mounted, nil
+}
+
+func volumesAndMounts(mounted []mountedObject) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
+	for _, m := range mounted {
+		source := corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+			SecretName:  m.object.GetName(),
+			DefaultMode: ptr.To(readableByGroup),
+		}}
+		if _, isConfigMap := m.object.(*corev1.ConfigMap); isConfigMap {
+			source = corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+				LocalObjectReference: corev1.LocalObjectReference{Name: m.object.GetName()},
+				DefaultMode:          ptr.To(readableByGroup),
+			}}
+		}
+		volumes = append(volumes, corev1.Volume{Name: m.volume, VolumeSource: source})
+		mounts = append(mounts, corev1.VolumeMount{Name: m.volume, MountPath: m.dir, ReadOnly: true})
+	}
+	return volumes, mounts
 }

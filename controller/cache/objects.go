@@ -4,7 +4,13 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/Masterminds/semver/v3"
+	gardenerutils "github.com/gardener/gardener/pkg/utils/gardener"
+	versionutils "github.com/gardener/gardener/pkg/utils/version"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -54,7 +60,7 @@ func Objects(cache v1alpha3.RegistryCache, shoot Shoot, secrets Secrets) ([]clie
 	if shoot.Image == "" {
 		return nil, errors.New("registry image is required")
 	}
-	service, err := service(cache, shoot.KubernetesVersion)
+	service, err := Service(cache, shoot)
 	if err != nil {
 		return nil, err
 	}
@@ -95,4 +101,64 @@ func labels(upstream string) map[string]string {
 
 func objectMeta(upstream string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: v1alpha3.Name(upstream), Namespace: metav1.NamespaceSystem, Labels: labels(upstream)}
+}
+
+const (
+	portName = "registry-cache"
+
+	// MetricsPortName is the Service port by which the shoot's Prometheus finds the pods of a cache.
+	MetricsPortName = "metrics"
+)
+
+// Service returns only the Service of a cache as for Objects. Its cluster IP is the endpoint that
+// nodes pull from. It routes nodes to a replica in their own zone, if there is one.
+func Service(cache v1alpha3.RegistryCache, shoot Shoot) (*corev1.Service, error) {
+	meta := objectMeta(cache.Upstream)
+	meta.Name = v1alpha3.ServiceName(&cache)
+	meta.Annotations = map[string]string{
+		v1alpha3.AnnotationUpstream:  cache.Upstream,
+		v1alpha3.AnnotationRemoteURL: *cache.RemoteURL,
+	}
+	result := &corev1.Service{
+		ObjectMeta: meta,
+		Spec: corev1.ServiceSpec{
+			Type:     corev1.ServiceTypeClusterIP,
+			Selector: labels(cache.Upstream),
+			Ports: []corev1.ServicePort{
+				servicePort(portName, v1alpha3.CachePort, portName),
+				servicePort(MetricsPortName, v1alpha3.CacheDebugPort, debugPortName),
+			},
+		},
+	}
+	if shoot.KubernetesVersion == "" {
+		return result, nil
+	}
+	version, err := semver.NewVersion(versionutils.Normalize(shoot.KubernetesVersion))
+	if err != nil {
+		return nil, fmt.Errorf("parsing the shoot's Kubernetes version %q: %w", shoot.KubernetesVersion, err)
+	}
+	gardenerutils.ReconcileTopologyAwareRoutingSettings(result, true, version)
+	return result, nil
+}
+
+func servicePort(name string, port int32, target string) corev1.ServicePort {
+	return corev1.ServicePort{Name: name, Port: port, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromString(target)}
+}
+
+// networkPolicy lets the container runtime of every node reach the cache. From Kubernetes 1.33 on,
+// Gardener denies all traffic in kube-system, even between a node and a pod of another node
+// (NetworkPolicy gardener.cloud--deny-all). The metrics port stays closed: Gardener's own policy
+// opens it for the control plane by a label of the pod.
+func networkPolicy(cache v1alpha3.RegistryCache) *networkingv1.NetworkPolicy {
+	port, protocol := intstr.FromInt32(v1alpha3.CachePort), corev1.ProtocolTCP
+	return &networkingv1.NetworkPolicy{
+		ObjectMeta: objectMeta(cache.Upstream),
+		Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: labels(cache.Upstream)},
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+			Ingress: []networkingv1.NetworkPolicyIngressRule{{
+				Ports: []networkingv1.NetworkPolicyPort{{Port: &port, Protocol: &protocol}},
+			}},
+		},
+	}
 }

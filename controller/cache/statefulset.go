@@ -3,15 +3,17 @@ package cache
 import (
 	"fmt"
 	"maps"
-
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
+	"slices"
+	"strings"
 
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/resourcemanager/controller/garbagecollector/references"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
@@ -85,4 +87,127 @@ func volumeClaim(cache v1alpha3.RegistryCache) corev1.PersistentVolumeClaim {
 			},
 		},
 	}
+}
+
+const (
+	containerName   = "registry"
+	volumeMountPath = "/var/lib/registry"
+	debugPortName   = "debug"
+
+	// nonRoot is the user and group of the registry process. The group owns the volume.
+	nonRoot int64 = 65532
+)
+
+func podSpec(cache v1alpha3.RegistryCache, shoot Shoot, mounted []mountedObject) corev1.PodSpec {
+	volumes, mounts := volumesAndMounts(mounted)
+	return corev1.PodSpec{
+		PriorityClassName:            "system-cluster-critical",
+		AutomountServiceAccountToken: ptr.To(false),
+		// Service links would set variables such as REGISTRY_DOCKER_IO_PORT for the Services of all
+		// caches. Distribution reads every variable that starts with REGISTRY_ as configuration.
+		EnableServiceLinks: ptr.To(false),
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot: ptr.To(true),
+			RunAsUser:    ptr.To(nonRoot),
+			RunAsGroup:   ptr.To(nonRoot),
+			FSGroup:      ptr.To(nonRoot),
+			// With Always, kubelet changes the owner of each file on every start, which is slow on a full
+			// volume.
+			FSGroupChangePolicy: ptr.To(corev1.FSGroupChangeOnRootMismatch),
+			SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		Containers: []corev1.Container{container(shoot.Image, environment(cache, shoot, mounted), mounts)},
+		Volumes:    volumes,
+	}
+}
+
+// container returns the registry container. It sets args but no command, so that it also works with
+// a stock distribution image, whose entrypoint is the registry binary.
+func container(image string, environment []corev1.EnvVar, mounts []corev1.VolumeMount) corev1.Container {
+	return corev1.Container{
+		Name:            containerName,
+		Image:           image,
+		ImagePullPolicy: corev1.PullIfNotPresent,
+		Args:            []string{"serve", configDir + "/" + configFile},
+		Env:             environment,
+		Ports: []corev1.ContainerPort{
+			{Name: portName, ContainerPort: v1alpha3.CachePort, Protocol: corev1.ProtocolTCP},
+			{Name: debugPortName, ContainerPort: v1alpha3.CacheDebugPort, Protocol: corev1.ProtocolTCP},
+		},
+		Resources:      corev1.ResourceRequirements{Requests: requests()},
+		StartupProbe:   healthProbe(1, 120),
+		ReadinessProbe: healthProbe(5, 3),
+		LivenessProbe:  healthProbe(20, 6),
+		SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: ptr.To(false),
+			ReadOnlyRootFilesystem:   ptr.To(true),
+			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
+		VolumeMounts: slices.Concat([]corev1.VolumeMount{{Name: volumeName, MountPath: volumeMountPath}}, mounts),
+	}
+}
+
+// healthProbe probes distribution's own health check, which fails when the volume is unusable.
+func healthProbe(periodSeconds, failureThreshold int32) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+			Path: "/debug/health",
+			Port: intstr.FromString(debugPortName),
+		}},
+		PeriodSeconds:    periodSeconds,
+		TimeoutSeconds:   3,
+		FailureThreshold: failureThreshold,
+		SuccessThreshold: 1,
+	}
+}
+
+// certificateDirs are the directories in which Go looks for CA certificates on Linux, plus the one
+// with the user's CA bundle. SSL_CERT_DIR replaces the whole list. SSL_CERT_FILE stays unset, so
+// the CA bundle of the image is still trusted (crypto/x509/root_linux.go).
+var certificateDirs = []string{"/etc/ssl/certs", "/etc/pki/tls/certs", caBundleDir}
+
+// clusterDomains are reached without a proxy in every shoot. A leading dot matches all names of the
+// domain.
+var clusterDomains = []string{"localhost", "127.0.0.1", "::1", "kubernetes.default", ".svc", ".cluster.local"}
+
+// environment returns the environment variables of the registry container. None may start with
+// REGISTRY_: distribution reads those as configuration.
+func environment(cache v1alpha3.RegistryCache, shoot Shoot, mounted []mountedObject) []corev1.EnvVar {
+	// By default, distribution exports traces to localhost and logs an error for each attempt.
+	result := []corev1.EnvVar{{Name: "OTEL_TRACES_EXPORTER", Value: "none"}}
+	if slices.ContainsFunc(mounted, func(m mountedObject) bool { return m.dir == caBundleDir }) {
+		result = append(result, corev1.EnvVar{Name: "SSL_CERT_DIR", Value: strings.Join(certificateDirs, ":")})
+	}
+	return append(result, proxyEnvironment(cache.Proxy, shoot.Networks)...)
+}
+
+// proxyEnvironment returns the proxy variables that Go's net/http reads
+// (golang.org/x/net/http/httpproxy).
+func proxyEnvironment(proxy *v1alpha3.Proxy, networks []string) []corev1.EnvVar {
+	if proxy == nil {
+		return nil
+	}
+	var result []corev1.EnvVar
+	for _, variable := range []corev1.EnvVar{
+		{Name: "HTTP_PROXY", Value: ptr.Deref(proxy.HTTPProxy, "")}, {Name: "HTTPS_PROXY", Value: ptr.Deref(proxy.HTTPSProxy, "")},
+	} {
+		if variable.Value != "" {
+			result = append(result, variable)
+		}
+	}
+	if result == nil {
+		return nil
+	}
+	return append(result, corev1.EnvVar{Name: "NO_PROXY", Value: noProxy(v1alpha3.NoProxyEntries(proxy), networks)})
+}
+
+// noProxy returns the value of NO_PROXY: the shoot's networks and domains, then the user's entries.
+func noProxy(userEntries, networks []string) string {
+	list := slices.Concat(networks, clusterDomains)
+	for _, entry := range userEntries {
+		if entry != "" && !slices.Contains(list, entry) {
+			list = append(list, entry)
+		}
+	}
+	return strings.Join(list, ",")
 }

@@ -20,14 +20,11 @@ import (
 const (
 	// cleanName is the name of the init container that does the task.
 	cleanName = "clean"
-	// finalizeAfter is how long gardener-resource-manager waits for the pods before it removes the
-	// finalizer of the DaemonSet. It deletes in the foreground, and a pod on a dead node never
-	// terminates. The time is longer than the grace period of the pods. In a shoot with hundreds of
-	// nodes Kubernetes needs longer to delete all pods. It continues after the DaemonSet is gone, and
-	// the pods have done their work.
+	// finalizeAfter is how long gardener-resource-manager waits for the pods, longer than their grace
+	// period, before it removes the DaemonSet's finalizer: a pod on a dead node never terminates.
+	// Deleting hundreds of pods takes longer, and goes on without the DaemonSet.
 	finalizeAfter = "10s"
-	// priorityClassName lets the pod start under pressure. A kubelet that is short of disk or memory
-	// rejects pods of lower priority, and on a node with no free pod slot another pod is evicted.
+	// priorityClassName lets the pod start on a node that is short of disk, memory or pod slots.
 	priorityClassName = "system-node-critical"
 )
 
@@ -40,8 +37,7 @@ type Task struct {
 }
 
 // DaemonSet returns the DaemonSet that runs the task on every node that can run pods. The image
-// must contain `registry-cache clean`. A task that names no upstream and is not for all is an
-// error.
+// must contain `registry-cache clean`. A task for nothing is an error.
 func DaemonSet(task Task, image string) (*appsv1.DaemonSet, error) {
 	if len(task.Upstreams) == 0 && !task.All {
 		return nil, errors.New("no upstream to clean: name one, or clean all")
@@ -68,8 +64,8 @@ func DaemonSet(task Task, image string) (*appsv1.DaemonSet, error) {
 	}, nil
 }
 
-// updateStrategy starts a new task on all nodes at once. By default, one unavailable pod, such as
-// one on a node that is not ready, would block the update of all others.
+// updateStrategy starts a new task on all nodes at once. By default one unavailable pod would block
+// the update of all others.
 func updateStrategy() appsv1.DaemonSetUpdateStrategy {
 	return appsv1.DaemonSetUpdateStrategy{
 		Type:          appsv1.RollingUpdateDaemonSetStrategyType,
@@ -100,8 +96,8 @@ func podSpec(task Task, image string) corev1.PodSpec {
 	}
 }
 
-// cleanContainer runs as root, because root owns the files and systemd accepts no other user. It
-// has no capabilities and mounts only three host directories.
+// cleanContainer runs as root, who owns the files and whom alone systemd accepts, without
+// capabilities and with three host directories.
 func cleanContainer(task Task, image string, mounts []corev1.VolumeMount) corev1.Container {
 	c := container(cleanName, image, arguments(task))
 	c.SecurityContext.RunAsUser = ptr.To[int64](0)
@@ -110,8 +106,7 @@ func cleanContainer(task Task, image string, mounts []corev1.VolumeMount) corev1
 	return c
 }
 
-// pauseContainer keeps the pod, and so the record that the node is clean, until the DaemonSet is
-// deleted.
+// pauseContainer keeps the pod, the record of the clean node, until the DaemonSet is deleted.
 func pauseContainer(image string) corev1.Container {
 	c := container("pause", image, []string{"pause"})
 	c.SecurityContext.RunAsUser = ptr.To[int64](65532)
@@ -140,8 +135,8 @@ func container(name, image string, args []string) corev1.Container {
 	}
 }
 
-// arguments returns the command line of `registry-cache clean`. Upstreams are sorted, so that the
-// same task always gives the same pods.
+// arguments returns the command line of `registry-cache clean`, sorted: a task always gives the
+// same pods.
 func arguments(task Task) []string {
 	args := []string{"clean", "--root=" + hostRoot}
 	if task.All {
@@ -162,9 +157,8 @@ type hostPath struct {
 	kind       corev1.HostPathType
 }
 
-// hostPaths is everything that the cleaner can see of the node: the registry configuration of
-// containerd, the units, and the socket of systemd. On a node that was never configured, the first
-// two may be missing.
+// hostPaths is all that the cleaner sees of the node: registry configuration, units, and the socket
+// of systemd. On a node that was never configured, the first two may be missing.
 func hostPaths() []hostPath {
 	return []hostPath{
 		{"containerd-config", "/etc/containerd", corev1.HostPathDirectoryOrCreate},

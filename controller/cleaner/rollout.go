@@ -11,8 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxNamed is how many nodes an error names. It keeps the error readable and short enough for a
-// status.
+// maxNamed is how many nodes an error names, to keep it short enough for a status.
 const maxNamed = 10
 
 // Rollout lists the nodes of the shoot that the DaemonSet has not cleaned yet.
@@ -21,19 +20,17 @@ type Rollout struct {
 	Unfinished []string
 	// NotReady are the names of nodes that are not ready, so that no pod can start there.
 	NotReady []string
-	// QuietSince is when the last node in NotReady stopped being ready, by the clock of the shoot. It
-	// is zero if NotReady is empty, or if one of the nodes may never have been ready yet.
-	QuietSince time.Time
+	// NotReadySince is when the last node in NotReady stopped being ready, by the shoot's clock. It is
+	// zero if there is none, or if one of them may never have been ready.
+	NotReadySince time.Time
 }
 
-// RolloutOf evaluates all nodes of the shoot and the pods with the labels of the DaemonSet. A node
-// is clean when the init container of a pod there has succeeded. Only pods of this DaemonSet with
-// its current task count, so a DaemonSet without pods and pods of an earlier task do not make a
-// node clean. Readiness of the pod does not matter: on a node that failed after it was cleaned no
-// pod is ready.
+// RolloutOf evaluates all nodes of the shoot and the pods with the DaemonSet's labels. A node is
+// clean when the init container of a pod of this DaemonSet with its current task has succeeded
+// there. Readiness does not matter: a node may fail after it was cleaned.
 func RolloutOf(set *appsv1.DaemonSet, pods []corev1.Pod, nodes []corev1.Node) Rollout {
 	var r Rollout
-	var quiet []time.Time
+	var since []time.Time
 	for i := range nodes {
 		reason := unclean(set, pods, nodes[i].Name)
 		switch {
@@ -42,18 +39,17 @@ func RolloutOf(set *appsv1.DaemonSet, pods []corev1.Pod, nodes []corev1.Node) Ro
 			r.Unfinished = append(r.Unfinished, fmt.Sprintf("%s (%s)", nodes[i].Name, reason))
 		default:
 			r.NotReady = append(r.NotReady, nodes[i].Name)
-			quiet = append(quiet, quietSince(&nodes[i]))
+			since = append(since, notReadySince(&nodes[i]))
 		}
 	}
-	if len(quiet) > 0 && !slices.ContainsFunc(quiet, time.Time.IsZero) {
-		r.QuietSince = slices.MaxFunc(quiet, time.Time.Compare)
+	if len(since) > 0 && !slices.ContainsFunc(since, time.Time.IsZero) {
+		r.NotReadySince = slices.MaxFunc(since, time.Time.Compare)
 	}
 	return r
 }
 
-// Reported returns nil if the status of the DaemonSet reports the task as done on every node, and
-// otherwise an error with the progress. The status counts ready pods, so Reported may never return
-// nil although RolloutOf finds every node clean.
+// Reported returns nil if the DaemonSet reports the task as done on every node, else the progress.
+// It counts ready pods, so it may never return nil although RolloutOf finds every node clean.
 func Reported(set *appsv1.DaemonSet) error {
 	s := set.Status
 	if s.ObservedGeneration >= set.Generation && min(s.UpdatedNumberScheduled, s.NumberReady) >= s.DesiredNumberScheduled {
@@ -137,9 +133,9 @@ func isReady(node *corev1.Node) bool {
 	return ready != nil && ready.Status == corev1.ConditionTrue
 }
 
-// quietSince returns since when a node is not ready. It is zero if the node may never have been
+// notReadySince returns since when a node is not ready. It is zero if the node may never have been
 // ready: kubelet registers a node as not ready, and some machines need minutes to become ready.
-func quietSince(node *corev1.Node) time.Time {
+func notReadySince(node *corev1.Node) time.Time {
 	ready := readiness(node)
 	if ready == nil || ready.LastTransitionTime.Sub(node.CreationTimestamp.Time) < registration {
 		return time.Time{}

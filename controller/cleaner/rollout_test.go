@@ -94,8 +94,8 @@ func TestRolloutOf(t *testing.T) {
 	}
 }
 
-// TestQuietSince: the node that stopped being ready last counts, unless it is clean.
-func TestQuietSince(t *testing.T) {
+// TestNotReadySince: the node that stopped being ready last counts, unless it is clean.
+func TestNotReadySince(t *testing.T) {
 	set := setFor(t, "now", "a.test")
 	at := func(name string, minutes int) corev1.Node {
 		node := nodeThat(name, corev1.ConditionUnknown)
@@ -117,7 +117,7 @@ func TestQuietSince(t *testing.T) {
 		"ready, unfinished": {[]corev1.Node{nodeThat("one", corev1.ConditionTrue)}, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := RolloutOf(set, []corev1.Pod{podOn("clean", set, ended)}, test.nodes).QuietSince; !got.Equal(test.want) {
+			if got := RolloutOf(set, []corev1.Pod{podOn("clean", set, ended)}, test.nodes).NotReadySince; !got.Equal(test.want) {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})

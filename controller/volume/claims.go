@@ -53,3 +53,84 @@ func outdated(set *appsv1.StatefulSet, size resource.Quantity) bool {
 	}
 	return false
 }
+
+// deleteUnbound deletes the claims of the cache. It deletes the pods that use a claim first: while
+// the claim exists, an interrupted call can be repeated.
+func deleteUnbound(ctx context.Context, shoot client.Client, upstream string, claims []*corev1.PersistentVolumeClaim) error {
+	if len(claims) == 0 {
+		return nil
+	}
+	pods, err := podsOf(ctx, shoot, upstream)
+	if err != nil {
+		return err
+	}
+	for _, claim := range claims {
+		for i := range pods {
+			if uses(&pods[i], claim.Name) {
+				if err := deleteExactly(ctx, shoot, &pods[i]); err != nil {
+					return fmt.Errorf("deleting pending pod %s in the shoot: %w", pods[i].Name, err)
+				}
+			}
+		}
+		if err := deleteExactly(ctx, shoot, claim); err != nil {
+			return fmt.Errorf("deleting unbound claim %s in the shoot: %w", claim.Name, err)
+		}
+	}
+	return nil
+}
+
+// RemoveOrphans deletes the pods and claims of a cache that has no StatefulSet, because a growth
+// was interrupted after Grow. Nobody else deletes them when the cache is removed:
+// gardener-resource-manager finds claims by a StatefulSet, and the garbage collector finds pods by
+// their owner. If the StatefulSet exists, nothing is deleted. Running pods serve until then, so
+// nodes should no longer use them.
+func RemoveOrphans(ctx context.Context, shoot client.Client, upstream string) error {
+	set, err := setOf(ctx, shoot, upstream)
+	if err != nil || set != nil && set.DeletionTimestamp == nil {
+		return err
+	}
+	pods, err := podsOf(ctx, shoot, upstream)
+	if err != nil {
+		return err
+	}
+	for i := range pods {
+		pod := &pods[i]
+		if owner := metav1.GetControllerOf(pod); owner != nil && (set == nil || owner.UID != set.UID) {
+			continue
+		}
+		if err := deleteExactly(ctx, shoot, pod); err != nil {
+			return fmt.Errorf("deleting pod %s of a removed cache in the shoot: %w", pod.Name, err)
+		}
+	}
+	claims, err := claimsOf(ctx, shoot, upstream)
+	if err != nil {
+		return err
+	}
+	for i := range claims {
+		if err := deleteExactly(ctx, shoot, &claims[i]); err != nil {
+			return fmt.Errorf("deleting claim %s of a removed cache in the shoot: %w", claims[i].Name, err)
+		}
+	}
+	return nil
+}
+
+func podsOf(ctx context.Context, shoot client.Reader, upstream string) ([]corev1.Pod, error) {
+	pods := &corev1.PodList{}
+	if err := shoot.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem),
+		client.MatchingLabels{v1alpha3.LabelUpstreamHost: v1alpha3.HostLabel(upstream)}); err != nil {
+		return nil, fmt.Errorf("listing the pods of the cache of %s in the shoot: %w", upstream, err)
+	}
+	return pods.Items, nil
+}
+
+func uses(pod *corev1.Pod, claim string) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
+	})
+}
+
+// deleteExactly deletes this object, but not a new one of the same name.
+func deleteExactly(ctx context.Context, shoot client.Client, object client.Object) error {
+	uid := object.GetUID()
+	return client.IgnoreNotFound(shoot.Delete(ctx, object, client.Preconditions{UID: &uid}))
+}

@@ -27,7 +27,7 @@ func ofWebhook() []Mutant {
 			Words:       `an OSC in an unlabelled namespace is not changed: admission webhook`,
 		},
 		{
-			Name: "wrong-endpoint", File: "webhook/operatingsystemconfig/nodes.go",
+			Name: "wrong-endpoint", File: "webhook/operatingsystemconfig/handler.go",
 			Line:        `Endpoint:    cache.Endpoint,`,
 			Replacement: `Endpoint:    status.Caches[0].Endpoint,`,
 			Bug:         "the hosts.toml of every upstream has the cache of the first upstream",

@@ -1,4 +1,4 @@
-package controller
+package bulkhead
 
 import (
 	"context"
@@ -8,52 +8,57 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/gardener/gardener/extensions/pkg/controller/extension"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 )
 
 // slowAfter is how long a failing operation may take before its shoot counts as unresponsive. Other
-// failures take less than a second, and the shortest wait for a shoot is longer.
+// failures take less than a second, waits for a shoot take longer.
 const slowAfter = 5 * time.Second
 
-// forgetAfter is when a shoot stops to count if it was not tried again, because its Extension is
-// gone. The longest backoff of the workqueue is 1,000 seconds.
+// forgetAfter is when a shoot that is not tried again is forgotten: its Extension is gone. The
+// longest backoff of the workqueue is 1,000 seconds.
 const forgetAfter = time.Hour
 
-// bulkhead prevents unresponsive shoots from occupying all workers of the controller. An operation
-// on such a shoot blocks its worker until it times out, and is then retried. So shoots whose last
-// operation was slow and failed share half of the workers, one after another. An operation that may
-// not start fails immediately with the previous error, and the workqueue retries it with backoff.
-// The other half always stays free for all other shoots. If the Extension was changed since, its
-// shoot may use any free slot immediately, because the cause may be fixed. ForceDelete asks no
-// shoot and is never delayed.
+var unresponsiveShoots = prometheus.NewGauge(prometheus.GaugeOpts{
+	Name: "registry_cache_extension_unresponsive_shoots",
+	Help: "Shoots whose last operation failed after it had blocked a worker of the controller for seconds.",
+})
+
+func init() { metrics.Registry.MustRegister(unresponsiveShoots) }
+
+// bulkhead prevents unresponsive shoots from occupying all workers, each until it times out. Shoots
+// whose last operation was slow and failed share half of the workers, one after another. An
+// operation that may not start fails at once with the previous error, and the workqueue retries it
+// with backoff. A shoot whose Extension was changed may use any free slot at once, because the
+// cause may be fixed. ForceDelete asks no shoot and is never delayed.
 type bulkhead struct {
 	actuator  extension.Actuator
 	slowAfter time.Duration
 	slots     int
 
-	mu sync.Mutex
-	// inUse is the number of occupied slots.
-	inUse int
-	// unresponsive are the shoots that share the slots, by namespace.
-	unresponsive map[string]attempt
+	mu           sync.Mutex
+	inUse        int                // occupied slots
+	unresponsive map[string]attempt // shoots that share the slots, by namespace
 }
 
 // attempt is the result of the last operation on an unresponsive shoot.
 type attempt struct {
-	err   error
-	ended time.Time
-	// generation is that of the Extension.
-	generation int64
-	// next is when the shoot may be tried again. By then, all others have had the time for an attempt.
-	next time.Time
+	err        error
+	ended      time.Time
+	generation int64     // of the Extension
+	next       time.Time // when it may be tried again: all others had the time for an attempt
 }
 
-var _ extension.Actuator = &bulkhead{}
+// New wraps the actuator of a controller with this number of workers. With one worker, all shoots
+// share it.
+func New(actuator extension.Actuator, workers int) extension.Actuator {
+	return newBulkhead(actuator, workers)
+}
 
-// newBulkhead wraps the actuator of a controller with this number of workers. With one worker, all
-// shoots share it.
 func newBulkhead(actuator extension.Actuator, workers int) *bulkhead {
 	return &bulkhead{actuator: actuator, slowAfter: slowAfter, slots: max(1, workers/2), unresponsive: map[string]attempt{}}
 }
@@ -69,7 +74,10 @@ func (b *bulkhead) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 func (b *bulkhead) ForceDelete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	err := b.actuator.ForceDelete(ctx, log, ex)
 	if err == nil {
-		b.remove(ex.Namespace)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.unresponsive, ex.Namespace)
+		unresponsiveShoots.Set(float64(len(b.unresponsive)))
 	}
 	return err
 }
@@ -97,8 +105,7 @@ func (b *bulkhead) do(
 	return operate(ctx, log, ex)
 }
 
-// enter reserves a slot if the shoot is unresponsive. It returns an error if the operation may not
-// start.
+// enter reserves a slot if the shoot is unresponsive. An error means that it may not start.
 func (b *bulkhead) enter(ex *extensionsv1alpha1.Extension) (unresponsive bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -112,14 +119,6 @@ func (b *bulkhead) enter(ex *extensionsv1alpha1.Extension) (unresponsive bool, e
 	}
 	b.inUse++
 	return true, nil
-}
-
-// remove forgets a shoot.
-func (b *bulkhead) remove(namespace string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.unresponsive, namespace)
-	unresponsiveShoots.Set(float64(len(b.unresponsive)))
 }
 
 // leave frees the slot and records whether the shoot was unresponsive this time.

@@ -1,4 +1,4 @@
-package controller
+package bulkhead
 
 import (
 	"context"
@@ -10,11 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
-	"k8s.io/client-go/util/workqueue"
-
 	"github.com/gardener/gardener/extensions/pkg/controller/extension"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
