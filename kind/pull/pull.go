@@ -110,7 +110,7 @@ func (r *runner) each(ctx context.Context, batch Batch, attempts []Attempt,
 	for i, name := range batch.Nodes {
 		attempts[i].Node, attempts[i].Round = name, batch.Round
 		group.Go(func() error {
-			if err := do(ctx, cluster.Named(r.Shoot, name), &attempts[i]); err != nil {
+			if err := do(ctx, r.Shoot.Node(name), &attempts[i]); err != nil {
 				return fmt.Errorf("round %d on %s: %w", batch.Round, name, err)
 			}
 			return nil
