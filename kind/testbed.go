@@ -6,13 +6,21 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/go-logr/logr"
 	"golang.org/x/mod/modfile"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/gardener-extensions/registry-cache/kind/certificate"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
+	"github.com/gardener-extensions/registry-cache/kind/engine"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/image"
 	"github.com/gardener-extensions/registry-cache/kind/lock"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
 const (
@@ -165,3 +173,81 @@ func (t *Testbed) Relative(path string) string {
 func (t *Testbed) Step(name string, part func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error { return t.Recorder.Step(ctx, name, part) }
 }
+
+// Parts are what Up or Attach found or created. Each is nil until then.
+type Parts struct {
+	// Log is the log of Gardener's components, see State.OpenLog.
+	Log logr.Logger
+	// Planted is the bug that Build compiles into the shipped binaries, or nil.
+	Planted *PlantedBug
+	// Engine is the Docker Engine that the testbed runs on.
+	Engine *engine.Engine
+	// NodeImage is the reference of the node image in use. Only Up sets it.
+	NodeImage string
+	// CA signs the certificates of the upstreams. The nodes trust it.
+	CA *certificate.CA
+	// Images are the images of Binaries. Up sets all of them, AttachGardenlet those of Gardener.
+	Images image.Set
+	// Seed and Shoot are the clusters.
+	Seed, Shoot *cluster.Cluster
+	// Upstreams are the known upstream registries.
+	Upstreams upstream.Registries
+	// Gardenlet runs gardenlet's flows for the Shoot.
+	Gardenlet *gardenlet.Gardenlet
+}
+
+// Upstream returns the registry with this host name, or nil if it is not known.
+func (t *Testbed) Upstream(host string) *upstream.Registry { return t.Upstreams.Get(host) }
+
+// Nodes returns the nodes of both clusters.
+func (t *Testbed) Nodes() []*cluster.Node { return slices.Concat(t.Seed.Nodes(), t.Shoot.Nodes()) }
+
+// UpstreamOptions returns the options that Up starts an upstream with. The host name must be unique
+// on the machine, see upstream.Host. Callers may add options before they call StartUpstream.
+func (t *Testbed) UpstreamOptions(host string) upstream.Options {
+	return upstream.Options{
+		Prefix:  t.Prefix,
+		Host:    host,
+		Network: cluster.NetworkName,
+		CA:      t.CA,
+		Image:   t.Images[upstream.Binary().Name],
+	}
+}
+
+// StartUpstream starts another upstream, see upstream.Start. It runs until StopUpstream or Down.
+func (t *Testbed) StartUpstream(ctx context.Context, o upstream.Options) (*upstream.Registry, error) {
+	registry, err := upstream.Start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	t.Upstreams.Add(registry)
+	return registry, nil
+}
+
+// StopUpstream removes an upstream and the images in it.
+func (t *Testbed) StopUpstream(ctx context.Context, registry *upstream.Registry) error {
+	if err := registry.Remove(ctx); err != nil {
+		return fmt.Errorf("stop upstream: %w", err)
+	}
+	t.Upstreams.Remove(registry.Host())
+	return nil
+}
+
+// StartProxy starts an HTTP proxy for the upstreams. Its host name is proxy.upstream.test for the
+// default prefix. It runs until its Remove or Down.
+func (t *Testbed) StartProxy(ctx context.Context) (*upstream.Proxy, error) {
+	return upstream.StartProxy(ctx, t.UpstreamOptions(upstream.Host(t.Prefix, "proxy")))
+}
+
+// Hosts returns the host names of the upstreams with these names in the configuration.
+func (t *Testbed) Hosts(names []string) []string {
+	hosts := make([]string, 0, len(names))
+	for _, name := range names {
+		hosts = append(hosts, upstream.Host(t.Prefix, name))
+	}
+	return hosts
+}
+
+// CachedUpstreams returns the host names of the upstreams that have a cache in the Shoot after Up.
+// It is empty if the configuration has a manifest, which then decides that.
+func (t *Testbed) CachedUpstreams() []string { return t.Hosts(t.Config.Cached()) }

@@ -72,3 +72,16 @@ func command() string {
 	relative, _ := filepath.Rel(root, here)
 	return updateVariable + "=1 go test ./" + relative
 }
+
+// CACertificate is a fixed PEM CA certificate for golden files. Nobody has its key.
+const CACertificate = `-----BEGIN CERTIFICATE-----
+MIIBeDCCAR+gAwIBAgIUK1XqEpTBUn/9kYpUCXx/e1Lt0GgwCgYIKoZIzj0EAwIw
+ETEPMA0GA1UEAwwGZ29sZGVuMCAXDTI2MTEyMTEyMjAxNFoYDzIxMjYxMDI4MTIy
+MDE0WjARMQ8wDQYDVQQDDAZnb2xkZW4wWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC
+AAQTN8uF6ry0da2jD3Ex7Mhd82z5BX6BJ7mYLzEA1iEdKFa8mFBG+P8rcpnlycp3
+4KgpfM9zT4FjvR74cYD5ifESo1MwUTAdBgNVHQ4EFgQUK33RJhUFIJ8n/EnQQ13m
+21UhqM0wHwYDVR0jBBgwFoAUK33RJhUFIJ8n/EnQQ13m21UhqM0wDwYDVR0TAQH/
+BAUwAwEB/zAKBggqhkjOPQQDAgNHADBEAiAdXHR7QEKnsTV3laKSxbNv+YZ2R06b
+Q7AP3bdNjOL6XgIgUsTWvybdOlGav+EOo2R8owwfTVnDmLg4ikKXL/XtmyU=
+-----END CERTIFICATE-----
+`

@@ -4,29 +4,35 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
+	"github.com/gardener-extensions/registry-cache/examples"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/manifest"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// Unavailable reports that this machine cannot provide what the configuration asks for. It is an
+// UnavailableError reports that this machine cannot provide what the configuration asks for. It is an
 // environment error (see internal/program).
-type Unavailable struct {
+type UnavailableError struct {
 	Field  string // the path of the field in the configuration
 	Reason string // why this machine cannot provide it
 }
 
 // Error implements error.
-func (e *Unavailable) Error() string {
+func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("%s: not available on this machine: %s", e.Field, e.Reason)
 }
 
 // EnvironmentError marks the error for internal/program.
-func (*Unavailable) EnvironmentError() {}
+func (*UnavailableError) EnvironmentError() {}
 
 // Plan returns what Up would change in an existing testbed, and changes nothing. It compares the
 // configuration with the recorded one; Up also repairs broken parts. up is false if there is no
@@ -62,7 +68,7 @@ func recordConfiguration(_ context.Context, t *kind.Testbed) error {
 	return nil
 }
 
-// checkAvailable returns an *Unavailable if this machine cannot provide what the configuration asks
+// checkAvailable returns an *UnavailableError if this machine cannot provide what the configuration asks
 // for. The caller must hold the network, see cluster.HoldNetwork.
 func checkAvailable(ctx context.Context, t *kind.Testbed) error {
 	if t.Config.Shoot.IPFamily == configuration.IPv4 {
@@ -70,7 +76,7 @@ func checkAvailable(ctx context.Context, t *kind.Testbed) error {
 	}
 	reason, err := cluster.IPv6Missing(ctx, t.Engine.Local)
 	if err == nil && reason != "" {
-		err = &Unavailable{Field: "shoot.ipFamily", Reason: reason}
+		err = &UnavailableError{Field: "shoot.ipFamily", Reason: reason}
 	}
 	return err
 }
@@ -123,4 +129,59 @@ func upstreamHosts(t *kind.Testbed, config *configuration.Testbed) []string {
 		names = append(names, upstream.Name)
 	}
 	return t.Hosts(names)
+}
+
+// reconcileShoot reconciles the Shoot for the first time. It removes the garden of the shoot
+// commands, which belongs to the previous Shoot.
+func reconcileShoot(ctx context.Context, t *kind.Testbed) error {
+	if err := os.RemoveAll(t.State.Garden()); err != nil {
+		return fmt.Errorf("remove the garden of the shoot commands: %w", err)
+	}
+	if t.Config.Shoot.Manifest != "" {
+		return t.Recorder.Step(ctx, "shoot reconciled", func(ctx context.Context) error { return reconcileManifest(ctx, t) })
+	}
+	shoot, err := operate.ShootWithCaches(t.CachedUpstreams()...)
+	if err != nil {
+		return err
+	}
+	return t.Recorder.Step(ctx, "shoot reconciled", func(ctx context.Context) error {
+		for _, host := range t.CachedUpstreams() {
+			progress.Note(ctx, "cache for %s", host)
+		}
+		return t.Gardenlet.Reconcile(ctx, shoot)
+	})
+}
+
+// reconcileManifest reconciles the Shoot of the configuration's manifest. It stores the manifest's
+// Secrets in the garden of the shoot commands, which need them.
+func reconcileManifest(ctx context.Context, t *kind.Testbed) error {
+	wanted, err := readManifest(t.Config.Shoot.Manifest)
+	if err != nil {
+		return err
+	}
+	shoot, replaced, err := manifest.Overlay(wanted.Shoot, gardenlet.Shoot())
+	if err != nil {
+		return err
+	}
+	progress.Note(ctx, "%s, %d of its fields not used", t.Relative(t.Config.Shoot.Manifest), len(replaced))
+	registration, err := examples.ControllerRegistration()
+	if err != nil {
+		return err
+	}
+	if t.Gardenlet.Garden, err = gardener.OpenGarden(t.State.Garden(), registration); err != nil {
+		return err
+	}
+	return operate.ApplyManifest(ctx, t, wanted, shoot)
+}
+
+func readManifest(path string) (*manifest.Manifest, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("shoot.manifest: %w", err)
+	}
+	wanted, err := manifest.Read(path, file)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	return wanted, nil
 }

@@ -2,8 +2,11 @@ package bringup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
@@ -12,8 +15,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/examples"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/distribution"
+	"github.com/gardener-extensions/registry-cache/kind/file"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/image"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 // installGardener installs the parts of Gardener into both clusters, and the extension as gardenlet
@@ -117,4 +122,104 @@ func StockCacheImage(ctx context.Context, t *kind.Testbed) (image.Built, error) 
 		return image.Built{}, err
 	}
 	return built[0], image.Load(ctx, t.Shoot.Nodes(), built)
+}
+
+// buildImages builds the binaries that every testbed needs, and their images.
+func buildImages(ctx context.Context, t *kind.Testbed) error {
+	if err := recordPlantedBug(t); err != nil {
+		return err
+	}
+	built, err := t.Build(ctx, kind.Binaries()...)
+	if err != nil {
+		return err
+	}
+	t.Images = image.Set{}
+	for _, b := range built {
+		t.Images[b.Name] = b
+	}
+	return nil
+}
+
+// recordPlantedBug stores the name of the bug that Up is about to install. Without one it keeps the
+// recorded name, until forgetPlantedBug: an earlier bug remains until everything is replaced.
+func recordPlantedBug(t *kind.Testbed) error {
+	if t.Planted == nil {
+		return nil
+	}
+	return file.Replace(t.State.PlantedBug(), []byte(t.Planted.Name+"\n"), 0o644)
+}
+
+// forgetPlantedBug removes the recorded name, unless Up has just installed a bug.
+func forgetPlantedBug(_ context.Context, t *kind.Testbed) error {
+	if t.Planted != nil {
+		return nil
+	}
+	if err := os.Remove(t.State.PlantedBug()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forget the planted bug: %w", err)
+	}
+	return nil
+}
+
+// loadImages loads each image onto the nodes that run it. The seed's node runs the caches of
+// additional shoots.
+func loadImages(ctx context.Context, t *kind.Testbed) error {
+	return progress.AtOnce(ctx,
+		func(ctx context.Context) error {
+			return image.Load(ctx, t.Seed.Nodes(), t.Images.Pick(kind.ImageExtension, kind.ImageOSExtension, kind.ImageResourceManager, kind.ImageCache))
+		},
+		func(ctx context.Context) error {
+			return image.Load(ctx, t.Shoot.Nodes(), t.Images.Pick(kind.ImageCache))
+		},
+	)
+}
+
+// admissionCharts is the folder of the admission's charts, below the root of the repository.
+const admissionCharts = "charts/" + kind.ImageAdmission
+
+// InstallAdmission uses the seed cluster as a garden, see gardener.InstallShootDefinition, and
+// installs the admission there with its image and charts, as users do without gardener-operator. It
+// returns when the pods are ready and the webhook is registered; the API server may start to call
+// it a little later. The first call builds the image, which takes seconds. Up neither installs nor
+// removes any of this.
+func InstallAdmission(ctx context.Context, t *kind.Testbed) error {
+	garden, err := gardener.NewSeedClient(t.Seed.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("connect to the seed as the garden: %w", err)
+	}
+	built, err := t.Build(ctx, image.Binary{Name: kind.ImageAdmission, Package: kind.ModulePath + "/cmd/registry-cache-admission"})
+	if err != nil {
+		return err
+	}
+	admission := admission(t, built[0].Ref)
+	return progress.InOrder(ctx,
+		func(ctx context.Context) error { return image.Load(ctx, t.Seed.Nodes(), built) },
+		// A garden serves Shoots before it has an admission; the webhook needs their REST mapping.
+		func(ctx context.Context) error { return gardener.InstallShootDefinition(ctx, garden.Client()) },
+		func(ctx context.Context) error { return admission.Deploy(ctx, garden) },
+		func(ctx context.Context) error { return admission.Wait(ctx, garden.Client()) },
+	)
+}
+
+// RemoveAdmission reverts InstallAdmission and deletes all Shoots in the seed's API server. Missing
+// objects are not an error.
+func RemoveAdmission(ctx context.Context, t *kind.Testbed) error {
+	garden, err := gardener.NewSeedClient(t.Seed.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("connect to the seed as the garden: %w", err)
+	}
+	// The charts need some image to render.
+	if err := admission(t, kind.ImageAdmission).Remove(ctx, garden); err != nil {
+		return err
+	}
+	return gardener.RemoveShootDefinition(ctx, garden.Client())
+}
+
+func admission(t *kind.Testbed, ref string) gardener.Admission {
+	return gardener.Admission{
+		Name:        "gardener-extension-" + kind.ImageAdmission,
+		Namespace:   kind.AdmissionNamespace,
+		Application: os.DirFS(filepath.Join(t.Root, admissionCharts, "application")),
+		Runtime:     os.DirFS(filepath.Join(t.Root, admissionCharts, "runtime")),
+		Image:       ref,
+	}
 }

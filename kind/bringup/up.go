@@ -2,6 +2,7 @@ package bringup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -32,7 +33,7 @@ const UpTimeout = 45 * time.Minute
 // error is an *OtherCheckoutError, see Options.Replace.
 //
 // If the machine lacks something, the error is an *engine.Missing, a *preflight.Failures, an
-// *Unavailable or, for a full disk, a *preflight.Full. After any error, or if ctx is canceled,
+// *UnavailableError or, for a full disk, a *preflight.Full. After any error, or if ctx is canceled,
 // another Up continues, and Down removes what was created.
 func Up(ctx context.Context, t *kind.Testbed) error {
 	if err := t.ConfigurationError(); err != nil {
@@ -156,6 +157,57 @@ func startUpstreams(ctx context.Context, t *kind.Testbed) error {
 	t.Upstreams.Set(started)
 	for _, registry := range started {
 		progress.Note(ctx, "%s", registry.Host())
+	}
+	return nil
+}
+
+// claim checks, before anything is built, that Up may use the prefix, and calls Claimed.
+func claim(ctx context.Context, t *kind.Testbed) error {
+	if !t.Replace {
+		if err := t.CheckOwner(ctx); err != nil {
+			return err
+		}
+	}
+	if t.Claimed != nil {
+		t.Claimed()
+	}
+	return nil
+}
+
+// replaceOtherCheckout removes a testbed that was created for another state folder, if it may be
+// replaced. Up could not use its clusters: their nodes trust a CA whose key is missing here, and
+// their control plane mounts a file from a folder that may be gone.
+func replaceOtherCheckout(ctx context.Context, t *kind.Testbed) error {
+	created, owner, err := t.Owner(ctx)
+	if err != nil || owner == kind.ThisCheckout {
+		return err
+	}
+	if owner == kind.OtherCheckout && !t.Replace {
+		return &kind.OtherCheckoutError{Prefix: t.Prefix, Directory: created.Directory()}
+	}
+	return t.Recorder.Step(ctx, "testbed of another checkout removed", func(ctx context.Context) error {
+		progress.Note(ctx, "%s", created.Directory())
+		return errors.Join(
+			cluster.Delete(ctx, t.SeedName()), cluster.Delete(ctx, t.ShootName()), upstream.Remove(ctx, t.Prefix))
+	})
+}
+
+// part is a part of Up or Down.
+type part = func(context.Context, *kind.Testbed) error
+
+// step returns a part that runs as a step of the testbed's Recorder.
+func step(name string, run part) part {
+	return func(ctx context.Context, t *kind.Testbed) error {
+		return t.Recorder.Step(ctx, name, func(ctx context.Context) error { return run(ctx, t) })
+	}
+}
+
+// inOrder runs the parts on a target, one after another, until one fails.
+func inOrder[T any](ctx context.Context, target T, parts ...func(context.Context, T) error) error {
+	for _, part := range parts {
+		if err := part(ctx, target); err != nil {
+			return err
+		}
 	}
 	return nil
 }

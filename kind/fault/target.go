@@ -2,11 +2,18 @@ package fault
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cache"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/fault/nodescript"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
@@ -58,4 +65,110 @@ func byShortName(names []string, short func(string) string) map[string]string {
 		parts[key] = name
 	}
 	return parts
+}
+
+// Pods are the pods of a target: at least one, all in one namespace.
+type Pods struct {
+	of      spec.Target
+	Cluster *cluster.Cluster
+	api     client.Client
+	items   []corev1.Pod
+}
+
+// PodsOf returns the pods of the extension or of the cache of an upstream. It returns an error if
+// there are none.
+func PodsOf(ctx context.Context, t *kind.Testbed, target spec.Target) (Pods, error) {
+	if target.Role == spec.Extension {
+		return listPods(ctx, target, t.Seed, client.InNamespace(kind.ExtensionNamespace))
+	}
+	service, err := cache.ServiceOf(ctx, t, target.Name)
+	if err != nil {
+		return Pods{}, err
+	}
+	return listPods(ctx, target, t.Shoot, client.InNamespace(service.Namespace), client.MatchingLabels(service.Spec.Selector))
+}
+
+func listPods(ctx context.Context, target spec.Target, c *cluster.Cluster, options ...client.ListOption) (Pods, error) {
+	api, err := client.New(c.RESTConfig(), client.Options{})
+	if err != nil {
+		return Pods{}, fmt.Errorf("client for %s: %w", c.Name(), err)
+	}
+	list := &corev1.PodList{}
+	if err := api.List(ctx, list, options...); err != nil {
+		return Pods{}, fmt.Errorf("list the pods of %s: %w", target, err)
+	}
+	if len(list.Items) == 0 {
+		return Pods{}, fmt.Errorf("%s has no pod", target)
+	}
+	return Pods{target, c, api, list.Items}, nil
+}
+
+// First returns the first running pod by name.
+func (p Pods) First() (*corev1.Pod, error) {
+	var first *corev1.Pod
+	for i := range p.items {
+		pod := &p.items[i]
+		if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil && (first == nil || pod.Name < first.Name) {
+			first = pod
+		}
+	}
+	if first == nil {
+		return nil, fmt.Errorf("%s has no running pod", p.of)
+	}
+	return first, nil
+}
+
+// killPods deletes the pods of the target without a grace period. The kubelet still sends their
+// processes SIGTERM first, while controllers already create new pods.
+func killPods(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
+	pods, err := PodsOf(ctx, t, f.Target)
+	return oneShot(func(ctx context.Context) error {
+		var failed error
+		for _, pod := range pods.items {
+			err := pods.api.Delete(ctx, &pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
+			failed = errors.Join(failed, client.IgnoreNotFound(err))
+		}
+		return failed
+	}), err
+}
+
+// onNodesOfPods applies a method on the nodes of the target's pods, with these arguments for each
+// pod.
+func onNodesOfPods(method nodescript.Method, argumentsOf func(corev1.Pod) []string) prepare {
+	return func(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
+		pods, err := PodsOf(ctx, t, f.Target)
+		if err != nil {
+			return nil, err
+		}
+		all := onEach(nil, f, method, "")
+		for _, pod := range pods.items {
+			node := cluster.Named(pods.Cluster, pod.Spec.NodeName)
+			if node == nil {
+				return nil, fmt.Errorf("pod %s of %s is on no node", pod.Name, pods.of)
+			}
+			arguments := append(strings.Fields(all.arguments[node]), argumentsOf(pod)...)
+			all.arguments[node] = strings.Join(arguments, " ")
+		}
+		return all, nil
+	}
+}
+
+// podName returns the argument of nodescript.StopPods for a pod.
+func podName(pod corev1.Pod) []string { return []string{pod.Namespace + "/" + pod.Name} }
+
+// volumesOf returns the persistent volumes of a pod, in the form of nodescript.FillVolumes.
+func volumesOf(pod corev1.Pod) []string {
+	claimed := map[string]bool{}
+	for _, volume := range pod.Spec.Volumes {
+		claimed[volume.Name] = volume.PersistentVolumeClaim != nil
+	}
+	var volumes []string
+	for _, container := range pod.Spec.Containers {
+		for _, mount := range container.VolumeMounts {
+			if claimed[mount.Name] {
+				volumes = append(volumes, pod.Name+"="+mount.MountPath)
+			}
+		}
+	}
+	return volumes
 }

@@ -119,7 +119,7 @@ func newFaultDeleteCommand(options *kind.Options, std program.Streams) *cobra.Co
 		Args:    program.Args(cobra.ArbitraryArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withFaults(cmd, *options, func(ctx context.Context, testbed *kind.Testbed) error {
-				cleared, err := fault.Clear(ctx, testbed, args...)
+				cleared, err := fault.Delete(ctx, testbed, args...)
 				if err != nil && len(cleared) == 0 {
 					return err
 				}
@@ -135,7 +135,7 @@ func newFaultDeleteCommand(options *kind.Options, std program.Streams) *cobra.Co
 	}
 	addOutput(cmd, &asJSON, "print JSON")
 	return withDryRun(cmd, std, onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error) {
-		return fault.PlanClear(cmd.Context(), testbed, args...)
+		return fault.PlanDelete(cmd.Context(), testbed, args...)
 	}))
 }
 

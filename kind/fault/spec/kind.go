@@ -1,6 +1,8 @@
 package spec
 
-import "slices"
+import (
+	"slices"
+)
 
 // Kind is the kind of a fault.
 type Kind string
@@ -90,3 +92,115 @@ func (f Fault) AppliedByUpstream() bool {
 	s, err := shapeOf(f.Target.Role, f.Kind)
 	return err == nil && (s.on != "" || s.kind == ExpiredTLS)
 }
+
+// shape describes a kind of fault of a role.
+type shape struct {
+	role Role
+	kind Kind
+	// means completes "the target ...".
+	means string
+	// takes are the options besides --for. needs is the required one.
+	takes []string
+	needs string
+	// on is the default scope.
+	on Scope
+	// oneShot faults are single actions: the target recovers by itself.
+	oneShot bool
+	// endsOnlyByCommand: see Fault.EndsOnlyByCommand.
+	endsOnlyByCommand bool
+}
+
+var shapes = []shape{
+	{
+		role: Upstream, kind: Status,
+		means: "answers with --status, --header and --body",
+		takes: []string{"status", "header", "body", "on"}, needs: "status", on: All,
+	},
+	{
+		role: Upstream, kind: Latency,
+		means: "answers after --delay",
+		takes: []string{"delay", "on"}, needs: "delay", on: All,
+	},
+	{
+		role: Upstream, kind: Hang,
+		means: "accepts requests and does not answer until the fault ends",
+		takes: []string{"on"}, on: All,
+	},
+	{
+		role: Upstream, kind: Slow,
+		means: "sends each answer with --rate bytes per second",
+		takes: []string{"rate", "on"}, needs: "rate", on: Blobs,
+	},
+	{
+		role: Upstream, kind: Reset,
+		means: "resets the connection after --after bytes of the body (default: half of it)",
+		takes: []string{"after", "on"}, on: Blobs,
+	},
+	{
+		role: Upstream, kind: Truncate,
+		means: "answers 200 with the right length and truncates the body after --after bytes (default: half of it)",
+		takes: []string{"after", "on"}, on: Blobs,
+	},
+	{
+		role: Upstream, kind: WrongBytes,
+		means: "answers 200 with the right length and wrong content",
+		takes: []string{"on"}, on: Blobs,
+	},
+	{
+		role: Upstream, kind: Credentials,
+		means: "answers 401 unless a request has the credentials of --accept",
+		takes: []string{"accept", "on"}, needs: "accept", on: All,
+	},
+	{
+		role: Upstream, kind: Refuse,
+		means: "refuses connections of the shoot's nodes and pods, and resets open ones",
+	},
+	{role: Upstream, kind: Blackhole, means: "is unreachable for the shoot's nodes and pods: their packets are dropped"},
+	{role: Upstream, kind: DNS, means: "has a host name that does not resolve in the shoot's nodes and pods: lookups fail at once"},
+	{
+		role: Upstream, kind: ExpiredTLS,
+		means: "presents new HTTPS connections a certificate that expired an hour ago, with the same names and CA",
+	},
+	{role: Cache, kind: Refuse, means: "refuses connections of the shoot's nodes, and resets open ones"},
+	{role: Cache, kind: Blackhole, means: "is unreachable for the shoot's nodes: packets to its Service are dropped"},
+	{
+		role: Cache, kind: Stop,
+		means: "accepts connections and does not answer (SIGSTOP), until its liveness probe restarts it after 2 minutes",
+	},
+	{role: Cache, kind: Kill, means: "loses its pods: they are deleted at once, and recreated", oneShot: true},
+	{
+		role: Cache, kind: RecreateService, oneShot: true,
+		means: "gets a new Service with another address, which nodes learn when the Shoot is reconciled",
+	},
+	{
+		role: Cache, kind: DiskFull,
+		means: "has a full volume: content can be read but not written, until its container restarts",
+	},
+	{
+		role: Node, kind: KubeletStop,
+		means: "has no running kubelet; on a worker, gardener-node-agent starts it again after a minute",
+	},
+	{role: Node, kind: ContainerdRestart, means: "restarts containerd", oneShot: true},
+	{
+		role: Node, kind: Loss, endsOnlyByCommand: true,
+		means: "is lost, with its Node object; when the fault is cleared, it joins as a new node of the same name",
+	},
+	{role: Seed, kind: Stop, means: stoppedServer},
+	{role: Seed, kind: Refuse, means: refusingServer},
+	{role: Seed, kind: Latency, means: slowServer, takes: []string{"delay"}, needs: "delay"},
+	{role: Shoot, kind: Stop, means: stoppedServer},
+	{role: Shoot, kind: Refuse, means: refusingServer},
+	{role: Shoot, kind: Latency, means: slowServer, takes: []string{"delay"}, needs: "delay"},
+	{
+		role: Extension, kind: Stop,
+		means: "does nothing (SIGSTOP), until its liveness probe restarts it",
+	},
+	{role: Extension, kind: Kill, means: "loses its pods: they are deleted at once, and recreated", oneShot: true},
+}
+
+// The effects on an API server, of the seed or of the shoot.
+const (
+	stoppedServer  = "accepts connections and does not answer (SIGSTOP), until its liveness probe restarts it after minutes"
+	refusingServer = "refuses connections from other nodes and from pods, and resets open ones"
+	slowServer     = "answers other nodes and pods after --delay, and resets open connections"
+)

@@ -10,10 +10,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// Clear ends the faults with these IDs, or all without IDs, and returns those that it has ended.
+// Delete ends the faults with these IDs, or all without IDs, and returns those that it has ended.
 // For an unknown ID it clears none and returns a *spec.UseError. A fault that cannot be cleared
 // does not prevent clearing the others.
-func Clear(ctx context.Context, t *kind.Testbed, ids ...string) ([]spec.Fault, error) {
+func Delete(ctx context.Context, t *kind.Testbed, ids ...string) ([]spec.Fault, error) {
 	unlock, err := lockFaults(ctx, t)
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func Clear(ctx context.Context, t *kind.Testbed, ids ...string) ([]spec.Fault, e
 	}
 	var cleared []spec.Fault
 	for _, f := range chosen {
-		if err := clearActive(ctx, t, f); err != nil {
+		if err := deleteActive(ctx, t, f); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("clear fault %s: %w", f.ID, err))
 			continue
 		}
@@ -37,17 +37,17 @@ func Clear(ctx context.Context, t *kind.Testbed, ids ...string) ([]spec.Fault, e
 	return cleared, failed
 }
 
-// clearActive clears an active fault.
-func clearActive(ctx context.Context, t *kind.Testbed, f spec.Fault) error {
+// deleteActive clears an active fault.
+func deleteActive(ctx context.Context, t *kind.Testbed, f spec.Fault) error {
 	injection, err := activeInjection(ctx, t, f)
 	if err != nil {
 		return err
 	}
-	return clearInjection(ctx, f, injection)
+	return deleteInjection(ctx, f, injection)
 }
 
-// PlanClear returns what Clear would do, one line for each fault.
-func PlanClear(ctx context.Context, t *kind.Testbed, ids ...string) ([]string, error) {
+// PlanDelete returns what Delete would do, one line for each fault.
+func PlanDelete(ctx context.Context, t *kind.Testbed, ids ...string) ([]string, error) {
 	active, failed := List(ctx, t)
 	chosen, err := spec.Select(active, ids)
 	if err := errors.Join(err, failed); err != nil {
