@@ -22,40 +22,40 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// ErrDown reports that the testbed, or a part of it, does not exist. It is an environment error
-// (see internal/program).
-var ErrDown = &downError{}
+// Environment errors (see internal/program).
+var (
+	// ErrDown reports that the testbed, or a part of it, does not exist.
+	ErrDown error = environmentError("the testbed is not up: run `testbed up`")
+	// ErrBusy reports that another process works on the same testbed. The same command may succeed
+	// later.
+	ErrBusy error = environmentError("another testbed command is working on it")
+)
 
-type downError struct{}
+type environmentError string
 
-func (*downError) Error() string { return "the testbed is not up: run `testbed up`" }
-
-// EnvironmentError marks the error for internal/program.
-func (*downError) EnvironmentError() {}
+func (e environmentError) Error() string   { return string(e) }
+func (environmentError) EnvironmentError() {}
 
 // StoppedError names the containers of a testbed that exist but do not run, as after a restart of
-// the engine. It is an environment error (see internal/program).
-type StoppedError struct{ Containers []string }
+// the engine. It is an environment error.
+type StoppedError struct {
+	environmentError
+	Containers []string
+}
 
-// EnvironmentError marks the error for internal/program.
-func (*StoppedError) EnvironmentError() {}
-
-// Error implements error.
 func (e *StoppedError) Error() string {
 	return "not running: " + strings.Join(e.Containers, ", ") + "; run `testbed up` to repair the testbed"
 }
 
-// Attach connects to a testbed that this process or another one has brought up. It sets Seed,
-// Shoot, Upstreams and CA, but not Gardenlet. It verifies, changes and builds nothing, except that
-// it restarts an engine that the testbed started and that has died.
+// Attach connects to an existing testbed and sets Seed, Shoot, Upstreams and CA, but not Gardenlet.
+// It verifies, changes and builds nothing, but restarts a dead engine that the testbed had started.
 //
 // The error is an ErrDown if the testbed or a part of it does not exist, an *OtherCheckoutError if
 // another checkout owns it, and an *engine.Missing if the engine exists but does not answer.
-func (t *Testbed) Attach(ctx context.Context) error {
+func (t *Testbed) Attach(ctx context.Context) (err error) {
 	if err := t.attachEngine(ctx); err != nil {
 		return err
 	}
-	var err error
 	if t.Seed, err = load(ctx, t.SeedName(), t.State.SeedKubeconfig()); err != nil {
 		return err
 	}
@@ -95,13 +95,12 @@ func (t *Testbed) AttachRunning(ctx context.Context) error {
 		}
 	}
 	if len(stopped) > 0 {
-		return &StoppedError{stopped}
+		return &StoppedError{Containers: stopped}
 	}
 	return nil
 }
 
-// AttachParts is Attach for a testbed that may be incomplete, and does not set CA. It attaches to
-// the parts that exist. The error names those that do not.
+// AttachParts attaches to the parts that exist; the error names the others. It does not set CA.
 func (t *Testbed) AttachParts(ctx context.Context) error {
 	if err := t.attachEngine(ctx); err != nil {
 		return err
@@ -126,16 +125,13 @@ func (t *Testbed) attachEngine(ctx context.Context) error {
 
 func load(ctx context.Context, name, kubeconfig string) (*cluster.Cluster, error) {
 	loaded, err := cluster.Load(ctx, name, kubeconfig)
-	if errors.Is(err, cluster.ErrNotFound) {
+	switch {
+	case errors.Is(err, cluster.ErrNotFound):
 		return nil, fmt.Errorf("cluster %s not found: %w", name, ErrDown)
-	}
-	if errors.Is(err, fs.ErrNotExist) { // another checkout's orphan, or somebody removed the state
+	case errors.Is(err, fs.ErrNotExist): // another checkout's orphan, or somebody removed the state
 		return nil, fmt.Errorf("%w: %w", err, ErrDown)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return loaded, nil
+	return loaded, err
 }
 
 func (t *Testbed) findUpstreams(ctx context.Context) error {
@@ -147,25 +143,27 @@ func (t *Testbed) findUpstreams(ctx context.Context) error {
 	return nil
 }
 
-// AttachGardenlet is AttachRunning, and sets Gardenlet for the existing Shoot. It builds
-// gardener-node-agent and the image of gardener-resource-manager, which is quick if Up built them
-// from the same sources, and loads the image onto the seed's node if it lacks it. It installs
-// nothing.
-//
-// The garden is a file in the testbed's state: it keeps what other processes stored there since the
-// last Up. The caller must hold the testbed's lock.
-func (t *Testbed) AttachGardenlet(ctx context.Context) error {
+// AttachGardenlet is AttachRunning, and sets Gardenlet for the existing Shoot. It builds what
+// gardenlet deploys to a shoot, unless Up did, and loads the image of gardener-resource-manager
+// onto the seed's node. It installs nothing. The garden is a file in the testbed's state, with what
+// other processes stored there since the last Up. The caller must hold the testbed's lock.
+func (t *Testbed) AttachGardenlet(ctx context.Context) (err error) {
 	if err := t.AttachRunning(ctx); err != nil {
 		return err
 	}
 	if err := process.Mark(t.Prefix); err != nil {
 		return fmt.Errorf("mark the child processes: %w", err)
 	}
-	var err error
 	if t.Log, err = t.State.OpenLog(); err != nil {
 		return err
 	}
-	if err := t.buildForGardenlet(ctx); err != nil {
+	needed := slices.DeleteFunc(Binaries(), func(b image.Binary) bool {
+		return b.Name != ImageResourceManager && b.Name != ImageNodeAgent
+	})
+	if err := t.BuildImages(ctx, needed...); err != nil {
+		return err
+	}
+	if err := image.Load(ctx, t.Seed.Nodes(), t.Images.Pick(ImageResourceManager)); err != nil {
 		return err
 	}
 	registration, err := examples.ControllerRegistration()
@@ -177,22 +175,6 @@ func (t *Testbed) AttachGardenlet(ctx context.Context) error {
 	}
 	t.Gardenlet.Garden, err = gardener.OpenGarden(t.State.Garden(), registration)
 	return err
-}
-
-// buildForGardenlet builds what gardenlet deploys to a shoot.
-func (t *Testbed) buildForGardenlet(ctx context.Context) error {
-	needed := slices.DeleteFunc(Binaries(), func(b image.Binary) bool {
-		return b.Name != ImageResourceManager && b.Name != ImageNodeAgent
-	})
-	built, err := t.Build(ctx, needed...)
-	if err != nil {
-		return err
-	}
-	t.Images = image.Set{}
-	for _, b := range built {
-		t.Images[b.Name] = b
-	}
-	return image.Load(ctx, t.Seed.Nodes(), t.Images.Pick(ImageResourceManager))
 }
 
 // NewGardenlet connects to both clusters and returns a gardenlet with an empty garden in memory.
@@ -210,6 +192,10 @@ func (t *Testbed) NewGardenlet(registration *gardencorev1beta1.ControllerRegistr
 	if err != nil {
 		return nil, fmt.Errorf("read gardener-node-agent: %w", err)
 	}
+	var machines []gardenlet.Machine
+	for _, node := range t.Shoot.Workers() {
+		machines = append(machines, node)
+	}
 	return &gardenlet.Gardenlet{
 		Name:                 gardenlet.DefaultShoot,
 		Seed:                 seed,
@@ -218,16 +204,8 @@ func (t *Testbed) NewGardenlet(registration *gardencorev1beta1.ControllerRegistr
 		Garden:               gardener.NewGarden(registration),
 		ResourceManagerImage: t.Images[ImageResourceManager].Ref,
 		NodeAgentBinary:      binary,
-		Machines:             machines(t.Shoot.Workers()),
+		Machines:             machines,
 		IPFamilies:           t.ipFamilies(),
 		Log:                  t.Log,
 	}, nil
-}
-
-func machines(nodes []*cluster.Node) []gardenlet.Machine {
-	all := make([]gardenlet.Machine, 0, len(nodes))
-	for _, node := range nodes {
-		all = append(all, node)
-	}
-	return all
 }

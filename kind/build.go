@@ -29,8 +29,8 @@ type PlantedBug struct {
 	Overlay func(root, folder string) (string, error)
 }
 
-// Binaries returns every binary that is built from the main module: what ships, and the real parts
-// of Gardener. Build them with one call of image.Build, so that shared packages are compiled once.
+// Binaries returns every binary that Up builds: what ships, and the real parts of Gardener. Build
+// them with one call, so that shared packages are compiled once.
 func Binaries() []image.Binary {
 	return []image.Binary{
 		{Name: ImageCache, Package: ModulePath + "/cmd/registry-cache"},
@@ -54,6 +54,19 @@ func BinaryDirectory(root string) (string, error) {
 	return filepath.Join(cache, "registry-cache-testbed", "bin", hex.EncodeToString(checkout[:6])), nil
 }
 
+// BuildImages is Build, and sets Images to the result.
+func (t *Testbed) BuildImages(ctx context.Context, binaries ...image.Binary) error {
+	built, err := t.Build(ctx, binaries...)
+	if err != nil {
+		return err
+	}
+	t.Images = image.Set{}
+	for _, b := range built {
+		t.Images[b.Name] = b
+	}
+	return nil
+}
+
 // Build builds binaries and packs each into an image. Unchanged packages come from Go's build
 // cache.
 func (t *Testbed) Build(ctx context.Context, binaries ...image.Binary) ([]image.Built, error) {
@@ -72,8 +85,8 @@ func (t *Testbed) Build(ctx context.Context, binaries ...image.Binary) ([]image.
 	return image.Build(ctx, directory, binaries...)
 }
 
-// withPlantedBug returns the binaries with the overlay of the planted bug, if there is one, set on
-// those that ship. The caller must hold the lock of directory.
+// withPlantedBug sets the overlay of the planted bug on the binaries that ship. The caller must hold
+// the lock of directory.
 func (t *Testbed) withPlantedBug(directory string, binaries []image.Binary) ([]image.Binary, error) {
 	if t.Planted == nil {
 		return binaries, nil
@@ -91,8 +104,7 @@ func (t *Testbed) withPlantedBug(directory string, binaries []image.Binary) ([]i
 	return changed, nil
 }
 
-// PlantedBug returns the name of the bug that Up, in any process, last installed, or an empty
-// string if there is none.
+// PlantedBug returns the name of the bug that the last Up installed, or an empty string.
 func (t *Testbed) PlantedBug() (string, error) {
 	name, err := os.ReadFile(t.State.PlantedBug())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -13,8 +13,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
-// configure sets Config: the requested configuration, or else that of the last Up, or else the
-// default.
+// configure sets Config: the requested configuration, else that of the last Up, else the default.
 func (t *Testbed) configure(requested *configuration.Testbed, nodeImage string) {
 	t.Config = requested
 	if requested == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/fulldisk"
 )
 
-func TestBusyTestbedNamesItsHolder(t *testing.T) {
+func TestBusyTestbedNamesItsOwner(t *testing.T) {
 	one := newLockFiles(t.TempDir(), "one", "/here")
 	release, err := one.lock()
 	if err != nil {
@@ -26,7 +26,7 @@ func TestBusyTestbedNamesItsHolder(t *testing.T) {
 	}
 }
 
-func TestDescribeHolder(t *testing.T) {
+func TestDescribeLockOwner(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 42, 0, time.UTC)
 	alive := func(pid int) bool { return pid == 7 }
 	for _, tc := range []struct{ name, data, want string }{
@@ -42,7 +42,7 @@ func TestDescribeHolder(t *testing.T) {
 			if err := os.WriteFile(lock, []byte(tc.data), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if got := readHolder(lock).describe("/here", now, alive); got != tc.want {
+			if got := readLockOwner(lock).describe("/here", now, alive); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

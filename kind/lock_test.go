@@ -45,7 +45,7 @@ func TestReservedTestbed(t *testing.T) {
 		t.Errorf("reserved twice: %v, want ErrBusy that names the directory", err)
 	}
 	// The file as another process would write it; process 1 always exists.
-	other, err := json.Marshal(holder{PID: 1, Command: "e2e.test", Directory: "/here"})
+	other, err := json.Marshal(lockOwner{PID: 1, Command: "e2e.test", Directory: "/here"})
 	if err != nil {
 		t.Fatal(err)
 	}

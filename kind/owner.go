@@ -12,40 +12,33 @@ import (
 )
 
 // OtherCheckoutError reports that a running testbed with this prefix belongs to another directory
-// of this machine. Its nodes trust the CA in that directory. It is an environment error (see
-// internal/program).
+// of this machine. Its nodes trust the CA in that directory. It is an environment error.
 type OtherCheckoutError struct {
-	// Prefix is the testbed's prefix.
-	Prefix string
-	// Directory is the checkout that owns the testbed, or the state folder if that is elsewhere.
-	Directory string
+	environmentError
+	Prefix    string // of the testbed
+	Directory string // the checkout that owns the testbed, or the state folder if that is elsewhere
 }
 
-// Error implements error.
 func (e *OtherCheckoutError) Error() string {
 	return fmt.Sprintf("testbed %s belongs to %s: use it there, remove it there with `testbed down` or here with "+
 		"`make e2e REPLACE=1`, or use another testbed with --prefix NAME", e.Prefix, e.Directory)
 }
 
-// EnvironmentError marks the error for internal/program.
-func (*OtherCheckoutError) EnvironmentError() {}
-
 // Owner is who owns the containers of a testbed, as seen from this checkout.
 type Owner string
 
 const (
-	// ThisCheckout means that the containers were created for this state folder, that there are none,
-	// or that their state folder is unknown.
+	// ThisCheckout: the containers were created for this or an unknown state folder, or do not exist.
 	ThisCheckout Owner = "this checkout"
-	// NoCheckout means that the state folder of the containers no longer exists, or that they do not
-	// run. Up may replace them.
+	// NoCheckout: the state folder no longer exists, or the containers do not run. Up may replace
+	// them.
 	NoCheckout Owner = "no checkout"
-	// OtherCheckout means that the containers run and were created for another state folder.
+	// OtherCheckout: the containers run and were created for another state folder.
 	OtherCheckout Owner = "another checkout"
 )
 
-// ownerOf returns the owner of containers that were created for one state folder, as seen from
-// another. An empty created is unknown.
+// ownerOf returns the owner of containers that were created for a state folder, or for an unknown
+// one if created is empty.
 func ownerOf(created, here State, running bool) Owner {
 	if created == "" || filepath.Clean(string(created)) == filepath.Clean(string(here)) || sameFolder(string(created), string(here)) {
 		return ThisCheckout

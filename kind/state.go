@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
-// State is the folder with the state of one testbed. Up can recreate everything in it except
-// Garden, which the shoot commands write. Down removes it.
+// State is the folder with the state of one testbed, which Down removes. Up can recreate everything
+// in it except Garden.
 type State string
 
 // Exists reports whether the folder exists. It also returns true if that cannot be determined.
@@ -34,8 +34,7 @@ func (s State) Certificates() string { return filepath.Join(string(s), "certific
 // Garden returns the path of the garden's objects that the shoot commands store between processes.
 func (s State) Garden() string { return filepath.Join(string(s), "garden.json") }
 
-// WantedConfiguration returns the path of the configuration that Up was last called with. It
-// differs from AppliedConfiguration after an interruption.
+// WantedConfiguration returns the path of the configuration that Up was last called with.
 func (s State) WantedConfiguration() string { return filepath.Join(string(s), "testbed.yaml") }
 
 // AppliedConfiguration returns the path of the configuration that Up last applied completely.
@@ -44,20 +43,17 @@ func (s State) AppliedConfiguration() string { return filepath.Join(string(s), "
 // Metrics returns the path of the last bundle's metrics, which the next bundle is compared with.
 func (s State) Metrics() string { return filepath.Join(string(s), "metrics.json") }
 
-// GardenletLog returns the path of the log that gardenlet's components write in the testbed's
-// processes.
+// GardenletLog returns the path of the log of the Gardener components in the testbed's processes.
 func (s State) GardenletLog() string { return filepath.Join(string(s), "gardenlet.log") }
 
-// PlantedBug returns the path of the file that names the planted bug. It exists only if there is
-// one.
+// PlantedBug returns the path of the file that names the planted bug, if there is one.
 func (s State) PlantedBug() string { return filepath.Join(string(s), "planted-bug") }
 
 // Mutants returns the folder with the results of the scenarios for each planted bug.
 func (s State) Mutants() string { return filepath.Join(string(s), "mutants") }
 
 // OpenLog opens GardenletLog, and makes it the log of all Gardener components in this process:
-// gardenlet's flows and its ControllerInstallation reconciler. People read it to find the cause of
-// a failure; diagnostics collect it.
+// gardenlet's flows and its ControllerInstallation reconciler.
 func (s State) OpenLog() (logr.Logger, error) {
 	if err := os.MkdirAll(string(s), 0o755); err != nil {
 		return logr.Discard(), fmt.Errorf("create the state of the testbed: %w", err)
@@ -78,8 +74,8 @@ const (
 	RoleShoot = "shoot"
 )
 
-// Kubeconfig returns the path of the administrator's kubeconfig of the cluster with that role,
-// RoleSeed or RoleShoot. Without a testbed the error is an ErrDown.
+// Kubeconfig returns the path of the administrator's kubeconfig of RoleSeed or RoleShoot, or
+// ErrDown.
 func (t *Testbed) Kubeconfig(role string) (string, error) {
 	var path string
 	switch role {

@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -26,63 +27,52 @@ import (
 const (
 	// DefaultPrefix is the prefix of the default testbed.
 	DefaultPrefix = "registry-cache"
-	// DefaultDirectory is the folder for the state of testbeds, below the root of the repository. Git
-	// ignores it.
+	// DefaultDirectory is the folder for the state of testbeds, below the root of the repository.
 	DefaultDirectory = ".testbed"
 
 	// maxPrefix keeps "<prefix>-shoot-control-plane" a valid host name that is easy to read.
 	maxPrefix = 30
 )
 
-// Options choose a testbed. The zero value is the default testbed of the repository that the
-// process runs in.
+// Options choose a testbed. The zero value is the default testbed of the current repository.
 type Options struct {
 	// Prefix starts the names of clusters and containers: <Prefix>-seed, <Prefix>-shoot. Testbeds with
 	// different prefixes can run on one engine. The default is DefaultPrefix.
 	Prefix string
-	// Root is the root of the repository that the extension is built and installed from. The default
-	// is the working directory, or its closest parent, with the go.mod of this module.
+	// Root is the root of the repository. The default is the working directory, or its closest parent,
+	// with the go.mod of this module.
 	Root string
-	// Directory holds the state of testbeds, one folder per prefix. The default is DefaultDirectory
-	// below Root.
+	// Directory holds one folder of state per prefix. The default is DefaultDirectory below Root.
 	Directory string
-	// NodeImage is the reference of a stock kindest/node image, instead of the configuration's or one
-	// that is built here. The default is empty.
+	// NodeImage is the reference of a stock kindest/node image, instead of that of the configuration or
+	// one that is built here.
 	NodeImage string
-	// Configuration is what Up applies; its defaults must be set, see package configuration. If it is
-	// nil, Up applies the configuration of the last Up, or the default.
+	// Configuration is what Up applies, with its defaults set. The default is the configuration of the
+	// last Up, or configuration.Default.
 	Configuration *configuration.Testbed
 	// Replace lets Up replace a running testbed of the same prefix that another checkout owns, if no
 	// other process works on it. Without it, Up returns an *OtherCheckoutError.
 	Replace bool
-	// Claimed is a function that Up calls, before it removes anything, when it knows that it may use
-	// the prefix: no other process works on the testbed, and no other checkout owns it or Replace is
-	// set. Callers remove their earlier results there. It may be nil.
+	// Claimed is a function that Up calls when it may use the prefix, before it removes anything:
+	// callers remove their earlier results there. It may be nil.
 	Claimed func()
-	// Locks is the folder of the locks, which all checkouts on this machine share. The default is
-	// lock.Directory.
+	// Locks is the folder of the locks. The default is lock.Directory, which all checkouts share.
 	Locks string
 	// Out receives one line per finished step. The default is os.Stderr.
 	Out io.Writer
 }
 
 // Testbed is a seed cluster, a shoot cluster and everything that belongs to them. It is safe for
-// concurrent use, with two exceptions: Up, Attach and Down need it exclusively, and only one caller
-// at a time may install the extension.
+// concurrent use, except that Up, Attach and Down need it exclusively, and that only one caller at
+// a time may install the extension.
 type Testbed struct {
-	// Prefix starts the names of clusters and containers.
-	Prefix string
-	// Root is the root of the repository.
-	Root string
-	// Config is the configuration that Up applies.
-	Config *configuration.Testbed
-	// State is the folder with the state.
-	State State
-	// Replace and Claimed are those of Options.
-	Replace bool
-	Claimed func()
-	// Recorder prints and records steps.
-	Recorder *progress.Recorder
+	Prefix   string                 // see Options
+	Root     string                 // see Options
+	Config   *configuration.Testbed // what Up applies
+	State    State                  // the folder with the state
+	Replace  bool                   // see Options
+	Claimed  func()                 // see Options
+	Recorder *progress.Recorder     // prints and records steps
 	Parts
 
 	unreadable error // why the configuration of the last Up cannot be read
@@ -92,25 +82,18 @@ type Testbed struct {
 // New returns the testbed that the options choose, whether it exists or not. It fails if the prefix
 // cannot be part of a host name, or outside of the repository.
 func New(options Options) (*Testbed, error) {
-	if options.Prefix == "" {
-		options.Prefix = DefaultPrefix
-	}
+	options.Prefix = cmp.Or(options.Prefix, DefaultPrefix)
 	if err := validatePrefix(options.Prefix); err != nil {
 		return nil, err
 	}
 	if options.Root == "" {
-		root, err := repositoryRoot()
-		if err != nil {
+		var err error
+		if options.Root, err = repositoryRoot(); err != nil {
 			return nil, err
 		}
-		options.Root = root
 	}
-	if options.Directory == "" {
-		options.Directory = filepath.Join(options.Root, DefaultDirectory)
-	}
-	if options.Locks == "" {
-		options.Locks = lock.Directory()
-	}
+	options.Directory = cmp.Or(options.Directory, filepath.Join(options.Root, DefaultDirectory))
+	options.Locks = cmp.Or(options.Locks, lock.Directory())
 	if options.Out == nil {
 		options.Out = os.Stderr
 	}
@@ -176,24 +159,15 @@ func (t *Testbed) Step(name string, part func(context.Context) error) func(conte
 
 // Parts are what Up or Attach found or created. Each is nil until then.
 type Parts struct {
-	// Log is the log of Gardener's components, see State.OpenLog.
-	Log logr.Logger
-	// Planted is the bug that Build compiles into the shipped binaries, or nil.
-	Planted *PlantedBug
-	// Engine is the Docker Engine that the testbed runs on.
-	Engine *engine.Engine
-	// NodeImage is the reference of the node image in use. Only Up sets it.
-	NodeImage string
-	// CA signs the certificates of the upstreams. The nodes trust it.
-	CA *certificate.CA
-	// Images are the images of Binaries. Up sets all of them, AttachGardenlet those of Gardener.
-	Images image.Set
-	// Seed and Shoot are the clusters.
-	Seed, Shoot *cluster.Cluster
-	// Upstreams are the known upstream registries.
-	Upstreams upstream.Registries
-	// Gardenlet runs gardenlet's flows for the Shoot.
-	Gardenlet *gardenlet.Gardenlet
+	Log         logr.Logger          // of Gardener's components, see State.OpenLog
+	Planted     *PlantedBug          // what Build compiles into the shipped binaries, or nil
+	Engine      *engine.Engine       // the Docker Engine
+	NodeImage   string               // a reference; only Up sets it
+	CA          *certificate.CA      // signs the certificates of the upstreams; nodes trust it
+	Images      image.Set            // of Binaries: Up sets all, AttachGardenlet those of Gardener
+	Seed, Shoot *cluster.Cluster     // the clusters
+	Upstreams   upstream.Registries  // the known upstream registries
+	Gardenlet   *gardenlet.Gardenlet // runs gardenlet's flows for the Shoot
 }
 
 // Upstream returns the registry with this host name, or nil if it is not known.
@@ -233,8 +207,8 @@ func (t *Testbed) StopUpstream(ctx context.Context, registry *upstream.Registry)
 	return nil
 }
 
-// StartProxy starts an HTTP proxy for the upstreams. Its host name is proxy.upstream.test for the
-// default prefix. It runs until its Remove or Down.
+// StartProxy starts an HTTP proxy for the upstreams, by default with the host name
+// proxy.upstream.test. It runs until its Remove or Down.
 func (t *Testbed) StartProxy(ctx context.Context) (*upstream.Proxy, error) {
 	return upstream.StartProxy(ctx, t.UpstreamOptions(upstream.Host(t.Prefix, "proxy")))
 }
@@ -248,6 +222,6 @@ func (t *Testbed) Hosts(names []string) []string {
 	return hosts
 }
 
-// CachedUpstreams returns the host names of the upstreams that have a cache in the Shoot after Up.
-// It is empty if the configuration has a manifest, which then decides that.
+// CachedUpstreams returns the host names of the upstreams that have a cache in the Shoot after Up,
+// or none if the manifest of the configuration decides that.
 func (t *Testbed) CachedUpstreams() []string { return t.Hosts(t.Config.Cached()) }

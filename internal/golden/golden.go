@@ -12,9 +12,8 @@ import (
 // updateVariable, if set to any value, makes Compare write the golden file instead of comparing.
 const updateVariable = "UPDATE_GOLDEN"
 
-// Compare fails the test unless got equals testdata/<name>. The failure shows the first different
-// line and the command that accepts the new content. With UPDATE_GOLDEN set in the environment,
-// Compare writes the file instead.
+// Compare fails the test unless got equals testdata/<name>. It shows the first different line and the
+// command that accepts the new content. With UPDATE_GOLDEN in the environment, it writes the file.
 func Compare[T string | []byte](t testing.TB, name string, got T) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -58,8 +57,8 @@ func lineAt(lines []string, i int) string {
 	return fmt.Sprintf("%q", lines[i])
 }
 
-// command returns the command that updates the golden files of the package under test. Tests run in
-// the directory of their package.
+// command returns the command that updates the golden files of the package under test, in whose
+// directory tests run.
 func command() string {
 	here, _ := os.Getwd()
 	root := here

@@ -19,14 +19,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// UnavailableError reports that this machine cannot provide what the configuration asks for. It is an
-// environment error (see internal/program).
-type UnavailableError struct {
-	Field  string // the path of the field in the configuration
-	Reason string // why this machine cannot provide it
-}
+// UnavailableError reports that this machine cannot provide a field of the configuration, and why.
+// It is an environment error (see internal/program).
+type UnavailableError struct{ Field, Reason string }
 
-// Error implements error.
 func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("%s: not available on this machine: %s", e.Field, e.Reason)
 }
@@ -34,9 +30,8 @@ func (e *UnavailableError) Error() string {
 // EnvironmentError marks the error for internal/program.
 func (*UnavailableError) EnvironmentError() {}
 
-// Plan returns what Up would change in an existing testbed, and changes nothing. It compares the
-// configuration with the recorded one; Up also repairs broken parts. up is false if there is no
-// testbed.
+// Plan returns the changes of configuration that Up would apply, besides repairs. up is false if
+// there is no testbed.
 func Plan(t *kind.Testbed) (changes []configuration.Change, up bool, err error) {
 	if err := t.ConfigurationError(); err != nil {
 		return nil, false, err
@@ -51,8 +46,8 @@ func Plan(t *kind.Testbed) (changes []configuration.Change, up bool, err error) 
 	return configuration.Diff(applied, t.Config), true, nil
 }
 
-// storeWantedConfiguration stores the configuration before Up changes anything for it, so that Up
-// can continue after an interruption. Callers must not store what this machine cannot provide.
+// storeWantedConfiguration stores the configuration before Up changes anything for it, for an Up
+// after an interruption. Callers must not store what this machine cannot provide.
 func storeWantedConfiguration(t *kind.Testbed) error {
 	if err := kind.WriteConfiguration(t.State.WantedConfiguration(), t.Config); err != nil {
 		return fmt.Errorf("store the configuration: %w", err)
@@ -68,8 +63,8 @@ func recordConfiguration(_ context.Context, t *kind.Testbed) error {
 	return nil
 }
 
-// checkAvailable returns an *UnavailableError if this machine cannot provide what the configuration asks
-// for. The caller must hold the network, see cluster.HoldNetwork.
+// checkAvailable returns an *UnavailableError if this machine cannot provide what the configuration
+// asks for. The caller must hold the network, see cluster.HoldNetwork.
 func checkAvailable(ctx context.Context, t *kind.Testbed) error {
 	if t.Config.Shoot.IPFamily == configuration.IPv4 {
 		return nil
@@ -81,7 +76,6 @@ func checkAvailable(ctx context.Context, t *kind.Testbed) error {
 	return err
 }
 
-// shootConfig returns the configuration of the shoot cluster.
 func shootConfig(t *kind.Testbed) cluster.Config {
 	settings := t.Config.Shoot
 	config := clusterConfig(t, t.ShootName(), *settings.Workers, t.State.ShootKubeconfig())
@@ -95,8 +89,8 @@ func shootConfig(t *kind.Testbed) cluster.Config {
 	return config
 }
 
-// removeUnconfiguredUpstreams removes the upstreams of the previous configuration that the current
-// one lacks. Upstreams that StartUpstream started stay.
+// removeUnconfiguredUpstreams removes upstreams that only the previous configuration has. Those of
+// StartUpstream stay.
 func removeUnconfiguredUpstreams(ctx context.Context, t *kind.Testbed) error {
 	applied, err := kind.ReadConfiguration(t.State.AppliedConfiguration())
 	if err != nil || applied == nil {
@@ -122,7 +116,6 @@ func removeUnconfiguredUpstreams(ctx context.Context, t *kind.Testbed) error {
 	return nil
 }
 
-// upstreamHosts returns the host names of a configuration's upstreams.
 func upstreamHosts(t *kind.Testbed, config *configuration.Testbed) []string {
 	var names []string
 	for _, upstream := range config.Upstreams {
@@ -131,20 +124,19 @@ func upstreamHosts(t *kind.Testbed, config *configuration.Testbed) []string {
 	return t.Hosts(names)
 }
 
-// reconcileShoot reconciles the Shoot for the first time. It removes the garden of the shoot
-// commands, which belongs to the previous Shoot.
+// reconcileShoot reconciles the Shoot for the first time, without the garden of the previous one.
 func reconcileShoot(ctx context.Context, t *kind.Testbed) error {
 	if err := os.RemoveAll(t.State.Garden()); err != nil {
 		return fmt.Errorf("remove the garden of the shoot commands: %w", err)
 	}
-	if t.Config.Shoot.Manifest != "" {
-		return t.Recorder.Step(ctx, "shoot reconciled", func(ctx context.Context) error { return reconcileManifest(ctx, t) })
-	}
-	shoot, err := operate.ShootWithCaches(t.CachedUpstreams()...)
-	if err != nil {
-		return err
-	}
 	return t.Recorder.Step(ctx, "shoot reconciled", func(ctx context.Context) error {
+		if t.Config.Shoot.Manifest != "" {
+			return reconcileManifest(ctx, t)
+		}
+		shoot, err := operate.ShootWithCaches(t.CachedUpstreams()...)
+		if err != nil {
+			return err
+		}
 		for _, host := range t.CachedUpstreams() {
 			progress.Note(ctx, "cache for %s", host)
 		}
@@ -179,9 +171,6 @@ func readManifest(path string) (*manifest.Manifest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shoot.manifest: %w", err)
 	}
-	wanted, err := manifest.Read(path, file)
-	if err := errors.Join(err, file.Close()); err != nil {
-		return nil, err
-	}
-	return wanted, nil
+	defer func() { _ = file.Close() }()
+	return manifest.Read(path, file)
 }

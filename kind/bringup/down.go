@@ -23,15 +23,12 @@ const downTimeout = 3 * time.Minute
 
 // Down removes everything that Up may have left, even if it was interrupted: processes, containers
 // and their volumes, the network, the state folder, and the engine if Up started it and nothing
-// else uses it. The node image and its inputs stay for the next Up. If nothing is left, Down
-// succeeds.
+// else uses it. The node image and its inputs stay for the next Up. Down removes all that it can,
+// and the error names the rest.
 //
-// If the testbed runs and another checkout owns it, it stays and the error is an
-// *OtherCheckoutError; what a deleted checkout left is removed. If the engine does not answer and
-// there is a state folder, containers and folder stay, since the clusters may run, and the error is
-// an *engine.Missing.
-//
-// A part that cannot be removed does not keep the others from being removed; the error names each.
+// A running testbed of another checkout stays, with an *OtherCheckoutError, unless that checkout
+// was deleted. If there is a state folder but the engine does not answer, the clusters may run:
+// then containers and folder stay, with an *engine.Missing.
 func Down(ctx context.Context, t *kind.Testbed) error {
 	unlock, err := t.Lock()
 	if err != nil {
@@ -69,23 +66,15 @@ func removeAll(ctx context.Context, t *kind.Testbed) error {
 			cluster.RemoveNetwork(ctx),
 			engine.Release(ctx))
 	}
-	if failed == nil {
-		failed = removeState(t)
+	if failed == nil { // the locks are elsewhere, and stay
+		failed = os.RemoveAll(string(t.State))
 	}
 	t.Parts = kind.Parts{}
 	return failed
 }
 
-// removeState removes the state folder. The locks are elsewhere, and stay.
-func removeState(t *kind.Testbed) error {
-	if err := os.RemoveAll(string(t.State)); err != nil {
-		return fmt.Errorf("remove the state of the testbed: %w", err)
-	}
-	return nil
-}
-
-// PlanDown describes what Down would do, one line for each thing, and changes nothing. It returns
-// the errors that Down would return before it changes something.
+// PlanDown describes what Down would do, one line for each thing. It returns the errors that Down
+// would return before it changes something.
 func PlanDown(ctx context.Context, t *kind.Testbed) ([]string, error) {
 	var lines []string
 	pids, err := process.Marked("/proc", t.Prefix)

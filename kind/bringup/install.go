@@ -62,17 +62,16 @@ func installSeed(ctx context.Context, t *kind.Testbed) error {
 // CacheImage returns the cache image of this repository, which Up installs the extension with.
 func CacheImage(t *kind.Testbed) image.Built { return t.Images[kind.ImageCache] }
 
-// UseCacheImage installs the extension with another image for caches, as an operator does with an
-// image vector overwrite. The shoot's nodes must have the image. The clean-up of nodes still uses
-// CacheImage. Running caches change at the next reconciliation of the Shoot. The next Up returns to
-// CacheImage.
+// UseCacheImage installs the extension with another image for caches until the next Up, as an
+// operator does with an image vector overwrite. The shoot's nodes must have the image. The clean-up
+// of nodes still uses CacheImage. Running caches change when the Shoot is reconciled.
 func UseCacheImage(ctx context.Context, t *kind.Testbed, cache image.Built) error {
 	return reinstall(ctx, t, charts.Extension(), chartValues(t, cache))
 }
 
-// InstallStopped installs the extension from the folder of an older chart, with current images and
-// without replicas: the seed is as an older version left it, and nothing reconciles. UseCacheImage
-// and the next Up install the current chart over it.
+// InstallStopped installs the extension from an older chart, with current images and without
+// replicas: the seed is as an older version left it, and nothing reconciles. UseCacheImage and Up
+// install the current chart over it.
 func InstallStopped(ctx context.Context, t *kind.Testbed, chart fs.FS) error {
 	values := chartValues(t, CacheImage(t))
 	values["replicaCount"] = 0
@@ -102,8 +101,7 @@ func installExtension(ctx context.Context, seed kubernetes.Interface, registrati
 	return extension.Wait(ctx, seed.Client())
 }
 
-// chartValues returns the values that an operator sets in the ControllerDeployment to use other
-// images.
+// chartValues returns what an operator sets in the ControllerDeployment to use other images.
 func chartValues(t *kind.Testbed, cache image.Built) map[string]any {
 	return map[string]any{
 		"image": map[string]any{"ref": t.Images[kind.ImageExtension].Ref},
@@ -115,7 +113,7 @@ func chartValues(t *kind.Testbed, cache image.Built) map[string]any {
 }
 
 // StockCacheImage builds distribution's stock image and loads it onto the shoot's nodes, for
-// UseCacheImage. The first build downloads Go modules and compiles for a minute or two.
+// UseCacheImage. The first build takes a minute or two.
 func StockCacheImage(ctx context.Context, t *kind.Testbed) (image.Built, error) {
 	built, err := t.Build(ctx, distribution.Binary(t.Root))
 	if err != nil {
@@ -124,24 +122,16 @@ func StockCacheImage(ctx context.Context, t *kind.Testbed) (image.Built, error) 
 	return built[0], image.Load(ctx, t.Shoot.Nodes(), built)
 }
 
-// buildImages builds the binaries that every testbed needs, and their images.
+// buildImages builds the images that every testbed needs.
 func buildImages(ctx context.Context, t *kind.Testbed) error {
 	if err := recordPlantedBug(t); err != nil {
 		return err
 	}
-	built, err := t.Build(ctx, kind.Binaries()...)
-	if err != nil {
-		return err
-	}
-	t.Images = image.Set{}
-	for _, b := range built {
-		t.Images[b.Name] = b
-	}
-	return nil
+	return t.BuildImages(ctx, kind.Binaries()...)
 }
 
-// recordPlantedBug stores the name of the bug that Up is about to install. Without one it keeps the
-// recorded name, until forgetPlantedBug: an earlier bug remains until everything is replaced.
+// recordPlantedBug stores the name of the bug that Up is about to install. Without one, the recorded
+// name stays until forgetPlantedBug: an earlier bug remains until everything is replaced.
 func recordPlantedBug(t *kind.Testbed) error {
 	if t.Planted == nil {
 		return nil
@@ -177,10 +167,9 @@ func loadImages(ctx context.Context, t *kind.Testbed) error {
 const admissionCharts = "charts/" + kind.ImageAdmission
 
 // InstallAdmission uses the seed cluster as a garden, see gardener.InstallShootDefinition, and
-// installs the admission there with its image and charts, as users do without gardener-operator. It
-// returns when the pods are ready and the webhook is registered; the API server may start to call
-// it a little later. The first call builds the image, which takes seconds. Up neither installs nor
-// removes any of this.
+// installs the admission there from its charts, as users do without gardener-operator. It returns
+// when the pods are ready and the webhook is registered; the API server may start to call it a
+// little later. Up neither installs nor removes any of this.
 func InstallAdmission(ctx context.Context, t *kind.Testbed) error {
 	garden, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {
@@ -200,8 +189,7 @@ func InstallAdmission(ctx context.Context, t *kind.Testbed) error {
 	)
 }
 
-// RemoveAdmission reverts InstallAdmission and deletes all Shoots in the seed's API server. Missing
-// objects are not an error.
+// RemoveAdmission reverts InstallAdmission and deletes all Shoots in the seed's API server.
 func RemoveAdmission(ctx context.Context, t *kind.Testbed) error {
 	garden, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 // cache as mirror when the cache has answered once.
 const mirrorsTimeout = time.Minute
 
-// awaitMirrors waits until the workers have every cache of the Shoot as a mirror, so that the first
-// pull after Up goes through it. A missing mirror is not an error: the Shoot may be configured so.
+// awaitMirrors waits until the workers have every cache of the Shoot as a mirror, for the first pull
+// after Up. A missing mirror is not an error: the Shoot may be configured so.
 func awaitMirrors(ctx context.Context, t *kind.Testbed) error {
 	pending := pollPending(ctx, func(ctx context.Context) []string { return pendingMirrors(status.OfShoot(ctx, t)) })
 	if ctx.Err() != nil {
@@ -33,8 +33,7 @@ func awaitMirrors(ctx context.Context, t *kind.Testbed) error {
 }
 
 // pollPending calls list every second until it returns nothing, for at most mirrorsTimeout, and
-// returns the last result. It ignores a call that the timeout cut short, unless that is the only
-// one.
+// returns the last result. A call that the timeout cut short counts only if it is the only one.
 func pollPending(ctx context.Context, list func(context.Context) []string) (pending []string) {
 	_ = wait.PollUntilContextTimeout(ctx, time.Second, mirrorsTimeout, true, func(ctx context.Context) (bool, error) {
 		found := list(ctx)

@@ -29,8 +29,7 @@ type earlierRuns struct {
 }
 
 // checkMachine checks the machine before Up changes anything. If earlier runs built something but
-// the engine does not run, the needed disk space is unknown: then checkDisk must check it when the
-// engine runs.
+// the engine does not run, the needed disk space is unknown until it runs.
 func checkMachine(ctx context.Context, t *kind.Testbed) (diskUnknown bool, err error) {
 	found, findErr := findEarlierRuns(ctx, t)
 	requirements := preflight.Defaults()
@@ -54,8 +53,7 @@ func DiskNeeded(ctx context.Context, t *kind.Testbed) ([]preflight.Space, error)
 }
 
 // diskNeeded returns the disk space for what is still missing. The first run on a machine needs 20
-// GiB, compilation included; an interrupted one has used a part of that. Nodes unpack images into
-// volumes of their own.
+// GiB, compilation included. Nodes unpack images into their own volumes.
 func (found earlierRuns) diskNeeded() []preflight.Space {
 	images := preflight.Space{Directory: defaultDataRoot}
 	builds := preflight.Space{Directory: found.cache, Bytes: 1 * gib}
@@ -111,9 +109,9 @@ func findEarlierRuns(ctx context.Context, t *kind.Testbed) (found earlierRuns, e
 	return found, errors.Join(err, seedErr, shootErr)
 }
 
-// untilDiskFull returns a part that runs the parts one after another, and ends them with a
-// *preflight.Full as soon as a disk that the testbed writes to is full. Otherwise a part would fail
-// later with another error, or wait for a cluster that cannot become ready.
+// untilDiskFull returns a part that runs the parts in order, and ends them with a *preflight.Full as
+// soon as a disk that the testbed writes to is full. Otherwise a part would fail later with another
+// error, or wait for a cluster that cannot become ready.
 func untilDiskFull(parts ...part) part {
 	return func(ctx context.Context, t *kind.Testbed) error {
 		return runUntilDiskFull(ctx, writtenFolders(t.Engine, t.State), func(ctx context.Context) error {
@@ -124,13 +122,10 @@ func untilDiskFull(parts ...part) part {
 
 // folders are folders on the file systems that the testbed writes to.
 type folders struct {
-	paths []string
-	// remoteEngine is set if the engine writes to the disk of another machine, which cannot be
-	// inspected.
-	remoteEngine bool
+	paths        []string
+	remoteEngine bool // the engine writes to the disk of another machine, which cannot be inspected
 }
 
-// writtenFolders returns the folders that Up writes to.
 func writtenFolders(engine *engine.Engine, state kind.State) folders {
 	paths := []string{filepath.Dir(string(state))}
 	if cache, err := os.UserCacheDir(); err == nil {
@@ -143,9 +138,8 @@ func writtenFolders(engine *engine.Engine, state kind.State) folders {
 	return folders{paths, !local}
 }
 
-// explainFullDisk joins an error with a *preflight.Full if a disk is full now, or if the error
-// itself reports a full disk: a container that could not be created has freed its space by now. It
-// returns nil for nil.
+// explainFullDisk joins an error with a *preflight.Full if a disk is full, or if the error itself
+// reports that: a container that could not be created has freed its space by now.
 func explainFullDisk(err error, written folders) error {
 	var full *preflight.Full
 	if err == nil || errors.As(err, &full) {

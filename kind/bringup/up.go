@@ -23,18 +23,17 @@ import (
 // UpTimeout bounds Up on a small machine that has to compile every binary.
 const UpTimeout = 45 * time.Minute
 
-// Up creates or updates the testbed as its Configuration says: the engine, the node image, both
-// clusters, the upstream registries, Gardener's parts, the extension, and a reconciled Shoot with a
-// cache for each of CachedUpstreams, or as the configuration's manifest says. Up is idempotent: it
-// keeps what is healthy, rebuilds what is broken, replaces what is outdated, and applies a changed
-// configuration in place where that is possible, see configuration.Diff.
+// Up creates or updates the testbed: the engine, the node image, both clusters, the upstream
+// registries, Gardener's parts, the extension, and a reconciled Shoot with the configuration's
+// caches or manifest. It is idempotent: it keeps what is healthy, rebuilds what is broken, replaces
+// what is outdated, and applies a changed configuration in place if possible, see
+// configuration.Diff. After an error, or if ctx is canceled, another Up continues, and Down removes
+// what was created.
 //
-// Up replaces a testbed that another checkout left behind. If another checkout still owns it, the
-// error is an *OtherCheckoutError, see Options.Replace.
-//
-// If the machine lacks something, the error is an *engine.Missing, a *preflight.Failures, an
-// *UnavailableError or, for a full disk, a *preflight.Full. After any error, or if ctx is canceled,
-// another Up continues, and Down removes what was created.
+// Up replaces a testbed that another checkout left behind. If that checkout still owns it, the
+// error is an *OtherCheckoutError, see Options.Replace. If the machine lacks something, the error is
+// an *engine.Missing, a *preflight.Failures, an *UnavailableError or, for a full disk, a
+// *preflight.Full.
 func Up(ctx context.Context, t *kind.Testbed) error {
 	if err := t.ConfigurationError(); err != nil {
 		return err
@@ -67,7 +66,6 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 	))
 }
 
-// prepareEngine checks the machine and starts the engine.
 func prepareEngine(ctx context.Context, t *kind.Testbed) error {
 	diskUnknown := false
 	return inOrder(ctx, t,
@@ -144,7 +142,6 @@ func clusterConfig(t *kind.Testbed, name string, workers int, kubeconfig string)
 	}
 }
 
-// startUpstreams starts a registry for each upstream of the configuration.
 func startUpstreams(ctx context.Context, t *kind.Testbed) error {
 	options := []upstream.Options{}
 	for _, host := range upstreamHosts(t, t.Config) {
@@ -174,9 +171,9 @@ func claim(ctx context.Context, t *kind.Testbed) error {
 	return nil
 }
 
-// replaceOtherCheckout removes a testbed that was created for another state folder, if it may be
-// replaced. Up could not use its clusters: their nodes trust a CA whose key is missing here, and
-// their control plane mounts a file from a folder that may be gone.
+// replaceOtherCheckout removes a testbed that was created for another state folder, if that is
+// allowed. Up could not use its clusters: their nodes trust a CA whose key is missing here, and
+// their control plane mounts a file from a folder that may no longer exist.
 func replaceOtherCheckout(ctx context.Context, t *kind.Testbed) error {
 	created, owner, err := t.Owner(ctx)
 	if err != nil || owner == kind.ThisCheckout {

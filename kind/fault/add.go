@@ -16,23 +16,17 @@ import (
 )
 
 const (
-	// faultTimeout limits adding or clearing one fault, machineFaultTimeout one that starts a machine.
-	faultTimeout        = time.Minute
-	machineFaultTimeout = 6 * time.Minute
-	// lockTimeout limits waiting for another command that adds or clears faults.
-	lockTimeout = 30 * time.Second
+	faultTimeout        = time.Minute      // to add, list or end one fault
+	machineFaultTimeout = 6 * time.Minute  // to add or end one that starts a machine
+	lockTimeout         = 30 * time.Second // to wait for another command that changes faults
 )
 
-// withOutcome is an injection with a result for Fault.Outcome.
-type withOutcome interface{ outcome() string }
-
-// Add applies a fault and returns it with its ID and its times. It lasts for its duration, or until
-// it is cleared, even if this process ends. The restart of a node ends the faults on it, and Down
-// ends all.
+// Add applies a fault and returns it with its ID and its times. It lasts for its duration or until
+// Delete, even if this process ends. The restart of a node ends the faults on it, and Down ends all.
+// If Add fails to apply a part of the fault, it ends the others.
 //
 // Add returns a *spec.UseError for an unknown target, and for a duration of a fault that only a
-// command can end (see spec.Fault.EndsOnlyByCommand): use Hold. If it fails to apply a part of the
-// fault, it clears the others.
+// command can end (see spec.Fault.EndsOnlyByCommand): use Hold.
 func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, error) {
 	if err := wanted.CheckTime(); err != nil {
 		return wanted, err
@@ -60,7 +54,7 @@ func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, e
 		err = fmt.Errorf("%s of %s: %w", begun.Kind, begun.Target, err)
 		return wanted, errors.Join(err, deleteInjection(context.WithoutCancel(ctx), begun, injection))
 	}
-	if result, ok := injection.(withOutcome); ok {
+	if result, ok := injection.(interface{ outcome() string }); ok {
 		begun.Outcome = result.outcome()
 	}
 	return begun, nil
@@ -90,7 +84,7 @@ func availableInjection(ctx context.Context, t *kind.Testbed, f spec.Fault) (inj
 	return injection, nil
 }
 
-// deleteInjection clears a fault within its timeout.
+// deleteInjection ends a fault within its timeout.
 func deleteInjection(ctx context.Context, f spec.Fault, injection injection) error {
 	ctx, cancel := progress.Within(ctx, timeoutOf(f), "the fault was not cleared")
 	defer cancel()
@@ -105,8 +99,8 @@ func timeoutOf(f spec.Fault) time.Duration {
 }
 
 // Hold adds a fault and calls begun with it. It waits for the duration of the fault or the end of
-// ctx, clears the fault, and returns. A fault that something else has ended, for example Down, is
-// not an error. If this process is killed, the fault ends as after Add.
+// ctx, and ends the fault, unless Down or Delete has ended it. If this process is killed, the fault
+// ends as after Add.
 func Hold(ctx context.Context, t *kind.Testbed, wanted spec.Fault, begun func(spec.Fault) error) error {
 	lasts := time.Duration(wanted.For)
 	if wanted.EndsOnlyByCommand() {
@@ -124,7 +118,14 @@ func Hold(ctx context.Context, t *kind.Testbed, wanted spec.Fault, begun func(sp
 		return failed
 	}
 	if failed == nil {
-		awaitEnd(ctx, lasts)
+		var over <-chan time.Time // never, without a duration
+		if lasts > 0 {
+			over = time.After(lasts)
+		}
+		select {
+		case <-ctx.Done():
+		case <-over:
+		}
 	}
 	// Ctrl-C ends the wait, not the clean-up.
 	if err := release(context.WithoutCancel(ctx), t, held); err != nil {
@@ -133,7 +134,7 @@ func Hold(ctx context.Context, t *kind.Testbed, wanted spec.Fault, begun func(sp
 	return failed
 }
 
-// release clears the fault unless it has ended. Another fault may have its ID now.
+// release ends the fault unless it has ended. Another fault may have its ID now.
 func release(ctx context.Context, t *kind.Testbed, held spec.Fault) error {
 	if removed, err := removed(ctx, t); removed || err != nil {
 		return err
@@ -143,18 +144,15 @@ func release(ctx context.Context, t *kind.Testbed, held spec.Fault) error {
 		return err
 	}
 	defer unlock()
-	listing, cancel := progress.Within(ctx, faultTimeout, "the faults were not listed")
-	defer cancel()
-	active, err := activeFaults(listing, t)
+	active, err := activeFaults(ctx, t)
 	if err == nil && !slices.ContainsFunc(active, held.Same) {
 		return nil
 	}
 	return deleteActive(ctx, t, held)
 }
 
-// removed reports whether Down has removed the testbed with all faults in the meantime. It returns
-// an ErrDown for clusters without a state folder, since locking their faults would create the
-// folder again.
+// removed reports whether Down has removed the testbed with all faults. It returns an ErrDown for
+// clusters without a state folder: locking their faults would create the folder again.
 func removed(ctx context.Context, t *kind.Testbed) (bool, error) {
 	ctx, cancel := progress.Within(ctx, faultTimeout, "the nodes were not listed")
 	defer cancel()
@@ -164,7 +162,7 @@ func removed(ctx context.Context, t *kind.Testbed) (bool, error) {
 		there, err := cluster.Exists(ctx, name)
 		switch {
 		case err != nil:
-			return stateless, nil // Down also stops the testbed's engine; the next step reports another engine that does not answer
+			return stateless, nil // Down also stops the testbed's engine; the next step reports any other
 		case there && stateless:
 			return false, fmt.Errorf("cluster %s exists without %s: %w", name, t.State, kind.ErrDown)
 		case there:
@@ -172,16 +170,4 @@ func removed(ctx context.Context, t *kind.Testbed) (bool, error) {
 		}
 	}
 	return true, nil
-}
-
-// awaitEnd returns after the duration, if it is not 0, or when ctx ends.
-func awaitEnd(ctx context.Context, lasts time.Duration) {
-	var over <-chan time.Time
-	if lasts > 0 {
-		over = time.After(lasts)
-	}
-	select {
-	case <-ctx.Done():
-	case <-over:
-	}
 }

@@ -7,37 +7,32 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
-	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 // Delete ends the faults with these IDs, or all without IDs, and returns those that it has ended.
-// For an unknown ID it clears none and returns a *spec.UseError. A fault that cannot be cleared
-// does not prevent clearing the others.
+// For an unknown ID it ends none and returns a *spec.UseError. It continues after a failure.
 func Delete(ctx context.Context, t *kind.Testbed, ids ...string) ([]spec.Fault, error) {
 	unlock, err := lockFaults(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	listing, cancel := progress.Within(ctx, faultTimeout, "the faults were not listed")
-	defer cancel()
-	active, failed := activeFaults(listing, t)
+	active, failed := activeFaults(ctx, t)
 	chosen, err := spec.Select(active, ids)
 	if err != nil {
 		return nil, errors.Join(err, failed)
 	}
-	var cleared []spec.Fault
+	var deleted []spec.Fault
 	for _, f := range chosen {
 		if err := deleteActive(ctx, t, f); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("clear fault %s: %w", f.ID, err))
 			continue
 		}
-		cleared = append(cleared, f)
+		deleted = append(deleted, f)
 	}
-	return cleared, failed
+	return deleted, failed
 }
 
-// deleteActive clears an active fault.
 func deleteActive(ctx context.Context, t *kind.Testbed, f spec.Fault) error {
 	injection, err := activeInjection(ctx, t, f)
 	if err != nil {

@@ -16,18 +16,15 @@ import (
 type injection interface {
 	// Available returns an error if the fault cannot be applied now.
 	Available(ctx context.Context) error
-	// Inject applies the fault. It ends after its duration without this process, unless only a command
-	// can end it.
+	// Inject applies the fault, which ends after its duration unless only a command can end it.
 	Inject(ctx context.Context) error
-	// Clear ends the fault. It also works if Inject has failed, was interrupted or never ran, and
-	// after the fault has ended.
+	// Clear ends the fault. It also works if Inject failed or never ran, and after the end of the fault.
 	Clear(ctx context.Context) error
 }
 
 // prepare returns the injection of a fault. It changes nothing.
 type prepare func(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error)
 
-// roleAndKind identifies a line of injections.
 type roleAndKind struct {
 	role spec.Role
 	kind spec.Kind
@@ -133,7 +130,6 @@ func apiServerPod(node *cluster.Node) string {
 // apiServerPort returns the port of an API server on its node.
 func apiServerPort(*cluster.Node) string { return "6443" }
 
-// clusterOf returns the cluster in which a target is.
 func clusterOf(t *kind.Testbed, target spec.Target) *cluster.Cluster {
 	if target.Role == spec.Seed || target.Role == spec.Extension {
 		return t.Seed

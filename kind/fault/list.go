@@ -17,15 +17,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// List returns the active faults in the order of their start, together with an error if some could
-// not be read. It changes nothing and takes no lock: a fault that another command adds or clears at
-// the same time may be missing or included.
+// List returns the active faults in the order of their start, and an error if some could not be
+// read. It takes no lock: a fault that another command adds or deletes at the same time may be
+// missing or included.
 func List(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
 	if t.Seed == nil || t.Shoot == nil {
 		return nil, kind.ErrDown
 	}
-	ctx, cancel := progress.Within(ctx, faultTimeout, "the faults were not listed")
-	defer cancel()
 	return readFaults(ctx, t, nodescript.Look())
 }
 
@@ -35,9 +33,10 @@ func activeFaults(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
 	return readFaults(ctx, t, nodescript.List())
 }
 
-// readFaults reads the faults of all upstreams and nodes at the same time. arguments are those of
-// the script on the nodes.
+// readFaults reads the faults of all upstreams, and with these arguments of the script of all nodes.
 func readFaults(ctx context.Context, t *kind.Testbed, arguments []string) ([]spec.Fault, error) {
+	ctx, cancel := progress.Within(ctx, faultTimeout, "the faults were not listed")
+	defer cancel()
 	var (
 		group  sync.WaitGroup
 		mu     sync.Mutex
@@ -64,7 +63,6 @@ func readFaults(ctx context.Context, t *kind.Testbed, arguments []string) ([]spe
 	return slices.CompactFunc(all, func(a, b spec.Fault) bool { return a.ID == b.ID }), failed
 }
 
-// nodeFaults returns the active faults of a node.
 func nodeFaults(ctx context.Context, node *cluster.Node, arguments []string) ([]spec.Fault, error) {
 	output, err := runScript(ctx, node, arguments...)
 	if err != nil {
@@ -77,8 +75,7 @@ func nodeFaults(ctx context.Context, node *cluster.Node, arguments []string) ([]
 	return found, nil
 }
 
-// lockFaults lets only this process change faults. Down removes the lock file with the state of the
-// testbed.
+// lockFaults lets only this process change faults. Down removes the lock file with the state.
 func lockFaults(ctx context.Context, t *kind.Testbed) (unlock func(), err error) {
 	if t.Seed == nil || t.Shoot == nil {
 		return nil, kind.ErrDown

@@ -17,8 +17,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// ResolveTarget returns the target with its full name. It returns a *spec.UseError if the testbed
-// has no such target.
+// ResolveTarget returns the target with its full name, or a *spec.UseError if it does not exist.
 func ResolveTarget(ctx context.Context, t *kind.Testbed, target spec.Target) (spec.Target, error) {
 	var names []string
 	short := spec.ShortHost
@@ -50,8 +49,7 @@ func ResolveTarget(ctx context.Context, t *kind.Testbed, target spec.Target) (sp
 	return target.Choose(byShortName(names, short))
 }
 
-// byShortName maps short names to full names. Names with the same short name are mapped by their
-// full names.
+// byShortName maps short names to full names, and full names to themselves if the short ones equal.
 func byShortName(names []string, short func(string) string) map[string]string {
 	count, parts := map[string]int{}, map[string]string{}
 	for _, name := range names {
@@ -75,8 +73,7 @@ type Pods struct {
 	items   []corev1.Pod
 }
 
-// PodsOf returns the pods of the extension or of the cache of an upstream. It returns an error if
-// there are none.
+// PodsOf returns the pods of the extension or of a cache. It returns an error if it finds none.
 func PodsOf(ctx context.Context, t *kind.Testbed, target spec.Target) (Pods, error) {
 	if target.Role == spec.Extension {
 		return listPods(ctx, target, t.Seed, client.InNamespace(kind.ExtensionNamespace))
@@ -118,8 +115,8 @@ func (p Pods) First() (*corev1.Pod, error) {
 	return first, nil
 }
 
-// killPods deletes the pods of the target without a grace period. The kubelet still sends their
-// processes SIGTERM first, while controllers already create new pods.
+// killPods deletes the pods of the target without a grace period: controllers create new ones while
+// the kubelet still sends SIGTERM to the processes.
 func killPods(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 	pods, err := PodsOf(ctx, t, f.Target)
 	return oneShot(func(ctx context.Context) error {
@@ -132,8 +129,7 @@ func killPods(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, er
 	}), err
 }
 
-// onNodesOfPods applies a method on the nodes of the target's pods, with these arguments for each
-// pod.
+// onNodesOfPods applies a method on the nodes of the target's pods, with arguments for each pod.
 func onNodesOfPods(method nodescript.Method, argumentsOf func(corev1.Pod) []string) prepare {
 	return func(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 		pods, err := PodsOf(ctx, t, f.Target)

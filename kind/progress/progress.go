@@ -25,14 +25,11 @@ const stillRunningInterval = 30 * time.Second
 
 // Phase is one finished step.
 type Phase struct {
-	Name string `json:"name"` // as given to Step
-	// Seconds is the step's wall-clock time, rounded to tenths.
-	Seconds float64 `json:"seconds"`
-	// Result is ResultOK, ResultFailed or ResultSkipped.
-	Result string `json:"result"`
-	// Started is when the step began; Detail is the text in brackets on its line.
+	Name    string    `json:"name"`    // as given to Step
+	Seconds float64   `json:"seconds"` // wall-clock time, rounded to tenths
+	Result  string    `json:"result"`  // ResultOK, ResultFailed or ResultSkipped
 	Started time.Time `json:"-"`
-	Detail  string    `json:"-"`
+	Detail  string    `json:"-"` // the text in brackets on the line of the step
 }
 
 // Recorder prints steps, one Write per line, and keeps them. It is safe for concurrent use.
@@ -43,14 +40,11 @@ type Recorder struct {
 }
 
 // New returns a Recorder that prints to w. It ignores errors of w.
-func New(w io.Writer) *Recorder {
-	return &Recorder{w: w}
-}
+func New(w io.Writer) *Recorder { return &Recorder{w: w} }
 
-// Step runs fn and returns its error unchanged. Every 30 s it prints that the step is still
-// running. When fn returns, Step prints a line with a mark, the name, the notes and the seconds,
-// and records the phase. Note and Skip find the step in the context of fn. Nested steps are
-// indented.
+// Step runs fn and returns its error unchanged. Every 30 s it prints that the step is still running,
+// and at the end a line with a mark, the name, the notes and the seconds, indented if nested. It
+// records the phase. Note and Skip find the step in the context of fn.
 func (r *Recorder) Step(ctx context.Context, name string, fn func(ctx context.Context) error) error {
 	s := &step{name: name, depth: depthOf(ctx) + 1}
 	start := time.Now()

@@ -1,13 +1,7 @@
 package proof
 
-import "slices"
-
 // All returns the planted bugs. The bugs that cost the most to recover from come last.
 func All() []Mutant {
-	return slices.Concat(ofWebhook(), ofTestbed(), ofScript(), ofController())
-}
-
-func ofWebhook() []Mutant {
 	return []Mutant{
 		{
 			Name: "other-purpose", File: "webhook/operatingsystemconfig/handler.go",
@@ -34,11 +28,6 @@ func ofWebhook() []Mutant {
 			Scenarios:   []string{"two-upstreams"},
 			Words:       `every worker has a hosts.toml for each of`,
 		},
-	}
-}
-
-func ofTestbed() []Mutant {
-	return []Mutant{
 		{
 			Name: "hit-as-miss", File: "kind/pull/attribute.go",
 			Line:        `served.By = CacheHit`,
@@ -47,11 +36,6 @@ func ofTestbed() []Mutant {
 			Scenarios:   []string{"pull-report"},
 			Words:       `served by "cache miss", want "cache hit"`,
 		},
-	}
-}
-
-func ofScript() []Mutant {
-	return []Mutant{
 		{
 			Name: "not-atomic", File: "nodeconfig/configure-containerd-registries.sh",
 			Line:        `! is_foreign "$1" && mv -f -T -- "$temp" "$1"; then`,
@@ -77,11 +61,6 @@ func ofScript() []Mutant {
 			Scenarios:   []string{"cache-down"},
 			Words:       `a pull past a cache that drops packets is about as quick: `,
 		},
-	}
-}
-
-func ofController() []Mutant {
-	return []Mutant{
 		{
 			Name: "volume-lost", File: "controller/volume/grow.go",
 			Line:        `case claim.Status.Phase == corev1.ClaimBound:`,

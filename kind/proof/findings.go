@@ -18,10 +18,7 @@ type Outcome struct {
 }
 
 // Results of a scenario in summary.json.
-const (
-	passed = "passed"
-	failed = "failed"
-)
+const passed, failed = "passed", "failed"
 
 // ParseOutcomes parses the scenarios of a summary.json.
 func ParseOutcomes(summary []byte) ([]Outcome, error) {
@@ -34,8 +31,8 @@ func ParseOutcomes(summary []byte) ([]Outcome, error) {
 	return read.Scenarios, nil
 }
 
-// Reason returns the first line of the evidence of a failure: the step and its error. go test
-// writes names with underscores for spaces; Reason restores the spaces in the step.
+// Reason returns the step and its error, the first line of the evidence of a failure, with the
+// spaces of the step that go test replaces with underscores.
 func (o Outcome) Reason() string {
 	if len(o.Evidence) == 0 {
 		return ""
@@ -51,22 +48,17 @@ func (o Outcome) Reason() string {
 // Finding is the result of a run with one planted bug.
 type Finding struct {
 	Mutant
-	// Caught means that every scenario of the bug failed for the expected reason.
-	Caught bool `json:"caught"`
-	// By are the scenarios that failed for the expected reason.
-	By []Catch `json:"by"`
-	// Problem lists scenarios that passed, failed for another reason, or did not run.
-	Problem string `json:"problem,omitempty"`
-	// Seconds is the duration of the run, with build and rollout.
-	Seconds float64 `json:"seconds"`
+	Caught  bool    `json:"caught"`            // every scenario failed for the expected reason
+	By      []Catch `json:"by"`                // the scenarios that failed for the expected reason
+	Problem string  `json:"problem,omitempty"` // lists the other scenarios
+	Seconds float64 `json:"seconds"`           // of the run, with build and rollout
 }
 
 // Catch is a scenario that failed.
 type Catch struct {
-	Scenario string `json:"scenario"`
-	// Reason is Outcome.Reason.
-	Reason  string  `json:"words"`
-	Seconds float64 `json:"seconds"`
+	Scenario string  `json:"scenario"`
+	Reason   string  `json:"words"` // Outcome.Reason
+	Seconds  float64 `json:"seconds"`
 }
 
 // Judge compares the outcomes of a run with the planted bug with those that the bug must cause.
@@ -93,8 +85,8 @@ func Judge(m Mutant, outcomes []Outcome) Finding {
 	return f
 }
 
-// checkPassed returns an error unless all of these scenarios passed. It is for the run without a
-// planted bug: a scenario that fails there proves nothing by failing with a bug.
+// checkPassed returns an error unless all of these scenarios passed without a planted bug: one that
+// fails proves nothing by failing with a bug.
 func checkPassed(scenarios []string, outcomes []Outcome) error {
 	var problems []string
 	for _, name := range scenarios {
@@ -117,8 +109,7 @@ const maxReason = 140
 // Report has the results of several planted bugs.
 type Report struct {
 	Findings []Finding `json:"findings"`
-	// Seconds is the total duration.
-	Seconds float64 `json:"seconds"`
+	Seconds  float64   `json:"seconds"` // in total
 }
 
 // Err returns an error that names the planted bugs that were not caught, or nil.

@@ -15,17 +15,15 @@ import (
 // Mutant is one planted bug.
 type Mutant struct {
 	Name string `json:"name"`
-	// File is the path of the source file in the repository.
-	File string `json:"file"`
-	// Line is the original line, which must be unique in the file. Replacement is the wrong line. Both
-	// are without indentation.
+	File string `json:"file"` // the path in the repository
+	// Line is the original line, which must be unique in the file, Replacement the wrong one, both
+	// without indentation.
 	Line        string `json:"line"`
 	Replacement string `json:"replacement"`
-	// Effect of the wrong line.
-	Bug string `json:"bug"`
+	Bug         string `json:"bug"` // the effect of the wrong line
 	// Scenarios must fail, and the Outcome.Reason of each must contain Words: a scenario that fails
-	// for another reason, for example on an overloaded machine, has not detected the bug. Words
-	// start with the name of the step where the message alone is too general.
+	// for another reason has not detected the bug. Words start with the name of the step where the
+	// message alone is too general.
 	Scenarios []string `json:"scenarios"`
 	Words     string   `json:"words"`
 }
@@ -72,8 +70,8 @@ func ScenariosOf(all []Mutant) []string {
 	return names
 }
 
-// Apply returns the source with the bug. It returns an error unless the source has the line exactly
-// once: then the code has changed and the bug must be adapted.
+// Apply returns the source with the bug. It returns an error unless the source has the line once:
+// otherwise the code has changed, and the bug must be adapted.
 func (m Mutant) Apply(source string) (string, error) {
 	lines := strings.Split(source, "\n")
 	at := -1
@@ -94,9 +92,8 @@ func (m Mutant) Apply(source string) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// Overlay writes the file with the bug and the JSON file for `go build -overlay` to the folder, and
-// returns the path of the JSON file. root is the root of the repository. The folder may contain
-// files of another bug.
+// Overlay writes the file with the bug and the JSON file for `go build -overlay` to the folder, which
+// may have files of another bug. It returns the path of the JSON file. root is the repository.
 func (m Mutant) Overlay(root, folder string) (string, error) {
 	original := filepath.Join(root, filepath.FromSlash(m.File))
 	source, err := os.ReadFile(original)

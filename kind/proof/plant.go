@@ -8,8 +8,7 @@ import (
 )
 
 // Plant lets bringup.Up build the images of t with the planted bug of that name, or without one for
-// the empty name. It returns an error for an unknown bug, and for a bug of the testbed itself,
-// which is in no image.
+// "". It returns an error for an unknown bug, and for one of the testbed itself, which has no image.
 func Plant(t *kind.Testbed, name string) error {
 	if name == "" {
 		t.Planted = nil

@@ -24,17 +24,17 @@ const scenariosPackage = "./e2e"
 
 // Prove checks that the scenarios detect the planted bugs. It first runs the scenarios of all bugs
 // without a bug: they must pass. Then it plants each bug, runs the scenarios that must fail, and
-// restores the build without bugs. It creates the testbed if it does not exist, and keeps it.
+// restores the build without bugs. It creates the testbed if it does not exist, and keeps it. The
+// output and artifacts of each run are in Folder.
 //
 // Prove returns the findings so far, also with an error, which is why it stopped. Report.Err tells
-// whether all bugs were caught. The report is nil for a testbed with another prefix than
-// kind.DefaultPrefix: the scenarios, separate processes built from the sources, run only on that
-// one. The output and artifacts of each run are in Folder.
+// whether all bugs were caught. The report is nil for another prefix than kind.DefaultPrefix: the
+// scenarios, separate processes, run only on that testbed.
 //
-// If another process uses the testbed or proves scenarios on it, or if the testbed belongs to
-// another directory, the error is a *StartError and nothing was changed. Later, kind.ErrBusy and
-// *kind.OtherCheckoutError are returned without it: a planted bug may then still be there. A run
-// that could not start is an environment error.
+// If another process uses the testbed or proves scenarios on it, or if it belongs to another
+// directory, the error is a *StartError and nothing was changed. Later, kind.ErrBusy and
+// *kind.OtherCheckoutError come without it, and a planted bug may remain. A run that could not
+// start is an environment error.
 func Prove(ctx context.Context, t *kind.Testbed, bugs []Mutant) (*Report, error) {
 	if t.Prefix != kind.DefaultPrefix {
 		return nil, fmt.Errorf("scenarios run only on testbed %s, not on %s", kind.DefaultPrefix, t.Prefix)
@@ -73,8 +73,7 @@ func Prove(ctx context.Context, t *kind.Testbed, bugs []Mutant) (*Report, error)
 	return report, nil
 }
 
-// Folder returns the folder with the logs and artifacts of the runs of Prove. `testbed down`
-// removes it.
+// Folder returns the folder with the logs and artifacts of Prove, which `testbed down` removes.
 func Folder(t *kind.Testbed) string { return t.Relative(t.State.Mutants()) }
 
 // proveWithoutBug runs the scenarios without a planted bug. They must pass.
@@ -89,8 +88,8 @@ func proveWithoutBug(ctx context.Context, t *kind.Testbed, program string, scena
 	})
 }
 
-// proveBug runs the scenarios of the planted bug, and restores the build without bugs. program runs
-// the scenarios, built without a bug.
+// proveBug runs the scenarios of the planted bug, by program unless the bug is in the testbed, and
+// restores the build without bugs.
 func proveBug(ctx context.Context, t *kind.Testbed, program string, bug Mutant) (outcomes []Outcome, err error) {
 	err = progress.InOrder(ctx,
 		t.Step("planted bug "+bug.Name, func(ctx context.Context) error {
@@ -121,8 +120,7 @@ func proveBug(ctx context.Context, t *kind.Testbed, program string, bug Mutant) 
 	return outcomes, err
 }
 
-// restoreBuild brings the testbed up without a planted bug. It uses a new kind.Testbed, as a
-// separate process would.
+// restoreBuild brings the testbed up without a planted bug, as a separate process would.
 func restoreBuild(ctx context.Context, t *kind.Testbed) error {
 	log, err := os.OpenFile(filepath.Join(t.State.Mutants(), "restore.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -164,9 +162,8 @@ func buildScenarios(ctx context.Context, t *kind.Testbed, bug *Mutant) (string, 
 	return program, nil
 }
 
-// lockProof takes the lock that excludes a second proof until release is called or the process
-// exits. It fails while another process uses the testbed, and if the testbed belongs to another
-// directory. It does not keep the other locks of the testbed: each run of scenarios takes them.
+// lockProof excludes a second proof until release is called or the process exits. It fails like
+// checkUnused. It does not keep the other locks of the testbed: each run of scenarios takes them.
 func lockProof(ctx context.Context, t *kind.Testbed) (release func(), err error) {
 	release, err = t.LockProof()
 	if err != nil {
@@ -193,8 +190,8 @@ func checkUnused(ctx context.Context, t *kind.Testbed) error {
 	return t.CheckOwner(ctx)
 }
 
-// StartError is why Prove did not start. Nothing was changed. The cause is kind.ErrBusy, a
-// *kind.OtherCheckoutError, or an error from looking up the owner.
+// StartError is why Prove did not start, for example kind.ErrBusy or a *kind.OtherCheckoutError.
+// Nothing was changed.
 type StartError struct{ cause error }
 
 func (e *StartError) Error() string { return e.cause.Error() }

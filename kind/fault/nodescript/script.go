@@ -37,8 +37,7 @@ const (
 // ArgumentFile returns the path, on the node, of the argument of a fault.
 func ArgumentFile(id string) string { return path.Join("/run/testbed-faults", id, "argument") }
 
-// Begin returns the arguments of Script that apply the fault. Its duration starts
-// then.
+// Begin returns the arguments of Script that apply the fault and start its duration.
 func Begin(f spec.Fault, method Method, argument string) ([]string, error) {
 	description, err := json.Marshal(f)
 	if err != nil {
@@ -48,15 +47,13 @@ func Begin(f spec.Fault, method Method, argument string) ([]string, error) {
 	return []string{"begin", f.ID, seconds, string(description), string(method), argument}, nil
 }
 
-// DelayArgument returns the argument of DelayAnswers: the path of testbed-delay on the node, which
-// is deleted when the fault ends, the delay, the port of the server, and the IP addresses of its
-// Service, which has port 443.
+// DelayArgument returns the argument of DelayAnswers: the path of testbed-delay on the node, to be
+// deleted with the fault, the delay, the server's port, and the IP addresses of its Service (443).
 func DelayArgument(program string, delay time.Duration, port string, services []string) string {
 	return strings.Join(append([]string{program, delay.String(), port}, services...), " ")
 }
 
-// Check returns the arguments of Script that fail, with a reason, if the node cannot
-// apply such a fault.
+// Check returns the arguments of Script that fail, with a reason, if the node cannot apply the method.
 func Check(method Method, argument string) []string {
 	return []string{"check", string(method), argument}
 }
@@ -64,16 +61,14 @@ func Check(method Method, argument string) []string {
 // End returns the arguments of Script that end a fault.
 func End(id string) []string { return []string{"end", id} }
 
-// Join returns the arguments of Script that restore gardener-node-agent on a lost
-// machine that runs again.
+// Join returns the arguments of Script that restore gardener-node-agent on a restarted machine.
 func Join(id string) []string { return []string{"join", id} }
 
-// List returns the arguments of Script that list faults for Parse and end those
-// that are no longer active. No other process may begin or end faults at the same time.
+// List returns the arguments of Script that list faults for Parse and end those that are no longer
+// active. No other process may begin or end faults at the same time.
 func List() []string { return []string{"list"} }
 
-// Look returns the arguments of Script that list faults for Parse and change
-// nothing.
+// Look returns the arguments of Script that list faults for Parse and change nothing.
 func Look() []string { return []string{"look"} }
 
 // Parse parses the output of Script: one JSON description per line.

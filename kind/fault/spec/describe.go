@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -36,11 +37,7 @@ func (f Fault) Effect() string {
 	if effect, short := effects[f.Kind]; short {
 		return effect
 	}
-	s, err := shapeOf(f.Target.Role, f.Kind)
-	if err != nil {
-		return string(f.Kind)
-	}
-	return s.means
+	return cmp.Or(f.shape().means, string(f.Kind))
 }
 
 // effects has the effects that are shorter than the text of the catalog.
@@ -80,7 +77,7 @@ func (f Fault) String() string {
 
 func (f Fault) end() string {
 	if f.Ends.IsZero() {
-		return "testbed fault clear " + f.ID
+		return "testbed fault delete " + f.ID
 	}
 	return f.Ends.Local().Format(time.TimeOnly)
 }

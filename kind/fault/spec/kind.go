@@ -74,87 +74,59 @@ func shapeOf(role Role, kind Kind) (shape, error) {
 	return shape{}, misuse("%s has no fault %q, use one of %s", role, kind, list(Kinds(role)))
 }
 
-// EndsOnlyByCommand reports whether only a command can end the fault. No node can end it after a
-// time by itself, so a process has to wait.
-func (f Fault) EndsOnlyByCommand() bool {
-	s, err := shapeOf(f.Target.Role, f.Kind)
-	return err == nil && s.endsOnlyByCommand
+// shape returns the shape of the fault, or the zero shape for an unknown fault.
+func (f Fault) shape() shape {
+	s, _ := shapeOf(f.Target.Role, f.Kind)
+	return s
 }
 
-// OneShot reports whether the fault is a single action: it is not listed and cannot be cleared.
-func (f Fault) OneShot() bool {
-	s, err := shapeOf(f.Target.Role, f.Kind)
-	return err == nil && s.oneShot
-}
+// EndsOnlyByCommand reports whether only a command can end the fault: no node can end it after a
+// time by itself, so a process has to wait.
+func (f Fault) EndsOnlyByCommand() bool { return f.shape().endsOnlyByCommand }
+
+// OneShot reports whether the fault is a single action: it is not listed and cannot be deleted.
+func (f Fault) OneShot() bool { return f.shape().oneShot }
 
 // AppliedByUpstream reports whether the upstream itself applies the fault to its answers.
-func (f Fault) AppliedByUpstream() bool {
-	s, err := shapeOf(f.Target.Role, f.Kind)
-	return err == nil && (s.on != "" || s.kind == ExpiredTLS)
-}
+func (f Fault) AppliedByUpstream() bool { return f.shape().on != "" || f.shape().kind == ExpiredTLS }
 
 // shape describes a kind of fault of a role.
 type shape struct {
-	role Role
-	kind Kind
-	// means completes "the target ...".
-	means string
-	// takes are the options besides --for. needs is the required one.
-	takes []string
-	needs string
-	// on is the default scope.
-	on Scope
-	// oneShot faults are single actions: the target recovers by itself.
-	oneShot bool
-	// endsOnlyByCommand: see Fault.EndsOnlyByCommand.
-	endsOnlyByCommand bool
+	role              Role
+	kind              Kind
+	means             string   // completes "the target ..."
+	takes             []string // the options besides --for
+	needs             string   // the required option
+	on                Scope    // the default
+	oneShot           bool     // see Fault.OneShot: the target recovers by itself
+	endsOnlyByCommand bool     // see Fault.EndsOnlyByCommand
 }
 
 var shapes = []shape{
 	{
-		role: Upstream, kind: Status,
+		role: Upstream, kind: Status, takes: []string{"status", "header", "body", "on"}, needs: "status", on: All,
 		means: "answers with --status, --header and --body",
-		takes: []string{"status", "header", "body", "on"}, needs: "status", on: All,
 	},
+	{role: Upstream, kind: Latency, means: "answers after --delay", takes: []string{"delay", "on"}, needs: "delay", on: All},
+	{role: Upstream, kind: Hang, means: "accepts requests and does not answer until the fault ends", takes: []string{"on"}, on: All},
 	{
-		role: Upstream, kind: Latency,
-		means: "answers after --delay",
-		takes: []string{"delay", "on"}, needs: "delay", on: All,
-	},
-	{
-		role: Upstream, kind: Hang,
-		means: "accepts requests and does not answer until the fault ends",
-		takes: []string{"on"}, on: All,
-	},
-	{
-		role: Upstream, kind: Slow,
+		role: Upstream, kind: Slow, takes: []string{"rate", "on"}, needs: "rate", on: Blobs,
 		means: "sends each answer with --rate bytes per second",
-		takes: []string{"rate", "on"}, needs: "rate", on: Blobs,
 	},
 	{
-		role: Upstream, kind: Reset,
+		role: Upstream, kind: Reset, takes: []string{"after", "on"}, on: Blobs,
 		means: "resets the connection after --after bytes of the body (default: half of it)",
-		takes: []string{"after", "on"}, on: Blobs,
 	},
 	{
-		role: Upstream, kind: Truncate,
+		role: Upstream, kind: Truncate, takes: []string{"after", "on"}, on: Blobs,
 		means: "answers 200 with the right length and truncates the body after --after bytes (default: half of it)",
-		takes: []string{"after", "on"}, on: Blobs,
 	},
+	{role: Upstream, kind: WrongBytes, means: "answers 200 with the right length and wrong content", takes: []string{"on"}, on: Blobs},
 	{
-		role: Upstream, kind: WrongBytes,
-		means: "answers 200 with the right length and wrong content",
-		takes: []string{"on"}, on: Blobs,
-	},
-	{
-		role: Upstream, kind: Credentials,
+		role: Upstream, kind: Credentials, takes: []string{"accept", "on"}, needs: "accept", on: All,
 		means: "answers 401 unless a request has the credentials of --accept",
-		takes: []string{"accept", "on"}, needs: "accept", on: All,
 	},
-	{
-		role: Upstream, kind: Refuse,
-		means: "refuses connections of the shoot's nodes and pods, and resets open ones",
-	},
+	{role: Upstream, kind: Refuse, means: "refuses connections of the shoot's nodes and pods, and resets open ones"},
 	{role: Upstream, kind: Blackhole, means: "is unreachable for the shoot's nodes and pods: their packets are dropped"},
 	{role: Upstream, kind: DNS, means: "has a host name that does not resolve in the shoot's nodes and pods: lookups fail at once"},
 	{
@@ -172,14 +144,8 @@ var shapes = []shape{
 		role: Cache, kind: RecreateService, oneShot: true,
 		means: "gets a new Service with another address, which nodes learn when the Shoot is reconciled",
 	},
-	{
-		role: Cache, kind: DiskFull,
-		means: "has a full volume: content can be read but not written, until its container restarts",
-	},
-	{
-		role: Node, kind: KubeletStop,
-		means: "has no running kubelet; on a worker, gardener-node-agent starts it again after a minute",
-	},
+	{role: Cache, kind: DiskFull, means: "has a full volume: content can be read but not written, until its container restarts"},
+	{role: Node, kind: KubeletStop, means: "has no running kubelet; on a worker, gardener-node-agent starts it again after a minute"},
 	{role: Node, kind: ContainerdRestart, means: "restarts containerd", oneShot: true},
 	{
 		role: Node, kind: Loss, endsOnlyByCommand: true,
@@ -191,10 +157,7 @@ var shapes = []shape{
 	{role: Shoot, kind: Stop, means: stoppedServer},
 	{role: Shoot, kind: Refuse, means: refusingServer},
 	{role: Shoot, kind: Latency, means: slowServer, takes: []string{"delay"}, needs: "delay"},
-	{
-		role: Extension, kind: Stop,
-		means: "does nothing (SIGSTOP), until its liveness probe restarts it",
-	},
+	{role: Extension, kind: Stop, means: "does nothing (SIGSTOP), until its liveness probe restarts it"},
 	{role: Extension, kind: Kill, means: "loses its pods: they are deleted at once, and recreated", oneShot: true},
 }
 

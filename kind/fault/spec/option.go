@@ -13,11 +13,9 @@ import (
 
 // Option is an option of faults.
 type Option struct {
-	// Name is the name of the flag. Usage has the placeholder of its value in backquotes.
-	Name, Usage string
-	// Repeated means that the option may be given several times.
-	Repeated bool
-	set      func(f *Fault, values []string) error
+	Name, Usage string // of the flag; Usage has the placeholder of the value in backquotes
+	Repeated    bool   // the flag can be given several times
+	set         func(f *Fault, values []string) error
 }
 
 // Options returns all options. Each kind has only some of them, which New checks.
@@ -28,7 +26,7 @@ var options = []Option{
 	{Name: "on", Usage: "`requests` that the fault applies to: manifests, blobs or all", set: setOn},
 	{Name: "status", Usage: "status `code` of the answer, for example 429", set: setStatus},
 	{Name: "header", Usage: "`name=value` of a header of the answer (repeatable)", Repeated: true, set: setHeader},
-	{Name: "body", Usage: "`text` of the answer (default: the text of the status)", set: setBody},
+	{Name: "body", Usage: "`text` of the answer (default: the text of the status)", set: func(f *Fault, values []string) error { f.Body = values[0]; return nil }},
 	{Name: "accept", Usage: "`SHA-256` of user:password, as printed by printf %s user:password | sha256sum", set: setAccept},
 	{Name: "delay", Usage: "`duration` until the answer begins, for example 2s", set: setDelay},
 	{Name: "rate", Usage: "`bytes` per second of each answer, for example 64Ki", set: setRate},
@@ -94,11 +92,6 @@ func setHeader(f *Fault, values []string) error {
 	return nil
 }
 
-func setBody(f *Fault, values []string) error {
-	f.Body = values[0]
-	return nil
-}
-
 // sha256Sum matches a digest as sha256sum prints it.
 var sha256Sum = regexp.MustCompile("^[0-9a-f]{64}$")
 
@@ -132,9 +125,9 @@ func size(text string) (int64, error) {
 	return quantity.Value(), nil
 }
 
-// New returns a fault with a target and a kind, for example "upstream/alpha" and "status". given
-// has the values of options by name. New returns a *UseError for invalid input. It does not check
-// whether the target exists, see Target.Choose.
+// New returns a fault with a target and a kind, for example "upstream/alpha" and "status", and with
+// the given values of options by name, or a *UseError. It does not check whether the target exists,
+// see Target.Choose.
 func New(target, kind string, given map[string][]string) (Fault, error) {
 	at, err := ParseTarget(target)
 	if err != nil {
