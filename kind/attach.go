@@ -26,8 +26,7 @@ import (
 var (
 	// ErrDown reports that the testbed, or a part of it, does not exist.
 	ErrDown error = environmentError("the testbed is not up: run `testbed up`")
-	// ErrBusy reports that another process works on the same testbed. The same command may succeed
-	// later.
+	// ErrBusy reports that another process works on the same testbed: try again later.
 	ErrBusy error = environmentError("another testbed command is working on it")
 )
 
@@ -36,8 +35,7 @@ type environmentError string
 func (e environmentError) Error() string   { return string(e) }
 func (environmentError) EnvironmentError() {}
 
-// StoppedError names the containers of a testbed that exist but do not run, as after a restart of
-// the engine. It is an environment error.
+// StoppedError names containers that exist but do not run. It is an environment error.
 type StoppedError struct {
 	environmentError
 	Containers []string
@@ -143,10 +141,9 @@ func (t *Testbed) findUpstreams(ctx context.Context) error {
 	return nil
 }
 
-// AttachGardenlet is AttachRunning, and sets Gardenlet for the existing Shoot. It builds what
-// gardenlet deploys to a shoot, unless Up did, and loads the image of gardener-resource-manager
-// onto the seed's node. It installs nothing. The garden is a file in the testbed's state, with what
-// other processes stored there since the last Up. The caller must hold the testbed's lock.
+// AttachGardenlet is AttachRunning, and sets Gardenlet for the existing Shoot, with the garden in
+// the testbed's state. It builds what gardenlet deploys to a shoot, and loads the image of
+// gardener-resource-manager onto the seed's node. The caller must hold the testbed's lock.
 func (t *Testbed) AttachGardenlet(ctx context.Context) (err error) {
 	if err := t.AttachRunning(ctx); err != nil {
 		return err
@@ -177,8 +174,7 @@ func (t *Testbed) AttachGardenlet(ctx context.Context) (err error) {
 	return err
 }
 
-// NewGardenlet connects to both clusters and returns a gardenlet with an empty garden in memory.
-// Seed, Shoot and Images must be set.
+// NewGardenlet returns a gardenlet with an empty garden, for Seed, Shoot and Images.
 func (t *Testbed) NewGardenlet(registration *gardencorev1beta1.ControllerRegistration) (*gardenlet.Gardenlet, error) {
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {
@@ -197,11 +193,8 @@ func (t *Testbed) NewGardenlet(registration *gardencorev1beta1.ControllerRegistr
 		machines = append(machines, node)
 	}
 	return &gardenlet.Gardenlet{
-		Name:                 gardenlet.DefaultShoot,
-		Seed:                 seed,
-		Shoot:                shoot,
+		Name: gardenlet.DefaultShoot, Garden: gardener.NewGarden(registration), Seed: seed, Shoot: shoot,
 		ShootKubeconfig:      t.Shoot.InternalKubeconfig(),
-		Garden:               gardener.NewGarden(registration),
 		ResourceManagerImage: t.Images[ImageResourceManager].Ref,
 		NodeAgentBinary:      binary,
 		Machines:             machines,

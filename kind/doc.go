@@ -25,11 +25,9 @@
 //   - bringup: Up, Down, and the installation of the extension and the admission.
 //   - operate: changes of the Shoot, as an operator makes them.
 //   - pull, cache: pulls and who served them, and the caches of the shoot.
-//   - fault: faults, applied and cleared.
-//   - snapshot: content of volumes, saved and restored.
+//   - fault, snapshot: faults, applied and deleted, and content of volumes, saved and restored.
 //   - develop, shell: builds and rollouts from the sources, and programs on nodes.
-//   - status, doctor, diagnostics: what the testbed is, what is wrong, and what an engineer needs
-//     after a failure.
+//   - status, doctor, diagnostics: what runs, what is wrong, and a bundle for an engineer.
 //   - logs, trace: merged logs, and the requests of a pull.
 //   - fieldbugs, proof: field bugs, reproduced, and planted bugs that the scenarios must detect.
 //

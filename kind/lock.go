@@ -10,13 +10,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/lock"
 )
 
-// lockFiles are the locks of a prefix. All checkouts on the machine share them, as they share the
-// names of clusters, containers and processes. The files are never removed: a waiting process must
-// open the same file as the owner.
+// lockFiles are the locks of a prefix, which all checkouts on the machine share. The files are
+// never removed: a waiting process must open the same file as the owner.
 type lockFiles struct {
 	prefix, directory string // directory is the checkout, for the message to other processes
-	// change is locked while a process changes the testbed, reservation while it reserves the testbed
-	// for a whole run, and proof while a proof of the scenarios runs, whose runs lock the other two.
+	// change is locked during a change, reservation for a run, proof for a proof, which has runs.
 	change, reservation, proof string
 }
 
@@ -31,22 +29,7 @@ func newLockFiles(locks, prefix, directory string) lockFiles {
 // Reserve keeps other processes, of all checkouts, from changing the testbed until release is
 // called or this process ends: Up, Down, Shoot operations, snapshots and Reserve return ErrBusy
 // there. Faults, rollouts and image builds remain possible: the processes of a run need them.
-func (t *Testbed) Reserve() (release func(), err error) { return t.locks.reserve() }
-
-// Lock makes this process the only one that changes the testbed, until unlock is called or the
-// process ends. It does not wait: the error is ErrBusy with the name of the process that holds it.
-func (t *Testbed) Lock() (unlock func(), err error) { return t.locks.lock() }
-
-// LockProof keeps other proofs of the scenarios away, see package proof. It does not wait, and it
-// leaves Lock and Reserve to the runs of the proof.
-func (t *Testbed) LockProof() (unlock func(), err error) { return t.locks.hold(t.locks.proof) }
-
-// LockHolder describes the process that works on the testbed, after a colon, or returns "".
-func (t *Testbed) LockHolder() string {
-	return cmp.Or(t.locks.owner(t.locks.change), t.locks.owner(t.locks.reservation))
-}
-
-func (l lockFiles) reserve() (release func(), err error) {
+func (l lockFiles) Reserve() (release func(), err error) {
 	unlock, err := l.hold(l.change)
 	if err != nil {
 		return nil, err
@@ -55,7 +38,9 @@ func (l lockFiles) reserve() (release func(), err error) {
 	return l.hold(l.reservation)
 }
 
-func (l lockFiles) lock() (unlock func(), err error) {
+// Lock excludes changes by other processes until unlock is called or the process ends. It does not
+// wait: the error is ErrBusy with the name of the process that holds it.
+func (l lockFiles) Lock() (unlock func(), err error) {
 	unlock, err = l.hold(l.change)
 	if err != nil {
 		return nil, err
@@ -65,6 +50,14 @@ func (l lockFiles) lock() (unlock func(), err error) {
 		return nil, err
 	}
 	return unlock, nil
+}
+
+// LockProof excludes other proofs, see package proof, whose runs still need Lock and Reserve.
+func (l lockFiles) LockProof() (unlock func(), err error) { return l.hold(l.proof) }
+
+// LockHolder describes the process that works on the testbed, after a colon, or returns "".
+func (l lockFiles) LockHolder() string {
+	return cmp.Or(l.lockOwner(l.change), l.lockOwner(l.reservation))
 }
 
 // checkReservation returns an ErrBusy if another process has reserved the testbed.
@@ -98,5 +91,5 @@ func (l lockFiles) explainBusy(err error, path string) error {
 	if !errors.Is(err, lock.ErrBusy) {
 		return err
 	}
-	return fmt.Errorf("testbed %s: %w%s; wait for it, or stop it", l.prefix, ErrBusy, l.owner(path))
+	return fmt.Errorf("testbed %s: %w%s; wait for it, or stop it", l.prefix, ErrBusy, l.lockOwner(path))
 }

@@ -24,8 +24,7 @@ type lockOwner struct {
 	Since     time.Time `json:"since"`
 }
 
-// writeOwner writes this process into a lock file that it holds. It ignores a full disk: Down must
-// work then.
+// writeOwner writes this process into a lock file. It ignores a full disk: Down must work then.
 func (l lockFiles) writeOwner(path string) error {
 	command := strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " ")
 	data, err := json.Marshal(lockOwner{
@@ -40,8 +39,9 @@ func (l lockFiles) writeOwner(path string) error {
 	return nil
 }
 
-// owner describes the process that holds a lock, after a colon, or returns "" if it is not known.
-func (l lockFiles) owner(path string) string {
+// lockOwner describes the process that holds a lock, after a colon, or returns "" if it is not
+// known.
+func (l lockFiles) lockOwner(path string) string {
 	return readLockOwner(path).describe(l.directory, time.Now(), func(pid int) bool { return unix.Kill(pid, 0) == nil })
 }
 

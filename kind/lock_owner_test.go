@@ -14,13 +14,13 @@ import (
 
 func TestBusyTestbedNamesItsOwner(t *testing.T) {
 	one := newLockFiles(t.TempDir(), "one", "/here")
-	release, err := one.lock()
+	release, err := one.Lock()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer release()
 	want := fmt.Sprintf("testbed one: another testbed command is working on it: %s", filepath.Base(os.Args[0]))
-	_, err = one.lock()
+	_, err = one.Lock()
 	if !errors.Is(err, ErrBusy) || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), fmt.Sprintf("(process %d, for ", os.Getpid())) {
 		t.Errorf("error %v, want ErrBusy with %q and this process", err, want)
 	}
@@ -64,7 +64,7 @@ func TestLockOnFullDisk(t *testing.T) {
 		fulldisk.Run(t)
 		return
 	}
-	release, err := newLockFiles(folder, "one", "/here").lock()
+	release, err := newLockFiles(folder, "one", "/here").Lock()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,35 +36,24 @@ const (
 
 // Options choose a testbed. The zero value is the default testbed of the current repository.
 type Options struct {
-	// Prefix starts the names of clusters and containers: <Prefix>-seed, <Prefix>-shoot. Testbeds with
-	// different prefixes can run on one engine. The default is DefaultPrefix.
-	Prefix string
-	// Root is the root of the repository. The default is the working directory, or its closest parent,
-	// with the go.mod of this module.
-	Root string
-	// Directory holds one folder of state per prefix. The default is DefaultDirectory below Root.
-	Directory string
-	// NodeImage is the reference of a stock kindest/node image, instead of that of the configuration or
-	// one that is built here.
-	NodeImage string
+	Prefix    string // of clusters and containers; the default is DefaultPrefix
+	Root      string // of the repository; the default is the closest folder with its go.mod
+	Directory string // one folder of state per prefix; the default is DefaultDirectory below Root
+	NodeImage string // a stock kindest/node image instead of the configuration's or a built one
 	// Configuration is what Up applies, with its defaults set. The default is the configuration of the
 	// last Up, or configuration.Default.
 	Configuration *configuration.Testbed
-	// Replace lets Up replace a running testbed of the same prefix that another checkout owns, if no
-	// other process works on it. Without it, Up returns an *OtherCheckoutError.
+	// Replace lets Up replace a running testbed of another checkout, unless a process works on it.
 	Replace bool
 	// Claimed is a function that Up calls when it may use the prefix, before it removes anything:
 	// callers remove their earlier results there. It may be nil.
 	Claimed func()
-	// Locks is the folder of the locks. The default is lock.Directory, which all checkouts share.
-	Locks string
-	// Out receives one line per finished step. The default is os.Stderr.
-	Out io.Writer
+	Locks   string    // the folder of the locks; the default is lock.Directory, which all checkouts share
+	Out     io.Writer // receives one line per finished step; the default is os.Stderr
 }
 
-// Testbed is a seed cluster, a shoot cluster and everything that belongs to them. It is safe for
-// concurrent use, except that Up, Attach and Down need it exclusively, and that only one caller at
-// a time may install the extension.
+// Testbed is a seed cluster, a shoot cluster and what belongs to them. It is safe for concurrent
+// use, except for Up, Attach, Down and the installation of the extension.
 type Testbed struct {
 	Prefix   string                 // see Options
 	Root     string                 // see Options
@@ -74,13 +63,12 @@ type Testbed struct {
 	Claimed  func()                 // see Options
 	Recorder *progress.Recorder     // prints and records steps
 	Parts
+	lockFiles
 
 	unreadable error // why the configuration of the last Up cannot be read
-	locks      lockFiles
 }
 
-// New returns the testbed that the options choose, whether it exists or not. It fails if the prefix
-// cannot be part of a host name, or outside of the repository.
+// New returns the testbed that the options choose, whether it exists or not.
 func New(options Options) (*Testbed, error) {
 	options.Prefix = cmp.Or(options.Prefix, DefaultPrefix)
 	if err := validatePrefix(options.Prefix); err != nil {
@@ -98,13 +86,10 @@ func New(options Options) (*Testbed, error) {
 		options.Out = os.Stderr
 	}
 	t := &Testbed{
-		Prefix:   options.Prefix,
-		Root:     options.Root,
-		State:    State(filepath.Join(options.Directory, options.Prefix)),
-		locks:    newLockFiles(options.Locks, options.Prefix, options.Root),
-		Replace:  options.Replace,
-		Claimed:  options.Claimed,
-		Recorder: progress.New(options.Out),
+		Prefix: options.Prefix, Root: options.Root, Replace: options.Replace, Claimed: options.Claimed,
+		State:     State(filepath.Join(options.Directory, options.Prefix)),
+		lockFiles: newLockFiles(options.Locks, options.Prefix, options.Root),
+		Recorder:  progress.New(options.Out),
 	}
 	t.configure(options.Configuration, options.NodeImage)
 	return t, nil
@@ -120,8 +105,7 @@ func validatePrefix(prefix string) error {
 	return nil
 }
 
-// repositoryRoot returns the working directory, or its closest parent, with the go.mod of the main
-// module. Folders below it have other modules.
+// repositoryRoot returns the closest folder with the go.mod of the main module, not of others.
 func repositoryRoot() (string, error) {
 	directory, err := os.Getwd()
 	if err != nil {
@@ -176,15 +160,11 @@ func (t *Testbed) Upstream(host string) *upstream.Registry { return t.Upstreams.
 // Nodes returns the nodes of both clusters.
 func (t *Testbed) Nodes() []*cluster.Node { return slices.Concat(t.Seed.Nodes(), t.Shoot.Nodes()) }
 
-// UpstreamOptions returns the options that Up starts an upstream with. The host name must be unique
-// on the machine, see upstream.Host. Callers may add options before they call StartUpstream.
+// UpstreamOptions returns the options that Up starts an upstream with. The host must be unique on
+// the machine, see upstream.Host.
 func (t *Testbed) UpstreamOptions(host string) upstream.Options {
 	return upstream.Options{
-		Prefix:  t.Prefix,
-		Host:    host,
-		Network: cluster.NetworkName,
-		CA:      t.CA,
-		Image:   t.Images[upstream.Binary().Name],
+		Prefix: t.Prefix, Host: host, Network: cluster.NetworkName, CA: t.CA, Image: t.Images[upstream.Binary().Name],
 	}
 }
 
@@ -207,8 +187,7 @@ func (t *Testbed) StopUpstream(ctx context.Context, registry *upstream.Registry)
 	return nil
 }
 
-// StartProxy starts an HTTP proxy for the upstreams, by default with the host name
-// proxy.upstream.test. It runs until its Remove or Down.
+// StartProxy starts an HTTP proxy, proxy.upstream.test by default, until its Remove or Down.
 func (t *Testbed) StartProxy(ctx context.Context) (*upstream.Proxy, error) {
 	return upstream.StartProxy(ctx, t.UpstreamOptions(upstream.Host(t.Prefix, "proxy")))
 }
@@ -222,6 +201,5 @@ func (t *Testbed) Hosts(names []string) []string {
 	return hosts
 }
 
-// CachedUpstreams returns the host names of the upstreams that have a cache in the Shoot after Up,
-// or none if the manifest of the configuration decides that.
+// CachedUpstreams returns the hosts of the upstreams with a cache, or none if a manifest decides.
 func (t *Testbed) CachedUpstreams() []string { return t.Hosts(t.Config.Cached()) }

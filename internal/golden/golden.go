@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,16 +10,16 @@ import (
 	"testing"
 )
 
-// updateVariable, if set to any value, makes Compare write the golden file instead of comparing.
 const updateVariable = "UPDATE_GOLDEN"
 
-// Compare fails the test unless got equals testdata/<name>. It shows the first different line and the
-// command that accepts the new content. With UPDATE_GOLDEN in the environment, it writes the file.
+// Compare fails the test unless got equals testdata/<name>. It shows the first different line and
+// the command that accepts the new content. With UPDATE_GOLDEN set, it writes the file.
 func Compare[T string | []byte](t testing.TB, name string, got T) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
 	if os.Getenv(updateVariable) != "" {
-		if err := write(file, []byte(got)); err != nil {
+		err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(got), 0o644))
+		if err != nil {
 			t.Fatalf("updating the golden file: %v", err)
 		}
 	}
@@ -29,13 +30,6 @@ func Compare[T string | []byte](t testing.TB, name string, got T) {
 	if difference := firstDifference(string(got), string(want)); difference != "" {
 		t.Errorf("%s differs in %s\nto accept: %s\ngot:\n%s", file, difference, command(), string(got))
 	}
-}
-
-func write(file string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(file, content, 0o644)
 }
 
 // firstDifference describes the first line that differs, or returns "" for equal texts.
@@ -57,8 +51,7 @@ func lineAt(lines []string, i int) string {
 	return fmt.Sprintf("%q", lines[i])
 }
 
-// command returns the command that updates the golden files of the package under test, in whose
-// directory tests run.
+// command returns the command that updates the golden files of the package under test.
 func command() string {
 	here, _ := os.Getwd()
 	root := here

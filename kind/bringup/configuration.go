@@ -19,8 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// UnavailableError reports that this machine cannot provide a field of the configuration, and why.
-// It is an environment error (see internal/program).
+// UnavailableError is an environment error: this machine cannot provide a field, with the reason.
 type UnavailableError struct{ Field, Reason string }
 
 func (e *UnavailableError) Error() string {
@@ -30,8 +29,7 @@ func (e *UnavailableError) Error() string {
 // EnvironmentError marks the error for internal/program.
 func (*UnavailableError) EnvironmentError() {}
 
-// Plan returns the changes of configuration that Up would apply, besides repairs. up is false if
-// there is no testbed.
+// Plan returns the changes of configuration that Up would apply, and whether a testbed exists.
 func Plan(t *kind.Testbed) (changes []configuration.Change, up bool, err error) {
 	if err := t.ConfigurationError(); err != nil {
 		return nil, false, err
@@ -46,8 +44,7 @@ func Plan(t *kind.Testbed) (changes []configuration.Change, up bool, err error) 
 	return configuration.Diff(applied, t.Config), true, nil
 }
 
-// storeWantedConfiguration stores the configuration before Up changes anything for it, for an Up
-// after an interruption. Callers must not store what this machine cannot provide.
+// storeWantedConfiguration stores an available configuration before Up changes anything for it.
 func storeWantedConfiguration(t *kind.Testbed) error {
 	if err := kind.WriteConfiguration(t.State.WantedConfiguration(), t.Config); err != nil {
 		return fmt.Errorf("store the configuration: %w", err)
@@ -55,7 +52,6 @@ func storeWantedConfiguration(t *kind.Testbed) error {
 	return nil
 }
 
-// recordConfiguration stores the configuration that Up has applied completely.
 func recordConfiguration(_ context.Context, t *kind.Testbed) error {
 	if err := kind.WriteConfiguration(t.State.AppliedConfiguration(), t.Config); err != nil {
 		return fmt.Errorf("store the applied configuration: %w", err)
@@ -89,8 +85,7 @@ func shootConfig(t *kind.Testbed) cluster.Config {
 	return config
 }
 
-// removeUnconfiguredUpstreams removes upstreams that only the previous configuration has. Those of
-// StartUpstream stay.
+// removeUnconfiguredUpstreams removes upstreams that only the previous configuration has.
 func removeUnconfiguredUpstreams(ctx context.Context, t *kind.Testbed) error {
 	applied, err := kind.ReadConfiguration(t.State.AppliedConfiguration())
 	if err != nil || applied == nil {
@@ -105,10 +100,10 @@ func removeUnconfiguredUpstreams(ctx context.Context, t *kind.Testbed) error {
 		if errors.Is(err, upstream.ErrNotRunning) {
 			continue
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = registry.Remove(ctx)
 		}
-		if err := registry.Remove(ctx); err != nil {
+		if err != nil {
 			return err
 		}
 		progress.Note(ctx, "%s removed", host)
@@ -144,8 +139,7 @@ func reconcileShoot(ctx context.Context, t *kind.Testbed) error {
 	})
 }
 
-// reconcileManifest reconciles the Shoot of the configuration's manifest. It stores the manifest's
-// Secrets in the garden of the shoot commands, which need them.
+// reconcileManifest also stores the manifest's Secrets in the garden, for the shoot commands.
 func reconcileManifest(ctx context.Context, t *kind.Testbed) error {
 	wanted, err := readManifest(t.Config.Shoot.Manifest)
 	if err != nil {

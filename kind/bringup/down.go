@@ -23,12 +23,11 @@ const downTimeout = 3 * time.Minute
 
 // Down removes everything that Up may have left, even if it was interrupted: processes, containers
 // and their volumes, the network, the state folder, and the engine if Up started it and nothing
-// else uses it. The node image and its inputs stay for the next Up. Down removes all that it can,
-// and the error names the rest.
+// else uses it. The node image and its inputs stay. The error names what could not be removed.
 //
-// A running testbed of another checkout stays, with an *OtherCheckoutError, unless that checkout
-// was deleted. If there is a state folder but the engine does not answer, the clusters may run:
-// then containers and folder stay, with an *engine.Missing.
+// A running testbed of an existing other checkout stays, with an *OtherCheckoutError. If there is a
+// state folder but the engine does not answer, the clusters may run: then containers and folder
+// stay, with an *engine.Missing.
 func Down(ctx context.Context, t *kind.Testbed) error {
 	unlock, err := t.Lock()
 	if err != nil {
@@ -73,8 +72,7 @@ func removeAll(ctx context.Context, t *kind.Testbed) error {
 	return failed
 }
 
-// PlanDown describes what Down would do, one line for each thing. It returns the errors that Down
-// would return before it changes something.
+// PlanDown describes what Down would do, one line for each thing, or returns its early errors.
 func PlanDown(ctx context.Context, t *kind.Testbed) ([]string, error) {
 	var lines []string
 	pids, err := process.Marked("/proc", t.Prefix)

@@ -15,12 +15,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// mirrorsTimeout bounds how long Up waits until nodes pull through the caches. A node configures a
-// cache as mirror when the cache has answered once.
+// mirrorsTimeout bounds awaitMirrors. A node configures a cache when it has answered once.
 const mirrorsTimeout = time.Minute
 
-// awaitMirrors waits until the workers have every cache of the Shoot as a mirror, for the first pull
-// after Up. A missing mirror is not an error: the Shoot may be configured so.
+// awaitMirrors waits until the workers have every cache of the Shoot as a mirror, for the first
+// pull after Up. A missing mirror is not an error: the Shoot may be configured so.
 func awaitMirrors(ctx context.Context, t *kind.Testbed) error {
 	pending := pollPending(ctx, func(ctx context.Context) []string { return pendingMirrors(status.OfShoot(ctx, t)) })
 	if ctx.Err() != nil {
@@ -45,8 +44,7 @@ func pollPending(ctx context.Context, list func(context.Context) []string) (pend
 	return pending
 }
 
-// pendingMirrors returns what to wait for. That includes errors of a cluster, which may be
-// temporary: without the seed's OperatingSystemConfigs no mirror would be missing.
+// pendingMirrors returns what to wait for. Errors of a cluster may be temporary.
 func pendingMirrors(status *status.Shoot, err error) []string {
 	if err != nil {
 		return []string{err.Error()}
@@ -54,7 +52,6 @@ func pendingMirrors(status *status.Shoot, err error) []string {
 	return append(status.SeedProblems(), missingMirrors(status)...)
 }
 
-// missingMirrors describes the workers that lack a mirror of their OperatingSystemConfig.
 func missingMirrors(status *status.Shoot) []string {
 	var missing []string
 	for _, config := range status.OperatingSystemConfigs {

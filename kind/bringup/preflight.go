@@ -52,8 +52,7 @@ func DiskNeeded(ctx context.Context, t *kind.Testbed) ([]preflight.Space, error)
 	return found.diskNeeded(), nil
 }
 
-// diskNeeded returns the disk space for what is still missing. The first run on a machine needs 20
-// GiB, compilation included. Nodes unpack images into their own volumes.
+// diskNeeded returns the disk space for what is still missing, with 20 GiB for the first run.
 func (found earlierRuns) diskNeeded() []preflight.Space {
 	images := preflight.Space{Directory: defaultDataRoot}
 	builds := preflight.Space{Directory: found.cache, Bytes: 1 * gib}
@@ -79,7 +78,6 @@ func (found earlierRuns) diskNeeded() []preflight.Space {
 	return []preflight.Space{images, builds}
 }
 
-// hasBuilds reports whether an earlier run on this machine built something.
 func hasBuilds(t *kind.Testbed, image nodeimage.Options) (bool, error) {
 	binaries, err := kind.BinaryDirectory(t.Root)
 	if err != nil {
@@ -109,9 +107,8 @@ func findEarlierRuns(ctx context.Context, t *kind.Testbed) (found earlierRuns, e
 	return found, errors.Join(err, seedErr, shootErr)
 }
 
-// untilDiskFull returns a part that runs the parts in order, and ends them with a *preflight.Full as
-// soon as a disk that the testbed writes to is full. Otherwise a part would fail later with another
-// error, or wait for a cluster that cannot become ready.
+// untilDiskFull returns a part that runs the parts in order, and ends them with a *preflight.Full
+// as soon as a disk is full. Otherwise a part would fail with another error, or wait in vain.
 func untilDiskFull(parts ...part) part {
 	return func(ctx context.Context, t *kind.Testbed) error {
 		return runUntilDiskFull(ctx, writtenFolders(t.Engine, t.State), func(ctx context.Context) error {
@@ -120,7 +117,6 @@ func untilDiskFull(parts ...part) part {
 	}
 }
 
-// folders are folders on the file systems that the testbed writes to.
 type folders struct {
 	paths        []string
 	remoteEngine bool // the engine writes to the disk of another machine, which cannot be inspected

@@ -31,8 +31,8 @@ const UpTimeout = 45 * time.Minute
 // what was created.
 //
 // Up replaces a testbed that another checkout left behind. If that checkout still owns it, the
-// error is an *OtherCheckoutError, see Options.Replace. If the machine lacks something, the error is
-// an *engine.Missing, a *preflight.Failures, an *UnavailableError or, for a full disk, a
+// error is an *OtherCheckoutError, see Options.Replace. If the machine lacks something, the error
+// is an *engine.Missing, a *preflight.Failures, an *UnavailableError or, for a full disk, a
 // *preflight.Full.
 func Up(ctx context.Context, t *kind.Testbed) error {
 	if err := t.ConfigurationError(); err != nil {
@@ -95,7 +95,6 @@ func ensureNodeImage(ctx context.Context, t *kind.Testbed) (err error) {
 	return err
 }
 
-// startClusters creates both clusters and the upstream registries concurrently.
 func startClusters(ctx context.Context, t *kind.Testbed) (err error) {
 	if t.CA, err = certificate.Ensure(t.State.Certificates()); err != nil {
 		return err
@@ -114,8 +113,7 @@ func startClusters(ctx context.Context, t *kind.Testbed) (err error) {
 	return progress.AtOnce(ctx,
 		t.Step("seed cluster", func(ctx context.Context) (err error) {
 			config := clusterConfig(t, t.SeedName(), 0, t.State.SeedKubeconfig())
-			// Only the seed is audited for forbidden requests: in the shoot, extensions are
-			// cluster-admin, as in Gardener.
+			// Only the seed is audited: in the shoot, extensions are cluster-admin, as in Gardener.
 			config.Audited = []string{
 				serviceaccount.MakeNamespaceGroupName(kind.ExtensionNamespace), serviceaccount.MakeNamespaceGroupName(kind.AdmissionNamespace),
 			}
@@ -132,18 +130,13 @@ func startClusters(ctx context.Context, t *kind.Testbed) (err error) {
 
 func clusterConfig(t *kind.Testbed, name string, workers int, kubeconfig string) cluster.Config {
 	return cluster.Config{
-		Name:       name,
-		Image:      t.NodeImage,
-		StockImage: t.Config.NodeImage != "",
-		Workers:    workers,
-		Kubeconfig: kubeconfig,
-		Engine:     t.Engine,
-		CA:         t.CA.PEM(),
+		Name: name, Workers: workers, Kubeconfig: kubeconfig, Engine: t.Engine, CA: t.CA.PEM(),
+		Image: t.NodeImage, StockImage: t.Config.NodeImage != "",
 	}
 }
 
 func startUpstreams(ctx context.Context, t *kind.Testbed) error {
-	options := []upstream.Options{}
+	var options []upstream.Options
 	for _, host := range upstreamHosts(t, t.Config) {
 		options = append(options, t.UpstreamOptions(host))
 	}
@@ -171,9 +164,8 @@ func claim(ctx context.Context, t *kind.Testbed) error {
 	return nil
 }
 
-// replaceOtherCheckout removes a testbed that was created for another state folder, if that is
-// allowed. Up could not use its clusters: their nodes trust a CA whose key is missing here, and
-// their control plane mounts a file from a folder that may no longer exist.
+// replaceOtherCheckout removes a testbed of another state folder, if that is allowed. Up could not
+// use its clusters: they trust a CA whose key is missing here, and mount a file of that folder.
 func replaceOtherCheckout(ctx context.Context, t *kind.Testbed) error {
 	created, owner, err := t.Owner(ctx)
 	if err != nil || owner == kind.ThisCheckout {
@@ -189,10 +181,8 @@ func replaceOtherCheckout(ctx context.Context, t *kind.Testbed) error {
 	})
 }
 
-// part is a part of Up or Down.
 type part = func(context.Context, *kind.Testbed) error
 
-// step returns a part that runs as a step of the testbed's Recorder.
 func step(name string, run part) part {
 	return func(ctx context.Context, t *kind.Testbed) error {
 		return t.Recorder.Step(ctx, name, func(ctx context.Context) error { return run(ctx, t) })

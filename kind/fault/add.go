@@ -22,11 +22,9 @@ const (
 )
 
 // Add applies a fault and returns it with its ID and its times. It lasts for its duration or until
-// Delete, even if this process ends. The restart of a node ends the faults on it, and Down ends all.
-// If Add fails to apply a part of the fault, it ends the others.
-//
-// Add returns a *spec.UseError for an unknown target, and for a duration of a fault that only a
-// command can end (see spec.Fault.EndsOnlyByCommand): use Hold.
+// Delete, even if this process ends. The restart of a node ends the faults on it, and Down ends
+// all. For a duration, a fault that EndsOnlyByCommand needs Hold: Add returns a *spec.UseError, as
+// for an unknown target. A fault that cannot be applied completely is ended.
 func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, error) {
 	if err := wanted.CheckTime(); err != nil {
 		return wanted, err
@@ -84,13 +82,6 @@ func availableInjection(ctx context.Context, t *kind.Testbed, f spec.Fault) (inj
 	return injection, nil
 }
 
-// deleteInjection ends a fault within its timeout.
-func deleteInjection(ctx context.Context, f spec.Fault, injection injection) error {
-	ctx, cancel := progress.Within(ctx, timeoutOf(f), "the fault was not cleared")
-	defer cancel()
-	return injection.Clear(ctx)
-}
-
 func timeoutOf(f spec.Fault) time.Duration {
 	if f.EndsOnlyByCommand() {
 		return machineFaultTimeout
@@ -98,9 +89,8 @@ func timeoutOf(f spec.Fault) time.Duration {
 	return faultTimeout
 }
 
-// Hold adds a fault and calls begun with it. It waits for the duration of the fault or the end of
-// ctx, and ends the fault, unless Down or Delete has ended it. If this process is killed, the fault
-// ends as after Add.
+// Hold adds a fault, calls begun with it, waits for its duration or the end of ctx, and ends it. If
+// this process is killed, the fault ends as after Add.
 func Hold(ctx context.Context, t *kind.Testbed, wanted spec.Fault, begun func(spec.Fault) error) error {
 	lasts := time.Duration(wanted.For)
 	if wanted.EndsOnlyByCommand() {
@@ -129,7 +119,7 @@ func Hold(ctx context.Context, t *kind.Testbed, wanted spec.Fault, begun func(sp
 	}
 	// Ctrl-C ends the wait, not the clean-up.
 	if err := release(context.WithoutCancel(ctx), t, held); err != nil {
-		return fmt.Errorf("clear fault %s: %w", held.ID, err)
+		return fmt.Errorf("delete fault %s: %w", held.ID, err)
 	}
 	return failed
 }

@@ -37,7 +37,7 @@ func loseMachine(_ context.Context, t *kind.Testbed, f spec.Fault) (injection, e
 		return nil, fmt.Errorf("client for the shoot: %w", err)
 	}
 	if node == t.Shoot.ControlPlane() {
-		return unsupported{"this node is the control plane: the shoot's API server would be lost too"}, nil
+		return nil, fmt.Errorf("%s: %w", f.Target, unsupported{"this node is the control plane: the shoot's API server would be lost too"})
 	}
 	return machineLoss{f, node, shoot}, nil
 }
@@ -56,8 +56,7 @@ func (l machineLoss) object(ctx context.Context) (*corev1.Node, error) {
 	return node, nil
 }
 
-// Inject stops the machine and deletes its Node, as machine-controller-manager does. Kubernetes
-// deletes its pods.
+// Inject stops the machine and deletes its Node, as machine-controller-manager does.
 func (l machineLoss) Inject(ctx context.Context) error {
 	node, err := l.object(ctx)
 	if err != nil {
@@ -79,8 +78,7 @@ func (l machineLoss) Inject(ctx context.Context) error {
 	return nil
 }
 
-// Clear starts a new machine with the name of the lost one. It returns when its Node is ready and
-// gardener-node-agent runs.
+// Clear starts a new machine of that name, until its Node is ready and gardener-node-agent runs.
 func (l machineLoss) Clear(ctx context.Context) error {
 	content, err := l.node.ReadFile(ctx, nodescript.ArgumentFile(l.fault.ID))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,9 +119,10 @@ func (l machineLoss) label(ctx context.Context, labels map[string]string) error 
 	return nil
 }
 
-// missing returns the labels whose keys are not present.
 func missing(labels, present map[string]string) map[string]string {
 	all := maps.Clone(labels)
-	maps.DeleteFunc(all, func(key, _ string) bool { _, found := present[key]; return found })
+	for key := range present {
+		delete(all, key)
+	}
 	return all
 }

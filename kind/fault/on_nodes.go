@@ -27,7 +27,6 @@ type onNodes struct {
 	arguments map[*cluster.Node]string
 }
 
-// onEach returns a fault that all these nodes apply with the same argument.
 func onEach(nodes []*cluster.Node, f spec.Fault, method nodescript.Method, argument string) onNodes {
 	all := onNodes{f, method, map[*cluster.Node]string{}}
 	for _, node := range nodes {
@@ -71,7 +70,6 @@ func (o onNodes) Clear(ctx context.Context) error {
 	return failed
 }
 
-// maxErrorLines is how many lines of the output of a failed script an error shows.
 const maxErrorLines = 4
 
 // runScript runs the fault script on a node and returns its output. Errors omit the long script.
@@ -86,7 +84,7 @@ func runScript(ctx context.Context, node *cluster.Node, arguments ...string) (st
 	return output, fmt.Errorf("on %s, %q: %w: %s", node.Name(), doing, cause, command.Tail(string(failed.Output), maxErrorLines))
 }
 
-// filterAddresses applies a method to packets from the shoot's nodes to the addresses of the target.
+// filterAddresses applies a method to packets from the shoot's nodes to the target.
 func filterAddresses(method nodescript.Method) prepare {
 	return func(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 		addresses, err := addressesOf(ctx, t, f.Target)

@@ -26,8 +26,8 @@ import (
 // How often and how long to check whether gardener-resource-manager has recreated the Service.
 const recreateInterval, recreateTimeout = 200 * time.Millisecond, 30 * time.Second
 
-// recreatedService deletes the Service of a cache; gardener-resource-manager recreates it. It does
-// so once a minute, or at once after an annotation.
+// recreatedService deletes the Service of a cache. An annotation triggers
+// gardener-resource-manager, which otherwise recreates it within a minute.
 type recreatedService struct {
 	namespace   string // in the seed
 	seed, shoot client.Client

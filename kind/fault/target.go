@@ -115,8 +115,6 @@ func (p Pods) First() (*corev1.Pod, error) {
 	return first, nil
 }
 
-// killPods deletes the pods of the target without a grace period: controllers create new ones while
-// the kubelet still sends SIGTERM to the processes.
 func killPods(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 	pods, err := PodsOf(ctx, t, f.Target)
 	return oneShot(func(ctx context.Context) error {
@@ -149,7 +147,6 @@ func onNodesOfPods(method nodescript.Method, argumentsOf func(corev1.Pod) []stri
 	}
 }
 
-// podName returns the argument of nodescript.StopPods for a pod.
 func podName(pod corev1.Pod) []string { return []string{pod.Namespace + "/" + pod.Name} }
 
 // volumesOf returns the persistent volumes of a pod, in the form of nodescript.FillVolumes.

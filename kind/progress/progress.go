@@ -14,11 +14,7 @@ import (
 )
 
 // Results of a phase.
-const (
-	ResultOK      = "ok"
-	ResultFailed  = "failed"
-	ResultSkipped = "skipped"
-)
+const ResultOK, ResultFailed, ResultSkipped = "ok", "failed", "skipped"
 
 // stillRunningInterval is how often a running step prints a line.
 const stillRunningInterval = 30 * time.Second
@@ -42,17 +38,17 @@ type Recorder struct {
 // New returns a Recorder that prints to w. It ignores errors of w.
 func New(w io.Writer) *Recorder { return &Recorder{w: w} }
 
-// Step runs fn and returns its error unchanged. Every 30 s it prints that the step is still running,
-// and at the end a line with a mark, the name, the notes and the seconds, indented if nested. It
-// records the phase. Note and Skip find the step in the context of fn.
+// Step runs fn and returns its error unchanged. Every 30 s and at the end it prints a line with a
+// mark, the name, the notes and the seconds, and records the phase. Steps can be nested.
 func (r *Recorder) Step(ctx context.Context, name string, fn func(ctx context.Context) error) error {
-	s := &step{name: name, depth: depthOf(ctx) + 1}
+	s := &step{name: name, depth: 1}
+	if outer := stepOf(ctx); outer != nil {
+		s.depth = outer.depth + 1
+	}
 	start := time.Now()
-
 	stop := r.watch(s, start)
 	err := fn(context.WithValue(ctx, contextKey{}, s))
 	stop()
-
 	r.finish(s, start, err)
 	return err
 }
@@ -64,7 +60,6 @@ func (r *Recorder) Phases() []Phase {
 	return slices.Clone(r.phases)
 }
 
-// watch prints a line every stillRunningInterval until stop is called.
 func (r *Recorder) watch(s *step, start time.Time) (stop func()) {
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -86,13 +81,11 @@ func (r *Recorder) watch(s *step, start time.Time) (stop func()) {
 func (r *Recorder) finish(s *step, start time.Time, err error) {
 	result, mark, detail := s.outcome(err)
 	took := time.Since(start)
-
 	r.mu.Lock()
 	r.phases = append(r.phases, Phase{
 		Name: s.name, Seconds: math.Round(took.Seconds()*10) / 10, Result: result, Started: start, Detail: detail,
 	})
 	r.mu.Unlock()
-
 	r.print(line(mark, s.depth, s.name, detail, took))
 }
 
@@ -116,7 +109,6 @@ func line(mark string, depth int, name, detail string, took time.Duration) strin
 
 type contextKey struct{}
 
-// step is a running step, which Note and Skip add to.
 type step struct {
 	name  string
 	depth int
@@ -143,13 +135,6 @@ func Skip(ctx context.Context, format string, args ...any) {
 func stepOf(ctx context.Context) *step {
 	s, _ := ctx.Value(contextKey{}).(*step)
 	return s
-}
-
-func depthOf(ctx context.Context) int {
-	if s := stepOf(ctx); s != nil {
-		return s.depth
-	}
-	return 0
 }
 
 func (s *step) note(text string, skip bool) {
@@ -184,8 +169,7 @@ func (s *step) outcome(err error) (result, mark, detail string) {
 	}
 }
 
-// Within returns a context that ends after the timeout, with the cause "<what> after <timeout>".
-// What says what did not happen: "the testbed was not up".
+// Within returns a context that ends after the timeout, with a cause: "<what> after <timeout>".
 func Within(ctx context.Context, timeout time.Duration, what string) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%s after %s", what, timeout))
 }

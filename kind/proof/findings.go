@@ -31,8 +31,7 @@ func ParseOutcomes(summary []byte) ([]Outcome, error) {
 	return read.Scenarios, nil
 }
 
-// Reason returns the step and its error, the first line of the evidence of a failure, with the
-// spaces of the step that go test replaces with underscores.
+// Reason returns the step and its error. It restores the spaces that go test makes underscores.
 func (o Outcome) Reason() string {
 	if len(o.Evidence) == 0 {
 		return ""
@@ -85,8 +84,7 @@ func Judge(m Mutant, outcomes []Outcome) Finding {
 	return f
 }
 
-// checkPassed returns an error unless all of these scenarios passed without a planted bug: one that
-// fails proves nothing by failing with a bug.
+// checkPassed returns an error unless all scenarios passed: other failures would prove nothing.
 func checkPassed(scenarios []string, outcomes []Outcome) error {
 	var problems []string
 	for _, name := range scenarios {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
@@ -16,20 +17,17 @@ import (
 type Mutant struct {
 	Name string `json:"name"`
 	File string `json:"file"` // the path in the repository
-	// Line is the original line, which must be unique in the file, Replacement the wrong one, both
-	// without indentation.
+	// Line must be unique in the file. Both are without indentation.
 	Line        string `json:"line"`
 	Replacement string `json:"replacement"`
 	Bug         string `json:"bug"` // the effect of the wrong line
-	// Scenarios must fail, and the Outcome.Reason of each must contain Words: a scenario that fails
-	// for another reason has not detected the bug. Words start with the name of the step where the
-	// message alone is too general.
+	// Scenarios must fail, with Words in each Outcome.Reason: otherwise they have not detected the
+	// bug. Words start with the name of the step if the message alone is too general.
 	Scenarios []string `json:"scenarios"`
 	Words     string   `json:"words"`
 }
 
-// OfTestbed reports whether the bug is in the testbed. It is then built into the program that runs
-// the scenarios, and not into images.
+// OfTestbed reports whether the bug is in the testbed, and so in the scenarios, not in images.
 func (m Mutant) OfTestbed() bool { return strings.HasPrefix(m.File, "kind/") }
 
 // Find returns the planted bug with a name. The error lists all names.
@@ -70,8 +68,7 @@ func ScenariosOf(all []Mutant) []string {
 	return names
 }
 
-// Apply returns the source with the bug. It returns an error unless the source has the line once:
-// otherwise the code has changed, and the bug must be adapted.
+// Apply returns the source with the bug, or an error if the line is missing or not unique.
 func (m Mutant) Apply(source string) (string, error) {
 	lines := strings.Split(source, "\n")
 	at := -1
@@ -92,8 +89,7 @@ func (m Mutant) Apply(source string) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// Overlay writes the file with the bug and the JSON file for `go build -overlay` to the folder, which
-// may have files of another bug. It returns the path of the JSON file. root is the repository.
+// Overlay writes the file with the bug to the folder, and returns the file for `go build -overlay`.
 func (m Mutant) Overlay(root, folder string) (string, error) {
 	original := filepath.Join(root, filepath.FromSlash(m.File))
 	source, err := os.ReadFile(original)
@@ -119,8 +115,7 @@ func (m Mutant) Overlay(root, folder string) (string, error) {
 	return overlay, file.Replace(overlay, content, 0o644)
 }
 
-// AnnotateCaches returns a harmless change for the scenario inner-loop: the StatefulSets of caches
-// get an annotation with the name mark.
+// AnnotateCaches adds an annotation to the StatefulSets of caches, for the scenario inner-loop.
 func AnnotateCaches(mark string) Mutant {
 	const line = "resourcesv1alpha1.FinalizeDeletionAfter: finalizeDeletionAfter,"
 	return Mutant{
@@ -128,12 +123,69 @@ func AnnotateCaches(mark string) Mutant {
 	}
 }
 
-// AnswerMark returns a harmless change for the scenario inner-loop: the debug server of caches
-// serves /<mark>, and the response is mark.
+// AnswerMark lets the debug server of caches answer /<mark>, for the scenario inner-loop.
 func AnswerMark(mark string) Mutant {
 	const line = `mux.Handle("/debug/", http.DefaultServeMux)`
 	const answer = `; mux.HandleFunc("/%[1]s", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("%[1]s")) })`
 	return Mutant{
 		Name: "path", File: "cmd/registry-cache/registry/debug.go", Line: line, Replacement: line + fmt.Sprintf(answer, mark),
 	}
+}
+
+// Plant lets bringup.Up build the images with that bug, or without one for "". It returns an error
+// for an unknown bug, and for one of the testbed itself, which is in no image.
+func Plant(t *kind.Testbed, name string) error {
+	if name == "" {
+		t.Planted = nil
+		return nil
+	}
+	found, err := plantable(name)
+	if err != nil {
+		return err
+	}
+	t.Planted = &kind.PlantedBug{Name: found.Name, Overlay: found.Overlay}
+	return nil
+}
+
+// PlanPlant returns what bringup.Up does after Plant with that name, one line a step.
+func PlanPlant(name string) ([]string, error) {
+	if name == "" {
+		return []string{"build the images from the unchanged sources", "bring the testbed to its initial state"}, nil
+	}
+	bug, err := plantable(name)
+	if err != nil {
+		return nil, err
+	}
+	return []string{
+		"build the images with one line of " + bug.File + " replaced:", "- " + bug.Line, "+ " + bug.Replacement,
+		"bring the testbed to its initial state with these images",
+	}, nil
+}
+
+func plantable(name string) (Mutant, error) {
+	found, err := Find(name)
+	if err == nil && found.OfTestbed() {
+		err = fmt.Errorf("planted bug %s is in the testbed itself (%s), not in an image: use `testbed mutate prove %s`",
+			name, found.File, name)
+	}
+	return found, err
+}
+
+// Plan returns the runs of Prove as shell commands.
+func Plan(bugs []Mutant) []string {
+	lines := []string{runCommand(ScenariosOf(bugs)) + "  # must pass"}
+	for _, bug := range bugs {
+		run := runCommand(bug.Scenarios) + " MUTANT=" + bug.Name
+		if bug.OfTestbed() {
+			run = runCommand(bug.Scenarios) + "  # built with the bug " + bug.Name + ","
+		} else {
+			run += "  #"
+		}
+		lines = append(lines, run+" must fail", "make up")
+	}
+	return lines
+}
+
+func runCommand(scenarios []string) string {
+	return "make e2e KEEP=1 RUN='^(" + strings.Join(scenarios, "|") + ")$'"
 }

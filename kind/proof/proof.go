@@ -19,7 +19,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// scenariosPackage is the package of the scenarios, a test with the build tag e2e.
 const scenariosPackage = "./e2e"
 
 // Prove checks that the scenarios detect the planted bugs. It first runs the scenarios of all bugs
@@ -76,7 +75,6 @@ func Prove(ctx context.Context, t *kind.Testbed, bugs []Mutant) (*Report, error)
 // Folder returns the folder with the logs and artifacts of Prove, which `testbed down` removes.
 func Folder(t *kind.Testbed) string { return t.Relative(t.State.Mutants()) }
 
-// proveWithoutBug runs the scenarios without a planted bug. They must pass.
 func proveWithoutBug(ctx context.Context, t *kind.Testbed, program string, scenarios []string) error {
 	return t.Recorder.Step(ctx, "no planted bug", func(ctx context.Context) error {
 		outcomes, err := runScenarios(ctx, t, firstRunTimeout, program, Mutant{Name: "none", Scenarios: scenarios}, "")
@@ -88,8 +86,7 @@ func proveWithoutBug(ctx context.Context, t *kind.Testbed, program string, scena
 	})
 }
 
-// proveBug runs the scenarios of the planted bug, by program unless the bug is in the testbed, and
-// restores the build without bugs.
+// proveBug runs the scenarios of the planted bug, and restores the build without bugs.
 func proveBug(ctx context.Context, t *kind.Testbed, program string, bug Mutant) (outcomes []Outcome, err error) {
 	err = progress.InOrder(ctx,
 		t.Step("planted bug "+bug.Name, func(ctx context.Context) error {
@@ -133,8 +130,7 @@ func restoreBuild(ctx context.Context, t *kind.Testbed) error {
 	return errors.Join(err, log.Close())
 }
 
-// buildScenarios builds the program that runs the scenarios, with the bug unless it is nil, and
-// returns its path.
+// buildScenarios returns the program of the scenarios, built with the bug unless it is nil.
 func buildScenarios(ctx context.Context, t *kind.Testbed, bug *Mutant) (string, error) {
 	program, overlay := filepath.Join(t.Root, "bin", "e2e.test"), []string{}
 	if bug != nil {
@@ -162,8 +158,7 @@ func buildScenarios(ctx context.Context, t *kind.Testbed, bug *Mutant) (string, 
 	return program, nil
 }
 
-// lockProof excludes a second proof until release is called or the process exits. It fails like
-// checkUnused. It does not keep the other locks of the testbed: each run of scenarios takes them.
+// lockProof excludes a second proof until release is called. Runs take the other locks.
 func lockProof(ctx context.Context, t *kind.Testbed) (release func(), err error) {
 	release, err = t.LockProof()
 	if err != nil {
@@ -176,8 +171,7 @@ func lockProof(ctx context.Context, t *kind.Testbed) (release func(), err error)
 	return release, nil
 }
 
-// checkUnused returns kind.ErrBusy while another process uses the testbed, and a
-// *kind.OtherCheckoutError if the testbed belongs to another directory.
+// checkUnused returns kind.ErrBusy or a *kind.OtherCheckoutError if the testbed is not free.
 func checkUnused(ctx context.Context, t *kind.Testbed) error {
 	unlock, err := t.Lock()
 	if err != nil {
@@ -190,8 +184,7 @@ func checkUnused(ctx context.Context, t *kind.Testbed) error {
 	return t.CheckOwner(ctx)
 }
 
-// StartError is why Prove did not start, for example kind.ErrBusy or a *kind.OtherCheckoutError.
-// Nothing was changed.
+// StartError is why Prove did not start and changed nothing, for example kind.ErrBusy.
 type StartError struct{ cause error }
 
 func (e *StartError) Error() string { return e.cause.Error() }

@@ -32,9 +32,8 @@ const (
 )
 
 // runScenarios runs the scenarios of the bug on the testbed, which it keeps, moves the results to a
-// folder with the name of the bug, and returns the outcomes. planted is the name of the bug to build
-// into the images, or empty. Earlier results may belong to a run in progress: the new run removes
-// them when it has the lock of the testbed.
+// folder of that name, and returns the outcomes. planted is the bug to build into the images, or
+// "". Only the run removes earlier results, with the lock: they may belong to another run.
 func runScenarios(
 	ctx context.Context, t *kind.Testbed, timeout time.Duration, program string, bug Mutant, planted string,
 ) ([]Outcome, error) {
@@ -70,9 +69,8 @@ func runScenarios(
 	return ParseOutcomes(content)
 }
 
-// scenariosCommand returns the command that runs the scenarios. They get one SIGINT, when ctx ends.
-// Their own process group keeps the Ctrl-C of a terminal away: a second signal would kill them
-// before they clean up.
+// scenariosCommand returns the command, which gets one SIGINT when ctx ends. It has its own process
+// group: a second signal, from a terminal, would kill the scenarios before they clean up.
 func scenariosCommand(ctx context.Context, program string, output io.Writer) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Stdout, cmd.Stderr = output, output
@@ -82,7 +80,7 @@ func scenariosCommand(ctx context.Context, program string, output io.Writer) *ex
 	return cmd
 }
 
-// lastWritten returns when the file was last written, or zero if it does not exist.
+// lastWritten returns when the file was last written, or zero.
 func lastWritten(path string) time.Time {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -91,7 +89,7 @@ func lastWritten(path string) time.Time {
 	return info.ModTime()
 }
 
-// runError returns the error of a run with that log, or nil if scenarios failed, as a proof expects.
+// runError returns the error of a run with that log, or nil if only scenarios failed.
 func runError(err error, log string) error {
 	exit := (*exec.ExitError)(nil)
 	switch {
@@ -121,18 +119,15 @@ func lastReason(log string) string {
 }
 
 // environmentError is why a run of scenarios could not start.
-type environmentError struct{ reason error }
+type environmentError struct{ error }
 
-func (e *environmentError) Error() string { return e.reason.Error() }
-
-func (e *environmentError) Unwrap() error { return e.reason }
+func (e *environmentError) Unwrap() error { return e.error }
 
 // EnvironmentError marks the error for internal/program.
 func (*environmentError) EnvironmentError() {}
 
-// RunScenarios builds and runs the scenarios with these names, or without names the fast lane, as
-// `make e2e KEEP=1` does. With list, it only prints the names of all scenarios. The error wraps an
-// *exec.ExitError with the exit code of the program.
+// RunScenarios builds and runs the scenarios with these names, without names the fast lane, or
+// lists all. The error wraps an *exec.ExitError with the exit code of the program.
 func RunScenarios(ctx context.Context, t *kind.Testbed, names []string, list bool, out, prose io.Writer) error {
 	if t.Prefix != kind.DefaultPrefix {
 		return fmt.Errorf("the scenarios run on the testbed %s, not on %s", kind.DefaultPrefix, t.Prefix)

@@ -17,9 +17,8 @@ import (
 
 const valuesSuffix = ".values.yaml"
 
-// Containers returns the container of the Deployment in each golden file of a chart, by the name of
-// the test case. In the folder, <case>.yaml is the chart rendered with <case>.values.yaml. The test
-// fails if there are no cases, or if a case has no Deployment or not exactly one container.
+// Containers returns the container of the Deployment in each golden file of a chart, by test case:
+// <case>.yaml is the chart rendered with <case>.values.yaml. Anything else fails the test.
 func Containers(t testing.TB, folder string) map[string]corev1.Container {
 	t.Helper()
 	cases, err := filepath.Glob(filepath.Join(folder, "*"+valuesSuffix))
@@ -60,8 +59,7 @@ func deploymentIn(t testing.TB, file string) *appsv1.Deployment {
 
 var flagInTemplate = regexp.MustCompile(`(?m)^ +- --([a-z-]+)`)
 
-// Flags returns the names of the flags in the args of a template, including those that no test case
-// renders. The test fails if there are none.
+// Flags returns the names of all flags in the args of a template. The test fails if there are none.
 func Flags(t testing.TB, template string) []string {
 	t.Helper()
 	content, err := os.ReadFile(template)
@@ -78,8 +76,7 @@ func Flags(t testing.TB, template string) []string {
 	return names
 }
 
-// Encode returns the object as YAML. It sets apiVersion and kind from the scheme. The test fails if
-// the scheme does not know the kind.
+// Encode returns the object as YAML, with the apiVersion and kind of the scheme.
 func Encode(t testing.TB, scheme *runtime.Scheme, object client.Object) []byte {
 	t.Helper()
 	kind, err := apiutil.GVKForObject(object, scheme)

@@ -34,10 +34,7 @@ func (f Fault) Effect() string {
 	case Credentials:
 		return "requires credentials for " + f.requests()
 	}
-	if effect, short := effects[f.Kind]; short {
-		return effect
-	}
-	return cmp.Or(f.shape().means, string(f.Kind))
+	return cmp.Or(effects[f.Kind], f.shape().means, string(f.Kind))
 }
 
 // effects has the effects that are shorter than the text of the catalog.
@@ -107,7 +104,6 @@ func Catalog() string {
 	return text.String()
 }
 
-// targets returns the form of targets of the role.
 func (r Role) targets() string {
 	switch r {
 	case Seed, Shoot:

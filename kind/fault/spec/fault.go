@@ -15,28 +15,22 @@ type Fault struct {
 	ID     string `json:"id,omitempty"` // of an active fault
 	Target Target `json:"target"`
 	Kind   Kind   `json:"kind"`
-	// On selects the requests that the fault applies to.
-	On Scope `json:"on,omitempty"`
+	On     Scope  `json:"on,omitempty"` // the requests that the fault applies to
 	// Status, Header and Body are the response of Status.
 	Status int         `json:"status,omitempty"`
 	Header http.Header `json:"header,omitempty"`
 	Body   string      `json:"body,omitempty"`
 	// Delay is the time until the first byte of Latency, Rate the bytes per second of Slow.
-	Delay Duration `json:"delay,omitempty"`
-	Rate  int64    `json:"rate,omitempty"`
-	// After is the number of bytes of a body before Reset or Truncate; nil means half of the body.
-	After *int64 `json:"after,omitempty"`
-	// Accept is the hexadecimal SHA-256 of the user:password that Credentials accepts.
-	Accept string `json:"accept,omitempty"`
-	// Certificate is the PEM certificate of ExpiredTLS, for the upstream's own key.
-	Certificate string `json:"certificate,omitempty"`
-	// For is the duration; 0 means until the fault is deleted.
-	For Duration `json:"for,omitempty"`
+	Delay       Duration `json:"delay,omitempty"`
+	Rate        int64    `json:"rate,omitempty"`
+	After       *int64   `json:"after,omitempty"`       // bytes of a body before Reset or Truncate; nil means half
+	Accept      string   `json:"accept,omitempty"`      // hexadecimal SHA-256 of the user:password that Credentials accepts
+	Certificate string   `json:"certificate,omitempty"` // PEM, of ExpiredTLS, for the upstream's own key
+	For         Duration `json:"for,omitempty"`         // 0 means until the fault is deleted
 	// Began and Ends are set by Begin. Ends is zero if For is 0.
-	Began time.Time `json:"began,omitzero"`
-	Ends  time.Time `json:"ends,omitzero"`
-	// Outcome is the result of a one-shot fault, for example the new address of a Service, or "".
-	Outcome string `json:"outcome,omitempty"`
+	Began   time.Time `json:"began,omitzero"`
+	Ends    time.Time `json:"ends,omitzero"`
+	Outcome string    `json:"outcome,omitempty"` // of a one-shot fault, for example the new address of a Service
 }
 
 // Begin returns the fault with an ID and its times set.

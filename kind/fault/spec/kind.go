@@ -80,8 +80,7 @@ func (f Fault) shape() shape {
 	return s
 }
 
-// EndsOnlyByCommand reports whether only a command can end the fault: no node can end it after a
-// time by itself, so a process has to wait.
+// EndsOnlyByCommand reports that no node can end the fault after a time: a process has to wait.
 func (f Fault) EndsOnlyByCommand() bool { return f.shape().endsOnlyByCommand }
 
 // OneShot reports whether the fault is a single action: it is not listed and cannot be deleted.
@@ -90,7 +89,6 @@ func (f Fault) OneShot() bool { return f.shape().oneShot }
 // AppliedByUpstream reports whether the upstream itself applies the fault to its answers.
 func (f Fault) AppliedByUpstream() bool { return f.shape().on != "" || f.shape().kind == ExpiredTLS }
 
-// shape describes a kind of fault of a role.
 type shape struct {
 	role              Role
 	kind              Kind

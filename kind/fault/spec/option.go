@@ -26,7 +26,7 @@ var options = []Option{
 	{Name: "on", Usage: "`requests` that the fault applies to: manifests, blobs or all", set: setOn},
 	{Name: "status", Usage: "status `code` of the answer, for example 429", set: setStatus},
 	{Name: "header", Usage: "`name=value` of a header of the answer (repeatable)", Repeated: true, set: setHeader},
-	{Name: "body", Usage: "`text` of the answer (default: the text of the status)", set: func(f *Fault, values []string) error { f.Body = values[0]; return nil }},
+	{Name: "body", Usage: "`text` of the answer (default: the text of the status)", set: setBody},
 	{Name: "accept", Usage: "`SHA-256` of user:password, as printed by printf %s user:password | sha256sum", set: setAccept},
 	{Name: "delay", Usage: "`duration` until the answer begins, for example 2s", set: setDelay},
 	{Name: "rate", Usage: "`bytes` per second of each answer, for example 64Ki", set: setRate},
@@ -72,7 +72,6 @@ func setStatus(f *Fault, values []string) error {
 	return nil
 }
 
-// headerName matches a token of RFC 9110.
 var headerName = regexp.MustCompile("^[-!#$%&'*+.^_`|~0-9A-Za-z]+$")
 
 func setHeader(f *Fault, values []string) error {
@@ -92,7 +91,6 @@ func setHeader(f *Fault, values []string) error {
 	return nil
 }
 
-// sha256Sum matches a digest as sha256sum prints it.
 var sha256Sum = regexp.MustCompile("^[0-9a-f]{64}$")
 
 // setAccept takes a hash, since command lines and lists of faults are not secret.
@@ -101,6 +99,11 @@ func setAccept(f *Fault, values []string) error {
 		return misuse("want the 64 digits that printf %%s user:password | sha256sum prints")
 	}
 	f.Accept = values[0]
+	return nil
+}
+
+func setBody(f *Fault, values []string) error {
+	f.Body = values[0]
 	return nil
 }
 
@@ -125,9 +128,8 @@ func size(text string) (int64, error) {
 	return quantity.Value(), nil
 }
 
-// New returns a fault with a target and a kind, for example "upstream/alpha" and "status", and with
-// the given values of options by name, or a *UseError. It does not check whether the target exists,
-// see Target.Choose.
+// New returns a fault, for example of "upstream/alpha" and "status" with the given values of
+// options by name, or a *UseError. It does not check whether the target exists, see Target.Choose.
 func New(target, kind string, given map[string][]string) (Fault, error) {
 	at, err := ParseTarget(target)
 	if err != nil {
@@ -159,7 +161,6 @@ func New(target, kind string, given map[string][]string) (Fault, error) {
 	return f, nil
 }
 
-// check returns a *UseError for an unsupported option and for a missing required one.
 func (s shape) check(given map[string][]string) error {
 	for _, option := range options {
 		if len(given[option.Name]) > 0 && !slices.Contains(s.options(), option.Name) {

@@ -63,8 +63,8 @@ func ParseTarget(text string) (Target, error) {
 	return Target{Role: Role(role), Name: name}, nil
 }
 
-// Choose returns the target with its full name, or a *UseError. parts maps short names to full names.
-// The target may have either; a full name takes precedence.
+// Choose returns the target with its full name, or a *UseError. parts maps short names to full
+// names. The target may have either; a full name takes precedence.
 func (t Target) Choose(parts map[string]string) (Target, error) {
 	known := []string{}
 	for short, full := range parts {

@@ -18,8 +18,7 @@ import (
 )
 
 // List returns the active faults in the order of their start, and an error if some could not be
-// read. It takes no lock: a fault that another command adds or deletes at the same time may be
-// missing or included.
+// read. It takes no lock: it may miss a fault that another command adds.
 func List(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
 	if t.Seed == nil || t.Shoot == nil {
 		return nil, kind.ErrDown
@@ -27,13 +26,12 @@ func List(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
 	return readFaults(ctx, t, nodescript.Look())
 }
 
-// activeFaults is List, but also ends what remains of other faults on the nodes. The caller must
-// hold the lock.
+// activeFaults is List, but also removes remains of others on the nodes. It needs the lock.
 func activeFaults(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
 	return readFaults(ctx, t, nodescript.List())
 }
 
-// readFaults reads the faults of all upstreams, and with these arguments of the script of all nodes.
+// readFaults reads the faults of all upstreams and, by the script with these arguments, nodes.
 func readFaults(ctx context.Context, t *kind.Testbed, arguments []string) ([]spec.Fault, error) {
 	ctx, cancel := progress.Within(ctx, faultTimeout, "the faults were not listed")
 	defer cancel()
@@ -93,4 +91,56 @@ func lockFailure(ctx context.Context, prefix string, err error) error {
 		return fmt.Errorf("another command changes the faults of testbed %s: %w", prefix, err)
 	}
 	return fmt.Errorf("lock the faults of testbed %s: %w", prefix, err)
+}
+
+// Delete ends the faults with these IDs, or all without IDs, and returns those that it has ended.
+// For an unknown ID it ends none and returns a *spec.UseError. It continues after a failure.
+func Delete(ctx context.Context, t *kind.Testbed, ids ...string) ([]spec.Fault, error) {
+	unlock, err := lockFaults(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	active, failed := activeFaults(ctx, t)
+	chosen, err := spec.Select(active, ids)
+	if err != nil {
+		return nil, errors.Join(err, failed)
+	}
+	var deleted []spec.Fault
+	for _, f := range chosen {
+		if err := deleteActive(ctx, t, f); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("delete fault %s: %w", f.ID, err))
+			continue
+		}
+		deleted = append(deleted, f)
+	}
+	return deleted, failed
+}
+
+func deleteActive(ctx context.Context, t *kind.Testbed, f spec.Fault) error {
+	injection, err := activeInjection(ctx, t, f)
+	if err != nil {
+		return err
+	}
+	return deleteInjection(ctx, f, injection)
+}
+
+func deleteInjection(ctx context.Context, f spec.Fault, injection injection) error {
+	ctx, cancel := progress.Within(ctx, timeoutOf(f), "the fault did not end")
+	defer cancel()
+	return injection.Clear(ctx)
+}
+
+// PlanDelete returns what Delete would do, one line for each fault.
+func PlanDelete(ctx context.Context, t *kind.Testbed, ids ...string) ([]string, error) {
+	active, failed := List(ctx, t)
+	chosen, err := spec.Select(active, ids)
+	if err := errors.Join(err, failed); err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, f := range chosen {
+		lines = append(lines, fmt.Sprintf("delete %s: %s %s", f.ID, f.Target, f.Effect()))
+	}
+	return lines, nil
 }
