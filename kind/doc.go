@@ -14,8 +14,7 @@
 //   - engine, debian: the Docker Engine, and the Debian packages of the engine and of builds.
 //   - nodeimage: the image of a kind node, from Go modules and Debian packages.
 //   - image, distribution: container images of binaries and test content, and of CNCF distribution.
-//   - certificate: the CA that nodes trust, and private CAs.
-//   - cluster: one kind cluster and its nodes.
+//   - certificate, cluster: the CA that nodes trust and private CAs, and a kind cluster.
 //   - upstream: the upstream registries, a proxy, and their access logs.
 //   - gardener, osextension: the parts of Gardener, and an operating system extension.
 //   - gardenlet, manifest: gardenlet's flows for one Shoot, and a user's Shoot from a file.

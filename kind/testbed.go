@@ -71,8 +71,11 @@ type Testbed struct {
 // New returns the testbed that the options choose, whether it exists or not.
 func New(options Options) (*Testbed, error) {
 	options.Prefix = cmp.Or(options.Prefix, DefaultPrefix)
-	if err := validatePrefix(options.Prefix); err != nil {
-		return nil, err
+	if len(options.Prefix) > maxPrefix {
+		return nil, fmt.Errorf("prefix %q is longer than %d characters", options.Prefix, maxPrefix)
+	}
+	if problems := validation.IsDNS1123Label(options.Prefix); len(problems) > 0 {
+		return nil, fmt.Errorf("prefix %q: %s", options.Prefix, problems[0])
 	}
 	if options.Root == "" {
 		var err error
@@ -93,16 +96,6 @@ func New(options Options) (*Testbed, error) {
 	}
 	t.configure(options.Configuration, options.NodeImage)
 	return t, nil
-}
-
-func validatePrefix(prefix string) error {
-	if len(prefix) > maxPrefix {
-		return fmt.Errorf("prefix %q is longer than %d characters", prefix, maxPrefix)
-	}
-	if problems := validation.IsDNS1123Label(prefix); len(problems) > 0 {
-		return fmt.Errorf("prefix %q: %s", prefix, problems[0])
-	}
-	return nil
 }
 
 // repositoryRoot returns the closest folder with the go.mod of the main module, not of others.

@@ -141,7 +141,12 @@ func reconcileShoot(ctx context.Context, t *kind.Testbed) error {
 
 // reconcileManifest also stores the manifest's Secrets in the garden, for the shoot commands.
 func reconcileManifest(ctx context.Context, t *kind.Testbed) error {
-	wanted, err := readManifest(t.Config.Shoot.Manifest)
+	file, err := os.Open(t.Config.Shoot.Manifest)
+	if err != nil {
+		return fmt.Errorf("shoot.manifest: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	wanted, err := manifest.Read(t.Config.Shoot.Manifest, file)
 	if err != nil {
 		return err
 	}
@@ -158,13 +163,4 @@ func reconcileManifest(ctx context.Context, t *kind.Testbed) error {
 		return err
 	}
 	return operate.ApplyManifest(ctx, t, wanted, shoot)
-}
-
-func readManifest(path string) (*manifest.Manifest, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("shoot.manifest: %w", err)
-	}
-	defer func() { _ = file.Close() }()
-	return manifest.Read(path, file)
 }

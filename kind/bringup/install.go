@@ -43,8 +43,15 @@ func installSeed(ctx context.Context, t *kind.Testbed) error {
 	manager := gardener.SeedResourceManager(t.Images[kind.ImageResourceManager].Ref)
 	osExtension := gardener.OSExtension{Image: t.Images[kind.ImageOSExtension].Ref}
 	seed := t.Gardenlet.Seed.Client()
-	return inOrder(ctx, seed, gardener.InstallCRDs, gardener.InstallSeedPriorityClasses, gardener.EnsureGardenNamespace,
-		manager.Deploy, osExtension.Deploy, manager.Wait, osExtension.Wait)
+	err := inOrder(ctx, seed, gardener.InstallCRDs, gardener.InstallSeedPriorityClasses, gardener.EnsureGardenNamespace,
+		manager.Deploy, osExtension.Deploy)
+	if err == nil {
+		err = manager.Wait(ctx, seed)
+	}
+	if err == nil {
+		err = osExtension.Wait(ctx, seed)
+	}
+	return err
 }
 
 // CacheImage returns the cache image of this repository, which Up installs the extension with.

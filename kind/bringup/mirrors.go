@@ -56,8 +56,9 @@ func missingMirrors(status *status.Shoot) []string {
 	var missing []string
 	for _, config := range status.OperatingSystemConfigs {
 		for _, registry := range config.Registries {
+			asks := func(mirror hostsfile.Mirror) bool { return slices.Contains(mirror.Hosts, registry.Endpoint) }
 			for _, node := range status.Nodes {
-				if !strings.HasSuffix(node.Name, "-control-plane") && !hasMirror(node, registry.Endpoint) {
+				if !strings.HasSuffix(node.Name, "-control-plane") && !slices.ContainsFunc(node.Mirrors, asks) {
 					missing = append(missing, fmt.Sprintf("%s does not ask %s for %s", node.Name, registry.Endpoint, registry.Upstream))
 				}
 			}
@@ -65,8 +66,4 @@ func missingMirrors(status *status.Shoot) []string {
 	}
 	slices.Sort(missing)
 	return slices.Compact(missing)
-}
-
-func hasMirror(node status.Node, endpoint string) bool {
-	return slices.ContainsFunc(node.Mirrors, func(mirror hostsfile.Mirror) bool { return slices.Contains(mirror.Hosts, endpoint) })
 }
