@@ -5,48 +5,55 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"slices"
 	"strings"
 
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+
+	"github.com/gardener-extensions/registry-cache/examples"
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/engine"
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/image"
+	"github.com/gardener-extensions/registry-cache/kind/process"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// ErrDown reports that the testbed, or a part of it, does not exist. It is an environment error
-// (see internal/program).
-var ErrDown = &downError{}
+// Environment errors (see internal/program).
+var (
+	// ErrDown reports that the testbed, or a part of it, does not exist.
+	ErrDown error = environmentError("the testbed is not up: run `testbed up`")
+	// ErrBusy reports that another process works on the same testbed: try again later.
+	ErrBusy error = environmentError("another testbed command is working on it")
+)
 
-type downError struct{}
+type environmentError string
 
-func (*downError) Error() string { return "the testbed is not up: run `testbed up`" }
+func (e environmentError) Error() string   { return string(e) }
+func (environmentError) EnvironmentError() {}
 
-// EnvironmentError marks the error for internal/program.
-func (*downError) EnvironmentError() {}
+// StoppedError names containers that exist but do not run. It is an environment error.
+type StoppedError struct {
+	environmentError
+	Containers []string
+}
 
-// StoppedError names the containers of a testbed that exist but do not run, as after a restart of
-// the engine. It is an environment error (see internal/program).
-type StoppedError struct{ Containers []string }
-
-// EnvironmentError marks the error for internal/program.
-func (*StoppedError) EnvironmentError() {}
-
-// Error implements error.
 func (e *StoppedError) Error() string {
 	return "not running: " + strings.Join(e.Containers, ", ") + "; run `testbed up` to repair the testbed"
 }
 
-// Attach connects to a testbed that this process or another one has brought up. It sets Seed,
-// Shoot, Upstreams and CA, but not Gardenlet. It verifies, changes and builds nothing, except that
-// it restarts an engine that the testbed started and that has died.
+// Attach connects to an existing testbed and sets Seed, Shoot, Upstreams and CA, but not Gardenlet.
+// It verifies, changes and builds nothing, but restarts a dead engine that the testbed had started.
 //
 // The error is an ErrDown if the testbed or a part of it does not exist, an *OtherCheckoutError if
 // another checkout owns it, and an *engine.Missing if the engine exists but does not answer.
-func (t *Testbed) Attach(ctx context.Context) error {
+func (t *Testbed) Attach(ctx context.Context) (err error) {
 	if err := t.attachEngine(ctx); err != nil {
 		return err
 	}
-	var err error
 	if t.Seed, err = load(ctx, t.SeedName(), t.State.SeedKubeconfig()); err != nil {
 		return err
 	}
@@ -86,13 +93,12 @@ func (t *Testbed) AttachRunning(ctx context.Context) error {
 		}
 	}
 	if len(stopped) > 0 {
-		return &StoppedError{stopped}
+		return &StoppedError{Containers: stopped}
 	}
 	return nil
 }
 
-// AttachParts is Attach for a testbed that may be incomplete, and does not set CA. It attaches to
-// the parts that exist. The error names those that do not.
+// AttachParts attaches to the parts that exist; the error names the others. It does not set CA.
 func (t *Testbed) AttachParts(ctx context.Context) error {
 	if err := t.attachEngine(ctx); err != nil {
 		return err
@@ -117,16 +123,13 @@ func (t *Testbed) attachEngine(ctx context.Context) error {
 
 func load(ctx context.Context, name, kubeconfig string) (*cluster.Cluster, error) {
 	loaded, err := cluster.Load(ctx, name, kubeconfig)
-	if errors.Is(err, cluster.ErrNotFound) {
+	switch {
+	case errors.Is(err, cluster.ErrNotFound):
 		return nil, fmt.Errorf("cluster %s not found: %w", name, ErrDown)
-	}
-	if errors.Is(err, fs.ErrNotExist) { // another checkout's orphan, or somebody removed the state
+	case errors.Is(err, fs.ErrNotExist): // another checkout's orphan, or somebody removed the state
 		return nil, fmt.Errorf("%w: %w", err, ErrDown)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return loaded, nil
+	return loaded, err
 }
 
 func (t *Testbed) findUpstreams(ctx context.Context) error {
@@ -136,4 +139,66 @@ func (t *Testbed) findUpstreams(ctx context.Context) error {
 	}
 	t.Upstreams.Set(registries)
 	return nil
+}
+
+// AttachGardenlet is AttachRunning, and sets Gardenlet for the existing Shoot, with the garden in
+// the testbed's state. It builds what gardenlet deploys to a shoot, and loads the image of
+// gardener-resource-manager onto the seed's node. The caller must hold the testbed's lock.
+func (t *Testbed) AttachGardenlet(ctx context.Context) (err error) {
+	if err := t.AttachRunning(ctx); err != nil {
+		return err
+	}
+	if err := process.Mark(t.Prefix); err != nil {
+		return fmt.Errorf("mark the child processes: %w", err)
+	}
+	if t.Log, err = t.State.OpenLog(); err != nil {
+		return err
+	}
+	needed := slices.DeleteFunc(Binaries(), func(b image.Binary) bool {
+		return b.Name != ImageResourceManager && b.Name != ImageNodeAgent
+	})
+	if err := t.BuildImages(ctx, needed...); err != nil {
+		return err
+	}
+	if err := image.Load(ctx, t.Seed.Nodes(), t.Images.Pick(ImageResourceManager)); err != nil {
+		return err
+	}
+	registration, err := examples.ControllerRegistration()
+	if err != nil {
+		return err
+	}
+	if t.Gardenlet, err = t.NewGardenlet(registration); err != nil {
+		return err
+	}
+	t.Gardenlet.Garden, err = gardener.OpenGarden(t.State.Garden(), registration)
+	return err
+}
+
+// NewGardenlet returns a gardenlet with an empty garden, for Seed, Shoot and Images.
+func (t *Testbed) NewGardenlet(registration *gardencorev1beta1.ControllerRegistration) (*gardenlet.Gardenlet, error) {
+	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
+	if err != nil {
+		return nil, fmt.Errorf("connect to the seed: %w", err)
+	}
+	shoot, err := gardener.NewShootClient(t.Shoot.RESTConfig())
+	if err != nil {
+		return nil, fmt.Errorf("connect to the shoot: %w", err)
+	}
+	binary, err := os.ReadFile(t.Images[ImageNodeAgent].Executable)
+	if err != nil {
+		return nil, fmt.Errorf("read gardener-node-agent: %w", err)
+	}
+	var machines []gardenlet.Machine
+	for _, node := range t.Shoot.Workers() {
+		machines = append(machines, node)
+	}
+	return &gardenlet.Gardenlet{
+		Name: gardenlet.DefaultShoot, Garden: gardener.NewGarden(registration), Seed: seed, Shoot: shoot,
+		ShootKubeconfig:      t.Shoot.InternalKubeconfig(),
+		ResourceManagerImage: t.Images[ImageResourceManager].Ref,
+		NodeAgentBinary:      binary,
+		Machines:             machines,
+		IPFamilies:           t.ipFamilies(),
+		Log:                  t.Log,
+	}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/image"
 	"github.com/gardener-extensions/registry-cache/kind/lock"
@@ -29,8 +30,7 @@ type PlantedBug struct {
 	Overlay func(root, folder string) (string, error)
 }
 
-// Binaries returns every binary that is built from the main module: what ships, and the real parts
-// of Gardener. Build them with one call of image.Build, so that shared packages are compiled once.
+// Binaries returns every binary that Up builds, for one call of Build: they share packages.
 func Binaries() []image.Binary {
 	return []image.Binary{
 		{Name: ImageCache, Package: ModulePath + "/cmd/registry-cache"},
@@ -43,8 +43,8 @@ func Binaries() []image.Binary {
 	}
 }
 
-// BinaryDirectory returns the folder with the binaries of the checkout at root. It is outside of
-// the testbed's state so that the binaries outlive Down: go build links only programs that changed.
+// BinaryDirectory returns the folder with the binaries of the checkout at root. It outlives Down:
+// go build links only programs that changed.
 func BinaryDirectory(root string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -54,8 +54,20 @@ func BinaryDirectory(root string) (string, error) {
 	return filepath.Join(cache, "registry-cache-testbed", "bin", hex.EncodeToString(checkout[:6])), nil
 }
 
-// Build builds binaries and packs each into an image. Unchanged packages come from Go's build
-// cache.
+// BuildImages is Build, and sets Images to the result.
+func (t *Testbed) BuildImages(ctx context.Context, binaries ...image.Binary) error {
+	built, err := t.Build(ctx, binaries...)
+	if err != nil {
+		return err
+	}
+	t.Images = image.Set{}
+	for _, b := range built {
+		t.Images[b.Name] = b
+	}
+	return nil
+}
+
+// Build builds binaries and packs each into an image.
 func (t *Testbed) Build(ctx context.Context, binaries ...image.Binary) ([]image.Built, error) {
 	directory, err := BinaryDirectory(t.Root)
 	if err != nil {
@@ -72,8 +84,7 @@ func (t *Testbed) Build(ctx context.Context, binaries ...image.Binary) ([]image.
 	return image.Build(ctx, directory, binaries...)
 }
 
-// withPlantedBug returns the binaries with the overlay of the planted bug, if there is one, set on
-// those that ship. The caller must hold the lock of directory.
+// withPlantedBug sets the overlay of the planted bug. The caller must hold the lock of directory.
 func (t *Testbed) withPlantedBug(directory string, binaries []image.Binary) ([]image.Binary, error) {
 	if t.Planted == nil {
 		return binaries, nil
@@ -91,8 +102,7 @@ func (t *Testbed) withPlantedBug(directory string, binaries []image.Binary) ([]i
 	return changed, nil
 }
 
-// PlantedBug returns the name of the bug that Up, in any process, last installed, or an empty
-// string if there is none.
+// PlantedBug returns the name of the bug that the last Up installed, or an empty string.
 func (t *Testbed) PlantedBug() (string, error) {
 	name, err := os.ReadFile(t.State.PlantedBug())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -100,3 +110,35 @@ func (t *Testbed) PlantedBug() (string, error) {
 	}
 	return strings.TrimSpace(string(name)), nil
 }
+
+// ModulePath is the import path of the repository's root.
+const ModulePath = "github.com/gardener-extensions/registry-cache"
+
+// Names of what the testbed installs.
+const (
+	// ExtensionName is the name of the extension's ControllerInstallation and chart.
+	ExtensionName = v1alpha3.ExtensionType
+	// ExtensionNamespace and AdmissionNamespace are on the seed, with their requests in its audit log.
+	ExtensionNamespace = "extension-" + ExtensionName
+	AdmissionNamespace = ImageAdmission
+)
+
+// Names of the images that are built from this repository.
+const (
+	ImageCache           = "registry-cache"
+	ImageExtension       = "registry-cache-extension"
+	ImageAdmission       = "registry-cache-admission"
+	ImageOSExtension     = "gardener-extension-os-kind"
+	ImageResourceManager = "gardener-resource-manager"
+	ImageNodeAgent       = "gardener-node-agent"
+)
+
+// systemd units on every node.
+const (
+	ContainerdUnit        = "containerd.service"
+	KubeletUnit           = "kubelet.service"
+	GardenerNodeAgentUnit = "gardener-node-agent.service"
+)
+
+// ShippedImages returns the names of the images that ship and run in every testbed.
+func ShippedImages() []string { return []string{ImageExtension, ImageCache} }

@@ -13,8 +13,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
-// configure sets Config: the requested configuration, or else that of the last Up, or else the
-// default.
+// configure sets Config: the requested configuration, else that of the last Up, else the default.
 func (t *Testbed) configure(requested *configuration.Testbed, nodeImage string) {
 	t.Config = requested
 	if requested == nil {
@@ -57,14 +56,14 @@ func (t *Testbed) ConfigurationError() error {
 	return fmt.Errorf("read the configuration of the existing testbed (name another one with `testbed up -f FILE`): %w", t.unreadable)
 }
 
-// ipFamilies returns the IP families of the Shoot.
 func (t *Testbed) ipFamilies() []gardencorev1beta1.IPFamily {
+	both := []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv4, gardencorev1beta1.IPFamilyIPv6}
 	switch t.Config.Shoot.IPFamily {
 	case configuration.IPv6:
-		return []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv6}
+		return both[1:]
 	case configuration.DualStack:
-		return []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv4, gardencorev1beta1.IPFamilyIPv6}
+		return both
 	default:
-		return []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv4}
+		return both[:1]
 	}
 }

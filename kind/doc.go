@@ -14,8 +14,7 @@
 //   - engine, debian: the Docker Engine, and the Debian packages of the engine and of builds.
 //   - nodeimage: the image of a kind node, from Go modules and Debian packages.
 //   - image, distribution: container images of binaries and test content, and of CNCF distribution.
-//   - certificate: the CA that nodes trust, and private CAs.
-//   - cluster: one kind cluster and its nodes.
+//   - certificate, cluster: the CA that nodes trust and private CAs, and a kind cluster.
 //   - upstream: the upstream registries, a proxy, and their access logs.
 //   - gardener, osextension: the parts of Gardener, and an operating system extension.
 //   - gardenlet, manifest: gardenlet's flows for one Shoot, and a user's Shoot from a file.
@@ -25,11 +24,9 @@
 //   - bringup: Up, Down, and the installation of the extension and the admission.
 //   - operate: changes of the Shoot, as an operator makes them.
 //   - pull, cache: pulls and who served them, and the caches of the shoot.
-//   - fault: faults, applied and cleared.
-//   - snapshot: content of volumes, saved and restored.
+//   - fault, snapshot: faults, applied and deleted, and content of volumes, saved and restored.
 //   - develop, shell: builds and rollouts from the sources, and programs on nodes.
-//   - status, doctor, diagnostics: what the testbed is, what is wrong, and what an engineer needs
-//     after a failure.
+//   - status, doctor, diagnostics: what runs, what is wrong, and a bundle for an engineer.
 //   - logs, trace: merged logs, and the requests of a pull.
 //   - fieldbugs, proof: field bugs, reproduced, and planted bugs that the scenarios must detect.
 //

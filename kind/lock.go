@@ -10,15 +10,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/lock"
 )
 
-// lockFiles are the locks of a prefix. All checkouts on the machine share them, as they share the
-// names of clusters, containers and processes. The files are never removed: a waiting process must
-// open the same file as the holder.
+// lockFiles are the locks of a prefix, which all checkouts on the machine share. The files are
+// never removed: a waiting process must open the same file as the owner.
 type lockFiles struct {
-	prefix string
-	// directory is the checkout, for the message to other processes.
-	directory string
-	// change is locked while a process changes the testbed, reservation while it reserves the testbed
-	// for a whole run, and proof while a proof of the scenarios runs, whose runs lock the other two.
+	prefix, directory string // directory is the checkout, for the message to other processes
+	// change is locked during a change, reservation for a run, proof for a proof, which has runs.
 	change, reservation, proof string
 }
 
@@ -30,39 +26,10 @@ func newLockFiles(locks, prefix, directory string) lockFiles {
 	}
 }
 
-// ErrBusy reports that another process works on the same testbed. It is an environment error (see
-// internal/program): the same command may succeed later.
-var ErrBusy = &busyError{}
-
-type busyError struct{}
-
-func (*busyError) Error() string { return "another testbed command is working on it" }
-
-// EnvironmentError marks the error for internal/program.
-func (*busyError) EnvironmentError() {}
-
 // Reserve keeps other processes, of all checkouts, from changing the testbed until release is
-// called or this process ends: Up, Down, Shoot operations, snapshots and a second Reserve return an
-// ErrBusy there. Faults, rollouts and image builds remain possible, since a run starts processes
-// that need them. This process is not restricted.
-func (t *Testbed) Reserve() (release func(), err error) { return t.locks.reserve() }
-
-// Lock makes this process the only one that changes the testbed, until unlock is called or the
-// process ends. It does not wait: while another process holds it, the error is an ErrBusy that
-// names that process.
-func (t *Testbed) Lock() (unlock func(), err error) { return t.locks.lock() }
-
-// LockProof keeps other proofs of the scenarios away, see package proof. It does not wait, and it
-// leaves Lock and Reserve to the runs of the proof.
-func (t *Testbed) LockProof() (unlock func(), err error) { return t.locks.hold(t.locks.proof) }
-
-// LockHolder describes the process that works on the testbed, after a colon, or returns an empty
-// string.
-func (t *Testbed) LockHolder() string {
-	return cmp.Or(t.locks.holder(t.locks.change), t.locks.holder(t.locks.reservation))
-}
-
-func (l lockFiles) reserve() (release func(), err error) {
+// called or this process ends: Up, Down, Shoot operations, snapshots and Reserve return ErrBusy
+// there. Faults, rollouts and image builds remain possible: the processes of a run need them.
+func (l lockFiles) Reserve() (release func(), err error) {
 	unlock, err := l.hold(l.change)
 	if err != nil {
 		return nil, err
@@ -71,7 +38,9 @@ func (l lockFiles) reserve() (release func(), err error) {
 	return l.hold(l.reservation)
 }
 
-func (l lockFiles) lock() (unlock func(), err error) {
+// Lock excludes changes by other processes until unlock is called or the process ends. It does not
+// wait: the error is ErrBusy with the name of the process that holds it.
+func (l lockFiles) Lock() (unlock func(), err error) {
 	unlock, err = l.hold(l.change)
 	if err != nil {
 		return nil, err
@@ -83,6 +52,14 @@ func (l lockFiles) lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
+// LockProof excludes other proofs, see package proof, whose runs still need Lock and Reserve.
+func (l lockFiles) LockProof() (unlock func(), err error) { return l.hold(l.proof) }
+
+// LockHolder describes the process that works on the testbed, after a colon, or returns "".
+func (l lockFiles) LockHolder() string {
+	return cmp.Or(l.lockOwner(l.change), l.lockOwner(l.reservation))
+}
+
 // checkReservation returns an ErrBusy if another process has reserved the testbed.
 func (l lockFiles) checkReservation() error {
 	unlock, err := lock.Try(l.reservation)
@@ -90,29 +67,29 @@ func (l lockFiles) checkReservation() error {
 		unlock()
 		return nil
 	}
-	if h := readHolder(l.reservation); h != nil && h.PID == os.Getpid() {
+	if o := readLockOwner(l.reservation); o != nil && o.PID == os.Getpid() {
 		return nil
 	}
 	return l.explainBusy(err, l.reservation)
 }
 
-// hold locks one of the files and writes its holder into it.
+// hold locks one of the files and writes this process into it as its owner.
 func (l lockFiles) hold(path string) (release func(), err error) {
 	release, err = lock.Try(path)
 	if err != nil {
 		return nil, l.explainBusy(err, path)
 	}
-	if err := l.writeHolder(path); err != nil {
+	if err := l.writeOwner(path); err != nil {
 		release()
 		return nil, err
 	}
 	return release, nil
 }
 
-// explainBusy replaces lock.ErrBusy with an ErrBusy that names the holder.
+// explainBusy replaces lock.ErrBusy with an ErrBusy that names the owner.
 func (l lockFiles) explainBusy(err error, path string) error {
 	if !errors.Is(err, lock.ErrBusy) {
 		return err
 	}
-	return fmt.Errorf("testbed %s: %w%s; wait for it, or stop it", l.prefix, ErrBusy, l.holder(path))
+	return fmt.Errorf("testbed %s: %w%s; wait for it, or stop it", l.prefix, ErrBusy, l.lockOwner(path))
 }

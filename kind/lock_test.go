@@ -11,18 +11,18 @@ import (
 
 func TestLockExcludesASecondCommand(t *testing.T) {
 	one := newLockFiles(t.TempDir(), "one", "/here")
-	release, err := one.lock()
+	release, err := one.Lock()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := one.lock(); !errors.Is(err, ErrBusy) {
+	if _, err := one.Lock(); !errors.Is(err, ErrBusy) {
 		t.Errorf("second lock: %v, want ErrBusy", err)
 	}
-	if _, err := one.reserve(); !errors.Is(err, ErrBusy) {
+	if _, err := one.Reserve(); !errors.Is(err, ErrBusy) {
 		t.Errorf("reserve while it is locked: %v, want ErrBusy", err)
 	}
 	release()
-	release, err = one.lock()
+	release, err = one.Lock()
 	if err != nil {
 		t.Fatalf("lock after it was released: %v", err)
 	}
@@ -32,31 +32,31 @@ func TestLockExcludesASecondCommand(t *testing.T) {
 func TestReservedTestbed(t *testing.T) {
 	locks := t.TempDir()
 	here, there := newLockFiles(locks, "one", "/here"), newLockFiles(locks, "one", "/there")
-	done, err := here.reserve()
+	done, err := here.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	release, err := here.lock()
+	release, err := here.Lock()
 	if err != nil {
 		t.Fatalf("lock in the process that reserved it: %v", err)
 	}
 	release()
-	if _, err := there.reserve(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "in /here") {
+	if _, err := there.Reserve(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "in /here") {
 		t.Errorf("reserved twice: %v, want ErrBusy that names the directory", err)
 	}
 	// The file as another process would write it; process 1 always exists.
-	other, err := json.Marshal(holder{PID: 1, Command: "e2e.test", Directory: "/here"})
+	other, err := json.Marshal(lockOwner{PID: 1, Command: "e2e.test", Directory: "/here"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(here.reservation, other, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := there.lock(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "e2e.test") {
+	if _, err := there.Lock(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "e2e.test") {
 		t.Errorf("lock while another process has reserved it: %v, want ErrBusy that names it", err)
 	}
 	done()
-	if release, err = there.lock(); err != nil {
+	if release, err = there.Lock(); err != nil {
 		t.Fatalf("lock after the reservation: %v", err)
 	}
 	release()
@@ -70,7 +70,7 @@ func TestCheckoutsShareLocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return testbed.locks
+		return testbed.lockFiles
 	}
 	if a, b := locksOf("one"), locksOf("one"); a != b {
 		t.Errorf("locks %+v and %+v, want the same", a, b)

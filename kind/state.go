@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,10 +11,11 @@ import (
 	"github.com/go-logr/logr"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
 )
 
-// State is the folder with the state of one testbed. Up can recreate everything in it except
-// Garden, which the shoot commands write. Down removes it.
+// State is the folder with the state of one testbed. Up can recreate all of it but Garden.
 type State string
 
 // Exists reports whether the folder exists. It also returns true if that cannot be determined.
@@ -34,8 +36,7 @@ func (s State) Certificates() string { return filepath.Join(string(s), "certific
 // Garden returns the path of the garden's objects that the shoot commands store between processes.
 func (s State) Garden() string { return filepath.Join(string(s), "garden.json") }
 
-// WantedConfiguration returns the path of the configuration that Up was last called with. It
-// differs from AppliedConfiguration after an interruption.
+// WantedConfiguration returns the path of the configuration that Up was last called with.
 func (s State) WantedConfiguration() string { return filepath.Join(string(s), "testbed.yaml") }
 
 // AppliedConfiguration returns the path of the configuration that Up last applied completely.
@@ -44,20 +45,16 @@ func (s State) AppliedConfiguration() string { return filepath.Join(string(s), "
 // Metrics returns the path of the last bundle's metrics, which the next bundle is compared with.
 func (s State) Metrics() string { return filepath.Join(string(s), "metrics.json") }
 
-// GardenletLog returns the path of the log that gardenlet's components write in the testbed's
-// processes.
+// GardenletLog returns the path of the log of the Gardener components in the testbed's processes.
 func (s State) GardenletLog() string { return filepath.Join(string(s), "gardenlet.log") }
 
-// PlantedBug returns the path of the file that names the planted bug. It exists only if there is
-// one.
+// PlantedBug returns the path of the file that names the planted bug, if there is one.
 func (s State) PlantedBug() string { return filepath.Join(string(s), "planted-bug") }
 
 // Mutants returns the folder with the results of the scenarios for each planted bug.
 func (s State) Mutants() string { return filepath.Join(string(s), "mutants") }
 
-// OpenLog opens GardenletLog, and makes it the log of all Gardener components in this process:
-// gardenlet's flows and its ControllerInstallation reconciler. People read it to find the cause of
-// a failure; diagnostics collect it.
+// OpenLog opens GardenletLog as the log of all Gardener components in this process.
 func (s State) OpenLog() (logr.Logger, error) {
 	if err := os.MkdirAll(string(s), 0o755); err != nil {
 		return logr.Discard(), fmt.Errorf("create the state of the testbed: %w", err)
@@ -73,21 +70,12 @@ func (s State) OpenLog() (logr.Logger, error) {
 }
 
 // Roles of the testbed's clusters, as users name them.
-const (
-	RoleSeed  = "seed"
-	RoleShoot = "shoot"
-)
+const RoleSeed, RoleShoot = "seed", "shoot"
 
-// Kubeconfig returns the path of the administrator's kubeconfig of the cluster with that role,
-// RoleSeed or RoleShoot. Without a testbed the error is an ErrDown.
+// Kubeconfig returns the path of the kubeconfig of RoleSeed or RoleShoot, or ErrDown.
 func (t *Testbed) Kubeconfig(role string) (string, error) {
-	var path string
-	switch role {
-	case RoleSeed:
-		path = t.State.SeedKubeconfig()
-	case RoleShoot:
-		path = t.State.ShootKubeconfig()
-	default:
+	path, found := map[string]string{RoleSeed: t.State.SeedKubeconfig(), RoleShoot: t.State.ShootKubeconfig()}[role]
+	if !found {
 		return "", fmt.Errorf("cluster %q: want %s or %s", role, RoleSeed, RoleShoot)
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -96,4 +84,71 @@ func (t *Testbed) Kubeconfig(role string) (string, error) {
 		return "", fmt.Errorf("kubeconfig of the %s: %w", role, err)
 	}
 	return path, nil
+}
+
+// OtherCheckoutError reports that a running testbed with this prefix belongs to another directory
+// of this machine. Its nodes trust the CA in that directory. It is an environment error.
+type OtherCheckoutError struct {
+	environmentError
+	Prefix    string // of the testbed
+	Directory string // the checkout that owns the testbed, or the state folder if that is elsewhere
+}
+
+func (e *OtherCheckoutError) Error() string {
+	return fmt.Sprintf("testbed %s belongs to %s: use it there, remove it there with `testbed down` or here with "+
+		"`make e2e REPLACE=1`, or use another testbed with --prefix NAME", e.Prefix, e.Directory)
+}
+
+// Owner is who owns the containers of a testbed, as seen from this checkout.
+type Owner string
+
+const (
+	// ThisCheckout: the containers were created for this or an unknown state folder, or do not exist.
+	ThisCheckout Owner = "this checkout"
+	// NoCheckout: the state folder does not exist, or the containers do not run. Up may replace them.
+	NoCheckout Owner = "no checkout"
+	// OtherCheckout: the containers run and were created for another state folder.
+	OtherCheckout Owner = "another checkout"
+)
+
+// ownerOf returns the owner of containers that were created for a state folder, if that is known.
+func ownerOf(created, here State, running bool) Owner {
+	if created == "" || filepath.Clean(string(created)) == filepath.Clean(string(here)) || sameFolder(string(created), string(here)) {
+		return ThisCheckout
+	}
+	// The folder may exist: Docker recreates the source of a mount when it restarts a container.
+	if _, err := os.Stat(created.SeedKubeconfig()); errors.Is(err, fs.ErrNotExist) || !running {
+		return NoCheckout
+	}
+	return OtherCheckout
+}
+
+// sameFolder reports whether two paths lead to one folder, for example through a symbolic link.
+func sameFolder(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
+
+// Directory returns the checkout of the state folder, or the folder if it is in another place.
+func (s State) Directory() string {
+	if parent := filepath.Dir(string(s)); filepath.Base(parent) == DefaultDirectory {
+		return filepath.Dir(parent)
+	}
+	return string(s)
+}
+
+// Owner returns the state folder of the testbed's containers and their owner. The engine must run.
+func (t *Testbed) Owner(ctx context.Context) (State, Owner, error) {
+	folder, running, err := cluster.KubeconfigFolder(ctx, t.SeedName())
+	return State(folder), ownerOf(State(folder), t.State, running), err
+}
+
+// CheckOwner returns an *OtherCheckoutError if another checkout owns the testbed.
+func (t *Testbed) CheckOwner(ctx context.Context) error {
+	created, owner, err := t.Owner(ctx)
+	if err == nil && owner == OtherCheckout {
+		err = &OtherCheckoutError{Prefix: t.Prefix, Directory: created.Directory()}
+	}
+	return err
 }

@@ -1,136 +1,104 @@
 package kind
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/go-logr/logr"
 	"golang.org/x/mod/modfile"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/gardener-extensions/registry-cache/kind/certificate"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
+	"github.com/gardener-extensions/registry-cache/kind/engine"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/image"
 	"github.com/gardener-extensions/registry-cache/kind/lock"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
 const (
 	// DefaultPrefix is the prefix of the default testbed.
 	DefaultPrefix = "registry-cache"
-	// DefaultDirectory is the folder for the state of testbeds, below the root of the repository. Git
-	// ignores it.
+	// DefaultDirectory is the folder for the state of testbeds, below the root of the repository.
 	DefaultDirectory = ".testbed"
 
 	// maxPrefix keeps "<prefix>-shoot-control-plane" a valid host name that is easy to read.
 	maxPrefix = 30
 )
 
-// Options choose a testbed. The zero value is the default testbed of the repository that the
-// process runs in.
+// Options choose a testbed. The zero value is the default testbed of the current repository.
 type Options struct {
-	// Prefix starts the names of clusters and containers: <Prefix>-seed, <Prefix>-shoot. Testbeds with
-	// different prefixes can run on one engine. The default is DefaultPrefix.
-	Prefix string
-	// Root is the root of the repository that the extension is built and installed from. The default
-	// is the working directory, or its closest parent, with the go.mod of this module.
-	Root string
-	// Directory holds the state of testbeds, one folder per prefix. The default is DefaultDirectory
-	// below Root.
-	Directory string
-	// NodeImage is the reference of a stock kindest/node image, instead of the configuration's or one
-	// that is built here. The default is empty.
-	NodeImage string
-	// Configuration is what Up applies; its defaults must be set, see package configuration. If it is
-	// nil, Up applies the configuration of the last Up, or the default.
+	Prefix    string // of clusters and containers; the default is DefaultPrefix
+	Root      string // of the repository; the default is the closest folder with its go.mod
+	Directory string // one folder of state per prefix; the default is DefaultDirectory below Root
+	NodeImage string // a stock kindest/node image instead of the configuration's or a built one
+	// Configuration is what Up applies, with its defaults set. The default is the configuration of the
+	// last Up, or configuration.Default.
 	Configuration *configuration.Testbed
-	// Replace lets Up replace a running testbed of the same prefix that another checkout owns, if no
-	// other process works on it. Without it, Up returns an *OtherCheckoutError.
+	// Replace lets Up replace a running testbed of another checkout, unless a process works on it.
 	Replace bool
-	// Claimed is a function that Up calls, before it removes anything, when it knows that it may use
-	// the prefix: no other process works on the testbed, and no other checkout owns it or Replace is
-	// set. Callers remove their earlier results there. It may be nil.
+	// Claimed is a function that Up calls when it may use the prefix, before it removes anything:
+	// callers remove their earlier results there. It may be nil.
 	Claimed func()
-	// Locks is the folder of the locks, which all checkouts on this machine share. The default is
-	// lock.Directory.
-	Locks string
-	// Out receives one line per finished step. The default is os.Stderr.
-	Out io.Writer
+	Locks   string    // the folder of the locks; the default is lock.Directory, which all checkouts share
+	Out     io.Writer // receives one line per finished step; the default is os.Stderr
 }
 
-// Testbed is a seed cluster, a shoot cluster and everything that belongs to them. It is safe for
-// concurrent use, with two exceptions: Up, Attach and Down need it exclusively, and only one caller
-// at a time may install the extension.
+// Testbed is a seed cluster, a shoot cluster and what belongs to them. It is safe for concurrent
+// use, except for Up, Attach, Down and the installation of the extension.
 type Testbed struct {
-	// Prefix starts the names of clusters and containers.
-	Prefix string
-	// Root is the root of the repository.
-	Root string
-	// Config is the configuration that Up applies.
-	Config *configuration.Testbed
-	// State is the folder with the state.
-	State State
-	// Replace and Claimed are those of Options.
-	Replace bool
-	Claimed func()
-	// Recorder prints and records steps.
-	Recorder *progress.Recorder
+	Prefix   string                 // see Options
+	Root     string                 // see Options
+	Config   *configuration.Testbed // what Up applies
+	State    State                  // the folder with the state
+	Replace  bool                   // see Options
+	Claimed  func()                 // see Options
+	Recorder *progress.Recorder     // prints and records steps
 	Parts
+	lockFiles
 
 	unreadable error // why the configuration of the last Up cannot be read
-	locks      lockFiles
 }
 
-// New returns the testbed that the options choose, whether it exists or not. It fails if the prefix
-// cannot be part of a host name, or outside of the repository.
+// New returns the testbed that the options choose, whether it exists or not.
 func New(options Options) (*Testbed, error) {
-	if options.Prefix == "" {
-		options.Prefix = DefaultPrefix
+	options.Prefix = cmp.Or(options.Prefix, DefaultPrefix)
+	if len(options.Prefix) > maxPrefix {
+		return nil, fmt.Errorf("prefix %q is longer than %d characters", options.Prefix, maxPrefix)
 	}
-	if err := validatePrefix(options.Prefix); err != nil {
-		return nil, err
+	if problems := validation.IsDNS1123Label(options.Prefix); len(problems) > 0 {
+		return nil, fmt.Errorf("prefix %q: %s", options.Prefix, problems[0])
 	}
 	if options.Root == "" {
-		root, err := repositoryRoot()
-		if err != nil {
+		var err error
+		if options.Root, err = repositoryRoot(); err != nil {
 			return nil, err
 		}
-		options.Root = root
 	}
-	if options.Directory == "" {
-		options.Directory = filepath.Join(options.Root, DefaultDirectory)
-	}
-	if options.Locks == "" {
-		options.Locks = lock.Directory()
-	}
+	options.Directory = cmp.Or(options.Directory, filepath.Join(options.Root, DefaultDirectory))
+	options.Locks = cmp.Or(options.Locks, lock.Directory())
 	if options.Out == nil {
 		options.Out = os.Stderr
 	}
 	t := &Testbed{
-		Prefix:   options.Prefix,
-		Root:     options.Root,
-		State:    State(filepath.Join(options.Directory, options.Prefix)),
-		locks:    newLockFiles(options.Locks, options.Prefix, options.Root),
-		Replace:  options.Replace,
-		Claimed:  options.Claimed,
-		Recorder: progress.New(options.Out),
+		Prefix: options.Prefix, Root: options.Root, Replace: options.Replace, Claimed: options.Claimed,
+		State:     State(filepath.Join(options.Directory, options.Prefix)),
+		lockFiles: newLockFiles(options.Locks, options.Prefix, options.Root),
+		Recorder:  progress.New(options.Out),
 	}
 	t.configure(options.Configuration, options.NodeImage)
 	return t, nil
 }
 
-func validatePrefix(prefix string) error {
-	if len(prefix) > maxPrefix {
-		return fmt.Errorf("prefix %q is longer than %d characters", prefix, maxPrefix)
-	}
-	if problems := validation.IsDNS1123Label(prefix); len(problems) > 0 {
-		return fmt.Errorf("prefix %q: %s", prefix, problems[0])
-	}
-	return nil
-}
-
-// repositoryRoot returns the working directory, or its closest parent, with the go.mod of the main
-// module. Folders below it have other modules.
+// repositoryRoot returns the closest folder with the go.mod of the main module, not of others.
 func repositoryRoot() (string, error) {
 	directory, err := os.Getwd()
 	if err != nil {
@@ -165,3 +133,66 @@ func (t *Testbed) Relative(path string) string {
 func (t *Testbed) Step(name string, part func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error { return t.Recorder.Step(ctx, name, part) }
 }
+
+// Parts are what Up or Attach found or created. Each is nil until then.
+type Parts struct {
+	Log         logr.Logger          // of Gardener's components, see State.OpenLog
+	Planted     *PlantedBug          // what Build compiles into the shipped binaries, or nil
+	Engine      *engine.Engine       // the Docker Engine
+	NodeImage   string               // a reference; only Up sets it
+	CA          *certificate.CA      // signs the certificates of the upstreams; nodes trust it
+	Images      image.Set            // of Binaries: Up sets all, AttachGardenlet those of Gardener
+	Seed, Shoot *cluster.Cluster     // the clusters
+	Upstreams   upstream.Registries  // the known upstream registries
+	Gardenlet   *gardenlet.Gardenlet // runs gardenlet's flows for the Shoot
+}
+
+// Upstream returns the registry with this host name, or nil if it is not known.
+func (t *Testbed) Upstream(host string) *upstream.Registry { return t.Upstreams.Get(host) }
+
+// Nodes returns the nodes of both clusters.
+func (t *Testbed) Nodes() []*cluster.Node { return slices.Concat(t.Seed.Nodes(), t.Shoot.Nodes()) }
+
+// UpstreamOptions returns the options that Up starts an upstream with. The host must be unique on
+// the machine, see upstream.Host.
+func (t *Testbed) UpstreamOptions(host string) upstream.Options {
+	return upstream.Options{
+		Prefix: t.Prefix, Host: host, Network: cluster.NetworkName, CA: t.CA, Image: t.Images[upstream.Binary().Name],
+	}
+}
+
+// StartUpstream starts another upstream, see upstream.Start. It runs until StopUpstream or Down.
+func (t *Testbed) StartUpstream(ctx context.Context, o upstream.Options) (*upstream.Registry, error) {
+	registry, err := upstream.Start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	t.Upstreams.Add(registry)
+	return registry, nil
+}
+
+// StopUpstream removes an upstream and the images in it.
+func (t *Testbed) StopUpstream(ctx context.Context, registry *upstream.Registry) error {
+	if err := registry.Remove(ctx); err != nil {
+		return fmt.Errorf("stop upstream: %w", err)
+	}
+	t.Upstreams.Remove(registry.Host())
+	return nil
+}
+
+// StartProxy starts an HTTP proxy, proxy.upstream.test by default, until its Remove or Down.
+func (t *Testbed) StartProxy(ctx context.Context) (*upstream.Proxy, error) {
+	return upstream.StartProxy(ctx, t.UpstreamOptions(upstream.Host(t.Prefix, "proxy")))
+}
+
+// Hosts returns the host names of the upstreams with these names in the configuration.
+func (t *Testbed) Hosts(names []string) []string {
+	hosts := make([]string, 0, len(names))
+	for _, name := range names {
+		hosts = append(hosts, upstream.Host(t.Prefix, name))
+	}
+	return hosts
+}
+
+// CachedUpstreams returns the hosts of the upstreams with a cache, or none if a manifest decides.
+func (t *Testbed) CachedUpstreams() []string { return t.Hosts(t.Config.Cached()) }

@@ -112,7 +112,7 @@ func testbedConfiguration(path string) (*testbedconfig.Testbed, error) {
 // unavailable returns nil if this machine cannot run the testbed: the scenarios are then skipped,
 // and the run does not fail.
 func (s *Session) unavailable(err error) error {
-	var missing *bringup.Unavailable
+	var missing *bringup.UnavailableError
 	if !errors.As(err, &missing) {
 		return err
 	}

@@ -40,7 +40,7 @@ func (p *Run) ClearFaults(ctx context.Context) {
 }
 
 func clearFaults(ctx context.Context, p *Run) error {
-	_, err := fault.Clear(ctx, p.Session.Testbed)
+	_, err := fault.Delete(ctx, p.Session.Testbed)
 	return err
 }
 

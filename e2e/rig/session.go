@@ -142,7 +142,7 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	if err := s.connect(); err != nil {
 		return err
 	}
-	if _, err := fault.Clear(ctx, s.Testbed); err != nil { // of a killed run
+	if _, err := fault.Delete(ctx, s.Testbed); err != nil { // of a killed run
 		return err
 	}
 	// testbed down removes the folder, also after a killed run.

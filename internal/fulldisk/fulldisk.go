@@ -11,16 +11,14 @@ import (
 // folderVariable tells the child process where the full file system is.
 const folderVariable = "TESTBED_FULL_DISK_FOLDER"
 
-// mountFull mounts a small file system without free space at the folder $1, and runs the rest of
-// its arguments.
+// mountFull mounts a small full file system at the folder $1, and runs the rest of its arguments.
 const mountFull = `mount -t tmpfs -o size=8k testbed-test "$1"; dd if=/dev/zero of="$1/filler" bs=4k 2>/dev/null; shift; exec "$@"`
 
-// Folder returns the folder on the full file system in the child process that Run starts, and an
-// empty string elsewhere.
+// Folder returns the folder on the full file system in the child process of Run, and "" elsewhere.
 func Folder() string { return os.Getenv(folderVariable) }
 
-// Run reruns the calling test in a child process with its own mount namespace, where Folder is
-// full, and fails if the child fails. It skips the test without the privilege to mount.
+// Run reruns the calling test in a child process with a full Folder, and fails if the child fails.
+// It skips the test without the privilege to mount.
 func Run(t *testing.T) {
 	t.Helper()
 	folder := t.TempDir()

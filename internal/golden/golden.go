@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,17 +10,16 @@ import (
 	"testing"
 )
 
-// updateVariable, if set to any value, makes Compare write the golden file instead of comparing.
 const updateVariable = "UPDATE_GOLDEN"
 
-// Compare fails the test unless got equals testdata/<name>. The failure shows the first different
-// line and the command that accepts the new content. With UPDATE_GOLDEN set in the environment,
-// Compare writes the file instead.
+// Compare fails the test unless got equals testdata/<name>. It shows the first different line and
+// the command that accepts the new content. With UPDATE_GOLDEN set, it writes the file.
 func Compare[T string | []byte](t testing.TB, name string, got T) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
 	if os.Getenv(updateVariable) != "" {
-		if err := write(file, []byte(got)); err != nil {
+		err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(got), 0o644))
+		if err != nil {
 			t.Fatalf("updating the golden file: %v", err)
 		}
 	}
@@ -30,13 +30,6 @@ func Compare[T string | []byte](t testing.TB, name string, got T) {
 	if difference := firstDifference(string(got), string(want)); difference != "" {
 		t.Errorf("%s differs in %s\nto accept: %s\ngot:\n%s", file, difference, command(), string(got))
 	}
-}
-
-func write(file string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(file, content, 0o644)
 }
 
 // firstDifference describes the first line that differs, or returns "" for equal texts.
@@ -58,8 +51,7 @@ func lineAt(lines []string, i int) string {
 	return fmt.Sprintf("%q", lines[i])
 }
 
-// command returns the command that updates the golden files of the package under test. Tests run in
-// the directory of their package.
+// command returns the command that updates the golden files of the package under test.
 func command() string {
 	here, _ := os.Getwd()
 	root := here
@@ -72,3 +64,16 @@ func command() string {
 	relative, _ := filepath.Rel(root, here)
 	return updateVariable + "=1 go test ./" + relative
 }
+
+// CACertificate is a fixed PEM CA certificate for golden files. Nobody has its key.
+const CACertificate = `-----BEGIN CERTIFICATE-----
+MIIBeDCCAR+gAwIBAgIUK1XqEpTBUn/9kYpUCXx/e1Lt0GgwCgYIKoZIzj0EAwIw
+ETEPMA0GA1UEAwwGZ29sZGVuMCAXDTI2MTEyMTEyMjAxNFoYDzIxMjYxMDI4MTIy
+MDE0WjARMQ8wDQYDVQQDDAZnb2xkZW4wWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC
+AAQTN8uF6ry0da2jD3Ex7Mhd82z5BX6BJ7mYLzEA1iEdKFa8mFBG+P8rcpnlycp3
+4KgpfM9zT4FjvR74cYD5ifESo1MwUTAdBgNVHQ4EFgQUK33RJhUFIJ8n/EnQQ13m
+21UhqM0wHwYDVR0jBBgwFoAUK33RJhUFIJ8n/EnQQ13m21UhqM0wDwYDVR0TAQH/
+BAUwAwEB/zAKBggqhkjOPQQDAgNHADBEAiAdXHR7QEKnsTV3laKSxbNv+YZ2R06b
+Q7AP3bdNjOL6XgIgUsTWvybdOlGav+EOo2R8owwfTVnDmLg4ikKXL/XtmyU=
+-----END CERTIFICATE-----
+`

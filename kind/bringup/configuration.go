@@ -4,33 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
+	"github.com/gardener-extensions/registry-cache/examples"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/manifest"
+	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// Unavailable reports that this machine cannot provide what the configuration asks for. It is an
-// environment error (see internal/program).
-type Unavailable struct {
-	Field  string // the path of the field in the configuration
-	Reason string // why this machine cannot provide it
-}
+// UnavailableError is an environment error: this machine cannot provide a field, with the reason.
+type UnavailableError struct{ Field, Reason string }
 
-// Error implements error.
-func (e *Unavailable) Error() string {
+func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("%s: not available on this machine: %s", e.Field, e.Reason)
 }
 
 // EnvironmentError marks the error for internal/program.
-func (*Unavailable) EnvironmentError() {}
+func (*UnavailableError) EnvironmentError() {}
 
-// Plan returns what Up would change in an existing testbed, and changes nothing. It compares the
-// configuration with the recorded one; Up also repairs broken parts. up is false if there is no
-// testbed.
+// Plan returns the changes of configuration that Up would apply, and whether a testbed exists.
 func Plan(t *kind.Testbed) (changes []configuration.Change, up bool, err error) {
 	if err := t.ConfigurationError(); err != nil {
 		return nil, false, err
@@ -45,8 +44,7 @@ func Plan(t *kind.Testbed) (changes []configuration.Change, up bool, err error) 
 	return configuration.Diff(applied, t.Config), true, nil
 }
 
-// storeWantedConfiguration stores the configuration before Up changes anything for it, so that Up
-// can continue after an interruption. Callers must not store what this machine cannot provide.
+// storeWantedConfiguration stores an available configuration before Up changes anything for it.
 func storeWantedConfiguration(t *kind.Testbed) error {
 	if err := kind.WriteConfiguration(t.State.WantedConfiguration(), t.Config); err != nil {
 		return fmt.Errorf("store the configuration: %w", err)
@@ -54,7 +52,6 @@ func storeWantedConfiguration(t *kind.Testbed) error {
 	return nil
 }
 
-// recordConfiguration stores the configuration that Up has applied completely.
 func recordConfiguration(_ context.Context, t *kind.Testbed) error {
 	if err := kind.WriteConfiguration(t.State.AppliedConfiguration(), t.Config); err != nil {
 		return fmt.Errorf("store the applied configuration: %w", err)
@@ -62,20 +59,19 @@ func recordConfiguration(_ context.Context, t *kind.Testbed) error {
 	return nil
 }
 
-// checkAvailable returns an *Unavailable if this machine cannot provide what the configuration asks
-// for. The caller must hold the network, see cluster.HoldNetwork.
+// checkAvailable returns an *UnavailableError if this machine cannot provide what the configuration
+// asks for. The caller must hold the network, see cluster.HoldNetwork.
 func checkAvailable(ctx context.Context, t *kind.Testbed) error {
 	if t.Config.Shoot.IPFamily == configuration.IPv4 {
 		return nil
 	}
 	reason, err := cluster.IPv6Missing(ctx, t.Engine.Local)
 	if err == nil && reason != "" {
-		err = &Unavailable{Field: "shoot.ipFamily", Reason: reason}
+		err = &UnavailableError{Field: "shoot.ipFamily", Reason: reason}
 	}
 	return err
 }
 
-// shootConfig returns the configuration of the shoot cluster.
 func shootConfig(t *kind.Testbed) cluster.Config {
 	settings := t.Config.Shoot
 	config := clusterConfig(t, t.ShootName(), *settings.Workers, t.State.ShootKubeconfig())
@@ -89,8 +85,7 @@ func shootConfig(t *kind.Testbed) cluster.Config {
 	return config
 }
 
-// removeUnconfiguredUpstreams removes the upstreams of the previous configuration that the current
-// one lacks. Upstreams that StartUpstream started stay.
+// removeUnconfiguredUpstreams removes upstreams that only the previous configuration has.
 func removeUnconfiguredUpstreams(ctx context.Context, t *kind.Testbed) error {
 	applied, err := kind.ReadConfiguration(t.State.AppliedConfiguration())
 	if err != nil || applied == nil {
@@ -105,10 +100,10 @@ func removeUnconfiguredUpstreams(ctx context.Context, t *kind.Testbed) error {
 		if errors.Is(err, upstream.ErrNotRunning) {
 			continue
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = registry.Remove(ctx)
 		}
-		if err := registry.Remove(ctx); err != nil {
+		if err != nil {
 			return err
 		}
 		progress.Note(ctx, "%s removed", host)
@@ -116,11 +111,56 @@ func removeUnconfiguredUpstreams(ctx context.Context, t *kind.Testbed) error {
 	return nil
 }
 
-// upstreamHosts returns the host names of a configuration's upstreams.
 func upstreamHosts(t *kind.Testbed, config *configuration.Testbed) []string {
 	var names []string
 	for _, upstream := range config.Upstreams {
 		names = append(names, upstream.Name)
 	}
 	return t.Hosts(names)
+}
+
+// reconcileShoot reconciles the Shoot for the first time, without the garden of the previous one.
+func reconcileShoot(ctx context.Context, t *kind.Testbed) error {
+	if err := os.RemoveAll(t.State.Garden()); err != nil {
+		return fmt.Errorf("remove the garden of the shoot commands: %w", err)
+	}
+	return t.Recorder.Step(ctx, "shoot reconciled", func(ctx context.Context) error {
+		if t.Config.Shoot.Manifest != "" {
+			return reconcileManifest(ctx, t)
+		}
+		shoot, err := operate.ShootWithCaches(t.CachedUpstreams()...)
+		if err != nil {
+			return err
+		}
+		for _, host := range t.CachedUpstreams() {
+			progress.Note(ctx, "cache for %s", host)
+		}
+		return t.Gardenlet.Reconcile(ctx, shoot)
+	})
+}
+
+// reconcileManifest also stores the manifest's Secrets in the garden, for the shoot commands.
+func reconcileManifest(ctx context.Context, t *kind.Testbed) error {
+	file, err := os.Open(t.Config.Shoot.Manifest)
+	if err != nil {
+		return fmt.Errorf("shoot.manifest: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	wanted, err := manifest.Read(t.Config.Shoot.Manifest, file)
+	if err != nil {
+		return err
+	}
+	shoot, replaced, err := manifest.Overlay(wanted.Shoot, gardenlet.Shoot())
+	if err != nil {
+		return err
+	}
+	progress.Note(ctx, "%s, %d of its fields not used", t.Relative(t.Config.Shoot.Manifest), len(replaced))
+	registration, err := examples.ControllerRegistration()
+	if err != nil {
+		return err
+	}
+	if t.Gardenlet.Garden, err = gardener.OpenGarden(t.State.Garden(), registration); err != nil {
+		return err
+	}
+	return operate.ApplyManifest(ctx, t, wanted, shoot)
 }

@@ -23,15 +23,11 @@ const downTimeout = 3 * time.Minute
 
 // Down removes everything that Up may have left, even if it was interrupted: processes, containers
 // and their volumes, the network, the state folder, and the engine if Up started it and nothing
-// else uses it. The node image and its inputs stay for the next Up. If nothing is left, Down
-// succeeds.
+// else uses it. The node image and its inputs stay. The error names what could not be removed.
 //
-// If the testbed runs and another checkout owns it, it stays and the error is an
-// *OtherCheckoutError; what a deleted checkout left is removed. If the engine does not answer and
-// there is a state folder, containers and folder stay, since the clusters may run, and the error is
-// an *engine.Missing.
-//
-// A part that cannot be removed does not keep the others from being removed; the error names each.
+// A running testbed of an existing other checkout stays, with an *OtherCheckoutError. If there is a
+// state folder but the engine does not answer, the clusters may run: then containers and folder
+// stay, with an *engine.Missing.
 func Down(ctx context.Context, t *kind.Testbed) error {
 	unlock, err := t.Lock()
 	if err != nil {
@@ -69,23 +65,14 @@ func removeAll(ctx context.Context, t *kind.Testbed) error {
 			cluster.RemoveNetwork(ctx),
 			engine.Release(ctx))
 	}
-	if failed == nil {
-		failed = removeState(t)
+	if failed == nil { // the locks are elsewhere, and stay
+		failed = os.RemoveAll(string(t.State))
 	}
 	t.Parts = kind.Parts{}
 	return failed
 }
 
-// removeState removes the state folder. The locks are elsewhere, and stay.
-func removeState(t *kind.Testbed) error {
-	if err := os.RemoveAll(string(t.State)); err != nil {
-		return fmt.Errorf("remove the state of the testbed: %w", err)
-	}
-	return nil
-}
-
-// PlanDown describes what Down would do, one line for each thing, and changes nothing. It returns
-// the errors that Down would return before it changes something.
+// PlanDown describes what Down would do, one line for each thing, or returns its early errors.
 func PlanDown(ctx context.Context, t *kind.Testbed) ([]string, error) {
 	var lines []string
 	pids, err := process.Marked("/proc", t.Prefix)

@@ -2,22 +2,23 @@ package bringup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
-
-	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-	"github.com/gardener/gardener/pkg/client/kubernetes"
+	"os"
+	"path/filepath"
 
 	"github.com/gardener-extensions/registry-cache/charts"
 	"github.com/gardener-extensions/registry-cache/examples"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/distribution"
+	"github.com/gardener-extensions/registry-cache/kind/file"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/image"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// installGardener installs the parts of Gardener into both clusters, and the extension as gardenlet
-// does.
+// installGardener installs Gardener into both clusters, and the extension as gardenlet does.
 func installGardener(ctx context.Context, t *kind.Testbed) error {
 	registration, err := examples.ControllerRegistration()
 	if err != nil {
@@ -33,49 +34,45 @@ func installGardener(ctx context.Context, t *kind.Testbed) error {
 			return gardener.InstallPriorityClasses(ctx, t.Gardenlet.Shoot.Client())
 		}),
 		step("extension", func(ctx context.Context, t *kind.Testbed) error {
-			return installExtension(ctx, t.Gardenlet.Seed, registration, charts.Extension(), chartValues(t, CacheImage(t)))
+			return install(ctx, t, charts.Extension(), chartValues(t, CacheImage(t)))
 		}),
 	)
 }
 
-// installSeed installs the CRDs, the seed's own gardener-resource-manager and the OS extension.
 func installSeed(ctx context.Context, t *kind.Testbed) error {
 	manager := gardener.SeedResourceManager(t.Images[kind.ImageResourceManager].Ref)
 	osExtension := gardener.OSExtension{Image: t.Images[kind.ImageOSExtension].Ref}
 	seed := t.Gardenlet.Seed.Client()
 	err := inOrder(ctx, seed, gardener.InstallCRDs, gardener.InstallSeedPriorityClasses, gardener.EnsureGardenNamespace,
 		manager.Deploy, osExtension.Deploy)
-	if err != nil {
-		return err
+	if err == nil {
+		err = manager.Wait(ctx, seed)
 	}
-	if err := manager.Wait(ctx, seed); err != nil {
-		return err
+	if err == nil {
+		err = osExtension.Wait(ctx, seed)
 	}
-	return osExtension.Wait(ctx, seed)
+	return err
 }
 
 // CacheImage returns the cache image of this repository, which Up installs the extension with.
 func CacheImage(t *kind.Testbed) image.Built { return t.Images[kind.ImageCache] }
 
-// UseCacheImage installs the extension with another image for caches, as an operator does with an
-// image vector overwrite. The shoot's nodes must have the image. The clean-up of nodes still uses
-// CacheImage. Running caches change at the next reconciliation of the Shoot. The next Up returns to
-// CacheImage.
+// UseCacheImage installs the extension with another image for caches until the next Up. The shoot's
+// nodes must have it. Running caches change when the Shoot is reconciled.
 func UseCacheImage(ctx context.Context, t *kind.Testbed, cache image.Built) error {
-	return reinstall(ctx, t, charts.Extension(), chartValues(t, cache))
+	return install(ctx, t, charts.Extension(), chartValues(t, cache))
 }
 
-// InstallStopped installs the extension from the folder of an older chart, with current images and
-// without replicas: the seed is as an older version left it, and nothing reconciles. UseCacheImage
-// and the next Up install the current chart over it.
+// InstallStopped installs the extension from an older chart, with current images and no replicas:
+// the seed is as an older version left it. UseCacheImage and Up install the current chart over it.
 func InstallStopped(ctx context.Context, t *kind.Testbed, chart fs.FS) error {
 	values := chartValues(t, CacheImage(t))
 	values["replicaCount"] = 0
-	return reinstall(ctx, t, chart, values)
+	return install(ctx, t, chart, values)
 }
 
-// reinstall installs the extension over a running one.
-func reinstall(ctx context.Context, t *kind.Testbed, chart fs.FS, values map[string]any) error {
+// install installs the extension and waits until it is ready.
+func install(ctx context.Context, t *kind.Testbed, chart fs.FS, values map[string]any) error {
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {
 		return fmt.Errorf("connect to the seed: %w", err)
@@ -84,12 +81,6 @@ func reinstall(ctx context.Context, t *kind.Testbed, chart fs.FS, values map[str
 	if err != nil {
 		return err
 	}
-	return installExtension(ctx, seed, registration, chart, values)
-}
-
-// installExtension installs the extension and waits until it is ready.
-func installExtension(ctx context.Context, seed kubernetes.Interface, registration *gardencorev1beta1.ControllerRegistration,
-	chart fs.FS, values map[string]any) error {
 	extension := gardener.Extension{Name: kind.ExtensionName, Registration: registration, Chart: chart, Values: values}
 	if err := extension.Deploy(ctx, seed); err != nil {
 		return err
@@ -97,8 +88,7 @@ func installExtension(ctx context.Context, seed kubernetes.Interface, registrati
 	return extension.Wait(ctx, seed.Client())
 }
 
-// chartValues returns the values that an operator sets in the ControllerDeployment to use other
-// images.
+// chartValues returns what an operator sets in the ControllerDeployment to use other images.
 func chartValues(t *kind.Testbed, cache image.Built) map[string]any {
 	return map[string]any{
 		"image": map[string]any{"ref": t.Images[kind.ImageExtension].Ref},
@@ -109,12 +99,91 @@ func chartValues(t *kind.Testbed, cache image.Built) map[string]any {
 	}
 }
 
-// StockCacheImage builds distribution's stock image and loads it onto the shoot's nodes, for
-// UseCacheImage. The first build downloads Go modules and compiles for a minute or two.
+// StockCacheImage builds distribution's stock image for UseCacheImage, and loads it onto the nodes.
 func StockCacheImage(ctx context.Context, t *kind.Testbed) (image.Built, error) {
 	built, err := t.Build(ctx, distribution.Binary(t.Root))
 	if err != nil {
 		return image.Built{}, err
 	}
 	return built[0], image.Load(ctx, t.Shoot.Nodes(), built)
+}
+
+func buildImages(ctx context.Context, t *kind.Testbed) error {
+	if err := recordPlantedBug(t); err != nil {
+		return err
+	}
+	return t.BuildImages(ctx, kind.Binaries()...)
+}
+
+// recordPlantedBug stores the name of the bug that Up is about to install. Without one, the
+// recorded name stays until forgetPlantedBug: an earlier bug remains until everything is replaced.
+func recordPlantedBug(t *kind.Testbed) error {
+	if t.Planted == nil {
+		return nil
+	}
+	return file.Replace(t.State.PlantedBug(), []byte(t.Planted.Name+"\n"), 0o644)
+}
+
+func forgetPlantedBug(_ context.Context, t *kind.Testbed) error {
+	if t.Planted != nil {
+		return nil
+	}
+	if err := os.Remove(t.State.PlantedBug()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forget the planted bug: %w", err)
+	}
+	return nil
+}
+
+// loadImages loads the images; the seed's node runs the caches of additional shoots.
+func loadImages(ctx context.Context, t *kind.Testbed) error {
+	onSeed := t.Images.Pick(kind.ImageExtension, kind.ImageOSExtension, kind.ImageResourceManager, kind.ImageCache)
+	return progress.AtOnce(ctx,
+		func(ctx context.Context) error { return image.Load(ctx, t.Seed.Nodes(), onSeed) },
+		func(ctx context.Context) error {
+			return image.Load(ctx, t.Shoot.Nodes(), t.Images.Pick(kind.ImageCache))
+		},
+	)
+}
+
+// InstallAdmission uses the seed as a garden, see gardener.InstallShootDefinition, and installs the
+// admission there from its charts. It returns when pods and registration are ready; the API server
+// may start to call the webhook a little later. Up neither installs nor removes any of this.
+func InstallAdmission(ctx context.Context, t *kind.Testbed) error {
+	garden, err := gardener.NewSeedClient(t.Seed.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("connect to the seed as the garden: %w", err)
+	}
+	built, err := t.Build(ctx, image.Binary{Name: kind.ImageAdmission, Package: kind.ModulePath + "/cmd/registry-cache-admission"})
+	if err != nil {
+		return err
+	}
+	admission := admission(t, built[0].Ref)
+	return progress.InOrder(ctx,
+		func(ctx context.Context) error { return image.Load(ctx, t.Seed.Nodes(), built) },
+		// A garden serves Shoots before it has an admission; the webhook needs their REST mapping.
+		func(ctx context.Context) error { return gardener.InstallShootDefinition(ctx, garden.Client()) },
+		func(ctx context.Context) error { return admission.Deploy(ctx, garden) },
+		func(ctx context.Context) error { return admission.Wait(ctx, garden.Client()) },
+	)
+}
+
+// RemoveAdmission reverts InstallAdmission and deletes all Shoots in the seed's API server.
+func RemoveAdmission(ctx context.Context, t *kind.Testbed) error {
+	garden, err := gardener.NewSeedClient(t.Seed.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("connect to the seed as the garden: %w", err)
+	}
+	// The charts need some image to render.
+	if err := admission(t, kind.ImageAdmission).Remove(ctx, garden); err != nil {
+		return err
+	}
+	return gardener.RemoveShootDefinition(ctx, garden.Client())
+}
+
+func admission(t *kind.Testbed, ref string) gardener.Admission {
+	charts := filepath.Join(t.Root, "charts", kind.ImageAdmission)
+	return gardener.Admission{
+		Name: "gardener-extension-" + kind.ImageAdmission, Namespace: kind.AdmissionNamespace, Image: ref,
+		Application: os.DirFS(filepath.Join(charts, "application")), Runtime: os.DirFS(filepath.Join(charts, "runtime")),
+	}
 }

@@ -15,12 +15,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// mirrorsTimeout bounds how long Up waits until nodes pull through the caches. A node configures a
-// cache as mirror when the cache has answered once.
+// mirrorsTimeout bounds awaitMirrors. A node configures a cache when it has answered once.
 const mirrorsTimeout = time.Minute
 
-// awaitMirrors waits until the workers have every cache of the Shoot as a mirror, so that the first
-// pull after Up goes through it. A missing mirror is not an error: the Shoot may be configured so.
+// awaitMirrors waits until the workers have every cache of the Shoot as a mirror, for the first
+// pull after Up. A missing mirror is not an error: the Shoot may be configured so.
 func awaitMirrors(ctx context.Context, t *kind.Testbed) error {
 	pending := pollPending(ctx, func(ctx context.Context) []string { return pendingMirrors(status.OfShoot(ctx, t)) })
 	if ctx.Err() != nil {
@@ -33,8 +32,7 @@ func awaitMirrors(ctx context.Context, t *kind.Testbed) error {
 }
 
 // pollPending calls list every second until it returns nothing, for at most mirrorsTimeout, and
-// returns the last result. It ignores a call that the timeout cut short, unless that is the only
-// one.
+// returns the last result. A call that the timeout cut short counts only if it is the only one.
 func pollPending(ctx context.Context, list func(context.Context) []string) (pending []string) {
 	_ = wait.PollUntilContextTimeout(ctx, time.Second, mirrorsTimeout, true, func(ctx context.Context) (bool, error) {
 		found := list(ctx)
@@ -46,8 +44,7 @@ func pollPending(ctx context.Context, list func(context.Context) []string) (pend
 	return pending
 }
 
-// pendingMirrors returns what to wait for. That includes errors of a cluster, which may be
-// temporary: without the seed's OperatingSystemConfigs no mirror would be missing.
+// pendingMirrors returns what to wait for. Errors of a cluster may be temporary.
 func pendingMirrors(status *status.Shoot, err error) []string {
 	if err != nil {
 		return []string{err.Error()}
@@ -55,13 +52,13 @@ func pendingMirrors(status *status.Shoot, err error) []string {
 	return append(status.SeedProblems(), missingMirrors(status)...)
 }
 
-// missingMirrors describes the workers that lack a mirror of their OperatingSystemConfig.
 func missingMirrors(status *status.Shoot) []string {
 	var missing []string
 	for _, config := range status.OperatingSystemConfigs {
 		for _, registry := range config.Registries {
+			asks := func(mirror hostsfile.Mirror) bool { return slices.Contains(mirror.Hosts, registry.Endpoint) }
 			for _, node := range status.Nodes {
-				if !strings.HasSuffix(node.Name, "-control-plane") && !hasMirror(node, registry.Endpoint) {
+				if !strings.HasSuffix(node.Name, "-control-plane") && !slices.ContainsFunc(node.Mirrors, asks) {
 					missing = append(missing, fmt.Sprintf("%s does not ask %s for %s", node.Name, registry.Endpoint, registry.Upstream))
 				}
 			}
@@ -69,8 +66,4 @@ func missingMirrors(status *status.Shoot) []string {
 	}
 	slices.Sort(missing)
 	return slices.Compact(missing)
-}
-
-func hasMirror(node status.Node, endpoint string) bool {
-	return slices.ContainsFunc(node.Mirrors, func(mirror hostsfile.Mirror) bool { return slices.Contains(mirror.Hosts, endpoint) })
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
@@ -28,8 +29,7 @@ type earlierRuns struct {
 }
 
 // checkMachine checks the machine before Up changes anything. If earlier runs built something but
-// the engine does not run, the needed disk space is unknown: then checkDisk must check it when the
-// engine runs.
+// the engine does not run, the needed disk space is unknown until it runs.
 func checkMachine(ctx context.Context, t *kind.Testbed) (diskUnknown bool, err error) {
 	found, findErr := findEarlierRuns(ctx, t)
 	requirements := preflight.Defaults()
@@ -52,9 +52,7 @@ func DiskNeeded(ctx context.Context, t *kind.Testbed) ([]preflight.Space, error)
 	return found.diskNeeded(), nil
 }
 
-// diskNeeded returns the disk space for what is still missing. The first run on a machine needs 20
-// GiB, compilation included; an interrupted one has used a part of that. Nodes unpack images into
-// volumes of their own.
+// diskNeeded returns the disk space for what is still missing, with 20 GiB for the first run.
 func (found earlierRuns) diskNeeded() []preflight.Space {
 	images := preflight.Space{Directory: defaultDataRoot}
 	builds := preflight.Space{Directory: found.cache, Bytes: 1 * gib}
@@ -80,7 +78,6 @@ func (found earlierRuns) diskNeeded() []preflight.Space {
 	return []preflight.Space{images, builds}
 }
 
-// hasBuilds reports whether an earlier run on this machine built something.
 func hasBuilds(t *kind.Testbed, image nodeimage.Options) (bool, error) {
 	binaries, err := kind.BinaryDirectory(t.Root)
 	if err != nil {
@@ -108,4 +105,67 @@ func findEarlierRuns(ctx context.Context, t *kind.Testbed) (found earlierRuns, e
 	found.clusters = seed && shoot
 	found.nodeImage, err = nodeimage.Loaded(ctx, image)
 	return found, errors.Join(err, seedErr, shootErr)
+}
+
+// untilDiskFull returns a part that runs the parts in order, and ends them with a *preflight.Full
+// as soon as a disk is full. Otherwise a part would fail with another error, or wait in vain.
+func untilDiskFull(parts ...part) part {
+	return func(ctx context.Context, t *kind.Testbed) error {
+		return runUntilDiskFull(ctx, writtenFolders(t.Engine, t.State), func(ctx context.Context) error {
+			return inOrder(ctx, t, parts...)
+		})
+	}
+}
+
+type folders struct {
+	paths        []string
+	remoteEngine bool // the engine writes to the disk of another machine, which cannot be inspected
+}
+
+func writtenFolders(engine *engine.Engine, state kind.State) folders {
+	paths := []string{filepath.Dir(string(state))}
+	if cache, err := os.UserCacheDir(); err == nil {
+		paths = append(paths, cache)
+	}
+	local := engine == nil || engine.Local
+	if engine != nil && local && engine.DataRoot != "" {
+		paths = append(paths, engine.DataRoot)
+	}
+	return folders{paths, !local}
+}
+
+// explainFullDisk joins an error with a *preflight.Full if a disk is full, or if the error itself
+// reports that: a container that could not be created has freed its space by now.
+func explainFullDisk(err error, written folders) error {
+	var full *preflight.Full
+	if err == nil || errors.As(err, &full) {
+		return err
+	}
+	if full = preflight.FindFull(written.paths...); full == nil && !written.remoteEngine {
+		full = preflight.WasFull(err, written.paths...)
+	}
+	if full != nil {
+		return errors.Join(full, err)
+	}
+	return err
+}
+
+func runUntilDiskFull(ctx context.Context, written folders, run func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watching, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if full := preflight.AwaitFull(watching, written.paths...); full != nil {
+			cancel(full)
+		}
+	}()
+	err := run(ctx)
+	stop()
+	<-done
+	if seen := new(preflight.Full); err != nil && errors.As(context.Cause(ctx), &seen) {
+		return errors.Join(seen, err) // the failed part may have freed its space since
+	}
+	return explainFullDisk(err, written) // the part failed before the watch noticed
 }

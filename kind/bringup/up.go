@@ -2,6 +2,7 @@ package bringup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,18 +23,17 @@ import (
 // UpTimeout bounds Up on a small machine that has to compile every binary.
 const UpTimeout = 45 * time.Minute
 
-// Up creates or updates the testbed as its Configuration says: the engine, the node image, both
-// clusters, the upstream registries, Gardener's parts, the extension, and a reconciled Shoot with a
-// cache for each of CachedUpstreams, or as the configuration's manifest says. Up is idempotent: it
-// keeps what is healthy, rebuilds what is broken, replaces what is outdated, and applies a changed
-// configuration in place where that is possible, see configuration.Diff.
+// Up creates or updates the testbed: the engine, the node image, both clusters, the upstream
+// registries, Gardener's parts, the extension, and a reconciled Shoot with the configuration's
+// caches or manifest. It is idempotent: it keeps what is healthy, rebuilds what is broken, replaces
+// what is outdated, and applies a changed configuration in place if possible, see
+// configuration.Diff. After an error, or if ctx is canceled, another Up continues, and Down removes
+// what was created.
 //
-// Up replaces a testbed that another checkout left behind. If another checkout still owns it, the
-// error is an *OtherCheckoutError, see Options.Replace.
-//
-// If the machine lacks something, the error is an *engine.Missing, a *preflight.Failures, an
-// *Unavailable or, for a full disk, a *preflight.Full. After any error, or if ctx is canceled,
-// another Up continues, and Down removes what was created.
+// Up replaces a testbed that another checkout left behind. If that checkout still owns it, the
+// error is an *OtherCheckoutError, see Options.Replace. If the machine lacks something, the error
+// is an *engine.Missing, a *preflight.Failures, an *UnavailableError or, for a full disk, a
+// *preflight.Full.
 func Up(ctx context.Context, t *kind.Testbed) error {
 	if err := t.ConfigurationError(); err != nil {
 		return err
@@ -66,7 +66,6 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 	))
 }
 
-// prepareEngine checks the machine and starts the engine.
 func prepareEngine(ctx context.Context, t *kind.Testbed) error {
 	diskUnknown := false
 	return inOrder(ctx, t,
@@ -96,7 +95,6 @@ func ensureNodeImage(ctx context.Context, t *kind.Testbed) (err error) {
 	return err
 }
 
-// startClusters creates both clusters and the upstream registries concurrently.
 func startClusters(ctx context.Context, t *kind.Testbed) (err error) {
 	if t.CA, err = certificate.Ensure(t.State.Certificates()); err != nil {
 		return err
@@ -115,8 +113,7 @@ func startClusters(ctx context.Context, t *kind.Testbed) (err error) {
 	return progress.AtOnce(ctx,
 		t.Step("seed cluster", func(ctx context.Context) (err error) {
 			config := clusterConfig(t, t.SeedName(), 0, t.State.SeedKubeconfig())
-			// Only the seed is audited for forbidden requests: in the shoot, extensions are
-			// cluster-admin, as in Gardener.
+			// Only the seed is audited: in the shoot, extensions are cluster-admin, as in Gardener.
 			config.Audited = []string{
 				serviceaccount.MakeNamespaceGroupName(kind.ExtensionNamespace), serviceaccount.MakeNamespaceGroupName(kind.AdmissionNamespace),
 			}
@@ -133,19 +130,13 @@ func startClusters(ctx context.Context, t *kind.Testbed) (err error) {
 
 func clusterConfig(t *kind.Testbed, name string, workers int, kubeconfig string) cluster.Config {
 	return cluster.Config{
-		Name:       name,
-		Image:      t.NodeImage,
-		StockImage: t.Config.NodeImage != "",
-		Workers:    workers,
-		Kubeconfig: kubeconfig,
-		Engine:     t.Engine,
-		CA:         t.CA.PEM(),
+		Name: name, Workers: workers, Kubeconfig: kubeconfig, Engine: t.Engine, CA: t.CA.PEM(),
+		Image: t.NodeImage, StockImage: t.Config.NodeImage != "",
 	}
 }
 
-// startUpstreams starts a registry for each upstream of the configuration.
 func startUpstreams(ctx context.Context, t *kind.Testbed) error {
-	options := []upstream.Options{}
+	var options []upstream.Options
 	for _, host := range upstreamHosts(t, t.Config) {
 		options = append(options, t.UpstreamOptions(host))
 	}
@@ -156,6 +147,54 @@ func startUpstreams(ctx context.Context, t *kind.Testbed) error {
 	t.Upstreams.Set(started)
 	for _, registry := range started {
 		progress.Note(ctx, "%s", registry.Host())
+	}
+	return nil
+}
+
+// claim checks, before anything is built, that Up may use the prefix, and calls Claimed.
+func claim(ctx context.Context, t *kind.Testbed) error {
+	if !t.Replace {
+		if err := t.CheckOwner(ctx); err != nil {
+			return err
+		}
+	}
+	if t.Claimed != nil {
+		t.Claimed()
+	}
+	return nil
+}
+
+// replaceOtherCheckout removes a testbed of another state folder, if that is allowed. Up could not
+// use its clusters: they trust a CA whose key is missing here, and mount a file of that folder.
+func replaceOtherCheckout(ctx context.Context, t *kind.Testbed) error {
+	created, owner, err := t.Owner(ctx)
+	if err != nil || owner == kind.ThisCheckout {
+		return err
+	}
+	if owner == kind.OtherCheckout && !t.Replace {
+		return &kind.OtherCheckoutError{Prefix: t.Prefix, Directory: created.Directory()}
+	}
+	return t.Recorder.Step(ctx, "testbed of another checkout removed", func(ctx context.Context) error {
+		progress.Note(ctx, "%s", created.Directory())
+		return errors.Join(
+			cluster.Delete(ctx, t.SeedName()), cluster.Delete(ctx, t.ShootName()), upstream.Remove(ctx, t.Prefix))
+	})
+}
+
+type part = func(context.Context, *kind.Testbed) error
+
+func step(name string, run part) part {
+	return func(ctx context.Context, t *kind.Testbed) error {
+		return t.Recorder.Step(ctx, name, func(ctx context.Context) error { return run(ctx, t) })
+	}
+}
+
+// inOrder runs the parts on a target, one after another, until one fails.
+func inOrder[T any](ctx context.Context, target T, parts ...func(context.Context, T) error) error {
+	for _, part := range parts {
+		if err := part(ctx, target); err != nil {
+			return err
+		}
 	}
 	return nil
 }

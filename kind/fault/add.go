@@ -4,31 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"slices"
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 const (
-	// faultTimeout limits adding or clearing one fault, machineFaultTimeout one that starts a machine.
-	faultTimeout        = time.Minute
-	machineFaultTimeout = 6 * time.Minute
-	// lockTimeout limits waiting for another command that adds or clears faults.
-	lockTimeout = 30 * time.Second
+	faultTimeout        = time.Minute      // to add, list or end one fault
+	machineFaultTimeout = 6 * time.Minute  // to add or end one that starts a machine
+	lockTimeout         = 30 * time.Second // to wait for another command that changes faults
 )
 
-// withOutcome is an injection with a result for Fault.Outcome.
-type withOutcome interface{ outcome() string }
-
-// Add applies a fault and returns it with its ID and its times. It lasts for its duration, or until
-// it is cleared, even if this process ends. The restart of a node ends the faults on it, and Down
-// ends all.
-//
-// Add returns a *spec.UseError for an unknown target, and for a duration of a fault that only a
-// command can end (see spec.Fault.EndsOnlyByCommand): use Hold. If it fails to apply a part of the
-// fault, it clears the others.
+// Add applies a fault and returns it with its ID and its times. It lasts for its duration or until
+// Delete, even if this process ends. The restart of a node ends the faults on it, and Down ends
+// all. For a duration, a fault that EndsOnlyByCommand needs Hold: Add returns a *spec.UseError, as
+// for an unknown target. A fault that cannot be applied completely is ended.
 func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, error) {
 	if err := wanted.CheckTime(); err != nil {
 		return wanted, err
@@ -54,9 +50,9 @@ func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, e
 	}
 	if err := injection.Inject(ctx); err != nil {
 		err = fmt.Errorf("%s of %s: %w", begun.Kind, begun.Target, err)
-		return wanted, errors.Join(err, clearInjection(context.WithoutCancel(ctx), begun, injection))
+		return wanted, errors.Join(err, deleteInjection(context.WithoutCancel(ctx), begun, injection))
 	}
-	if result, ok := injection.(withOutcome); ok {
+	if result, ok := injection.(interface{ outcome() string }); ok {
 		begun.Outcome = result.outcome()
 	}
 	return begun, nil
@@ -86,16 +82,82 @@ func availableInjection(ctx context.Context, t *kind.Testbed, f spec.Fault) (inj
 	return injection, nil
 }
 
-// clearInjection clears a fault within its timeout.
-func clearInjection(ctx context.Context, f spec.Fault, injection injection) error {
-	ctx, cancel := progress.Within(ctx, timeoutOf(f), "the fault was not cleared")
-	defer cancel()
-	return injection.Clear(ctx)
-}
-
 func timeoutOf(f spec.Fault) time.Duration {
 	if f.EndsOnlyByCommand() {
 		return machineFaultTimeout
 	}
 	return faultTimeout
+}
+
+// Hold adds a fault, calls begun with it, waits for its duration or the end of ctx, and ends it. If
+// this process is killed, the fault ends as after Add.
+func Hold(ctx context.Context, t *kind.Testbed, wanted spec.Fault, begun func(spec.Fault) error) error {
+	lasts := time.Duration(wanted.For)
+	if wanted.EndsOnlyByCommand() {
+		wanted.For = 0
+	}
+	held, err := Add(ctx, t, wanted)
+	if err != nil {
+		return err
+	}
+	if held.EndsOnlyByCommand() && lasts > 0 {
+		held.For, held.Ends = spec.Duration(lasts), held.Began.Add(lasts)
+	}
+	failed := begun(held)
+	if held.OneShot() {
+		return failed
+	}
+	if failed == nil {
+		var over <-chan time.Time // never, without a duration
+		if lasts > 0 {
+			over = time.After(lasts)
+		}
+		select {
+		case <-ctx.Done():
+		case <-over:
+		}
+	}
+	// Ctrl-C ends the wait, not the clean-up.
+	if err := release(context.WithoutCancel(ctx), t, held); err != nil {
+		return fmt.Errorf("delete fault %s: %w", held.ID, err)
+	}
+	return failed
+}
+
+// release ends the fault unless it has ended. Another fault may have its ID now.
+func release(ctx context.Context, t *kind.Testbed, held spec.Fault) error {
+	if removed, err := removed(ctx, t); removed || err != nil {
+		return err
+	}
+	unlock, err := lockFaults(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	active, err := activeFaults(ctx, t)
+	if err == nil && !slices.ContainsFunc(active, held.Same) {
+		return nil
+	}
+	return deleteActive(ctx, t, held)
+}
+
+// removed reports whether Down has removed the testbed with all faults. It returns an ErrDown for
+// clusters without a state folder: locking their faults would create the folder again.
+func removed(ctx context.Context, t *kind.Testbed) (bool, error) {
+	ctx, cancel := progress.Within(ctx, faultTimeout, "the nodes were not listed")
+	defer cancel()
+	_, err := os.Stat(string(t.State))
+	stateless := errors.Is(err, fs.ErrNotExist)
+	for _, name := range []string{t.SeedName(), t.ShootName()} {
+		there, err := cluster.Exists(ctx, name)
+		switch {
+		case err != nil:
+			return stateless, nil // Down also stops the testbed's engine; the next step reports any other
+		case there && stateless:
+			return false, fmt.Errorf("cluster %s exists without %s: %w", name, t.State, kind.ErrDown)
+		case there:
+			return false, nil
+		}
+	}
+	return true, nil
 }

@@ -21,8 +21,7 @@ import (
 // delayProgram runs on the node of an API server whose answers are delayed.
 var delayProgram = image.Binary{Name: "testbed-delay", Package: kind.ModulePath + "/kind/fault/delay/testbed-delay"}
 
-// apiLatency delays the answers of an API server by a proxy on its node. It does not use tc netem,
-// which not every kernel has.
+// apiLatency delays answers by a proxy on the API server's node: not every kernel has tc netem.
 type apiLatency struct {
 	onNodes
 	testbed *kind.Testbed
@@ -52,8 +51,7 @@ func (l apiLatency) Available(ctx context.Context) error {
 	return err
 }
 
-// Inject copies the proxy to the node before connections are redirected to it. The end of the fault
-// deletes it.
+// Inject copies the proxy to the node, until the fault ends, and redirects connections to it.
 func (l apiLatency) Inject(ctx context.Context) error {
 	built, err := l.testbed.Build(ctx, delayProgram)
 	if err != nil {

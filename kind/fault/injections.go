@@ -16,18 +16,16 @@ import (
 type injection interface {
 	// Available returns an error if the fault cannot be applied now.
 	Available(ctx context.Context) error
-	// Inject applies the fault. It ends after its duration without this process, unless only a command
-	// can end it.
+	// Inject applies the fault, which ends after its duration unless only a command can end it.
 	Inject(ctx context.Context) error
-	// Clear ends the fault. It also works if Inject has failed, was interrupted or never ran, and
-	// after the fault has ended.
+	// Clear ends the fault. It also works if Inject failed or never ran, and after the end of the
+	// fault.
 	Clear(ctx context.Context) error
 }
 
 // prepare returns the injection of a fault. It changes nothing.
 type prepare func(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error)
 
-// roleAndKind identifies a line of injections.
 type roleAndKind struct {
 	role spec.Role
 	kind spec.Kind
@@ -78,8 +76,7 @@ func injectionOf(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection,
 	return prepared(ctx, t, f)
 }
 
-// activeInjection returns the injection of an active fault, only for its Clear. It does not look at
-// the target, which may be broken.
+// activeInjection returns an injection for Clear. It does not look at the target: it may be broken.
 func activeInjection(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 	switch {
 	case f.AppliedByUpstream():
@@ -90,7 +87,6 @@ func activeInjection(ctx context.Context, t *kind.Testbed, f spec.Fault) (inject
 	return onEach(t.Nodes(), f, "", ""), nil
 }
 
-// rejectDNS lets the nodes of the shoot reject DNS queries for the host name of an upstream.
 func rejectDNS(_ context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 	question, err := nodescript.DNSQuestion(f.Target.Name)
 	return onEach(t.Shoot.Nodes(), f, nodescript.RejectDNS, question), err
@@ -117,7 +113,6 @@ func shootNode(t *kind.Testbed, f spec.Fault) (*cluster.Node, error) {
 	return node, nil
 }
 
-// onAPIServer applies a method on the node of the API server of the seed or the shoot.
 func onAPIServer(method nodescript.Method, argument func(*cluster.Node) string) prepare {
 	return func(_ context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 		node := clusterOf(t, f.Target).ControlPlane()
@@ -130,10 +125,8 @@ func apiServerPod(node *cluster.Node) string {
 	return metav1.NamespaceSystem + "/kube-apiserver-" + node.Name()
 }
 
-// apiServerPort returns the port of an API server on its node.
 func apiServerPort(*cluster.Node) string { return "6443" }
 
-// clusterOf returns the cluster in which a target is.
 func clusterOf(t *kind.Testbed, target spec.Target) *cluster.Cluster {
 	if target.Role == spec.Seed || target.Role == spec.Extension {
 		return t.Seed
@@ -152,12 +145,6 @@ func (oneShot) Clear(context.Context) error { return nil }
 
 // unsupported is a fault that the testbed cannot apply, with the reason.
 type unsupported struct{ reason string }
-
-func (u unsupported) Available(context.Context) error { return u }
-
-func (u unsupported) Inject(context.Context) error { return u }
-
-func (unsupported) Clear(context.Context) error { return nil }
 
 func (u unsupported) Error() string { return "not supported by the testbed: " + u.reason }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,9 +18,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// machineLoss removes a machine of the shoot. The container of the node keeps what the machine
-// needs to join again: the files of gardener-node-agent, which a real machine gets from user data,
-// and the labels of its worker pool, which it gets from the configuration of the kubelet.
+// machineLoss removes a machine of the shoot. The node's container keeps what the machine needs to
+// join again, and a real one gets elsewhere: the files of gardener-node-agent (user data) and the
+// labels of its worker pool (configuration of the kubelet).
 type machineLoss struct {
 	fault spec.Fault
 	node  *cluster.Node
@@ -36,25 +37,30 @@ func loseMachine(_ context.Context, t *kind.Testbed, f spec.Fault) (injection, e
 		return nil, fmt.Errorf("client for the shoot: %w", err)
 	}
 	if node == t.Shoot.ControlPlane() {
-		return unsupported{"this node is the control plane: the shoot's API server would be lost too"}, nil
+		return nil, fmt.Errorf("%s: %w", f.Target, unsupported{"this node is the control plane: the shoot's API server would be lost too"})
 	}
 	return machineLoss{f, node, shoot}, nil
 }
 
 // Available returns an error if the machine has no Node object.
 func (l machineLoss) Available(ctx context.Context) error {
-	if err := l.shoot.Get(ctx, client.ObjectKey{Name: l.node.Name()}, &corev1.Node{}); err != nil {
-		return fmt.Errorf("get the Node: %w", err)
-	}
-	return nil
+	_, err := l.object(ctx)
+	return err
 }
 
-// Inject stops the machine and deletes its Node, as machine-controller-manager does. Kubernetes
-// deletes its pods.
-func (l machineLoss) Inject(ctx context.Context) error {
+func (l machineLoss) object(ctx context.Context) (*corev1.Node, error) {
 	node := &corev1.Node{}
 	if err := l.shoot.Get(ctx, client.ObjectKey{Name: l.node.Name()}, node); err != nil {
-		return fmt.Errorf("get the Node: %w", err)
+		return nil, fmt.Errorf("get the Node: %w", err)
+	}
+	return node, nil
+}
+
+// Inject stops the machine and deletes its Node, as machine-controller-manager does.
+func (l machineLoss) Inject(ctx context.Context) error {
+	node, err := l.object(ctx)
+	if err != nil {
+		return err
 	}
 	labels, err := json.Marshal(node.Labels)
 	if err != nil {
@@ -72,8 +78,7 @@ func (l machineLoss) Inject(ctx context.Context) error {
 	return nil
 }
 
-// Clear starts a new machine with the name of the lost one. It returns when its Node is ready and
-// gardener-node-agent runs.
+// Clear starts a new machine of that name, until its Node is ready and gardener-node-agent runs.
 func (l machineLoss) Clear(ctx context.Context) error {
 	content, err := l.node.ReadFile(ctx, nodescript.ArgumentFile(l.fault.ID))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,9 +105,9 @@ func (l machineLoss) Clear(ctx context.Context) error {
 
 // label adds those labels to the Node that its kubelet has not set.
 func (l machineLoss) label(ctx context.Context, labels map[string]string) error {
-	node := &corev1.Node{}
-	if err := l.shoot.Get(ctx, client.ObjectKey{Name: l.node.Name()}, node); err != nil {
-		return fmt.Errorf("get the Node: %w", err)
+	node, err := l.object(ctx)
+	if err != nil {
+		return err
 	}
 	patch := client.MergeFrom(node.DeepCopy())
 	for key, value := range missing(labels, node.Labels) {
@@ -114,13 +119,10 @@ func (l machineLoss) label(ctx context.Context, labels map[string]string) error 
 	return nil
 }
 
-// missing returns the labels whose keys are not present.
 func missing(labels, present map[string]string) map[string]string {
-	all := map[string]string{}
-	for key, value := range labels {
-		if _, found := present[key]; !found {
-			all[key] = value
-		}
+	all := maps.Clone(labels)
+	for key := range present {
+		delete(all, key)
 	}
 	return all
 }

@@ -1,10 +1,12 @@
 package fault
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -25,7 +27,6 @@ type onNodes struct {
 	arguments map[*cluster.Node]string
 }
 
-// onEach returns a fault that all these nodes apply with the same argument.
 func onEach(nodes []*cluster.Node, f spec.Fault, method nodescript.Method, argument string) onNodes {
 	all := onNodes{f, method, map[*cluster.Node]string{}}
 	for _, node := range nodes {
@@ -52,45 +53,38 @@ func (o onNodes) Inject(ctx context.Context) error {
 }
 
 func (o onNodes) Clear(ctx context.Context) error {
-	var group errgroup.Group // without a shared context: a node that fails must not stop the others
-	failed := make(chan error, len(o.arguments))
+	var (
+		group  sync.WaitGroup // a node that fails must not stop the others
+		mu     sync.Mutex
+		failed error
+	)
 	for node := range o.arguments {
-		group.Go(func() error {
+		group.Go(func() {
 			_, err := runScript(ctx, node, nodescript.End(o.fault.ID)...)
-			failed <- err
-			return nil
+			mu.Lock()
+			defer mu.Unlock()
+			failed = errors.Join(failed, err)
 		})
 	}
-	_ = group.Wait()
-	close(failed)
-	var all error
-	for err := range failed {
-		all = errors.Join(all, err)
-	}
-	return all
+	group.Wait()
+	return failed
 }
 
-// maxErrorLines is how many lines of the output of a failed script an error shows.
 const maxErrorLines = 4
 
-// runScript runs the fault script on a node and returns its output. Errors do not contain the
-// script, which is long.
+// runScript runs the fault script on a node and returns its output. Errors omit the long script.
 func runScript(ctx context.Context, node *cluster.Node, arguments ...string) (string, error) {
 	output, err := node.Script(ctx, nodescript.Script, arguments...)
 	var failed *command.Error
 	if !errors.As(err, &failed) {
 		return output, err
 	}
-	cause := failed.Inner
-	if failed.Cause != nil {
-		cause = failed.Cause
-	}
+	cause := cmp.Or(failed.Cause, failed.Inner)
 	doing := strings.Join(arguments[:min(2, len(arguments))], " ")
 	return output, fmt.Errorf("on %s, %q: %w: %s", node.Name(), doing, cause, command.Tail(string(failed.Output), maxErrorLines))
 }
 
-// filterAddresses applies a method to packets from all nodes of the shoot to the addresses of the
-// target.
+// filterAddresses applies a method to packets from the shoot's nodes to the target.
 func filterAddresses(method nodescript.Method) prepare {
 	return func(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 		addresses, err := addressesOf(ctx, t, f.Target)
@@ -101,8 +95,7 @@ func filterAddresses(method nodescript.Method) prepare {
 	}
 }
 
-// addressesOf returns all IP addresses of an upstream or a cache. A client that resolves the name
-// may use any of them.
+// addressesOf returns all IP addresses of an upstream or a cache: a client may use any of them.
 func addressesOf(ctx context.Context, t *kind.Testbed, target spec.Target) ([]string, error) {
 	if target.Role == spec.Cache {
 		service, err := cache.ServiceOf(ctx, t, target.Name)

@@ -23,21 +23,16 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-const (
-	// recreateInterval is the time between two checks whether the Service exists again.
-	recreateInterval = 200 * time.Millisecond
-	// recreateTimeout limits how long gardener-resource-manager takes to recreate the Service.
-	recreateTimeout = 30 * time.Second
-)
+// How often and how long to check whether gardener-resource-manager has recreated the Service.
+const recreateInterval, recreateTimeout = 200 * time.Millisecond, 30 * time.Second
 
-// recreatedService deletes the Service of a cache; gardener-resource-manager recreates it. It does
-// so once a minute by itself, so it is triggered by an annotation.
+// recreatedService deletes the Service of a cache. An annotation triggers
+// gardener-resource-manager, which otherwise recreates it within a minute.
 type recreatedService struct {
 	namespace   string // in the seed
 	seed, shoot client.Client
 	service     *corev1.Service
-	// result has the new and the previous address, once Inject has succeeded.
-	result string
+	result      string // the new and the previous address, once Inject has succeeded
 }
 
 func recreateService(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
@@ -56,8 +51,7 @@ func recreateService(ctx context.Context, t *kind.Testbed, f spec.Fault) (inject
 	return &recreatedService{namespace: gardenlet.Namespace(gardenlet.DefaultShoot), seed: seed, shoot: shoot, service: service}, nil
 }
 
-// Available returns an error if gardener-resource-manager does not run: nothing would recreate the
-// Service.
+// Available returns an error if gardener-resource-manager does not run.
 func (r *recreatedService) Available(ctx context.Context) error {
 	manager := &appsv1.Deployment{}
 	err := r.seed.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: v1beta1constants.DeploymentNameGardenerResourceManager}, manager)
@@ -67,8 +61,7 @@ func (r *recreatedService) Available(ctx context.Context) error {
 	return err
 }
 
-// Inject returns when the Service has another address. It deletes a recreated Service that has the
-// previous address again.
+// Inject deletes the Service until it is recreated with another address.
 func (r *recreatedService) Inject(ctx context.Context) error {
 	before := r.service.Spec.ClusterIP
 	for r.service.Spec.ClusterIP == before {
@@ -83,8 +76,7 @@ func (r *recreatedService) Inject(ctx context.Context) error {
 	return nil
 }
 
-// Clear does nothing: gardener-resource-manager recreates a missing Service even if this process
-// has ended.
+// Clear does nothing: gardener-resource-manager recreates a missing Service by itself.
 func (*recreatedService) Clear(context.Context) error { return nil }
 
 func (r *recreatedService) outcome() string { return r.result }

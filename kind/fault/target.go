@@ -2,16 +2,22 @@ package fault
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cache"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/fault/nodescript"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// ResolveTarget returns the target with its full name. It returns a *spec.UseError if the testbed
-// has no such target.
+// ResolveTarget returns the target with its full name, or a *spec.UseError if it does not exist.
 func ResolveTarget(ctx context.Context, t *kind.Testbed, target spec.Target) (spec.Target, error) {
 	var names []string
 	short := spec.ShortHost
@@ -43,8 +49,7 @@ func ResolveTarget(ctx context.Context, t *kind.Testbed, target spec.Target) (sp
 	return target.Choose(byShortName(names, short))
 }
 
-// byShortName maps short names to full names. Names with the same short name are mapped by their
-// full names.
+// byShortName maps short names to full names, and full names to themselves if the short ones equal.
 func byShortName(names []string, short func(string) string) map[string]string {
 	count, parts := map[string]int{}, map[string]string{}
 	for _, name := range names {
@@ -58,4 +63,105 @@ func byShortName(names []string, short func(string) string) map[string]string {
 		parts[key] = name
 	}
 	return parts
+}
+
+// Pods are the pods of a target: at least one, all in one namespace.
+type Pods struct {
+	of      spec.Target
+	Cluster *cluster.Cluster
+	api     client.Client
+	items   []corev1.Pod
+}
+
+// PodsOf returns the pods of the extension or of a cache. It returns an error if it finds none.
+func PodsOf(ctx context.Context, t *kind.Testbed, target spec.Target) (Pods, error) {
+	if target.Role == spec.Extension {
+		return listPods(ctx, target, t.Seed, client.InNamespace(kind.ExtensionNamespace))
+	}
+	service, err := cache.ServiceOf(ctx, t, target.Name)
+	if err != nil {
+		return Pods{}, err
+	}
+	return listPods(ctx, target, t.Shoot, client.InNamespace(service.Namespace), client.MatchingLabels(service.Spec.Selector))
+}
+
+func listPods(ctx context.Context, target spec.Target, c *cluster.Cluster, options ...client.ListOption) (Pods, error) {
+	api, err := client.New(c.RESTConfig(), client.Options{})
+	if err != nil {
+		return Pods{}, fmt.Errorf("client for %s: %w", c.Name(), err)
+	}
+	list := &corev1.PodList{}
+	if err := api.List(ctx, list, options...); err != nil {
+		return Pods{}, fmt.Errorf("list the pods of %s: %w", target, err)
+	}
+	if len(list.Items) == 0 {
+		return Pods{}, fmt.Errorf("%s has no pod", target)
+	}
+	return Pods{target, c, api, list.Items}, nil
+}
+
+// First returns the first running pod by name.
+func (p Pods) First() (*corev1.Pod, error) {
+	var first *corev1.Pod
+	for i := range p.items {
+		pod := &p.items[i]
+		if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil && (first == nil || pod.Name < first.Name) {
+			first = pod
+		}
+	}
+	if first == nil {
+		return nil, fmt.Errorf("%s has no running pod", p.of)
+	}
+	return first, nil
+}
+
+func killPods(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
+	pods, err := PodsOf(ctx, t, f.Target)
+	return oneShot(func(ctx context.Context) error {
+		var failed error
+		for _, pod := range pods.items {
+			err := pods.api.Delete(ctx, &pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
+			failed = errors.Join(failed, client.IgnoreNotFound(err))
+		}
+		return failed
+	}), err
+}
+
+// onNodesOfPods applies a method on the nodes of the target's pods, with arguments for each pod.
+func onNodesOfPods(method nodescript.Method, argumentsOf func(corev1.Pod) []string) prepare {
+	return func(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
+		pods, err := PodsOf(ctx, t, f.Target)
+		if err != nil {
+			return nil, err
+		}
+		all := onEach(nil, f, method, "")
+		for _, pod := range pods.items {
+			node := pods.Cluster.Node(pod.Spec.NodeName)
+			if node == nil {
+				return nil, fmt.Errorf("pod %s of %s is on no node", pod.Name, pods.of)
+			}
+			arguments := append(strings.Fields(all.arguments[node]), argumentsOf(pod)...)
+			all.arguments[node] = strings.Join(arguments, " ")
+		}
+		return all, nil
+	}
+}
+
+func podName(pod corev1.Pod) []string { return []string{pod.Namespace + "/" + pod.Name} }
+
+// volumesOf returns the persistent volumes of a pod, in the form of nodescript.FillVolumes.
+func volumesOf(pod corev1.Pod) []string {
+	claimed := map[string]bool{}
+	for _, volume := range pod.Spec.Volumes {
+		claimed[volume.Name] = volume.PersistentVolumeClaim != nil
+	}
+	var volumes []string
+	for _, container := range pod.Spec.Containers {
+		for _, mount := range container.VolumeMounts {
+			if claimed[mount.Name] {
+				volumes = append(volumes, pod.Name+"="+mount.MountPath)
+			}
+		}
+	}
+	return volumes
 }

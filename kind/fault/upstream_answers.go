@@ -45,8 +45,7 @@ func (a upstreamAnswers) change(ctx context.Context, to func([]spec.Fault) []spe
 	return a.registry.SetFaults(ctx, to(all)...)
 }
 
-// expireCertificate lets an upstream present an expired certificate for its own key, issued by the
-// CA of the testbed.
+// expireCertificate lets an upstream present an expired certificate of the testbed's CA.
 func expireCertificate(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 	registry := t.Upstream(f.Target.Name)
 	if err := (upstreamAnswers{registry, f}).Available(ctx); err != nil {

@@ -21,8 +21,7 @@ const (
 var ErrBusy = errors.New("another process holds the lock")
 
 // Directory returns the directory of the locks that all testbeds on this machine share. Users other
-// than root have their own: they cannot change what needs a lock between users, such as the host's
-// packages.
+// than root, who cannot change the host, have their own.
 func Directory() string {
 	if os.Geteuid() == 0 {
 		return filepath.Join("/run", directoryName)
@@ -33,8 +32,8 @@ func Directory() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("%s-%d", directoryName, os.Getuid()))
 }
 
-// Try acquires the lock file at path, or returns ErrBusy at once. It creates a missing file and its
-// directory. The file stays, so that all processes lock the same one.
+// Try acquires the lock file at path, or returns ErrBusy at once. It creates a missing file with
+// its directory and never removes it: all processes must lock the same one.
 func Try(path string) (unlock func(), err error) { return try(path, unix.LOCK_EX) }
 
 // Wait is Try, but retries until timeout or until ctx ends. It is for work that ends by itself.
@@ -42,8 +41,7 @@ func Wait(ctx context.Context, path string, timeout time.Duration) (unlock func(
 	return poll(ctx, path, timeout, unix.LOCK_EX)
 }
 
-// Share is Wait for a shared lock: any number of holders may share it, and each blocks Try and
-// Wait.
+// Share is Wait for a shared lock, which several holders may have. It blocks Try and Wait.
 func Share(ctx context.Context, path string, timeout time.Duration) (unlock func(), err error) {
 	return poll(ctx, path, timeout, unix.LOCK_SH)
 }
@@ -64,8 +62,7 @@ func try(path string, how int) (unlock func(), err error) {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return func() {
-		// Closing is not enough: between fork and exec, a child that another goroutine starts has the
-		// file too.
+		// Closing is not enough: between fork and exec, a child of another goroutine has the file too.
 		_ = unix.Flock(int(file.Fd()), unix.LOCK_UN)
 		_ = file.Close()
 	}, nil

@@ -1,109 +1,78 @@
 package proof
 
-import "slices"
-
 // All returns the planted bugs. The bugs that cost the most to recover from come last.
 func All() []Mutant {
-	return slices.Concat(ofWebhook(), ofTestbed(), ofScript(), ofController())
-}
-
-func ofWebhook() []Mutant {
 	return []Mutant{
 		{
-			Name: "other-purpose", File: "webhook/operatingsystemconfig/handler.go",
+			Name: "other-purpose", File: "webhook/operatingsystemconfig/handler.go", Scenarios: []string{"webhook-scope"},
 			Line: `if osc.Metadata.DeletionTimestamp != nil || ` +
 				`osc.Spec.Purpose != extensionsv1alpha1.OperatingSystemConfigPurposeReconcile {`,
 			Replacement: `if osc.Metadata.DeletionTimestamp != nil {`,
 			Bug:         "script and unit are also added to the OperatingSystemConfig that new machines boot with",
-			Scenarios:   []string{"webhook-scope"},
 			Words:       `an OSC of purpose provision is not changed: the OSC was changed`,
 		},
 		{
-			Name: "no-namespace-selector", File: "webhook/operatingsystemconfig/handler.go",
+			Name: "no-namespace-selector", File: "webhook/operatingsystemconfig/handler.go", Scenarios: []string{"webhook-scope"},
 			Line:        `NamespaceSelector: extensionswebhook.BuildExtensionTypeNamespaceSelector(v1alpha3.ExtensionType, nil),`,
 			Replacement: `NamespaceSelector: extensionswebhook.Webhook{Name: v1alpha3.ExtensionType}.NamespaceSelector,`, // nil
 			Bug:         "without the label selector the webhook is called for Shoots that do not use the extension, and blocks them",
-			Scenarios:   []string{"webhook-scope"},
 			Words:       `an OSC in an unlabelled namespace is not changed: admission webhook`,
 		},
 		{
-			Name: "wrong-endpoint", File: "webhook/operatingsystemconfig/handler.go",
+			Name: "wrong-endpoint", File: "webhook/operatingsystemconfig/handler.go", Scenarios: []string{"two-upstreams"},
 			Line:        `Endpoint:    cache.Endpoint,`,
 			Replacement: `Endpoint:    status.Caches[0].Endpoint,`,
 			Bug:         "the hosts.toml of every upstream has the cache of the first upstream",
-			Scenarios:   []string{"two-upstreams"},
 			Words:       `every worker has a hosts.toml for each of`,
 		},
-	}
-}
-
-func ofTestbed() []Mutant {
-	return []Mutant{
 		{
-			Name: "hit-as-miss", File: "kind/pull/attribute.go",
+			Name: "hit-as-miss", File: "kind/pull/attribute.go", Scenarios: []string{"pull-report"},
 			Line:        `served.By = CacheHit`,
 			Replacement: `served.By = CacheMiss`,
 			Bug:         "the testbed counts objects from the store of a cache as fetched from the upstream",
-			Scenarios:   []string{"pull-report"},
 			Words:       `served by "cache miss", want "cache hit"`,
 		},
-	}
-}
-
-func ofScript() []Mutant {
-	return []Mutant{
 		{
-			Name: "not-atomic", File: "nodeconfig/configure-containerd-registries.sh",
+			Name: "not-atomic", File: "nodeconfig/configure-containerd-registries.sh", Scenarios: []string{"hosts-file"},
 			Line:        `! is_foreign "$1" && mv -f -T -- "$temp" "$1"; then`,
 			Replacement: `! is_foreign "$1" && cat -- "$temp" >"$1" && rm -f -- "$temp"; then`,
 			Bug:         "hosts.toml is written in place: containerd can read a partial file",
-			Scenarios:   []string{"hosts-file"},
 			Words:       `a changed file is replaced atomically: hosts.toml was written in place`,
 		},
 		{
-			Name: "no-server-line", File: "nodeconfig/configure-containerd-registries.sh",
+			Name: "no-server-line", File: "nodeconfig/configure-containerd-registries.sh", Scenarios: []string{"hosts-file"},
 			Line:        `printf '%s\n' "server = \"$2\"" ${4:+"$ca_line"}`,
 			Replacement: `[[ -z $4 ]] || printf '%s\n' "$ca_line"`,
 			Bug:         "hosts.toml does not have the URL of the upstream: without the cache, containerd guesses https://<host>",
-			Scenarios:   []string{"hosts-file"},
 			Words:       `past the cache a node asks the upstream where hosts.toml says it is: the node asked https`,
 		},
 		{
-			Name: "no-dial-timeout", File: "nodeconfig/configure-containerd-registries.sh",
+			Name: "no-dial-timeout", File: "nodeconfig/configure-containerd-registries.sh", Scenarios: []string{"cache-down"},
 			Line: `printf '%s\n' '' "[host.\"$1\"]" '  capabilities = ["pull", "resolve"]' '  dial_timeout = "1s"' ` +
 				`${3:+"  $ca_line"}`,
 			Replacement: `printf '%s\n' '' "[host.\"$1\"]" '  capabilities = ["pull", "resolve"]' ${3:+"  $ca_line"}`,
 			Bug:         "each request to a cache whose packets are dropped takes 30 s (containerd#4861)",
-			Scenarios:   []string{"cache-down"},
 			Words:       `a pull past a cache that drops packets is about as quick: `,
 		},
-	}
-}
-
-func ofController() []Mutant {
-	return []Mutant{
 		{
-			Name: "volume-lost", File: "controller/volume/grow.go",
+			Name: "volume-lost", File: "controller/volume/grow.go", Scenarios: []string{"grow-volume"},
 			Line:        `case claim.Status.Phase == corev1.ClaimBound:`,
 			Replacement: `case claim.Status.Phase != corev1.ClaimBound:`,
 			Bug:         "a volume is deleted instead of resized, with all content of the cache",
-			Scenarios:   []string{"grow-volume"},
 			Words:       `a StorageClass without expansion refuses it: waited up to`,
 		},
 		{
-			Name: "cleaner-skipped", File: "controller/reconcile.go",
+			Name: "cleaner-skipped", File: "controller/reconcile.go", Scenarios: []string{"remove-upstream"},
 			Line:        `if nodesToClean(t.cluster) {`,
 			Replacement: `if false {`,
 			Bug:         "after an upstream is removed, nodes still ask its deleted cache",
-			Scenarios:   []string{"remove-upstream"},
 			Words:       `alpha's hosts.toml is on `,
 		},
 		{
-			Name: "cleaner-on-deletion", File: "controller/actuator.go",
+			Name: "cleaner-on-deletion", File: "controller/actuator.go", Scenarios: []string{"delete-shoot"},
 			Line:        `return cluster.Shoot.DeletionTimestamp == nil && !extensionscontroller.IsHibernated(cluster)`,
 			Replacement: `return !extensionscontroller.IsHibernated(cluster)`,
 			Bug:         "the cleaner blocks the deletion of a Shoot, which has no nodes any more (gardener-extension-registry-cache#83)",
-			Scenarios:   []string{"delete-shoot"},
 			Words:       `no cleaner ever existed: `,
 		},
 	}

@@ -1,31 +1,33 @@
 package proof
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
 // Mutant is one planted bug.
 type Mutant struct {
 	Name string `json:"name"`
-	// File is the path of the source file in the repository.
-	File string `json:"file"`
-	// Line is the original line, which must be unique in the file. Replacement is the wrong line. Both
-	// are without indentation.
+	File string `json:"file"` // the path in the repository
+	// Line must be unique in the file. Both are without indentation.
 	Line        string `json:"line"`
 	Replacement string `json:"replacement"`
-	// Effect of the wrong line.
-	Bug string `json:"bug"`
-	// Scenarios must fail, and the Outcome.Reason of each must contain Words: a scenario that fails
-	// for another reason, for example on an overloaded machine, has not detected the bug. Words
-	// start with the name of the step where the message alone is too general.
+	Bug         string `json:"bug"` // the effect of the wrong line
+	// Scenarios must fail, with Words in each Outcome.Reason: otherwise they have not detected the
+	// bug. Words start with the name of the step if the message alone is too general.
 	Scenarios []string `json:"scenarios"`
 	Words     string   `json:"words"`
 }
 
-// OfTestbed reports whether the bug is in the testbed. It is then built into the program that runs
-// the scenarios, and not into images.
+// OfTestbed reports whether the bug is in the testbed, and so in the scenarios, not in images.
 func (m Mutant) OfTestbed() bool { return strings.HasPrefix(m.File, "kind/") }
 
 // Find returns the planted bug with a name. The error lists all names.
@@ -64,4 +66,126 @@ func ScenariosOf(all []Mutant) []string {
 		}
 	}
 	return names
+}
+
+// Apply returns the source with the bug, or an error if the line is missing or not unique.
+func (m Mutant) Apply(source string) (string, error) {
+	lines := strings.Split(source, "\n")
+	at := -1
+	for i, line := range lines {
+		if strings.TrimSpace(line) != m.Line {
+			continue
+		}
+		if at >= 0 {
+			return "", fmt.Errorf("planted bug %s: lines %d and %d of %s are both %q", m.Name, at+1, i+1, m.File, m.Line)
+		}
+		at = i
+	}
+	if at < 0 {
+		return "", fmt.Errorf("planted bug %s: line %q not found in %s", m.Name, m.Line, m.File)
+	}
+	indentation := lines[at][:strings.Index(lines[at], m.Line)]
+	lines[at] = indentation + m.Replacement
+	return strings.Join(lines, "\n"), nil
+}
+
+// Overlay writes the file with the bug to the folder, and returns the file for `go build -overlay`.
+func (m Mutant) Overlay(root, folder string) (string, error) {
+	original := filepath.Join(root, filepath.FromSlash(m.File))
+	source, err := os.ReadFile(original)
+	if err != nil {
+		return "", fmt.Errorf("planted bug %s: %w", m.Name, err)
+	}
+	planted, err := m.Apply(string(source))
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", fmt.Errorf("planted bug %s: %w", m.Name, err)
+	}
+	replacement := filepath.Join(folder, path.Base(m.File))
+	if err := file.Replace(replacement, []byte(planted), 0o644); err != nil {
+		return "", err
+	}
+	content, err := json.Marshal(map[string]map[string]string{"Replace": {original: replacement}})
+	if err != nil {
+		return "", fmt.Errorf("planted bug %s: %w", m.Name, err)
+	}
+	overlay := filepath.Join(folder, "overlay.json")
+	return overlay, file.Replace(overlay, content, 0o644)
+}
+
+// AnnotateCaches adds an annotation to the StatefulSets of caches, for the scenario inner-loop.
+func AnnotateCaches(mark string) Mutant {
+	const line = "resourcesv1alpha1.FinalizeDeletionAfter: finalizeDeletionAfter,"
+	return Mutant{
+		Name: "annotation", File: "controller/cache/statefulset.go", Line: line, Replacement: line + fmt.Sprintf(" %q: \"\",", mark),
+	}
+}
+
+// AnswerMark lets the debug server of caches answer /<mark>, for the scenario inner-loop.
+func AnswerMark(mark string) Mutant {
+	const line = `mux.Handle("/debug/", http.DefaultServeMux)`
+	const answer = `; mux.HandleFunc("/%[1]s", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("%[1]s")) })`
+	return Mutant{
+		Name: "path", File: "cmd/registry-cache/registry/debug.go", Line: line, Replacement: line + fmt.Sprintf(answer, mark),
+	}
+}
+
+// Plant lets bringup.Up build the images with that bug, or without one for "". It returns an error
+// for an unknown bug, and for one of the testbed itself, which is in no image.
+func Plant(t *kind.Testbed, name string) error {
+	if name == "" {
+		t.Planted = nil
+		return nil
+	}
+	found, err := plantable(name)
+	if err != nil {
+		return err
+	}
+	t.Planted = &kind.PlantedBug{Name: found.Name, Overlay: found.Overlay}
+	return nil
+}
+
+// PlanPlant returns what bringup.Up does after Plant with that name, one line a step.
+func PlanPlant(name string) ([]string, error) {
+	if name == "" {
+		return []string{"build the images from the unchanged sources", "bring the testbed to its initial state"}, nil
+	}
+	bug, err := plantable(name)
+	if err != nil {
+		return nil, err
+	}
+	return []string{
+		"build the images with one line of " + bug.File + " replaced:", "- " + bug.Line, "+ " + bug.Replacement,
+		"bring the testbed to its initial state with these images",
+	}, nil
+}
+
+func plantable(name string) (Mutant, error) {
+	found, err := Find(name)
+	if err == nil && found.OfTestbed() {
+		err = fmt.Errorf("planted bug %s is in the testbed itself (%s), not in an image: use `testbed mutate prove %s`",
+			name, found.File, name)
+	}
+	return found, err
+}
+
+// Plan returns the runs of Prove as shell commands.
+func Plan(bugs []Mutant) []string {
+	lines := []string{runCommand(ScenariosOf(bugs)) + "  # must pass"}
+	for _, bug := range bugs {
+		run := runCommand(bug.Scenarios) + " MUTANT=" + bug.Name
+		if bug.OfTestbed() {
+			run = runCommand(bug.Scenarios) + "  # built with the bug " + bug.Name + ","
+		} else {
+			run += "  #"
+		}
+		lines = append(lines, run+" must fail", "make up")
+	}
+	return lines
+}
+
+func runCommand(scenarios []string) string {
+	return "make e2e KEEP=1 RUN='^(" + strings.Join(scenarios, "|") + ")$'"
 }

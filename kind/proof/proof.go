@@ -14,26 +14,26 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/command"
+	"github.com/gardener-extensions/registry-cache/kind/engine"
 	"github.com/gardener-extensions/registry-cache/kind/lock"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// scenariosPackage is the package of the scenarios, a test with the build tag e2e.
 const scenariosPackage = "./e2e"
 
 // Prove checks that the scenarios detect the planted bugs. It first runs the scenarios of all bugs
 // without a bug: they must pass. Then it plants each bug, runs the scenarios that must fail, and
-// restores the build without bugs. It creates the testbed if it does not exist, and keeps it.
+// restores the build without bugs. It creates the testbed if it does not exist, and keeps it. The
+// output and artifacts of each run are in Folder.
 //
 // Prove returns the findings so far, also with an error, which is why it stopped. Report.Err tells
-// whether all bugs were caught. The report is nil for a testbed with another prefix than
-// kind.DefaultPrefix: the scenarios, separate processes built from the sources, run only on that
-// one. The output and artifacts of each run are in Folder.
+// whether all bugs were caught. The report is nil for another prefix than kind.DefaultPrefix: the
+// scenarios, separate processes, run only on that testbed.
 //
-// If another process uses the testbed or proves scenarios on it, or if the testbed belongs to
-// another directory, the error is a *StartError and nothing was changed. Later, kind.ErrBusy and
-// *kind.OtherCheckoutError are returned without it: a planted bug may then still be there. A run
-// that could not start is an environment error.
+// If another process uses the testbed or proves scenarios on it, or if it belongs to another
+// directory, the error is a *StartError and nothing was changed. Later, kind.ErrBusy and
+// *kind.OtherCheckoutError come without it, and a planted bug may remain. A run that could not
+// start is an environment error.
 func Prove(ctx context.Context, t *kind.Testbed, bugs []Mutant) (*Report, error) {
 	if t.Prefix != kind.DefaultPrefix {
 		return nil, fmt.Errorf("scenarios run only on testbed %s, not on %s", kind.DefaultPrefix, t.Prefix)
@@ -72,11 +72,9 @@ func Prove(ctx context.Context, t *kind.Testbed, bugs []Mutant) (*Report, error)
 	return report, nil
 }
 
-// Folder returns the folder with the logs and artifacts of the runs of Prove. `testbed down`
-// removes it.
+// Folder returns the folder with the logs and artifacts of Prove, which `testbed down` removes.
 func Folder(t *kind.Testbed) string { return t.Relative(t.State.Mutants()) }
 
-// proveWithoutBug runs the scenarios without a planted bug. They must pass.
 func proveWithoutBug(ctx context.Context, t *kind.Testbed, program string, scenarios []string) error {
 	return t.Recorder.Step(ctx, "no planted bug", func(ctx context.Context) error {
 		outcomes, err := runScenarios(ctx, t, firstRunTimeout, program, Mutant{Name: "none", Scenarios: scenarios}, "")
@@ -88,8 +86,7 @@ func proveWithoutBug(ctx context.Context, t *kind.Testbed, program string, scena
 	})
 }
 
-// proveBug runs the scenarios of the planted bug, and restores the build without bugs. program runs
-// the scenarios, built without a bug.
+// proveBug runs the scenarios of the planted bug, and restores the build without bugs.
 func proveBug(ctx context.Context, t *kind.Testbed, program string, bug Mutant) (outcomes []Outcome, err error) {
 	err = progress.InOrder(ctx,
 		t.Step("planted bug "+bug.Name, func(ctx context.Context) error {
@@ -120,8 +117,7 @@ func proveBug(ctx context.Context, t *kind.Testbed, program string, bug Mutant) 
 	return outcomes, err
 }
 
-// restoreBuild brings the testbed up without a planted bug. It uses a new kind.Testbed, as a
-// separate process would.
+// restoreBuild brings the testbed up without a planted bug, as a separate process would.
 func restoreBuild(ctx context.Context, t *kind.Testbed) error {
 	log, err := os.OpenFile(filepath.Join(t.State.Mutants(), "restore.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -134,8 +130,7 @@ func restoreBuild(ctx context.Context, t *kind.Testbed) error {
 	return errors.Join(err, log.Close())
 }
 
-// buildScenarios builds the program that runs the scenarios, with the bug unless it is nil, and
-// returns its path.
+// buildScenarios returns the program of the scenarios, built with the bug unless it is nil.
 func buildScenarios(ctx context.Context, t *kind.Testbed, bug *Mutant) (string, error) {
 	program, overlay := filepath.Join(t.Root, "bin", "e2e.test"), []string{}
 	if bug != nil {
@@ -162,3 +157,37 @@ func buildScenarios(ctx context.Context, t *kind.Testbed, bug *Mutant) (string, 
 	}
 	return program, nil
 }
+
+// lockProof excludes a second proof until release is called. Runs take the other locks.
+func lockProof(ctx context.Context, t *kind.Testbed) (release func(), err error) {
+	release, err = t.LockProof()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkUnused(ctx, t); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}
+
+// checkUnused returns kind.ErrBusy or a *kind.OtherCheckoutError if the testbed is not free.
+func checkUnused(ctx context.Context, t *kind.Testbed) error {
+	unlock, err := t.Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if engine.Running(ctx) == nil { // without a container engine there is no testbed, so no owner either
+		return nil
+	}
+	return t.CheckOwner(ctx)
+}
+
+// StartError is why Prove did not start and changed nothing, for example kind.ErrBusy.
+type StartError struct{ cause error }
+
+func (e *StartError) Error() string { return e.cause.Error() }
+
+// Unwrap returns the cause.
+func (e *StartError) Unwrap() error { return e.cause }

@@ -19,29 +19,21 @@ import (
 )
 
 const (
-	// runTimeout bounds one run of scenarios, with build and rollout. firstRunTimeout bounds the first
-	// run, which may also create the testbed. stopTimeout is how long an interrupted run may clean up.
-	runTimeout      = 15 * time.Minute
-	firstRunTimeout = bringup.UpTimeout + runTimeout
-	stopTimeout     = 4 * time.Minute
+	runTimeout      = 15 * time.Minute               // of one run, with build and rollout
+	firstRunTimeout = bringup.UpTimeout + runTimeout // which may also create the testbed
+	stopTimeout     = 4 * time.Minute                // for the clean-up of an interrupted run
 
-	// A run of scenarios writes its results to the folder resultsFolder, with one entry a scenario in
-	// summaryFile.
-	resultsFolder = "_artifacts"
-	summaryFile   = "summary.json"
+	resultsFolder = "_artifacts"   // of a run
+	summaryFile   = "summary.json" // in it, with one entry a scenario
 
-	// Exit codes of a run: a scenario failed, and the environment prevented the run, for example
-	// because another process uses the testbed.
-	exitFailed      = 1
-	exitEnvironment = 3
-	// reasonPrefix starts the line of the log with the reason why a run stopped.
-	reasonPrefix = "e2e: "
+	exitFailed      = 1       // exit code of a run if a scenario failed
+	exitEnvironment = 3       // exit code if, for example, another process uses the testbed
+	reasonPrefix    = "e2e: " // starts the line of the log with the reason why a run stopped
 )
 
-// runScenarios runs the scenarios of the bug on the testbed, which it keeps, and returns their
-// outcomes. planted is the name of the bug to build into the images, or empty. The results are
-// moved to a folder with the name of the bug. It does not remove earlier results: they may belong
-// to a run that is still going on. The new run removes them when it has the lock of the testbed.
+// runScenarios runs the scenarios of the bug on the testbed, which it keeps, moves the results to a
+// folder of that name, and returns the outcomes. planted is the bug to build into the images, or
+// "". Only the run removes earlier results, with the lock: they may belong to another run.
 func runScenarios(
 	ctx context.Context, t *kind.Testbed, timeout time.Duration, program string, bug Mutant, planted string,
 ) ([]Outcome, error) {
@@ -77,9 +69,8 @@ func runScenarios(
 	return ParseOutcomes(content)
 }
 
-// scenariosCommand returns the command that runs the scenarios, in a separate process group: Ctrl-C
-// in a terminal signals the whole foreground group, and a second signal would kill the scenarios
-// before they clean up. They get one SIGINT, when ctx ends.
+// scenariosCommand returns the command, which gets one SIGINT when ctx ends. It has its own process
+// group: a second signal, from a terminal, would kill the scenarios before they clean up.
 func scenariosCommand(ctx context.Context, program string, output io.Writer) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Stdout, cmd.Stderr = output, output
@@ -89,7 +80,7 @@ func scenariosCommand(ctx context.Context, program string, output io.Writer) *ex
 	return cmd
 }
 
-// lastWritten returns when the file was last written, or zero if it does not exist.
+// lastWritten returns when the file was last written, or zero.
 func lastWritten(path string) time.Time {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -98,8 +89,7 @@ func lastWritten(path string) time.Time {
 	return info.ModTime()
 }
 
-// runError returns err, the error of a run with that log, unless it only means that scenarios
-// failed, which is what a proof expects.
+// runError returns the error of a run with that log, or nil if only scenarios failed.
 func runError(err error, log string) error {
 	exit := (*exec.ExitError)(nil)
 	switch {
@@ -129,11 +119,37 @@ func lastReason(log string) string {
 }
 
 // environmentError is why a run of scenarios could not start.
-type environmentError struct{ reason error }
+type environmentError struct{ error }
 
-func (e *environmentError) Error() string { return e.reason.Error() }
-
-func (e *environmentError) Unwrap() error { return e.reason }
+func (e *environmentError) Unwrap() error { return e.error }
 
 // EnvironmentError marks the error for internal/program.
 func (*environmentError) EnvironmentError() {}
+
+// RunScenarios builds and runs the scenarios with these names, without names the fast lane, or
+// lists all. The error wraps an *exec.ExitError with the exit code of the program.
+func RunScenarios(ctx context.Context, t *kind.Testbed, names []string, list bool, out, prose io.Writer) error {
+	if t.Prefix != kind.DefaultPrefix {
+		return fmt.Errorf("the scenarios run on the testbed %s, not on %s", kind.DefaultPrefix, t.Prefix)
+	}
+	program, err := buildScenarios(ctx, t, nil)
+	if err != nil {
+		return err
+	}
+	cmd := scenariosCommand(ctx, program, out)
+	cmd.Stderr, cmd.Dir, cmd.Args = prose, t.Root, append(cmd.Args, "-test.timeout=60m")
+	cmd.Env = append(os.Environ(), "KEEP=1", "RUN=", "MUTANT=", "CONFIG=", "LANE=", "LIST=")
+	if len(names) > 0 {
+		cmd.Env = append(cmd.Env, "RUN=^("+strings.Join(names, "|")+")$")
+	}
+	if list {
+		cmd.Env = append(cmd.Env, "LIST=1", "LANE=full")
+	}
+	if err := cmd.Run(); err != nil {
+		if code := (*exec.ExitError)(nil); !errors.As(err, &code) {
+			return fmt.Errorf("run the scenarios: %w", err)
+		}
+		return err
+	}
+	return nil
+}

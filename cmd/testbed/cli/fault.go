@@ -90,7 +90,7 @@ func newFaultDeleteCommand(options *kind.Options) *cobra.Command {
 		Short:   "Remove the faults with these IDs, or all",
 		Args:    program.Args(cobra.ArbitraryArgs),
 		RunE: onRunning(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
-			deleted, err := fault.Clear(cmd.Context(), testbed, args...)
+			deleted, err := fault.Delete(cmd.Context(), testbed, args...)
 			if err != nil && len(deleted) == 0 {
 				return err
 			}
@@ -106,6 +106,6 @@ func newFaultDeleteCommand(options *kind.Options) *cobra.Command {
 		if err := testbed.AttachRunning(cmd.Context()); err != nil {
 			return nil, err
 		}
-		return fault.PlanClear(cmd.Context(), testbed, args...)
+		return fault.PlanDelete(cmd.Context(), testbed, args...)
 	})
 }

@@ -11,16 +11,14 @@ import (
 )
 
 const (
-	// dialTimeout limits dialing the server, which is on the same machine.
-	dialTimeout = 10 * time.Second
+	dialTimeout = 10 * time.Second // to the server, on the same machine
 	// chunkBytes limits one read. A connection buffers chunksHeld chunks; then the server has to wait.
 	chunkBytes = 32 << 10
 	chunksHeld = 256
 )
 
-// Serve accepts connections and forwards them to the address target until ctx ends. It then returns
-// nil. It forwards requests at once and answers after the delay, which does not depend on their
-// size.
+// Serve forwards connections to the address target until ctx ends: requests at once, and answers
+// after the delay, which does not depend on their size.
 func Serve(ctx context.Context, listener net.Listener, target string, delay time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var open sync.WaitGroup
@@ -40,8 +38,7 @@ func Serve(ctx context.Context, listener net.Listener, target string, delay time
 	}
 }
 
-// forward connects a client with the server until both directions have ended or one has failed. If
-// the server is unreachable, it closes the connection of the client.
+// forward connects a client with the server until both directions have ended or one has failed.
 func forward(ctx context.Context, client net.Conn, target string, delay time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -71,7 +68,6 @@ func forward(ctx context.Context, client net.Conn, target string, delay time.Dur
 	_, _ = client.Close(), server.Close()
 }
 
-// chunk is the data of one read and the time to write it.
 type chunk struct {
 	due  time.Time
 	data []byte

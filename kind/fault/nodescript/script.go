@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
@@ -37,8 +40,7 @@ const (
 // ArgumentFile returns the path, on the node, of the argument of a fault.
 func ArgumentFile(id string) string { return path.Join("/run/testbed-faults", id, "argument") }
 
-// Begin returns the arguments of Script that apply the fault. Its duration starts
-// then.
+// Begin returns the arguments of Script that apply the fault and start its duration.
 func Begin(f spec.Fault, method Method, argument string) ([]string, error) {
 	description, err := json.Marshal(f)
 	if err != nil {
@@ -48,15 +50,13 @@ func Begin(f spec.Fault, method Method, argument string) ([]string, error) {
 	return []string{"begin", f.ID, seconds, string(description), string(method), argument}, nil
 }
 
-// DelayArgument returns the argument of DelayAnswers: the path of testbed-delay on the node, which
-// is deleted when the fault ends, the delay, the port of the server, and the IP addresses of its
-// Service, which has port 443.
+// DelayArgument returns the argument of DelayAnswers: the path of testbed-delay on the node, to be
+// deleted with the fault, the delay, the server's port, and the IP addresses of its Service (443).
 func DelayArgument(program string, delay time.Duration, port string, services []string) string {
 	return strings.Join(append([]string{program, delay.String(), port}, services...), " ")
 }
 
-// Check returns the arguments of Script that fail, with a reason, if the node cannot
-// apply such a fault.
+// Check returns the arguments of Script that fail if the node cannot apply the method.
 func Check(method Method, argument string) []string {
 	return []string{"check", string(method), argument}
 }
@@ -64,19 +64,53 @@ func Check(method Method, argument string) []string {
 // End returns the arguments of Script that end a fault.
 func End(id string) []string { return []string{"end", id} }
 
-// Join returns the arguments of Script that restore gardener-node-agent on a lost
-// machine that runs again.
+// Join returns the arguments of Script that restore gardener-node-agent on a restarted machine.
 func Join(id string) []string { return []string{"join", id} }
 
-// List returns the arguments of Script that list faults for Parse and end those
-// that are no longer active. No other process may begin or end faults at the same time.
+// List returns the arguments of Script that list faults for Parse and remove inactive ones. No
+// other process may change faults at the same time.
 func List() []string { return []string{"list"} }
 
-// Look returns the arguments of Script that list faults for Parse and change
-// nothing.
+// Look returns the arguments of Script that list faults for Parse and change nothing.
 func Look() []string { return []string{"look"} }
 
 // Parse parses the output of Script: one JSON description per line.
 func Parse(output string) ([]spec.Fault, error) {
 	return spec.Decode([]byte("[" + strings.ReplaceAll(strings.TrimSpace(output), "\n", ",") + "]"))
+}
+
+// A question begins after the headers of UDP (RFC 768) and DNS (RFC 1035, 4.1.1), in bytes.
+const (
+	udpHeader, dnsHeader = 8, 12
+	// chunk is the size that one expression of nft compares.
+	chunk = 16
+)
+
+// DNSQuestion returns nft expressions that match a UDP packet whose first DNS question is for this
+// name, of any type and with the same case.
+func DNSQuestion(host string) (string, error) {
+	name, err := dnsmessage.NewName(strings.TrimSuffix(host, ".") + ".")
+	if err != nil {
+		return "", fmt.Errorf("name %q: %w", host, err)
+	}
+	builder := dnsmessage.NewBuilder(nil, dnsmessage.Header{})
+	if err := builder.StartQuestions(); err != nil {
+		return "", err
+	}
+	if err := builder.Question(dnsmessage.Question{Name: name, Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}); err != nil {
+		return "", fmt.Errorf("name %q: %w", host, err)
+	}
+	message, err := builder.Finish()
+	if err != nil {
+		return "", fmt.Errorf("name %q: %w", host, err)
+	}
+	const typeAndClass = 2 * 2
+	wire := message[dnsHeader : len(message)-typeAndClass]
+	var expressions []string
+	offset := udpHeader + dnsHeader
+	for part := range slices.Chunk(wire, chunk) {
+		expressions = append(expressions, fmt.Sprintf("@th,%d,%d 0x%x", 8*offset, 8*len(part), part))
+		offset += len(part)
+	}
+	return strings.Join(expressions, " "), nil
 }

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -33,14 +34,7 @@ func (f Fault) Effect() string {
 	case Credentials:
 		return "requires credentials for " + f.requests()
 	}
-	if effect, short := effects[f.Kind]; short {
-		return effect
-	}
-	s, err := shapeOf(f.Target.Role, f.Kind)
-	if err != nil {
-		return string(f.Kind)
-	}
-	return s.means
+	return cmp.Or(effects[f.Kind], f.shape().means, string(f.Kind))
 }
 
 // effects has the effects that are shorter than the text of the catalog.
@@ -80,7 +74,7 @@ func (f Fault) String() string {
 
 func (f Fault) end() string {
 	if f.Ends.IsZero() {
-		return "testbed fault clear " + f.ID
+		return "testbed fault delete " + f.ID
 	}
 	return f.Ends.Local().Format(time.TimeOnly)
 }
@@ -110,7 +104,6 @@ func Catalog() string {
 	return text.String()
 }
 
-// targets returns the form of targets of the role.
 func (r Role) targets() string {
 	switch r {
 	case Seed, Shoot:

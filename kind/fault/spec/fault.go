@@ -12,33 +12,25 @@ import (
 
 // Fault is a fault of the testbed. New creates one.
 type Fault struct {
-	// ID identifies an active fault.
-	ID     string `json:"id,omitempty"`
+	ID     string `json:"id,omitempty"` // of an active fault
 	Target Target `json:"target"`
 	Kind   Kind   `json:"kind"`
-	// On selects the requests that the fault applies to.
-	On Scope `json:"on,omitempty"`
+	On     Scope  `json:"on,omitempty"` // the requests that the fault applies to
 	// Status, Header and Body are the response of Status.
 	Status int         `json:"status,omitempty"`
 	Header http.Header `json:"header,omitempty"`
 	Body   string      `json:"body,omitempty"`
-	// Delay is the time until the first byte of a response of Latency.
-	Delay Duration `json:"delay,omitempty"`
-	// Rate is the number of bytes per second of Slow.
-	Rate int64 `json:"rate,omitempty"`
-	// After is the number of bytes of a body before Reset or Truncate; nil means half of the body.
-	After *int64 `json:"after,omitempty"`
-	// Accept is the hexadecimal SHA-256 of the user:password that Credentials accepts.
-	Accept string `json:"accept,omitempty"`
-	// Certificate is the PEM certificate of ExpiredTLS, for the upstream's own key.
-	Certificate string `json:"certificate,omitempty"`
-	// For is the duration; 0 means until the fault is cleared.
-	For Duration `json:"for,omitempty"`
+	// Delay is the time until the first byte of Latency, Rate the bytes per second of Slow.
+	Delay       Duration `json:"delay,omitempty"`
+	Rate        int64    `json:"rate,omitempty"`
+	After       *int64   `json:"after,omitempty"`       // bytes of a body before Reset or Truncate; nil means half
+	Accept      string   `json:"accept,omitempty"`      // hexadecimal SHA-256 of the user:password that Credentials accepts
+	Certificate string   `json:"certificate,omitempty"` // PEM, of ExpiredTLS, for the upstream's own key
+	For         Duration `json:"for,omitempty"`         // 0 means until the fault is deleted
 	// Began and Ends are set by Begin. Ends is zero if For is 0.
-	Began time.Time `json:"began,omitzero"`
-	Ends  time.Time `json:"ends,omitzero"`
-	// Outcome is the result of a one-shot fault, for example the new address of a Service, or "".
-	Outcome string `json:"outcome,omitempty"`
+	Began   time.Time `json:"began,omitzero"`
+	Ends    time.Time `json:"ends,omitzero"`
+	Outcome string    `json:"outcome,omitempty"` // of a one-shot fault, for example the new address of a Service
 }
 
 // Begin returns the fault with an ID and its times set.
@@ -53,8 +45,7 @@ func (f Fault) Begin(id string, now time.Time) Fault {
 // Same reports whether both are the same fault. It compares the start too, since IDs are reused.
 func (f Fault) Same(other Fault) bool { return f.ID == other.ID && f.Began.Equal(other.Began) }
 
-// CheckTime returns a *UseError if the fault has a duration but only a command can end it, see
-// EndsOnlyByCommand.
+// CheckTime returns a *UseError if the fault has a duration but EndsOnlyByCommand.
 func (f Fault) CheckTime() error {
 	if f.EndsOnlyByCommand() && f.For > 0 {
 		return misuse("only a command can end %s of %s: --for needs --wait", f.Kind, f.Target)
@@ -70,8 +61,7 @@ func Active(all []Fault, now time.Time) []Fault {
 	return slices.DeleteFunc(slices.Clone(all), func(f Fault) bool { return f.Ended(now) })
 }
 
-// Select returns the active faults with these IDs, or all without IDs. It returns a *UseError for
-// an unknown ID.
+// Select returns the active faults with these IDs, or all without IDs, or a *UseError.
 func Select(active []Fault, ids []string) ([]Fault, error) {
 	if len(ids) == 0 {
 		return active, nil

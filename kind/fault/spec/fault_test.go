@@ -177,7 +177,7 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
-	if len(lines) != 3 || !strings.Contains(lines[1], "answers 429 to all requests") || !strings.HasSuffix(lines[1], "  testbed fault clear f1") ||
+	if len(lines) != 3 || !strings.Contains(lines[1], "answers 429 to all requests") || !strings.HasSuffix(lines[1], "  testbed fault delete f1") ||
 		!strings.HasSuffix(lines[2], second.Ends.Local().Format(time.TimeOnly)) {
 		t.Errorf("table:\n%s", text.String())
 	}
@@ -186,7 +186,7 @@ func TestWrite(t *testing.T) {
 	if got := changed.String(); got != "cache/beta has a new Service: 10.96.0.7, before that 10.96.0.6" {
 		t.Errorf("one line: %s", got)
 	}
-	if got := first.String(); got != "fault f1: upstream/alpha answers 429 to all requests, until testbed fault clear f1" {
+	if got := first.String(); got != "fault f1: upstream/alpha answers 429 to all requests, until testbed fault delete f1" {
 		t.Errorf("one line: %s", got)
 	}
 }

@@ -1,6 +1,8 @@
 package spec
 
-import "slices"
+import (
+	"slices"
+)
 
 // Kind is the kind of a fault.
 type Kind string
@@ -72,21 +74,94 @@ func shapeOf(role Role, kind Kind) (shape, error) {
 	return shape{}, misuse("%s has no fault %q, use one of %s", role, kind, list(Kinds(role)))
 }
 
-// EndsOnlyByCommand reports whether only a command can end the fault. No node can end it after a
-// time by itself, so a process has to wait.
-func (f Fault) EndsOnlyByCommand() bool {
-	s, err := shapeOf(f.Target.Role, f.Kind)
-	return err == nil && s.endsOnlyByCommand
+// shape returns the shape of the fault, or the zero shape for an unknown fault.
+func (f Fault) shape() shape {
+	s, _ := shapeOf(f.Target.Role, f.Kind)
+	return s
 }
 
-// OneShot reports whether the fault is a single action: it is not listed and cannot be cleared.
-func (f Fault) OneShot() bool {
-	s, err := shapeOf(f.Target.Role, f.Kind)
-	return err == nil && s.oneShot
-}
+// EndsOnlyByCommand reports that no node can end the fault after a time: a process has to wait.
+func (f Fault) EndsOnlyByCommand() bool { return f.shape().endsOnlyByCommand }
+
+// OneShot reports whether the fault is a single action: it is not listed and cannot be deleted.
+func (f Fault) OneShot() bool { return f.shape().oneShot }
 
 // AppliedByUpstream reports whether the upstream itself applies the fault to its answers.
-func (f Fault) AppliedByUpstream() bool {
-	s, err := shapeOf(f.Target.Role, f.Kind)
-	return err == nil && (s.on != "" || s.kind == ExpiredTLS)
+func (f Fault) AppliedByUpstream() bool { return f.shape().on != "" || f.shape().kind == ExpiredTLS }
+
+type shape struct {
+	role              Role
+	kind              Kind
+	means             string   // completes "the target ..."
+	takes             []string // the options besides --for
+	needs             string   // the required option
+	on                Scope    // the default
+	oneShot           bool     // see Fault.OneShot: the target recovers by itself
+	endsOnlyByCommand bool     // see Fault.EndsOnlyByCommand
 }
+
+var shapes = []shape{
+	{
+		role: Upstream, kind: Status, takes: []string{"status", "header", "body", "on"}, needs: "status", on: All,
+		means: "answers with --status, --header and --body",
+	},
+	{role: Upstream, kind: Latency, means: "answers after --delay", takes: []string{"delay", "on"}, needs: "delay", on: All},
+	{role: Upstream, kind: Hang, means: "accepts requests and does not answer until the fault ends", takes: []string{"on"}, on: All},
+	{
+		role: Upstream, kind: Slow, takes: []string{"rate", "on"}, needs: "rate", on: Blobs,
+		means: "sends each answer with --rate bytes per second",
+	},
+	{
+		role: Upstream, kind: Reset, takes: []string{"after", "on"}, on: Blobs,
+		means: "resets the connection after --after bytes of the body (default: half of it)",
+	},
+	{
+		role: Upstream, kind: Truncate, takes: []string{"after", "on"}, on: Blobs,
+		means: "answers 200 with the right length and truncates the body after --after bytes (default: half of it)",
+	},
+	{role: Upstream, kind: WrongBytes, means: "answers 200 with the right length and wrong content", takes: []string{"on"}, on: Blobs},
+	{
+		role: Upstream, kind: Credentials, takes: []string{"accept", "on"}, needs: "accept", on: All,
+		means: "answers 401 unless a request has the credentials of --accept",
+	},
+	{role: Upstream, kind: Refuse, means: "refuses connections of the shoot's nodes and pods, and resets open ones"},
+	{role: Upstream, kind: Blackhole, means: "is unreachable for the shoot's nodes and pods: their packets are dropped"},
+	{role: Upstream, kind: DNS, means: "has a host name that does not resolve in the shoot's nodes and pods: lookups fail at once"},
+	{
+		role: Upstream, kind: ExpiredTLS,
+		means: "presents new HTTPS connections a certificate that expired an hour ago, with the same names and CA",
+	},
+	{role: Cache, kind: Refuse, means: "refuses connections of the shoot's nodes, and resets open ones"},
+	{role: Cache, kind: Blackhole, means: "is unreachable for the shoot's nodes: packets to its Service are dropped"},
+	{
+		role: Cache, kind: Stop,
+		means: "accepts connections and does not answer (SIGSTOP), until its liveness probe restarts it after 2 minutes",
+	},
+	{role: Cache, kind: Kill, means: "loses its pods: they are deleted at once, and recreated", oneShot: true},
+	{
+		role: Cache, kind: RecreateService, oneShot: true,
+		means: "gets a new Service with another address, which nodes learn when the Shoot is reconciled",
+	},
+	{role: Cache, kind: DiskFull, means: "has a full volume: content can be read but not written, until its container restarts"},
+	{role: Node, kind: KubeletStop, means: "has no running kubelet; on a worker, gardener-node-agent starts it again after a minute"},
+	{role: Node, kind: ContainerdRestart, means: "restarts containerd", oneShot: true},
+	{
+		role: Node, kind: Loss, endsOnlyByCommand: true,
+		means: "is lost, with its Node object; when the fault is cleared, it joins as a new node of the same name",
+	},
+	{role: Seed, kind: Stop, means: stoppedServer},
+	{role: Seed, kind: Refuse, means: refusingServer},
+	{role: Seed, kind: Latency, means: slowServer, takes: []string{"delay"}, needs: "delay"},
+	{role: Shoot, kind: Stop, means: stoppedServer},
+	{role: Shoot, kind: Refuse, means: refusingServer},
+	{role: Shoot, kind: Latency, means: slowServer, takes: []string{"delay"}, needs: "delay"},
+	{role: Extension, kind: Stop, means: "does nothing (SIGSTOP), until its liveness probe restarts it"},
+	{role: Extension, kind: Kill, means: "loses its pods: they are deleted at once, and recreated", oneShot: true},
+}
+
+// The effects on an API server, of the seed or of the shoot.
+const (
+	stoppedServer  = "accepts connections and does not answer (SIGSTOP), until its liveness probe restarts it after minutes"
+	refusingServer = "refuses connections from other nodes and from pods, and resets open ones"
+	slowServer     = "answers other nodes and pods after --delay, and resets open connections"
+)

@@ -13,11 +13,9 @@ import (
 
 // Option is an option of faults.
 type Option struct {
-	// Name is the name of the flag. Usage has the placeholder of its value in backquotes.
-	Name, Usage string
-	// Repeated means that the option may be given several times.
-	Repeated bool
-	set      func(f *Fault, values []string) error
+	Name, Usage string // of the flag; Usage has the placeholder of the value in backquotes
+	Repeated    bool   // the flag can be given several times
+	set         func(f *Fault, values []string) error
 }
 
 // Options returns all options. Each kind has only some of them, which New checks.
@@ -74,7 +72,6 @@ func setStatus(f *Fault, values []string) error {
 	return nil
 }
 
-// headerName matches a token of RFC 9110.
 var headerName = regexp.MustCompile("^[-!#$%&'*+.^_`|~0-9A-Za-z]+$")
 
 func setHeader(f *Fault, values []string) error {
@@ -94,12 +91,6 @@ func setHeader(f *Fault, values []string) error {
 	return nil
 }
 
-func setBody(f *Fault, values []string) error {
-	f.Body = values[0]
-	return nil
-}
-
-// sha256Sum matches a digest as sha256sum prints it.
 var sha256Sum = regexp.MustCompile("^[0-9a-f]{64}$")
 
 // setAccept takes a hash, since command lines and lists of faults are not secret.
@@ -108,6 +99,11 @@ func setAccept(f *Fault, values []string) error {
 		return misuse("want the 64 digits that printf %%s user:password | sha256sum prints")
 	}
 	f.Accept = values[0]
+	return nil
+}
+
+func setBody(f *Fault, values []string) error {
+	f.Body = values[0]
 	return nil
 }
 
@@ -130,4 +126,63 @@ func size(text string) (int64, error) {
 		return 0, misuse("want a number of bytes, for example 64Ki or 1M")
 	}
 	return quantity.Value(), nil
+}
+
+// New returns a fault, for example of "upstream/alpha" and "status" with the given values of
+// options by name, or a *UseError. It does not check whether the target exists, see Target.Choose.
+func New(target, kind string, given map[string][]string) (Fault, error) {
+	at, err := ParseTarget(target)
+	if err != nil {
+		return Fault{}, err
+	}
+	s, err := shapeOf(at.Role, Kind(kind))
+	if err != nil {
+		return Fault{}, err
+	}
+	f := Fault{Target: at, Kind: s.kind, On: s.on}
+	if err := s.check(given); err != nil {
+		return Fault{}, err
+	}
+	for _, option := range options {
+		values := given[option.Name]
+		if len(values) == 0 {
+			continue
+		}
+		if len(values) > 1 && !option.Repeated {
+			return Fault{}, misuse("--%s is given %d times, want once", option.Name, len(values))
+		}
+		if err := option.set(&f, values); err != nil {
+			return Fault{}, misuse("--%s %q: %v", option.Name, strings.Join(values, ", "), err)
+		}
+	}
+	if _, given := given["body"]; !given && f.Kind == Status {
+		f.Body = http.StatusText(f.Status) + "\n"
+	}
+	return f, nil
+}
+
+func (s shape) check(given map[string][]string) error {
+	for _, option := range options {
+		if len(given[option.Name]) > 0 && !slices.Contains(s.options(), option.Name) {
+			return misuse("%s of %s has no option --%s: %s", s.kind, s.role, option.Name, s.accepted())
+		}
+	}
+	if s.needs != "" && len(given[s.needs]) == 0 {
+		return misuse("%s of %s requires --%s: %s", s.kind, s.role, s.needs, s.accepted())
+	}
+	return nil
+}
+
+func (s shape) options() []string {
+	if s.oneShot {
+		return s.takes
+	}
+	return append(slices.Clone(s.takes), "for")
+}
+
+func (s shape) accepted() string {
+	if len(s.options()) == 0 {
+		return "it has no options"
+	}
+	return "its options are --" + strings.Join(s.options(), ", --")
 }

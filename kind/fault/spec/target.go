@@ -45,8 +45,7 @@ func (t *Target) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ParseTarget parses <role>/<name>, or "extension". It returns a *UseError. It does not check
-// whether the target exists, see Choose.
+// ParseTarget parses <role>/<name>, or "extension", or returns a *UseError. See Choose.
 func ParseTarget(text string) (Target, error) {
 	role, name, found := strings.Cut(text, "/")
 	if Role(role) == Extension {
@@ -64,8 +63,8 @@ func ParseTarget(text string) (Target, error) {
 	return Target{Role: Role(role), Name: name}, nil
 }
 
-// Choose returns the target with its full name. parts maps short names to full names. The target
-// may have either; a full name takes precedence. It returns a *UseError for an unknown name.
+// Choose returns the target with its full name, or a *UseError. parts maps short names to full
+// names. The target may have either; a full name takes precedence.
 func (t Target) Choose(parts map[string]string) (Target, error) {
 	known := []string{}
 	for short, full := range parts {

@@ -12,21 +12,21 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/fulldisk"
 )
 
-func TestBusyTestbedNamesItsHolder(t *testing.T) {
+func TestBusyTestbedNamesItsOwner(t *testing.T) {
 	one := newLockFiles(t.TempDir(), "one", "/here")
-	release, err := one.lock()
+	release, err := one.Lock()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer release()
 	want := fmt.Sprintf("testbed one: another testbed command is working on it: %s", filepath.Base(os.Args[0]))
-	_, err = one.lock()
+	_, err = one.Lock()
 	if !errors.Is(err, ErrBusy) || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), fmt.Sprintf("(process %d, for ", os.Getpid())) {
 		t.Errorf("error %v, want ErrBusy with %q and this process", err, want)
 	}
 }
 
-func TestDescribeHolder(t *testing.T) {
+func TestDescribeLockOwner(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 42, 0, time.UTC)
 	alive := func(pid int) bool { return pid == 7 }
 	for _, tc := range []struct{ name, data, want string }{
@@ -42,7 +42,7 @@ func TestDescribeHolder(t *testing.T) {
 			if err := os.WriteFile(lock, []byte(tc.data), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if got := readHolder(lock).describe("/here", now, alive); got != tc.want {
+			if got := readLockOwner(lock).describe("/here", now, alive); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
@@ -64,7 +64,7 @@ func TestLockOnFullDisk(t *testing.T) {
 		fulldisk.Run(t)
 		return
 	}
-	release, err := newLockFiles(folder, "one", "/here").lock()
+	release, err := newLockFiles(folder, "one", "/here").Lock()
 	if err != nil {
 		t.Fatal(err)
 	}

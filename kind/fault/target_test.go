@@ -58,7 +58,7 @@ func TestMissing(t *testing.T) {
 func TestUnsupported(t *testing.T) {
 	why := unsupported{"nodes are containers"}
 	var environment interface{ EnvironmentError() }
-	if err := why.Available(t.Context()); !errors.As(err, &environment) || err.Error() != "not supported by the testbed: nodes are containers" {
+	if err := error(why); !errors.As(err, &environment) || err.Error() != "not supported by the testbed: nodes are containers" {
 		t.Errorf("error %v", err)
 	}
 }

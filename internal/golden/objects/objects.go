@@ -9,14 +9,16 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
 )
 
 const valuesSuffix = ".values.yaml"
 
-// Containers returns the container of the Deployment in each golden file of a chart, by the name of
-// the test case. In the folder, <case>.yaml is the chart rendered with <case>.values.yaml. The test
-// fails if there are no cases, or if a case has no Deployment or not exactly one container.
+// Containers returns the container of the Deployment in each golden file of a chart, by test case:
+// <case>.yaml is the chart rendered with <case>.values.yaml. Anything else fails the test.
 func Containers(t testing.TB, folder string) map[string]corev1.Container {
 	t.Helper()
 	cases, err := filepath.Glob(filepath.Join(folder, "*"+valuesSuffix))
@@ -57,8 +59,7 @@ func deploymentIn(t testing.TB, file string) *appsv1.Deployment {
 
 var flagInTemplate = regexp.MustCompile(`(?m)^ +- --([a-z-]+)`)
 
-// Flags returns the names of the flags in the args of a template, including those that no test case
-// renders. The test fails if there are none.
+// Flags returns the names of all flags in the args of a template. The test fails if there are none.
 func Flags(t testing.TB, template string) []string {
 	t.Helper()
 	content, err := os.ReadFile(template)
@@ -73,4 +74,19 @@ func Flags(t testing.TB, template string) []string {
 		t.Fatalf("%s contains no flag", template)
 	}
 	return names
+}
+
+// Encode returns the object as YAML, with the apiVersion and kind of the scheme.
+func Encode(t testing.TB, scheme *runtime.Scheme, object client.Object) []byte {
+	t.Helper()
+	kind, err := apiutil.GVKForObject(object, scheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object.GetObjectKind().SetGroupVersionKind(kind)
+	content, err := yaml.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
 }

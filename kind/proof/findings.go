@@ -3,8 +3,10 @@ package proof
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"text/tabwriter"
 )
 
 // Outcome is the result of one scenario in summary.json.
@@ -16,10 +18,7 @@ type Outcome struct {
 }
 
 // Results of a scenario in summary.json.
-const (
-	passed = "passed"
-	failed = "failed"
-)
+const passed, failed = "passed", "failed"
 
 // ParseOutcomes parses the scenarios of a summary.json.
 func ParseOutcomes(summary []byte) ([]Outcome, error) {
@@ -32,8 +31,7 @@ func ParseOutcomes(summary []byte) ([]Outcome, error) {
 	return read.Scenarios, nil
 }
 
-// Reason returns the first line of the evidence of a failure: the step and its error. go test
-// writes names with underscores for spaces; Reason restores the spaces in the step.
+// Reason returns the step and its error. It restores the spaces that go test makes underscores.
 func (o Outcome) Reason() string {
 	if len(o.Evidence) == 0 {
 		return ""
@@ -49,22 +47,17 @@ func (o Outcome) Reason() string {
 // Finding is the result of a run with one planted bug.
 type Finding struct {
 	Mutant
-	// Caught means that every scenario of the bug failed for the expected reason.
-	Caught bool `json:"caught"`
-	// By are the scenarios that failed for the expected reason.
-	By []Catch `json:"by"`
-	// Problem lists scenarios that passed, failed for another reason, or did not run.
-	Problem string `json:"problem,omitempty"`
-	// Seconds is the duration of the run, with build and rollout.
-	Seconds float64 `json:"seconds"`
+	Caught  bool    `json:"caught"`            // every scenario failed for the expected reason
+	By      []Catch `json:"by"`                // the scenarios that failed for the expected reason
+	Problem string  `json:"problem,omitempty"` // lists the other scenarios
+	Seconds float64 `json:"seconds"`           // of the run, with build and rollout
 }
 
 // Catch is a scenario that failed.
 type Catch struct {
-	Scenario string `json:"scenario"`
-	// Reason is Outcome.Reason.
-	Reason  string  `json:"words"`
-	Seconds float64 `json:"seconds"`
+	Scenario string  `json:"scenario"`
+	Reason   string  `json:"words"` // Outcome.Reason
+	Seconds  float64 `json:"seconds"`
 }
 
 // Judge compares the outcomes of a run with the planted bug with those that the bug must cause.
@@ -91,8 +84,7 @@ func Judge(m Mutant, outcomes []Outcome) Finding {
 	return f
 }
 
-// checkPassed returns an error unless all of these scenarios passed. It is for the run without a
-// planted bug: a scenario that fails there proves nothing by failing with a bug.
+// checkPassed returns an error unless all scenarios passed: other failures would prove nothing.
 func checkPassed(scenarios []string, outcomes []Outcome) error {
 	var problems []string
 	for _, name := range scenarios {
@@ -107,4 +99,71 @@ func checkPassed(scenarios []string, outcomes []Outcome) error {
 		return fmt.Errorf("scenarios fail without a planted bug, so their failures prove nothing: %s", strings.Join(problems, "; "))
 	}
 	return nil
+}
+
+// maxReason limits a cell of the table, in runes.
+const maxReason = 140
+
+// Report has the results of several planted bugs.
+type Report struct {
+	Findings []Finding `json:"findings"`
+	Seconds  float64   `json:"seconds"` // in total
+}
+
+// Err returns an error that names the planted bugs that were not caught, or nil.
+func (r *Report) Err() error {
+	var missed []string
+	for _, f := range r.Findings {
+		if !f.Caught {
+			missed = append(missed, f.Name)
+		}
+	}
+	if len(missed) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d planted bugs were not caught: %s", len(missed), len(r.Findings), strings.Join(missed, ", "))
+}
+
+// Write prints a table of the bugs, the scenarios that caught them, and why each scenario failed.
+func (r *Report) Write(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "  PLANTED BUG\tCAUGHT BY\tAFTER\tREASON")
+	caught := 0
+	for _, f := range r.Findings {
+		mark, name := "✗", f.Name
+		if f.Caught {
+			mark = "✓"
+			caught++
+		}
+		for _, catch := range f.By {
+			fmt.Fprintf(table, "%s %s\t%s\t%.0fs\t%s\n", mark, name, catch.Scenario, catch.Seconds, shorten(catch.Reason))
+			mark, name = " ", ""
+		}
+		if f.Problem != "" {
+			fmt.Fprintf(table, "%s %s\t-\t\t%s\n", mark, name, shorten(f.Problem))
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%d of %d planted bugs caught, in %.0f s\n", caught, len(r.Findings), r.Seconds)
+	return err
+}
+
+// WriteList prints a table of the planted bugs.
+func WriteList(w io.Writer, all []Mutant) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "PLANTED BUG\tFILE\tMUST FAIL\tEFFECT")
+	for _, m := range all {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", m.Name, m.File, strings.Join(m.Scenarios, ", "), m.Bug)
+	}
+	return table.Flush()
+}
+
+func shorten(text string) string {
+	runes := []rune(text)
+	if len(runes) <= maxReason {
+		return text
+	}
+	return string(runes[:maxReason-1]) + "…"
 }
