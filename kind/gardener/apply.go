@@ -44,25 +44,20 @@ func applyConfiguration(object client.Object, scheme *runtime.Scheme) (*unstruct
 	}
 	configuration := &unstructured.Unstructured{Object: content}
 	configuration.SetGroupVersionKind(kind)
-	unstructured.RemoveNestedField(configuration.Object, "status")
-	unstructured.RemoveNestedField(configuration.Object, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(content, "status")
+	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
 	return configuration, nil
 }
-
-// nonRoot is the user and group of the testbed's pods. It owns no files.
-const nonRoot int64 = 65532
 
 // podSpec returns a pod with one container and no more rights than a Go binary on an empty image
 // needs. The image is loaded into the nodes and never pulled: a missing one shows at once as
 // ErrImageNeverPull.
-func podSpec(name, image string, args []string) corev1.PodSpec {
+func podSpec(name, image string, args ...string) corev1.PodSpec {
+	nonRoot := ptr.To[int64](65532) // owns no files
 	return corev1.PodSpec{
 		ServiceAccountName: name,
 		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot:   ptr.To(true),
-			RunAsUser:      ptr.To(nonRoot),
-			RunAsGroup:     ptr.To(nonRoot),
-			FSGroup:        ptr.To(nonRoot),
+			RunAsNonRoot: ptr.To(true), RunAsUser: nonRoot, RunAsGroup: nonRoot, FSGroup: nonRoot,
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		Containers: []corev1.Container{{
@@ -93,11 +88,9 @@ func mount(pod *corev1.PodSpec, dir string, source corev1.VolumeSource) {
 	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: dir, ReadOnly: true})
 }
 
-func httpProbe(urlPath string, port int32) *corev1.Probe {
-	return &corev1.Probe{
-		ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: urlPath, Port: intstr.FromInt32(port)}},
-		PeriodSeconds: 1,
-	}
+func readinessProbe(port int32) *corev1.Probe {
+	get := &corev1.HTTPGetAction{Path: "/readyz", Port: intstr.FromInt32(port)}
+	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: get}, PeriodSeconds: 1}
 }
 
 // deployment returns a Deployment with one replica and never two pods at once, since its pods do no
@@ -111,10 +104,7 @@ func deployment(namespace, name string, pod corev1.PodSpec, annotations map[stri
 			RevisionHistoryLimit: ptr.To[int32](1),
 			Strategy:             appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
 			Selector:             &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotations},
-				Spec:       pod,
-			},
+			Template:             corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotations}, Spec: pod},
 		},
 	}
 }

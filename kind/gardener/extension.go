@@ -109,7 +109,7 @@ func (e Extension) gardenObjects() ([]client.Object, error) {
 // webhooks are registered with a CA bundle. It fails after at most four minutes.
 func (e Extension) Wait(ctx context.Context, seed client.Client) error {
 	defer RequeueDeletions(ctx, seed, GardenNamespace)()
-	err := poll(ctx, time.Minute, func(ctx context.Context) error {
+	err := Poll(ctx, time.Minute, "not healthy", func(ctx context.Context) error {
 		return managedresources.WaitUntilHealthy(ctx, seed, GardenNamespace, e.Name)
 	})
 	if err != nil && ctx.Err() != nil {
@@ -226,14 +226,10 @@ func reconcileOne(ctx context.Context, seed client.Client, extension *extensions
 	if err := seed.Patch(ctx, extension, patch); err != nil {
 		return fmt.Errorf("annotate for reconciliation: %w", err)
 	}
-	err := poll(ctx, reconcileTimeout, func(ctx context.Context) error {
+	return Poll(ctx, reconcileTimeout, "not reconciled", func(ctx context.Context) error {
 		if err := seed.Get(ctx, client.ObjectKeyFromObject(extension), extension); err != nil {
 			return err
 		}
 		return done(extension)
 	})
-	if err != nil {
-		return fmt.Errorf("not reconciled after %s: %w", reconcileTimeout, err)
-	}
-	return nil
 }

@@ -20,12 +20,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// rolloutTimeout bounds how long a Deployment may take to become available. Its image is already on
-// the node.
-const rolloutTimeout = 2 * time.Minute
-
-// pollInterval is short, since everything polled is on this machine.
-const pollInterval = 200 * time.Millisecond
+const (
+	// rolloutTimeout bounds how long a Deployment may take to become available. Its image is already on
+	// the node.
+	rolloutTimeout = 2 * time.Minute
+	// registrationTimeout bounds how long a ready component may take to register its webhooks.
+	registrationTimeout = time.Minute
+	// pollInterval is short, since everything polled is on this machine.
+	pollInterval = 200 * time.Millisecond
+)
 
 // waitForDeployment returns when the Deployment has rolled out, is available, and no previous pod
 // is left: a leading pod keeps working with its old configuration until it has terminated. After
@@ -33,7 +36,7 @@ const pollInterval = 200 * time.Millisecond
 // waiting.
 func waitForDeployment(ctx context.Context, c client.Reader, key client.ObjectKey) error {
 	deployment := &appsv1.Deployment{}
-	err := poll(ctx, rolloutTimeout, func(ctx context.Context) error {
+	err := Poll(ctx, rolloutTimeout, fmt.Sprintf("deployment %s is not available", key), func(ctx context.Context) error {
 		if err := c.Get(ctx, key, deployment); err != nil {
 			return err
 		}
@@ -52,7 +55,7 @@ func waitForDeployment(ctx context.Context, c client.Reader, key client.ObjectKe
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("deployment %s is not available after %s: %w%s", key, rolloutTimeout, err, waitingContainers(ctx, c, deployment))
+		return fmt.Errorf("%w%s", err, waitingContainers(ctx, c, deployment))
 	}
 	return nil
 }
@@ -81,18 +84,20 @@ func waitingContainers(ctx context.Context, c client.Reader, deployment *appsv1.
 	return reasons
 }
 
-// poll calls check until it returns nil. After timeout it returns an error with check's last one.
-func poll(ctx context.Context, timeout time.Duration, check func(context.Context) error) error {
-	return retry.UntilTimeout(ctx, pollInterval, timeout, func(ctx context.Context) (bool, error) {
+// Poll calls check five times a second until it returns nil. If it has not after the timeout, the
+// error is failure with the timeout and check's last error.
+func Poll(ctx context.Context, timeout time.Duration, failure string, check func(context.Context) error) error {
+	err := retry.UntilTimeout(ctx, pollInterval, timeout, func(ctx context.Context) (bool, error) {
 		if err := check(ctx); err != nil {
 			return retry.MinorError(err)
 		}
 		return retry.Ok()
 	})
+	if err != nil {
+		return fmt.Errorf("%s after %s: %w", failure, timeout, err)
+	}
+	return nil
 }
-
-// registrationTimeout bounds how long a ready component may take to register its webhooks.
-const registrationTimeout = time.Minute
 
 // waitForRegistration returns when the webhook configuration has a CA bundle. The component creates
 // the configuration itself and sets the bundle in all of its webhooks at once. It fails after

@@ -1,11 +1,6 @@
 package gardenlet
 
-import (
-	"context"
-
-	"github.com/gardener/gardener/pkg/utils/flow"
-	"github.com/gardener/gardener/pkg/utils/gardener/shootstate"
-)
+import "github.com/gardener/gardener/pkg/utils/flow"
 
 // deleteGraph returns gardenlet's flow for deleting a shoot, with the names and dependencies of
 // gardenlet's reconciler_delete.go: machines, then operating system configs and gardenlet's
@@ -13,7 +8,6 @@ import (
 func deleteGraph(t tasks) *flow.Graph {
 	g := newGraph("Shoot cluster deletion")
 	connected := g.connectForDeletion(t)
-
 	nodes := g.unless(t.workerless)
 	worker := nodes.deploy("Destroying shoot workers", t.destroyWorker, connected)
 	workerGone := nodes.wait("Waiting until shoot worker nodes have been terminated", t.waitUntilWorkerGone, worker)
@@ -24,19 +18,20 @@ func deleteGraph(t tasks) *flow.Graph {
 	resourcesGone := g.wait("Waiting until managed resources have been deleted",
 		t.waitUntilManagedResourcesDeleted.Timeout(resourcesTimeout), resources)
 
-	cleaned := flow.NewTaskIDs(configsGone, resourcesGone, g.deleteExtensions(t, configsGone, resourcesGone))
+	extensions := g.deploy("Deleting extension resources before kube-apiserver", t.destroyExtensionsBeforeKAPI, configsGone, resourcesGone)
+	extensionsGone := g.wait("Waiting until extension resources that should be handled before kube-apiserver have been deleted",
+		t.waitUntilExtensionsBeforeKAPIDeleted, extensions)
+	stale := g.deploy("Deleting stale extension resources", t.deleteStaleExtensions, resourcesGone)
+	staleGone := g.wait("Waiting until all stale extension resources have been deleted", t.waitUntilStaleExtensionsDeleted, stale)
 	leftoversGone := g.wait("Waiting until shoot managed resources have been deleted",
-		t.waitUntilShootManagedResourcesDeleted.Timeout(leftoverTimeout), cleaned)
+		t.waitUntilShootManagedResourcesDeleted.Timeout(leftoverTimeout), configsGone, resourcesGone, extensionsGone, staleGone)
 	afterKAPI := g.deploy("Deleting extension resources after kube-apiserver", t.destroyExtensionsAfterKAPI, leftoversGone)
 	afterKAPIGone := g.wait("Waiting until extension resources that should be handled after kube-apiserver have been deleted",
 		t.waitUntilExtensionsAfterKAPIDeleted, afterKAPI)
 
 	managerGone := g.deploy("Destroying gardener-resource-manager", t.destroyResourceManager, afterKAPIGone)
 	referencedGone := g.deploy("Deleting referenced resources", t.destroyReferencedResources, afterKAPIGone)
-	deletion := g.deploy("Deleting shoot namespace in Seed", t.deleteNamespace, managerGone, referencedGone)
-	namespaceGone := g.wait("Waiting until shoot namespace in Seed has been deleted",
-		t.waitUntilNamespaceDeleted.Timeout(resourcesTimeout), deletion)
-	g.deploy("Deleting Cluster resource in Seed", t.deleteCluster, namespaceGone)
+	g.deleteNamespace(t, managerGone, referencedGone)
 	return g.Graph
 }
 
@@ -51,15 +46,52 @@ func (g graph) connectForDeletion(t tasks) flow.TaskIDer {
 	return g.deploy("Deploying Gardener shoot access resources", t.deployShootAccess, managerReady)
 }
 
-// deleteExtensions adds the deletion of stale extensions and of those before kube-apiserver. It
-// returns the tasks after which they are gone.
-func (g graph) deleteExtensions(t tasks, configsGone, resourcesGone flow.TaskID) flow.TaskIDs {
-	extensions := g.deploy("Deleting extension resources before kube-apiserver", t.destroyExtensionsBeforeKAPI, configsGone, resourcesGone)
-	extensionsGone := g.wait("Waiting until extension resources that should be handled before kube-apiserver have been deleted",
-		t.waitUntilExtensionsBeforeKAPIDeleted, extensions)
-	stale := g.deploy("Deleting stale extension resources", t.deleteStaleExtensions, resourcesGone)
-	staleGone := g.wait("Waiting until all stale extension resources have been deleted", t.waitUntilStaleExtensionsDeleted, stale)
-	return flow.NewTaskIDs(extensionsGone, staleGone)
+// deleteNamespace adds the end of a deletion or migration.
+func (g graph) deleteNamespace(t tasks, dependencies ...flow.TaskIDer) {
+	deletion := g.deploy("Deleting shoot namespace in Seed", t.deleteNamespace, dependencies...)
+	namespaceGone := g.wait("Waiting until shoot namespace in Seed has been deleted",
+		t.waitUntilNamespaceDeleted.Timeout(resourcesTimeout), deletion)
+	g.deploy("Deleting Cluster resource in Seed", t.deleteCluster, namespaceGone)
+}
+
+// migrateGraph returns gardenlet's flow that prepares a shoot for its move to another seed, with
+// the names and dependencies of gardenlet's reconciler_migrate.go. It deletes the ManagedResources
+// but keeps their objects in the shoot, migrates the extensions, saves their state in the garden,
+// and deletes the namespace. The shoot's machines and API server are not touched. Migrated
+// resources have no finalizers, so no controller acts on their deletion.
+func migrateGraph(t tasks) *flow.Graph {
+	g := newGraph("Shoot cluster preparation for migration")
+	connected := g.connectForDeletion(t)
+	keep := g.unless(t.terminating).wait("Configuring Managed Resources objects to be kept in the Shoot", t.keepManagedResources, connected)
+	resources := g.wait("Deleting all Managed Resources from the Shoot's namespace", t.deleteManagedResources, keep)
+	resourcesGone := g.wait("Waiting until ManagedResources are deleted",
+		t.waitUntilManagedResourcesDeleted.Timeout(resourcesTimeout), resources)
+	nodes := g.unless(t.workerless)
+	configs := nodes.wait("Migrating extension resources", t.migrateOperatingSystemConfig, resourcesGone)
+	configsMigrated := nodes.wait("Waiting until extension resources have been migrated", t.waitUntilOperatingSystemConfigMigrated, configs)
+	extensions := g.wait("Migrating extensions before kube-apiserver", t.migrateExtensionsBeforeKAPI, resourcesGone)
+	extensionsMigrated := g.wait("Waiting until extensions that should be handled before kube-apiserver have been migrated",
+		t.waitUntilExtensionsBeforeKAPIMigrated, extensions)
+	// gardenlet waits only for the configs; extensions save their state while they are reconciled.
+	saved := g.wait("Persisting ShootState in garden cluster", t.persistShootState, configsMigrated)
+
+	configsDeleted := nodes.wait("Deleting extension resources from the Shoot namespace", t.destroyOperatingSystemConfig, saved)
+	configsGone := nodes.wait("Waiting until extension resources have been deleted", t.waitUntilOperatingSystemConfigDeleted, configsDeleted)
+	extensionsDeleted := g.wait("Deleting extensions before kube-apiserver", t.destroyExtensionsBeforeKAPI, configsGone, extensionsMigrated)
+	extensionsGone := g.wait("Waiting until extensions that should be handled before kube-apiserver have been deleted",
+		t.waitUntilExtensionsBeforeKAPIDeleted, extensionsDeleted)
+	stale := g.wait("Deleting stale extensions", t.deleteStaleExtensions, configsMigrated)
+	staleGone := g.wait("Waiting until all stale extensions have been deleted", t.waitUntilStaleExtensionsDeleted, stale)
+	leftoversGone := g.wait("Waiting until shoot managed resources have been deleted",
+		t.waitUntilShootManagedResourcesDeleted.Timeout(leftoverTimeout), configsGone, extensionsGone, staleGone)
+
+	afterKAPI := g.wait("Migrating extensions after kube-apiserver", t.migrateExtensionsAfterKAPI, leftoversGone)
+	afterKAPIMigrated := g.wait("Waiting until extensions that should be handled after kube-apiserver have been migrated",
+		t.waitUntilExtensionsAfterKAPIMigrated, afterKAPI)
+	afterKAPIDeleted := g.wait("Deleting extensions after kube-apiserver", t.destroyExtensionsAfterKAPI, afterKAPIMigrated)
+	g.deleteNamespace(t, g.wait("Waiting until extensions that should be handled after kube-apiserver have been deleted",
+		t.waitUntilExtensionsAfterKAPIDeleted, afterKAPIDeleted))
+	return g.Graph
 }
 
 // forceDeleteGraph returns gardenlet's flow for a shoot that cannot be deleted normally, with the
@@ -82,72 +114,4 @@ func forceDeleteGraph(t tasks) *flow.Graph {
 	g.wait("Waiting until shoot namespace has been deleted", t.waitUntilNamespaceDeleted.Timeout(resourcesTimeout), namespace)
 	g.wait("Deleting Shoot State", t.deleteShootState, namespace)
 	return g.Graph
-}
-
-// migrateGraph returns gardenlet's flow that prepares a shoot for its move to another seed, with
-// the names and dependencies of gardenlet's reconciler_migrate.go. It deletes the ManagedResources
-// but keeps their objects in the shoot, migrates the extensions, saves their state in the garden,
-// and deletes the namespace. The shoot's machines and API server are not touched.
-func migrateGraph(t tasks) *flow.Graph {
-	g := newGraph("Shoot cluster preparation for migration")
-	connected := g.connectForDeletion(t)
-
-	keep := g.unless(t.terminating).wait("Configuring Managed Resources objects to be kept in the Shoot", t.keepManagedResources, connected)
-	resources := g.wait("Deleting all Managed Resources from the Shoot's namespace", t.deleteManagedResources, keep)
-	resourcesGone := g.wait("Waiting until ManagedResources are deleted",
-		t.waitUntilManagedResourcesDeleted.Timeout(resourcesTimeout), resources)
-
-	nodes := g.unless(t.workerless)
-	configs := nodes.wait("Migrating extension resources", t.migrateOperatingSystemConfig, resourcesGone)
-	configsMigrated := nodes.wait("Waiting until extension resources have been migrated", t.waitUntilOperatingSystemConfigMigrated, configs)
-	extensions := g.wait("Migrating extensions before kube-apiserver", t.migrateExtensionsBeforeKAPI, resourcesGone)
-	extensionsMigrated := g.wait("Waiting until extensions that should be handled before kube-apiserver have been migrated",
-		t.waitUntilExtensionsBeforeKAPIMigrated, extensions)
-	// gardenlet waits only for the configs; extensions save their state while they are reconciled.
-	saved := g.wait("Persisting ShootState in garden cluster", t.persistShootState, configsMigrated)
-
-	gone := g.deleteMigrated(t, saved, configsMigrated, extensionsMigrated)
-	leftoversGone := g.wait("Waiting until shoot managed resources have been deleted",
-		t.waitUntilShootManagedResourcesDeleted.Timeout(leftoverTimeout), gone)
-	allGone := g.migrateExtensionsAfterKAPI(t, leftoversGone)
-	deletion := g.deploy("Deleting shoot namespace in Seed", t.deleteNamespace, allGone)
-	namespaceGone := g.wait("Waiting until shoot namespace in Seed has been deleted",
-		t.waitUntilNamespaceDeleted.Timeout(resourcesTimeout), deletion)
-	g.deploy("Deleting Cluster resource in Seed", t.deleteCluster, namespaceGone)
-	return g.Graph
-}
-
-// deleteMigrated adds the deletion of migrated resources. They have no finalizers, so no controller
-// acts on them.
-func (g graph) deleteMigrated(t tasks, saved, configsMigrated, extensionsMigrated flow.TaskID) flow.TaskIDs {
-	nodes := g.unless(t.workerless)
-	configs := nodes.wait("Deleting extension resources from the Shoot namespace", t.destroyOperatingSystemConfig, saved)
-	configsGone := nodes.wait("Waiting until extension resources have been deleted", t.waitUntilOperatingSystemConfigDeleted, configs)
-	extensions := g.wait("Deleting extensions before kube-apiserver", t.destroyExtensionsBeforeKAPI, configsGone, extensionsMigrated)
-	extensionsGone := g.wait("Waiting until extensions that should be handled before kube-apiserver have been deleted",
-		t.waitUntilExtensionsBeforeKAPIDeleted, extensions)
-	stale := g.wait("Deleting stale extensions", t.deleteStaleExtensions, configsMigrated)
-	staleGone := g.wait("Waiting until all stale extensions have been deleted", t.waitUntilStaleExtensionsDeleted, stale)
-	return flow.NewTaskIDs(configsGone, extensionsGone, staleGone)
-}
-
-// migrateExtensionsAfterKAPI adds the extensions that are migrated after kube-apiserver is gone.
-func (g graph) migrateExtensionsAfterKAPI(t tasks, leftoversGone flow.TaskID) flow.TaskID {
-	extensions := g.wait("Migrating extensions after kube-apiserver", t.migrateExtensionsAfterKAPI, leftoversGone)
-	migrated := g.wait("Waiting until extensions that should be handled after kube-apiserver have been migrated",
-		t.waitUntilExtensionsAfterKAPIMigrated, extensions)
-	deletion := g.wait("Deleting extensions after kube-apiserver", t.destroyExtensionsAfterKAPI, migrated)
-	return g.wait("Waiting until extensions that should be handled after kube-apiserver have been deleted",
-		t.waitUntilExtensionsAfterKAPIDeleted, deletion)
-}
-
-// persistShootState saves the extensions' status.state in a ShootState of the garden, which must
-// last until the shoot is restored.
-func (o *shootOperation) persistShootState(ctx context.Context) error {
-	return shootstate.Deploy(ctx, o.Clock, o.GardenClient, o.SeedClientSet.Client(), o.Shoot.GetInfo(), o.Shoot.ControlPlaneNamespace, false)
-}
-
-// deleteShootState deletes the ShootState. A missing one is no error.
-func (o *shootOperation) deleteShootState(ctx context.Context) error {
-	return shootstate.Delete(ctx, o.GardenClient, o.Shoot.GetInfo())
 }

@@ -29,37 +29,33 @@ func (g graph) wait(name string, fn flow.TaskFn, dependencies ...flow.TaskIDer) 
 	return g.Add(flow.Task{Name: name, Fn: fn, SkipIf: g.skip, Dependencies: flow.NewTaskIDs(dependencies...)})
 }
 
-// connect adds the start of the flow for creating and updating a shoot: namespace, referenced
-// resources, gardener-resource-manager, and access to the shoot. It returns the task after which
-// the shoot is accessible.
-func (g graph) connect(t tasks) flow.TaskIDer {
-	namespace := g.deploy("Deploying Shoot namespace in Seed", t.deployNamespace)
-	referenced := g.deploy("Deploying referenced resources", t.deployReferencedResources, namespace)
-	running := g.unless(t.hibernated)
-	extensions := running.deploy("Deploying extension resources before kube-apiserver", t.deployExtensionsBeforeKAPI, referenced)
-	extensionsReady := running.wait("Waiting until extension resources handled before kube-apiserver are ready",
-		t.waitUntilExtensionsBeforeKAPIReady, extensions)
-	manager := g.deploy("Deploying gardener-resource-manager", t.deployResourceManager, extensionsReady)
-	managerReady := running.wait("Waiting until gardener-resource-manager reports readiness", t.waitUntilResourceManagerReady, manager)
-	return g.deploy("Deploying Gardener shoot access resources", t.deployShootAccess, managerReady)
-}
-
 // reconcileGraph returns gardenlet's flow for creating, updating and restoring a shoot, with the
 // names, dependencies and conditions of gardenlet's reconciler_reconcile.go. In particular, stale
 // extensions are deleted while the operating system configs roll out, and extensions are reconciled
 // while the nodes of a shoot that is being hibernated still run.
 func reconcileGraph(t tasks) *flow.Graph {
 	g := newGraph("Shoot cluster reconciliation")
-	connected := g.connect(t)
+	running, hibernating := g.unless(t.hibernated), g.unless(!t.hibernated)
+	namespace := g.deploy("Deploying Shoot namespace in Seed", t.deployNamespace)
+	referenced := g.deploy("Deploying referenced resources", t.deployReferencedResources, namespace)
+	beforeKAPI := running.deploy("Deploying extension resources before kube-apiserver", t.deployExtensionsBeforeKAPI, referenced)
+	beforeKAPIReady := running.wait("Waiting until extension resources handled before kube-apiserver are ready",
+		t.waitUntilExtensionsBeforeKAPIReady, beforeKAPI)
+	manager := g.deploy("Deploying gardener-resource-manager", t.deployResourceManager, beforeKAPIReady)
+	managerReady := running.wait("Waiting until gardener-resource-manager reports readiness", t.waitUntilResourceManagerReady, manager)
+	connected := g.deploy("Deploying Gardener shoot access resources", t.deployShootAccess, managerReady)
 
-	extensionsReady := g.reconcileExtensions(t, connected)
-	configsReady := g.reconcileOperatingSystemConfigs(t, extensionsReady)
-	workerReady := g.reconcileWorkers(t, configsReady)
-
+	deploy := "Deploying extension resources after kube-apiserver"
+	wait := "Waiting until extension resources handled after kube-apiserver are ready"
+	if t.hibernated {
+		deploy = "Hibernating extension resources before kube-apiserver hibernation"
+		wait = "Waiting until extension resources hibernated before kube-apiserver hibernation are ready"
+	}
+	extensionsReady := g.wait(wait, t.waitUntilExtensionsReady, g.deploy(deploy, t.deployExtensions, connected))
+	workerReady := g.reconcileWorkers(t, g.reconcileOperatingSystemConfigs(t, extensionsReady))
 	stale := g.deploy("Deleting stale extension resources", t.deleteStaleExtensions, connected)
-	g.unless(t.hibernated).wait("Waiting until stale extension resources are deleted", t.waitUntilStaleExtensionsDeleted, stale)
+	running.wait("Waiting until stale extension resources are deleted", t.waitUntilStaleExtensionsDeleted, stale)
 
-	hibernating := g.unless(!t.hibernated)
 	hibernated := hibernating.wait("Hibernating control plane",
 		t.hibernateControlPlane.RetryUntilTimeout(deployInterval, hibernationTimeout), connected, workerReady, extensionsReady)
 	afterKAPI := hibernating.deploy("Hibernating extension resources after kube-apiserver hibernation",
@@ -67,19 +63,6 @@ func reconcileGraph(t tasks) *flow.Graph {
 	hibernating.wait("Waiting until extension resources hibernated after kube-apiserver hibernation are ready",
 		t.waitUntilExtensionsBeforeKAPIReady, afterKAPI)
 	return g.Graph
-}
-
-// reconcileExtensions adds the extensions after kube-apiserver. It returns the task after which
-// they are ready.
-func (g graph) reconcileExtensions(t tasks, connected flow.TaskIDer) flow.TaskID {
-	deploy := "Deploying extension resources after kube-apiserver"
-	wait := "Waiting until extension resources handled after kube-apiserver are ready"
-	if t.hibernated {
-		deploy = "Hibernating extension resources before kube-apiserver hibernation"
-		wait = "Waiting until extension resources hibernated before kube-apiserver hibernation are ready"
-	}
-	extensions := g.deploy(deploy, t.deployExtensions, connected)
-	return g.wait(wait, t.waitUntilExtensionsReady, extensions)
 }
 
 // reconcileOperatingSystemConfigs adds the configs of the worker pools. It returns the task after
