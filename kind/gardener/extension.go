@@ -150,12 +150,20 @@ func (e Extension) Objects(ctx context.Context, renderer chartrenderer.Interface
 	if err := e.Deploy(ctx, seed); err != nil {
 		return nil, err
 	}
-	written, err := e.written(ctx, memory)
-	if err != nil {
-		return nil, fmt.Errorf("read back what gardenlet installs for extension %s: %w", e.Name, err)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace()}}
+	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: GardenNamespace, Name: e.Name}}
+	if err := memory.Get(ctx, client.ObjectKeyFromObject(resource), resource); err != nil {
+		return nil, fmt.Errorf("read the ManagedResource of extension %s: %w", e.Name, err)
 	}
-	objects := make([]*unstructured.Unstructured, 0, len(written))
-	for _, object := range written {
+	written := []client.Object{namespace}
+	for _, reference := range resource.Spec.SecretRefs {
+		written = append(written, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: GardenNamespace, Name: reference.Name}})
+	}
+	var objects []*unstructured.Unstructured
+	for _, object := range append(written, resource) {
+		if err := memory.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return nil, fmt.Errorf("read back what gardenlet installs for extension %s: %w", e.Name, err)
+		}
 		object.SetResourceVersion("") // of the in-memory seed
 		configuration, err := applyConfiguration(object, memory.Scheme())
 		if err != nil {
@@ -164,27 +172,6 @@ func (e Extension) Objects(ctx context.Context, renderer chartrenderer.Interface
 		objects = append(objects, configuration)
 	}
 	return objects, nil
-}
-
-// written returns the extension's objects that Deploy wrote. Gardener's own namespace is not one.
-func (e Extension) written(ctx context.Context, seed client.Client) ([]client.Object, error) {
-	namespace := &corev1.Namespace{}
-	if err := seed.Get(ctx, client.ObjectKey{Name: e.Namespace()}, namespace); err != nil {
-		return nil, err
-	}
-	resource := &resourcesv1alpha1.ManagedResource{}
-	if err := seed.Get(ctx, client.ObjectKey{Namespace: GardenNamespace, Name: e.Name}, resource); err != nil {
-		return nil, err
-	}
-	objects := []client.Object{namespace}
-	for _, reference := range resource.Spec.SecretRefs {
-		secret := &corev1.Secret{}
-		if err := seed.Get(ctx, client.ObjectKey{Namespace: GardenNamespace, Name: reference.Name}, secret); err != nil {
-			return nil, err
-		}
-		objects = append(objects, secret)
-	}
-	return append(objects, resource), nil
 }
 
 // reconcileTimeout bounds how long the extension may take for one Shoot.

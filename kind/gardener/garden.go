@@ -70,20 +70,17 @@ func EnsureGardenNamespace(ctx context.Context, seed client.Client) error {
 // resource APIs and without a cache. It fails if the API server does not answer or Gardener does
 // not support its version.
 func NewSeedClient(config *rest.Config) (kubernetes.Interface, error) {
-	return newClientSet("seed", config, client.Options{Scheme: kubernetes.SeedScheme})
+	return newClientSet("seed", config, kubernetes.SeedScheme)
 }
 
 // NewShootClient is like NewSeedClient, with gardener's scheme for shoots.
 func NewShootClient(config *rest.Config) (kubernetes.Interface, error) {
-	return newClientSet("shoot", config, client.Options{Scheme: kubernetes.ShootScheme})
+	return newClientSet("shoot", config, kubernetes.ShootScheme)
 }
 
-func newClientSet(cluster string, config *rest.Config, options client.Options) (kubernetes.Interface, error) {
-	clientSet, err := kubernetes.NewWithConfig(
-		kubernetes.WithRESTConfig(config),
-		kubernetes.WithClientOptions(options),
-		kubernetes.WithDisabledCachedClient(),
-	)
+func newClientSet(cluster string, config *rest.Config, scheme *runtime.Scheme) (kubernetes.Interface, error) {
+	clientSet, err := kubernetes.NewWithConfig(kubernetes.WithRESTConfig(config),
+		kubernetes.WithClientOptions(client.Options{Scheme: scheme}), kubernetes.WithDisabledCachedClient())
 	if err != nil {
 		return nil, fmt.Errorf("connect to the %s's API server %s: %w", cluster, config.Host, err)
 	}
@@ -113,11 +110,6 @@ type gardenFile struct {
 // content is the format of the file.
 type content struct {
 	Items []json.RawMessage `json:"items"`
-}
-
-// storedLists returns lists of the kinds that the file holds: those that cannot be created again.
-func storedLists() []client.ObjectList {
-	return []client.ObjectList{&gardencorev1beta1.ShootList{}, &gardencorev1beta1.ShootStateList{}, &corev1.SecretList{}}
 }
 
 func (g *gardenFile) read() ([]client.Object, error) {
@@ -174,7 +166,8 @@ func (g *gardenFile) save(ctx context.Context, garden client.Client) error {
 func encodeGarden(ctx context.Context, garden client.Client) ([]byte, error) {
 	codec := kubernetes.GardenCodec.LegacyCodec(corev1.SchemeGroupVersion, gardencorev1beta1.SchemeGroupVersion)
 	var stored content
-	for _, list := range storedLists() {
+	// Only what cannot be created again.
+	for _, list := range []client.ObjectList{&gardencorev1beta1.ShootList{}, &gardencorev1beta1.ShootStateList{}, &corev1.SecretList{}} {
 		if err := garden.List(ctx, list); err != nil {
 			return nil, fmt.Errorf("list the objects of the garden: %w", err)
 		}

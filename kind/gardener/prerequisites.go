@@ -2,6 +2,7 @@ package gardener
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
@@ -26,73 +27,51 @@ import (
 // It must run before any extension starts: an extension's webhook rules need the REST mapping of
 // OperatingSystemConfig.
 func InstallCRDs(ctx context.Context, seed client.Client) error {
-	var all []component.Deployer
-	for name, read := range map[string]func() (component.DeployWaiter, error){
-		"extension": func() (component.DeployWaiter, error) { return crds.NewCRD(seed, true, true) },
-		"resource": func() (component.DeployWaiter, error) {
-			return crddeployer.New(seed, []string{resourcemanager.CRD}, false)
-		},
-		"monitoring": func() (component.DeployWaiter, error) { return prometheusoperator.NewCRDs(seed) },
-		"autoscaler": func() (component.DeployWaiter, error) { return vpa.NewCRD(seed, nil) },
-		// There are no machines, but gardenlet lists them before it deletes stale operating system
-		// configs.
-		"machine": func() (component.DeployWaiter, error) { return machinecontrollermanager.NewCRD(seed) },
-	} {
-		definitions, err := read()
-		if err != nil {
-			return fmt.Errorf("read the %s CRDs of the Gardener module: %w", name, err)
-		}
-		all = append(all, definitions)
+	extensions, extensionsErr := crds.NewCRD(seed, true, true)
+	resources, resourcesErr := crddeployer.New(seed, []string{resourcemanager.CRD}, false)
+	monitoring, monitoringErr := prometheusoperator.NewCRDs(seed)
+	autoscaler, autoscalerErr := vpa.NewCRD(seed, nil)
+	// gardenlet lists machines before it deletes stale operating system configs, though there are none.
+	machines, machinesErr := machinecontrollermanager.NewCRD(seed)
+	if err := errors.Join(extensionsErr, resourcesErr, monitoringErr, autoscalerErr, machinesErr); err != nil {
+		return fmt.Errorf("read the CRDs of the Gardener module: %w", err)
 	}
-	if err := component.OpWait(all...).Deploy(ctx); err != nil {
+	if err := component.OpWait(extensions, resources, monitoring, autoscaler, machines).Deploy(ctx); err != nil {
 		return fmt.Errorf("install Gardener's CRDs: %w", err)
 	}
 	return nil
 }
 
-// InstallPriorityClasses creates the priority classes of gardenlet's shoot system component in the
-// shoot. System pods of extensions may use them.
+// InstallPriorityClasses creates the priority classes of gardener's pkg/component/shoot/system in
+// the shoot. System pods of extensions may use them.
 func InstallPriorityClasses(ctx context.Context, shoot client.Client) error {
-	if err := apply(ctx, shoot, priorityClasses()...); err != nil {
-		return fmt.Errorf("install the shoot's priority classes: %w", err)
-	}
-	return nil
+	return installPriorityClasses(ctx, shoot, map[string]int32{
+		v1beta1constants.PriorityClassNameShootSystem900: 999999900,
+		v1beta1constants.PriorityClassNameShootSystem800: 999999800,
+		v1beta1constants.PriorityClassNameShootSystem700: 999999700,
+		v1beta1constants.PriorityClassNameShootSystem600: 999999600,
+	})
 }
 
-// InstallSeedPriorityClasses creates the priority classes of gardenlet's seed system component in
-// the seed. Pods of extensions may use them.
+// InstallSeedPriorityClasses creates the priority classes of gardener's pkg/component/seed/system
+// in the seed. Pods of extensions may use them.
 func InstallSeedPriorityClasses(ctx context.Context, seed client.Client) error {
-	if err := apply(ctx, seed, seedPriorityClasses()...); err != nil {
-		return fmt.Errorf("install the seed's priority classes: %w", err)
+	return installPriorityClasses(ctx, seed, map[string]int32{
+		v1beta1constants.PriorityClassNameSeedSystem900: 999998900,
+		v1beta1constants.PriorityClassNameSeedSystem800: 999998800,
+		v1beta1constants.PriorityClassNameSeedSystem700: 999998700,
+		v1beta1constants.PriorityClassNameSeedSystem600: 999998600,
+	})
+}
+
+func installPriorityClasses(ctx context.Context, cluster client.Client, values map[string]int32) error {
+	for name, value := range values {
+		class := &schedulingv1.PriorityClass{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Description: "PriorityClass for system components", Value: value,
+		}
+		if err := apply(ctx, cluster, class); err != nil {
+			return fmt.Errorf("install the priority classes: %w", err)
+		}
 	}
 	return nil
-}
-
-// priorityClasses returns the classes with the values of gardener's pkg/component/shoot/system.
-func priorityClasses() []client.Object {
-	return []client.Object{
-		priorityClass(v1beta1constants.PriorityClassNameShootSystem900, 999999900),
-		priorityClass(v1beta1constants.PriorityClassNameShootSystem800, 999999800),
-		priorityClass(v1beta1constants.PriorityClassNameShootSystem700, 999999700),
-		priorityClass(v1beta1constants.PriorityClassNameShootSystem600, 999999600),
-	}
-}
-
-// seedPriorityClasses returns the classes with the values of gardener's pkg/component/seed/system.
-func seedPriorityClasses() []client.Object {
-	return []client.Object{
-		priorityClass(v1beta1constants.PriorityClassNameSeedSystem900, 999998900),
-		priorityClass(v1beta1constants.PriorityClassNameSeedSystem800, 999998800),
-		priorityClass(v1beta1constants.PriorityClassNameSeedSystem700, 999998700),
-		priorityClass(v1beta1constants.PriorityClassNameSeedSystem600, 999998600),
-	}
-}
-
-func priorityClass(name string, value int32) *schedulingv1.PriorityClass {
-	return &schedulingv1.PriorityClass{
-		TypeMeta:    metav1.TypeMeta{APIVersion: schedulingv1.SchemeGroupVersion.String(), Kind: "PriorityClass"},
-		ObjectMeta:  metav1.ObjectMeta{Name: name},
-		Description: "PriorityClass for system components",
-		Value:       value,
-	}
 }

@@ -3,6 +3,7 @@ package gardenlet
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/gardener/gardener/pkg/extensions"
@@ -19,10 +20,7 @@ import (
 // the next flow copies it to the seed.
 func (g *Gardenlet) PutSecret(ctx context.Context, name string, data map[string][]byte) error {
 	return g.StoreSecret(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Type:       corev1.SecretTypeOpaque,
-		Immutable:  ptr.To(true),
-		Data:       data,
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Type: corev1.SecretTypeOpaque, Immutable: ptr.To(true), Data: data,
 	})
 }
 
@@ -33,9 +31,7 @@ func (g *Gardenlet) StoreSecret(ctx context.Context, wanted *corev1.Secret) erro
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: ProjectNamespace, Name: wanted.Name, Labels: wanted.Labels, Annotations: wanted.Annotations,
 		},
-		Type:      wanted.Type,
-		Immutable: wanted.Immutable,
-		Data:      wanted.Data,
+		Type: wanted.Type, Immutable: wanted.Immutable, Data: wanted.Data,
 	}
 	if err := g.RemoveSecret(ctx, secret.Name); err != nil {
 		return err
@@ -49,7 +45,7 @@ func (g *Gardenlet) StoreSecret(ctx context.Context, wanted *corev1.Secret) erro
 // RemoveSecret deletes the Secret from the garden. A missing one is no error.
 func (g *Gardenlet) RemoveSecret(ctx context.Context, name string) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ProjectNamespace, Name: name}}
-	if err := g.Garden.Delete(ctx, secret); err != nil && !apierrors.IsNotFound(err) {
+	if err := g.Garden.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete secret %s from the garden: %w", client.ObjectKeyFromObject(secret), err)
 	}
 	return nil
@@ -64,13 +60,8 @@ func WithSecret(shoot *gardencorev1beta1.Shoot, resource, secret string) *garden
 		Name:        resource,
 		ResourceRef: autoscalingv1.CrossVersionObjectReference{APIVersion: "v1", Kind: "Secret", Name: secret},
 	}
-	for i := range shoot.Spec.Resources {
-		if shoot.Spec.Resources[i].Name == resource {
-			shoot.Spec.Resources[i] = reference
-			return shoot
-		}
-	}
-	shoot.Spec.Resources = append(shoot.Spec.Resources, reference)
+	others := slices.DeleteFunc(shoot.Spec.Resources, func(r gardencorev1beta1.NamedResourceReference) bool { return r.Name == resource })
+	shoot.Spec.Resources = append(others, reference)
 	return shoot
 }
 
@@ -115,17 +106,14 @@ const (
 // Cluster resource, or the garden for a migrated shoot. An absent shoot is nil.
 func (g *Gardenlet) Find(ctx context.Context) (*gardencorev1beta1.Shoot, Stage, error) {
 	shoot, err := FindOnSeed(ctx, g.Seed.Client(), g.Name)
-	if err != nil {
-		return nil, "", err
+	if err != nil || shoot != nil {
+		return shoot, StageOf(shoot), err
 	}
 	saved, err := g.saved(ctx)
-	if err != nil {
-		return nil, "", err
+	if err != nil || saved == nil {
+		return nil, StageAbsent, err
 	}
-	if shoot == nil && saved != nil {
-		return saved, StageMigrated, nil
-	}
-	return shoot, StageOf(shoot), nil
+	return saved, StageMigrated, nil
 }
 
 // FindOnSeed returns the shoot with that name from its Cluster resource, as extensions see it; nil
@@ -147,10 +135,8 @@ func StageOf(shoot *gardencorev1beta1.Shoot) Stage {
 	if shoot == nil {
 		return StageAbsent
 	}
-	last := shoot.Status.LastOperation
+	last := ptr.Deref(shoot.Status.LastOperation, gardencorev1beta1.LastOperation{})
 	switch {
-	case last == nil:
-		return StagePresent
 	case last.Type == gardencorev1beta1.LastOperationTypeMigrate:
 		return StageMigrating
 	case last.Type == gardencorev1beta1.LastOperationTypeRestore && last.State != gardencorev1beta1.LastOperationStateSucceeded:

@@ -81,10 +81,12 @@ func (g *Gardenlet) runOnce(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 	if err != nil {
 		return fmt.Errorf("prepare the operation on shoot %s: %w", client.ObjectKeyFromObject(shoot), err)
 	}
-	if err := o.start(ctx); err != nil {
+	if err := o.sync(ctx, o.Shoot.GetInfo()); err != nil {
 		return err
 	}
-	flowErr := o.runFlow(ctx, p)
+	stop := gardener.RequeueDeletions(ctx, o.SeedClientSet.Client(), o.Shoot.ControlPlaneNamespace)
+	flowErr := p.newGraph(o.tasks()).Compile().Run(ctx, flow.Opts{Log: o.Logger})
+	stop()
 	if ctx.Err() != nil {
 		return errors.Join(flowErr, context.Cause(ctx))
 	}
@@ -92,12 +94,6 @@ func (g *Gardenlet) runOnce(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 		return errors.Join(flowErr, err)
 	}
 	return flowErr
-}
-
-// runFlow runs the flow of the process. No part of it continues after it returns.
-func (o *shootOperation) runFlow(ctx context.Context, p process) error {
-	defer gardener.RequeueDeletions(ctx, o.SeedClientSet.Client(), o.Shoot.ControlPlaneNamespace)()
-	return p.newGraph(o.tasks()).Compile().Run(ctx, flow.Opts{Log: o.Logger})
 }
 
 // willNotRetry reports whether gardenlet gives up after this error of a flow.
@@ -150,11 +146,11 @@ func (g *Gardenlet) WakeUp(ctx context.Context, shoot *gardencorev1beta1.Shoot) 
 // first phase; here their nodes get the new operating system config in place. It retries and fails
 // like Reconcile.
 func (g *Gardenlet) RotateCA(ctx context.Context, shoot *gardencorev1beta1.Shoot, phase gardencorev1beta1.CredentialsRotationPhase) error {
-	p, err := rotated(phase)
-	if err != nil {
-		return fmt.Errorf("shoot %s: %w", client.ObjectKeyFromObject(shoot), err)
+	if phase != gardencorev1beta1.RotationPreparing && phase != gardencorev1beta1.RotationCompleting {
+		return fmt.Errorf("shoot %s: CA rotation has no phase %q to run: want %s or %s", client.ObjectKeyFromObject(shoot), phase,
+			gardencorev1beta1.RotationPreparing, gardencorev1beta1.RotationCompleting)
 	}
-	return g.run(ctx, shoot, p)
+	return g.run(ctx, shoot, process{newGraph: reconcileGraph, rotation: phase})
 }
 
 // Migrate prepares the shoot for its move to another seed, and returns when its namespace and

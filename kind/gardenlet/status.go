@@ -45,22 +45,18 @@ func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot
 // or what only another reconciliation would do.
 func (g *Gardenlet) Settled(ctx context.Context, shoot *gardencorev1beta1.Shoot) (bool, error) {
 	last, err := FindOnSeed(ctx, g.Seed.Client(), shoot.Name)
-	if err != nil || last == nil || !settled(last.Status) {
+	if err != nil || last == nil || !settled(&last.Status) {
 		return false, err
 	}
 	return sameSpec(last, g.defaulted(shoot))
 }
 
-// settled reports whether the last operation successfully created or reconciled the shoot, and no
-// rotation is in progress.
-func settled(status gardencorev1beta1.ShootStatus) bool {
-	last := status.LastOperation
-	if last == nil || last.State != gardencorev1beta1.LastOperationStateSucceeded {
-		return false
-	}
+// settled is the part of Settled that is not about the spec.
+func settled(status *gardencorev1beta1.ShootStatus) bool {
+	last := ptr.Deref(status.LastOperation, gardencorev1beta1.LastOperation{})
 	phase := v1beta1helper.GetShootCARotationPhase(status.Credentials)
-	return (last.Type == gardencorev1beta1.LastOperationTypeCreate || last.Type == gardencorev1beta1.LastOperationTypeReconcile) &&
-		(phase == "" || phase == gardencorev1beta1.RotationCompleted)
+	return last.State == gardencorev1beta1.LastOperationStateSucceeded && (phase == "" || phase == gardencorev1beta1.RotationCompleted) &&
+		(last.Type == gardencorev1beta1.LastOperationTypeCreate || last.Type == gardencorev1beta1.LastOperationTypeReconcile)
 }
 
 // defaulted returns a copy of the shoot with what gardener-apiserver would have filled in: the
@@ -111,11 +107,6 @@ func begin(shoot *gardencorev1beta1.Shoot, p process) {
 	}
 }
 
-// start writes the start of the operation to the Cluster resource.
-func (o *shootOperation) start(ctx context.Context) error {
-	return o.sync(ctx, o.Shoot.GetInfo())
-}
-
 // finish writes the result of the operation to the Cluster resource. A deleted or migrated shoot
 // has none.
 func (o *shootOperation) finish(ctx context.Context, flowErr error) error {
@@ -151,17 +142,6 @@ func (o *shootOperation) sync(ctx context.Context, shoot *gardencorev1beta1.Shoo
 		return fmt.Errorf("sync cluster %s to the seed: %w", namespace, err)
 	}
 	return nil
-}
-
-// rotated returns the process for a phase of the CA rotation.
-func rotated(phase gardencorev1beta1.CredentialsRotationPhase) (process, error) {
-	switch phase {
-	case gardencorev1beta1.RotationPreparing, gardencorev1beta1.RotationCompleting:
-		return process{newGraph: reconcileGraph, rotation: phase}, nil
-	default:
-		return process{}, fmt.Errorf("CA rotation has no phase %q to run: want %s or %s",
-			phase, gardencorev1beta1.RotationPreparing, gardencorev1beta1.RotationCompleting)
-	}
 }
 
 // startRotation starts a phase like gardenlet does for the operations rotate-ca-start and

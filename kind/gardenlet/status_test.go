@@ -136,10 +136,7 @@ func TestSettled(t *testing.T) {
 	expect("without the extension", Shoot(), false)
 	expect("to be hibernated", hibernated(shoot, true), false)
 
-	preparing, err := rotated(gardencorev1beta1.RotationPreparing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	preparing := process{newGraph: reconcileGraph, rotation: gardencorev1beta1.RotationPreparing}
 	if err := preparedFor(t, g, shoot, preparing).finish(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +147,7 @@ func TestSettled(t *testing.T) {
 	expect("CAs are rotated", shoot, true)
 	restored := lastShoot(t, g).Status
 	restored.LastOperation.Type = gardencorev1beta1.LastOperationTypeRestore
-	if settled(restored) {
+	if settled(&restored) {
 		t.Error("a restored shoot was not reconciled yet")
 	}
 }
@@ -160,10 +157,7 @@ func TestCARotation(t *testing.T) {
 	authorities := func() *gardencorev1beta1.CARotation {
 		return lastShoot(t, g).Status.Credentials.Rotation.CertificateAuthorities
 	}
-	preparing, err := rotated(gardencorev1beta1.RotationPreparing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	preparing := process{newGraph: reconcileGraph, rotation: gardencorev1beta1.RotationPreparing}
 	o := preparedFor(t, g, Shoot(), preparing)
 	if got := authorities(); got.Phase != gardencorev1beta1.RotationPreparing || got.LastInitiationTime == nil {
 		t.Errorf("begun as %+v", got)
