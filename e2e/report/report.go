@@ -1,12 +1,18 @@
 package report
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/gardener-extensions/registry-cache/kind/file"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -141,4 +147,108 @@ func firstLine(text string) string {
 		first += " …"
 	}
 	return first
+}
+
+// summary is the schema of summary.json. Programs read it: add fields, but never rename one.
+type summary struct {
+	Versions         map[string]string `json:"versions"`
+	Phases           []progress.Phase  `json:"phases"`
+	Scenarios        []summaryScenario `json:"scenarios"`
+	PeakMemoryBytes  uint64            `json:"peakMemoryBytes"`
+	StartMemoryBytes uint64            `json:"startMemoryBytes"`
+}
+
+type summaryScenario struct {
+	Name     string        `json:"name"`
+	Result   Result        `json:"result"`
+	Seconds  float64       `json:"seconds"`
+	Evidence []string      `json:"evidence"`
+	Steps    []summaryStep `json:"steps"`
+}
+
+type summaryStep struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Summary renders summary.json. Lists are never null. The first evidence of a failed or skipped
+// scenario is its reason, so a failed setup shows up in each scenario that could not run.
+func (r *Report) Summary() ([]byte, error) {
+	out := summary{
+		Versions:        r.Versions,
+		Phases:          append([]progress.Phase{}, r.Phases...),
+		Scenarios:       []summaryScenario{},
+		PeakMemoryBytes: r.PeakMemoryBytes, StartMemoryBytes: r.StartMemoryBytes,
+	}
+	if out.Versions == nil {
+		out.Versions = map[string]string{}
+	}
+	for _, s := range r.Scenarios {
+		evidence := []string{}
+		if s.Reason != "" {
+			evidence = append(evidence, s.Reason)
+		}
+		out.Scenarios = append(out.Scenarios, summaryScenario{
+			Name: s.Name, Result: s.Result, Seconds: tenths(s.Seconds), Evidence: append(evidence, s.Evidence...),
+			Steps: summarySteps(s.Steps),
+		})
+	}
+	var data bytes.Buffer
+	encoder := json.NewEncoder(&data)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(out)
+	return data.Bytes(), err
+}
+
+func summarySteps(steps []Step) []summaryStep {
+	out := []summaryStep{}
+	for _, step := range steps {
+		out = append(out, summaryStep{Name: step.Name, Seconds: tenths(step.Seconds)})
+	}
+	return out
+}
+
+// The files that Write creates.
+const (
+	SummaryFile = "summary.json"
+	JUnitFile   = "junit.xml"
+	HTMLFile    = "index.html"
+)
+
+// setup names the folder with the artifacts of a testbed that did not come up.
+const setup = "setup"
+
+// artifactFiles are the files of a scenario's folder that index.html links to.
+var artifactFiles = []string{"index.md", "timeline.txt", "transcript.txt"}
+
+// Write renders the report into dir, which it creates if it does not exist, and links to the
+// artifacts that lie in folders below it. It replaces each file atomically. A file that cannot be
+// written does not keep Write from writing the others.
+func (r *Report) Write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("create the folder of the report: %w", err)
+	}
+	linked := *r
+	linked.Artifacts = r.findArtifacts(dir)
+	summary, summaryErr := r.Summary()
+	junit, junitErr := r.JUnit()
+	page, pageErr := linked.HTML()
+	return errors.Join(summaryErr, junitErr, pageErr,
+		file.Replace(filepath.Join(dir, SummaryFile), summary, 0o644),
+		file.Replace(filepath.Join(dir, JUnitFile), junit, 0o644),
+		file.Replace(filepath.Join(dir, HTMLFile), page, 0o644),
+	)
+}
+
+func (r *Report) findArtifacts(dir string) map[string][]string {
+	found := map[string][]string{}
+	for _, s := range append([]Scenario{{Name: setup}}, r.Scenarios...) {
+		for _, name := range artifactFiles {
+			if _, err := os.Stat(filepath.Join(dir, s.Name, name)); err == nil {
+				found[s.Name] = append(found[s.Name], name)
+			}
+		}
+	}
+	return found
 }
