@@ -33,11 +33,8 @@ type Access struct {
 // Connect returns clients for the cluster.
 func Connect(config *rest.Config, scheme *runtime.Scheme) (Access, error) {
 	typed, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return Access{}, fmt.Errorf("connect to %s: %w", config.Host, err)
-	}
-	untyped, err := dynamic.NewForConfig(config)
-	if err != nil {
+	untyped, untypedErr := dynamic.NewForConfig(config)
+	if err := errors.Join(err, untypedErr); err != nil {
 		return Access{}, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
 	return Access{Client: typed, Config: config, dynamic: untyped}, nil
@@ -80,15 +77,14 @@ func sourceVersions(ctx context.Context) map[string]string {
 // nodeVersions returns the versions that the nodes of the shoot report. It is empty if the nodes
 // cannot be listed.
 func nodeVersions(ctx context.Context, shoot Access) map[string]string {
-	found := map[string]string{}
 	nodes := &corev1.NodeList{}
 	if err := shoot.List(ctx, nodes); err != nil || len(nodes.Items) == 0 {
-		return found
+		return nil
 	}
 	info := nodes.Items[0].Status.NodeInfo
-	found["kubernetes"], found["containerRuntime"] = info.KubeletVersion, info.ContainerRuntimeVersion
-	found["kernel"], found["nodeImage"] = info.KernelVersion, info.OSImage
-	return found
+	return map[string]string{
+		"kubernetes": info.KubeletVersion, "containerRuntime": info.ContainerRuntimeVersion, "kernel": info.KernelVersion, "nodeImage": info.OSImage,
+	}
 }
 
 // Artifacts is the folder of the results, relative to the root of the repository. A testbed other

@@ -140,9 +140,7 @@ func ownedBy(object metav1.Object, kind, name string) bool {
 // ClaimsOf returns the names of the volume claims of a StatefulSet: <template>-<set>-<ordinal>.
 func ClaimsOf(ctx context.Context, p *Run, statefulSet string) []string {
 	p.Helper()
-	claims, err := claimNames(ctx, p, func(name string) bool { return strings.HasSuffix(name, "-"+statefulSet+"-0") })
-	p.Check(err)
-	return claims
+	return must(claimNames(ctx, p, func(name string) bool { return strings.HasSuffix(name, "-"+statefulSet+"-0") }))(p)
 }
 
 func claimNames(ctx context.Context, p *Run, keep func(string) bool) ([]string, error) {

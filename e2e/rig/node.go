@@ -79,9 +79,7 @@ func IsAbsent(content string) bool {
 // File returns the content of a file on a node, or absent.
 func (p *Run) File(ctx context.Context, node *cluster.Node, path string) string {
 	p.Helper()
-	content, err := ReadFile(ctx, node, path)
-	p.Check(err)
-	return content
+	return must(ReadFile(ctx, node, path))(p)
 }
 
 // Hosts returns the hosts.toml of an upstream on a node, or absent.
@@ -94,9 +92,7 @@ func (p *Run) Hosts(ctx context.Context, node *cluster.Node, host string) string
 // the file was not touched.
 func (p *Run) Fingerprint(ctx context.Context, node *cluster.Node, path string) string {
 	p.Helper()
-	out, err := node.Exec(ctx, "sh", "-c", `stat -c '%i %y' "$1" && sha256sum "$1"`, "sh", path)
-	p.Check(err)
-	return out
+	return must(node.Exec(ctx, "sh", "-c", `stat -c '%i %y' "$1" && sha256sum "$1"`, "sh", path))(p)
 }
 
 // Systemd returns a property of the extension's unit from the node's systemd.
@@ -111,9 +107,7 @@ func (p *Run) Systemd(ctx context.Context, node *cluster.Node, property string) 
 // status.
 func (p *Run) BlobStatus(ctx context.Context, node *cluster.Node, endpoint string, img Pushed) int {
 	p.Helper()
-	status, err := BlobStatus(ctx, node, endpoint, img)
-	p.Check(err)
-	return status
+	return must(BlobStatus(ctx, node, endpoint, img))(p)
 }
 
 // BlobStatus is Run.BlobStatus with an error.

@@ -100,17 +100,13 @@ echo $((${EPOCHREALTIME/[.,]/} - start))`, img.Reference(), fmt.Sprintf("%.0fs",
 // TimedPull makes the node's container runtime pull the image and returns how long that took.
 func (p *Run) TimedPull(ctx context.Context, worker *cluster.Node, img Pushed) time.Duration {
 	p.Helper()
-	took, err := TimedPull(ctx, worker, img)
-	p.Check(err)
-	return took
+	return must(TimedPull(ctx, worker, img))(p)
 }
 
 // Pull runs a pod with the image on the worker and returns the time until it ran.
 func (p *Run) Pull(ctx context.Context, worker *cluster.Node, img Pushed) time.Duration {
 	p.Helper()
-	took, err := RunPod(ctx, p, worker, img)
-	p.Check(err)
-	return took
+	return must(RunPod(ctx, p, worker, img))(p)
 }
 
 // Seconds formats a duration for evidence.
@@ -185,18 +181,14 @@ func Requests(ctx context.Context, p *Run, img Pushed) (accesslog.Records, error
 // Push pushes a new random image to the upstream.
 func (p *Run) Push(ctx context.Context, host string) Pushed {
 	p.Helper()
-	img, err := push(ctx, p, host)
-	p.Check(err)
-	return img
+	return must(push(ctx, p, host))(p)
 }
 
 // Requests returns the requests for the image in the upstream's log, without the scenario's own
 // pushes.
 func (p *Run) Requests(ctx context.Context, img Pushed) accesslog.Records {
 	p.Helper()
-	records, err := Requests(ctx, p, img)
-	p.Check(err)
-	return records
+	return must(Requests(ctx, p, img))(p)
 }
 
 // FetchedOnce proves that the asker, and no other client, fetched each blob of the image from the

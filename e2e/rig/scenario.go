@@ -59,6 +59,15 @@ func (p *Run) Check(err error) {
 	}
 }
 
+// must returns the value if there is no error, and fails the scenario otherwise.
+func must[T any](value T, err error) func(p *Run) T {
+	return func(p *Run) T {
+		p.Helper()
+		p.Check(err)
+		return value
+	}
+}
+
 // Evidence adds a fact to the result.
 func (p *Run) Evidence(format string, args ...any) {
 	p.Result.Evidence = append(p.Result.Evidence, fmt.Sprintf(format, args...))
@@ -79,18 +88,14 @@ func (p *Run) Afterwards(ctx context.Context, undo func(ctx context.Context) err
 
 func (p *Run) end(ctx context.Context, took time.Duration) {
 	p.Result.Seconds = took.Seconds()
-	switch {
-	case p.Scenario.Failed():
+	p.Result.Result = report.Passed
+	if p.Scenario.Failed() {
 		p.Session.Disturbed.Store(true)
 		p.Result.Result = report.Failed
 		if ctx.Err() != nil {
 			p.Result.Reason = errInterrupted.Error() + ": " + p.Result.Reason
 		}
-		if p.Result.Reason == "" {
-			p.Result.Reason = "failed without a message"
-		}
-	default:
-		p.Result.Result = report.Passed
+		p.setReason("failed without a message")
 	}
 	p.Session.record(*p.Result)
 	reportMissing(p.Result.Name, p.Missing)
@@ -120,7 +125,7 @@ func New(name string, steps ...Step) Scenario { return Scenario{name, steps} }
 
 // Features returns the scenarios as features of e2e-framework.
 func (s *Session) Features(all ...Scenario) []features.Feature {
-	list := make([]features.Feature, 0, len(all))
+	var list []features.Feature
 	for _, one := range all {
 		list = append(list, s.feature(one))
 	}
@@ -157,11 +162,8 @@ func (s *Session) feature(one Scenario) features.Feature {
 					Name: step.Name, Seconds: time.Since(start).Seconds(), Failed: t.Failed(),
 				})
 			})
-			if ctx.Err() == nil {
-				step.Do(ctx, p)
-			} else {
-				p.Fatalf("%v", context.Cause(ctx))
-			}
+			p.Check(context.Cause(ctx))
+			step.Do(ctx, p)
 			return ctx
 		})
 	}

@@ -230,9 +230,7 @@ done`, slices.Sorted(maps.Values(endpoints))...)
 // Extension returns the Extension in the shoot's namespace in the seed.
 func (p *Run) Extension(ctx context.Context) *extensionsv1alpha1.Extension {
 	p.Helper()
-	extension, err := GetExtension(ctx, p)
-	p.Check(err)
-	return extension
+	return must(GetExtension(ctx, p))(p)
 }
 
 // GetExtension returns the Extension in the shoot's namespace in the seed.
