@@ -70,22 +70,14 @@ type Report struct {
 // phase, not a scenario.
 func (r *Report) Green() bool {
 	passed, failed, _ := r.Count()
-	if r.SetupError != nil || failed > 0 || passed == 0 {
-		return false
-	}
-	for _, phase := range r.Phases {
-		if phase.Result == progress.ResultFailed {
-			return false
-		}
-	}
-	return true
+	return r.SetupError == nil && failed == 0 && passed > 0 &&
+		!slices.ContainsFunc(r.Phases, func(p progress.Phase) bool { return p.Result == progress.ResultFailed })
 }
 
 // SkipUnlessKnown records the scenario as skipped for the reason, unless the report has its
 // outcome.
 func (r *Report) SkipUnlessKnown(name, reason string) {
-	known := slices.ContainsFunc(r.Scenarios, func(s Scenario) bool { return s.Name == name })
-	if !known {
+	if !slices.ContainsFunc(r.Scenarios, func(s Scenario) bool { return s.Name == name }) {
 		r.Scenarios = append(r.Scenarios, Scenario{Name: name, Result: Skipped, Reason: reason})
 	}
 }
@@ -108,7 +100,20 @@ func (r *Report) Count() (passed, failed, skipped int) {
 // PrintScenario writes the line of one scenario. For a failed one it adds the folder of its
 // artifacts, unless that is empty, and the command that runs it alone.
 func PrintScenario(w io.Writer, s Scenario, artifacts string) error {
-	_, err := io.WriteString(w, scenarioLines(s, artifacts))
+	details := s.Evidence
+	mark := map[Result]string{Passed: "✓", Failed: "✗", Skipped: "-"}[s.Result]
+	if s.Result != Passed {
+		details = append([]string{firstLine(s.Reason)}, s.Evidence...)
+	}
+	line := fmt.Sprintf(" %s %s  %.1fs  %s", mark, s.Name, s.Seconds, strings.Join(details, " · "))
+	line = strings.TrimRight(line, " ") + "\n"
+	if s.Result == Failed && artifacts != "" {
+		line += fmt.Sprintf("     artifacts: %s\n", artifacts)
+	}
+	if s.Result == Failed {
+		line += fmt.Sprintf("     run alone: %s\n", Command(s.Name))
+	}
+	_, err := io.WriteString(w, line)
 	return err
 }
 
@@ -117,23 +122,6 @@ func PrintTotal(w io.Writer, r *Report) error {
 	passed, failed, skipped := r.Count()
 	_, err := fmt.Fprintf(w, "%d passed, %d failed, %d skipped\n", passed, failed, skipped)
 	return err
-}
-
-func scenarioLines(s Scenario, artifacts string) string {
-	details := s.Evidence
-	mark := map[Result]string{Passed: "✓", Failed: "✗", Skipped: "-"}[s.Result]
-	if s.Result != Passed {
-		details = append([]string{firstLine(s.Reason)}, s.Evidence...)
-	}
-	line := fmt.Sprintf(" %s %s  %.1fs  %s", mark, s.Name, s.Seconds, strings.Join(details, " · "))
-	line = strings.TrimRight(line, " ") + "\n"
-	if s.Result == Failed {
-		if artifacts != "" {
-			line += fmt.Sprintf("     artifacts: %s\n", artifacts)
-		}
-		line += fmt.Sprintf("     run alone: %s\n", Command(s.Name))
-	}
-	return line
 }
 
 // Command returns the command line that runs the scenario alone and keeps the testbed.
@@ -184,14 +172,15 @@ func (r *Report) Summary() ([]byte, error) {
 		out.Versions = map[string]string{}
 	}
 	for _, s := range r.Scenarios {
-		evidence := []string{}
+		one := summaryScenario{Name: s.Name, Result: s.Result, Seconds: tenths(s.Seconds), Evidence: []string{}, Steps: []summaryStep{}}
 		if s.Reason != "" {
-			evidence = append(evidence, s.Reason)
+			one.Evidence = append(one.Evidence, s.Reason)
 		}
-		out.Scenarios = append(out.Scenarios, summaryScenario{
-			Name: s.Name, Result: s.Result, Seconds: tenths(s.Seconds), Evidence: append(evidence, s.Evidence...),
-			Steps: summarySteps(s.Steps),
-		})
+		one.Evidence = append(one.Evidence, s.Evidence...)
+		for _, step := range s.Steps {
+			one.Steps = append(one.Steps, summaryStep{Name: step.Name, Seconds: tenths(step.Seconds)})
+		}
+		out.Scenarios = append(out.Scenarios, one)
 	}
 	var data bytes.Buffer
 	encoder := json.NewEncoder(&data)
@@ -199,14 +188,6 @@ func (r *Report) Summary() ([]byte, error) {
 	encoder.SetIndent("", "  ")
 	err := encoder.Encode(out)
 	return data.Bytes(), err
-}
-
-func summarySteps(steps []Step) []summaryStep {
-	out := []summaryStep{}
-	for _, step := range steps {
-		out = append(out, summaryStep{Name: step.Name, Seconds: tenths(step.Seconds)})
-	}
-	return out
 }
 
 // The files that Write creates.

@@ -5,6 +5,7 @@ package rig
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -116,13 +117,8 @@ func listable(cluster Access) ([]schema.GroupVersionResource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("discover the resources of %s: %w", cluster.Config.Host, err)
 	}
-	var all []schema.GroupVersionResource
-	for resource := range resources {
-		if resource.Resource != "events" {
-			all = append(all, resource)
-		}
-	}
-	return all, nil
+	all := slices.Collect(maps.Keys(resources))
+	return slices.DeleteFunc(all, func(resource schema.GroupVersionResource) bool { return resource.Resource == "events" }), nil
 }
 
 // Gone proves that an object does not exist.
@@ -162,19 +158,19 @@ func identities(ctx context.Context, cluster Access) (string, error) {
 	if err := cluster.List(ctx, claims, client.InNamespace(metav1.NamespaceSystem)); err != nil {
 		return "", fmt.Errorf("list the volume claims of caches: %w", err)
 	}
-	for i := range sets.Items {
-		add("StatefulSet", &sets.Items[i])
-		for j := range claims.Items {
-			if strings.HasSuffix(claims.Items[j].Name, "-"+sets.Items[i].Name+"-0") {
-				add("PersistentVolumeClaim", &claims.Items[j])
+	for _, set := range sets.Items {
+		add("StatefulSet", &set)
+		for _, claim := range claims.Items {
+			if strings.HasSuffix(claim.Name, "-"+set.Name+"-0") {
+				add("PersistentVolumeClaim", &claim)
 			}
 		}
 	}
-	for i := range services.Items {
-		add("Service", &services.Items[i])
+	for _, service := range services.Items {
+		add("Service", &service)
 	}
-	for i := range pods.Items {
-		add("Pod", &pods.Items[i])
+	for _, pod := range pods.Items {
+		add("Pod", &pod)
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n"), nil

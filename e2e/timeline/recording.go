@@ -3,11 +3,11 @@ package timeline
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -79,7 +79,7 @@ func Record(ctx context.Context, client dynamic.Interface, resource schema.Group
 func (r *Recording) Events() ([]Event, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]Event(nil), r.events...), r.err
+	return slices.Clone(r.events), r.err
 }
 
 // Await returns the first event that matches, past or future. It fails when ctx ends or the watch
@@ -135,13 +135,9 @@ func (r *Recording) run(ctx context.Context, watcher watch.Interface) {
 }
 
 func (r *Recording) add(kind watch.EventType, object *unstructured.Unstructured) error {
-	accessor, err := meta.Accessor(object)
+	revision, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
 	if err != nil {
-		return fmt.Errorf("watch %s: %w", r.resource.Resource, err)
-	}
-	revision, err := strconv.ParseUint(accessor.GetResourceVersion(), 10, 64)
-	if err != nil {
-		return fmt.Errorf("watch %s: resource version of %s is not a number: %w", r.resource.Resource, accessor.GetName(), err)
+		return fmt.Errorf("watch %s: resource version of %s is not a number: %w", r.resource.Resource, object.GetName(), err)
 	}
 	r.update(func() {
 		r.events = append(r.events, Event{Type: kind, Revision: revision, Seen: time.Now(), Object: object})
@@ -173,10 +169,8 @@ func Deleted(name string) func(Event) bool {
 
 // First returns the first event that matches, and false if none does.
 func First(events []Event, match func(Event) bool) (Event, bool) {
-	for _, e := range events {
-		if match(e) {
-			return e, true
-		}
+	if i := slices.IndexFunc(events, match); i >= 0 {
+		return events[i], true
 	}
 	return Event{}, false
 }
