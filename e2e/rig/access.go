@@ -11,7 +11,6 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/gardener/gardener/pkg/client/kubernetes"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
@@ -38,15 +37,6 @@ func Connect(config *rest.Config, scheme *runtime.Scheme) (Access, error) {
 		return Access{}, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
 	return Access{Client: typed, Config: config, dynamic: untyped}, nil
-}
-
-// connect makes the clients of both clusters.
-func (s *Session) connect() (err error) {
-	if s.Seed, err = Connect(s.Testbed.Seed.RESTConfig(), kubernetes.SeedScheme); err != nil {
-		return err
-	}
-	s.Shoot, err = Connect(s.Testbed.Shoot.RESTConfig(), kubernetes.ShootScheme)
-	return err
 }
 
 // testedModules are the modules whose code runs in the testbed or in the product.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
-	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
@@ -177,7 +176,10 @@ func PutForeignFiles(ctx context.Context, p *Run) Foreign {
 	p.Helper()
 	fingerprints := Foreign{}
 	for _, worker := range p.Workers() {
-		p.Afterwards(ctx, func(ctx context.Context) error { return removeForeignFiles(ctx, worker) })
+		p.Afterwards(ctx, func(ctx context.Context) error {
+			_, err := worker.Script(ctx, removeForeignScript)
+			return err
+		})
 		for path, content := range foreignFiles {
 			p.Check(worker.WriteFile(ctx, path, 0o644, []byte(content)))
 			fingerprints[worker.Name()+path] = p.Fingerprint(ctx, worker, path)
@@ -202,10 +204,3 @@ func (f Foreign) ProveUntouched(ctx context.Context, p *Run) {
 const removeForeignScript = `
 rm -f ` + foreignHosts + ` ` + foreignNote + `
 rmdir $(dirname ` + foreignHosts + `) $(dirname ` + foreignNote + `) 2>/dev/null || true`
-
-func removeForeignFiles(ctx context.Context, worker *cluster.Node) error {
-	if _, err := worker.Script(ctx, removeForeignScript); err != nil {
-		return fmt.Errorf("remove the unmanaged files: %w", err)
-	}
-	return nil
-}

@@ -25,18 +25,13 @@ func (p *Run) Break(ctx context.Context, target string, kind spec.Kind) {
 	p.Helper()
 	wanted, err := spec.New(target, string(kind), nil)
 	p.Check(err)
-	p.Afterwards(ctx, func(ctx context.Context) error { return clearFaults(ctx, p) })
+	p.Afterwards(ctx, func(ctx context.Context) error { return ClearFaults(ctx, p) })
 	_, err = fault.Add(ctx, p.Session.Testbed, wanted)
 	p.Check(err)
 }
 
 // ClearFaults removes all faults.
-func (p *Run) ClearFaults(ctx context.Context) {
-	p.Helper()
-	p.Check(clearFaults(ctx, p))
-}
-
-func clearFaults(ctx context.Context, p *Run) error {
+func ClearFaults(ctx context.Context, p *Run) error {
 	_, err := fault.Clear(ctx, p.Session.Testbed)
 	return err
 }

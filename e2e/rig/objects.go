@@ -104,11 +104,11 @@ func originatedFrom(ctx context.Context, cluster Access, managedResource string)
 // listable returns all resources of a cluster that can be listed, except events, which outlive
 // their objects.
 func listable(cluster Access) ([]schema.GroupVersionResource, error) {
+	var lists []*metav1.APIResourceList
 	client, err := discovery.NewDiscoveryClientForConfig(cluster.Config)
-	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", cluster.Config.Host, err)
+	if err == nil {
+		lists, err = client.ServerPreferredResources()
 	}
-	lists, err := client.ServerPreferredResources()
 	if err != nil {
 		return nil, fmt.Errorf("discover the resources of %s: %w", cluster.Config.Host, err)
 	}

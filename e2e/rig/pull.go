@@ -33,7 +33,16 @@ const (
 // RunPod runs a pod with the image on the worker and returns the time from its creation until it
 // ran. This includes the kubelet's own work. RunPod deletes the pod; the image stays on the node.
 func RunPod(ctx context.Context, p *Run, worker *cluster.Node, img Pushed) (took time.Duration, err error) {
-	pod := pullPod(worker.Name(), img)
+	// It bypasses the scheduler, so that neither taints nor other pods keep it off the node.
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-pull-", Namespace: metav1.NamespaceDefault},
+		Spec: corev1.PodSpec{
+			NodeName: worker.Name(), Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: ptr.To[int64](0),
+			AutomountServiceAccountToken: ptr.To(false), EnableServiceLinks: ptr.To(false),
+			Containers: []corev1.Container{{Name: "pause", Image: img.Reference(), ImagePullPolicy: corev1.PullAlways}},
+		},
+	}
 	start := time.Now()
 	if err := p.Session.Shoot.Create(ctx, pod); err != nil {
 		return 0, fmt.Errorf("create the pod that pulls %s: %w", img.Reference(), err)
@@ -49,24 +58,6 @@ func RunPod(ctx context.Context, p *Run, worker *cluster.Node, img Pushed) (took
 		return pod.Status.Phase == corev1.PodRunning, PodState(pod), err
 	})
 	return time.Since(start), err
-}
-
-// pullPod bypasses the scheduler, so that neither taints nor other pods keep the pod off the node.
-func pullPod(node string, img Pushed) *corev1.Pod {
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-pull-", Namespace: metav1.NamespaceDefault},
-		Spec: corev1.PodSpec{
-			NodeName:                      node,
-			RestartPolicy:                 corev1.RestartPolicyNever,
-			AutomountServiceAccountToken:  ptr.To(false),
-			EnableServiceLinks:            ptr.To(false),
-			TerminationGracePeriodSeconds: ptr.To[int64](0),
-			Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-			Containers: []corev1.Container{{
-				Name: "pause", Image: img.Reference(), ImagePullPolicy: corev1.PullAlways,
-			}},
-		},
-	}
 }
 
 // PodState describes the phase of a pod and why its containers wait.

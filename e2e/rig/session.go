@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
 	"github.com/gardener-extensions/registry-cache/e2e/report"
@@ -125,7 +126,10 @@ func (s *Session) isOthers() bool {
 
 // prepare creates the clients and builds the program of the test images.
 func (s *Session) prepare(ctx context.Context) (err error) {
-	if err := s.connect(); err != nil {
+	if s.Seed, err = Connect(s.Testbed.Seed.RESTConfig(), kubernetes.SeedScheme); err != nil {
+		return err
+	}
+	if s.Shoot, err = Connect(s.Testbed.Shoot.RESTConfig(), kubernetes.ShootScheme); err != nil {
 		return err
 	}
 	if _, err := fault.Clear(ctx, s.Testbed); err != nil { // of a killed run

@@ -25,15 +25,11 @@ func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot
 	if err != nil {
 		return nil, err
 	}
+	shoot.CreationTimestamp = *now()
 	if last != nil {
-		shoot.Status = last.Status
-		shoot.CreationTimestamp = last.CreationTimestamp
-	} else {
-		shoot.CreationTimestamp = *now()
+		shoot.Status, shoot.CreationTimestamp = last.Status, last.CreationTimestamp
 	}
-	shoot.Status.TechnicalID = Namespace(shoot.Name)
-	shoot.Status.UID = shoot.UID
-	shoot.Status.SeedName = shoot.Spec.SeedName
+	shoot.Status.TechnicalID, shoot.Status.UID, shoot.Status.SeedName = Namespace(shoot.Name), shoot.UID, shoot.Spec.SeedName
 	shoot.Status.Gardener = gardencorev1beta1.Gardener{Name: "gardenlet", Version: gardener.Version}
 	shoot.Status.ObservedGeneration = shoot.Generation
 	begin(shoot, p)
