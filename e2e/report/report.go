@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -163,14 +164,10 @@ type summaryStep struct {
 // scenario is its reason, so a failed setup shows up in each scenario that could not run.
 func (r *Report) Summary() ([]byte, error) {
 	out := summary{
-		Versions:        r.Versions,
-		Phases:          append([]progress.Phase{}, r.Phases...),
-		Scenarios:       []summaryScenario{},
+		Versions: map[string]string{}, Phases: append([]progress.Phase{}, r.Phases...), Scenarios: []summaryScenario{},
 		PeakMemoryBytes: r.PeakMemoryBytes, StartMemoryBytes: r.StartMemoryBytes,
 	}
-	if out.Versions == nil {
-		out.Versions = map[string]string{}
-	}
+	maps.Copy(out.Versions, r.Versions)
 	for _, s := range r.Scenarios {
 		one := summaryScenario{Name: s.Name, Result: s.Result, Seconds: tenths(s.Seconds), Evidence: []string{}, Steps: []summaryStep{}}
 		if s.Reason != "" {

@@ -86,9 +86,8 @@ func (g *Gardenlet) prepare(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 	o.useOperatingSystemConfigs()
 	o.workers = g.workers(o)
 	namespace := &corev1.Namespace{}
-	key := client.ObjectKey{Name: shootInfo.ControlPlaneNamespace}
-	if err := g.Seed.Client().Get(ctx, key, namespace); client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("read namespace %s: %w", key.Name, err)
+	if err := g.Seed.Client().Get(ctx, client.ObjectKey{Name: shootInfo.ControlPlaneNamespace}, namespace); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read the shoot's namespace: %w", err)
 	}
 	o.namespaceTerminating = namespace.DeletionTimestamp != nil
 	return o, nil
@@ -112,10 +111,7 @@ func init() {
 // useOperatingSystemConfigs sets gardenlet's component for OperatingSystemConfigs.
 func (o *shootOperation) useOperatingSystemConfigs() {
 	o.SecretsManager = caSecrets(o.Shoot.ControlPlaneNamespace, o.ShootClientSet.RESTConfig())
-	o.Shoot.Components.Extensions.OperatingSystemConfig = operatingsystemconfig.New(
-		o.Logger,
-		o.SeedClientSet.Client(),
-		o.SecretsManager,
+	o.Shoot.Components.Extensions.OperatingSystemConfig = operatingsystemconfig.New(o.Logger, o.SeedClientSet.Client(), o.SecretsManager,
 		&operatingsystemconfig.Values{
 			Namespace:         o.Shoot.ControlPlaneNamespace,
 			KubernetesVersion: o.Shoot.KubernetesVersion,
@@ -132,10 +128,7 @@ func (o *shootOperation) useOperatingSystemConfigs() {
 				},
 			},
 		},
-		pollInterval,
-		operatingsystemconfig.DefaultSevereThreshold,
-		operatingsystemconfig.DefaultTimeout,
-	)
+		pollInterval, operatingsystemconfig.DefaultSevereThreshold, operatingsystemconfig.DefaultTimeout)
 }
 
 // primaryIPFamily returns the shoot's first IP family, IPv4 by default.
@@ -156,9 +149,6 @@ func caSecrets(namespace string, shoot *rest.Config) secretsmanager.Interface {
 			Data:       map[string][]byte{secretsutils.DataKeyCertificateBundle: shoot.CAData},
 		}
 	}
-	secrets := fake.NewClientBuilder().WithObjects(
-		ca(v1beta1constants.SecretNameCACluster),
-		ca(v1beta1constants.SecretNameCAKubelet),
-	).Build()
-	return fakesecretsmanager.New(secrets, namespace)
+	secrets := fake.NewClientBuilder().WithObjects(ca(v1beta1constants.SecretNameCACluster), ca(v1beta1constants.SecretNameCAKubelet))
+	return fakesecretsmanager.New(secrets.Build(), namespace)
 }

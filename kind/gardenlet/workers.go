@@ -42,9 +42,7 @@ func (g *Gardenlet) workers(o *shootOperation) workers {
 		shoot:    o.ShootClientSet.Client(),
 		machines: g.Machines,
 		agent: gardener.NodeAgent{
-			Binary:            g.NodeAgentBinary,
-			Kubeconfig:        g.ShootKubeconfig,
-			KubernetesVersion: o.Shoot.GetInfo().Spec.Kubernetes.Version,
+			Binary: g.NodeAgentBinary, Kubeconfig: g.ShootKubeconfig, KubernetesVersion: o.Shoot.GetInfo().Spec.Kubernetes.Version,
 		},
 		labels: func(secretName string) map[string]string {
 			return gardenerutils.NodeLabelsForWorkerPool(pool, false, secretName, region)
@@ -152,7 +150,7 @@ func (w workers) waitCleanup(ctx context.Context) error {
 
 // forEach calls do for all machines in parallel. The error names the machines that failed.
 func (w workers) forEach(ctx context.Context, do func(context.Context, Machine) error) error {
-	fns := make([]flow.TaskFn, 0, len(w.machines))
+	var fns []flow.TaskFn
 	for _, machine := range w.machines {
 		fns = append(fns, func(ctx context.Context) error {
 			if err := do(ctx, machine); err != nil {
