@@ -121,8 +121,8 @@ func failuresIn(events []timeline.Event) ([]*extensionsv1alpha1.Extension, error
 const refusal = "e2e refuses the Service of gamma"
 
 // refuseService makes the shoot's API server reject the Service of an upstream, as a user's policy
-// or quota would. It returns when the policy is active. It lasts until rig.AllowServices is called or
-// the scenario ends.
+// or quota would. It returns when the policy is active. It lasts until rig.AllowServices is called
+// or the scenario ends.
 func refuseService(ctx context.Context, p *rig.Run, host string) {
 	p.Helper()
 	policy, binding := refusalObjects(host)

@@ -56,8 +56,8 @@ func ReadFile(ctx context.Context, node *cluster.Node, path string) (string, err
 	return node.Exec(ctx, "sh", "-c", `if [ -e "$1" ]; then cat "$1"; else echo "$2"; fi`, "sh", path, absent)
 }
 
-// readHosts returns the hosts.toml of each upstream on a node, or absent. It runs one command, since
-// a command on a node costs more than the reads.
+// readHosts returns the hosts.toml of each upstream on a node, or absent. It runs one command,
+// since a command on a node costs more than the reads.
 func readHosts(ctx context.Context, node *cluster.Node, hosts []string) ([]string, error) {
 	argv := []string{"sh", "-c", `for path do if [ -e "$path" ]; then cat "$path"; else echo '` + absent + `'; fi; printf '\0'; done`, "sh"}
 	for _, host := range hosts {

@@ -26,20 +26,14 @@ const (
 	// WorkerPool is the name of a shoot's only worker pool.
 	WorkerPool = "local"
 
-	project = "local"
-
-	cloudProfileName = "kind"
-	provider         = "kind"
-	region           = "local"
+	project, region            = "local", "local"
+	cloudProfileName, provider = "kind", "kind"
 )
 
 // Networks of kind's clusters. A Shoot has those of its first IP family.
 const (
-	podNetwork     = "10.244.0.0/16"
-	serviceNetwork = "10.96.0.0/16"
-
-	podNetworkIPv6     = "fd00:10:244::/56"
-	serviceNetworkIPv6 = "fd00:10:96::/112"
+	podNetwork, serviceNetwork         = "10.244.0.0/16", "10.96.0.0/16"
+	podNetworkIPv6, serviceNetworkIPv6 = "fd00:10:244::/56", "fd00:10:96::/112"
 )
 
 // Namespace returns the technical ID of the shoot with that name: its control plane namespace in
