@@ -10,7 +10,12 @@ import (
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
@@ -30,7 +35,7 @@ func endpointNotReady() rig.Scenario {
 	return rig.New("endpoint-not-ready",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),
 		rig.Prove("gamma is added, but its Service is refused", func(ctx context.Context, p *rig.Run) {
-			rig.RefuseService(ctx, p, rig.Gamma)
+			refuseService(ctx, p, rig.Gamma)
 			history = p.Record(ctx, p.Session.Seed, extensionsv1alpha1.SchemeGroupVersion.WithResource("extensions"), rig.ShootNamespace)
 			flow = p.Background(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p, rig.Alpha, rig.Beta, rig.Gamma) })
 		}),
@@ -38,7 +43,7 @@ func endpointNotReady() rig.Scenario {
 		rig.Prove("the Extension reports the cause and retries", func(ctx context.Context, p *rig.Run) {
 			failures := awaitFailures(ctx, p, history, wantedFailures)
 			last := failures[len(failures)-1]
-			for _, part := range []string{rig.Gamma, rig.Refusal} {
+			for _, part := range []string{rig.Gamma, refusal} {
 				if !strings.Contains(last.Status.LastError.Description, part) {
 					p.Errorf("lastError does not say %q: %s", part, last.Status.LastError.Description)
 				}
@@ -109,4 +114,61 @@ func failuresIn(events []timeline.Event) ([]*extensionsv1alpha1.Extension, error
 		before = state
 	}
 	return failures, nil
+}
+
+// refusal is the message of the shoot's API server while it rejects gamma's Service. A user must
+// see it as the cause.
+const refusal = "e2e refuses the Service of gamma"
+
+// refuseService makes the shoot's API server reject the Service of an upstream, as a user's policy
+// or quota would. It returns when the policy is active. It lasts until rig.AllowServices is called
+// or the scenario ends.
+func refuseService(ctx context.Context, p *rig.Run, host string) {
+	p.Helper()
+	policy, binding := refusalObjects(host)
+	p.Afterwards(ctx, func(ctx context.Context) error { return rig.AllowServices(ctx, p) })
+	p.Check(p.Session.Shoot.Create(ctx, policy))
+	p.Check(p.Session.Shoot.Create(ctx, binding))
+	p.Await(ctx, "the API server refuses the Service", 30*time.Second, func(ctx context.Context) (bool, string, error) {
+		probe := &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{
+				GenerateName: "e2e-probe-", Namespace: metav1.NamespaceSystem,
+				Annotations: map[string]string{"upstream": host}, Labels: map[string]string{v1alpha3.LabelUpstreamHost: host},
+			},
+			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 5000}}},
+		}
+		err := p.Session.Shoot.Create(ctx, probe, client.DryRunAll)
+		return err != nil && strings.Contains(err.Error(), refusal), fmt.Sprintf("answer to a dry run: %v", err), nil
+	})
+}
+
+func refusalObjects(host string) (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
+	meta := metav1.ObjectMeta{Name: rig.RefusalPolicy}
+	return &admissionregistrationv1.ValidatingAdmissionPolicy{
+			ObjectMeta: meta,
+			Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+				FailurePolicy: ptr.To(admissionregistrationv1.Fail),
+				MatchConstraints: &admissionregistrationv1.MatchResources{
+					ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+						RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+							Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+							Rule: admissionregistrationv1.Rule{
+								APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"services"},
+							},
+						},
+					}},
+				},
+				Validations: []admissionregistrationv1.Validation{{
+					Expression: fmt.Sprintf(`!has(object.metadata.annotations) || !("upstream" in object.metadata.annotations) || `+
+						`object.metadata.annotations["upstream"] != %q`, host),
+					Message: refusal,
+				}},
+			},
+		}, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+			ObjectMeta: meta,
+			Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+				PolicyName:        rig.RefusalPolicy,
+				ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+			},
+		}
 }

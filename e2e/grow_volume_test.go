@@ -30,7 +30,7 @@ const (
 func growVolume() rig.Scenario {
 	var before string
 	var img, other rig.Pushed
-	plain, bigger := rig.PlainCaches([]string{rig.Alpha, rig.Beta, rig.Gamma}), rig.PlainCaches([]string{rig.Alpha, rig.Beta, rig.Gamma})
+	plain, bigger := rig.PlainCaches(rig.Alpha, rig.Beta, rig.Gamma), rig.PlainCaches(rig.Alpha, rig.Beta, rig.Gamma)
 	bigger[2].Volume = &v1alpha3.Volume{Size: ptr.To(resource.MustParse(grown))}
 	return rig.New("grow-volume",
 		rig.Prove("gamma is cached", func(ctx context.Context, p *rig.Run) {

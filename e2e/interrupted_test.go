@@ -11,12 +11,16 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
+	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
@@ -38,7 +42,7 @@ func interrupted() rig.Scenario {
 				return rig.ReconcileConfig(ctx, p, operate.CacheOf(rig.Alpha), tlsCache(rig.Gamma))
 			})
 			awaitCleaner(ctx, p, flow)
-			p.Interrupt(ctx, rig.KillProcess)
+			interrupt(ctx, p, killProcess)
 		}),
 
 		rig.Prove("its pod is deleted when gamma's cache has a Service but no certificate", func(ctx context.Context, p *rig.Run) {
@@ -46,7 +50,7 @@ func interrupted() rig.Scenario {
 				_, there := p.Services(ctx)[rig.Gamma]
 				return there, "it is not", flow.Failed()
 			})
-			p.Interrupt(ctx, rig.DeletePod)
+			interrupt(ctx, p, deletePod)
 		}),
 
 		rig.Prove("the Extension is reconciled nevertheless", func(ctx context.Context, p *rig.Run) {
@@ -76,7 +80,7 @@ func interrupted() rig.Scenario {
 		rig.Prove("its process is killed while it is disabled", func(ctx context.Context, p *rig.Run) {
 			flow = p.Background(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p) })
 			awaitCleaner(ctx, p, flow)
-			p.Interrupt(ctx, rig.KillProcess)
+			interrupt(ctx, p, killProcess)
 			p.Await(ctx, "the Extension is gone", interruptedTimeout, func(ctx context.Context) (bool, string, error) {
 				extension := &extensionsv1alpha1.Extension{}
 				err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: rig.ShootNamespace, Name: v1alpha3.ExtensionType}, extension)
@@ -109,4 +113,58 @@ func awaitCleaner(ctx context.Context, p *rig.Run, flow *rig.Background) {
 		}
 		return err == nil, "", err
 	})
+}
+
+// leaderLease is the leader election lease of the extension. Its holder is <pod>_<random>,
+// different for each process.
+var leaderLease = client.ObjectKey{Namespace: kind.ExtensionNamespace, Name: "gardener-extension-registry-cache-leader-election"}
+
+// interrupt kills the extension during an operation and returns when another process leads. It
+// clears the lease of the dead process, which would otherwise take 15 seconds to expire.
+func interrupt(ctx context.Context, p *rig.Run, kill func(ctx context.Context, p *rig.Run, pod *corev1.Pod) error) {
+	p.Helper()
+	lease := &coordinationv1.Lease{}
+	p.Check(p.Session.Seed.Get(ctx, leaderLease, lease))
+	dead := ptr.Deref(lease.Spec.HolderIdentity, "")
+	name, _, _ := strings.Cut(dead, "_")
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: leaderLease.Namespace, Name: name}}
+	p.Check(kill(ctx, p, pod))
+	if state := rig.StateOf(p.Extension(ctx)); state != gardencorev1beta1.LastOperationStateProcessing {
+		p.Fatalf("the Extension is already %s: it was not interrupted", state)
+	}
+	p.Await(ctx, "another process of the extension leads", time.Minute, func(ctx context.Context) (bool, string, error) {
+		if err := p.Session.Seed.Get(ctx, leaderLease, lease); err != nil {
+			return false, "", err
+		}
+		holder := ptr.Deref(lease.Spec.HolderIdentity, "")
+		if holder != dead {
+			return holder != "", "nobody", nil
+		}
+		lease.Spec.HolderIdentity = ptr.To("")
+		// A conflict means that another process has the lease, or that the killed one still renews it.
+		if err := p.Session.Seed.Update(ctx, lease); !apierrors.IsConflict(err) {
+			return false, holder, err
+		}
+		return false, holder, nil
+	})
+}
+
+// killProcess kills the process and keeps the pod. The kubelet restarts the container: at once the
+// first time, then after 10 seconds and more.
+func killProcess(ctx context.Context, p *rig.Run, pod *corev1.Pod) error {
+	const script = `
+container=$(crictl ps --quiet --name '^extension$' --label "io.kubernetes.pod.name=$1")
+kill -KILL "$(crictl inspect --output go-template --template '{{.info.pid}}' "$container")"`
+	if _, err := p.Session.Testbed.Seed.ControlPlane().Script(ctx, script, pod.Name); err != nil {
+		return fmt.Errorf("kill the process of %s: %w", pod.Name, err)
+	}
+	return nil
+}
+
+// deletePod deletes the pod without a grace period.
+func deletePod(ctx context.Context, p *rig.Run, pod *corev1.Pod) error {
+	if err := p.Session.Seed.Delete(ctx, pod, client.GracePeriodSeconds(0)); err != nil {
+		return fmt.Errorf("delete pod %s at once: %w", pod.Name, err)
+	}
+	return nil
 }

@@ -5,9 +5,14 @@ package e2e
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
@@ -34,7 +39,7 @@ func proxied() rig.Scenario {
 			p.Check(rig.UndoLeftovers(ctx, p))
 			proxy = startProxy(ctx, p)
 			refer["ca"] = p.Secret(ctx, map[string][]byte{"bundle.crt": p.Session.Testbed.CA.PEM()}, nil)
-			address := rig.ExposeInCluster(ctx, p, rig.Gamma)
+			address := exposeInCluster(ctx, p, rig.Gamma)
 			p.Configure(ctx, refer, proxiedCaches(proxy.URL(), address)...)
 		}),
 
@@ -55,7 +60,7 @@ func proxied() rig.Scenario {
 			if len(tunnels) == 0 {
 				p.Fatalf("the proxy opened no tunnel to %s", rig.Beta)
 			}
-			proveFrom(ctx, p, img, proxyAddress(ctx, p, proxy))
+			proveFrom(ctx, p, img, addressOf(ctx, p, proxy.Host()))
 			p.Evidence("httpsProxy: every request from the proxy's address, %d tunnels", len(tunnels))
 		}),
 
@@ -67,7 +72,7 @@ func proxied() rig.Scenario {
 
 		rig.Prove("an upstream in the shoot's service network is reached directly", func(ctx context.Context, p *rig.Run) {
 			pullThroughCache(ctx, p, inCluster, rig.Gamma)
-			provePassedBy(ctx, p, proxy, p.RemoteHost(ctx, inCluster))
+			provePassedBy(ctx, p, proxy, remoteHost(ctx, p, inCluster))
 			p.Evidence("in-cluster upstream: direct, %s", inCluster)
 		}),
 	)
@@ -119,12 +124,6 @@ func proxyLog(ctx context.Context, p *rig.Run, proxy *upstream.Proxy) accesslog.
 	return records.Pulls()
 }
 
-// proxyAddress returns the IP address of the proxy.
-func proxyAddress(ctx context.Context, p *rig.Run, proxy *upstream.Proxy) string {
-	p.Helper()
-	return rig.AddressOf(ctx, p, proxy.Host())
-}
-
 // proveFrom proves that all requests for the image came from the IP address.
 func proveFrom(ctx context.Context, p *rig.Run, img rig.Pushed, address string) {
 	p.Helper()
@@ -143,4 +142,57 @@ func provePassedBy(ctx context.Context, p *rig.Run, proxy *upstream.Proxy, host 
 			p.Fatalf("the proxy got a request for %s: %s %s", host, record.Method, record.Host)
 		}
 	}
+}
+
+// exposeInCluster gives an upstream of the testbed an address in the shoot's service network, until
+// the scenario ends, and returns it.
+func exposeInCluster(ctx context.Context, p *rig.Run, host string) string {
+	p.Helper()
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, GenerateName: "e2e-upstream-"},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
+	}
+	p.Check(p.Session.Shoot.Create(ctx, service))
+	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(p.Session.Shoot.Delete(ctx, service)) })
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: service.Namespace, Name: service.Name, Labels: map[string]string{discoveryv1.LabelServiceName: service.Name},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To[int32](80)}},
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{addressOf(ctx, p, host)}}},
+	}
+	p.Check(p.Session.Shoot.Create(ctx, slice))
+	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(p.Session.Shoot.Delete(ctx, slice)) })
+	return service.Spec.ClusterIP
+}
+
+// addressOf returns the IPv4 address that a node resolves the name to.
+func addressOf(ctx context.Context, p *rig.Run, host string) string {
+	p.Helper()
+	out, err := p.Worker(0).Exec(ctx, "getent", "ahostsv4", host)
+	p.Check(err)
+	address, _, _ := strings.Cut(out, " ")
+	return address
+}
+
+// remoteHost returns the host that the cache of the upstream fetches from, as the Extension's
+// status has it.
+func remoteHost(ctx context.Context, p *rig.Run, upstream string) string {
+	p.Helper()
+	extension := p.Extension(ctx)
+	if extension.Status.ProviderStatus == nil {
+		p.Fatalf("the Extension has no providerStatus")
+	}
+	status, err := v1alpha3.DecodeStatus(extension.Status.ProviderStatus.Raw)
+	p.Check(err)
+	for _, cache := range status.Caches {
+		if cache.Upstream == upstream {
+			remote, err := url.Parse(cache.RemoteURL)
+			p.Check(err)
+			return remote.Host
+		}
+	}
+	p.Fatalf("the Extension's status has no cache for %s", upstream)
+	return ""
 }

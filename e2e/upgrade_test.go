@@ -15,8 +15,11 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -74,7 +77,7 @@ func upgrade() rig.Scenario {
 			p.AwaitCaches(ctx, rig.Alpha)
 			service := p.Services(ctx)[rig.Alpha]
 			putPreviousExtension(ctx, p, "http://"+service.Spec.ClusterIP+":5000")
-			before = rig.ClaimsAndServices(p.Identities(ctx, p.Session.Shoot))
+			before = rig.WithoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod ", "StatefulSet ")
 		}),
 
 		rig.Prove("its script has configured the nodes, and a node has pulled", func(ctx context.Context, p *rig.Run) {
@@ -96,7 +99,7 @@ func upgrade() rig.Scenario {
 			if now := rig.DeploymentOfExtension(ctx, p); now.UID != current.UID || !sameProgram(now, current) {
 				p.Fatalf("the Deployment of the extension was recreated, or is not that of this version: %v", now.Spec.Template.Spec.Containers[0].Args)
 			}
-			p.AwaitLeader(ctx, current)
+			awaitLeader(ctx, p, current)
 			pulls.End(p, rig.Alpha, rig.MaxPull)
 			for _, img := range pulls.Images {
 				p.FetchedOnce(ctx, img, accesslog.AskerCache)
@@ -111,7 +114,7 @@ func upgrade() rig.Scenario {
 			p.AwaitMirrors(ctx, rig.Alpha)
 			awaitUnits(ctx, p, "running")
 
-			if after := rig.ClaimsAndServices(p.Identities(ctx, p.Session.Shoot)); after != before {
+			if after := rig.WithoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod ", "StatefulSet "); after != before {
 				p.Fatalf("the volume or the Service was recreated:\nbefore:\n%s\nafter:\n%s", before, after)
 			}
 			p.Evidence("same Service and volume, script and unit replaced on %d workers", len(p.Workers()))
@@ -215,4 +218,19 @@ func readPrevious(p *rig.Run, file string) string {
 	content, err := fs.ReadFile(previous, file)
 	p.Check(err)
 	return string(content)
+}
+
+// awaitLeader waits until a pod of the Deployment holds the lease.
+func awaitLeader(ctx context.Context, p *rig.Run, deployment *appsv1.Deployment) {
+	p.Helper()
+	p.Await(ctx, "a pod of the extension leads", time.Minute, func(ctx context.Context) (bool, string, error) {
+		pods, lease := &corev1.PodList{}, &coordinationv1.Lease{}
+		if err := p.Session.Seed.Get(ctx, leaderLease, lease); err != nil {
+			return false, "", err
+		}
+		err := p.Session.Seed.List(ctx, pods, client.InNamespace(deployment.Namespace), client.MatchingLabels(deployment.Spec.Selector.MatchLabels))
+		leader, _, _ := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_")
+		leads := slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Name == leader && pod.DeletionTimestamp == nil })
+		return leads, fmt.Sprintf("the lease is %q's", leader), err
+	})
 }

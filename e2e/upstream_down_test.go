@@ -61,7 +61,7 @@ func upstreamDown() rig.Scenario {
 		}),
 
 		rig.Prove("the upstream is back, and a new image comes through the cache", func(ctx context.Context, p *rig.Run) {
-			p.ClearFaults(ctx)
+			p.Check(rig.ClearFaults(ctx, p))
 			img, endpoint := p.Push(ctx, rig.Alpha), p.Endpoints(ctx)[rig.Alpha]
 			url := fmt.Sprintf("%s/v2/%s/manifests/latest", endpoint, img.Repository)
 			p.Await(ctx, "the cache has the manifest of a new image", maxRestart, func(ctx context.Context) (bool, string, error) {

@@ -163,8 +163,8 @@ func (a axis) charts(u Usage) []chart {
 	for top < u.PeakMemoryBytes {
 		top *= 2
 	}
-	cpu, memory := a.curve(u.Samples, func(s Sample) float64 { return s.CPU }),
-		a.curve(u.Samples, func(s Sample) float64 { return float64(s.MemoryBytes) / float64(top) })
+	cpu := a.curve(u.Samples, func(s Sample) float64 { return s.CPU })
+	memory := a.curve(u.Samples, func(s Sample) float64 { return float64(s.MemoryBytes) / float64(top) })
 	var busy float64
 	for _, s := range u.Samples {
 		busy += s.CPU

@@ -1,12 +1,19 @@
 package report
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/gardener-extensions/registry-cache/kind/file"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -64,22 +71,14 @@ type Report struct {
 // phase, not a scenario.
 func (r *Report) Green() bool {
 	passed, failed, _ := r.Count()
-	if r.SetupError != nil || failed > 0 || passed == 0 {
-		return false
-	}
-	for _, phase := range r.Phases {
-		if phase.Result == progress.ResultFailed {
-			return false
-		}
-	}
-	return true
+	return r.SetupError == nil && failed == 0 && passed > 0 &&
+		!slices.ContainsFunc(r.Phases, func(p progress.Phase) bool { return p.Result == progress.ResultFailed })
 }
 
 // SkipUnlessKnown records the scenario as skipped for the reason, unless the report has its
 // outcome.
 func (r *Report) SkipUnlessKnown(name, reason string) {
-	known := slices.ContainsFunc(r.Scenarios, func(s Scenario) bool { return s.Name == name })
-	if !known {
+	if !slices.ContainsFunc(r.Scenarios, func(s Scenario) bool { return s.Name == name }) {
 		r.Scenarios = append(r.Scenarios, Scenario{Name: name, Result: Skipped, Reason: reason})
 	}
 }
@@ -102,7 +101,20 @@ func (r *Report) Count() (passed, failed, skipped int) {
 // PrintScenario writes the line of one scenario. For a failed one it adds the folder of its
 // artifacts, unless that is empty, and the command that runs it alone.
 func PrintScenario(w io.Writer, s Scenario, artifacts string) error {
-	_, err := io.WriteString(w, scenarioLines(s, artifacts))
+	details := s.Evidence
+	mark := map[Result]string{Passed: "✓", Failed: "✗", Skipped: "-"}[s.Result]
+	if s.Result != Passed {
+		details = append([]string{firstLine(s.Reason)}, s.Evidence...)
+	}
+	line := fmt.Sprintf(" %s %s  %.1fs  %s", mark, s.Name, s.Seconds, strings.Join(details, " · "))
+	line = strings.TrimRight(line, " ") + "\n"
+	if s.Result == Failed && artifacts != "" {
+		line += fmt.Sprintf("     artifacts: %s\n", artifacts)
+	}
+	if s.Result == Failed {
+		line += fmt.Sprintf("     run alone: %s\n", Command(s.Name))
+	}
+	_, err := io.WriteString(w, line)
 	return err
 }
 
@@ -111,23 +123,6 @@ func PrintTotal(w io.Writer, r *Report) error {
 	passed, failed, skipped := r.Count()
 	_, err := fmt.Fprintf(w, "%d passed, %d failed, %d skipped\n", passed, failed, skipped)
 	return err
-}
-
-func scenarioLines(s Scenario, artifacts string) string {
-	details := s.Evidence
-	mark := map[Result]string{Passed: "✓", Failed: "✗", Skipped: "-"}[s.Result]
-	if s.Result != Passed {
-		details = append([]string{firstLine(s.Reason)}, s.Evidence...)
-	}
-	line := fmt.Sprintf(" %s %s  %.1fs  %s", mark, s.Name, s.Seconds, strings.Join(details, " · "))
-	line = strings.TrimRight(line, " ") + "\n"
-	if s.Result == Failed {
-		if artifacts != "" {
-			line += fmt.Sprintf("     artifacts: %s\n", artifacts)
-		}
-		line += fmt.Sprintf("     run alone: %s\n", Command(s.Name))
-	}
-	return line
 }
 
 // Command returns the command line that runs the scenario alone and keeps the testbed.
@@ -141,4 +136,97 @@ func firstLine(text string) string {
 		first += " …"
 	}
 	return first
+}
+
+// summary is the schema of summary.json. Programs read it: add fields, but never rename one.
+type summary struct {
+	Versions         map[string]string `json:"versions"`
+	Phases           []progress.Phase  `json:"phases"`
+	Scenarios        []summaryScenario `json:"scenarios"`
+	PeakMemoryBytes  uint64            `json:"peakMemoryBytes"`
+	StartMemoryBytes uint64            `json:"startMemoryBytes"`
+}
+
+type summaryScenario struct {
+	Name     string        `json:"name"`
+	Result   Result        `json:"result"`
+	Seconds  float64       `json:"seconds"`
+	Evidence []string      `json:"evidence"`
+	Steps    []summaryStep `json:"steps"`
+}
+
+type summaryStep struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Summary renders summary.json. Lists are never null. The first evidence of a failed or skipped
+// scenario is its reason, so a failed setup shows up in each scenario that could not run.
+func (r *Report) Summary() ([]byte, error) {
+	out := summary{
+		Versions: map[string]string{}, Phases: append([]progress.Phase{}, r.Phases...), Scenarios: []summaryScenario{},
+		PeakMemoryBytes: r.PeakMemoryBytes, StartMemoryBytes: r.StartMemoryBytes,
+	}
+	maps.Copy(out.Versions, r.Versions)
+	for _, s := range r.Scenarios {
+		one := summaryScenario{Name: s.Name, Result: s.Result, Seconds: tenths(s.Seconds), Evidence: []string{}, Steps: []summaryStep{}}
+		if s.Reason != "" {
+			one.Evidence = append(one.Evidence, s.Reason)
+		}
+		one.Evidence = append(one.Evidence, s.Evidence...)
+		for _, step := range s.Steps {
+			one.Steps = append(one.Steps, summaryStep{Name: step.Name, Seconds: tenths(step.Seconds)})
+		}
+		out.Scenarios = append(out.Scenarios, one)
+	}
+	var data bytes.Buffer
+	encoder := json.NewEncoder(&data)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(out)
+	return data.Bytes(), err
+}
+
+// The files that Write creates.
+const (
+	SummaryFile = "summary.json"
+	JUnitFile   = "junit.xml"
+	HTMLFile    = "index.html"
+)
+
+// setup names the folder with the artifacts of a testbed that did not come up.
+const setup = "setup"
+
+// artifactFiles are the files of a scenario's folder that index.html links to.
+var artifactFiles = []string{"index.md", "timeline.txt", "transcript.txt"}
+
+// Write renders the report into dir, which it creates if it does not exist, and links to the
+// artifacts that lie in folders below it. It replaces each file atomically. A file that cannot be
+// written does not keep Write from writing the others.
+func (r *Report) Write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("create the folder of the report: %w", err)
+	}
+	linked := *r
+	linked.Artifacts = r.findArtifacts(dir)
+	summary, summaryErr := r.Summary()
+	junit, junitErr := r.JUnit()
+	page, pageErr := linked.HTML()
+	return errors.Join(summaryErr, junitErr, pageErr,
+		file.Replace(filepath.Join(dir, SummaryFile), summary, 0o644),
+		file.Replace(filepath.Join(dir, JUnitFile), junit, 0o644),
+		file.Replace(filepath.Join(dir, HTMLFile), page, 0o644),
+	)
+}
+
+func (r *Report) findArtifacts(dir string) map[string][]string {
+	found := map[string][]string{}
+	for _, s := range append([]Scenario{{Name: setup}}, r.Scenarios...) {
+		for _, name := range artifactFiles {
+			if _, err := os.Stat(filepath.Join(dir, s.Name, name)); err == nil {
+				found[s.Name] = append(found[s.Name], name)
+			}
+		}
+	}
+	return found
 }

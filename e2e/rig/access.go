@@ -11,7 +11,6 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/gardener/gardener/pkg/client/kubernetes"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
@@ -33,23 +32,11 @@ type Access struct {
 // Connect returns clients for the cluster.
 func Connect(config *rest.Config, scheme *runtime.Scheme) (Access, error) {
 	typed, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return Access{}, fmt.Errorf("connect to %s: %w", config.Host, err)
-	}
-	untyped, err := dynamic.NewForConfig(config)
-	if err != nil {
+	untyped, untypedErr := dynamic.NewForConfig(config)
+	if err := errors.Join(err, untypedErr); err != nil {
 		return Access{}, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
 	return Access{Client: typed, Config: config, dynamic: untyped}, nil
-}
-
-// connect makes the clients of both clusters.
-func (s *Session) connect() (err error) {
-	if s.Seed, err = Connect(s.Testbed.Seed.RESTConfig(), kubernetes.SeedScheme); err != nil {
-		return err
-	}
-	s.Shoot, err = Connect(s.Testbed.Shoot.RESTConfig(), kubernetes.ShootScheme)
-	return err
 }
 
 // testedModules are the modules whose code runs in the testbed or in the product.
@@ -80,15 +67,14 @@ func sourceVersions(ctx context.Context) map[string]string {
 // nodeVersions returns the versions that the nodes of the shoot report. It is empty if the nodes
 // cannot be listed.
 func nodeVersions(ctx context.Context, shoot Access) map[string]string {
-	found := map[string]string{}
 	nodes := &corev1.NodeList{}
 	if err := shoot.List(ctx, nodes); err != nil || len(nodes.Items) == 0 {
-		return found
+		return nil
 	}
 	info := nodes.Items[0].Status.NodeInfo
-	found["kubernetes"], found["containerRuntime"] = info.KubeletVersion, info.ContainerRuntimeVersion
-	found["kernel"], found["nodeImage"] = info.KernelVersion, info.OSImage
-	return found
+	return map[string]string{
+		"kubernetes": info.KubeletVersion, "containerRuntime": info.ContainerRuntimeVersion, "kernel": info.KernelVersion, "nodeImage": info.OSImage,
+	}
 }
 
 // Artifacts is the folder of the results, relative to the root of the repository. A testbed other

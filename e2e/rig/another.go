@@ -79,9 +79,7 @@ func gardenletOf(ctx context.Context, t *kind.Testbed, name string) (*gardenlet.
 func (a Another) WithCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
 	config := v1alpha3.RegistryConfig{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: "RegistryConfig"},
-	}
-	for _, host := range hosts {
-		config.Caches = append(config.Caches, operate.CacheOf(host))
+		Caches:   PlainCaches(hosts...),
 	}
 	encoded, err := json.Marshal(config)
 	if err != nil {

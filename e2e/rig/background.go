@@ -72,36 +72,35 @@ const ReconcileTimeout = 2 * time.Minute
 // Stream pulls new images of an upstream on the workers in turn, in the background, and records how
 // long each pull took.
 type Stream struct {
+	*Background
 	stop context.CancelFunc
-	done chan struct{}
-
 	took []time.Duration
 	// Images are the pulled images.
 	Images []Pushed
-	err    error
 }
 
 // PullContinuously starts a Stream, which pulls until End is called.
 func PullContinuously(ctx context.Context, p *Run, host string) *Stream {
-	s := &Stream{done: make(chan struct{})}
+	s := &Stream{}
 	workers := p.Workers()
 	stopping, stop := context.WithCancel(ctx)
 	s.stop = stop
-	p.Scenario.Cleanup(func() { stop(); <-s.done })
-	go func() {
-		defer close(s.done)
-		// A pull that has started is finished, so that its time counts. Stop only prevents the next one.
-		for i := 0; stopping.Err() == nil && s.err == nil; i++ {
-			var img Pushed
-			if img, s.err = push(ctx, p, host); s.err != nil {
-				return
+	// A pull that has started is finished, so that its time counts. stop only prevents the next one.
+	s.Background = p.Background(ctx, func(ctx context.Context) error {
+		for i := 0; stopping.Err() == nil; i++ {
+			img, err := push(ctx, p, host)
+			if err != nil {
+				return err
 			}
-			var took time.Duration
-			if took, s.err = TimedPull(ctx, workers[i%len(workers)], img); s.err == nil {
-				s.took, s.Images = append(s.took, took), append(s.Images, img)
+			took, err := TimedPull(ctx, workers[i%len(workers)], img)
+			if err != nil {
+				return err
 			}
+			s.took, s.Images = append(s.took, took), append(s.Images, img)
 		}
-	}()
+		return nil
+	})
+	p.Scenario.Cleanup(func() { stop(); <-s.Ended })
 	return s
 }
 
@@ -109,9 +108,9 @@ func PullContinuously(ctx context.Context, p *Run, host string) *Stream {
 func (s *Stream) End(p *Run, host string, limit time.Duration) {
 	p.Helper()
 	s.stop()
-	<-s.done
-	if s.err != nil && !errors.Is(s.err, context.Canceled) {
-		p.Fatalf("a pull of %s in the background failed: %v", host, s.err)
+	<-s.Ended
+	if s.Err != nil && !errors.Is(s.Err, context.Canceled) {
+		p.Fatalf("a pull of %s in the background failed: %v", host, s.Err)
 	}
 	if len(s.took) == 0 {
 		p.Fatalf("nothing was pulled from %s in the background", host)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 // Cleaning proves that the nodes are cleaned before the caches are deleted. It starts before the
@@ -138,9 +139,7 @@ func ownedBy(object metav1.Object, kind, name string) bool {
 // ClaimsOf returns the names of the volume claims of a StatefulSet: <template>-<set>-<ordinal>.
 func ClaimsOf(ctx context.Context, p *Run, statefulSet string) []string {
 	p.Helper()
-	claims, err := claimNames(ctx, p, func(name string) bool { return strings.HasSuffix(name, "-"+statefulSet+"-0") })
-	p.Check(err)
-	return claims
+	return must(claimNames(ctx, p, func(name string) bool { return strings.HasSuffix(name, "-"+statefulSet+"-0") }))(p)
 }
 
 func claimNames(ctx context.Context, p *Run, keep func(string) bool) ([]string, error) {
@@ -156,3 +155,52 @@ func claimNames(ctx context.Context, p *Run, keep func(string) bool) ([]string, 
 	}
 	return names, nil
 }
+
+// Unmanaged files below certs.d: the mirror configuration of a registry without a cache, and a note
+// beside a hosts.toml of the extension.
+const (
+	foreignHosts = nodeconfig.CertsDir + "/foreign.example.test/hosts.toml"
+	foreignNote  = nodeconfig.CertsDir + "/" + Alpha + "/operator-note.txt"
+)
+
+var foreignFiles = map[string]string{
+	foreignHosts: "server = \"https://foreign.example.test\"\n",
+	foreignNote:  "kept by the operator of the node\n",
+}
+
+// Foreign holds the fingerprints of the unmanaged files on all workers.
+type Foreign map[string]string
+
+// PutForeignFiles writes unmanaged files to every worker, until the scenario ends.
+func PutForeignFiles(ctx context.Context, p *Run) Foreign {
+	p.Helper()
+	fingerprints := Foreign{}
+	for _, worker := range p.Workers() {
+		p.Afterwards(ctx, func(ctx context.Context) error {
+			_, err := worker.Script(ctx, removeForeignScript)
+			return err
+		})
+		for path, content := range foreignFiles {
+			p.Check(worker.WriteFile(ctx, path, 0o644, []byte(content)))
+			fingerprints[worker.Name()+path] = p.Fingerprint(ctx, worker, path)
+		}
+	}
+	return fingerprints
+}
+
+// ProveUntouched proves that the files have not changed.
+func (f Foreign) ProveUntouched(ctx context.Context, p *Run) {
+	p.Helper()
+	for _, worker := range p.Workers() {
+		for path := range foreignFiles {
+			if now := p.Fingerprint(ctx, worker, path); now != f[worker.Name()+path] {
+				p.Errorf("%s on %s has changed: was %s, is %s", path, worker.Name(), f[worker.Name()+path], now)
+			}
+		}
+	}
+	p.Evidence("%d unmanaged files unchanged", len(f))
+}
+
+const removeForeignScript = `
+rm -f ` + foreignHosts + ` ` + foreignNote + `
+rmdir $(dirname ` + foreignHosts + `) $(dirname ` + foreignNote + `) 2>/dev/null || true`

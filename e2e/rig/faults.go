@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
@@ -15,7 +13,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
@@ -28,25 +25,16 @@ func (p *Run) Break(ctx context.Context, target string, kind spec.Kind) {
 	p.Helper()
 	wanted, err := spec.New(target, string(kind), nil)
 	p.Check(err)
-	p.Afterwards(ctx, func(ctx context.Context) error { return clearFaults(ctx, p) })
+	p.Afterwards(ctx, func(ctx context.Context) error { return ClearFaults(ctx, p) })
 	_, err = fault.Add(ctx, p.Session.Testbed, wanted)
 	p.Check(err)
 }
 
 // ClearFaults removes all faults.
-func (p *Run) ClearFaults(ctx context.Context) {
-	p.Helper()
-	p.Check(clearFaults(ctx, p))
-}
-
-func clearFaults(ctx context.Context, p *Run) error {
+func ClearFaults(ctx context.Context, p *Run) error {
 	_, err := fault.Delete(ctx, p.Session.Testbed)
 	return err
 }
-
-// Refusal is the message of the shoot's API server while it rejects gamma's Service. A user must
-// see it as the cause.
-const Refusal = "e2e refuses the Service of gamma"
 
 // StateOf returns the state of the last operation, or an empty string.
 func StateOf(extension *extensionsv1alpha1.Extension) gardencorev1beta1.LastOperationState {
@@ -54,70 +42,6 @@ func StateOf(extension *extensionsv1alpha1.Extension) gardencorev1beta1.LastOper
 		return ""
 	}
 	return extension.Status.LastOperation.State
-}
-
-const refusalPolicy = "e2e-refuse-service"
-
-// RefuseService makes the shoot's API server reject the Service of an upstream, as a user's policy
-// or quota would. It returns when the policy is active. It lasts until AllowServices is called or
-// the scenario ends.
-func RefuseService(ctx context.Context, p *Run, host string) {
-	p.Helper()
-	policy, binding := refusalObjects(host)
-	p.Afterwards(ctx, func(ctx context.Context) error { return AllowServices(ctx, p) })
-	p.Check(p.Session.Shoot.Create(ctx, policy))
-	p.Check(p.Session.Shoot.Create(ctx, binding))
-	p.Await(ctx, "the API server refuses the Service", 30*time.Second, func(ctx context.Context) (bool, string, error) {
-		probe := &corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{
-				GenerateName: "e2e-probe-", Namespace: metav1.NamespaceSystem,
-				Annotations: map[string]string{"upstream": host}, Labels: map[string]string{v1alpha3.LabelUpstreamHost: host},
-			},
-			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 5000}}},
-		}
-		err := p.Session.Shoot.Create(ctx, probe, client.DryRunAll)
-		return err != nil && strings.Contains(err.Error(), Refusal), fmt.Sprintf("answer to a dry run: %v", err), nil
-	})
-}
-
-// AllowServices removes the policy of RefuseService, if it exists.
-func AllowServices(ctx context.Context, p *Run) error {
-	policy, binding := refusalObjects("")
-	return errors.Join(
-		client.IgnoreNotFound(p.Session.Shoot.Delete(ctx, binding)),
-		client.IgnoreNotFound(p.Session.Shoot.Delete(ctx, policy)),
-	)
-}
-
-func refusalObjects(host string) (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
-	meta := metav1.ObjectMeta{Name: refusalPolicy}
-	return &admissionregistrationv1.ValidatingAdmissionPolicy{
-			ObjectMeta: meta,
-			Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-				FailurePolicy: ptr.To(admissionregistrationv1.Fail),
-				MatchConstraints: &admissionregistrationv1.MatchResources{
-					ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
-						RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-							Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-							Rule: admissionregistrationv1.Rule{
-								APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"services"},
-							},
-						},
-					}},
-				},
-				Validations: []admissionregistrationv1.Validation{{
-					Expression: fmt.Sprintf(`!has(object.metadata.annotations) || !("upstream" in object.metadata.annotations) || `+
-						`object.metadata.annotations["upstream"] != %q`, host),
-					Message: Refusal,
-				}},
-			},
-		}, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-			ObjectMeta: meta,
-			Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-				PolicyName:        refusalPolicy,
-				ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-			},
-		}
 }
 
 // IgnoreCaches sets or removes the annotation "ignore" on the caches' ManagedResource.
@@ -170,4 +94,17 @@ func UndoLeftovers(ctx context.Context, p *Run) error {
 		failed = errors.Join(failed, err)
 	}
 	return failed
+}
+
+// RefusalPolicy is the ValidatingAdmissionPolicy, and its binding, with which a scenario makes the
+// shoot's API server reject Services.
+const RefusalPolicy = "e2e-refuse-service"
+
+// AllowServices deletes the RefusalPolicy, if it exists.
+func AllowServices(ctx context.Context, p *Run) error {
+	meta := metav1.ObjectMeta{Name: RefusalPolicy}
+	return errors.Join(
+		client.IgnoreNotFound(p.Session.Shoot.Delete(ctx, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta})),
+		client.IgnoreNotFound(p.Session.Shoot.Delete(ctx, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: meta})),
+	)
 }

@@ -5,9 +5,11 @@ package rig
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
@@ -54,19 +56,19 @@ func ReadFile(ctx context.Context, node *cluster.Node, path string) (string, err
 	return node.Exec(ctx, "sh", "-c", `if [ -e "$1" ]; then cat "$1"; else echo "$2"; fi`, "sh", path, absent)
 }
 
-// readFiles is ReadFile for several files with one command, since a command on a node costs more
-// than the reads.
-func readFiles(ctx context.Context, node *cluster.Node, paths ...string) ([]string, error) {
-	script := `for path do if [ -e "$path" ]; then cat "$path"; else echo ` + "'" + absent + "'" + `; fi; printf '\0'; done`
-	out, err := node.Exec(ctx, append([]string{"sh", "-c", script, "sh"}, paths...)...)
-	if err != nil {
-		return nil, err
+// readHosts returns the hosts.toml of each upstream on a node, or absent. It runs one command,
+// since a command on a node costs more than the reads.
+func readHosts(ctx context.Context, node *cluster.Node, hosts []string) ([]string, error) {
+	argv := []string{"sh", "-c", `for path do if [ -e "$path" ]; then cat "$path"; else echo '` + absent + `'; fi; printf '\0'; done`, "sh"}
+	for _, host := range hosts {
+		argv = append(argv, HostsPath(host))
 	}
+	out, err := node.Exec(ctx, argv...)
 	contents := strings.Split(out, "\x00")
-	if len(contents) != len(paths)+1 {
-		return nil, fmt.Errorf("%s returned %d files, want %d", node.Name(), len(contents)-1, len(paths))
+	if err == nil && len(contents) != len(hosts)+1 {
+		err = fmt.Errorf("%s returned %d files, want %d", node.Name(), len(contents)-1, len(hosts))
 	}
-	return contents[:len(paths)], nil
+	return contents, err
 }
 
 // IsAbsent reports whether the content stands for a missing file.
@@ -77,9 +79,7 @@ func IsAbsent(content string) bool {
 // File returns the content of a file on a node, or absent.
 func (p *Run) File(ctx context.Context, node *cluster.Node, path string) string {
 	p.Helper()
-	content, err := ReadFile(ctx, node, path)
-	p.Check(err)
-	return content
+	return must(ReadFile(ctx, node, path))(p)
 }
 
 // Hosts returns the hosts.toml of an upstream on a node, or absent.
@@ -92,9 +92,7 @@ func (p *Run) Hosts(ctx context.Context, node *cluster.Node, host string) string
 // the file was not touched.
 func (p *Run) Fingerprint(ctx context.Context, node *cluster.Node, path string) string {
 	p.Helper()
-	out, err := node.Exec(ctx, "sh", "-c", `stat -c '%i %y' "$1" && sha256sum "$1"`, "sh", path)
-	p.Check(err)
-	return out
+	return must(node.Exec(ctx, "sh", "-c", `stat -c '%i %y' "$1" && sha256sum "$1"`, "sh", path))(p)
 }
 
 // Systemd returns a property of the extension's unit from the node's systemd.
@@ -109,14 +107,16 @@ func (p *Run) Systemd(ctx context.Context, node *cluster.Node, property string) 
 // status.
 func (p *Run) BlobStatus(ctx context.Context, node *cluster.Node, endpoint string, img Pushed) int {
 	p.Helper()
-	status, err := BlobStatus(ctx, node, endpoint, img)
-	p.Check(err)
-	return status
+	return must(BlobStatus(ctx, node, endpoint, img))(p)
 }
 
 // BlobStatus is Run.BlobStatus with an error.
 func BlobStatus(ctx context.Context, node *cluster.Node, endpoint string, img Pushed) (int, error) {
-	url := fmt.Sprintf("%s/v2/%s/blobs/%s", endpoint, img.Repository, img.Blobs[0])
+	return httpStatus(ctx, node, fmt.Sprintf("%s/v2/%s/blobs/%s", endpoint, img.Repository, img.Blobs[0]))
+}
+
+// httpStatus requests the URL on a node.
+func httpStatus(ctx context.Context, node *cluster.Node, url string) (int, error) {
 	out, err := node.Exec(ctx, "curl", "--silent", "--show-error", "--max-time", "10", "--output", "/dev/null", "--write-out", "%{http_code}", url)
 	if err != nil {
 		return 0, err
@@ -131,9 +131,68 @@ func Label(host string) string {
 }
 
 func labels(hosts []string) string {
-	short := make([]string, 0, len(hosts))
+	var short []string
 	for _, host := range hosts {
 		short = append(short, Label(host))
 	}
 	return strings.Join(short, ", ")
+}
+
+// holdScript stops gardener-node-agent. A condition on its unit keeps gardenlet's flow from
+// starting it. A timer releases it if the scenario does not: a kept testbed must not stay without
+// its node agent.
+const holdScript = `
+mkdir -p /run/systemd/system/gardener-node-agent.service.d
+printf '[Unit]\nConditionPathExists=!/run/e2e-hold\n' >/run/systemd/system/gardener-node-agent.service.d/e2e-hold.conf
+touch /run/e2e-hold
+systemctl daemon-reload
+systemctl stop gardener-node-agent.service
+systemd-run --quiet --collect --unit="e2e-release-$EPOCHSECONDS" --on-active=3min bash -c "$1"`
+
+// releaseScript reverts holdScript. It does nothing on a node that is not held.
+const releaseScript = `
+[[ -e /run/e2e-hold ]] || exit 0
+systemctl stop 'e2e-release-*.timer'
+rm -rf /run/e2e-hold /run/systemd/system/gardener-node-agent.service.d/e2e-hold.conf
+systemctl daemon-reload
+systemctl start gardener-node-agent.service`
+
+// HoldNodeAgents stops gardener-node-agent on every worker until release is called or the scenario
+// ends. gardener-node-agent also removes what is no longer in the OperatingSystemConfig: while it
+// is stopped, only the extension's cleaner removes files from nodes.
+func (p *Run) HoldNodeAgents(ctx context.Context) (release func(ctx context.Context) error) {
+	p.Helper()
+	workers := p.Workers()
+	release = func(ctx context.Context) error {
+		for _, worker := range workers {
+			if _, err := worker.Script(ctx, releaseScript); err != nil {
+				return fmt.Errorf("release gardener-node-agent: %w", err)
+			}
+		}
+		return nil
+	}
+	p.Afterwards(ctx, release)
+	for _, worker := range workers {
+		_, err := worker.Script(ctx, holdScript, releaseScript)
+		p.Check(err)
+	}
+	return release
+}
+
+// AwaitUpstreams waits until the caches reach their upstreams. On a machine that has just started
+// they are ready earlier: without kube-proxy's rules a DNS lookup fails, and a failure is
+// remembered for five seconds. Until then nodes pull directly.
+//
+// A cache answers 404 for a digest that its upstream does not have, and 500 if the upstream does
+// not answer. For a tag it answers 404 in both cases.
+func (p *Run) AwaitUpstreams(ctx context.Context, hosts ...string) {
+	p.Helper()
+	endpoints := p.Endpoints(ctx)
+	for _, host := range hosts {
+		url := endpoints[host] + "/v2/e2e/nothing/manifests/sha256:" + strings.Repeat("0", 64)
+		p.Await(ctx, "the cache of "+host+" reaches it", 30*time.Second, func(ctx context.Context) (bool, string, error) {
+			status, err := httpStatus(ctx, p.Worker(0), url)
+			return err == nil && status == http.StatusNotFound, fmt.Sprintf("HTTP status %d (%v)", status, err), nil
+		})
+	}
 }

@@ -5,21 +5,25 @@ package rig
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/timeline"
+	"github.com/gardener-extensions/registry-cache/kind"
 )
 
 // Record records the changes of a resource of a cluster until the scenario ends.
@@ -100,11 +104,11 @@ func originatedFrom(ctx context.Context, cluster Access, managedResource string)
 // listable returns all resources of a cluster that can be listed, except events, which outlive
 // their objects.
 func listable(cluster Access) ([]schema.GroupVersionResource, error) {
+	var lists []*metav1.APIResourceList
 	client, err := discovery.NewDiscoveryClientForConfig(cluster.Config)
-	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", cluster.Config.Host, err)
+	if err == nil {
+		lists, err = client.ServerPreferredResources()
 	}
-	lists, err := client.ServerPreferredResources()
 	if err != nil {
 		return nil, fmt.Errorf("discover the resources of %s: %w", cluster.Config.Host, err)
 	}
@@ -113,13 +117,8 @@ func listable(cluster Access) ([]schema.GroupVersionResource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("discover the resources of %s: %w", cluster.Config.Host, err)
 	}
-	var all []schema.GroupVersionResource
-	for resource := range resources {
-		if resource.Resource != "events" {
-			all = append(all, resource)
-		}
-	}
-	return all, nil
+	all := slices.Collect(maps.Keys(resources))
+	return slices.DeleteFunc(all, func(resource schema.GroupVersionResource) bool { return resource.Resource == "events" }), nil
 }
 
 // Gone proves that an object does not exist.
@@ -128,5 +127,124 @@ func (p *Run) Gone(ctx context.Context, cluster Access, object client.Object) {
 	err := cluster.Get(ctx, client.ObjectKeyFromObject(object), object)
 	if !apierrors.IsNotFound(err) {
 		p.Fatalf("%T %s is not gone: %v", object, object.GetName(), err)
+	}
+}
+
+// DeploymentOfExtension returns the only Deployment in the extension's namespace of the seed.
+func DeploymentOfExtension(ctx context.Context, p *Run) *appsv1.Deployment {
+	p.Helper()
+	deployments := &appsv1.DeploymentList{}
+	p.Check(p.Session.Seed.List(ctx, deployments, client.InNamespace(kind.ExtensionNamespace)))
+	if len(deployments.Items) != 1 {
+		p.Fatalf("there are %d Deployments in %s, want the extension's", len(deployments.Items), kind.ExtensionNamespace)
+	}
+	return &deployments.Items[0]
+}
+
+// identities lists the objects of the caches in a cluster with their UIDs, one per line:
+// StatefulSets, Services, pods and volume claims. Two equal lists prove that nothing was recreated
+// in between.
+func identities(ctx context.Context, cluster Access) (string, error) {
+	var lines []string
+	add := func(kind string, object client.Object) {
+		lines = append(lines, fmt.Sprintf("%s %s %s", kind, object.GetName(), object.GetUID()))
+	}
+	sets, services, pods, claims := &appsv1.StatefulSetList{}, &corev1.ServiceList{}, &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}
+	for _, list := range []client.ObjectList{sets, services, pods} {
+		if err := cluster.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost}); err != nil {
+			return "", fmt.Errorf("list the objects of caches: %w", err)
+		}
+	}
+	if err := cluster.List(ctx, claims, client.InNamespace(metav1.NamespaceSystem)); err != nil {
+		return "", fmt.Errorf("list the volume claims of caches: %w", err)
+	}
+	for _, set := range sets.Items {
+		add("StatefulSet", &set)
+		for _, claim := range claims.Items {
+			if strings.HasSuffix(claim.Name, "-"+set.Name+"-0") {
+				add("PersistentVolumeClaim", &claim)
+			}
+		}
+	}
+	for _, service := range services.Items {
+		add("Service", &service)
+	}
+	for _, pod := range pods.Items {
+		add("Pod", &pod)
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n"), nil
+}
+
+// Identities lists the objects of the caches in a cluster with their UIDs. It fails the scenario if
+// a kind is missing.
+func (p *Run) Identities(ctx context.Context, cluster Access) string {
+	p.Helper()
+	found, err := identities(ctx, cluster)
+	p.Check(err)
+	for _, kind := range []string{"StatefulSet", "Service", "Pod", "PersistentVolumeClaim"} {
+		if !strings.Contains("\n"+found, "\n"+kind+" ") {
+			p.Fatalf("the cluster has no %s of a cache, so this proves nothing; found:\n%s", kind, found)
+		}
+	}
+	return found
+}
+
+// Unchanged proves that no object of the caches was recreated.
+func (p *Run) Unchanged(ctx context.Context, cluster Access, before string) {
+	p.Helper()
+	if after := p.Identities(ctx, cluster); after != before {
+		p.Fatalf("objects of caches were recreated or deleted:\nbefore:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+// WithoutKinds returns the identities without lines that have one of the prefixes.
+func WithoutKinds(identities string, kinds ...string) string {
+	lines := strings.Split(identities, "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
+		return slices.ContainsFunc(kinds, func(kind string) bool { return strings.HasPrefix(line, kind) })
+	}), "\n")
+}
+
+// RaiseFence creates the object, waits until the recording has its event, and returns all events so
+// far.
+func RaiseFence(ctx context.Context, p *Run, recording *timeline.Recording, cluster Access, fence client.Object) []timeline.Event {
+	p.Helper()
+	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(cluster.Delete(ctx, fence)) })
+	p.Check(cluster.Create(ctx, fence))
+	ctx, cancel := context.WithTimeoutCause(ctx, 15*time.Second, fmt.Errorf("waited 15s for the event of %s", fence.GetName()))
+	defer cancel()
+	_, err := recording.Await(ctx, timeline.Named(fence.GetName()))
+	p.Check(err)
+	events, err := recording.Events()
+	p.Check(err)
+	return events
+}
+
+// ResourceFence returns a ManagedResource whose class no resource manager handles.
+func ResourceFence(namespace string) client.Object {
+	return &resourcesv1alpha1.ManagedResource{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-fence-", Namespace: namespace},
+		Spec: resourcesv1alpha1.ManagedResourceSpec{
+			Class: ptr.To("e2e-nobody"), SecretRefs: []corev1.LocalObjectReference{{Name: "none"}},
+		},
+	}
+}
+
+// DaemonSetFence returns a DaemonSet whose node selector matches no node.
+func DaemonSetFence() client.Object {
+	labels := map[string]string{"app": "e2e-fence"}
+	return &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-fence-", Namespace: metav1.NamespaceDefault},
+		Spec: appsv1.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					NodeSelector: map[string]string{"e2e-fence": "no-node"},
+					Containers:   []corev1.Container{{Name: "none", Image: "registry-cache.testbed/none"}},
+				},
+			},
+		},
 	}
 }

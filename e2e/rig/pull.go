@@ -4,6 +4,7 @@ package rig
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
@@ -16,6 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/image"
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
 const (
@@ -29,7 +33,16 @@ const (
 // RunPod runs a pod with the image on the worker and returns the time from its creation until it
 // ran. This includes the kubelet's own work. RunPod deletes the pod; the image stays on the node.
 func RunPod(ctx context.Context, p *Run, worker *cluster.Node, img Pushed) (took time.Duration, err error) {
-	pod := pullPod(worker.Name(), img)
+	// It bypasses the scheduler, so that neither taints nor other pods keep it off the node.
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-pull-", Namespace: metav1.NamespaceDefault},
+		Spec: corev1.PodSpec{
+			NodeName: worker.Name(), Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: ptr.To[int64](0),
+			AutomountServiceAccountToken: ptr.To(false), EnableServiceLinks: ptr.To(false),
+			Containers: []corev1.Container{{Name: "pause", Image: img.Reference(), ImagePullPolicy: corev1.PullAlways}},
+		},
+	}
 	start := time.Now()
 	if err := p.Session.Shoot.Create(ctx, pod); err != nil {
 		return 0, fmt.Errorf("create the pod that pulls %s: %w", img.Reference(), err)
@@ -45,24 +58,6 @@ func RunPod(ctx context.Context, p *Run, worker *cluster.Node, img Pushed) (took
 		return pod.Status.Phase == corev1.PodRunning, PodState(pod), err
 	})
 	return time.Since(start), err
-}
-
-// pullPod bypasses the scheduler, so that neither taints nor other pods keep the pod off the node.
-func pullPod(node string, img Pushed) *corev1.Pod {
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-pull-", Namespace: metav1.NamespaceDefault},
-		Spec: corev1.PodSpec{
-			NodeName:                      node,
-			RestartPolicy:                 corev1.RestartPolicyNever,
-			AutomountServiceAccountToken:  ptr.To(false),
-			EnableServiceLinks:            ptr.To(false),
-			TerminationGracePeriodSeconds: ptr.To[int64](0),
-			Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-			Containers: []corev1.Container{{
-				Name: "pause", Image: img.Reference(), ImagePullPolicy: corev1.PullAlways,
-			}},
-		},
-	}
 }
 
 // PodState describes the phase of a pod and why its containers wait.
@@ -96,20 +91,130 @@ echo $((${EPOCHREALTIME/[.,]/} - start))`, img.Reference(), fmt.Sprintf("%.0fs",
 // TimedPull makes the node's container runtime pull the image and returns how long that took.
 func (p *Run) TimedPull(ctx context.Context, worker *cluster.Node, img Pushed) time.Duration {
 	p.Helper()
-	took, err := TimedPull(ctx, worker, img)
-	p.Check(err)
-	return took
+	return must(TimedPull(ctx, worker, img))(p)
 }
 
 // Pull runs a pod with the image on the worker and returns the time until it ran.
 func (p *Run) Pull(ctx context.Context, worker *cluster.Node, img Pushed) time.Duration {
 	p.Helper()
-	took, err := RunPod(ctx, p, worker, img)
-	p.Check(err)
-	return took
+	return must(RunPod(ctx, p, worker, img))(p)
 }
 
 // Seconds formats a duration for evidence.
 func Seconds(d time.Duration) string {
 	return fmt.Sprintf("%.2fs", d.Seconds())
+}
+
+const (
+	imageLayers    = 2
+	imageLayerSize = 2 << 20
+)
+
+// Pushed is an image in an upstream, with random content and a repository of its own. So each
+// request for the repository in the upstream's log is for this image.
+type Pushed struct {
+	Host, Repository string
+	// Blobs are the digests that a pull on an empty node must fetch.
+	Blobs []string
+}
+
+// Reference returns the reference of the image with its tag.
+func (i Pushed) Reference() string {
+	return i.Host + "/" + i.Repository + ":latest"
+}
+
+// push pushes a new random image to the upstream.
+func push(ctx context.Context, p *Run, host string) (Pushed, error) {
+	random, err := image.Random(p.Session.pause, imageLayers, imageLayerSize)
+	if err != nil {
+		return Pushed{}, err
+	}
+	hashes, err := image.Blobs(random)
+	if err != nil {
+		return Pushed{}, err
+	}
+	img := Pushed{Host: host, Repository: "e2e/" + strings.ToLower(rand.Text()[:10])}
+	for _, hash := range hashes {
+		img.Blobs = append(img.Blobs, hash.String())
+	}
+	registry, err := upstreamOf(p, host)
+	if err != nil {
+		return Pushed{}, err
+	}
+	if _, err := registry.Push(ctx, img.Repository, "latest", random); err != nil {
+		return Pushed{}, fmt.Errorf("push a test image to %s: %w", host, err)
+	}
+	return img, nil
+}
+
+func upstreamOf(p *Run, host string) (*upstream.Registry, error) {
+	registry := p.Session.Testbed.Upstream(host)
+	if registry == nil {
+		return nil, fmt.Errorf("the testbed has no upstream %s", host)
+	}
+	return registry, nil
+}
+
+// Requests returns the requests for the image in the upstream's log, without the scenario's own
+// pushes.
+func Requests(ctx context.Context, p *Run, img Pushed) (accesslog.Records, error) {
+	registry, err := upstreamOf(p, img.Host)
+	if err != nil {
+		return nil, err
+	}
+	log, err := registry.Log(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the access log of %s: %w", img.Host, err)
+	}
+	return log.Repository(img.Repository).Pulls(), nil
+}
+
+// Push pushes a new random image to the upstream.
+func (p *Run) Push(ctx context.Context, host string) Pushed {
+	p.Helper()
+	return must(push(ctx, p, host))(p)
+}
+
+// Requests returns the requests for the image in the upstream's log, without the scenario's own
+// pushes.
+func (p *Run) Requests(ctx context.Context, img Pushed) accesslog.Records {
+	p.Helper()
+	return must(Requests(ctx, p, img))(p)
+}
+
+// FetchedOnce proves that the asker, and no other client, fetched each blob of the image from the
+// upstream exactly once. For the cache it also proves that no node sent any request to the
+// upstream.
+func (p *Run) FetchedOnce(ctx context.Context, img Pushed, asker accesslog.Asker) accesslog.Evidence {
+	p.Helper()
+	records := p.Requests(ctx, img)
+	gets := records.Blobs().Gets()
+	perBlob := gets.By(asker).PerReference()
+	for _, blob := range img.Blobs {
+		if perBlob[blob] != 1 {
+			p.Errorf("%s saw %d GETs by %s of blob %s, want 1", img.Host, perBlob[blob], asker, blob)
+		}
+	}
+	if others := len(gets) - len(gets.By(asker)); others != 0 {
+		p.Errorf("%s saw %d blob GETs of %s by clients other than %s: %v", img.Host, others, img.Repository, asker, gets.Askers())
+	}
+	if nodes := records.By(accesslog.AskerNode); asker == accesslog.AskerCache && len(nodes) != 0 {
+		p.Errorf("%s got %d requests from nodes for %s, want none: %s %s", img.Host, len(nodes), img.Repository, nodes[0].Method, nodes[0].Path)
+	}
+	if len(perBlob) != len(img.Blobs) {
+		p.Errorf("%s saw GETs of %d blobs of %s, want %d", img.Host, len(perBlob), img.Repository, len(img.Blobs))
+	}
+	if p.Failed() {
+		p.FailNow()
+	}
+	return records.Evidence()
+}
+
+// Upstream starts an additional upstream, until the scenario ends.
+func (p *Run) Upstream(ctx context.Context, options upstream.Options) *upstream.Registry {
+	p.Helper()
+	registry, err := p.Session.Testbed.StartUpstream(ctx, options)
+	p.Check(err)
+	p.Afterwards(ctx, func(ctx context.Context) error { return p.Session.Testbed.StopUpstream(ctx, registry) })
+	return registry
 }

@@ -4,6 +4,7 @@ package rig
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,10 +19,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
@@ -31,7 +34,7 @@ const AppliedTimeout = 60 * time.Second
 
 // Reconcile makes gardenlet reconcile the shoot with caches for exactly these upstreams.
 func Reconcile(ctx context.Context, p *Run, hosts ...string) error {
-	return ReconcileConfig(ctx, p, PlainCaches(hosts)...)
+	return ReconcileConfig(ctx, p, PlainCaches(hosts...)...)
 }
 
 // ReconcileConfig makes gardenlet reconcile the shoot with exactly these caches.
@@ -52,8 +55,8 @@ func reconcileReferring(ctx context.Context, p *Run, refer References, caches ..
 }
 
 // PlainCaches returns a cache with defaults for each upstream.
-func PlainCaches(hosts []string) []v1alpha3.RegistryCache {
-	caches := make([]v1alpha3.RegistryCache, 0, len(hosts))
+func PlainCaches(hosts ...string) []v1alpha3.RegistryCache {
+	var caches []v1alpha3.RegistryCache
 	for _, host := range hosts {
 		caches = append(caches, operate.CacheOf(host))
 	}
@@ -62,7 +65,7 @@ func PlainCaches(hosts []string) []v1alpha3.RegistryCache {
 
 // Upstreams returns the upstream of each cache.
 func Upstreams(caches []v1alpha3.RegistryCache) []string {
-	names := make([]string, 0, len(caches))
+	var names []string
 	for _, cache := range caches {
 		names = append(names, cache.Upstream)
 	}
@@ -72,7 +75,7 @@ func Upstreams(caches []v1alpha3.RegistryCache) []string {
 // Cached returns the step that creates a starting state: exactly these upstreams are cached, and
 // every worker pulls through the caches. It is quick if the shoot is in that state.
 func Cached(hosts ...string) func(context.Context, *Run) {
-	return Configured(PlainCaches(hosts)...)
+	return Configured(PlainCaches(hosts...)...)
 }
 
 // Configured is Cached for caches with more fields.
@@ -81,11 +84,10 @@ func Configured(caches ...v1alpha3.RegistryCache) func(context.Context, *Run) {
 		p.Helper()
 		p.Check(UndoLeftovers(ctx, p))
 		// Only a reconciliation fixes what a failed scenario may have left.
-		if !p.Session.Disturbed.Swap(false) && p.settled(ctx, caches...) {
-			p.awaitUse(ctx, caches...)
-			return
+		if p.Session.Disturbed.Swap(false) || !p.settled(ctx, caches...) {
+			p.Check(ReconcileConfig(ctx, p, caches...))
 		}
-		p.Configure(ctx, nil, caches...)
+		p.awaitUse(ctx, caches...)
 	}
 }
 
@@ -129,24 +131,18 @@ func (p *Run) awaitUse(ctx context.Context, caches ...v1alpha3.RegistryCache) {
 func (p *Run) AwaitCaches(ctx context.Context, hosts ...string) {
 	p.Helper()
 	if len(hosts) > 0 {
-		p.awaitApplied(ctx)
+		// The Extension can be reconciled earlier, if the endpoints of the caches have not changed.
+		p.Await(ctx, "the caches' ManagedResource is applied", AppliedTimeout, func(ctx context.Context) (bool, string, error) {
+			resource := &resourcesv1alpha1.ManagedResource{}
+			err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: ShootNamespace, Name: v1alpha3.ManagedResourceCaches}, resource)
+			if err != nil {
+				return false, "", err
+			}
+			pending := health.CheckManagedResourceApplied(resource)
+			return pending == nil, fmt.Sprint(pending), nil
+		})
 	}
 	p.AwaitCachesIn(ctx, p.Session.Shoot, hosts...)
-}
-
-// awaitApplied waits until gardener-resource-manager has applied the caches' ManagedResource. The
-// Extension can be reconciled earlier, if the endpoints of the caches have not changed.
-func (p *Run) awaitApplied(ctx context.Context) {
-	p.Helper()
-	p.Await(ctx, "the caches' ManagedResource is applied", AppliedTimeout, func(ctx context.Context) (bool, string, error) {
-		resource := &resourcesv1alpha1.ManagedResource{}
-		err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: ShootNamespace, Name: v1alpha3.ManagedResourceCaches}, resource)
-		if err != nil {
-			return false, "", err
-		}
-		pending := health.CheckManagedResourceApplied(resource)
-		return pending == nil, fmt.Sprint(pending), nil
-	})
 }
 
 // AwaitCachesIn is AwaitCaches for the cluster of another shoot.
@@ -180,7 +176,7 @@ func (p *Run) Reconcile(ctx context.Context, hosts ...string) {
 // API server that the pod behind a Service has changed, and pulls directly until then.
 func (p *Run) AwaitMirrors(ctx context.Context, hosts ...string) {
 	p.Helper()
-	endpoints := map[string]string{}
+	var endpoints map[string]string
 	if len(hosts) > 0 {
 		endpoints = p.Endpoints(ctx)
 	}
@@ -202,11 +198,7 @@ func (p *Run) AwaitMirrors(ctx context.Context, hosts ...string) {
 // wrongMirror returns the first hosts.toml on the worker that does not match the endpoints, or an
 // empty string.
 func wrongMirror(ctx context.Context, worker *cluster.Node, hosts []string, endpoints map[string]string) (string, error) {
-	var paths []string
-	for _, host := range hosts {
-		paths = append(paths, HostsPath(host))
-	}
-	contents, err := readFiles(ctx, worker, paths...)
+	contents, err := readHosts(ctx, worker, hosts)
 	if err != nil {
 		return "", err
 	}
@@ -238,9 +230,7 @@ done`, slices.Sorted(maps.Values(endpoints))...)
 // Extension returns the Extension in the shoot's namespace in the seed.
 func (p *Run) Extension(ctx context.Context) *extensionsv1alpha1.Extension {
 	p.Helper()
-	extension, err := GetExtension(ctx, p)
-	p.Check(err)
-	return extension
+	return must(GetExtension(ctx, p))(p)
 }
 
 // GetExtension returns the Extension in the shoot's namespace in the seed.
@@ -281,4 +271,37 @@ func (p *Run) Services(ctx context.Context) map[string]corev1.Service {
 		}
 	}
 	return services
+}
+
+// References are the Shoot's spec.resources: the garden's Secret for each name that a cache can
+// refer to.
+type References map[string]string
+
+// Shoot returns the shoot with these caches and references.
+func (r References) Shoot(caches ...v1alpha3.RegistryCache) (*gardencorev1beta1.Shoot, error) {
+	shoot, err := operate.ShootWithConfig(v1alpha3.RegistryConfig{Caches: caches})
+	if err != nil {
+		return nil, err
+	}
+	for name, secret := range r {
+		shoot = gardenlet.WithSecret(shoot, name, secret)
+	}
+	return shoot, nil
+}
+
+// Secret creates an immutable Secret in the garden, until the scenario ends, and returns its name.
+// change may be nil.
+func (p *Run) Secret(ctx context.Context, data map[string][]byte, change func(*corev1.Secret)) string {
+	p.Helper()
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: gardenlet.ProjectNamespace, Name: "e2e-" + strings.ToLower(rand.Text()[:10])},
+		Type:       corev1.SecretTypeOpaque, Immutable: ptr.To(true), Data: data,
+	}
+	if change != nil {
+		change(secret)
+	}
+	garden := p.Session.Testbed.Gardenlet
+	p.Check(garden.Garden.Create(ctx, secret))
+	p.Afterwards(ctx, func(ctx context.Context) error { return garden.RemoveSecret(ctx, secret.Name) })
+	return secret.Name
 }

@@ -3,11 +3,11 @@ package timeline
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -79,7 +79,7 @@ func Record(ctx context.Context, client dynamic.Interface, resource schema.Group
 func (r *Recording) Events() ([]Event, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]Event(nil), r.events...), r.err
+	return slices.Clone(r.events), r.err
 }
 
 // Await returns the first event that matches, past or future. It fails when ctx ends or the watch
@@ -135,13 +135,9 @@ func (r *Recording) run(ctx context.Context, watcher watch.Interface) {
 }
 
 func (r *Recording) add(kind watch.EventType, object *unstructured.Unstructured) error {
-	accessor, err := meta.Accessor(object)
+	revision, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
 	if err != nil {
-		return fmt.Errorf("watch %s: %w", r.resource.Resource, err)
-	}
-	revision, err := strconv.ParseUint(accessor.GetResourceVersion(), 10, 64)
-	if err != nil {
-		return fmt.Errorf("watch %s: resource version of %s is not a number: %w", r.resource.Resource, accessor.GetName(), err)
+		return fmt.Errorf("watch %s: resource version of %s is not a number: %w", r.resource.Resource, object.GetName(), err)
 	}
 	r.update(func() {
 		r.events = append(r.events, Event{Type: kind, Revision: revision, Seen: time.Now(), Object: object})
@@ -159,4 +155,33 @@ func (r *Recording) update(change func()) {
 	change()
 	close(r.changed)
 	r.changed = make(chan struct{})
+}
+
+// Named matches the events of objects with the name.
+func Named(name string) func(Event) bool {
+	return func(e Event) bool { return e.Object.GetName() == name }
+}
+
+// Deleted matches the deletion of an object with the name.
+func Deleted(name string) func(Event) bool {
+	return func(e Event) bool { return e.Type == watch.Deleted && e.Object.GetName() == name }
+}
+
+// First returns the first event that matches, and false if none does.
+func First(events []Event, match func(Event) bool) (Event, bool) {
+	if i := slices.IndexFunc(events, match); i >= 0 {
+		return events[i], true
+	}
+	return Event{}, false
+}
+
+// Select returns the events that match, in order.
+func Select(events []Event, match func(Event) bool) []Event {
+	var selected []Event
+	for _, e := range events {
+		if match(e) {
+			selected = append(selected, e)
+		}
+	}
+	return selected
 }

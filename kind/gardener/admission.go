@@ -2,15 +2,21 @@ package gardener
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
 
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
+	"github.com/gardener/gardener/pkg/component"
+	"github.com/gardener/gardener/pkg/component/crddeployer"
 	kubernetesutils "github.com/gardener/gardener/pkg/utils/kubernetes"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,17 +40,14 @@ type Admission struct {
 // Deploy renders and applies the application chart, which has the RBAC objects, then the runtime
 // chart.
 func (a Admission) Deploy(ctx context.Context, garden kubernetes.Interface) error {
-	if err := apply(ctx, garden.Client(), a.namespace()); err != nil {
-		return fmt.Errorf("deploy %s: %w", a.Name, err)
+	err := apply(ctx, garden.Client(), a.namespace())
+	if err == nil {
+		err = a.eachChart(func(archive []byte, values any) error {
+			return garden.ChartApplier().ApplyFromArchive(ctx, archive, a.Namespace, a.Name, kubernetes.Values(values))
+		})
 	}
-	for _, chart := range a.charts() {
-		archive, err := charts.Archive(chart.files, chart.name)
-		if err != nil {
-			return fmt.Errorf("deploy %s: %w", a.Name, err)
-		}
-		if err := garden.ChartApplier().ApplyFromArchive(ctx, archive, a.Namespace, a.Name, kubernetes.Values(chart.values)); err != nil {
-			return fmt.Errorf("deploy %s: chart %s: %w", a.Name, chart.name, err)
-		}
+	if err != nil {
+		return fmt.Errorf("deploy %s: %w", a.Name, err)
 	}
 	return nil
 }
@@ -55,10 +58,7 @@ func (a Admission) Wait(ctx context.Context, garden client.Reader) error {
 	if err := waitForDeployment(ctx, garden, client.ObjectKeyFromObject(a.deployment())); err != nil {
 		return err
 	}
-	if err := waitForRegistration(ctx, garden, a.registration()); err != nil {
-		return fmt.Errorf("%s: %w", a.Name, err)
-	}
-	return nil
+	return waitForRegistration(ctx, garden, a.registration())
 }
 
 // Remove deletes everything that Deploy and the pods created, and returns when it is gone. It fails
@@ -68,16 +68,11 @@ func (a Admission) Remove(ctx context.Context, garden kubernetes.Interface) erro
 	defer cancel()
 	// The webhook goes first: its clients would wait for pods that are gone. The pods go before the
 	// RBAC objects that they need.
-	failed := remove(ctx, garden.Client(), a.registration())
-	failed = errors.Join(failed, remove(ctx, garden.Client(), a.deployment()))
-	for _, chart := range a.charts() {
-		archive, err := charts.Archive(chart.files, chart.name)
-		if err == nil {
-			err = garden.ChartApplier().DeleteFromArchive(ctx, archive, a.Namespace, a.Name, kubernetes.Values(chart.values))
-		}
-		failed = errors.Join(failed, err)
-	}
-	if failed = errors.Join(failed, remove(ctx, garden.Client(), a.namespace())); failed != nil {
+	failed := errors.Join(remove(ctx, garden.Client(), a.registration()), remove(ctx, garden.Client(), a.deployment()),
+		a.eachChart(func(archive []byte, values any) error {
+			return garden.ChartApplier().DeleteFromArchive(ctx, archive, a.Namespace, a.Name, kubernetes.Values(values))
+		}), remove(ctx, garden.Client(), a.namespace()))
+	if failed != nil {
 		return fmt.Errorf("remove %s: %w", a.Name, failed)
 	}
 	return nil
@@ -92,21 +87,27 @@ func remove(ctx context.Context, garden client.Client, object client.Object) err
 	return kubernetesutils.WaitUntilResourceDeleted(ctx, garden, object, pollInterval)
 }
 
-// admissionChart is one of the two charts with its values.
-type admissionChart struct {
-	name   string
-	files  fs.FS
-	values map[string]any
-}
-
-func (a Admission) charts() []admissionChart {
+// eachChart calls do with the archive and the values of both charts. The second call does not
+// depend on the success of the first.
+func (a Admission) eachChart(do func(archive []byte, values any) error) (failed error) {
 	account := map[string]any{"name": a.Name, "namespace": a.Namespace}
-	return []admissionChart{
+	for _, chart := range []struct {
+		name   string
+		files  fs.FS
+		values map[string]any
+	}{
 		{"application", a.Application, map[string]any{
 			"gardener": map[string]any{"virtualCluster": map[string]any{"serviceAccount": account}},
 		}},
 		{"runtime", a.Runtime, map[string]any{"image": map[string]any{"ref": a.Image}}},
+	} {
+		archive, err := charts.Archive(chart.files, chart.name)
+		if err == nil {
+			err = do(archive, chart.values)
+		}
+		failed = errors.Join(failed, err)
 	}
+	return failed
 }
 
 func (a Admission) namespace() *corev1.Namespace {
@@ -119,4 +120,56 @@ func (a Admission) deployment() *appsv1.Deployment {
 
 func (a Admission) registration() *admissionregistrationv1.ValidatingWebhookConfiguration {
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: a.Name}}
+}
+
+//go:embed shoots.yaml
+var shootDefinition string
+
+// InstallShootDefinition makes a cluster's API server serve Shoots in place of gardener-apiserver;
+// shoots.yaml lists the differences. It returns when they are served.
+func InstallShootDefinition(ctx context.Context, cluster client.Client) error {
+	definition, err := crddeployer.New(cluster, []string{shootDefinition}, false)
+	if err == nil {
+		err = component.OpWait(definition).Deploy(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("install the CRD of Shoots: %w", err)
+	}
+	return nil
+}
+
+// RemoveShootDefinition deletes the CRD with all Shoots, regardless of their finalizers, and
+// returns when it is gone. A webhook that rejects changes of Shoots must be removed first.
+func RemoveShootDefinition(ctx context.Context, cluster client.Client) error {
+	definition, err := crddeployer.New(cluster, []string{shootDefinition}, false)
+	if err == nil {
+		err = removeFinalizers(ctx, cluster)
+	}
+	if err == nil {
+		err = component.OpWait(definition).Destroy(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("remove the CRD of Shoots: %w", err)
+	}
+	return nil
+}
+
+// removeFinalizers removes the finalizers of all Shoots. It does nothing if the API is not served.
+func removeFinalizers(ctx context.Context, cluster client.Client) error {
+	shoots := &metav1.PartialObjectMetadataList{}
+	shoots.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("ShootList"))
+	err := cluster.List(ctx, shoots)
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list Shoots: %w", err)
+	}
+	for _, shoot := range shoots.Items {
+		patch := client.RawPatch(client.Merge.Type(), []byte(`{"metadata":{"finalizers":null}}`))
+		if err := cluster.Patch(ctx, &shoot, patch); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("remove the finalizers of Shoot %s: %w", client.ObjectKeyFromObject(&shoot), err)
+		}
+	}
+	return nil
 }

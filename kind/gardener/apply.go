@@ -3,9 +3,15 @@ package gardener
 import (
 	"context"
 	"fmt"
+	"path"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
@@ -38,7 +44,67 @@ func applyConfiguration(object client.Object, scheme *runtime.Scheme) (*unstruct
 	}
 	configuration := &unstructured.Unstructured{Object: content}
 	configuration.SetGroupVersionKind(kind)
-	unstructured.RemoveNestedField(configuration.Object, "status")
-	unstructured.RemoveNestedField(configuration.Object, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(content, "status")
+	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
 	return configuration, nil
+}
+
+// podSpec returns a pod with one container and no more rights than a Go binary on an empty image
+// needs. The image is loaded into the nodes and never pulled: a missing one shows at once as
+// ErrImageNeverPull.
+func podSpec(name, image string, args ...string) corev1.PodSpec {
+	nonRoot := ptr.To[int64](65532) // owns no files
+	return corev1.PodSpec{
+		ServiceAccountName: name,
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot: ptr.To(true), RunAsUser: nonRoot, RunAsGroup: nonRoot, FSGroup: nonRoot,
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		Containers: []corev1.Container{{
+			Name:            name,
+			Image:           image,
+			ImagePullPolicy: corev1.PullNever,
+			Args:            args,
+			SecurityContext: &corev1.SecurityContext{
+				AllowPrivilegeEscalation: ptr.To(false),
+				ReadOnlyRootFilesystem:   ptr.To(true),
+				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			},
+		}},
+		// These pods have nothing to lose. When Kubernetes deletes a namespace with pods, it waits for
+		// half of their grace period before it looks again (namespace controller,
+		// estimateGracefulTermination).
+		TerminationGracePeriodSeconds: ptr.To[int64](2),
+		// The testbed's seed has one node, the control plane.
+		Tolerations: []corev1.Toleration{{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists}},
+	}
+}
+
+// mount adds a read-only volume, named after the last element of dir, to the pod's only container.
+func mount(pod *corev1.PodSpec, dir string, source corev1.VolumeSource) {
+	name := path.Base(dir)
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: name, VolumeSource: source})
+	container := &pod.Containers[0]
+	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: dir, ReadOnly: true})
+}
+
+func readinessProbe(port int32) *corev1.Probe {
+	get := &corev1.HTTPGetAction{Path: "/readyz", Port: intstr.FromInt32(port)}
+	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: get}, PeriodSeconds: 1}
+}
+
+// deployment returns a Deployment with one replica and never two pods at once, since its pods do no
+// leader election.
+func deployment(namespace, name string, pod corev1.PodSpec, annotations map[string]string) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
+		Spec: appsv1.DeploymentSpec{
+			Replicas:             ptr.To[int32](1),
+			RevisionHistoryLimit: ptr.To[int32](1),
+			Strategy:             appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
+			Selector:             &metav1.LabelSelector{MatchLabels: labels},
+			Template:             corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotations}, Spec: pod},
+		},
+	}
 }

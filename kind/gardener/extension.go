@@ -109,7 +109,7 @@ func (e Extension) gardenObjects() ([]client.Object, error) {
 // webhooks are registered with a CA bundle. It fails after at most four minutes.
 func (e Extension) Wait(ctx context.Context, seed client.Client) error {
 	defer RequeueDeletions(ctx, seed, GardenNamespace)()
-	err := poll(ctx, time.Minute, func(ctx context.Context) error {
+	err := Poll(ctx, time.Minute, "not healthy", func(ctx context.Context) error {
 		return managedresources.WaitUntilHealthy(ctx, seed, GardenNamespace, e.Name)
 	})
 	if err != nil && ctx.Err() != nil {
@@ -150,12 +150,20 @@ func (e Extension) Objects(ctx context.Context, renderer chartrenderer.Interface
 	if err := e.Deploy(ctx, seed); err != nil {
 		return nil, err
 	}
-	written, err := e.written(ctx, memory)
-	if err != nil {
-		return nil, fmt.Errorf("read back what gardenlet installs for extension %s: %w", e.Name, err)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace()}}
+	resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: GardenNamespace, Name: e.Name}}
+	if err := memory.Get(ctx, client.ObjectKeyFromObject(resource), resource); err != nil {
+		return nil, fmt.Errorf("read the ManagedResource of extension %s: %w", e.Name, err)
 	}
-	objects := make([]*unstructured.Unstructured, 0, len(written))
-	for _, object := range written {
+	written := []client.Object{namespace}
+	for _, reference := range resource.Spec.SecretRefs {
+		written = append(written, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: GardenNamespace, Name: reference.Name}})
+	}
+	var objects []*unstructured.Unstructured
+	for _, object := range append(written, resource) {
+		if err := memory.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return nil, fmt.Errorf("read back what gardenlet installs for extension %s: %w", e.Name, err)
+		}
 		object.SetResourceVersion("") // of the in-memory seed
 		configuration, err := applyConfiguration(object, memory.Scheme())
 		if err != nil {
@@ -164,27 +172,6 @@ func (e Extension) Objects(ctx context.Context, renderer chartrenderer.Interface
 		objects = append(objects, configuration)
 	}
 	return objects, nil
-}
-
-// written returns the extension's objects that Deploy wrote. Gardener's own namespace is not one.
-func (e Extension) written(ctx context.Context, seed client.Client) ([]client.Object, error) {
-	namespace := &corev1.Namespace{}
-	if err := seed.Get(ctx, client.ObjectKey{Name: e.Namespace()}, namespace); err != nil {
-		return nil, err
-	}
-	resource := &resourcesv1alpha1.ManagedResource{}
-	if err := seed.Get(ctx, client.ObjectKey{Namespace: GardenNamespace, Name: e.Name}, resource); err != nil {
-		return nil, err
-	}
-	objects := []client.Object{namespace}
-	for _, reference := range resource.Spec.SecretRefs {
-		secret := &corev1.Secret{}
-		if err := seed.Get(ctx, client.ObjectKey{Namespace: GardenNamespace, Name: reference.Name}, secret); err != nil {
-			return nil, err
-		}
-		objects = append(objects, secret)
-	}
-	return append(objects, resource), nil
 }
 
 // reconcileTimeout bounds how long the extension may take for one Shoot.
@@ -226,14 +213,10 @@ func reconcileOne(ctx context.Context, seed client.Client, extension *extensions
 	if err := seed.Patch(ctx, extension, patch); err != nil {
 		return fmt.Errorf("annotate for reconciliation: %w", err)
 	}
-	err := poll(ctx, reconcileTimeout, func(ctx context.Context) error {
+	return Poll(ctx, reconcileTimeout, "not reconciled", func(ctx context.Context) error {
 		if err := seed.Get(ctx, client.ObjectKeyFromObject(extension), extension); err != nil {
 			return err
 		}
 		return done(extension)
 	})
-	if err != nil {
-		return fmt.Errorf("not reconciled after %s: %w", reconcileTimeout, err)
-	}
-	return nil
 }

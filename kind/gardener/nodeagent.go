@@ -152,28 +152,16 @@ func (a NodeAgent) config() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gardener-node-agent: Kubernetes version %q: %w", a.KubernetesVersion, err)
 	}
-	server, err := apiServer(a.Kubeconfig)
+	shoot, err := clientcmd.RESTConfigFromKubeConfig(a.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("gardener-node-agent: kubeconfig: %w", err)
 	}
-	config := nodeagent.ComponentConfig(a.SecretName, version, server, nil)
-	config.TypeMeta = metav1.TypeMeta{
-		APIVersion: nodeagentconfigv1alpha1.SchemeGroupVersion.String(),
-		Kind:       "NodeAgentConfiguration",
-	}
+	config := nodeagent.ComponentConfig(a.SecretName, version, shoot.Host, nil)
+	config.TypeMeta = metav1.TypeMeta{APIVersion: nodeagentconfigv1alpha1.SchemeGroupVersion.String(), Kind: "NodeAgentConfiguration"}
 	config.ClientConnection.Kubeconfig = nodeAgentKubeconfig
 	data, err := yaml.Marshal(config)
 	if err != nil {
 		return nil, fmt.Errorf("encode the configuration of gardener-node-agent: %w", err)
 	}
 	return data, nil
-}
-
-// apiServer returns the server URL of the kubeconfig's current context.
-func apiServer(kubeconfig []byte) (string, error) {
-	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
-	if err != nil {
-		return "", err
-	}
-	return config.Host, nil
 }

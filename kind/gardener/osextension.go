@@ -40,8 +40,8 @@ func (o OSExtension) Wait(ctx context.Context, seed client.Reader) error {
 
 func (o OSExtension) objects() []client.Object {
 	meta := metav1.ObjectMeta{Namespace: osExtensionNamespace, Name: osExtensionName, Labels: map[string]string{"app": osExtensionName}}
-	pod := podSpec(osExtensionName, o.Image, nil)
-	pod.Containers[0].ReadinessProbe = httpProbe("/readyz", osextension.HealthPort)
+	pod := podSpec(osExtensionName, o.Image)
+	pod.Containers[0].ReadinessProbe = readinessProbe(osextension.HealthPort)
 	return []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 			Name:   osExtensionNamespace,

@@ -21,6 +21,22 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+const (
+	resourceManagerName   = "gardener-resource-manager"
+	certificateSecretName = resourceManagerName + "-server"
+	targetSecretName      = resourceManagerName + "-target"
+
+	configDir      = "/etc/gardener-resource-manager/config"
+	certificateDir = "/etc/gardener-resource-manager/tls"
+	targetDir      = "/etc/gardener-resource-manager/target"
+
+	configKey, kubeconfigKey             = "config.yaml", "kubeconfig"
+	webhookPort, healthPort, metricsPort = 10250, 8081, 8080
+
+	// syncPeriod is the shortest one that gardener-resource-manager accepts.
+	syncPeriod = 15 * time.Second
+)
+
 // ResourceManager is a gardener-resource-manager, which applies the ManagedResources of one class
 // to one target cluster.
 type ResourceManager struct {
@@ -75,7 +91,8 @@ func (r ResourceManager) Wait(ctx context.Context, seed client.Reader) error {
 
 // WaitStopped returns when no pod of the resource manager is left. It fails after two minutes.
 func (r ResourceManager) WaitStopped(ctx context.Context, seed client.Reader) error {
-	err := poll(ctx, rolloutTimeout, func(ctx context.Context) error {
+	failure := fmt.Sprintf("%s in namespace %s has not stopped", resourceManagerName, r.Namespace)
+	return Poll(ctx, rolloutTimeout, failure, func(ctx context.Context) error {
 		pods := &corev1.PodList{}
 		err := seed.List(ctx, pods, client.InNamespace(r.Namespace), client.MatchingLabels{"app": resourceManagerName})
 		if len(pods.Items) > 0 {
@@ -83,10 +100,6 @@ func (r ResourceManager) WaitStopped(ctx context.Context, seed client.Reader) er
 		}
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("%s in namespace %s has not stopped after %s: %w", resourceManagerName, r.Namespace, rolloutTimeout, err)
-	}
-	return nil
 }
 
 // Destroy deletes what Deploy created. Missing objects are no error.
@@ -95,8 +108,7 @@ func (r ResourceManager) Destroy(ctx context.Context, seed client.Client) error 
 	if err != nil {
 		return err
 	}
-	objects = append(objects, r.certificate())
-	for _, object := range objects {
+	for _, object := range append(objects, r.certificate()) {
 		if err := seed.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("destroy %s: delete %s: %w", resourceManagerName, client.ObjectKeyFromObject(object), err)
 		}
@@ -131,12 +143,6 @@ func (r ResourceManager) certificate() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: certificateSecretName}}
 }
 
-const (
-	resourceManagerName   = "gardener-resource-manager"
-	certificateSecretName = resourceManagerName + "-server"
-	targetSecretName      = resourceManagerName + "-target"
-)
-
 // objects returns everything that the resource manager needs except its certificate, in the order
 // in which it is applied.
 func (r ResourceManager) objects() ([]client.Object, error) {
@@ -150,11 +156,8 @@ func (r ResourceManager) objects() ([]client.Object, error) {
 	}
 	objects = append(objects, r.rbac()...)
 	if len(r.TargetKubeconfig) > 0 {
-		objects = append(objects, &corev1.Secret{
-			ObjectMeta: r.meta(targetSecretName),
-			Type:       corev1.SecretTypeOpaque,
-			Data:       map[string][]byte{kubeconfigKey: r.TargetKubeconfig},
-		})
+		data := map[string][]byte{kubeconfigKey: r.TargetKubeconfig}
+		objects = append(objects, &corev1.Secret{ObjectMeta: r.meta(targetSecretName), Type: corev1.SecretTypeOpaque, Data: data})
 	}
 	return append(objects, r.deployment(config)), nil
 }
@@ -171,8 +174,19 @@ func (r ResourceManager) rbac() []client.Object {
 			Subjects:   subjects,
 		}}
 	}
+	// The rules are those of gardener's pkg/component/gardener/resourcemanager without leader election.
+	update := []string{"get", "list", "watch", "update", "patch"}
+	rules := []rbacv1.PolicyRule{
+		{
+			APIGroups: []string{resourcesv1alpha1.SchemeGroupVersion.Group},
+			Resources: []string{"managedresources", "managedresources/status"}, Verbs: update,
+		},
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: update},
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+	}
 	return []client.Object{
-		&rbacv1.Role{ObjectMeta: r.meta(resourceManagerName), Rules: sourceRules()},
+		&rbacv1.Role{ObjectMeta: r.meta(resourceManagerName), Rules: rules},
 		&rbacv1.RoleBinding{
 			ObjectMeta: r.meta(resourceManagerName),
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: resourceManagerName},
@@ -181,26 +195,9 @@ func (r ResourceManager) rbac() []client.Object {
 	}
 }
 
-// sourceRules returns the rules of gardener's pkg/component/gardener/resourcemanager without those
-// for leader election.
-func sourceRules() []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{
-		{
-			APIGroups: []string{resourcesv1alpha1.SchemeGroupVersion.Group},
-			Resources: []string{"managedresources", "managedresources/status"},
-			Verbs:     []string{"get", "list", "watch", "update", "patch"},
-		},
-		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "update", "patch"}},
-		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
-		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
-	}
-}
-
 func (r ResourceManager) deployment(config []byte) *appsv1.Deployment {
-	args := []string{"--config=" + configDir + "/" + configKey}
-	pod := podSpec(resourceManagerName, r.Image, args)
-	container := &pod.Containers[0]
-	container.ReadinessProbe = httpProbe("/readyz", healthPort)
+	pod := podSpec(resourceManagerName, r.Image, "--config="+configDir+"/"+configKey)
+	pod.Containers[0].ReadinessProbe = readinessProbe(healthPort)
 	mount(&pod, configDir, corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 		LocalObjectReference: corev1.LocalObjectReference{Name: resourceManagerName},
 	}})
@@ -220,38 +217,29 @@ func (r ResourceManager) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: r.Namespace, Name: name, Labels: map[string]string{"app": resourceManagerName}}
 }
 
-const (
-	webhookPort = 10250
-	healthPort  = 8081
-	metricsPort = 8080
-
-	configDir      = "/etc/gardener-resource-manager/config"
-	certificateDir = "/etc/gardener-resource-manager/tls"
-	targetDir      = "/etc/gardener-resource-manager/target"
-
-	configKey     = "config.yaml"
-	kubeconfigKey = "kubeconfig"
-)
-
-// syncPeriod is the shortest one that gardener-resource-manager accepts.
-const syncPeriod = 15 * time.Second
-
 // config returns the configuration file. It enables only the controllers that cannot be disabled
 // (managed resources, their health and progress): extensions need none of the others.
 func (r ResourceManager) config() ([]byte, error) {
+	period := &metav1.Duration{Duration: syncPeriod}
 	config := &resourcemanagerconfigv1alpha1.ResourceManagerConfiguration{
 		TypeMeta: metav1.TypeMeta{
-			APIVersion: resourcemanagerconfigv1alpha1.SchemeGroupVersion.String(),
-			Kind:       "ResourceManagerConfiguration",
+			APIVersion: resourcemanagerconfigv1alpha1.SchemeGroupVersion.String(), Kind: "ResourceManagerConfiguration",
 		},
 		LeaderElection: componentbaseconfigv1alpha1.LeaderElectionConfiguration{LeaderElect: ptr.To(false)},
-		Server:         resourceManagerServer(),
-		LogLevel:       "info",
-		LogFormat:      "text",
+		Server: resourcemanagerconfigv1alpha1.ServerConfiguration{
+			Webhooks: resourcemanagerconfigv1alpha1.HTTPSServer{
+				Server: resourcemanagerconfigv1alpha1.Server{Port: webhookPort},
+				TLS:    resourcemanagerconfigv1alpha1.TLSServer{ServerCertDir: certificateDir},
+			},
+			HealthProbes: &resourcemanagerconfigv1alpha1.Server{Port: healthPort},
+			Metrics:      &resourcemanagerconfigv1alpha1.Server{Port: metricsPort},
+		},
+		LogLevel:  "info",
+		LogFormat: "text",
 		Controllers: resourcemanagerconfigv1alpha1.ResourceManagerControllerConfiguration{
 			ClusterID:       ptr.To("seed"),
-			ManagedResource: resourcemanagerconfigv1alpha1.ManagedResourceControllerConfig{SyncPeriod: &metav1.Duration{Duration: syncPeriod}},
-			Health:          resourcemanagerconfigv1alpha1.HealthControllerConfig{SyncPeriod: &metav1.Duration{Duration: syncPeriod}},
+			ManagedResource: resourcemanagerconfigv1alpha1.ManagedResourceControllerConfig{SyncPeriod: period},
+			Health:          resourcemanagerconfigv1alpha1.HealthControllerConfig{SyncPeriod: period},
 		},
 	}
 	if r.Class != "" {
@@ -260,7 +248,7 @@ func (r ResourceManager) config() ([]byte, error) {
 		config.SourceClientConnection.Namespaces = []string{r.Namespace}
 	}
 	if len(r.TargetKubeconfig) > 0 {
-		config.TargetClientConnection = &resourcemanagerconfigv1alpha1.ClientConnection{}
+		config.TargetClientConnection = new(resourcemanagerconfigv1alpha1.ClientConnection)
 		config.TargetClientConnection.Kubeconfig = targetDir + "/" + kubeconfigKey
 	}
 	data, err := yaml.Marshal(config)
@@ -268,15 +256,4 @@ func (r ResourceManager) config() ([]byte, error) {
 		return nil, fmt.Errorf("encode the configuration of %s: %w", resourceManagerName, err)
 	}
 	return data, nil
-}
-
-func resourceManagerServer() resourcemanagerconfigv1alpha1.ServerConfiguration {
-	return resourcemanagerconfigv1alpha1.ServerConfiguration{
-		Webhooks: resourcemanagerconfigv1alpha1.HTTPSServer{
-			Server: resourcemanagerconfigv1alpha1.Server{Port: webhookPort},
-			TLS:    resourcemanagerconfigv1alpha1.TLSServer{ServerCertDir: certificateDir},
-		},
-		HealthProbes: &resourcemanagerconfigv1alpha1.Server{Port: healthPort},
-		Metrics:      &resourcemanagerconfigv1alpha1.Server{Port: metricsPort},
-	}
 }

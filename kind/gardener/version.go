@@ -6,12 +6,9 @@ const Version = "v1.147.1"
 
 // Main packages that are built for the testbed.
 const (
-	// ResourceManagerPackage is gardener-resource-manager.
 	ResourceManagerPackage = "github.com/gardener/gardener/cmd/gardener-resource-manager"
-	// NodeAgentPackage is gardener-node-agent.
-	NodeAgentPackage = "github.com/gardener/gardener/cmd/gardener-node-agent"
-	// OSExtensionPackage is the testbed's operating system extension.
-	OSExtensionPackage = "github.com/gardener-extensions/registry-cache/kind/osextension/gardener-extension-os-kind"
+	NodeAgentPackage       = "github.com/gardener/gardener/cmd/gardener-node-agent"
+	OSExtensionPackage     = "github.com/gardener-extensions/registry-cache/kind/osextension/gardener-extension-os-kind"
 )
 
 // Ldflags are the linker flags for these binaries: gardener-node-agent looks for a configuration

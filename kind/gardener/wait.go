@@ -4,22 +4,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/gardener/gardener/extensions/pkg/webhook"
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	"github.com/gardener/gardener/pkg/utils/retry"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// rolloutTimeout bounds how long a Deployment may take to become available. Its image is already on
-// the node.
-const rolloutTimeout = 2 * time.Minute
-
-// pollInterval is short, since everything polled is on this machine.
-const pollInterval = 200 * time.Millisecond
+const (
+	// rolloutTimeout bounds how long a Deployment may take to become available. Its image is already on
+	// the node.
+	rolloutTimeout = 2 * time.Minute
+	// registrationTimeout bounds how long a ready component may take to register its webhooks.
+	registrationTimeout = time.Minute
+	// pollInterval is short, since everything polled is on this machine.
+	pollInterval = 200 * time.Millisecond
+)
 
 // waitForDeployment returns when the Deployment has rolled out, is available, and no previous pod
 // is left: a leading pod keeps working with its old configuration until it has terminated. After
@@ -27,7 +36,7 @@ const pollInterval = 200 * time.Millisecond
 // waiting.
 func waitForDeployment(ctx context.Context, c client.Reader, key client.ObjectKey) error {
 	deployment := &appsv1.Deployment{}
-	err := poll(ctx, rolloutTimeout, func(ctx context.Context) error {
+	err := Poll(ctx, rolloutTimeout, fmt.Sprintf("deployment %s is not available", key), func(ctx context.Context) error {
 		if err := c.Get(ctx, key, deployment); err != nil {
 			return err
 		}
@@ -46,7 +55,7 @@ func waitForDeployment(ctx context.Context, c client.Reader, key client.ObjectKe
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("deployment %s is not available after %s: %w%s", key, rolloutTimeout, err, waitingContainers(ctx, c, deployment))
+		return fmt.Errorf("%w%s", err, waitingContainers(ctx, c, deployment))
 	}
 	return nil
 }
@@ -75,18 +84,20 @@ func waitingContainers(ctx context.Context, c client.Reader, deployment *appsv1.
 	return reasons
 }
 
-// poll calls check until it returns nil. After timeout it returns an error with check's last one.
-func poll(ctx context.Context, timeout time.Duration, check func(context.Context) error) error {
-	return retry.UntilTimeout(ctx, pollInterval, timeout, func(ctx context.Context) (bool, error) {
+// Poll calls check five times a second until it returns nil. If it has not after the timeout, the
+// error is failure with the timeout and check's last error.
+func Poll(ctx context.Context, timeout time.Duration, failure string, check func(context.Context) error) error {
+	err := retry.UntilTimeout(ctx, pollInterval, timeout, func(ctx context.Context) (bool, error) {
 		if err := check(ctx); err != nil {
 			return retry.MinorError(err)
 		}
 		return retry.Ok()
 	})
+	if err != nil {
+		return fmt.Errorf("%s after %s: %w", failure, timeout, err)
+	}
+	return nil
 }
-
-// registrationTimeout bounds how long a ready component may take to register its webhooks.
-const registrationTimeout = time.Minute
 
 // waitForRegistration returns when the webhook configuration has a CA bundle. The component creates
 // the configuration itself and sets the bundle in all of its webhooks at once. It fails after
@@ -109,4 +120,52 @@ func waitForRegistration(ctx context.Context, c client.Reader, configuration cli
 		return fmt.Errorf("wait up to %s until webhook configuration %s is registered: %w", registrationTimeout, configuration.GetName(), err)
 	}
 	return nil
+}
+
+// requeueInterval is the time between two requests. Each costs gardener-resource-manager a few API
+// calls if a deletion is pending.
+const requeueInterval = time.Second
+
+// RequeueDeletions makes gardener-resource-manager check pending deletions in the namespace every
+// requeueInterval, until stop is called. stop returns when all its work has ended. By itself,
+// gardener-resource-manager requeues only after five seconds (v1.147.1,
+// RequeueAfterOnDeletionPending, which cannot be configured), even if a single Secret was replaced;
+// a flow would wait for that up to four times in a row. Errors are ignored, since the requeue still
+// happens.
+func RequeueDeletions(ctx context.Context, seed client.Client, namespace string) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var background sync.WaitGroup
+	background.Go(func() {
+		wait.UntilWithContext(ctx, func(ctx context.Context) { _ = requeuePending(ctx, seed, namespace) }, requeueInterval)
+	})
+	return func() {
+		cancel()
+		background.Wait()
+	}
+}
+
+// requeuePending annotates the ManagedResources whose deletion is pending, for reconciliation.
+func requeuePending(ctx context.Context, seed client.Client, namespace string) error {
+	resources := &resourcesv1alpha1.ManagedResourceList{}
+	if err := seed.List(ctx, resources, client.InNamespace(namespace)); err != nil {
+		return err
+	}
+	var errs []error
+	for i := range resources.Items {
+		mr := &resources.Items[i]
+		if !deletionPending(mr) {
+			continue
+		}
+		patch := client.MergeFrom(mr.DeepCopy())
+		metav1.SetMetaDataAnnotation(&mr.ObjectMeta, v1beta1constants.GardenerOperation, v1beta1constants.GardenerOperationReconcile)
+		errs = append(errs, seed.Patch(ctx, mr, patch))
+	}
+	return errors.Join(errs...)
+}
+
+// deletionPending reports whether gardener-resource-manager waits for deletions in the target
+// cluster.
+func deletionPending(mr *resourcesv1alpha1.ManagedResource) bool {
+	applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
+	return applied != nil && applied.Reason == resourcesv1alpha1.ConditionDeletionPending
 }

@@ -3,13 +3,16 @@ package gardenlet
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/url"
 
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
-	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"github.com/gardener/gardener/pkg/controllerutils"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -17,24 +20,21 @@ import (
 // gardener-resource-manager requests a token for it; here it holds a kubeconfig of kind. While the
 // shoot is hibernated, the kubeconfig points to a port where nothing listens.
 func (o *shootOperation) deployShootAccess(ctx context.Context) error {
+	return o.writeShootAccess(ctx, o.apiServerStopped())
+}
+
+func (o *shootOperation) writeShootAccess(ctx context.Context, stopped bool) (err error) {
 	kubeconfig := o.shootKubeconfig
-	if o.apiServerStopped() {
-		var err error
+	if stopped {
 		if kubeconfig, err = unreachable(kubeconfig); err != nil {
 			return err
 		}
 	}
-	return o.writeShootAccess(ctx, kubeconfig)
-}
-
-func (o *shootOperation) writeShootAccess(ctx context.Context, kubeconfig []byte) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-		Namespace: o.Shoot.ControlPlaneNamespace,
-		Name:      v1beta1constants.SecretNameGardener,
+		Namespace: o.Shoot.ControlPlaneNamespace, Name: v1beta1constants.SecretNameGardener,
 	}}
-	_, err := controllerutils.GetAndCreateOrMergePatch(ctx, o.SeedClientSet.Client(), secret, func() error {
-		secret.Type = corev1.SecretTypeOpaque
-		secret.Data = map[string][]byte{kubernetes.KubeConfig: kubeconfig}
+	_, err = controllerutils.GetAndCreateOrMergePatch(ctx, o.SeedClientSet.Client(), secret, func() error {
+		secret.Type, secret.Data = corev1.SecretTypeOpaque, map[string][]byte{kubernetes.KubeConfig: kubeconfig}
 		return nil
 	})
 	if err != nil {
@@ -43,8 +43,51 @@ func (o *shootOperation) writeShootAccess(ctx context.Context, kubeconfig []byte
 	return nil
 }
 
-// deleteCluster deletes the Cluster resource, the last trace of a shoot in the seed.
-func (o *shootOperation) deleteCluster(ctx context.Context) error {
-	cluster := &extensionsv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: o.Shoot.ControlPlaneNamespace}}
-	return client.IgnoreNotFound(o.SeedClientSet.Client().Delete(ctx, cluster))
+// apiServerStopped reports whether the shoot would have no API server while its flow runs in
+// gardenlet: it is already hibernated, or is created or restored hibernated. A shoot that is being
+// hibernated has one until the end of the flow; one that is deleted or migrated is woken up
+// (gardenlet's determineControllerReplicas).
+func (o *shootOperation) apiServerStopped() bool {
+	status := o.Shoot.GetInfo().Status
+	switch status.LastOperation.Type {
+	case gardencorev1beta1.LastOperationTypeCreate, gardencorev1beta1.LastOperationTypeRestore:
+		return o.Shoot.HibernationEnabled
+	case gardencorev1beta1.LastOperationTypeReconcile:
+		return o.Shoot.HibernationEnabled && status.IsHibernated
+	default:
+		return false
+	}
+}
+
+// hibernateControlPlane stops gardener-resource-manager, as gardenlet does, and makes the shoot's
+// API server unreachable for extensions, where gardenlet would stop it. kind's API server and
+// controllers continue; only the testbed can tell.
+func (o *shootOperation) hibernateControlPlane(ctx context.Context) error {
+	if err := o.writeShootAccess(ctx, true); err != nil {
+		return err
+	}
+	manager := o.resourceManager
+	manager.Stopped = true
+	if err := manager.Deploy(ctx, o.SeedClientSet.Client()); err != nil {
+		return err
+	}
+	return manager.WaitStopped(ctx, o.SeedClientSet.Client())
+}
+
+// unreachable returns the kubeconfig with a port where nothing listens: connections are refused,
+// like those to a Service of an API server with zero replicas.
+func unreachable(kubeconfig []byte) ([]byte, error) {
+	config, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("decode the shoot's kubeconfig: %w", err)
+	}
+	for name, cluster := range config.Clusters {
+		server, err := url.Parse(cluster.Server)
+		if err != nil {
+			return nil, fmt.Errorf("server of cluster %s in the shoot's kubeconfig: %w", name, err)
+		}
+		server.Host = net.JoinHostPort(server.Hostname(), "1")
+		cluster.Server = server.String()
+	}
+	return clientcmd.Write(*config)
 }

@@ -76,7 +76,7 @@ func preparedFor(t *testing.T, g *Gardenlet, shoot *gardencorev1beta1.Shoot, p p
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.start(t.Context()); err != nil {
+	if err := o.sync(t.Context(), o.Shoot.GetInfo()); err != nil {
 		t.Fatal(err)
 	}
 	return o

@@ -1,6 +1,8 @@
 package gardenlet
 
-import "github.com/gardener/gardener/pkg/utils/flow"
+import (
+	"github.com/gardener/gardener/pkg/utils/flow"
+)
 
 // graph adds tasks to a flow in the way of gardenlet's flows. It also has the parts that several
 // flows share.
@@ -27,17 +29,67 @@ func (g graph) wait(name string, fn flow.TaskFn, dependencies ...flow.TaskIDer) 
 	return g.Add(flow.Task{Name: name, Fn: fn, SkipIf: g.skip, Dependencies: flow.NewTaskIDs(dependencies...)})
 }
 
-// connect adds the start of the flow for creating and updating a shoot: namespace, referenced
-// resources, gardener-resource-manager, and access to the shoot. It returns the task after which
-// the shoot is accessible.
-func (g graph) connect(t tasks) flow.TaskIDer {
+// reconcileGraph returns gardenlet's flow for creating, updating and restoring a shoot, with the
+// names, dependencies and conditions of gardenlet's reconciler_reconcile.go. In particular, stale
+// extensions are deleted while the operating system configs roll out, and extensions are reconciled
+// while the nodes of a shoot that is being hibernated still run.
+func reconcileGraph(t tasks) *flow.Graph {
+	g := newGraph("Shoot cluster reconciliation")
+	running, hibernating := g.unless(t.hibernated), g.unless(!t.hibernated)
 	namespace := g.deploy("Deploying Shoot namespace in Seed", t.deployNamespace)
 	referenced := g.deploy("Deploying referenced resources", t.deployReferencedResources, namespace)
-	running := g.unless(t.hibernated)
-	extensions := running.deploy("Deploying extension resources before kube-apiserver", t.deployExtensionsBeforeKAPI, referenced)
-	extensionsReady := running.wait("Waiting until extension resources handled before kube-apiserver are ready",
-		t.waitUntilExtensionsBeforeKAPIReady, extensions)
-	manager := g.deploy("Deploying gardener-resource-manager", t.deployResourceManager, extensionsReady)
+	beforeKAPI := running.deploy("Deploying extension resources before kube-apiserver", t.deployExtensionsBeforeKAPI, referenced)
+	beforeKAPIReady := running.wait("Waiting until extension resources handled before kube-apiserver are ready",
+		t.waitUntilExtensionsBeforeKAPIReady, beforeKAPI)
+	manager := g.deploy("Deploying gardener-resource-manager", t.deployResourceManager, beforeKAPIReady)
 	managerReady := running.wait("Waiting until gardener-resource-manager reports readiness", t.waitUntilResourceManagerReady, manager)
-	return g.deploy("Deploying Gardener shoot access resources", t.deployShootAccess, managerReady)
+	connected := g.deploy("Deploying Gardener shoot access resources", t.deployShootAccess, managerReady)
+
+	deploy := "Deploying extension resources after kube-apiserver"
+	wait := "Waiting until extension resources handled after kube-apiserver are ready"
+	if t.hibernated {
+		deploy = "Hibernating extension resources before kube-apiserver hibernation"
+		wait = "Waiting until extension resources hibernated before kube-apiserver hibernation are ready"
+	}
+	extensionsReady := g.wait(wait, t.waitUntilExtensionsReady, g.deploy(deploy, t.deployExtensions, connected))
+	workerReady := g.reconcileWorkers(t, g.reconcileOperatingSystemConfigs(t, extensionsReady))
+	stale := g.deploy("Deleting stale extension resources", t.deleteStaleExtensions, connected)
+	running.wait("Waiting until stale extension resources are deleted", t.waitUntilStaleExtensionsDeleted, stale)
+
+	hibernated := hibernating.wait("Hibernating control plane",
+		t.hibernateControlPlane.RetryUntilTimeout(deployInterval, hibernationTimeout), connected, workerReady, extensionsReady)
+	afterKAPI := hibernating.deploy("Hibernating extension resources after kube-apiserver hibernation",
+		t.deployExtensionsBeforeKAPI, hibernated)
+	hibernating.wait("Waiting until extension resources hibernated after kube-apiserver hibernation are ready",
+		t.waitUntilExtensionsBeforeKAPIReady, afterKAPI)
+	return g.Graph
+}
+
+// reconcileOperatingSystemConfigs adds the configs of the worker pools. It returns the task after
+// which they are ready.
+func (g graph) reconcileOperatingSystemConfigs(t tasks, extensionsReady flow.TaskIDer) flow.TaskID {
+	g = g.unless(t.workerless)
+	configs := g.deploy("Deploying operating system specific configuration for shoot workers", t.deployOperatingSystemConfig, extensionsReady)
+	ready := g.wait("Waiting until operating system configurations for worker nodes have been reconciled",
+		t.waitUntilOperatingSystemConfigReady, configs)
+	stale := g.deploy("Delete stale operating system config resources", t.deleteStaleOperatingSystemConfig, configs)
+	g.unless(t.hibernated).wait("Waiting until stale operating system config resources are deleted",
+		t.waitUntilStaleOperatingSystemConfigDeleted, stale)
+	return ready
+}
+
+// reconcileWorkers adds the machines and what follows them. It returns the task after which their
+// nodes are ready, or gone if the shoot is hibernated.
+func (g graph) reconcileWorkers(t tasks, configsReady flow.TaskIDer) flow.TaskID {
+	g = g.unless(t.workerless)
+	running := g.unless(t.hibernated)
+	nodeAgent := running.deploy("Deploying managed resources for the gardener-node-agent", t.deployNodeAgentResources, configsReady)
+	worker := g.wait("Configuring shoot worker pools", t.deployWorker, configsReady)
+	workerReady := g.wait("Waiting until shoot worker nodes have been reconciled", t.waitUntilWorkerReady, worker, nodeAgent)
+	running.wait("Waiting until all shoot worker nodes have updated the operating system config",
+		t.waitUntilOperatingSystemConfigApplied, workerReady)
+
+	afterWorker := g.deploy("Deploying extension resources after workers", t.deployExtensionsAfterWorker, worker, nodeAgent)
+	g.wait("Waiting until extension resources handled after workers are ready", t.waitUntilExtensionsAfterWorkerReady, afterWorker)
+	return workerReady
 }

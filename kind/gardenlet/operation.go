@@ -4,15 +4,29 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/gardener/gardener/imagevector"
+	nodeagentconfigv1alpha1 "github.com/gardener/gardener/pkg/apis/config/nodeagent/v1alpha1"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/gardener/gardener/pkg/component/extensions/operatingsystemconfig"
+	"github.com/gardener/gardener/pkg/component/extensions/operatingsystemconfig/original/components"
 	"github.com/gardener/gardener/pkg/gardenlet/operation"
 	"github.com/gardener/gardener/pkg/gardenlet/operation/botanist"
 	seedpkg "github.com/gardener/gardener/pkg/gardenlet/operation/seed"
 	shootpkg "github.com/gardener/gardener/pkg/gardenlet/operation/shoot"
 	gardenerutils "github.com/gardener/gardener/pkg/utils/gardener"
+	imagevectorutils "github.com/gardener/gardener/pkg/utils/imagevector"
+	secretsutils "github.com/gardener/gardener/pkg/utils/secrets"
+	secretsmanager "github.com/gardener/gardener/pkg/utils/secrets/manager"
+	fakesecretsmanager "github.com/gardener/gardener/pkg/utils/secrets/manager/fake"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
@@ -72,10 +86,69 @@ func (g *Gardenlet) prepare(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 	o.useOperatingSystemConfigs()
 	o.workers = g.workers(o)
 	namespace := &corev1.Namespace{}
-	key := client.ObjectKey{Name: shootInfo.ControlPlaneNamespace}
-	if err := g.Seed.Client().Get(ctx, key, namespace); client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("read namespace %s: %w", key.Name, err)
+	if err := g.Seed.Client().Get(ctx, client.ObjectKey{Name: shootInfo.ControlPlaneNamespace}, namespace); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read the shoot's namespace: %w", err)
 	}
 	o.namespaceTerminating = namespace.DeletionTimestamp != nil
 	return o, nil
+}
+
+// The operating system configs of a real shoot set up the whole node: kubelet, containerd, sysctls
+// and so on. They would break a kind node, which already has all of that, so gardenlet's component
+// generates configs without units and files here. gardener-node-agent applies only what extensions
+// add.
+func init() {
+	operatingsystemconfig.OriginalConfigFn = func(components.Context) ([]extensionsv1alpha1.Unit, []extensionsv1alpha1.File, error) {
+		return nil, nil, nil
+	}
+	operatingsystemconfig.InitConfigFn = func(
+		gardencorev1beta1.Worker, string, *nodeagentconfigv1alpha1.NodeAgentConfiguration, []byte,
+	) ([]extensionsv1alpha1.Unit, []extensionsv1alpha1.File, error) {
+		return nil, nil, nil
+	}
+}
+
+// useOperatingSystemConfigs sets gardenlet's component for OperatingSystemConfigs.
+func (o *shootOperation) useOperatingSystemConfigs() {
+	o.SecretsManager = caSecrets(o.Shoot.ControlPlaneNamespace, o.ShootClientSet.RESTConfig())
+	o.Shoot.Components.Extensions.OperatingSystemConfig = operatingsystemconfig.New(o.Logger, o.SeedClientSet.Client(), o.SecretsManager,
+		&operatingsystemconfig.Values{
+			Namespace:         o.Shoot.ControlPlaneNamespace,
+			KubernetesVersion: o.Shoot.KubernetesVersion,
+			Workers:           o.Shoot.GetInfo().Spec.Provider.Workers,
+			OriginalValues: operatingsystemconfig.OriginalValues{
+				ClusterDomain:    gardencorev1beta1.DefaultDomain,
+				KubeProxyEnabled: true,
+				PrimaryIPFamily:  primaryIPFamily(o.Shoot.GetInfo()),
+				Images: map[string]*imagevectorutils.Image{
+					// The component only formats this reference; nothing pulls it.
+					imagevector.ContainerImageNameGardenerNodeAgent: {
+						Name: imagevector.ContainerImageNameGardenerNodeAgent, Repository: ptr.To("gardener-node-agent"), Tag: ptr.To(gardener.Version),
+					},
+				},
+			},
+		},
+		pollInterval, operatingsystemconfig.DefaultSevereThreshold, operatingsystemconfig.DefaultTimeout)
+}
+
+// primaryIPFamily returns the shoot's first IP family, IPv4 by default.
+func primaryIPFamily(shoot *gardencorev1beta1.Shoot) gardencorev1beta1.IPFamily {
+	if networking := shoot.Spec.Networking; networking != nil && len(networking.IPFamilies) > 0 {
+		return networking.IPFamilies[0]
+	}
+	return gardencorev1beta1.IPFamilyIPv4
+}
+
+// caSecrets returns a secrets manager with the CA bundles of the shoot's API server and kubelets.
+// It is gardener's fake on an in-memory client: the shoot's certificates belong to kind, so there
+// is nothing to generate or rotate.
+func caSecrets(namespace string, shoot *rest.Config) secretsmanager.Interface {
+	ca := func(name string) *corev1.Secret {
+		return &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Data:       map[string][]byte{secretsutils.DataKeyCertificateBundle: shoot.CAData},
+		}
+	}
+	secrets := fake.NewClientBuilder().WithObjects(ca(v1beta1constants.SecretNameCACluster), ca(v1beta1constants.SecretNameCAKubelet))
+	return fakesecretsmanager.New(secrets.Build(), namespace)
 }

@@ -26,20 +26,14 @@ const (
 	// WorkerPool is the name of a shoot's only worker pool.
 	WorkerPool = "local"
 
-	project = "local"
-
-	cloudProfileName = "kind"
-	provider         = "kind"
-	region           = "local"
+	project, region            = "local", "local"
+	cloudProfileName, provider = "kind", "kind"
 )
 
 // Networks of kind's clusters. A Shoot has those of its first IP family.
 const (
-	podNetwork     = "10.244.0.0/16"
-	serviceNetwork = "10.96.0.0/16"
-
-	podNetworkIPv6     = "fd00:10:244::/56"
-	serviceNetworkIPv6 = "fd00:10:96::/112"
+	podNetwork, serviceNetwork         = "10.244.0.0/16", "10.96.0.0/16"
+	podNetworkIPv6, serviceNetworkIPv6 = "fd00:10:244::/56", "fd00:10:96::/112"
 )
 
 // Namespace returns the technical ID of the shoot with that name: its control plane namespace in
@@ -83,9 +77,7 @@ func NewShoot(name string, extensions ...gardencorev1beta1.Extension) *gardencor
 			Purpose:      ptr.To(gardencorev1beta1.ShootPurposeEvaluation),
 			Extensions:   extensions,
 			Networking: &gardencorev1beta1.Networking{
-				Type:       ptr.To("kind"),
-				Pods:       ptr.To(podNetwork),
-				Services:   ptr.To(serviceNetwork),
+				Type: ptr.To("kind"), Pods: ptr.To(podNetwork), Services: ptr.To(serviceNetwork),
 				IPFamilies: []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv4},
 			},
 			Provider: gardencorev1beta1.Provider{
@@ -110,23 +102,15 @@ func Extension(extensionType string, providerConfig []byte) gardencorev1beta1.Ex
 // containerd's configuration, which belongs to kind on a kind node.
 func worker() gardencorev1beta1.Worker {
 	return gardencorev1beta1.Worker{
-		Name:           WorkerPool,
-		Machine:        machine(),
-		Minimum:        2,
-		Maximum:        2,
-		MaxSurge:       ptr.To(intstr.FromInt32(0)),
-		MaxUnavailable: ptr.To(intstr.FromInt32(1)),
-		SystemComponents: &gardencorev1beta1.WorkerSystemComponents{
-			Allow: true,
+		Name: WorkerPool,
+		Machine: gardencorev1beta1.Machine{
+			Type:         provider,
+			Image:        &gardencorev1beta1.ShootMachineImage{Name: osextension.Type, Version: ptr.To("1.0.0")},
+			Architecture: ptr.To(v1beta1constants.ArchitectureAMD64),
 		},
-	}
-}
-
-func machine() gardencorev1beta1.Machine {
-	return gardencorev1beta1.Machine{
-		Type:         provider,
-		Image:        &gardencorev1beta1.ShootMachineImage{Name: osextension.Type, Version: ptr.To("1.0.0")},
-		Architecture: ptr.To(v1beta1constants.ArchitectureAMD64),
+		Minimum: 2, Maximum: 2,
+		MaxSurge: ptr.To(intstr.FromInt32(0)), MaxUnavailable: ptr.To(intstr.FromInt32(1)),
+		SystemComponents: &gardencorev1beta1.WorkerSystemComponents{Allow: true},
 	}
 }
 

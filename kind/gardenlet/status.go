@@ -25,15 +25,11 @@ func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot
 	if err != nil {
 		return nil, err
 	}
+	shoot.CreationTimestamp = *now()
 	if last != nil {
-		shoot.Status = last.Status
-		shoot.CreationTimestamp = last.CreationTimestamp
-	} else {
-		shoot.CreationTimestamp = *now()
+		shoot.Status, shoot.CreationTimestamp = last.Status, last.CreationTimestamp
 	}
-	shoot.Status.TechnicalID = Namespace(shoot.Name)
-	shoot.Status.UID = shoot.UID
-	shoot.Status.SeedName = shoot.Spec.SeedName
+	shoot.Status.TechnicalID, shoot.Status.UID, shoot.Status.SeedName = Namespace(shoot.Name), shoot.UID, shoot.Spec.SeedName
 	shoot.Status.Gardener = gardencorev1beta1.Gardener{Name: "gardenlet", Version: gardener.Version}
 	shoot.Status.ObservedGeneration = shoot.Generation
 	begin(shoot, p)
@@ -45,22 +41,18 @@ func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot
 // or what only another reconciliation would do.
 func (g *Gardenlet) Settled(ctx context.Context, shoot *gardencorev1beta1.Shoot) (bool, error) {
 	last, err := FindOnSeed(ctx, g.Seed.Client(), shoot.Name)
-	if err != nil || last == nil || !settled(last.Status) {
+	if err != nil || last == nil || !settled(&last.Status) {
 		return false, err
 	}
 	return sameSpec(last, g.defaulted(shoot))
 }
 
-// settled reports whether the last operation successfully created or reconciled the shoot, and no
-// rotation is in progress.
-func settled(status gardencorev1beta1.ShootStatus) bool {
-	last := status.LastOperation
-	if last == nil || last.State != gardencorev1beta1.LastOperationStateSucceeded {
-		return false
-	}
+// settled is the part of Settled that is not about the spec.
+func settled(status *gardencorev1beta1.ShootStatus) bool {
+	last := ptr.Deref(status.LastOperation, gardencorev1beta1.LastOperation{})
 	phase := v1beta1helper.GetShootCARotationPhase(status.Credentials)
-	return (last.Type == gardencorev1beta1.LastOperationTypeCreate || last.Type == gardencorev1beta1.LastOperationTypeReconcile) &&
-		(phase == "" || phase == gardencorev1beta1.RotationCompleted)
+	return last.State == gardencorev1beta1.LastOperationStateSucceeded && (phase == "" || phase == gardencorev1beta1.RotationCompleted) &&
+		(last.Type == gardencorev1beta1.LastOperationTypeCreate || last.Type == gardencorev1beta1.LastOperationTypeReconcile)
 }
 
 // defaulted returns a copy of the shoot with what gardener-apiserver would have filled in: the
@@ -111,11 +103,6 @@ func begin(shoot *gardencorev1beta1.Shoot, p process) {
 	}
 }
 
-// start writes the start of the operation to the Cluster resource.
-func (o *shootOperation) start(ctx context.Context) error {
-	return o.sync(ctx, o.Shoot.GetInfo())
-}
-
 // finish writes the result of the operation to the Cluster resource. A deleted or migrated shoot
 // has none.
 func (o *shootOperation) finish(ctx context.Context, flowErr error) error {
@@ -151,4 +138,37 @@ func (o *shootOperation) sync(ctx context.Context, shoot *gardencorev1beta1.Shoo
 		return fmt.Errorf("sync cluster %s to the seed: %w", namespace, err)
 	}
 	return nil
+}
+
+// startRotation starts a phase like gardenlet does for the operations rotate-ca-start and
+// rotate-ca-complete. It changes nothing if the phase has already started, because its flow failed.
+func startRotation(shoot *gardencorev1beta1.Shoot, phase gardencorev1beta1.CredentialsRotationPhase) {
+	if v1beta1helper.GetShootCARotationPhase(shoot.Status.Credentials) == phase {
+		return
+	}
+	v1beta1helper.MutateShootCARotation(shoot, func(rotation *gardencorev1beta1.CARotation) {
+		rotation.Phase = phase
+		if phase == gardencorev1beta1.RotationCompleting {
+			rotation.LastCompletionTriggeredTime = now()
+			return
+		}
+		rotation.LastInitiationTime = now()
+		rotation.LastInitiationFinishedTime, rotation.LastCompletionTriggeredTime = nil, nil
+	})
+}
+
+// finishRotation ends the current phase like gardenlet does after a successful flow.
+func finishRotation(shoot *gardencorev1beta1.Shoot) {
+	phase := v1beta1helper.GetShootCARotationPhase(shoot.Status.Credentials)
+	if phase != gardencorev1beta1.RotationPreparing && phase != gardencorev1beta1.RotationCompleting {
+		return
+	}
+	v1beta1helper.MutateShootCARotation(shoot, func(rotation *gardencorev1beta1.CARotation) {
+		if phase == gardencorev1beta1.RotationPreparing {
+			rotation.Phase, rotation.LastInitiationFinishedTime = gardencorev1beta1.RotationPrepared, now()
+			return
+		}
+		rotation.Phase, rotation.LastCompletionTime = gardencorev1beta1.RotationCompleted, now()
+		rotation.LastInitiationFinishedTime, rotation.LastCompletionTriggeredTime = nil, nil
+	})
 }

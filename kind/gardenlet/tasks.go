@@ -4,17 +4,22 @@ import (
 	"context"
 	"time"
 
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/gardener/gardener/pkg/component/extensions/extension"
 	"github.com/gardener/gardener/pkg/gardenlet/controller/shoot/shoot"
+	"github.com/gardener/gardener/pkg/gardenlet/operation/botanist"
 	"github.com/gardener/gardener/pkg/utils/flow"
+	"github.com/gardener/gardener/pkg/utils/gardener/shootstate"
+	kubernetesutils "github.com/gardener/gardener/pkg/utils/kubernetes"
+	"github.com/gardener/gardener/pkg/utils/managedresources"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// gardenlet's retries of tasks that write objects.
 const (
-	deployInterval = 5 * time.Second
-	deployTimeout  = 30 * time.Second
-)
-
-const (
+	// deployInterval and deployTimeout are gardenlet's retries of tasks that write objects.
+	deployInterval, deployTimeout = 5 * time.Second, 30 * time.Second
 	// leftoverTimeout bounds how long a ManagedResource for the shoot may exist after its extension is
 	// gone.
 	leftoverTimeout = 30 * time.Second
@@ -64,96 +69,111 @@ type tasks struct {
 	terminating bool
 }
 
-// tasks returns the steps of this operation.
+// tasks returns the steps of this operation. A hibernated shoot has no machines. When a shoot is
+// restored, extensions take their state from the ShootState.
 func (o *shootOperation) tasks() tasks {
+	seed, namespace := o.SeedClientSet.Client(), o.Shoot.ControlPlaneNamespace
+	extensions, configs := o.Shoot.Components.Extensions.Extension, o.Shoot.Components.Extensions.OperatingSystemConfig
+	cleaner := shoot.NewCleaner(o.Logger, seed, o.GardenClient, namespace)
 	t := tasks{
-		hibernated:  o.Shoot.HibernationEnabled,
-		workerless:  o.Shoot.IsWorkerless,
-		terminating: o.namespaceTerminating,
+		hibernated: o.Shoot.HibernationEnabled, workerless: o.Shoot.IsWorkerless, terminating: o.namespaceTerminating,
 
-		deployNamespace:            o.DeployControlPlaneNamespace,
-		deleteNamespace:            o.DeleteSeedNamespace,
-		waitUntilNamespaceDeleted:  o.waitUntilNamespaceDeleted,
-		deployReferencedResources:  o.DeployReferencedResources,
-		destroyReferencedResources: o.DestroyReferencedResources,
-		deployShootAccess:          o.deployShootAccess,
-		hibernateControlPlane:      o.hibernateControlPlane,
-		deleteCluster:              o.deleteCluster,
-		persistShootState:          o.persistShootState,
-		deleteShootState:           o.deleteShootState,
+		deployNamespace:               o.DeployControlPlaneNamespace,
+		deleteNamespace:               o.DeleteSeedNamespace,
+		waitUntilNamespaceDeleted:     o.waitUntilNamespaceDeleted,
+		deployReferencedResources:     o.DeployReferencedResources,
+		destroyReferencedResources:    o.DestroyReferencedResources,
+		deployShootAccess:             o.deployShootAccess,
+		hibernateControlPlane:         o.hibernateControlPlane,
+		deleteCluster:                 o.deleteCluster,
+		persistShootState:             o.persistShootState,
+		deleteShootState:              o.deleteShootState,
+		deployResourceManager:         func(ctx context.Context) error { return o.resourceManager.Deploy(ctx, seed) },
+		waitUntilResourceManagerReady: func(ctx context.Context) error { return o.resourceManager.Wait(ctx, seed) },
+		destroyResourceManager:        func(ctx context.Context) error { return o.resourceManager.Destroy(ctx, seed) },
 
 		keepManagedResources:                  o.KeepObjectsForManagedResources,
 		deleteManagedResources:                o.DeleteManagedResources,
 		waitUntilManagedResourcesDeleted:      o.WaitUntilManagedResourcesDeleted,
 		waitUntilShootManagedResourcesDeleted: o.WaitUntilShootManagedResourcesDeleted,
+
+		deployExtensionsBeforeKAPI:            o.DeployExtensionsBeforeKubeAPIServer,
+		waitUntilExtensionsBeforeKAPIReady:    extensions.WaitBeforeKubeAPIServer,
+		deployExtensions:                      o.DeployExtensionsAfterKubeAPIServer,
+		waitUntilExtensionsReady:              extensions.WaitAfterKubeAPIServer,
+		deployExtensionsAfterWorker:           o.DeployExtensionsAfterWorker,
+		waitUntilExtensionsAfterWorkerReady:   extensions.WaitAfterWorker,
+		deleteStaleExtensions:                 extensions.DeleteStaleResources,
+		waitUntilStaleExtensionsDeleted:       extensions.WaitCleanupStaleResources,
+		destroyExtensionsBeforeKAPI:           extensions.DestroyBeforeKubeAPIServer,
+		waitUntilExtensionsBeforeKAPIDeleted:  extensions.WaitCleanupBeforeKubeAPIServer,
+		destroyExtensionsAfterKAPI:            extensions.DestroyAfterKubeAPIServer,
+		waitUntilExtensionsAfterKAPIDeleted:   extensions.WaitCleanupAfterKubeAPIServer,
+		migrateExtensionsBeforeKAPI:           extensions.MigrateBeforeKubeAPIServer,
+		waitUntilExtensionsBeforeKAPIMigrated: extensions.WaitMigrateBeforeKubeAPIServer,
+		migrateExtensionsAfterKAPI:            extensions.MigrateAfterKubeAPIServer,
+		waitUntilExtensionsAfterKAPIMigrated:  extensions.WaitMigrateAfterKubeAPIServer,
+
+		deployOperatingSystemConfig:                o.DeployOperatingSystemConfig,
+		waitUntilOperatingSystemConfigReady:        configs.Wait,
+		destroyOperatingSystemConfig:               configs.Destroy,
+		waitUntilOperatingSystemConfigDeleted:      configs.WaitCleanup,
+		deleteStaleOperatingSystemConfig:           configs.DeleteStaleResources,
+		waitUntilStaleOperatingSystemConfigDeleted: configs.WaitCleanupStaleResources,
+		migrateOperatingSystemConfig:               configs.Migrate,
+		waitUntilOperatingSystemConfigMigrated:     configs.WaitMigrate,
+		deployNodeAgentResources:                   o.DeployManagedResourceForGardenerNodeAgent,
+		waitUntilOperatingSystemConfigApplied: func(ctx context.Context) error {
+			return o.WaitUntilOperatingSystemConfigUpdatedForAllWorkerPools(ctx, false)
+		},
+		deployWorker: o.workers.deploy, waitUntilWorkerReady: o.workers.wait,
+		destroyWorker: o.workers.destroy, waitUntilWorkerGone: o.workers.waitCleanup,
+
+		deleteExtensionObjects:              cleaner.DeleteExtensionObjects,
+		waitUntilExtensionObjectsDeleted:    cleaner.WaitUntilExtensionObjectsDeleted,
+		dropManagedResources:                cleaner.SetKeepObjectsForManagedResources,
+		forceDeleteManagedResources:         cleaner.DeleteManagedResources,
+		waitUntilAllManagedResourcesDeleted: cleaner.WaitUntilManagedResourcesDeleted,
+		deleteKubernetesResources:           cleaner.DeleteKubernetesResources,
 	}
-	o.addResourceManager(&t)
-	o.addExtensions(&t)
-	o.addNodes(&t)
-	o.addCleaner(&t)
+	if o.Shoot.HibernationEnabled {
+		t.deployWorker, t.waitUntilWorkerReady = t.destroyWorker, t.waitUntilWorkerGone
+	}
 	return t
 }
 
-func (o *shootOperation) addResourceManager(t *tasks) {
-	seed := o.SeedClientSet.Client()
-	t.deployResourceManager = func(ctx context.Context) error { return o.resourceManager.Deploy(ctx, seed) }
-	t.waitUntilResourceManagerReady = func(ctx context.Context) error { return o.resourceManager.Wait(ctx, seed) }
-	t.destroyResourceManager = func(ctx context.Context) error { return o.resourceManager.Destroy(ctx, seed) }
+// persistShootState saves the extensions' status.state in a ShootState of the garden, which must
+// last until the shoot is restored.
+func (o *shootOperation) persistShootState(ctx context.Context) error {
+	return shootstate.Deploy(ctx, o.Clock, o.GardenClient, o.SeedClientSet.Client(), o.Shoot.GetInfo(), o.Shoot.ControlPlaneNamespace, false)
 }
 
-// addExtensions adds the tasks for Extensions. When a shoot is restored, the first three take their
-// state from the ShootState.
-func (o *shootOperation) addExtensions(t *tasks) {
-	extensions := o.Shoot.Components.Extensions.Extension
-	t.deployExtensionsBeforeKAPI = o.DeployExtensionsBeforeKubeAPIServer
-	t.deployExtensions = o.DeployExtensionsAfterKubeAPIServer
-	t.deployExtensionsAfterWorker = o.DeployExtensionsAfterWorker
-	t.waitUntilExtensionsBeforeKAPIReady = extensions.WaitBeforeKubeAPIServer
-	t.waitUntilExtensionsReady = extensions.WaitAfterKubeAPIServer
-	t.waitUntilExtensionsAfterWorkerReady = extensions.WaitAfterWorker
-	t.deleteStaleExtensions = extensions.DeleteStaleResources
-	t.waitUntilStaleExtensionsDeleted = extensions.WaitCleanupStaleResources
-	t.destroyExtensionsBeforeKAPI = extensions.DestroyBeforeKubeAPIServer
-	t.waitUntilExtensionsBeforeKAPIDeleted = extensions.WaitCleanupBeforeKubeAPIServer
-	t.destroyExtensionsAfterKAPI = extensions.DestroyAfterKubeAPIServer
-	t.waitUntilExtensionsAfterKAPIDeleted = extensions.WaitCleanupAfterKubeAPIServer
-	t.migrateExtensionsBeforeKAPI = extensions.MigrateBeforeKubeAPIServer
-	t.waitUntilExtensionsBeforeKAPIMigrated = extensions.WaitMigrateBeforeKubeAPIServer
-	t.migrateExtensionsAfterKAPI = extensions.MigrateAfterKubeAPIServer
-	t.waitUntilExtensionsAfterKAPIMigrated = extensions.WaitMigrateAfterKubeAPIServer
+// deleteShootState deletes the ShootState. A missing one is no error.
+func (o *shootOperation) deleteShootState(ctx context.Context) error {
+	return shootstate.Delete(ctx, o.GardenClient, o.Shoot.GetInfo())
 }
 
-// addNodes adds the tasks for machines and their operating system configs. A hibernated shoot has
-// no machines.
-func (o *shootOperation) addNodes(t *tasks) {
-	configs := o.Shoot.Components.Extensions.OperatingSystemConfig
-	t.deployOperatingSystemConfig = o.DeployOperatingSystemConfig
-	t.waitUntilOperatingSystemConfigReady = configs.Wait
-	t.destroyOperatingSystemConfig = configs.Destroy
-	t.waitUntilOperatingSystemConfigDeleted = configs.WaitCleanup
-	t.deleteStaleOperatingSystemConfig = configs.DeleteStaleResources
-	t.waitUntilStaleOperatingSystemConfigDeleted = configs.WaitCleanupStaleResources
-	t.migrateOperatingSystemConfig = configs.Migrate
-	t.waitUntilOperatingSystemConfigMigrated = configs.WaitMigrate
-	t.deployNodeAgentResources = o.DeployManagedResourceForGardenerNodeAgent
-	t.waitUntilOperatingSystemConfigApplied = func(ctx context.Context) error {
-		return o.WaitUntilOperatingSystemConfigUpdatedForAllWorkerPools(ctx, false)
-	}
-
-	t.deployWorker, t.waitUntilWorkerReady = o.workers.deploy, o.workers.wait
-	t.destroyWorker, t.waitUntilWorkerGone = o.workers.destroy, o.workers.waitCleanup
-	if o.Shoot.HibernationEnabled {
-		t.deployWorker, t.waitUntilWorkerReady = o.workers.destroy, o.workers.waitCleanup
-	}
+// deleteCluster deletes the Cluster resource, the last trace of a shoot in the seed.
+func (o *shootOperation) deleteCluster(ctx context.Context) error {
+	cluster := &extensionsv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: o.Shoot.ControlPlaneNamespace}}
+	return client.IgnoreNotFound(o.SeedClientSet.Client().Delete(ctx, cluster))
 }
 
-// addCleaner adds gardenlet's cleaner for force-deletion.
-func (o *shootOperation) addCleaner(t *tasks) {
-	cleaner := shoot.NewCleaner(o.Logger, o.SeedClientSet.Client(), o.GardenClient, o.Shoot.ControlPlaneNamespace)
-	t.deleteExtensionObjects = cleaner.DeleteExtensionObjects
-	t.waitUntilExtensionObjectsDeleted = cleaner.WaitUntilExtensionObjectsDeleted
-	t.dropManagedResources = cleaner.SetKeepObjectsForManagedResources
-	t.forceDeleteManagedResources = cleaner.DeleteManagedResources
-	t.waitUntilAllManagedResourcesDeleted = cleaner.WaitUntilManagedResourcesDeleted
-	t.deleteKubernetesResources = cleaner.DeleteKubernetesResources
+// pollInterval replaces gardenlet's two and five seconds, which suit hundreds of shoots: a flow has
+// about six waits in a row, and the scenarios run dozens of flows. Thresholds and timeouts are
+// durations and do not change.
+const pollInterval = 200 * time.Millisecond
+
+func init() {
+	extension.DefaultInterval = pollInterval
+	botanist.IntervalWaitOperatingSystemConfigUpdated = pollInterval
+	managedresources.IntervalWait = pollInterval
+	shoot.DefaultInterval = pollInterval
+}
+
+// waitUntilNamespaceDeleted replaces gardenlet's WaitUntilSeedNamespaceDeleted, which polls only
+// every five seconds. The flow adds the timeout.
+func (o *shootOperation) waitUntilNamespaceDeleted(ctx context.Context) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Shoot.ControlPlaneNamespace}}
+	return kubernetesutils.WaitUntilResourceDeleted(ctx, o.SeedClientSet.Client(), namespace, pollInterval)
 }

@@ -9,7 +9,6 @@ import (
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	"github.com/gardener/gardener/pkg/utils/flow"
 	gardenerutils "github.com/gardener/gardener/pkg/utils/gardener"
-	"github.com/gardener/gardener/pkg/utils/retry"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,9 +42,7 @@ func (g *Gardenlet) workers(o *shootOperation) workers {
 		shoot:    o.ShootClientSet.Client(),
 		machines: g.Machines,
 		agent: gardener.NodeAgent{
-			Binary:            g.NodeAgentBinary,
-			Kubeconfig:        g.ShootKubeconfig,
-			KubernetesVersion: o.Shoot.GetInfo().Spec.Kubernetes.Version,
+			Binary: g.NodeAgentBinary, Kubeconfig: g.ShootKubeconfig, KubernetesVersion: o.Shoot.GetInfo().Spec.Kubernetes.Version,
 		},
 		labels: func(secretName string) map[string]string {
 			return gardenerutils.NodeLabelsForWorkerPool(pool, false, secretName, region)
@@ -80,43 +77,32 @@ func (w workers) deploy(ctx context.Context) error {
 
 // labelNode waits until the kubelet has registered the node, and sets the pool's labels.
 func (w workers) labelNode(ctx context.Context, name string) error {
-	err := retry.UntilTimeout(ctx, pollInterval, machineTimeout, func(ctx context.Context) (bool, error) {
+	return gardener.Poll(ctx, machineTimeout, "the kubelet has not registered its node", func(ctx context.Context) error {
 		node := &corev1.Node{}
 		if err := w.shoot.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
-			return retry.MinorError(err)
+			return err
 		}
 		patch := client.MergeFrom(node.DeepCopy())
 		for key, value := range w.labels(w.secretName()) {
 			metav1.SetMetaDataLabel(&node.ObjectMeta, key, value)
 		}
-		if err := w.shoot.Patch(ctx, node, patch); err != nil {
-			return retry.MinorError(err)
-		}
-		return retry.Ok()
+		return w.shoot.Patch(ctx, node, patch)
 	})
-	if err != nil {
-		return fmt.Errorf("the kubelet has not registered its node after %s: %w", machineTimeout, err)
-	}
-	return nil
 }
 
 // wait returns when every machine's node is ready.
 func (w workers) wait(ctx context.Context) error {
 	return w.forEach(ctx, func(ctx context.Context, machine Machine) error {
-		err := retry.UntilTimeout(ctx, pollInterval, machineTimeout, func(ctx context.Context) (bool, error) {
+		return gardener.Poll(ctx, machineTimeout, "node is not ready", func(ctx context.Context) error {
 			node := &corev1.Node{}
 			if err := w.shoot.Get(ctx, client.ObjectKey{Name: machine.Name()}, node); err != nil {
-				return retry.MinorError(err)
+				return err
 			}
 			if ready, _ := readiness.Node(node); !ready {
-				return retry.MinorError(errors.New("its kubelet does not report Ready"))
+				return errors.New("its kubelet does not report Ready")
 			}
-			return retry.Ok()
+			return nil
 		})
-		if err != nil {
-			return fmt.Errorf("node is not ready after %s: %w", machineTimeout, err)
-		}
-		return nil
 	})
 }
 
@@ -150,25 +136,21 @@ func (w workers) removePods(ctx context.Context, node string) error {
 
 // waitCleanup returns when the pool has no nodes.
 func (w workers) waitCleanup(ctx context.Context) error {
-	err := retry.UntilTimeout(ctx, pollInterval, machineTimeout, func(ctx context.Context) (bool, error) {
+	return gardener.Poll(ctx, machineTimeout, "machines are not gone", func(ctx context.Context) error {
 		nodes := &corev1.NodeList{}
 		if err := w.shoot.List(ctx, nodes, client.HasLabels{v1beta1constants.LabelWorkerPool}); err != nil {
-			return retry.MinorError(err)
+			return err
 		}
 		if len(nodes.Items) > 0 {
-			return retry.MinorError(fmt.Errorf("node %s still exists", nodes.Items[0].Name))
+			return fmt.Errorf("node %s still exists", nodes.Items[0].Name)
 		}
-		return retry.Ok()
+		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("machines are not gone after %s: %w", machineTimeout, err)
-	}
-	return nil
 }
 
 // forEach calls do for all machines in parallel. The error names the machines that failed.
 func (w workers) forEach(ctx context.Context, do func(context.Context, Machine) error) error {
-	fns := make([]flow.TaskFn, 0, len(w.machines))
+	var fns []flow.TaskFn
 	for _, machine := range w.machines {
 		fns = append(fns, func(ctx context.Context) error {
 			if err := do(ctx, machine); err != nil {

@@ -1,0 +1,77 @@
+package gardener
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	"github.com/gardener/gardener/pkg/component"
+	"github.com/gardener/gardener/pkg/component/autoscaling/vpa"
+	"github.com/gardener/gardener/pkg/component/crddeployer"
+	"github.com/gardener/gardener/pkg/component/extensions/crds"
+	"github.com/gardener/gardener/pkg/component/gardener/resourcemanager"
+	"github.com/gardener/gardener/pkg/component/nodemanagement/machinecontrollermanager"
+	"github.com/gardener/gardener/pkg/component/observability/monitoring/prometheusoperator"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// InstallCRDs installs the CRDs that gardenlet installs and an extension may use: extension
+// resources, ManagedResource, machines, the Prometheus operator's (rules and scrape configs of a
+// shoot's control plane) and VerticalPodAutoscaler. It returns when the API server serves them.
+// They come from the Gardener module, so they match the version in go.mod. Nothing reconciles the
+// machines, Prometheus and autoscaler resources.
+//
+// It must run before any extension starts: an extension's webhook rules need the REST mapping of
+// OperatingSystemConfig.
+func InstallCRDs(ctx context.Context, seed client.Client) error {
+	extensions, extensionsErr := crds.NewCRD(seed, true, true)
+	resources, resourcesErr := crddeployer.New(seed, []string{resourcemanager.CRD}, false)
+	monitoring, monitoringErr := prometheusoperator.NewCRDs(seed)
+	autoscaler, autoscalerErr := vpa.NewCRD(seed, nil)
+	// gardenlet lists machines before it deletes stale operating system configs, though there are none.
+	machines, machinesErr := machinecontrollermanager.NewCRD(seed)
+	if err := errors.Join(extensionsErr, resourcesErr, monitoringErr, autoscalerErr, machinesErr); err != nil {
+		return fmt.Errorf("read the CRDs of the Gardener module: %w", err)
+	}
+	if err := component.OpWait(extensions, resources, monitoring, autoscaler, machines).Deploy(ctx); err != nil {
+		return fmt.Errorf("install Gardener's CRDs: %w", err)
+	}
+	return nil
+}
+
+// InstallPriorityClasses creates the priority classes of gardener's pkg/component/shoot/system in
+// the shoot. System pods of extensions may use them.
+func InstallPriorityClasses(ctx context.Context, shoot client.Client) error {
+	return installPriorityClasses(ctx, shoot, map[string]int32{
+		v1beta1constants.PriorityClassNameShootSystem900: 999999900,
+		v1beta1constants.PriorityClassNameShootSystem800: 999999800,
+		v1beta1constants.PriorityClassNameShootSystem700: 999999700,
+		v1beta1constants.PriorityClassNameShootSystem600: 999999600,
+	})
+}
+
+// InstallSeedPriorityClasses creates the priority classes of gardener's pkg/component/seed/system
+// in the seed. Pods of extensions may use them.
+func InstallSeedPriorityClasses(ctx context.Context, seed client.Client) error {
+	return installPriorityClasses(ctx, seed, map[string]int32{
+		v1beta1constants.PriorityClassNameSeedSystem900: 999998900,
+		v1beta1constants.PriorityClassNameSeedSystem800: 999998800,
+		v1beta1constants.PriorityClassNameSeedSystem700: 999998700,
+		v1beta1constants.PriorityClassNameSeedSystem600: 999998600,
+	})
+}
+
+func installPriorityClasses(ctx context.Context, cluster client.Client, values map[string]int32) error {
+	for name, value := range values {
+		class := &schedulingv1.PriorityClass{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Description: "PriorityClass for system components", Value: value,
+		}
+		if err := apply(ctx, cluster, class); err != nil {
+			return fmt.Errorf("install the priority classes: %w", err)
+		}
+	}
+	return nil
+}
