@@ -17,7 +17,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
-	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
 // Another is a second shoot on the same seed. The seed cluster serves as its cluster, and it has no
