@@ -70,7 +70,10 @@ func (s State) OpenLog() (logr.Logger, error) {
 }
 
 // Roles of the testbed's clusters, as users name them.
-const RoleSeed, RoleShoot = "seed", "shoot"
+const (
+	RoleSeed  = "seed"
+	RoleShoot = "shoot"
+)
 
 // Kubeconfig returns the path of the kubeconfig of RoleSeed or RoleShoot, or ErrDown.
 func (t *Testbed) Kubeconfig(role string) (string, error) {
@@ -103,11 +106,13 @@ func (e *OtherCheckoutError) Error() string {
 type Owner string
 
 const (
-	// ThisCheckout: the containers were created for this or an unknown state folder, or do not exist.
+	// ThisCheckout means that the containers were created for this or an unknown state folder, or
+	// do not exist.
 	ThisCheckout Owner = "this checkout"
-	// NoCheckout: the state folder does not exist, or the containers do not run. Up may replace them.
+	// NoCheckout means that the state folder does not exist, or the containers do not run. Up may
+	// replace them.
 	NoCheckout Owner = "no checkout"
-	// OtherCheckout: the containers run and were created for another state folder.
+	// OtherCheckout means that the containers run and were created for another state folder.
 	OtherCheckout Owner = "another checkout"
 )
 

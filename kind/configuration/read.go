@@ -31,7 +31,7 @@ func Load(path string) (*Testbed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	return Read(path, filepath.Dir(path), file)
 }
 

@@ -10,7 +10,8 @@ import (
 const (
 	// APIVersion is the version of the format. Other versions are rejected.
 	APIVersion = "testbed.registry.extensions.gardener.cloud/v1alpha1"
-	Kind       = "Testbed" // the kind of the only document in a file
+	// Kind is the kind of the only document in a file.
+	Kind = "Testbed"
 )
 
 // Testbed is the content of a file. See SetDefaults for the defaults.
@@ -89,8 +90,9 @@ const (
 )
 
 const (
+	// DefaultConfigPath is the folder that the extension writes to.
+	DefaultConfigPath = "/etc/containerd/certs.d"
 	defaultWorkers    = 2
-	DefaultConfigPath = "/etc/containerd/certs.d" // the folder that the extension writes to
 )
 
 // Default returns the configuration of a testbed without a file.

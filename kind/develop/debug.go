@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	DefaultDebugPort = 4000 // the default port of Delve on a node
+	// DefaultDebugPort is the default port of Delve on a node.
+	DefaultDebugPort = 4000
 
 	// debuggerOnNode is the path of Delve on a node. Debug does not remove it.
 	debuggerOnNode = "/usr/local/bin/dlv"

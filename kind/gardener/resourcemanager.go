@@ -174,7 +174,8 @@ func (r ResourceManager) rbac() []client.Object {
 			Subjects:   subjects,
 		}}
 	}
-	// The rules are those of gardener's pkg/component/gardener/resourcemanager without leader election.
+	// The rules are those of gardener's pkg/component/gardener/resourcemanager without leader
+	// election.
 	update := []string{"get", "list", "watch", "update", "patch"}
 	rules := []rbacv1.PolicyRule{
 		{

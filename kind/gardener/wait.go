@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// rolloutTimeout bounds how long a Deployment may take to become available. Its image is already on
-	// the node.
+	// rolloutTimeout bounds how long a Deployment may take to become available. Its image is already
+	// on the node.
 	rolloutTimeout = 2 * time.Minute
 	// registrationTimeout bounds how long a ready component may take to register its webhooks.
 	registrationTimeout = time.Minute

@@ -25,7 +25,8 @@ import (
 const (
 	// Registry is the host of every reference. No registry has it: an image must be loaded.
 	Registry = "registry-cache.testbed"
-	NonRoot  = "65532:65532" // the user of an image whose Binary sets no User
+	// NonRoot is the user of an image whose Binary sets no User.
+	NonRoot = "65532:65532"
 )
 
 // Binary describes an image with one static Go binary.

@@ -144,20 +144,20 @@ func levelOf(name string) Level {
 }
 
 func readJSON(text string) (Line, bool) {
-	fields, _ := jsonFields(text)
-	return fromFields(fields, "ts")
+	return fromFields(jsonFields(text), "ts")
 }
 
-func jsonFields(text string) (map[string]string, bool) {
+// jsonFields returns the fields of a JSON object, or nil for other text.
+func jsonFields(text string) map[string]string {
 	var all map[string]json.RawMessage
 	if !strings.HasPrefix(text, "{") || json.Unmarshal([]byte(text), &all) != nil {
-		return nil, false
+		return nil
 	}
 	fields := map[string]string{}
 	for key, raw := range all {
 		fields[key] = plain(raw)
 	}
-	return fields, true
+	return fields
 }
 
 // plain returns a JSON string without quotes, and any other value unchanged.
@@ -191,7 +191,7 @@ func readConsole(text string) (Line, bool) {
 	}
 	message, fields, _ := strings.Cut(text[len(head[0]):], "\t{")
 	line := Line{Level: levelOf(head[1]), Message: message}
-	line.Fields, _ = jsonFields("{" + fields) // fields are optional
+	line.Fields = jsonFields("{" + fields) // fields are optional
 	return line, true
 }
 

@@ -14,7 +14,11 @@ import (
 )
 
 // Results of a phase.
-const ResultOK, ResultFailed, ResultSkipped = "ok", "failed", "skipped"
+const (
+	ResultOK      = "ok"
+	ResultFailed  = "failed"
+	ResultSkipped = "skipped"
+)
 
 // stillRunningInterval is how often a running step prints a line.
 const stillRunningInterval = 30 * time.Second

@@ -21,8 +21,8 @@ type Mutant struct {
 	Line        string `json:"line"`
 	Replacement string `json:"replacement"`
 	Bug         string `json:"bug"` // the effect of the wrong line
-	// Scenarios must fail, with Words in each Outcome.Reason: otherwise they have not detected the
-	// bug. Words start with the name of the step if the message alone is too general.
+	// Scenarios must fail, and each Outcome.Reason must contain Words. Otherwise they have not
+	// detected it. Words start with the name of the step if the message alone is too general.
 	Scenarios []string `json:"scenarios"`
 	Words     string   `json:"words"`
 }

@@ -140,7 +140,8 @@ func (r *Reader) AccessLog(host, text string) (Event, bool) {
 	event := Event{
 		// The record has the time of the request, but the other logs have the time of the response.
 		Time: record.Time.Add(time.Duration(record.Seconds * float64(time.Second))), Kind: Request,
-		From: cmp.Or(r.Asker(record.RemoteAddr), record.RemoteAddr), To: "upstream " + label, What: record.Method + " " + what, Status: record.Status, Bytes: record.Bytes, Seconds: record.Seconds,
+		From: cmp.Or(r.Asker(record.RemoteAddr), record.RemoteAddr), To: "upstream " + label, What: record.Method + " " + what,
+		Status: record.Status, Bytes: record.Bytes, Seconds: record.Seconds,
 	}
 	if record.Asker == accesslog.AskerCache {
 		event.From = "cache"
