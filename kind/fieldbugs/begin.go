@@ -18,27 +18,28 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// begunTimeout is what nodes may need to hear of the caches that a bug begins with.
-const begunTimeout = time.Minute
+// mirrorsTimeout bounds how long nodes take to configure the caches of the Shoot that a bug starts
+// with.
+const mirrorsTimeout = time.Minute
 
-// rolledOutTimeout is what caches may need until they run as they are configured; a pull holds the
-// pod of before up for 25 seconds.
+// rolledOutTimeout bounds the rollout of caches. A running pull delays the end of the old pod by up
+// to 25 seconds.
 const rolledOutTimeout = 2 * time.Minute
 
-// workers are the nodes that bugs name: those of a testbed without a configuration of its own.
+// workers are the nodes that bugs name: the workers of the default testbed.
 var workers = []string{"worker", "worker2"}
 
-// begin makes the state that a bug starts from: no fault, its Shoot, workers that know the caches
-// as they are now, and caches that run as that Shoot wants them.
+// begin creates the state that a bug starts from: no faults, the Shoot applied, its caches rolled
+// out and configured on all workers.
 func (r *Rig) begin(ctx context.Context, bug Bug) error {
-	if _, err := r.run(ctx, []string{"fault", "clear"}); err != nil { // on a testbed that has just come up there is none
+	if _, err := r.run(ctx, []string{"fault", "delete"}); err != nil {
 		return err
 	}
 	if err := r.Apply(ctx, bug.shoot()); err != nil {
 		return err
 	}
 	var shoot status.Shoot
-	err := r.Await(ctx, "all workers have the mirrors of all caches", begunTimeout, func(ctx context.Context) (_ bool, _ string, err error) {
+	err := r.Await(ctx, "all workers have the mirrors of all caches", mirrorsTimeout, func(ctx context.Context) (_ bool, _ string, err error) {
 		if shoot, err = r.Shoot(ctx); err != nil {
 			return false, "", err
 		}
@@ -51,15 +52,15 @@ func (r *Rig) begin(ctx context.Context, bug Bug) error {
 	return r.Await(ctx, "the caches run as they are configured now", rolledOutTimeout, func(ctx context.Context) (bool, string, error) {
 		pending, err := r.pendingCaches(ctx, shoot.Namespace)
 		if failed := new(CommandError); errors.As(err, &failed) {
-			return false, failed.Error(), nil // an API server that is busy answers the next time
+			return false, failed.Error(), nil // the next poll asks again
 		}
 		return err == nil && pending == "", pending, err
 	})
 }
 
-// pendingCaches says why not all caches run as the Shoot of that namespace wants them; it is empty
-// when they do. Where addresses stay what they were, the Extension is reconciled, and nodes have
-// their mirrors, while the pods are still those of the Shoot before.
+// pendingCaches returns why the caches are not rolled out, or an empty string. The state of the
+// Extension and the mirrors on nodes do not show that: if the addresses did not change, both can be
+// up to date while the pods are still those of the previous Shoot.
 func (r *Rig) pendingCaches(ctx context.Context, namespace string) (string, error) {
 	var resource resourcesv1alpha1.ManagedResource
 	if err := r.getOf(ctx, "seed", namespace, &resource, "managedresource", v1alpha3.ManagedResourceCaches); err != nil {
@@ -81,8 +82,8 @@ func (r *Rig) pendingCaches(ctx context.Context, namespace string) (string, erro
 	return "", nil
 }
 
-// missingMirrors says which worker does not ask which cache first, at the address that the
-// Extension names now.
+// missingMirrors returns a problem for each worker that is not ready or does not have the current
+// address of a cache as its first mirror.
 func missingMirrors(shoot status.Shoot) ([]string, error) {
 	caches, err := caches(shoot)
 	if err != nil {
@@ -110,7 +111,7 @@ func missingMirrors(shoot status.Shoot) ([]string, error) {
 	return missing, nil
 }
 
-// firstHost is the address that a node asks first for the upstream of that whole name.
+// firstHost returns the first mirror of an upstream on a node. The upstream is a full host name.
 func firstHost(node status.Node, upstream string) string {
 	for _, mirror := range node.Mirrors {
 		if mirror.Upstream == upstream && len(mirror.Hosts) > 0 {
@@ -120,13 +121,13 @@ func firstHost(node status.Node, upstream string) string {
 	return ""
 }
 
-// cache is what the status of the Extension tells of a cache.
+// cache is a cache in the status of the Extension.
 type cache struct {
 	Upstream string `json:"upstream"`
 	Endpoint string `json:"endpoint"`
 }
 
-// caches are those of the status of the Shoot's Extension.
+// caches returns the caches in the status of the Extension.
 func caches(shoot status.Shoot) ([]cache, error) {
 	var registries struct {
 		Caches []cache `json:"caches"`

@@ -13,15 +13,14 @@ import (
 // Lane says when a bug is reproduced.
 type Lane string
 
-// The lanes.
 const (
-	// Fast bugs belong to `make e2e`, too.
+	// Fast bugs run in `make e2e` and `make e2e-all`.
 	Fast Lane = "fast"
-	// Full bugs belong to `make e2e-all` only.
+	// Full bugs run only in `make e2e-all`.
 	Full Lane = "full"
 )
 
-// The Shoots that bugs begin with, below the root of the repository.
+// Manifests of the Shoots that bugs start with, relative to the root of the repository.
 const (
 	// TwoCaches has a cache for alpha and one for beta, none for gamma.
 	TwoCaches = "kind/fieldbugs/shoots/two-caches.yaml"
@@ -29,32 +28,32 @@ const (
 	OneCache = "kind/fieldbugs/shoots/one-cache.yaml"
 )
 
-// DefaultBound is how long a bug may take unless it says otherwise.
+// DefaultBound is the time limit of a bug without a Bound.
 const DefaultBound = 4 * time.Minute
 
-// A Bug is a bug that users reported, and how to reproduce it.
+// Bug is a bug that users reported, with the steps that reproduce it.
 type Bug struct {
 	// ID ("s22") names the scenario of the bug in e2e, Slug ("service-recreated") is easier to
 	// remember. Title is one line.
 	ID, Slug, Title string
-	// Reports are the threads that it was seen in, as <project>#<number>.
+	// Reports are the issues that describe it, as <project>#<number>.
 	Reports []string
-	// Symptom is what the reporters saw, Fault what causes it here, Expectation what must happen
+	// Symptom is what the reporters saw. Fault causes it here. Expectation is what must happen
 	// instead.
 	Symptom, Fault, Expectation string
 	Lane                        Lane
-	// Shoot is the manifest of the Shoot that it begins with; TwoCaches if it is empty.
+	// Shoot is the manifest of the Shoot that it starts with. The default is TwoCaches.
 	Shoot string
-	// Bound is how long it may take; DefaultBound if it is 0.
+	// Bound is its time limit. The default is DefaultBound.
 	Bound time.Duration
-	// Known marks a bug whose expectation is not reached yet.
+	// Known marks a bug whose expectation does not hold yet.
 	Known *Known
-	// Reproduce reproduces the bug. It returns an *Unmet for the first claim that does not hold. The
-	// caller clears the faults.
+	// Reproduce runs the steps. It returns an *Unmet for the first claim that does not hold. The
+	// caller deletes the faults.
 	Reproduce func(ctx context.Context, r *Rig) error
 }
 
-// Known is the claim that does not hold yet, and why it is not fixed.
+// Known is a claim that does not hold yet, and the reason.
 type Known struct {
 	Claim, Because string
 }
@@ -73,12 +72,12 @@ func (b Bug) bound() time.Duration {
 	return b.Bound
 }
 
-// All returns the catalog, in the order of the IDs' numbers.
+// All returns all bugs in the order of their IDs.
 func All() []Bug {
 	return []Bug{
 		warmHit(), refused(), blackHole(), hang(), damaged(), outage(), outageRestart(), drain(), removeOne(), diskFull(),
 		sharedLayer(), freesDisk(), crashState(), thunderingHerd(), rateLimit(), credentials(), tlsFlip(), caRotated(), caDamaged(),
-		join(), stuckCache(), serviceRecreated(), names(), sleepWithoutDisk(), transfer(),
+		join(), stuckCache(), serviceRecreated(), names(), hibernatedDiskLost(), transfer(),
 	}
 }
 
@@ -104,7 +103,7 @@ func WriteList(w io.Writer) error {
 	return table.Flush()
 }
 
-// InLane returns those that a run of the lane reproduces: a full one has all.
+// InLane returns the bugs of a lane. Full includes the fast bugs.
 func InLane(lane Lane) []Bug {
 	return slices.DeleteFunc(All(), func(b Bug) bool { return lane == Fast && b.Lane != Fast })
 }

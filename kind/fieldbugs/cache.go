@@ -14,18 +14,18 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// host is the upstream's whole name on the default testbed.
+// host returns the host name of an upstream on the default testbed.
 func host(upstream string) string { return upstream + ".upstream.test" }
 
-// selector chooses what belongs to the cache of an upstream.
+// selector returns the label selector of the objects of a cache.
 func selector(upstream string) string { return "--selector=upstream-host=" + host(upstream) }
 
-// get decodes objects of the shoot's kube-system, or one without a namespace.
+// get decodes objects in the namespace kube-system of the shoot, or a cluster-scoped object.
 func (r *Rig) get(ctx context.Context, into any, what ...string) error {
 	return r.getOf(ctx, "shoot", metav1.NamespaceSystem, into, what...)
 }
 
-// getOf decodes objects of a namespace of a cluster ("shoot", "seed").
+// getOf decodes objects in a namespace of a cluster ("shoot", "seed").
 func (r *Rig) getOf(ctx context.Context, cluster, namespace string, into any, what ...string) error {
 	out, err := r.Kubectl(ctx, cluster, append([]string{"get", "--namespace=" + namespace, "--output=json"}, what...)...)
 	if err != nil {
@@ -49,12 +49,12 @@ func (r *Rig) cachePod(ctx context.Context, upstream string) (corev1.Pod, error)
 	return pods.Items[0], nil
 }
 
-// awaitCache waits until the cache has a ready pod that fits.
+// awaitCache waits until the cache has a ready pod for which fits returns true.
 func (r *Rig) awaitCache(ctx context.Context, upstream string, bound time.Duration, fits func(corev1.Pod) bool) error {
 	return r.Await(ctx, "the cache of "+upstream+" is ready", bound, func(ctx context.Context) (bool, string, error) {
 		pod, err := r.cachePod(ctx, upstream)
 		if err != nil {
-			return false, err.Error(), nil //nolint:nilerr // a pod that is gone comes back
+			return false, err.Error(), nil //nolint:nilerr // a deleted pod is recreated
 		}
 		return isReady(pod) && fits(pod), fmt.Sprintf("pod %s %s, ready: %t", pod.UID, pod.Status.Phase, isReady(pod)), nil
 	})
@@ -71,7 +71,7 @@ type volume struct {
 	node, folder string
 }
 
-// volumeOf finds the volume of a cache. The testbed's volumes are folders of nodes.
+// volumeOf finds the volume of a cache. Volumes of the testbed are folders on nodes.
 func (r *Rig) volumeOf(ctx context.Context, upstream string) (v volume, err error) {
 	get := func(name, path string, what ...string) (answer string) {
 		if err == nil {
@@ -88,30 +88,29 @@ func (r *Rig) volumeOf(ctx context.Context, upstream string) (v volume, err erro
 	return v, nil
 }
 
-// shortNode is what a node of the shoot is called on a command line.
+// shortNode returns the short name of a node of the shoot, as command lines use it.
 func shortNode(name string) string { return name[strings.LastIndex(name, "-")+1:] }
 
-// settled is how long a cache may need until it fetches again what nodes ask for: it is rolled out,
-// nodes hear of it, and it asks its upstream again five seconds after a failure.
+// settled bounds how long a restarted cache takes to serve new images: its rollout, the new
+// configuration of nodes, and the five seconds before it asks its upstream again after a failure.
 const settled = 40 * time.Second
 
-// soon is the bound of a cache that serves already, as a claim: measured.json has 1.5 to 3.1 s for
-// those of s4, s16, s21 and s22, and one hang of containerd is 30 s. A cache that starts anew has
-// settled: those of s17 and s23 took up to 12.6 and 15.3 s.
+// soon bounds how long a running cache takes to serve a new image. It is well above what was
+// measured (1.5 to 3.1 s in s4, s16, s21 and s22), and below the 30 s for which containerd waits
+// for a cache that hangs. A restarted cache gets settled instead (up to 15.3 s in s17 and s23).
 const soon = 20 * time.Second
 
-// newImage pushes an image and lets one worker pull it through the cache: it is stored there then.
-// That is a precondition, no claim: while the cache is not there yet, it is tried with another
-// image.
+// newImage pushes an image and pulls it on one worker through the cache, which then has it stored.
+// This is a precondition, not a claim: it is repeated with new images until the cache serves one.
 func (r *Rig) newImage(ctx context.Context, upstream string) (pull.Pushed, error) {
 	return r.imageWithin(ctx, upstream, settled)
 }
 
 func (r *Rig) imageWithin(ctx context.Context, upstream string, bound time.Duration) (img pull.Pushed, err error) {
-	vain := func() {}
+	forget := func() {}
 	err = r.Await(ctx, upstream+"'s cache serves an image", bound, func(ctx context.Context) (bool, string, error) {
-		vain()
-		vain = r.script.mark()
+		forget()
+		forget = r.script.mark()
 		if img, err = r.Push(ctx, upstream); err != nil {
 			return false, "", err
 		}
@@ -124,8 +123,8 @@ func (r *Rig) imageWithin(ctx context.Context, upstream string, bound time.Durat
 	return img, err
 }
 
-// requireCached requires that new images come through the cache of alpha, which serves already, and
-// returns the one that did.
+// requireCached requires that a new image of alpha comes through its running cache, and returns the
+// image.
 func (r *Rig) requireCached(ctx context.Context, claim string) (pull.Pushed, error) {
 	return r.requireCachedWithin(ctx, claim, soon)
 }
@@ -139,12 +138,12 @@ func (r *Rig) requireCachedWithin(ctx context.Context, claim string, bound time.
 	return img, r.Within(claim, time.Since(start), bound)
 }
 
-// throughCache says that the cache fetched all blobs of an image for the pull.
+// throughCache reports whether the cache fetched all blobs of the image for the pull.
 func throughCache(report *pull.Report, img pull.Pushed) bool {
 	return report.Total.Failed == 0 && report.Total.Fallbacks == 0 && BlobsBy(report, pull.CacheMiss) == len(img.Objects)-1
 }
 
-// requireHit requires that every blob of a pull on worker2 comes from the cache's store.
+// requireHit requires that all blobs of a pull on worker2 come from the store of the cache.
 func (r *Rig) requireHit(ctx context.Context, reference, claim string) (*pull.Report, error) {
 	report, err := r.Pull(ctx, reference, "--node", "worker2", "--fresh")
 	if err != nil {

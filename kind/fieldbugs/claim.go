@@ -17,8 +17,8 @@ type Unmet struct {
 
 func (e *Unmet) Error() string { return e.Claim + ": no: " + e.Seen }
 
-// Require returns an *Unmet unless the claim holds. What was seen is kept as evidence in both
-// cases. The claim is a sentence without figures of this run: the mark of a known bug names it.
+// Require returns an *Unmet unless the claim holds, and keeps what was seen as evidence. The claim
+// is a sentence without values of this run, because Known refers to it.
 func (r *Rig) Require(claim string, holds bool, seen string, args ...any) error {
 	text := fmt.Sprintf(seen, args...)
 	if !holds {
@@ -28,13 +28,14 @@ func (r *Rig) Require(claim string, holds bool, seen string, args ...any) error 
 	return nil
 }
 
-// Within is Require for a time that has a bound; the time is a figure of the page.
+// Within requires that something took at most the bound, and adds the time to the figures of
+// docs/field-bugs.md.
 func (r *Rig) Within(claim string, took, bound time.Duration) error {
 	r.result.Figures = append(r.result.Figures, Figure{Name: claim, Seconds: took.Seconds(), Bound: bound.Seconds()})
 	return r.Require(claim, took <= bound, "%.1f s, at most %.1f s wanted", took.Seconds(), bound.Seconds())
 }
 
-// Soon awaits what a claim says, and is Within for the time that it took.
+// Soon waits until the claim holds, and checks the time like Within.
 func (r *Rig) Soon(ctx context.Context, claim string, bound time.Duration, done func(ctx context.Context) (ok bool, state string, err error)) error {
 	start := time.Now()
 	if err := r.Await(ctx, claim, bound, done); err != nil {
@@ -43,8 +44,8 @@ func (r *Rig) Soon(ctx context.Context, claim string, bound time.Duration, done 
 	return r.Within(claim, time.Since(start), bound)
 }
 
-// awaited makes an *Unmet of an Await whose own bound was up. An error of the way there, and the
-// end of the bug's bound, stay what they are.
+// awaited turns the timeout of an Await into an *Unmet. It returns other errors, and the end of the
+// bug's own bound, unchanged.
 func (r *Rig) awaited(ctx context.Context, claim string, err error) error {
 	if ctx.Err() != nil || !wait.Interrupted(err) {
 		return err
@@ -52,7 +53,7 @@ func (r *Rig) awaited(ctx context.Context, claim string, err error) error {
 	return r.Require(claim, false, "%v", err)
 }
 
-// Succeeded requires that every pull of the report came to its end.
+// Succeeded requires that all pulls of the report succeeded.
 func (r *Rig) Succeeded(claim string, report *pull.Report) error {
 	if err := report.Err(); err != nil {
 		return r.Require(claim, false, "%v", err)
@@ -60,12 +61,12 @@ func (r *Rig) Succeeded(claim string, report *pull.Report) error {
 	return r.Require(claim, true, "%d of %d pulls", report.Total.Pulls-report.Total.Failed, report.Total.Pulls)
 }
 
-// Slowest is how long the longest pull of the report took.
+// Slowest returns the duration of the slowest pull of the report.
 func Slowest(report *pull.Report) time.Duration {
 	return time.Duration(report.Total.Slowest * float64(time.Second))
 }
 
-// BlobsBy counts the configs and layers that one source served, over all pulls.
+// BlobsBy counts the configs and layers that a source served in all pulls.
 func BlobsBy(report *pull.Report, source pull.Source) int {
 	count := 0
 	for _, p := range report.Pulls {

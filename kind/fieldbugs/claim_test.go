@@ -74,7 +74,7 @@ func TestSoon(t *testing.T) {
 			} else if unmet := (*Unmet)(nil); err == nil || errors.As(err, &unmet) {
 				t.Errorf("%v, want an error that is no claim", err)
 			}
-			if test.unmet && test.err == nil && !strings.Contains(err.Error(), "last seen: 2 left") && !strings.Contains(err.Error(), "not looked at") {
+			if test.unmet && test.err == nil && !strings.Contains(err.Error(), "last seen: 2 left") && !strings.Contains(err.Error(), "last seen: none") {
 				t.Errorf("%v: what was seen last is missing", err)
 			}
 			if len(r.result.Figures) > 0 != test.comes {

@@ -16,21 +16,21 @@ import (
 // restoreTimeout bounds the reconciliation of the previous Shoot.
 const restoreTimeout = 3 * time.Minute
 
-// KeepShoot remembers the Shoot of the testbed, as gardenlet has written it into the seed, and
-// returns what applies it again, also after a signal. The Secrets that it refers to are still in
-// the garden. Of a testbed without a Shoot, and of one that sleeps, it says on prose that the Shoot
-// of the last bug will stay. An error is that of a testbed which cannot be asked.
+// KeepShoot reads the Shoot from the seed and returns a function that applies it again, also after
+// a signal. The Secrets that it refers to are still in the garden. Without a Shoot, or with a
+// hibernated one, restore does nothing, and KeepShoot prints that the Shoot of the last bug stays.
+// It returns an error if the testbed does not answer.
 func KeepShoot(ctx context.Context, execute Execute, prose io.Writer) (restore func(context.Context) error, err error) {
 	rig := &Rig{execute: execute, transcript: io.Discard, result: &Result{}}
 	text, err := rig.run(ctx, []string{"kubectl", "seed", "get", "cluster", "shoot--local--local", "--ignore-not-found", "--output=jsonpath={.spec.shoot}"})
 	if err != nil {
 		return nil, fmt.Errorf("read the Shoot, to apply it again afterwards: %w", err)
 	}
-	shoot, sleeps, err := withoutStatus(text)
+	shoot, hibernated, err := withoutStatus(text)
 	if err != nil {
 		return nil, err
 	}
-	if shoot == nil || sleeps {
+	if shoot == nil || hibernated {
 		fmt.Fprintln(prose, "No Shoot, or it is hibernated: the Shoot of the last bug stays.")
 		return func(context.Context) error { return nil }, nil
 	}
@@ -45,8 +45,8 @@ func KeepShoot(ctx context.Context, execute Execute, prose io.Writer) (restore f
 	}, nil
 }
 
-// withoutStatus is the Shoot as somebody wrote it; nil if there is none.
-func withoutStatus(text string) (shoot []byte, sleeps bool, err error) {
+// withoutStatus returns the Shoot with only its name, namespace and spec, or nil for an empty text.
+func withoutStatus(text string) (shoot []byte, hibernated bool, err error) {
 	if text == "" {
 		return nil, false, nil
 	}
@@ -60,14 +60,14 @@ func withoutStatus(text string) (shoot []byte, sleeps bool, err error) {
 		return nil, false, fmt.Errorf("the Shoot in the seed: %w", err)
 	}
 	if hibernation, ok := object.Spec["hibernation"].(map[string]any); ok {
-		sleeps, _ = hibernation["enabled"].(bool)
+		hibernated, _ = hibernation["enabled"].(bool)
 	}
 	object.Metadata = map[string]any{"name": object.Metadata["name"], "namespace": object.Metadata["namespace"]}
 	shoot, err = json.Marshal(object)
-	return shoot, sleeps, err
+	return shoot, hibernated, err
 }
 
-// applyText is Apply for a manifest that is no file yet.
+// applyText applies a manifest by a temporary file.
 func (r *Rig) applyText(ctx context.Context, manifest []byte) (err error) {
 	folder, err := os.MkdirTemp("", "shoot-")
 	if err != nil {

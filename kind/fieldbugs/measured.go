@@ -12,12 +12,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/file"
 )
 
-// measured.json has the last result of each bug that a run on real clusters has shown.
+// measured.json has the last result of each bug on real clusters.
 //
 //go:embed measured.json
 var measured []byte
 
-// Measured returns the last results that the page shows.
+// Measured returns the results in docs/field-bugs.md.
 func Measured() ([]Result, error) { return decode("measured.json", measured) }
 
 func decode(name string, content []byte) ([]Result, error) {
@@ -28,7 +28,7 @@ func decode(name string, content []byte) ([]Result, error) {
 	return results, nil
 }
 
-// Record puts the result into the file, in place of an earlier one of the same bug.
+// Record writes the result into the file, and replaces the previous result of the same bug.
 func Record(path string, result *Result) error {
 	content, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -47,8 +47,8 @@ func Record(path string, result *Result) error {
 	return file.Replace(path, append(content, '\n'), 0o644)
 }
 
-// Merge returns the results with later ones in place of those of the same bugs, in the order of the
-// catalog. What is of no bug any more is left out.
+// Merge returns the last result of each bug, in the order of All. A later result replaces an
+// earlier one. Results of bugs that do not exist are dropped.
 func Merge(results []Result, later ...Result) []Result {
 	merged := []Result{}
 	for _, bug := range All() {

@@ -23,7 +23,7 @@ testbed, ` + "`bin/testbed reproduce service-recreated`" + ` or ` + "`bin/testbe
 | fixed | a known failure no longer occurs; the run fails until the mark is removed |
 
 The commands in each section are those of the last run, in bash. To repeat them, work in the root of
-the repository, let ` + "`testbed`" + ` be ` + "`bin/testbed`" + `, and start and end with ` + "`testbed fault clear`" + `. Every bug
+the repository, let ` + "`testbed`" + ` be ` + "`bin/testbed`" + `, and start and end with ` + "`testbed fault delete`" + `. Every bug
 starts with the following commands. A section that starts with another ` + "`testbed shoot apply`" + ` uses
 that Shoot instead.
 
@@ -55,7 +55,7 @@ func Page(bugs []Bug, results []Result) string {
 	return page.String()
 }
 
-// untilReady are the commands that follow the first line of every bug: Rig.begin awaits the caches.
+// untilReady are the commands of Rig.begin that follow the first line of every bug.
 var untilReady = []string{
 	"# until all workers have the mirrors of all caches:",
 	"testbed shoot get",
@@ -90,7 +90,7 @@ func resultOf(results []Result, bug Bug) *Result {
 	return nil
 }
 
-// tightest is the figure that came closest to its bound, empty if there is none.
+// tightest returns the figure that came closest to its bound, or an empty string.
 func tightest(figures []Figure) string {
 	if len(figures) == 0 {
 		return ""
@@ -98,7 +98,7 @@ func tightest(figures []Figure) string {
 	return slices.MaxFunc(figures, func(a, b Figure) int { return cmp.Compare(a.Seconds/a.Bound, b.Seconds/b.Bound) }).String()
 }
 
-// String is the time and its bound.
+// String returns the time and its bound.
 func (f Figure) String() string { return fmt.Sprintf("%.1f s of %.0f s", f.Seconds, f.Bound) }
 
 // faultOf returns the arguments of `testbed fault add` as code, or prose for a bug without a fault.

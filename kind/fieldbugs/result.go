@@ -14,44 +14,43 @@ import (
 // Verdict is the result of a bug.
 type Verdict string
 
-// The verdicts.
 const (
-	// Held: a user sees what the expectation says.
+	// Held means that the expectation holds.
 	Held Verdict = "held"
-	// Broken: a claim does not hold, or the bug could not be reproduced.
+	// Broken means that a claim does not hold, or that the bug could not be reproduced.
 	Broken Verdict = "broken"
-	// KnownBroken: the claim that the mark names does not hold.
+	// KnownBroken means that the claim of Known does not hold, as expected.
 	KnownBroken Verdict = "known"
-	// Fixed: the claim that the mark names holds. The mark must be removed.
+	// Fixed means that the claim of Known holds. The mark must be removed.
 	Fixed Verdict = "fixed"
 )
 
-// Result is what one run of a bug has shown.
+// Result is the result of one run of a bug.
 type Result struct {
 	ID      string  `json:"id"`
 	Verdict Verdict `json:"verdict"`
-	// Reason says why it is not Held; empty if it is.
+	// Reason is why the verdict is not Held.
 	Reason   string   `json:"reason,omitempty"`
 	Seconds  float64  `json:"seconds"`
 	Day      string   `json:"day"`
 	Commands []string `json:"commands"`
 	Figures  []Figure `json:"figures,omitempty"`
 	Evidence []string `json:"evidence,omitempty"`
-	// Err is what the bug, or its clean-up, ended with; nil if it is Held.
+	// Err is the error of the bug or of its clean-up.
 	Err error `json:"-"`
 }
 
-// Figure is a time that has a bound.
+// Figure is a measured time and its bound.
 type Figure struct {
 	Name    string  `json:"name"`
 	Seconds float64 `json:"seconds"`
 	Bound   float64 `json:"bound"`
 }
 
-// Good says whether the verdict is the one that was to be expected.
+// Good reports whether the verdict is the expected one.
 func (r *Result) Good() bool { return r.Verdict == Held || r.Verdict == KnownBroken }
 
-// String is the verdict for people, in one line.
+// String returns the verdict and its reason in one line.
 func (r *Result) String() string {
 	text := fmt.Sprintf("%s %s", r.ID, r.Verdict)
 	if r.Reason != "" {
@@ -60,23 +59,21 @@ func (r *Result) String() string {
 	return text
 }
 
-// cleanUpTimeout bounds what comes after a bug: a machine that was lost needs minutes to come back
-// on a busy host.
+// cleanUpTimeout bounds the clean-up. On a busy host a lost machine takes minutes to join again.
 const cleanUpTimeout = 7 * time.Minute
 
-// Options are what the caller of Reproduce wants to see.
+// Options are the outputs of Reproduce.
 type Options struct {
-	// Transcript takes what was run and answered.
+	// Transcript receives all commands and their output.
 	Transcript io.Writer
-	// Progress is told each command line of the page when it begins; nil if nobody wants to know.
+	// Progress, if not nil, is called with each command before it runs.
 	Progress func(command string)
-	// OnBroken is called once when the verdict is Broken or Fixed, while the faults still hold, or
-	// after a clean-up that failed; nil if nobody wants to look. Its context has not ended with the
-	// bound of the bug, but it has with a signal.
+	// OnBroken, if not nil, is called once if the verdict is Broken or Fixed, before the faults are
+	// deleted, or after a failed clean-up. The bug's bound does not end its context, a signal does.
 	OnBroken func(ctx context.Context, reason string)
 }
 
-// onBrokenTimeout bounds what is looked at.
+// onBrokenTimeout bounds Options.OnBroken.
 const onBrokenTimeout = 3 * time.Minute
 
 func (o Options) onBroken(ctx context.Context, reason string) {
@@ -86,13 +83,13 @@ func (o Options) onBroken(ctx context.Context, reason string) {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		ctx = context.WithoutCancel(ctx)
 	}
-	ctx, cancel := progress.Within(ctx, onBrokenTimeout, "not looked at")
+	ctx, cancel := progress.Within(ctx, onBrokenTimeout, "diagnostics not collected")
 	defer cancel()
 	o.OnBroken(ctx, reason)
 }
 
-// Reproduce applies the Shoot of the bug, reproduces it, and clears the faults. An error on the way
-// is the reason of the verdict Broken.
+// Reproduce applies the Shoot of the bug, runs its steps, and deletes the faults. An error that is
+// not an *Unmet gives the verdict Broken.
 func Reproduce(ctx context.Context, bug Bug, execute Execute, options Options) *Result {
 	start := time.Now()
 	result := &Result{ID: bug.ID, Day: start.UTC().Format(time.DateOnly)}
@@ -104,7 +101,7 @@ func Reproduce(ctx context.Context, bug Bug, execute Execute, options Options) *
 	if looked {
 		options.onBroken(ctx, result.Reason)
 	}
-	// What stays broken is no success, whatever the mark says.
+	// A failed clean-up is a failure, also of a bug with a Known mark.
 	if left := rig.cleanUp(ctx); left != nil {
 		err = errors.Join(err, fmt.Errorf("afterwards: %w", left))
 		result.Verdict, result.Reason = Broken, err.Error()
@@ -126,19 +123,19 @@ func (r *Rig) reproduce(ctx context.Context, bug Bug) error {
 	return bug.Reproduce(ctx, r)
 }
 
-// cleanUp clears all faults and undoes what the bug has changed beside them, the last first. Also
+// cleanUp deletes all faults and reverts the other changes of the bug, the last one first, also
 // after a signal.
 func (r *Rig) cleanUp(ctx context.Context) error {
 	ctx, cancel := progress.Within(context.WithoutCancel(ctx), cleanUpTimeout, "not cleaned up")
 	defer cancel()
-	_, err := r.run(ctx, []string{"fault", "clear"})
+	_, err := r.run(ctx, []string{"fault", "delete"})
 	for _, undo := range slices.Backward(r.undo) {
 		err = errors.Join(err, undo(ctx))
 	}
 	return err
 }
 
-// judge returns the verdict on the error of a bug, given its mark, and the reason.
+// judge returns the verdict and its reason for the error of a bug.
 func judge(known *Known, err error) (Verdict, string) {
 	var unmet *Unmet
 	switch {

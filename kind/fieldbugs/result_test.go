@@ -105,7 +105,7 @@ func TestFaultsAreCleared(t *testing.T) {
 		cancel()
 		return r.Break(ctx, "cache/alpha", "stop")
 	}}, shell.execute, Options{Transcript: &transcript, OnBroken: func(context.Context, string) { broken = len(shell.lines) }})
-	want := []string{"fault clear", "shoot apply -f " + TwoCaches, "shoot get --json", getResource, getCaches, "fault add cache/alpha stop", "fault clear"}
+	want := []string{"fault delete", "shoot apply -f " + TwoCaches, "shoot get --json", getResource, getCaches, "fault add cache/alpha stop", "fault delete"}
 	if !slices.Equal(shell.lines, want) {
 		t.Errorf("%q, want %q", shell.lines, want)
 	}
@@ -131,10 +131,10 @@ func TestFailedClearing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			shell := &console{}
 			result := Reproduce(t.Context(), Bug{ID: "s0", Known: test.known, Reproduce: func(context.Context, *Rig) error {
-				shell.refuse = "fault clear"
+				shell.refuse = "fault delete"
 				return test.err
 			}}, shell.execute, Options{Transcript: io.Discard})
-			if result.Verdict != Broken || !strings.Contains(result.Reason, "testbed fault clear: exit code 3: no") {
+			if result.Verdict != Broken || !strings.Contains(result.Reason, "testbed fault delete: exit code 3: no") {
 				t.Errorf("%s", result)
 			}
 		})
@@ -191,8 +191,8 @@ func TestOnBroken(t *testing.T) {
 	}{
 		"it held":                         {t.Context(), "", nil, 0},
 		"a claim does not hold":           {t.Context(), "", &Unmet{}, 1},
-		"the clean-up fails":              {t.Context(), "fault clear", nil, 1},
-		"both":                            {t.Context(), "fault clear", &Unmet{}, 1},
+		"the clean-up fails":              {t.Context(), "fault delete", nil, 1},
+		"both":                            {t.Context(), "fault delete", &Unmet{}, 1},
 		"the bound of the scenario is up": {late, "", nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,35 +13,33 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Execute runs one command line of `testbed`, without its name, and returns the exit code. The
-// answer goes to out, progress and prose to err.
+// Execute runs `testbed` with the arguments and returns the exit code. The result goes to out,
+// progress and messages to err.
 type Execute func(ctx context.Context, args []string, out, err io.Writer) int
 
-// Rig is what a bug is reproduced with.
+// Rig runs the commands of a bug and records them.
 type Rig struct {
 	execute    Execute
 	transcript io.Writer
 	progress   func(command string)
 	result     *Result
 	script     script
-	// undo is run when the bug has ended.
-	undo []func(context.Context) error
+	undo       []func(context.Context) error
 }
 
-// Afterwards undoes something when the bug has ended, however it has.
+// Afterwards calls undo when the bug has ended, also after a failure.
 func (r *Rig) Afterwards(undo func(ctx context.Context) error) { r.undo = append(r.undo, undo) }
 
-// beside is a rig for what is done at the same time as something else: the page has a note of it,
-// and not its commands.
-func (r *Rig) beside() *Rig {
+// background returns a rig for commands that run at the same time as others. They are not recorded:
+// the caller adds a Note.
+func (r *Rig) background() *Rig {
 	return &Rig{execute: r.execute, transcript: io.Discard, result: &Result{ID: r.result.ID}}
 }
 
-// Note tells the page what is no command line of `testbed`: a time that has to pass, or what goes
-// on beside.
+// Note records what is not a command of `testbed`, such as a wait or a background task.
 func (r *Rig) Note(text string) { r.show(func() { r.script.note(text) }) }
 
-// show hands the lines over that are new in the script.
+// show calls write and reports the lines that it added to the script as progress.
 func (r *Rig) show(write func()) {
 	before := len(r.script.lines)
 	write()
@@ -53,34 +51,32 @@ func (r *Rig) show(write func()) {
 	}
 }
 
-// CommandError is a command line that failed.
+// CommandError is the failure of a command.
 type CommandError struct {
-	Line string
-	Code int
-	// Output is what it wrote to standard error.
-	Output string
+	Line   string
+	Code   int
+	Output string // standard error
 }
 
 func (e *CommandError) Error() string {
 	return fmt.Sprintf("%s: exit code %d: %s", e.Line, e.Code, lastLine(e.Output))
 }
 
-// lastLine is where a command says why it failed: progress and the command lines that it ran come
-// before.
+// lastLine returns the last line of the output of a failed command, which is its error.
 func lastLine(output string) string {
 	output = strings.TrimSpace(output)
 	return output[strings.LastIndex(output, "\n")+1:]
 }
 
-// Testbed runs a command line and returns its answer. The error is a *CommandError, and the answer
-// what it wrote all the same.
+// Testbed runs a command and returns its standard output, also with an error. The error of a failed
+// command is a *CommandError.
 func (r *Rig) Testbed(ctx context.Context, args ...string) (string, error) {
 	r.show(func() { r.script.run(args) })
 	return r.run(ctx, args)
 }
 
-// Ask is Testbed for an answer of one word that later command lines need: the page has it as the
-// variable of that name.
+// Ask runs a command that prints one word, and returns the word. The recorded commands assign it to
+// a variable with the name, and later commands use the variable.
 func (r *Rig) Ask(ctx context.Context, name string, args ...string) (string, error) {
 	var variable string
 	r.show(func() { variable = r.script.ask(name, args) })
@@ -110,7 +106,7 @@ func (r *Rig) run(ctx context.Context, args []string) (string, error) {
 	return out.String(), nil
 }
 
-// answer runs a command line with --json and decodes what it answers, also when it failed.
+// answer runs a command with --json and decodes its output, also if it failed.
 func (r *Rig) answer(ctx context.Context, into any, args ...string) error {
 	r.show(func() { r.script.run(args) })
 	return r.decode(ctx, into, args)
@@ -127,13 +123,13 @@ func (r *Rig) decode(ctx context.Context, into any, args []string) error {
 	return err
 }
 
-// Await looks until done says so, for at most the bound. The error names what was awaited and the
-// state that was seen last.
+// Await polls done every second until it returns true, for at most the bound. The error names what
+// was awaited and the last state.
 func (r *Rig) Await(ctx context.Context, what string, bound time.Duration, done func(ctx context.Context) (ok bool, state string, err error)) error {
 	var end func()
 	r.show(func() { end = r.script.again(what) })
 	defer end()
-	last := "not looked at"
+	last := "none"
 	err := wait.PollUntilContextTimeout(ctx, time.Second, bound, true, func(ctx context.Context) (bool, error) {
 		ok, state, err := done(ctx)
 		if ctx.Err() == nil {
@@ -147,7 +143,7 @@ func (r *Rig) Await(ctx context.Context, what string, bound time.Duration, done 
 	return nil
 }
 
-// commandLine is what was typed in this run.
+// commandLine returns the command line with the values of this run.
 func commandLine(args []string) string {
 	words := []string{"testbed"}
 	for _, arg := range args {
@@ -156,7 +152,7 @@ func commandLine(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// quoted is the argument as a shell takes it.
+// quoted returns the argument quoted for a shell.
 func quoted(arg string) string {
 	if arg != "" && !strings.ContainsFunc(arg, func(c rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,@%+", c)

@@ -9,35 +9,34 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// script is what a bug runs, as lines for bash that work on any testbed: names that only one run
-// has, of images, volumes and nodes, are variables.
+// script records the commands of a bug as bash that works on any testbed: values that differ
+// between runs, such as images, volumes and nodes, become variables.
 type script struct {
 	lines []*line
 	names []binding
-	// loop is where the lines begin that are run again and again: each of them is typed once. It is 0
-	// where nothing is repeated.
+	// loop is the index of the first line of the current loop, whose lines are recorded once. It is 0
+	// outside of loops.
 	loop int
 }
 
-// line is a command line of `testbed`, or a note.
+// line is a command or a note.
 type line struct {
 	text string
-	// variable takes what it answers; empty if no later line needs that.
+	// variable is the name of the variable for the output, if a later line needs it.
 	variable string
-	// image is the number of the image that it pushes; 0 if it is no push.
+	// image is the number of the pushed image, or 0.
 	image int
-	// digest and parts say that later lines need the digest of the image, or those of its parts.
+	// digest and parts are true if later lines need the digest of the image, or those of its parts.
 	digest, parts bool
 }
 
-// binding is what a value of this run is called. use, if there is one, is called when a line needs
-// it.
+// binding replaces a value of this run by a text. use, if not nil, is called when a line has it.
 type binding struct {
 	value, text string
 	use         func()
 }
 
-// commands are the lines for a shell.
+// commands returns the lines for a shell.
 func (s *script) commands() []string {
 	var all []string
 	for _, l := range s.lines {
@@ -56,11 +55,11 @@ func (l *line) commands() []string {
 	return []string{l.text}
 }
 
-// pushWithDigests needs the answer as JSON, and jq to read it.
+// pushWithDigests returns commands that push as JSON and read the digests with jq.
 func (l *line) pushWithDigests() []string {
-	answer := numbered("pushed", l.image)
-	from := ` <<<"$` + answer + `")`
-	all := []string{answer + "=$(" + l.text + " --json)", l.variable + "=$(jq -r .reference" + from}
+	output := numbered("pushed", l.image)
+	from := ` <<<"$` + output + `")`
+	all := []string{output + "=$(" + l.text + " --json)", l.variable + "=$(jq -r .reference" + from}
 	if l.digest {
 		all = append(all, numbered("digest", l.image)+"=$(jq -r .digest"+from)
 	}
@@ -70,7 +69,7 @@ func (l *line) pushWithDigests() []string {
 	return all
 }
 
-// add appends a line, unless it is the last one, or there already since the loop began.
+// add appends a line, unless it equals the last one or one in the current loop.
 func (s *script) add(added *line) {
 	from := max(len(s.lines)-1, 0)
 	if s.loop > 0 {
@@ -83,13 +82,13 @@ func (s *script) add(added *line) {
 	s.lines = append(s.lines, added)
 }
 
-// note appends what is no command line.
+// note appends a comment.
 func (s *script) note(text string) { s.add(&line{text: "# " + s.named(text)}) }
 
-// run appends a command line.
+// run appends a command.
 func (s *script) run(args []string) { s.add(&line{text: s.commandLine(args)}) }
 
-// push appends the push of an image, which later lines know as $image, $image2 and so on.
+// push appends a push. Later lines use the image as $image, $image2 and so on.
 func (s *script) push(args []string) *line {
 	images := 1
 	for _, l := range s.lines {
@@ -100,7 +99,7 @@ func (s *script) push(args []string) *line {
 	return pushed
 }
 
-// pushed tells which image the line has pushed.
+// pushed binds the reference and the digests of the image that the line has pushed.
 func (s *script) pushed(by *line, img pull.Pushed) {
 	if img.Reference == "" {
 		return
@@ -122,8 +121,7 @@ func (s *script) pushed(by *line, img pull.Pushed) {
 	}
 }
 
-// ask appends a command line whose answer later lines need. The variable is $name, $name2 and so
-// on.
+// ask appends a command whose output later lines use as $name, $name2 and so on.
 func (s *script) ask(name string, args []string) (variable string) {
 	text := s.commandLine(args)
 	count := 1
@@ -143,7 +141,7 @@ func (s *script) ask(name string, args []string) (variable string) {
 	return variable
 }
 
-// numbered are the names of variables: the first has no number.
+// numbered returns the name of the nth variable. The first has no number.
 func numbered(name string, number int) string {
 	if number < 2 {
 		return name
@@ -151,17 +149,17 @@ func numbered(name string, number int) string {
 	return fmt.Sprintf("%s%d", name, number)
 }
 
-// bind tells what a value is called from here on. The first name of a value stays.
+// bind replaces a value by a text from here on, unless the value is already bound.
 func (s *script) bind(value, text string, use func()) {
 	if value == "" || slices.ContainsFunc(s.names, func(b binding) bool { return b.value == value }) {
 		return
 	}
 	s.names = append(s.names, binding{value, text, use})
-	// What holds another value comes first.
+	// Longer values first, because they can contain shorter ones.
 	slices.SortStableFunc(s.names, func(a, b binding) int { return len(b.value) - len(a.value) })
 }
 
-// named is the text with the names of what is bound, as it stands between double quotes.
+// named returns the text, for double quotes, with all bound values replaced.
 func (s *script) named(text string) string {
 	for _, b := range s.names {
 		before, after, found := strings.Cut(text, b.value)
@@ -176,10 +174,10 @@ func (s *script) named(text string) string {
 	return text
 }
 
-// Flags that only the program needs: people read the answer without them.
+// forProgram are the flags that the recorded commands leave out.
 var forProgram = []string{"--json", "--output=json"}
 
-// commandLine is what to type.
+// commandLine returns the recorded form of a command.
 func (s *script) commandLine(args []string) string {
 	words := []string{"testbed"}
 	for _, arg := range args {
@@ -190,10 +188,10 @@ func (s *script) commandLine(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// literal takes away what a shell makes of text between double quotes.
+// literal escapes text for double quotes.
 var literal = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "`", "\\`", `$`, `\$`)
 
-// word is the argument as a shell takes it.
+// word returns the argument for a shell, with bound values replaced.
 func (s *script) word(arg string) string {
 	escaped := literal.Replace(arg)
 	if named := s.named(escaped); named != escaped {
@@ -202,10 +200,10 @@ func (s *script) word(arg string) string {
 	return quoted(arg)
 }
 
-// simple is a variable that needs no braces.
+// simple matches a variable that needs no braces.
 var simple = regexp.MustCompile(`^\$\{(\w+)\}$`)
 
-// again begins what is run until something is so, and returns what ends it.
+// again starts a loop that runs until a condition is true. end ends it.
 func (s *script) again(until string) (end func()) {
 	outer := s.loop
 	s.note("until " + until + ":")
@@ -213,7 +211,7 @@ func (s *script) again(until string) (end func()) {
 	return func() { s.loop = outer }
 }
 
-// mark returns what goes back to here: what was tried in vain is not to be typed.
+// mark returns a function that drops what was recorded since. It is for failed attempts.
 func (s *script) mark() (reset func()) {
 	lines, names := len(s.lines), slices.Clone(s.names)
 	return func() { s.lines, s.names = s.lines[:lines], names }

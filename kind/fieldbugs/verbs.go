@@ -9,7 +9,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// Push puts a new image into an upstream ("alpha").
+// Push pushes a new image to an upstream ("alpha").
 func (r *Rig) Push(ctx context.Context, upstream string, flags ...string) (pull.Pushed, error) {
 	args := append([]string{"push", "--upstream", upstream}, flags...)
 	var line *line
@@ -20,7 +20,7 @@ func (r *Rig) Push(ctx context.Context, upstream string, flags ...string) (pull.
 	return pushed, err
 }
 
-// Pull pulls an image on workers. A pull that fails is no error: it is in the report.
+// Pull pulls an image on workers. A failed pull is not an error: the report has it.
 func (r *Rig) Pull(ctx context.Context, reference string, flags ...string) (*pull.Report, error) {
 	report := &pull.Report{}
 	err := r.answer(ctx, report, append([]string{"pull", reference}, flags...)...)
@@ -37,20 +37,20 @@ func (r *Rig) Break(ctx context.Context, target string, kind spec.Kind, flags ..
 	return err
 }
 
-// ClearFaults clears all faults.
-func (r *Rig) ClearFaults(ctx context.Context) error {
-	_, err := r.Testbed(ctx, "fault", "clear")
+// DeleteFaults deletes all faults.
+func (r *Rig) DeleteFaults(ctx context.Context) error {
+	_, err := r.Testbed(ctx, "fault", "delete")
 	return err
 }
 
-// Apply applies the Shoot of a manifest, a path below the root of the repository, and waits for its
-// reconciliation.
+// Apply applies a manifest of a Shoot and waits for its reconciliation. The path is relative to the
+// root of the repository.
 func (r *Rig) Apply(ctx context.Context, manifest string) error {
 	_, err := r.Testbed(ctx, "shoot", "apply", "-f", manifest)
 	return err
 }
 
-// Shoot returns what is known of the Shoot and its nodes.
+// Shoot returns the status of the Shoot and its nodes.
 func (r *Rig) Shoot(ctx context.Context) (status.Shoot, error) {
 	var status status.Shoot
 	err := r.answer(ctx, &status, "shoot", "get")

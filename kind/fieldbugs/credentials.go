@@ -16,7 +16,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// The Shoots of s16.
+// Manifests of the Shoots of s16.
 const (
 	Credentials    = "kind/fieldbugs/shoots/credentials.yaml"
 	BadCredentials = "kind/fieldbugs/shoots/credentials-bad.yaml"
@@ -25,8 +25,8 @@ const (
 // accepted is the SHA-256 of user and password of the Shoot Credentials.
 const accepted = "2b7810ddb0cd8dca2f4c691d1a5dc5180612030a1594808b00bc832ba1d3d428"
 
-// credentials are those of a cache for its upstream, which asks for them. That they can be rotated
-// is shown by the scenario credentials.
+// credentials is a cache for an upstream that requires credentials. The scenario credentials covers
+// their rotation.
 func credentials() Bug {
 	return Bug{
 		ID: "s16", Slug: "credentials", Title: "special characters in credentials, a bad Secret, an unrelated realm",
@@ -50,24 +50,23 @@ func credentials() Bug {
 			if err != nil && !errors.As(err, &refused) {
 				return err
 			}
-			said := reason(err)
-			if err := r.Require("the bad Secret is rejected", strings.Contains(said, "password"), "%s", said); err != nil {
+			message := reason(err)
+			if err := r.Require("the bad Secret is rejected", strings.Contains(message, "password"), "%s", message); err != nil {
 				return err
 			}
 			if err := r.requireAuthorized(ctx, "the cache keeps the previous credentials"); err != nil {
 				return err
 			}
-			if err := r.ClearFaults(ctx); err != nil {
+			if err := r.DeleteFaults(ctx); err != nil {
 				return err
 			}
-			return r.foreignRealm(ctx)
+			return r.unrelatedRealm(ctx)
 		},
 	}
 }
 
-// requireAuthorized requires that new images come through the cache of alpha, soon, and that the
-// upstream gave each of their blobs to somebody who showed the credentials, and to nobody else. A
-// node that shows none gets none.
+// requireAuthorized requires that a new image comes through the cache of alpha, that the upstream
+// sent each blob once and only with credentials, and that a node without credentials gets a 401.
 func (r *Rig) requireAuthorized(ctx context.Context, claim string) error {
 	img, err := r.requireCached(ctx, claim)
 	if err != nil {
@@ -90,8 +89,8 @@ func (r *Rig) requireAuthorized(ctx context.Context, claim string) error {
 		"%d of %d blobs given to who showed credentials, %d in all; a node without any is answered %s", shown, blobs, given, code)
 }
 
-// blobsGiven counts in an access log how often the upstream sent a blob of the image, and how often
-// of that to somebody with credentials.
+// blobsGiven counts in an access log how often the upstream sent a blob of the image (given), and
+// how often for a request with credentials (shown).
 func blobsGiven(log string, img pull.Pushed) (given, shown int, err error) {
 	repository := img.Reference[strings.Index(img.Reference, "/")+1 : strings.LastIndex(img.Reference, ":")]
 	for line := range strings.Lines(log) {
@@ -117,9 +116,10 @@ func blobsGiven(log string, img pull.Pushed) (given, shown int, err error) {
 	return given, shown, nil
 }
 
-// foreignRealm lets alpha name first itself and then gamma's address as where to get a token, while
-// its cache starts: only then it looks. The first shows that credentials would be seen.
-func (r *Rig) foreignRealm(ctx context.Context) error {
+// unrelatedRealm starts alpha's cache while alpha names a realm for tokens: first its own host,
+// then the address of gamma. A cache reads the realm only at its start. The first run proves that
+// the credentials would be seen.
+func (r *Rig) unrelatedRealm(ctx context.Context) error {
 	ip, err := r.Ask(ctx, "address", "exec", "worker", "--",
 		"curl", "--silent", "--output", "/dev/null", "--write-out", "%{remote_ip}", "http://"+host("gamma")+"/v2/")
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *Rig) foreignRealm(ctx context.Context) error {
 		return err
 	}
 	if sent == 0 {
-		return errors.New("no credentials reach the realm of the upstream's own host: this would prove nothing")
+		return errors.New("no credentials reach the realm of the upstream's own host: this proves nothing")
 	}
 	leaked, err := r.credentialsSent(ctx, ip, "gamma")
 	if err != nil {
@@ -140,8 +140,8 @@ func (r *Rig) foreignRealm(ctx context.Context) error {
 		"%d requests with credentials at gamma, %d at the upstream's own realm", leaked, sent)
 }
 
-// credentialsSent starts alpha's cache anew while alpha names a realm, lets a node pull, and counts
-// the requests with credentials for a token that an upstream has seen.
+// credentialsSent restarts alpha's cache while alpha names a realm, pulls on a node, and counts the
+// token requests with credentials that an upstream received.
 func (r *Rig) credentialsSent(ctx context.Context, realm, seenBy string) (int, error) {
 	earlier, err := r.tokenRequests(ctx, seenBy)
 	if err != nil {
@@ -165,17 +165,17 @@ func (r *Rig) credentialsSent(ctx context.Context, realm, seenBy string) (int, e
 	if err := r.awaitCache(ctx, "alpha", time.Minute, func(pod corev1.Pod) bool { return pod.UID != before.UID }); err != nil {
 		return 0, err
 	}
-	if _, err := r.Pull(ctx, img.Reference); err != nil { // nobody can serve it: that is no claim
+	if _, err := r.Pull(ctx, img.Reference); err != nil { // the pull must fail: no host can serve it
 		return 0, err
 	}
-	if err := r.ClearFaults(ctx); err != nil {
+	if err := r.DeleteFaults(ctx); err != nil {
 		return 0, err
 	}
 	all, err := r.tokenRequests(ctx, seenBy)
 	return all - earlier, err
 }
 
-// tokenRequests counts the requests with credentials for a token in the whole log of an upstream.
+// tokenRequests counts the token requests with credentials in the whole log of an upstream.
 func (r *Rig) tokenRequests(ctx context.Context, upstream string) (int, error) {
 	log, err := r.Testbed(ctx, "logs", "upstream", upstream)
 	count := 0

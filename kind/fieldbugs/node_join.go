@@ -14,7 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
 
-// join is a machine that is lost and comes back as a fresh one.
+// join is a machine that is lost and replaced by a new one.
 func join() Bug {
 	const (
 		slower  = 20 * time.Second
@@ -40,7 +40,7 @@ func join() Bug {
 			if err := r.Apply(ctx, TwoCaches); err != nil {
 				return err
 			}
-			if err := r.awaitMirrors(ctx, "alpha", begunTimeout, hasMirror); err != nil {
+			if err := r.awaitMirrors(ctx, "alpha", mirrorsTimeout, hasMirror); err != nil {
 				return err
 			}
 			with, err := r.rejoin(ctx, hasMirror)
@@ -68,15 +68,14 @@ func join() Bug {
 
 // joined has the times of a machine that joined the cluster.
 type joined struct {
-	// series are the pulls of that time.
-	series
-	// ready is the time until its Node was Ready and gardener-node-agent had applied its
-	// configuration, and so had started the unit that waits for caches: then Gardener counts it as up
-	// to date. mirrors is the time until it had the wanted mirror of alpha.
+	series // the pulls during the join
+	// ready is the time until the Node was Ready and gardener-node-agent had applied its
+	// configuration, which starts the unit that waits for caches. mirrors is the time until the node
+	// had the wanted mirror of alpha.
 	ready, mirrors time.Duration
 }
 
-// rejoin loses worker2 and lets it join again as a fresh machine, which pulls new images of alpha
+// rejoin removes worker2 and lets a new machine join in its place, which pulls new images of alpha
 // as soon as it can.
 func (r *Rig) rejoin(ctx context.Context, wanted func(mirror string) bool) (joined, error) {
 	if err := r.Break(ctx, "node/worker2", "loss"); err != nil {
@@ -85,7 +84,7 @@ func (r *Rig) rejoin(ctx context.Context, wanted func(mirror string) bool) (join
 	var j joined
 	done, start := make(chan error, 1), time.Now()
 	go func() {
-		err := r.ClearFaults(ctx)
+		err := r.DeleteFaults(ctx)
 		if err == nil {
 			err = r.awaitConfigured(ctx, "worker2")
 		}
@@ -97,25 +96,25 @@ func (r *Rig) rejoin(ctx context.Context, wanted func(mirror string) bool) (join
 		done <- err
 	}()
 	var err error
-	j.series, err = r.beside().pullUntil(ctx, done)
+	j.series, err = r.background().pullUntil(ctx, done)
 	return j, err
 }
 
-// series are pulls one after another.
+// series is the result of consecutive pulls.
 type series struct {
 	succeeded int
-	// failure is the last error of a pull. It does not count that containerd does not run:
-	// gardener-node-agent restarts it when it has changed its configuration.
+	// failure is the last error of a pull, except that containerd does not run: gardener-node-agent
+	// restarts it after a change of its configuration.
 	failure error
-	// slowest is the longest of all, also of those that failed.
+	// slowest is the duration of the slowest pull, failed ones included.
 	slowest time.Duration
 }
 
-// pullUntil pulls new images of alpha on worker2, as soon as it has a Node, until done is sent what
-// has come of something else. That is waited for in any case.
+// pullUntil pulls new images of alpha on worker2, once its Node exists, until done sends an error
+// or nil. It always waits for done.
 func (r *Rig) pullUntil(ctx context.Context, done <-chan error) (s series, err error) {
 	img, err := r.Push(ctx, "alpha")
-	there := false
+	exists := false
 	for {
 		select {
 		case ended := <-done:
@@ -125,8 +124,8 @@ func (r *Rig) pullUntil(ctx context.Context, done <-chan error) (s series, err e
 		if err != nil {
 			continue
 		}
-		if !there { // before, the testbed takes all images off the machine
-			_, there = r.node(ctx, "worker2")
+		if !exists { // until then, the testbed deletes the images of the machine
+			_, exists = r.node(ctx, "worker2")
 			continue
 		}
 		start := time.Now()
@@ -157,7 +156,7 @@ func (r *Rig) noPullFails(s series, bound time.Duration) error {
 const (
 	// pullPause is between two pulls of a series.
 	pullPause = 300 * time.Millisecond
-	// containerdSocket is in the error of crictl that found nobody there.
+	// containerdSocket is part of the error of crictl if containerd does not run.
 	containerdSocket = "containerd.sock: connect:"
 )
 
@@ -166,15 +165,16 @@ const (
 func (r *Rig) awaitConfigured(ctx context.Context, name string) error {
 	const bound = 2 * time.Minute
 	return r.Await(ctx, name+" is Ready and has its configuration", bound, func(ctx context.Context) (bool, string, error) {
-		node, there := r.node(ctx, name)
+		node, exists := r.node(ctx, name)
 		applied := node.Annotations[nodeagentconfigv1alpha1.AnnotationKeyChecksumAppliedOperatingSystemConfig]
 		ready, why := readiness.Node(&node)
-		return ready && applied != "", fmt.Sprintf("there: %t, ready: %t %s, configuration: %q", there, ready, why, applied), nil
+		return ready && applied != "", fmt.Sprintf("exists: %t, ready: %t %s, configuration: %q", exists, ready, why, applied), nil
 	})
 }
 
-// node returns the Node of that name ("worker2"), if there is one and the API server answers.
-func (r *Rig) node(ctx context.Context, name string) (node corev1.Node, there bool) {
+// node returns the Node with the short name ("worker2"). exists is also false if the API server
+// does not answer.
+func (r *Rig) node(ctx context.Context, name string) (node corev1.Node, exists bool) {
 	var nodes corev1.NodeList
 	if err := r.get(ctx, &nodes, "nodes"); err != nil {
 		return node, false

@@ -11,19 +11,19 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// Names has upstreams whose names are hard.
+// Names is a Shoot with upstreams whose names are difficult.
 const Names = "kind/fieldbugs/shoots/names.yaml"
 
-// hardNames are those of Names. No host of these names exists: what comes by one of them comes
-// through its cache, which fetches from gamma.
+// hardNames are the upstreams of Names. These hosts do not exist: their images can only come
+// through the caches, which fetch from gamma.
 var hardNames = []string{
 	"a.b-c.upstream.test", "a-b.c.upstream.test", "a-name-with-sixty-characters-is-quite-long.sub.upstream.test",
 	"port.upstream.test:5000", "port-5000.upstream.test", "[2001:db8::7]:5000",
 }
 
-// names are upstreams whose names collide, are long, have a port or are addresses.
+// names has upstreams whose names collide or are long, have a port, or are IP addresses.
 func names() Bug {
-	const reconciled, heard = 45 * time.Second, time.Minute // eight pods begin at once
+	const reconciled, configured = 45 * time.Second, time.Minute // eight pods start at once
 	return Bug{
 		ID: "s23", Slug: "upstream-names", Title: "upstreams with similar names, long names, ports, or IP addresses",
 		Reports: []string{
@@ -44,7 +44,7 @@ func names() Bug {
 			if err := r.Within("the Shoot is reconciled", time.Since(start), reconciled); err != nil {
 				return err
 			}
-			err := r.Soon(ctx, "all nodes ask each at an address of its own", heard, func(ctx context.Context) (bool, string, error) {
+			err := r.Soon(ctx, "all nodes ask each at an address of its own", configured, func(ctx context.Context) (bool, string, error) {
 				status, err := r.Shoot(ctx)
 				if err != nil {
 					return false, "", err
@@ -67,7 +67,7 @@ func names() Bug {
 	}
 }
 
-// pullByName pulls by each name an image that no cache has.
+// pullByName pulls an uncached image by each name.
 func (r *Rig) pullByName(ctx context.Context) error {
 	for _, upstream := range hardNames {
 		img, err := r.Push(ctx, "gamma")
@@ -81,7 +81,7 @@ func (r *Rig) pullByName(ctx context.Context) error {
 			if err != nil && !errors.As(err, &failed) {
 				return false, "", err
 			}
-			return err == nil, reason(err), nil // the cache may have started a moment ago
+			return err == nil, reason(err), nil // the cache may not be ready yet
 		})
 		if err != nil {
 			return err
@@ -90,8 +90,8 @@ func (r *Rig) pullByName(ctx context.Context) error {
 	return nil
 }
 
-// missingNames says which upstream has no cache, or one whose address another one has, and which
-// worker does not ask one.
+// missingNames returns a problem for each upstream without a cache, each pair of caches with the
+// same endpoint, and each worker that does not use a cache.
 func missingNames(status status.Shoot, upstreams []string) ([]string, error) {
 	missing, err := missingMirrors(status)
 	if err != nil {
@@ -113,9 +113,8 @@ func missingNames(status status.Shoot, upstreams []string) ([]string, error) {
 	return missing, err
 }
 
-// written tells of the objects of all caches what changes when somebody writes them: the resource
-// version of a Service, which has no status here, and the generation of the others, whose status
-// changes by itself.
+// written returns a version of each object of the caches that changes when its spec is written: the
+// resource version of a Service, which has no status here, and the generation of other objects.
 func (r *Rig) written(ctx context.Context) (string, error) {
 	var all strings.Builder
 	for _, look := range []struct{ resources, version string }{{"services", "resourceVersion"}, {"statefulsets,networkpolicies", "generation"}} {
@@ -129,9 +128,8 @@ func (r *Rig) written(ctx context.Context) (string, error) {
 	return all.String(), nil
 }
 
-// requireRest requires that no object was written since then: where two caches take each other's
-// objects, one change follows another for ever. A reconciliation that changes nothing is none of
-// this.
+// requireRest requires that no object was written since then. Two caches that share an object would
+// overwrite it forever.
 func (r *Rig) requireRest(ctx context.Context, before string) error {
 	now, err := r.written(ctx)
 	if err != nil {
@@ -142,7 +140,7 @@ func (r *Rig) requireRest(ctx context.Context, before string) error {
 		now == before && services > len(hardNames) && sets > len(hardNames), "%d Services, %d StatefulSets%s", services, sets, difference(before, now))
 }
 
-// difference are the lines that are not in both texts.
+// difference returns the lines that are not in both texts.
 func difference(before, now string) string {
 	var all strings.Builder
 	for _, side := range []struct{ when, text, other string }{{"before", before, now}, {"now", now, before}} {

@@ -7,7 +7,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// The testbeds that s25 needs, below the root of the repository.
+// Configurations of the testbeds of s25, relative to the root of the repository.
 const (
 	localPull        = "kind/fieldbugs/testbeds/local.yaml"
 	transferService  = "kind/fieldbugs/testbeds/transfer.yaml"
@@ -15,7 +15,7 @@ const (
 	transferDeadline = 6 * time.Minute
 )
 
-// transfer is containerd's transfer service.
+// transfer is the pull by containerd's transfer service.
 func transfer() Bug {
 	return Bug{
 		ID: "s25", Slug: "transfer-service", Title: "containerd's transfer service fetches the images",
@@ -59,7 +59,7 @@ func (r *Rig) transfer(ctx context.Context) error {
 		"%d blobs of the upstream; %s", direct, report.Verdict)
 }
 
-// up brings the testbed to what a file says.
+// up updates the testbed to a configuration file.
 func (r *Rig) up(ctx context.Context, file string) error {
 	_, err := r.Testbed(ctx, "up", "-f", file)
 	return err

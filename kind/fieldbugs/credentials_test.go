@@ -81,10 +81,10 @@ func TestForeignRealm(t *testing.T) {
 				}
 				return "{}"
 			})
-			err := r.foreignRealm(t.Context())
+			err := r.unrelatedRealm(t.Context())
 			if test.proves {
 				wantClaim(t, r, err, claim, test.holds)
-			} else if err == nil || !strings.Contains(err.Error(), "would prove nothing") {
+			} else if err == nil || !strings.Contains(err.Error(), "proves nothing") {
 				t.Errorf("%v, want that it proves nothing", err)
 			}
 		})

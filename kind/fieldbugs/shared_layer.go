@@ -11,10 +11,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// ShortTTL keeps blobs of alpha for half a minute.
+// ShortTTL is a Shoot whose cache for alpha has a TTL of 30 s.
 const ShortTTL = "kind/fieldbugs/shoots/short-ttl.yaml"
 
-// sharedLayer is a layer of two images whose time is up for the first of them.
+// sharedLayer is a layer of two images that expires for the first one.
 func sharedLayer() Bug {
 	const ttl, bound = 30 * time.Second, 10 * time.Second
 	return Bug{
@@ -31,8 +31,8 @@ func sharedLayer() Bug {
 				return err
 			}
 			start := time.Now()
-			// All that can be done ahead is: from the pull on until the time is up for the first image there
-			// are ten seconds only.
+			// Everything is prepared before the second pull, because the layers of the first image expire
+			// only ten seconds after it.
 			store, err := r.volumeOf(ctx, "alpha")
 			if err != nil {
 				return err
@@ -43,7 +43,7 @@ func sharedLayer() Bug {
 			}
 			shared, own := split(second, first)
 			if len(shared) == 0 || len(own) == 0 {
-				return fmt.Errorf("of %s %d objects are those of %s, and %d are not: this would prove nothing", second.Reference, len(shared), first.Reference, len(own))
+				return fmt.Errorf("of %s %d objects are those of %s, and %d are not: this proves nothing", second.Reference, len(shared), first.Reference, len(own))
 			}
 			r.Note("20 s after the pull:")
 			if err := r.until(ctx, start.Add(ttl*2/3)); err != nil {
@@ -74,7 +74,7 @@ func sharedLayer() Bug {
 	}
 }
 
-// split tells which objects of an image are those of another one, too.
+// split returns the objects that an image shares with another one, and the others.
 func split(image, other pull.Pushed) (shared, own []pull.Object) {
 	for _, object := range image.Objects {
 		if slices.ContainsFunc(other.Objects, func(o pull.Object) bool { return o.Digest == object.Digest }) {
@@ -86,9 +86,9 @@ func split(image, other pull.Pushed) (shared, own []pull.Object) {
 	return shared, own
 }
 
-// awaitCollected waits until the files of shared objects are gone, which they must not be before,
-// while those of the second image's own are still there: without either the pull that follows would
-// be that of any image.
+// awaitCollected waits until the files of the shared objects are deleted. They must exist when it
+// is called, and the other files of the second image must still exist afterwards. Otherwise the
+// next pull proves nothing.
 func (r *Rig) awaitCollected(ctx context.Context, store volume, shared, own []pull.Object, bound time.Duration) error {
 	if found, err := r.files(ctx, store, shared); err != nil || found != len(shared) {
 		return errors.Join(err, fmt.Errorf("%d files of shared layers in the store, want %d", found, len(shared)))
@@ -101,18 +101,18 @@ func (r *Rig) awaitCollected(ctx context.Context, store volume, shared, own []pu
 		return err
 	}
 	if found, err := r.files(ctx, store, own); err != nil || found != len(own) {
-		return errors.Join(err, fmt.Errorf("%d files of the second image's own in the store, want %d: its time is up, too, and this would prove nothing",
+		return errors.Join(err, fmt.Errorf("%d files of the second image's own in the store, want %d: it expired too, so this proves nothing",
 			found, len(own)))
 	}
 	return nil
 }
 
-// blobSum prints the SHA-256 of what a cache at the address sends for a blob (its hexadecimal
-// digits) of the image, in one answer.
+// blobSum prints the SHA-256 of one response of a cache for a blob. Its arguments are the address
+// of the cache, the reference of the image, and the digest in hexadecimal.
 const blobSum = `path=${1#*/}; curl --silent --show-error --fail "http://$0:5000/v2/${path%:*}/blobs/sha256:$2?ns=${1%%/*}" | sha256sum`
 
-// requireAnswer requires that the cache of alpha sends all bytes of a blob by its first answer:
-// containerd asks again after one that was cut off, and a pull does not tell.
+// requireAnswer requires that the first response of alpha's cache has all bytes of a blob. A pull
+// does not show that, because containerd repeats a request that was cut off.
 func (r *Rig) requireAnswer(ctx context.Context, img pull.Pushed, blob pull.Object) error {
 	address, err := r.Ask(ctx, "address", "kubectl", "shoot", "get", "--namespace=kube-system", "services", selector("alpha"),
 		"--output=jsonpath={.items[*].spec.clusterIP}")
@@ -128,9 +128,9 @@ func (r *Rig) requireAnswer(ctx context.Context, img pull.Pushed, blob pull.Obje
 	return r.Require("the cache's first answer for a shared layer is complete", got == want, "sha256:%s, want sha256:%s", got, want)
 }
 
-// until waits for a moment: the time itself is what is awaited here, that of a TTL.
-func (r *Rig) until(ctx context.Context, moment time.Time) error {
-	timer := time.NewTimer(time.Until(moment))
+// until waits for a point in time, here for that of a TTL.
+func (r *Rig) until(ctx context.Context, deadline time.Time) error {
+	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -9,7 +9,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// serviceRecreated is a cache endpoint that changes while nodes use the old one.
+// serviceRecreated is a cache whose endpoint changes while nodes use the old one.
 func serviceRecreated() Bug {
 	const maxStall, maxHeal = 5 * time.Second, 30 * time.Second
 	const quick = "no pull takes longer than 5 s while nodes know the old address only"
@@ -61,7 +61,7 @@ func serviceRecreated() Bug {
 	}
 }
 
-// endpoint is the address that all workers ask first for an upstream.
+// endpoint returns the first mirror of an upstream on a worker.
 func (r *Rig) endpoint(ctx context.Context, upstream string) (string, error) {
 	status, err := r.Shoot(ctx)
 	if err != nil {
@@ -75,8 +75,7 @@ func (r *Rig) endpoint(ctx context.Context, upstream string) (string, error) {
 	return "", fmt.Errorf("no node has a mirror of %s", upstream)
 }
 
-// awaitMirrors waits until the first mirror of an upstream is one that fits, on all nodes that have
-// a configuration.
+// awaitMirrors waits until fits returns true for the first mirror of an upstream on each worker.
 func (r *Rig) awaitMirrors(ctx context.Context, upstream string, bound time.Duration, fits func(address string) bool) error {
 	return r.Await(ctx, "all workers have the wanted mirror of "+upstream, bound, func(ctx context.Context) (bool, string, error) {
 		status, err := r.Shoot(ctx)
@@ -88,8 +87,7 @@ func (r *Rig) awaitMirrors(ctx context.Context, upstream string, bound time.Dura
 	})
 }
 
-// mirrorsFit says whether there are workers, and the first mirror of an upstream is one that fits
-// on all of them.
+// mirrorsFit reports whether there are workers, and fits returns true for the first mirror of each.
 func mirrorsFit(nodes []status.Node, upstream string, fits func(address string) bool) (ok bool, state string) {
 	var seen []string
 	ok = true

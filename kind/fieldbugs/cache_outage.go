@@ -1,0 +1,189 @@
+package fieldbugs
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/pull"
+)
+
+// refused is a cache that refuses connections.
+func refused() Bug {
+	const more = 3 * time.Second
+	return Bug{
+		ID: "s2", Slug: "cache-refuses", Title: "a cache refuses connections",
+		Reports:     []string{"containerd#4531", "k3s#9728"},
+		Symptom:     "Pulls fail while the cache is down.",
+		Fault:       "cache/alpha refuse",
+		Expectation: "The pull succeeds past the cache, at most 3 s slower than a direct one.",
+		Lane:        Full,
+		Reproduce: func(ctx context.Context, r *Rig) error {
+			direct, err := r.directPull(ctx)
+			if err != nil {
+				return err
+			}
+			if err := r.Break(ctx, "cache/alpha", spec.Refuse); err != nil {
+				return err
+			}
+			return r.pullPast(ctx, direct+more)
+		},
+	}
+}
+
+// directPull measures a pull of an upstream without a cache.
+func (r *Rig) directPull(ctx context.Context) (time.Duration, error) {
+	img, err := r.Push(ctx, "gamma")
+	if err != nil {
+		return 0, err
+	}
+	report, err := r.Pull(ctx, img.Reference)
+	if err != nil {
+		return 0, err
+	}
+	return Slowest(report), report.Err()
+}
+
+// pullPast requires that a pull of alpha tries the cache, and then succeeds without it within the
+// bound.
+func (r *Rig) pullPast(ctx context.Context, bound time.Duration, flags ...string) error {
+	img, err := r.Push(ctx, "alpha", flags...)
+	if err != nil {
+		return err
+	}
+	report, err := r.Pull(ctx, img.Reference)
+	if err != nil {
+		return err
+	}
+	if err := r.Succeeded("the pull succeeds past the cache", report); err != nil {
+		return err
+	}
+	if err := r.Require("the node asked the cache first", report.Total.Fallbacks == 1, "%d fallbacks", report.Total.Fallbacks); err != nil {
+		return err
+	}
+	return r.Within("the pull past the cache", Slowest(report), bound)
+}
+
+// blackHole is a cache whose packets are dropped.
+func blackHole() Bug {
+	const (
+		layers = 5
+		// The manifest by tag and by digest, the config, the layer with the program, and the other
+		// layers. Each waits for dial_timeout; containerd fetches three layers concurrently.
+		objects, dialTimeout, more = 4 + layers, time.Second, 5 * time.Second
+	)
+	return Bug{
+		ID: "s3", Slug: "cache-drops-packets", Title: "a cache drops packets",
+		Reports:     []string{"containerd#4861", "containerd#10660", "containerd#11106", "gardener#10050"},
+		Symptom:     "A pull takes minutes: each part of an image waits 30 s for the cache.",
+		Fault:       "cache/alpha blackhole",
+		Expectation: "The pull succeeds within 1 s for each part of the image plus 5 s.",
+		Lane:        Full,
+		Reproduce: func(ctx context.Context, r *Rig) error {
+			if err := r.Break(ctx, "cache/alpha", spec.Blackhole); err != nil {
+				return err
+			}
+			return r.pullPast(ctx, objects*dialTimeout+more, "--layers", "5")
+		},
+	}
+}
+
+// hang is a cache that accepts connections and never answers.
+func hang() Bug {
+	const bound = 45 * time.Second
+	return Bug{
+		ID: "s4", Slug: "cache-hangs", Title: "a cache hangs",
+		Reports:     []string{"containerd#10624", "containerd#11650"},
+		Symptom:     "A pull fails after five minutes, and the upstream is never asked.",
+		Fault:       "cache/alpha stop",
+		Expectation: "The pull succeeds within 45 s: containerd waits 30 s for the cache, once. Later pulls use the cache again.",
+		Lane:        Full, Bound: 5 * time.Minute,
+		Reproduce: func(ctx context.Context, r *Rig) error {
+			if err := r.Break(ctx, "cache/alpha", spec.Stop); err != nil {
+				return err
+			}
+			img, err := r.Push(ctx, "alpha")
+			if err != nil {
+				return err
+			}
+			report, err := r.Pull(ctx, img.Reference)
+			if err != nil {
+				return err
+			}
+			if err := r.Succeeded("the pull succeeds", report); err != nil {
+				return err
+			}
+			if err := r.Within("the pull past a cache that hangs", Slowest(report), bound); err != nil {
+				return err
+			}
+			if err := r.DeleteFaults(ctx); err != nil {
+				return err
+			}
+			_, err = r.requireCached(ctx, "when it answers again, pulls go through it")
+			return err
+		},
+	}
+}
+
+// Stuck is a Shoot with a cache whose volume is never bound.
+const Stuck = "kind/fieldbugs/shoots/stuck.yaml"
+
+// stuckCache is a cache whose volume is never bound.
+func stuckCache() Bug {
+	const bound = soon
+	return Bug{
+		ID: "s21", Slug: "volume-unbound", Title: "the volume of one cache is never bound",
+		Reports: []string{"gardener#10050", "gardener-extension-registry-cache#51"},
+		Symptom: "One cache that does not start blocks the reconciliation of the whole Shoot and its nodes.",
+		Fault:   "none: the Shoot uses a StorageClass without a provisioner",
+		Expectation: "Nodes stay ready, the other caches serve, pulls of the blocked cache's upstream succeed, and the health " +
+			"of the ManagedResource names the blocked cache.",
+		Lane: Full,
+		Reproduce: func(ctx context.Context, r *Rig) error {
+			if err := r.Apply(ctx, Stuck); err != nil {
+				return err
+			}
+			if err := r.awaitNamed(ctx, "gamma", bound); err != nil {
+				return err
+			}
+			status, err := r.Shoot(ctx)
+			if err != nil {
+				return err
+			}
+			if len(status.Nodes) == 0 {
+				return errors.New("the status of the Shoot has no node")
+			}
+			for _, node := range status.Nodes {
+				if err := r.Require("nodes stay ready", node.Ready, "%s ready: %t", node.Name, node.Ready); err != nil {
+					return err
+				}
+			}
+			if _, err := r.requireCached(ctx, "the other caches serve"); err != nil {
+				return err
+			}
+			img, err := r.Push(ctx, "gamma")
+			if err != nil {
+				return err
+			}
+			report, err := r.Pull(ctx, img.Reference)
+			if err != nil {
+				return err
+			}
+			direct := BlobsBy(report, pull.FromUpstream)
+			return r.Require("pulls of the blocked cache's upstream succeed", report.Total.Failed == 0 && direct > 0, "%d blobs of the upstream", direct)
+		},
+	}
+}
+
+// awaitNamed waits until the health of the caches' ManagedResource names the blocked cache.
+// Operators and owners of the Shoot see that.
+func (r *Rig) awaitNamed(ctx context.Context, name string, bound time.Duration) error {
+	return r.Soon(ctx, "the ManagedResource names the blocked cache", bound, func(ctx context.Context) (bool, string, error) {
+		out, err := r.Kubectl(ctx, "seed", "get", "managedresource", v1alpha3.ManagedResourceCaches, "--namespace=shoot--local--local",
+			`--output=jsonpath={range .status.conditions[?(@.status!="True")]}{.type}: {.message}{"\n"}{end}`)
+		return strings.Contains(out, name), strings.TrimSpace(out), err
+	})
+}

@@ -1,0 +1,272 @@
+package fieldbugs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+
+	"github.com/gardener-extensions/registry-cache/kind/status"
+)
+
+// HTTPS is a Shoot with http.tls.
+const HTTPS = "kind/fieldbugs/shoots/https.yaml"
+
+// Schemes of endpoints.
+const (
+	byHTTP  = "http://"
+	byHTTPS = "https://"
+)
+
+// tlsFlip changes http.tls on, off and on again.
+func tlsFlip() Bug {
+	const longest = 15 * time.Second // the cache restarts each time; containerd waits 30 s for one that hangs
+	return Bug{
+		ID: "s17", Slug: "tls-flip", Title: "HTTPS of a cache goes on, off and on again",
+		Reports: []string{"gardener-extension-registry-cache#324", "gardener-extension-registry-cache#344"},
+		Symptom: "After quick changes of http.tls nodes use the wrong scheme, or the Service of the cache is missing.",
+		Fault:   "none: the Shoot changes three times without a pause, then once more",
+		Expectation: "Meanwhile no pull fails or takes longer than 15 s. After the changes all nodes use the endpoint and " +
+			"scheme in the status, and new images come through the cache. containerd never reports a certificate error " +
+			"for a cache.",
+		Lane: Full,
+		Reproduce: func(ctx context.Context, r *Rig) error {
+			since, err := r.Ask(ctx, "since", "exec", "worker", "--", "date", "+@%s") // all nodes use the clock of this machine
+			if err != nil {
+				return err
+			}
+			r.Note("meanwhile, again and again: testbed pull \"$(testbed push --upstream alpha)\" --all")
+			slowest, err := r.pullWhile(ctx, []string{"--all"}, r.flip)
+			if err != nil {
+				return err
+			}
+			if err := r.Within("the slowest pull meanwhile", slowest, longest); err != nil {
+				return err
+			}
+			for _, node := range workers {
+				if err := r.requireNoX509(ctx, node, since); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// flip changes http.tls three times without a pause, and then once more. It checks the scheme that
+// nodes use after both.
+func (r *Rig) flip(ctx context.Context) error {
+	for _, shoot := range []string{HTTPS, TwoCaches, HTTPS} {
+		if err := r.Apply(ctx, shoot); err != nil {
+			return err
+		}
+	}
+	if err := r.requireScheme(ctx, "when it is on again", byHTTPS); err != nil {
+		return err
+	}
+	if err := r.Apply(ctx, TwoCaches); err != nil {
+		return err
+	}
+	return r.requireScheme(ctx, "when it is off", byHTTP)
+}
+
+// requireScheme requires that all workers use the endpoints in the status, with the scheme, and
+// pull through the cache of alpha.
+func (r *Rig) requireScheme(ctx context.Context, when, scheme string) error {
+	const configured = 30 * time.Second
+	err := r.Soon(ctx, when+" all nodes ask by "+scheme, configured, func(ctx context.Context) (bool, string, error) {
+		status, err := r.Shoot(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		wrong, err := otherSchemes(status, scheme)
+		return len(wrong) == 0, strings.Join(wrong, "; "), err
+	})
+	if err != nil {
+		return err
+	}
+	img, err := r.requireCachedWithin(ctx, when+" new images come through the cache", settled)
+	if err != nil {
+		return err
+	}
+	_, err = r.requireHit(ctx, img.Reference, when+" the other node has them from its store")
+	return err
+}
+
+// otherSchemes returns a problem for each cache with another scheme in the status, and for each
+// worker that does not use the endpoint in the status.
+func otherSchemes(status status.Shoot, scheme string) ([]string, error) {
+	wrong, err := missingMirrors(status)
+	if err != nil {
+		return nil, err
+	}
+	caches, err := caches(status)
+	for _, cache := range caches {
+		if !strings.HasPrefix(cache.Endpoint, scheme) {
+			wrong = append(wrong, fmt.Sprintf("the cache of %s is %s, want %s", cache.Upstream, cache.Endpoint, scheme))
+		}
+	}
+	return wrong, err
+}
+
+// requireNoX509 requires that containerd's journal since a time ("@1700000000") has pulls, and no
+// certificate error.
+func (r *Rig) requireNoX509(ctx context.Context, node, since string) error {
+	journal, err := r.Exec(ctx, node, "journalctl", "--unit=containerd.service", "--since="+since, "--output=cat")
+	if err != nil {
+		return err
+	}
+	pulled, failures, line := certificateErrors(journal)
+	if pulled == 0 {
+		return fmt.Errorf("the journal of containerd on %s has no pull since %s, so this proves nothing", node, since)
+	}
+	return r.Require("containerd of "+node+" complains of no certificate", failures == 0, "%d lines with x509, %d images pulled%s", failures, pulled, line)
+}
+
+// noCache is the certificate error of a server outside the testbed. Requests to the address of a
+// deleted pod can leave the testbed, where another server may answer by HTTPS. A cache with such a
+// certificate would still be detected, because nodes do not use it.
+const noCache = "doesn't contain any IP SANs"
+
+// certificateErrors counts the pulled images and the certificate errors in a journal, and returns
+// the first error.
+func certificateErrors(journal string) (pulled, failures int, first string) {
+	for line := range strings.Lines(journal) {
+		if strings.Contains(line, `msg="Pulled image `) {
+			pulled++
+		}
+		if strings.Contains(line, "x509") && !strings.Contains(line, noCache) {
+			failures++
+			if failures == 1 {
+				first = ": " + strings.TrimSpace(line)
+			}
+		}
+	}
+	return pulled, failures, first
+}
+
+// caRotated is a rotation of the Shoot's CAs.
+func caRotated() Bug {
+	return Bug{
+		ID: "s18", Slug: "ca-rotation", Title: "the CAs are rotated",
+		Reports:     []string{"gardener#10375", "gardener#10831"},
+		Symptom:     "Pulls through the cache fail with x509 errors during or after a rotation.",
+		Fault:       "none: gardenlet rotates the CAs",
+		Expectation: "All nodes pull through the cache in each phase.",
+		Lane:        Full, Shoot: HTTPS,
+		Reproduce: func(ctx context.Context, r *Rig) error {
+			r.Afterwards(r.endRotation)
+			for _, phase := range []string{"rotate-ca-start", "rotate-ca-complete"} {
+				if _, err := r.Testbed(ctx, "shoot", phase); err != nil {
+					return err
+				}
+				img, err := r.requireCachedWithin(ctx, "after "+phase+" new images come through the cache", settled)
+				if err != nil {
+					return err
+				}
+				if _, err := r.requireHit(ctx, img.Reference, "after "+phase+" nodes pull through the cache"); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// endRotation completes a rotation from any phase, for the next bug. It does nothing without one.
+func (r *Rig) endRotation(ctx context.Context) error {
+	const phases = 2 // from Preparing, two commands complete it
+	for range phases {
+		phase, verb, err := r.rotation(ctx)
+		if err != nil || verb == "" {
+			return err
+		}
+		if _, err := r.run(ctx, []string{"shoot", verb}); err != nil {
+			return fmt.Errorf("end the rotation in phase %s: %w", phase, err)
+		}
+	}
+	phase, verb, err := r.rotation(ctx)
+	if err == nil && verb != "" {
+		err = fmt.Errorf("the rotation is still in phase %s", phase)
+	}
+	return err
+}
+
+// rotation returns the phase of the rotation and the verb of `testbed shoot` that continues it, or
+// no verb. It returns an error if the phase could not be read, because an empty phase looks like no
+// rotation.
+func (r *Rig) rotation(ctx context.Context) (phase gardencorev1beta1.CredentialsRotationPhase, verb string, err error) {
+	var status status.Shoot
+	if err := r.decode(ctx, &status, []string{"shoot", "get"}); err != nil {
+		return "", "", err
+	}
+	if err := status.CheckStage(); err != nil {
+		return "", "", fmt.Errorf("phase of the rotation: %w", err)
+	}
+	switch status.Rotation {
+	case gardencorev1beta1.RotationPreparing, gardencorev1beta1.RotationCompleting:
+		verb = "reconcile"
+	case gardencorev1beta1.RotationPrepared:
+		verb = "rotate-ca-complete"
+	}
+	return status.Rotation, verb, nil
+}
+
+// caDamaged is a damaged CA file on a node.
+func caDamaged() Bug {
+	const bound = 20 * time.Second
+	return Bug{
+		ID: "s19", Slug: "ca-file-damaged", Title: "the CA file of a mirror is damaged on a node",
+		Reports: []string{"containerd#10027", "gardener#10810"},
+		Symptom: "The node can pull no image of the upstream: containerd treats an unreadable CA file as an error and does " +
+			"not ask the upstream.",
+		Fault:       "none: the certificate in the file is damaged",
+		Expectation: "A pull succeeds within 20 s without help: the node's unit restores its files.",
+		Lane:        Full, Shoot: HTTPS,
+		Reproduce: func(ctx context.Context, r *Rig) error {
+			img, err := r.newImage(ctx, "alpha")
+			if err != nil {
+				return err
+			}
+			folder := "/etc/containerd/certs.d/" + host("alpha")
+			out, err := r.Exec(ctx, "worker2", "cat", folder+"/hosts.toml")
+			if err != nil {
+				return err
+			}
+			file := caFile(out)
+			if file == "" {
+				return fmt.Errorf("hosts.toml names no CA file: %s", out)
+			}
+			if !path.IsAbs(file) {
+				file = path.Join(folder, file)
+			}
+			// sed prints what it has replaced. Without a replacement this proves nothing.
+			out, err = r.Exec(ctx, "worker2", "sed", "--in-place", "s/BEGIN CERTIFICATE/BEGIN GARBAGE/w /dev/stdout", file)
+			if err != nil || !strings.Contains(out, "GARBAGE") {
+				return errors.Join(err, fmt.Errorf("%s has no certificate", file))
+			}
+			if _, err := r.awaitPull(ctx, img, bound); err != nil {
+				return err
+			}
+			return r.Soon(ctx, "the CA file is back", bound, func(ctx context.Context) (bool, string, error) {
+				out, err := r.Exec(ctx, "worker2", "cat", file)
+				return strings.Contains(out, "BEGIN CERTIFICATE") && !strings.Contains(out, "BEGIN GARBAGE"), out, err
+			})
+		},
+	}
+}
+
+// caFile returns the file in the ca line of a hosts.toml.
+func caFile(hosts string) string {
+	for line := range strings.Lines(hosts) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		if strings.TrimSpace(key) == "ca" {
+			return strings.Trim(strings.TrimSpace(value), `"[] `)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,178 @@
+package fieldbugs
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+)
+
+// outage is an unreachable upstream whose images are cached.
+func outage() Bug {
+	const (
+		byDigest = 5 * time.Second // needs no request to the upstream
+		byTag    = 15 * time.Second
+	)
+	return Bug{
+		ID: "s6", Slug: "upstream-outage", Title: "the upstream is unreachable, and the image is cached",
+		Reports:     []string{"distribution#1272", "distribution#3705", "harbor#18270"},
+		Symptom:     "Pods do not start during an outage of the upstream, although the cache has their images.",
+		Fault:       "upstream/alpha blackhole",
+		Expectation: "A new node gets the image by digest within 5 s, and by tag within 15 s (one request times out after 5 s).",
+		Lane:        Full,
+		Reproduce: func(ctx context.Context, r *Rig) error {
+			img, err := r.newImage(ctx, "alpha")
+			if err != nil {
+				return err
+			}
+			if err := r.Break(ctx, "upstream/alpha", spec.Blackhole); err != nil {
+				return err
+			}
+			repository, _, _ := strings.Cut(img.Reference, ":")
+			for _, by := range []struct {
+				name, reference string
+				bound           time.Duration
+			}{{"digest", repository + "@" + img.Digest, byDigest}, {"tag", img.Reference, byTag}} {
+				report, err := r.Pull(ctx, by.reference, "--node", "worker2", "--fresh")
+				if err != nil {
+					return err
+				}
+				if err := r.Succeeded("a pull by "+by.name+" succeeds", report); err != nil {
+					return err
+				}
+				if err := r.Within("a pull by "+by.name, Slowest(report), by.bound); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// outageRestart is a cache that restarts while its upstream is unreachable.
+func outageRestart() Bug {
+	const ready, pulled = 30 * time.Second, 15 * time.Second
+	return Bug{
+		ID: "s7", Slug: "outage-and-restart", Title: "the upstream is unreachable, and the cache restarts",
+		Reports:     []string{"distribution#4038", "distribution#1435", "distribution#4490"},
+		Symptom:     "The cache crashes repeatedly, exactly when it is needed: it asks the upstream before it serves.",
+		Fault:       "upstream/alpha blackhole; cache/alpha kill",
+		Expectation: "The cache is ready within 30 s and serves stored images by tag.",
+		Lane:        Full,
+		Reproduce: func(ctx context.Context, r *Rig) error {
+			img, err := r.newImage(ctx, "alpha")
+			if err != nil {
+				return err
+			}
+			before, err := r.cachePod(ctx, "alpha")
+			if err != nil {
+				return err
+			}
+			if err := r.Break(ctx, "upstream/alpha", spec.Blackhole); err != nil {
+				return err
+			}
+			start := time.Now()
+			if err := r.Break(ctx, "cache/alpha", spec.Kill); err != nil {
+				return err
+			}
+			if err := r.awaitCache(ctx, "alpha", ready, func(pod corev1.Pod) bool { return pod.UID != before.UID }); err != nil {
+				return err
+			}
+			if err := r.Within("the cache is ready again", time.Since(start), ready); err != nil {
+				return err
+			}
+			report, err := r.Pull(ctx, img.Reference, "--node", "worker2", "--fresh")
+			if err != nil {
+				return err
+			}
+			if err := r.Succeeded("a pull by tag succeeds", report); err != nil {
+				return err
+			}
+			return r.Within("a pull by tag", Slowest(report), pulled)
+		},
+	}
+}
+
+// thunderingHerd is an uncached image that all nodes pull at once.
+func thunderingHerd() Bug {
+	const bound = 15 * time.Second
+	const once = "the upstream sends each blob once"
+	return Bug{
+		ID: "s14", Slug: "thundering-herd", Title: "all nodes pull an uncached image at once",
+		Reports:     []string{"distribution#3969", "distribution#4511", "distribution#4664"},
+		Symptom:     "A rollout to N nodes costs N downloads from the upstream in spite of the cache.",
+		Fault:       "upstream/alpha slow --rate 4Mi",
+		Expectation: "All pulls succeed, and the upstream sends each blob once.",
+		Lane:        Full,
+		Reproduce: func(ctx context.Context, r *Rig) error {
+			img, err := r.Push(ctx, "alpha", "--layers", "2", "--size", "10Mi")
+			if err != nil {
+				return err
+			}
+			if err := r.Break(ctx, "upstream/alpha", spec.Slow, "--rate", "4Mi"); err != nil {
+				return err
+			}
+			report, err := r.Pull(ctx, img.Reference, "--all", "--parallel", "2")
+			if err != nil {
+				return err
+			}
+			if err := r.Succeeded("all pulls succeed", report); err != nil {
+				return err
+			}
+			if err := r.Within("the slowest of them", Slowest(report), bound); err != nil {
+				return err
+			}
+			sent := float64(report.Total.Upstream.Bytes) / float64(img.Bytes)
+			return r.Require(once, sent < 1.1, "it sent %.1f times the size of the image", sent)
+		},
+	}
+}
+
+// rateLimit is an upstream that answers 429.
+func rateLimit() Bug {
+	return Bug{
+		ID: "s15", Slug: "rate-limit", Title: "the upstream answers 429",
+		Reports: []string{"distribution#3270", "gardener#3064", "harbor#13112"},
+		Symptom: "During a rate limit cached images cannot be pulled, others fail with a JSON error, and each retry makes " +
+			"it worse.",
+		Fault: "upstream/alpha status --status 429 --header Retry-After=30",
+		Expectation: "A cached digest is served. For another image the error names 429. One pull sends at most 20 requests to " +
+			"the upstream.",
+		Lane: Full,
+		Reproduce: func(ctx context.Context, r *Rig) error {
+			const most = 20
+			img, err := r.newImage(ctx, "alpha")
+			if err != nil {
+				return err
+			}
+			cold, err := r.Push(ctx, "alpha")
+			if err != nil {
+				return err
+			}
+			if err := r.Break(ctx, "upstream/alpha", spec.Status, "--status", "429", "--header", "Retry-After=30", "--body", "slow down"); err != nil {
+				return err
+			}
+			repository, _, _ := strings.Cut(img.Reference, ":")
+			if _, err := r.requireHit(ctx, repository+"@"+img.Digest, "a cached digest is served"); err != nil {
+				return err
+			}
+			report, err := r.Pull(ctx, cold.Reference, "--node", "worker2")
+			if err != nil {
+				return err
+			}
+			problem := ""
+			if failed := report.Err(); failed != nil {
+				problem = failed.Error()
+			}
+			if err := r.Require("the error of an image that is not cached names 429", strings.Contains(problem, "429"), "%s", problem); err != nil {
+				return err
+			}
+			up := report.Total.Upstream
+			asked := up.CacheGets + up.CacheHeads + up.NodeGets + up.NodeHeads
+			return r.Require("one pull costs the upstream 20 requests at most", asked <= most, "%d requests", asked)
+		},
+	}
+}
