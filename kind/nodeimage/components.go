@@ -2,10 +2,14 @@ package nodeimage
 
 import (
 	"fmt"
+	"io/fs"
 	"path"
-	"strings"
+	"path/filepath"
 
-	"github.com/pelletier/go-toml/v2"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/gardener-extensions/registry-cache/kind/nodeimage/filetree"
 )
 
 // component is one image in the containerd of the node: a few programs, perhaps on a Debian tree.
@@ -17,7 +21,7 @@ type component struct {
 	// tree is the Debian tree below the programs, or nil.
 	tree *debianTree
 	// extra entries are added last.
-	extra []entry
+	extra []filetree.Entry
 }
 
 // components returns the images of a node.
@@ -37,63 +41,64 @@ func components() []component {
 }
 
 // iptablesLinks returns the links of Debian's alternatives, which extractOnly leaves out.
-func iptablesLinks() []entry {
-	var links []entry
+func iptablesLinks() []filetree.Entry {
+	var links []filetree.Entry
 	for _, family := range []string{"iptables", "ip6tables"} {
 		for _, suffix := range []string{"", "-save", "-restore"} {
-			links = append(links, symlink("/usr/sbin/"+family+suffix, "xtables-nft-multi"))
+			links = append(links, filetree.Symlink("/usr/sbin/"+family+suffix, "xtables-nft-multi"))
 		}
 	}
 	return links
 }
 
 // appletLinks returns the commands of local-path-provisioner's scripts and of people.
-func appletLinks() []entry {
-	var links []entry
+func appletLinks() []filetree.Entry {
+	var links []filetree.Entry
 	for _, applet := range []string{"sh", "cat", "chmod", "chown", "cp", "df", "du", "ls", "mkdir", "mv", "rm", "sleep", "sync"} {
-		links = append(links, symlink("/bin/"+applet, "busybox"))
+		links = append(links, filetree.Symlink("/bin/"+applet, "busybox"))
 	}
 	return links
 }
 
-// references maps components to the references in kubeadmImages, the output of `kubeadm config
-// images list`, to sandboxImage, and to the images in this package.
-func references(kubeadmImages, sandboxImage string) (map[string]string, error) {
-	refs := map[string]string{}
-	for _, ref := range append(strings.Fields(kubeadmImages), sandboxImage, LocalPathProvisionerImage, HelperImage) {
-		refs[componentName(ref)] = ref
-	}
-	wanted := components()
-	for _, c := range wanted {
-		if refs[c.name] == "" {
-			return nil, fmt.Errorf("kubeadm does not list an image %s: it lists %s", c.name, strings.Join(strings.Fields(kubeadmImages), ", "))
+// entries returns the files of the component's own layer.
+func (c component) entries(built artifacts) ([]filetree.Entry, error) {
+	entries := []filetree.Entry{filetree.Folder("/tmp", 0o777|fs.ModeSticky)}
+	for _, name := range c.programs {
+		source, ok := built.programs[name]
+		if !ok {
+			return nil, fmt.Errorf("image %s: program %s was not built", c.name, name)
 		}
+		entries = append(entries, filetree.Executable(path.Join(usrLocalBin, name), source))
 	}
-	if len(refs) != len(wanted) {
-		return nil, fmt.Errorf("kubeadm lists an image that is not built: it lists %s", strings.Join(strings.Fields(kubeadmImages), ", "))
-	}
-	return refs, nil
+	return append(entries, c.extra...), nil
 }
 
-// componentName returns the last part of a reference's repository.
-func componentName(ref string) string {
-	name, _, _ := strings.Cut(path.Base(ref), ":")
-	return name
-}
-
-// sandboxImage returns the pause image in a containerd configuration of format version 2.
-func sandboxImage(config string) (string, error) {
-	var parsed struct {
-		Plugins map[string]struct {
-			SandboxImage string `toml:"sandbox_image"`
-		} `toml:"plugins"`
+// image returns the component's image. It writes the layers to the folder work.
+func (c component) image(built artifacts, work string) (v1.Image, error) {
+	entries, err := c.entries(built)
+	if err != nil {
+		return nil, err
 	}
-	if err := toml.Unmarshal([]byte(config), &parsed); err != nil {
-		return "", fmt.Errorf("parsing containerd's configuration: %w", err)
+	own := filepath.Join(work, c.name+".tar")
+	if err := filetree.WriteFile(own, entries); err != nil {
+		return nil, fmt.Errorf("image %s: %w", c.name, err)
 	}
-	image := parsed.Plugins["io.containerd.grpc.v1.cri"].SandboxImage
-	if image == "" {
-		return "", fmt.Errorf("containerd's configuration names no sandbox image")
+	archives := []string{own}
+	if c.tree != nil {
+		archives = []string{built.trees[c.tree.name], own}
 	}
-	return image, nil
+	var layers []v1.Layer
+	for _, archive := range archives {
+		layer, err := packedLayer(archive)
+		if err != nil {
+			return nil, fmt.Errorf("image %s: packing %s: %w", c.name, archive, err)
+		}
+		layers = append(layers, layer)
+	}
+	entrypoint := "/bin/sh"
+	if len(c.programs) > 0 {
+		entrypoint = path.Join(usrLocalBin, c.programs[0])
+	}
+	config := v1.Config{Env: []string{searchPath}, Entrypoint: []string{entrypoint}}
+	return imageOf(config, types.OCIManifestSchema1, types.OCIConfigJSON, layers...)
 }

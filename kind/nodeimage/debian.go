@@ -54,8 +54,6 @@ func shellTree() debianTree {
 	return debianTree{name: "busybox", packages: []string{"busybox-static"}, extractOnly: true}
 }
 
-func debianTrees() []debianTree { return []debianTree{nodeTree(), proxyTree(), shellTree()} }
-
 // entry returns the name of the tree's archive in the cache.
 func (t debianTree) entry(toolchain string) string {
 	in := inputs{

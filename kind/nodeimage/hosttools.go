@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/gardener-extensions/registry-cache/kind/debian"
@@ -14,36 +15,34 @@ import (
 type hostTool struct {
 	// debian is its package in Debian and Ubuntu.
 	debian string
-	// present reports whether the tool is there.
-	present func() bool
+	// file is an absolute path of the package, or a command in $PATH.
+	file string
 }
 
-// hostTools returns the tools beside Go: mmdebstrap with Debian's keys for the file trees, and a C
+// hostTools are the tools beside Go: mmdebstrap with Debian's keys for the file trees, and a C
 // compiler with static libraries for runc (with seccomp) and Kubernetes' pause.
-func hostTools() []hostTool {
-	return []hostTool{
-		{"mmdebstrap", inPath("mmdebstrap")},
-		{"debian-archive-keyring", isFile("/usr/share/keyrings/debian-archive-keyring.gpg")},
-		{"gcc", inPath("gcc")},
-		{"libc6-dev", isFile("/usr/include/stdlib.h")},
-		{"pkg-config", inPath("pkg-config")},
-		{"libseccomp-dev", isFile("/usr/include/seccomp.h")},
+var hostTools = []hostTool{
+	{"mmdebstrap", "mmdebstrap"},
+	{"debian-archive-keyring", "/usr/share/keyrings/debian-archive-keyring.gpg"},
+	{"gcc", "gcc"},
+	{"libc6-dev", "/usr/include/stdlib.h"},
+	{"pkg-config", "pkg-config"},
+	{"libseccomp-dev", "/usr/include/seccomp.h"},
+}
+
+func present(file string) bool {
+	_, err := os.Stat(file)
+	if !filepath.IsAbs(file) {
+		_, err = exec.LookPath(file)
 	}
-}
-
-func inPath(name string) func() bool {
-	return func() bool { _, err := exec.LookPath(name); return err == nil }
-}
-
-func isFile(name string) func() bool {
-	return func() bool { _, err := os.Stat(name); return err == nil }
+	return err == nil
 }
 
 // missingPackages returns the Debian packages of the missing tools.
 func missingPackages(tools []hostTool) []string {
 	var packages []string
 	for _, tool := range tools {
-		if !tool.present() {
+		if !present(tool.file) {
 			packages = append(packages, tool.debian)
 		}
 	}
@@ -52,7 +51,7 @@ func missingPackages(tools []hostTool) []string {
 
 // installPackages installs Debian packages on this machine. It needs root and apt-get.
 func installPackages(ctx context.Context, packages []string) error {
-	if os.Geteuid() != 0 || !inPath("apt-get")() {
+	if os.Geteuid() != 0 || !present("apt-get") {
 		return fmt.Errorf("building the node image needs missing Debian packages; run as root: apt-get install --no-install-recommends %s",
 			strings.Join(packages, " "))
 	}

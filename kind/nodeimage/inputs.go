@@ -7,16 +7,14 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 )
 
-// repository is the name of every image that this package builds.
-const repository = "registry-cache-testbed/node"
-
-// recipe is this package's own source, which is an input too.
+// recipe is the source of this package and of the packages below it, which is an input too.
 //
-//go:embed *.go *.sh
+//go:embed *.go */*.go *.sh
 var recipe embed.FS
 
 // inputs is everything that the content of the image depends on, by name.
@@ -76,7 +74,7 @@ func (in inputs) add(prefix string, files fs.FS, wanted func(name string) bool) 
 }
 
 func isModuleSource(name string) bool {
-	return strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "go.mod") || strings.HasSuffix(name, "go.sum")
+	return slices.Contains([]string{".go", ".mod", ".sum"}, path.Ext(name))
 }
 
 func isRecipe(name string) bool { return !strings.HasSuffix(name, "_test.go") }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
 )
 
 // Folders for programs in the node's file system. kind's base files and kubeadm expect these.
@@ -88,13 +89,13 @@ func localPathProgram() compilation {
 	return compilation{
 		name:     "local-path-provisioner",
 		module:   "localpath",
-		programs: []program{{pkg: "github.com/rancher/local-path-provisioner"}},
-		stamps:   []stamp{{"main.VERSION", "github.com/rancher/local-path-provisioner", whole}},
+		programs: []program{{pkg: localPathModule}},
+		stamps:   []stamp{{"main.VERSION", localPathModule, whole}},
 	}
 }
 
 func kubernetesPrograms() compilation {
-	const kubernetes = "k8s.io/kubernetes"
+	const kubernetes = kubernetesModule
 	return compilation{
 		name:   "kubernetes",
 		module: "kubernetes",
@@ -136,13 +137,13 @@ func (p program) title() string {
 }
 
 // linkerFlags returns the value of -ldflags. The module of each stamp must be pinned.
-func (c compilation) linkerFlags(v versions) (string, error) {
+func (c compilation) linkerFlags(versions map[string]string) (string, error) {
 	flags := []string{"-s", "-w"}
 	if c.cgo {
 		flags = append(flags, "-extldflags", "-static")
 	}
 	for _, s := range c.stamps {
-		version, ok := v[s.module]
+		version, ok := versions[s.module]
 		if !ok {
 			return "", fmt.Errorf("modules/%s/go.mod does not require %s", c.module, s.module)
 		}
@@ -153,13 +154,7 @@ func (c compilation) linkerFlags(v versions) (string, error) {
 
 func whole(version string) string    { return version }
 func withoutV(version string) string { return strings.TrimPrefix(version, "v") }
-func major(version string) string    { return part(version, 0) }
-func minor(version string) string    { return part(version, 1) }
-
-func part(version string, i int) string {
-	parts := strings.SplitN(withoutV(version), ".", 3)
-	if i >= len(parts) {
-		return ""
-	}
-	return parts[i]
+func major(version string) string    { return withoutV(semver.Major(version)) }
+func minor(version string) string {
+	return strings.TrimPrefix(semver.MajorMinor(version), semver.Major(version)+".")
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/mod/modfile"
+
+	"github.com/gardener-extensions/registry-cache/kind/nodeimage/kindbase"
 )
 
 func TestProgramNames(t *testing.T) {
@@ -31,7 +33,7 @@ func TestProgramNames(t *testing.T) {
 }
 
 func TestLinkerFlags(t *testing.T) {
-	pinned := versions{"k8s.io/kubernetes": "v1.36.2", "sigs.k8s.io/cri-tools": "v1.36.0", "github.com/opencontainers/runc": "v1.4.3"}
+	pinned := map[string]string{"k8s.io/kubernetes": "v1.36.2", "sigs.k8s.io/cri-tools": "v1.36.0", "github.com/opencontainers/runc": "v1.4.3"}
 	tests := []struct {
 		name        string
 		compilation compilation
@@ -98,9 +100,9 @@ func goMod(t *testing.T, module string) *modfile.File {
 // TestConstantsEqualPins keeps exported versions in sync with the pinned ones.
 func TestConstantsEqualPins(t *testing.T) {
 	tests := []struct{ module, path, constant string }{
-		{"kubernetes", kubernetesMod, KubernetesVersion},
+		{"kubernetes", kubernetesModule, KubernetesVersion},
 		{"containerd", "github.com/containerd/containerd/v2", ContainerdVersion},
-		{"localpath", localPathModule, LocalPathProvisionerImage[strings.LastIndex(LocalPathProvisionerImage, ":")+1:]},
+		{"localpath", localPathModule, kindbase.LocalPathProvisionerImage[strings.LastIndex(kindbase.LocalPathProvisionerImage, ":")+1:]},
 	}
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {
@@ -108,7 +110,7 @@ func TestConstantsEqualPins(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			pinned, err := parseVersions(tt.module, data)
+			pinned, err := pinnedVersions(tt.module, data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -173,7 +175,7 @@ func TestRun(t *testing.T) {
 	if err := c.run(t.Context(), modules, "-s -w", target); err != nil {
 		t.Fatal(err)
 	}
-	if !isFile(filepath.Join(target, "etcd"))() || isFile(filepath.Join(target, "server"))() {
+	if !present(filepath.Join(target, "etcd")) || present(filepath.Join(target, "server")) {
 		t.Error("the program does not have the name of the image")
 	}
 

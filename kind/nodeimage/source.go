@@ -12,11 +12,10 @@ import (
 )
 
 const (
-	ownModule       = "github.com/gardener-extensions/registry-cache"
-	kindModule      = "sigs.k8s.io/kind"
-	modulesFolder   = "kind/nodeimage/modules"
-	kubernetesMod   = "k8s.io/kubernetes"
-	localPathModule = "github.com/rancher/local-path-provisioner"
+	ownModule        = "github.com/gardener-extensions/registry-cache"
+	kindModule       = "sigs.k8s.io/kind"
+	kubernetesModule = "k8s.io/kubernetes"
+	localPathModule  = "github.com/rancher/local-path-provisioner"
 )
 
 // source is the location of the inputs on this machine.
@@ -51,7 +50,7 @@ func parseLocation(lines string) (source, error) {
 		}
 		switch fields[0] {
 		case ownModule:
-			s.modules = filepath.Join(fields[2], modulesFolder)
+			s.modules = filepath.Join(fields[2], "kind/nodeimage/modules")
 		case kindModule:
 			s.kindVersion, s.kindDir = fields[1], fields[2]
 		}
@@ -73,9 +72,9 @@ func (s source) moduleDir(ctx context.Context, buildModule, module string) (stri
 }
 
 // parseDownload returns the folder in the output of `go mod download -json`.
-func parseDownload(answer string) (string, error) {
+func parseDownload(output string) (string, error) {
 	var module struct{ Dir string }
-	if err := json.Unmarshal([]byte(answer), &module); err != nil {
+	if err := json.Unmarshal([]byte(output), &module); err != nil {
 		return "", fmt.Errorf("reading the output of `go mod download`: %w", err)
 	}
 	return module.Dir, nil
