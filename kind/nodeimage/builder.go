@@ -89,7 +89,7 @@ func (b builder) load(ctx context.Context, built artifacts, base []filetree.Entr
 	if err := filetree.WriteFile(archive, files); err != nil {
 		return err
 	}
-	image, err := nodeImage(built.trees[nodeTree().name], archive, store)
+	image, err := nodeImage(built.trees[nodeTree.name], archive, store)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (b builder) load(ctx context.Context, built artifacts, base []filetree.Entr
 // nodePrograms returns the programs in the file system of the node.
 func nodePrograms(built artifacts) []filetree.Entry {
 	var entries []filetree.Entry
-	for _, c := range compilations() {
+	for _, c := range compilations {
 		for _, p := range c.programs {
 			if p.dir != "" {
 				entries = append(entries, filetree.Executable(path.Join(p.dir, p.title()), built.programs[p.title()]))
@@ -136,8 +136,8 @@ func (b builder) parts(ctx context.Context) error {
 }
 
 func (b builder) trees(ctx context.Context) error {
-	for _, t := range b.plan.trees {
-		err := b.part(ctx, "Debian packages: "+t.name, t.entry, func(ctx context.Context, target string) error {
+	for _, t := range debianTrees {
+		err := b.part(ctx, "Debian packages: "+t.name, t.entry(b.plan.toolchain), func(ctx context.Context, target string) error {
 			return t.build(ctx, b.cache.temp(), target)
 		})
 		if err != nil {
@@ -153,16 +153,17 @@ func (b builder) compile(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	fetched := map[string]chan struct{}{}
 	for _, c := range b.plan.compilations {
+		if b.cache.has(c.entry) {
+			continue
+		}
 		done := make(chan struct{})
 		fetched[c.name] = done
 		group.Go(func() error {
-			if !b.cache.has(c.entry) {
-				if err := c.fetch(ctx, b.source.modules); err != nil {
-					return err
-				}
+			err := c.fetch(ctx, b.source.modules)
+			if err == nil {
+				close(done)
 			}
-			close(done)
-			return nil
+			return err
 		})
 	}
 	group.Go(func() error {

@@ -29,30 +29,26 @@ type debianTree struct {
 	script string
 }
 
-// nodeTree returns the root file system of a node: the packages of kind's base image, D-Bus for the
+// nodeTree is the root file system of a node: the packages of kind's base image, D-Bus for the
 // clients of systemd, and openssl for the script that updates the trust store of ca-certificates.
-func nodeTree() debianTree {
-	return debianTree{
-		name: "rootfs",
-		packages: []string{
-			"systemd", "systemd-sysv", "dbus",
-			"conntrack", "iptables", "nftables", "iproute2", "ethtool", "util-linux", "mount", "kmod",
-			"libseccomp2", "pigz", "e2fsprogs",
-			"bash", "ca-certificates", "openssl", "curl", "jq", "procps", "hostname",
-		},
-		script: rootfsScript,
-	}
+var nodeTree = debianTree{
+	name: "rootfs",
+	packages: []string{
+		"systemd", "systemd-sysv", "dbus",
+		"conntrack", "iptables", "nftables", "iproute2", "ethtool", "util-linux", "mount", "kmod",
+		"libseccomp2", "pigz", "e2fsprogs",
+		"bash", "ca-certificates", "openssl", "curl", "jq", "procps", "hostname",
+	},
+	script: rootfsScript,
 }
 
-// proxyTree returns what kube-proxy calls in its iptables and nftables modes.
-func proxyTree() debianTree {
-	return debianTree{name: "kube-proxy-tools", packages: []string{"nftables", "iptables", "conntrack"}, extractOnly: true}
-}
+// proxyTree has what kube-proxy calls in its iptables and nftables modes.
+var proxyTree = debianTree{name: "kube-proxy-tools", packages: []string{"nftables", "iptables", "conntrack"}, extractOnly: true}
 
-// shellTree returns a static shell for local-path-provisioner's helper pods.
-func shellTree() debianTree {
-	return debianTree{name: "busybox", packages: []string{"busybox-static"}, extractOnly: true}
-}
+// shellTree has a static shell for local-path-provisioner's helper pods.
+var shellTree = debianTree{name: "busybox", packages: []string{"busybox-static"}, extractOnly: true}
+
+var debianTrees = []debianTree{nodeTree, proxyTree, shellTree}
 
 // entry returns the name of the tree's archive in the cache.
 func (t debianTree) entry(toolchain string) string {
@@ -65,8 +61,12 @@ func (t debianTree) entry(toolchain string) string {
 
 // arguments returns those of mmdebstrap. script is the path of the hook, if the tree has one.
 func (t debianTree) arguments(script, target string) []string {
+	variant := "minbase"
+	if t.extractOnly {
+		variant = "extract"
+	}
 	args := []string{
-		"--quiet",
+		"--quiet", "--variant=" + variant,
 		"--include=" + strings.Join(t.packages, ","),
 		"--aptopt=Acquire::Retries \"3\"",
 		"--dpkgopt=path-exclude=/usr/share/man/*",
@@ -75,11 +75,6 @@ func (t debianTree) arguments(script, target string) []string {
 		"--dpkgopt=path-include=/usr/share/doc/*/copyright",
 		"--dpkgopt=path-exclude=/usr/lib/*/gconv/*",
 	}
-	variant := "minbase"
-	if t.extractOnly {
-		variant = "extract"
-	}
-	args = append(args, "--variant="+variant)
 	if t.script != "" {
 		args = append(args, "--customize-hook="+script)
 	}

@@ -67,8 +67,6 @@ type plainLayer struct {
 	size int64
 }
 
-var _ v1.Layer = plainLayer{}
-
 // newPlainLayer reads the tar archive once to compute its digest.
 func newPlainLayer(archive string) (plainLayer, error) {
 	file, err := os.Open(archive)

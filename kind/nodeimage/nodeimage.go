@@ -1,6 +1,7 @@
 package nodeimage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -159,11 +160,7 @@ func (o Options) withBuilder(ctx context.Context, src source, plan plan, build f
 	if err != nil {
 		return err
 	}
-	recorder := o.Progress
-	if recorder == nil {
-		recorder = progress.New(io.Discard)
-	}
-	err = build(builder{source: src, plan: plan, cache: cache, progress: recorder})
+	err = build(builder{source: src, plan: plan, cache: cache, progress: cmp.Or(o.Progress, progress.New(io.Discard))})
 	return errors.Join(err, cache.close(ctx))
 }
 

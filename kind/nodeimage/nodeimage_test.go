@@ -9,7 +9,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage/filetree"
 )
 
-func TestBegun(t *testing.T) {
+func TestHasParts(t *testing.T) {
 	tests := []struct {
 		name    string
 		entries []string

@@ -17,7 +17,7 @@ type plan struct {
 	ref          string
 	compilations []plannedCompilation
 	pause        string
-	trees        []plannedTree
+	toolchain    string
 }
 
 type plannedCompilation struct {
@@ -26,14 +26,9 @@ type plannedCompilation struct {
 	entry string
 }
 
-type plannedTree struct {
-	debianTree
-	entry string
-}
-
 func newPlan(in inputs) (plan, error) {
-	p := plan{ref: repository + ":" + in.hash()}
-	for _, c := range compilations() {
+	p := plan{ref: repository + ":" + in.hash(), toolchain: in[inputToolchain]}
+	for _, c := range compilations {
 		goMod := inputModules + c.module + "/go.mod"
 		pinned, err := pinnedVersions(goMod, []byte(in[goMod]))
 		if err != nil {
@@ -47,9 +42,6 @@ func newPlan(in inputs) (plan, error) {
 		p.compilations = append(p.compilations, plannedCompilation{compilation: c, flags: flags, entry: entry})
 	}
 	p.pause = "programs-pause-" + in.under(inputToolchain, inputModules+"kubernetes/go.mod").hash()
-	for _, t := range []debianTree{nodeTree(), proxyTree(), shellTree()} {
-		p.trees = append(p.trees, plannedTree{debianTree: t, entry: t.entry(in[inputToolchain])})
-	}
 	return p, nil
 }
 
@@ -87,8 +79,8 @@ func (p plan) entries() []string {
 	for _, c := range p.compilations {
 		entries = append(entries, c.entry)
 	}
-	for _, t := range p.trees {
-		entries = append(entries, t.entry)
+	for _, t := range debianTrees {
+		entries = append(entries, t.entry(p.toolchain))
 	}
 	return entries
 }
@@ -116,8 +108,8 @@ func (p plan) artifacts(use func(entry string) (string, error)) (artifacts, erro
 			built.programs[program.title()] = filepath.Join(folder, program.title())
 		}
 	}
-	for _, t := range p.trees {
-		built.trees[t.name] = path(t.entry)
+	for _, t := range debianTrees {
+		built.trees[t.name] = path(t.entry(p.toolchain))
 	}
 	return built, errors.Join(failed...)
 }

@@ -93,7 +93,7 @@ func TestPlanLocatesEveryPart(t *testing.T) {
 	if len(used) != len(p.entries()) {
 		t.Errorf("used %d parts of %d: the others would be removed as unused", len(used), len(p.entries()))
 	}
-	for _, c := range components() {
+	for _, c := range components {
 		for _, program := range c.programs {
 			if !strings.HasPrefix(built.programs[program], "/cache/programs-") {
 				t.Errorf("image %s: no program %s is built (%q)", c.name, program, built.programs[program])

@@ -40,10 +40,10 @@ func TestLinkerFlags(t *testing.T) {
 		want        string
 		err         string
 	}{
-		{"kubernetes", kubernetesPrograms(), "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.2 -X k8s.io/component-base/version.gitMajor=1 " +
+		{"kubernetes", kubernetesPrograms, "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.2 -X k8s.io/component-base/version.gitMajor=1 " +
 			"-X k8s.io/component-base/version.gitMinor=36 -X sigs.k8s.io/cri-tools/pkg/version.Version=v1.36.0", ""},
-		{"runc", runcProgram(), "-s -w -extldflags -static -X main.version=1.4.3", ""},
-		{"not pinned", localPathProgram(), "", "modules/localpath/go.mod does not require github.com/rancher/local-path-provisioner"},
+		{"runc", runcProgram, "-s -w -extldflags -static -X main.version=1.4.3", ""},
+		{"not pinned", localPathProgram, "", "modules/localpath/go.mod does not require github.com/rancher/local-path-provisioner"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestLinkerFlags(t *testing.T) {
 // files.
 func TestProgramsAreToolsOfTheirModule(t *testing.T) {
 	built := map[string][]string{}
-	for _, c := range compilations() {
+	for _, c := range compilations {
 		for _, p := range c.programs {
 			if strings.HasPrefix(p.pkg, "./") {
 				if _, err := os.Stat(filepath.Join("modules", c.module, p.pkg, "main.go")); err != nil {
@@ -159,7 +159,7 @@ func TestJobs(t *testing.T) {
 }
 
 func TestBuildArguments(t *testing.T) {
-	got := strings.Join(runcProgram().arguments("-s -w", "/out/", 2), " ")
+	got := strings.Join(runcProgram.arguments("-s -w", "/out/", 2), " ")
 	if want := "build -p 2 -o /out/ -ldflags -s -w -tags seccomp,netgo,osusergo github.com/opencontainers/runc"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

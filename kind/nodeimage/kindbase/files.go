@@ -12,12 +12,10 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage/filetree"
 )
-
-// baseFolder is the folder of the base image's files in kind's module.
-const baseFolder = "images/base/files"
 
 // containerdConfigFile is the path of containerd's configuration on a node.
 const containerdConfigFile = "/etc/containerd/config.toml"
@@ -26,7 +24,7 @@ const containerdConfigFile = "/etc/containerd/config.toml"
 // lines, and the sandbox image that its containerd configuration names. kindDir is the folder of
 // kind's module.
 func Files(kindDir, kubernetesVersion string) (entries []filetree.Entry, sandboxImage string, err error) {
-	files, err := baseFiles(os.DirFS(filepath.Join(kindDir, baseFolder)))
+	files, err := baseFiles(os.DirFS(filepath.Join(kindDir, "images/base/files")))
 	if err != nil {
 		return nil, "", err
 	}
@@ -151,16 +149,15 @@ func ContainerSpec(generated string) (filetree.Entry, error) {
 	if err := json.Unmarshal([]byte(generated), &spec); err != nil {
 		return filetree.Entry{}, fmt.Errorf("reading the output of `ctr oci spec`: %w", err)
 	}
-	if process, ok := spec["process"].(map[string]any); ok {
-		delete(process, "rlimits")
+	unstructured.RemoveNestedField(spec, "process", "rlimits")
+	hooks, _, err := unstructured.NestedSlice(spec, "hooks", "createContainer")
+	if err != nil {
+		return filetree.Entry{}, err
 	}
-	hooks, _ := spec["hooks"].(map[string]any)
-	if hooks == nil {
-		hooks = map[string]any{}
+	hooks = append(hooks, map[string]any{"path": "/kind/bin/mount-product-files.sh"})
+	if err := unstructured.SetNestedSlice(spec, hooks, "hooks", "createContainer"); err != nil {
+		return filetree.Entry{}, err
 	}
-	existing, _ := hooks["createContainer"].([]any)
-	hooks["createContainer"] = append(existing, map[string]any{"path": "/kind/bin/mount-product-files.sh"})
-	spec["hooks"] = hooks
 	out, err := json.MarshalIndent(spec, "", "  ")
 	return filetree.Text("/etc/containerd/cri-base.json", string(out)+"\n"), err
 }

@@ -69,20 +69,16 @@ func adaptStorage(object *unstructured.Unstructured) error {
 		object.SetName("standard")
 		object.SetAnnotations(map[string]string{"storageclass.kubernetes.io/is-default-class": "true"})
 	case "ConfigMap":
-		return adaptProvisionerConfig(object.Object)
+		// kind mounts a volume at /var.
+		const nodePaths = `{"nodePathMap":[{"node":"DEFAULT_PATH_FOR_NON_LISTED_NODES","paths":["/var/local-path-provisioner"]}]}`
+		return errors.Join(
+			unstructured.SetNestedField(object.Object, nodePaths, "data", "config.json"),
+			unstructured.SetNestedField(object.Object, helperPod, "data", "helperPod.yaml"),
+		)
 	case "Deployment":
 		return adaptProvisioner(object.Object)
 	}
 	return nil
-}
-
-func adaptProvisionerConfig(configMap map[string]any) error {
-	// kind mounts a volume at /var.
-	const nodePaths = `{"nodePathMap":[{"node":"DEFAULT_PATH_FOR_NON_LISTED_NODES","paths":["/var/local-path-provisioner"]}]}`
-	if err := unstructured.SetNestedField(configMap, nodePaths, "data", "config.json"); err != nil {
-		return err
-	}
-	return unstructured.SetNestedField(configMap, helperPod, "data", "helperPod.yaml")
 }
 
 // helperPod creates and removes the folders of volumes.
