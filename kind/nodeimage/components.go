@@ -25,14 +25,10 @@ import (
 
 // component is one image in the containerd of the node: a few programs, perhaps on a Debian tree.
 type component struct {
-	// name is the last part of the image's repository.
-	name string
-	// programs are the titles of the programs in /usr/local/bin. The first one is the entry point.
-	programs []string
-	// tree is the Debian tree below the programs, or nil.
-	tree *debianTree
-	// extra entries are added last.
-	extra []filetree.Entry
+	name     string           // the last part of the image's repository
+	programs []string         // in /usr/local/bin; the first one is the entry point
+	tree     *debianTree      // below the programs, or nil
+	extra    []filetree.Entry // added last
 }
 
 // components are the images of a node.

@@ -21,12 +21,10 @@ var rootfsScript string
 
 // debianTree is a file tree of Debian packages, kept as a tar archive.
 type debianTree struct {
-	name     string
-	packages []string
-	// extractOnly runs no package scripts: no shell, no alternatives, no package database.
-	extractOnly bool
-	// script is a hook that runs on the finished tree, or empty.
-	script string
+	name        string
+	packages    []string
+	extractOnly bool   // run no package scripts: no shell, no alternatives, no package database
+	script      string // a hook that runs on the finished tree, or empty
 }
 
 // nodeTree is the root file system of a node: the packages of kind's base image, D-Bus for the

@@ -64,15 +64,12 @@ func retry(ctx context.Context, backoff wait.Backoff, what string, fetch func(co
 	return fmt.Errorf("%s (tried up to %d times): %w", what, backoff.Steps, cmp.Or(last, err)) // no last if ctx was done before
 }
 
-// hostTool is something that a build needs on this machine.
 type hostTool struct {
-	// debian is its package in Debian and Ubuntu.
-	debian string
-	// file is an absolute path of the package, or a command in $PATH.
-	file string
+	debian string // the package in Debian and Ubuntu
+	file   string // an absolute path in the package, or a command in $PATH
 }
 
-// hostTools are the tools beside Go: mmdebstrap with Debian's keys for the file trees, and a C
+// hostTools are the tools that a build needs beside Go: mmdebstrap with Debian's keys for the file trees, and a C
 // compiler with static libraries for runc (with seccomp) and Kubernetes' pause.
 var hostTools = []hostTool{
 	{"mmdebstrap", "mmdebstrap"},

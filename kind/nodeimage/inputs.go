@@ -1,22 +1,15 @@
 package nodeimage
 
 import (
-	"cmp"
-	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
 	"path"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-
-	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
 // recipe is the source of this package and of the packages below it, which is an input too.
@@ -83,70 +76,4 @@ func (c compilation) key(in inputs, flags string) string {
 	own["flags"] = flags
 	own["command"] = fmt.Sprint(c.name, c.programs, c.cgo, c.tags)
 	return own.hash()
-}
-
-const (
-	ownModule        = "github.com/gardener-extensions/registry-cache"
-	kindModule       = "sigs.k8s.io/kind"
-	kubernetesModule = "k8s.io/kubernetes"
-	localPathModule  = "github.com/rancher/local-path-provisioner"
-)
-
-// source is the location of the inputs on this machine.
-type source struct {
-	modules string // the folder with the build modules
-	// kindDir and kindVersion are those of kind's module in this repository's go.mod.
-	kindDir, kindVersion string
-}
-
-// toolchain returns the compiler version and the architecture, which both determine the programs.
-func toolchain() string { return runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH }
-
-// locate runs the go command in the folder dir of this repository. Empty means the current folder.
-func locate(ctx context.Context, dir string) (source, error) {
-	out, err := command.Output(ctx, "go", "-C", cmp.Or(dir, "."), "list", "-m", "-f", "{{.Path}}\t{{.Version}}\t{{.Dir}}", ownModule, kindModule)
-	if err != nil {
-		return source{}, fmt.Errorf("finding the sources of the node image (run this inside the repository): %w", err)
-	}
-	return parseLocation(out)
-}
-
-// parseLocation parses one line per module: path, version and folder, separated by tabs.
-func parseLocation(lines string) (source, error) {
-	var s source
-	for line := range strings.Lines(lines) {
-		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if len(fields) != 3 || fields[2] == "" {
-			return source{}, fmt.Errorf("the module %s is not on this machine: run `go mod download`", fields[0])
-		}
-		switch fields[0] {
-		case ownModule:
-			s.modules = filepath.Join(fields[2], "kind/nodeimage/modules")
-		case kindModule:
-			s.kindVersion, s.kindDir = fields[1], fields[2]
-		}
-	}
-	return s, nil
-}
-
-// moduleDir returns the folder of a module that a build module requires. It may download it.
-func (s source) moduleDir(ctx context.Context, buildModule, module string) (string, error) {
-	var download string
-	err := retry(ctx, fetchBackoff, "fetching the Go module "+module, func(ctx context.Context) (err error) {
-		download, err = command.Output(ctx, "go", "-C", filepath.Join(s.modules, buildModule), "mod", "download", "-json", module)
-		return err
-	})
-	if err != nil {
-		return "", err
-	}
-	return parseDownload(download)
-}
-
-// parseDownload returns the folder in the output of `go mod download -json`.
-func parseDownload(output string) (string, error) {
-	var module struct{ Dir string }
-	if err := json.Unmarshal([]byte(output), &module); err != nil {
-		return "", fmt.Errorf("reading the output of `go mod download`: %w", err)
-	}
-	return module.Dir, nil
 }

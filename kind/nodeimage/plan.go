@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-
-	"golang.org/x/mod/modfile"
 )
 
 // repository is the name of every image that this package builds.
@@ -43,19 +41,6 @@ func newPlan(in inputs) (plan, error) {
 	}
 	p.pause = "programs-pause-" + in.under(inputToolchain, inputModules+"kubernetes/go.mod").hash()
 	return p, nil
-}
-
-// pinnedVersions returns the version of each module that a go.mod requires.
-func pinnedVersions(name string, goMod []byte) (map[string]string, error) {
-	file, err := modfile.ParseLax(name, goMod, nil)
-	if err != nil {
-		return nil, fmt.Errorf("reading the pinned versions: %w", err)
-	}
-	versions := map[string]string{}
-	for _, require := range file.Require {
-		versions[require.Mod.Path] = require.Mod.Version
-	}
-	return versions, nil
 }
 
 // compilationsWith returns the compilations that build the named programs.

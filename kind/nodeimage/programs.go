@@ -20,26 +20,19 @@ const (
 
 // compilation is one `go build` of programs of one module with the same flags.
 type compilation struct {
-	// name distinguishes compilations of one module.
-	name string
-	// module is the folder below modules/ whose go.mod pins the programs.
-	module   string
+	name     string // distinguishes compilations of one module
+	module   string // the folder below modules/ whose go.mod pins the programs
 	programs []program
-	// stamps are the variables that hold versions.
-	stamps []stamp
-	// cgo links C code statically, so that the node does not need the host's C library.
-	cgo  bool
-	tags []string
+	stamps   []stamp // the variables that hold versions
+	cgo      bool    // links C code statically, so that the node does not need the host's C library
+	tags     []string
 }
 
 // program is one executable.
 type program struct {
-	// pkg is the import path, or ./folder for a main package below modules/.
-	pkg string
-	// name is the name in the image, by default the last element of pkg.
-	name string
-	// dir is the folder on a node. It is empty for programs that only images or the build use.
-	dir string
+	pkg  string // the import path, or ./folder for a main package below modules/
+	name string // the name in the image, by default the last element of pkg
+	dir  string // the folder on a node, or empty for programs that only images or the build use
 }
 
 // stamp sets a string variable to a module's version at link time.
