@@ -69,8 +69,8 @@ type hostTool struct {
 	file   string // an absolute path in the package, or a command in $PATH
 }
 
-// hostTools are the tools that a build needs beside Go: mmdebstrap with Debian's keys for the file trees, and a C
-// compiler with static libraries for runc (with seccomp) and Kubernetes' pause.
+// hostTools are the tools that a build needs beside Go: mmdebstrap with Debian's keys for the file
+// trees, and a C compiler with static libraries for runc (with seccomp) and Kubernetes' pause.
 var hostTools = []hostTool{
 	{"mmdebstrap", "mmdebstrap"},
 	{"debian-archive-keyring", "/usr/share/keyrings/debian-archive-keyring.gpg"},
