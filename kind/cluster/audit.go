@@ -80,10 +80,10 @@ func writeAuditPolicy(c Config) error {
 	}
 	data, err := yaml.Marshal(auditPolicy(c.Audited))
 	if err != nil {
-		return fmt.Errorf("encode the audit policy: %w", err)
+		return fmt.Errorf("encoding the audit policy: %w", err)
 	}
 	if err := os.MkdirAll(auditDir(c), 0o755); err != nil {
-		return fmt.Errorf("create the folder for the audit policy: %w", err)
+		return fmt.Errorf("creating the folder of the audit policy: %w", err)
 	}
 	return file.Replace(filepath.Join(auditDir(c), auditPolicyName), data, 0o644)
 }

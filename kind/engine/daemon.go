@@ -126,7 +126,7 @@ func lookIn(path, program string) (string, error) {
 			return found, nil
 		}
 	}
-	return "", fmt.Errorf("%s is in none of %s", program, path)
+	return "", fmt.Errorf("%s not found in %s", program, path)
 }
 
 // awaitRunning waits for a dockerd that Ensure started before (see decide): it may be starting, or

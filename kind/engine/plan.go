@@ -102,9 +102,9 @@ func reason(h host) string {
 	return " (" + h.answer + ")"
 }
 
-// revive decides about an engine that does not answer, before it and its containers are taken for
-// gone. start means that Ensure started it and it died. missing is what a person must do if it may
-// be running. If neither is set, no engine runs as far as this host shows.
+// revive decides what to do about an engine that does not answer. start means that Ensure started
+// it and it died. missing is what a person must do, because an engine may be running. If neither is
+// set, this host shows no sign of an engine.
 func revive(h host, managed bool) (start bool, missing *Missing) {
 	if missing := unusable(h); missing != nil {
 		return false, missing

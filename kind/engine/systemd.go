@@ -62,7 +62,7 @@ func stopService(ctx context.Context) error {
 }
 
 func systemctl(ctx context.Context, args ...string) error {
-	ctx, cancel := progress.Within(ctx, serviceTimeout, "systemctl was not done")
+	ctx, cancel := progress.Within(ctx, serviceTimeout, "systemctl did not finish")
 	defer cancel()
 	_, err := command.Output(ctx, append([]string{"systemctl"}, args...)...)
 	return err

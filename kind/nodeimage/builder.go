@@ -2,11 +2,15 @@ package nodeimage
 
 import (
 	"context"
+	"path"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gardener-extensions/registry-cache/kind/command"
+	"github.com/gardener-extensions/registry-cache/kind/nodeimage/filetree"
+	"github.com/gardener-extensions/registry-cache/kind/nodeimage/kindbase"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
@@ -27,11 +31,11 @@ func (b builder) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	base, sandbox, err := kindBase(b.source.kindDir)
+	base, sandbox, err := kindbase.Files(b.source.kindDir, KubernetesVersion)
 	if err != nil {
 		return err
 	}
-	store := b.cache.temp() + "/store.tar"
+	store := filepath.Join(b.cache.temp(), "store.tar")
 	err = b.progress.Step(ctx, "images inside the node", func(ctx context.Context) error {
 		return b.store(ctx, built, sandbox, store)
 	})
@@ -40,7 +44,7 @@ func (b builder) run(ctx context.Context) error {
 	}
 	return b.progress.Step(ctx, "load into the engine", func(ctx context.Context) error {
 		progress.Note(ctx, "%s", b.plan.ref)
-		return b.node(ctx, built, base, store)
+		return b.load(ctx, built, base, store)
 	})
 }
 
@@ -59,38 +63,59 @@ func (b builder) store(ctx context.Context, built artifacts, sandbox, archive st
 		return err
 	}
 	progress.Note(ctx, "%d images", len(refs))
-	return writeTreeFile(archive, entries)
+	return filetree.WriteFile(archive, entries)
 }
 
-// node assembles the node image and loads it into the Docker Engine.
-func (b builder) node(ctx context.Context, built artifacts, base []entry, store string) error {
+// load assembles the node image and loads it into the Docker Engine. base are kind's files.
+func (b builder) load(ctx context.Context, built artifacts, base []filetree.Entry, store string) error {
+	spec, err := command.Output(ctx, built.programs["ctr"], "oci", "spec")
+	if err != nil {
+		return err
+	}
+	specFile, err := kindbase.ContainerSpec(spec)
+	if err != nil {
+		return err
+	}
 	localPath, err := b.source.moduleDir(ctx, "localpath", localPathModule)
 	if err != nil {
 		return err
 	}
-	files, err := generated(ctx, built, localPath)
+	storageFile, err := kindbase.Storage(localPath)
 	if err != nil {
 		return err
 	}
 	archive := filepath.Join(b.cache.temp(), "node.tar")
-	if err := writeTreeFile(archive, append(append(base, nodePrograms(built)...), files...)); err != nil {
+	files := slices.Concat(base, nodePrograms(built), []filetree.Entry{specFile, storageFile})
+	if err := filetree.WriteFile(archive, files); err != nil {
 		return err
 	}
-	image, err := nodeImage(built.trees[nodeTree().name], archive, store)
+	image, err := nodeImage(built.trees[nodeTree.name], archive, store)
 	if err != nil {
 		return err
 	}
 	return load(ctx, b.plan.ref, image)
 }
 
+// nodePrograms returns the programs in the file system of the node.
+func nodePrograms(built artifacts) []filetree.Entry {
+	var entries []filetree.Entry
+	for _, c := range compilations {
+		for _, p := range c.programs {
+			if p.dir != "" {
+				entries = append(entries, filetree.Executable(path.Join(p.dir, p.title()), built.programs[p.title()]))
+			}
+		}
+	}
+	return entries
+}
+
 // parts builds the missing parts: Debian trees in parallel with programs, because they mostly
-// download. Modules are downloaded while other programs compile. Each compilation uses all CPUs, so
-// they run one after another.
+// download.
 func (b builder) parts(ctx context.Context) error {
-	if b.complete() {
+	if !slices.ContainsFunc(b.plan.entries(), func(entry string) bool { return !b.cache.has(entry) }) {
 		return nil
 	}
-	if missing := missingPackages(hostTools()); len(missing) > 0 {
+	if missing := missingPackages(hostTools); len(missing) > 0 {
 		err := b.progress.Step(ctx, "packages to build with", func(ctx context.Context) error {
 			progress.Note(ctx, "%d", len(missing))
 			return installPackages(ctx, missing)
@@ -100,44 +125,19 @@ func (b builder) parts(ctx context.Context) error {
 		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	fetched := b.fetch(ctx, group)
 	group.Go(func() error { return b.trees(ctx) })
-	group.Go(func() error { return b.programs(ctx, fetched) })
+	group.Go(func() error {
+		if err := b.compile(ctx); err != nil {
+			return err
+		}
+		return b.compilePause(ctx)
+	})
 	return group.Wait()
 }
 
-func (b builder) complete() bool {
-	for _, entry := range b.plan.entries() {
-		if !b.cache.has(entry) {
-			return false
-		}
-	}
-	return true
-}
-
-// fetch downloads the modules of missing programs, and closes the channel of each finished
-// compilation.
-func (b builder) fetch(ctx context.Context, group *errgroup.Group) map[string]chan struct{} {
-	fetched := map[string]chan struct{}{}
-	for _, c := range b.plan.compilations {
-		done := make(chan struct{})
-		fetched[c.name] = done
-		group.Go(func() error {
-			if !b.cache.has(c.entry) {
-				if err := c.fetch(ctx, b.source.modules); err != nil {
-					return err
-				}
-			}
-			close(done)
-			return nil
-		})
-	}
-	return fetched
-}
-
 func (b builder) trees(ctx context.Context) error {
-	for _, t := range b.plan.trees {
-		err := b.part(ctx, "Debian packages: "+t.name, t.entry, func(ctx context.Context, target string) error {
+	for _, t := range debianTrees {
+		err := b.part(ctx, "Debian packages: "+t.name, t.entry(b.plan.toolchain), func(ctx context.Context, target string) error {
 			return t.build(ctx, b.cache.temp(), target)
 		})
 		if err != nil {
@@ -147,22 +147,47 @@ func (b builder) trees(ctx context.Context) error {
 	return nil
 }
 
-func (b builder) programs(ctx context.Context, fetched map[string]chan struct{}) error {
+// compile builds the missing programs of modules. Modules are downloaded while other programs
+// compile. Each compilation uses all CPUs, so they run one after another.
+func (b builder) compile(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	fetched := map[string]chan struct{}{}
 	for _, c := range b.plan.compilations {
-		err := b.part(ctx, "compile "+c.name, c.entry, func(ctx context.Context, target string) error {
-			select {
-			case <-fetched[c.name]:
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-			return c.run(ctx, b.source.modules, c.flags, target)
-		})
-		if err != nil {
-			return err
+		if b.cache.has(c.entry) {
+			continue
 		}
+		done := make(chan struct{})
+		fetched[c.name] = done
+		group.Go(func() error {
+			err := c.fetch(ctx, b.source.modules)
+			if err == nil {
+				close(done)
+			}
+			return err
+		})
 	}
+	group.Go(func() error {
+		for _, c := range b.plan.compilations {
+			err := b.part(ctx, "compile "+c.name, c.entry, func(ctx context.Context, target string) error {
+				select {
+				case <-fetched[c.name]:
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+				return c.run(ctx, b.source.modules, c.flags, target)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return group.Wait()
+}
+
+func (b builder) compilePause(ctx context.Context) error {
 	return b.part(ctx, "compile pause", b.plan.pause, func(ctx context.Context, target string) error {
-		kubernetes, err := b.source.moduleDir(ctx, "kubernetes", kubernetesMod)
+		kubernetes, err := b.source.moduleDir(ctx, "kubernetes", kubernetesModule)
 		if err != nil {
 			return err
 		}

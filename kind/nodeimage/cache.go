@@ -1,6 +1,7 @@
 package nodeimage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,9 +20,6 @@ const (
 	tempDir  = "tmp"
 	// lockTimeout is longer than a full build on a small machine.
 	lockTimeout = 40 * time.Minute
-	removeRetry = 500 * time.Millisecond
-	// removeTimeout bounds the retries of removing the temporary files of killed commands.
-	removeTimeout = 20 * time.Second
 	// keepUnused is how long an unused entry stays, so that going back to an earlier commit is fast.
 	keepUnused = 14 * 24 * time.Hour
 )
@@ -57,19 +55,16 @@ func (c *cache) temp() string { return filepath.Join(c.dir, tempDir) }
 // removeTemp retries, because commands of a killed build may still write for a short time.
 func (c *cache) removeTemp(ctx context.Context) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, removeRetry, removeTimeout, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
 		last = os.RemoveAll(c.temp())
 		return last == nil, nil
 	})
-	if last != nil {
-		return last
-	}
-	return err
+	return cmp.Or(last, err)
 }
 
 // has reports whether the cache has the entry.
 func (c *cache) has(entry string) bool {
-	_, err := os.Stat(filepath.Join(c.dir, entry))
+	_, err := os.Stat(c.path(entry))
 	return err == nil
 }
 
@@ -106,19 +101,13 @@ func (c *cache) prune(since time.Time) error {
 		return err
 	}
 	for _, entry := range entries {
-		if name := entry.Name(); name != lockFile && name != tempDir {
-			err = errors.Join(err, removeOlder(c.path(name), since))
+		info, infoErr := entry.Info()
+		if name := entry.Name(); infoErr == nil && name != lockFile && name != tempDir && info.ModTime().Before(since) {
+			infoErr = os.RemoveAll(c.path(name))
 		}
+		err = errors.Join(err, infoErr)
 	}
 	return err
-}
-
-func removeOlder(path string, since time.Time) error {
-	info, err := os.Stat(path)
-	if err != nil || !info.ModTime().Before(since) {
-		return err
-	}
-	return os.RemoveAll(path)
 }
 
 // syncTree makes a file, or all files in a folder, durable before the rename.

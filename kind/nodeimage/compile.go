@@ -31,12 +31,10 @@ func (c compilation) arguments(flags, target string, jobs int) []string {
 	return append(args, c.packages()...)
 }
 
-// linkMemory is the memory that linking one Kubernetes program takes.
-const linkMemory = 2 << 30
-
 // jobs returns how many programs may link at once in so many bytes of memory.
 func jobs(cpus int, memory uint64) int {
-	return max(1, min(cpus, int(memory/linkMemory)))
+	const link = 2 << 30 // linking one Kubernetes program
+	return max(1, min(cpus, int(memory/link)))
 }
 
 // memory returns the memory of this machine in bytes, or 0 if it is unknown.
@@ -58,19 +56,13 @@ func (c compilation) environment() []string {
 	return append(os.Environ(), cgo, "GOFLAGS=-trimpath -buildvcs=false", "GOWORK=off")
 }
 
-// run builds the programs into the new folder target, under their names in the image.
+// run builds the programs into the folder target, under their names in the image. go creates it.
 func (c compilation) run(ctx context.Context, modules, flags, target string) error {
-	if err := os.MkdirAll(target, 0o755); err != nil {
-		return err
-	}
 	args := c.arguments(flags, target+string(filepath.Separator), jobs(runtime.NumCPU(), memory()))
 	if err := c.goCommand(ctx, modules, args...); err != nil {
 		return fmt.Errorf("compiling %s: %w", c.name, err)
 	}
 	for _, p := range c.programs {
-		if p.file() == p.title() {
-			continue
-		}
 		if err := os.Rename(filepath.Join(target, p.file()), filepath.Join(target, p.title())); err != nil {
 			return err
 		}
@@ -93,23 +85,15 @@ func (c compilation) goCommand(ctx context.Context, modules string, args ...stri
 	return err
 }
 
-// pauseSource is the source of the pause program in Kubernetes' module.
-const pauseSource = "build/pause/linux/pause.c"
-
-// pauseArguments returns those of the C compiler, as in Kubernetes' Makefile.
-func pauseArguments(kubernetesDir, target string) []string {
-	return []string{
-		"-Os", "-Wall", "-Werror", "-static", "-DVERSION=" + KubernetesVersion,
-		"-o", filepath.Join(target, "pause"), filepath.Join(kubernetesDir, pauseSource),
-	}
-}
-
-// compilePause builds Kubernetes' pause program into the new folder target.
+// compilePause builds Kubernetes' pause program, with the flags of Kubernetes' Makefile, into the
+// new folder target.
 func compilePause(ctx context.Context, kubernetesDir, target string) error {
 	if err := os.MkdirAll(target, 0o755); err != nil {
 		return err
 	}
-	if _, err := command.Output(ctx, append([]string{"gcc"}, pauseArguments(kubernetesDir, target)...)...); err != nil {
+	_, err := command.Output(ctx, "gcc", "-Os", "-Wall", "-Werror", "-static", "-DVERSION="+KubernetesVersion,
+		"-o", filepath.Join(target, "pause"), filepath.Join(kubernetesDir, "build/pause/linux/pause.c"))
+	if err != nil {
 		return fmt.Errorf("compiling pause: %w", err)
 	}
 	return nil

@@ -1,99 +1,171 @@
 package nodeimage
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/kind/pkg/exec"
+
+	"github.com/gardener-extensions/registry-cache/kind/nodeimage/filetree"
+	"github.com/gardener-extensions/registry-cache/kind/nodeimage/kindbase"
 )
 
 // component is one image in the containerd of the node: a few programs, perhaps on a Debian tree.
 type component struct {
-	// name is the last part of the image's repository.
-	name string
-	// programs are the titles of the programs in /usr/local/bin. The first one is the entry point.
-	programs []string
-	// tree is the Debian tree below the programs, or nil.
-	tree *debianTree
-	// extra entries are added last.
-	extra []entry
+	name     string           // the last part of the image's repository
+	programs []string         // in /usr/local/bin; the first one is the entry point
+	tree     *debianTree      // below the programs, or nil
+	extra    []filetree.Entry // added last
 }
 
-// components returns the images of a node.
-func components() []component {
-	proxy, shell := proxyTree(), shellTree()
-	return []component{
-		{name: "kube-apiserver", programs: []string{"kube-apiserver"}},
-		{name: "kube-controller-manager", programs: []string{"kube-controller-manager"}},
-		{name: "kube-scheduler", programs: []string{"kube-scheduler"}},
-		{name: "kube-proxy", programs: []string{"kube-proxy"}, tree: &proxy, extra: iptablesLinks()},
-		{name: "etcd", programs: []string{"etcd", "etcdctl"}},
-		{name: "coredns", programs: []string{"coredns"}},
-		{name: "pause", programs: []string{"pause"}},
-		{name: "local-path-provisioner", programs: []string{"local-path-provisioner"}},
-		{name: "busybox", tree: &shell, extra: appletLinks()},
-	}
+// components are the images of a node.
+var components = []component{
+	{name: "kube-apiserver", programs: []string{"kube-apiserver"}},
+	{name: "kube-controller-manager", programs: []string{"kube-controller-manager"}},
+	{name: "kube-scheduler", programs: []string{"kube-scheduler"}},
+	{name: "kube-proxy", programs: []string{"kube-proxy"}, tree: &proxyTree, extra: iptablesLinks()},
+	{name: "etcd", programs: []string{"etcd", "etcdctl"}},
+	{name: "coredns", programs: []string{"coredns"}},
+	{name: "pause", programs: []string{"pause"}},
+	{name: "local-path-provisioner", programs: []string{"local-path-provisioner"}},
+	{name: "busybox", tree: &shellTree, extra: appletLinks()},
 }
 
 // iptablesLinks returns the links of Debian's alternatives, which extractOnly leaves out.
-func iptablesLinks() []entry {
-	var links []entry
+func iptablesLinks() []filetree.Entry {
+	var links []filetree.Entry
 	for _, family := range []string{"iptables", "ip6tables"} {
 		for _, suffix := range []string{"", "-save", "-restore"} {
-			links = append(links, symlink("/usr/sbin/"+family+suffix, "xtables-nft-multi"))
+			links = append(links, filetree.Symlink("/usr/sbin/"+family+suffix, "xtables-nft-multi"))
 		}
 	}
 	return links
 }
 
 // appletLinks returns the commands of local-path-provisioner's scripts and of people.
-func appletLinks() []entry {
-	var links []entry
+func appletLinks() []filetree.Entry {
+	var links []filetree.Entry
 	for _, applet := range []string{"sh", "cat", "chmod", "chown", "cp", "df", "du", "ls", "mkdir", "mv", "rm", "sleep", "sync"} {
-		links = append(links, symlink("/bin/"+applet, "busybox"))
+		links = append(links, filetree.Symlink("/bin/"+applet, "busybox"))
 	}
 	return links
 }
 
-// references maps components to the references in kubeadmImages, the output of `kubeadm config
-// images list`, to sandboxImage, and to the images in this package.
-func references(kubeadmImages, sandboxImage string) (map[string]string, error) {
-	refs := map[string]string{}
-	for _, ref := range append(strings.Fields(kubeadmImages), sandboxImage, LocalPathProvisionerImage, HelperImage) {
-		refs[componentName(ref)] = ref
+// image returns the component's image. It writes the layers to the folder work.
+func (c component) image(built artifacts, work string) (v1.Image, error) {
+	entries := []filetree.Entry{filetree.Folder("/tmp", 0o777|fs.ModeSticky)}
+	for _, name := range c.programs {
+		source, ok := built.programs[name]
+		if !ok {
+			return nil, fmt.Errorf("image %s: program %s was not built", c.name, name)
+		}
+		entries = append(entries, filetree.Executable(path.Join(usrLocalBin, name), source))
 	}
-	wanted := components()
-	for _, c := range wanted {
+	own := filepath.Join(work, c.name+".tar")
+	if err := filetree.WriteFile(own, append(entries, c.extra...)); err != nil {
+		return nil, fmt.Errorf("image %s: %w", c.name, err)
+	}
+	archives := []string{own}
+	if c.tree != nil {
+		archives = []string{built.trees[c.tree.name], own}
+	}
+	var layers []v1.Layer
+	for _, archive := range archives {
+		layer, err := packedLayer(archive)
+		if err != nil {
+			return nil, fmt.Errorf("image %s: packing %s: %w", c.name, archive, err)
+		}
+		layers = append(layers, layer)
+	}
+	entrypoint := "/bin/sh"
+	if len(c.programs) > 0 {
+		entrypoint = path.Join(usrLocalBin, c.programs[0])
+	}
+	config := v1.Config{Env: []string{searchPath}, Entrypoint: []string{entrypoint}}
+	return imageOf(config, types.OCIManifestSchema1, types.OCIConfigJSON, layers...)
+}
+
+// references maps components to the references in kubeadmImages, the output of `kubeadm config
+// images list`, to sandboxImage, and to the images for persistent volumes.
+func references(kubeadmImages, sandboxImage string) (map[string]string, error) {
+	listed, refs := strings.Fields(kubeadmImages), map[string]string{}
+	for _, ref := range slices.Concat(listed, []string{sandboxImage, kindbase.LocalPathProvisionerImage, kindbase.HelperImage}) {
+		name, _, _ := strings.Cut(path.Base(ref), ":")
+		refs[name] = ref
+	}
+	for _, c := range components {
 		if refs[c.name] == "" {
-			return nil, fmt.Errorf("kubeadm does not list an image %s: it lists %s", c.name, strings.Join(strings.Fields(kubeadmImages), ", "))
+			return nil, fmt.Errorf("kubeadm does not list an image %s: it lists %s", c.name, strings.Join(listed, ", "))
 		}
 	}
-	if len(refs) != len(wanted) {
-		return nil, fmt.Errorf("kubeadm lists an image that is not built: it lists %s", strings.Join(strings.Fields(kubeadmImages), ", "))
+	if len(refs) != len(components) {
+		return nil, fmt.Errorf("kubeadm lists an image that is not built: it lists %s", strings.Join(listed, ", "))
 	}
 	return refs, nil
 }
 
-// componentName returns the last part of a reference's repository.
-func componentName(ref string) string {
-	name, _, _ := strings.Cut(path.Base(ref), ":")
-	return name
+// imageStore imports the images of all components into a containerd root folder below work and
+// returns that folder as entries of the node's file system. refs has their references.
+func imageStore(ctx context.Context, built artifacts, refs map[string]string, work string) ([]filetree.Entry, error) {
+	layoutDir := filepath.Join(work, "layout")
+	if err := writeLayout(ctx, layoutDir, built, refs, work); err != nil {
+		return nil, fmt.Errorf("writing the images of the node: %w", err)
+	}
+	entries, err := filetree.Of(layoutDir, "/")
+	if err != nil {
+		return nil, err
+	}
+	root := filepath.Join(work, "containerd")
+	if err := os.Mkdir(root, 0o711); err != nil {
+		return nil, err
+	}
+	imagestore := exec.CommandContext(ctx, built.programs["imagestore"], root)
+	if err := feed(ctx, imagestore, func(w io.Writer) error { return filetree.Write(w, entries) }); err != nil {
+		return nil, fmt.Errorf("filling containerd's image store: %w", err)
+	}
+	return filetree.Of(root, "/var/lib/containerd")
 }
 
-// sandboxImage returns the pause image in a containerd configuration of format version 2.
-func sandboxImage(config string) (string, error) {
-	var parsed struct {
-		Plugins map[string]struct {
-			SandboxImage string `toml:"sandbox_image"`
-		} `toml:"plugins"`
+// writeLayout writes an OCI image layout with the images of all components under their references.
+func writeLayout(ctx context.Context, dir string, built artifacts, refs map[string]string, work string) error {
+	images := make([]v1.Image, len(components))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.NumCPU())
+	for i, c := range components {
+		group.Go(func() (err error) {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			images[i], err = c.image(built, work)
+			return err
+		})
 	}
-	if err := toml.Unmarshal([]byte(config), &parsed); err != nil {
-		return "", fmt.Errorf("parsing containerd's configuration: %w", err)
+	if err := group.Wait(); err != nil {
+		return err
 	}
-	image := parsed.Plugins["io.containerd.grpc.v1.cri"].SandboxImage
-	if image == "" {
-		return "", fmt.Errorf("containerd's configuration names no sandbox image")
+	target, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		return err
 	}
-	return image, nil
+	for i, c := range components {
+		// containerd's import takes the name of an image from this annotation.
+		annotations := layout.WithAnnotations(map[string]string{"io.containerd.image.name": refs[c.name]})
+		if err := target.AppendImage(images[i], annotations); err != nil {
+			return err
+		}
+	}
+	return nil
 }

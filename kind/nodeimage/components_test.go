@@ -1,6 +1,10 @@
 package nodeimage
 
 import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,6 +13,9 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/gardener-extensions/registry-cache/kind/nodeimage/filetree"
+	"github.com/gardener-extensions/registry-cache/kind/nodeimage/kindbase"
 )
 
 // listed is the output of kubeadm v1.36.2.
@@ -46,8 +53,8 @@ func TestReferences(t *testing.T) {
 				"coredns":                "registry.k8s.io/coredns/coredns:v1.14.2",
 				"etcd":                   "registry.k8s.io/etcd:3.6.8-0",
 				"pause":                  "registry.k8s.io/pause:3.10", // containerd's, not kubeadm's
-				"busybox":                HelperImage,
-				"local-path-provisioner": LocalPathProvisionerImage,
+				"busybox":                kindbase.HelperImage,
+				"local-path-provisioner": kindbase.LocalPathProvisionerImage,
 			} {
 				if refs[name] != want {
 					t.Errorf("%s is %q, want %q", name, refs[name], want)
@@ -57,21 +64,35 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-func TestSandboxImage(t *testing.T) {
-	tests := []struct {
-		name, config, want string
-	}{
-		{"named", "[plugins.\"io.containerd.grpc.v1.cri\"]\nsandbox_image = \"registry.k8s.io/pause:3.10\"", "registry.k8s.io/pause:3.10"},
-		{"not named", "[plugins.\"io.containerd.grpc.v1.cri\"]", ""},
-		{"no TOML", "[", ""},
+// TestFilesOfKind reads the files of the kind module that this repository requires. It fails early
+// if a new version of kind moves or changes what the recipe needs.
+func TestFilesOfKind(t *testing.T) {
+	src, err := locate(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := sandboxImage(tt.config)
-			if got != tt.want || (err == nil) != (tt.want != "") {
-				t.Errorf("got %q, %v; want %q", got, err, tt.want)
-			}
-		})
+	entries, sandbox, err := kindbase.Files(src.kindDir, "v1.2.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(sandbox, "registry.k8s.io/pause:") {
+		t.Errorf("sandbox image %q", sandbox)
+	}
+	if _, err := references(listed, sandbox); err != nil {
+		t.Error(err)
+	}
+	byPath := map[string]filetree.Entry{}
+	for _, e := range entries {
+		byPath[e.Path] = e
+	}
+	for _, path := range []string{"/usr/local/bin/entrypoint", "/kind/bin/mount-product-files.sh", "/etc/crictl.yaml", "/kind/version",
+		"/etc/systemd/system/multi-user.target.wants/kubelet.service", "/etc/kubernetes/manifests", "/etc/containerd/certs.d"} {
+		if _, ok := byPath[path]; !ok {
+			t.Errorf("no %s", path)
+		}
+	}
+	if config := byPath["/etc/containerd/config.toml"].Data; !strings.Contains(config, "/etc/containerd/certs.d") {
+		t.Errorf("containerd's configuration without the registries' folder:\n%s", config)
 	}
 }
 
@@ -81,7 +102,7 @@ func fakeArtifacts(t *testing.T) artifacts {
 	dir := t.TempDir()
 	program, tree := filepath.Join(dir, "program"), filepath.Join(dir, "tree.tar")
 	write(t, program, "binary")
-	if err := writeTreeFile(tree, []entry{text("/usr/sbin/nft", "tool")}); err != nil {
+	if err := filetree.WriteFile(tree, []filetree.Entry{filetree.Text("/usr/sbin/nft", "tool")}); err != nil {
 		t.Fatal(err)
 	}
 	return artifacts{programs: map[string]string{"kube-proxy": program}, trees: map[string]string{"tools": tree}}
@@ -98,7 +119,7 @@ func TestComponentImage(t *testing.T) {
 	}{
 		{"program alone", component{name: "a", programs: []string{"kube-proxy"}}, "/usr/local/bin/kube-proxy",
 			[]string{"0 755 0:0 usr/local/bin/kube-proxy binary", "5 1777 0:0 tmp"}},
-		{"program on a tree", component{name: "b", programs: []string{"kube-proxy"}, tree: &tree, extra: []entry{symlink("/usr/sbin/iptables", "x")}},
+		{"program on a tree", component{name: "b", programs: []string{"kube-proxy"}, tree: &tree, extra: []filetree.Entry{filetree.Symlink("/usr/sbin/iptables", "x")}},
 			"/usr/local/bin/kube-proxy", []string{"0 644 0:0 usr/sbin/nft tool", "2 777 0:0 usr/sbin/iptables x", "0 755 0:0 usr/local/bin/kube-proxy binary"}},
 		{"tree alone", component{name: "c", tree: &tree}, "/bin/sh", []string{"0 644 0:0 usr/sbin/nft tool"}},
 	}
@@ -138,7 +159,7 @@ func TestNodeImage(t *testing.T) {
 	dir := t.TempDir()
 	lower, upper := filepath.Join(dir, "lower.tar"), filepath.Join(dir, "upper.tar")
 	for name, data := range map[string]string{lower: "old", upper: "new"} {
-		if err := writeTreeFile(name, []entry{text("/etc/file", data)}); err != nil {
+		if err := filetree.WriteFile(name, []filetree.Entry{filetree.Text("/etc/file", data)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -173,5 +194,25 @@ func checkPlain(t *testing.T, image v1.Image) {
 		if digest != diffID || mediaType != types.DockerUncompressedLayer {
 			t.Errorf("layer %s, content %s, type %s", digest, diffID, mediaType)
 		}
+	}
+}
+
+// listing returns one line for each file of a tar archive.
+func listing(t *testing.T, r io.Reader) []string {
+	t.Helper()
+	var lines []string
+	for tr := tar.NewReader(r); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return lines
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(tr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%c %o %d:%d %s %s%s", h.Typeflag, h.Mode, h.Uid, h.Gid, h.Name, h.Linkname, data)))
 	}
 }

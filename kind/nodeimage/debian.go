@@ -21,40 +21,32 @@ var rootfsScript string
 
 // debianTree is a file tree of Debian packages, kept as a tar archive.
 type debianTree struct {
-	name     string
-	packages []string
-	// extractOnly runs no package scripts: no shell, no alternatives, no package database.
-	extractOnly bool
-	// script is a hook that runs on the finished tree, or empty.
-	script string
+	name        string
+	packages    []string
+	extractOnly bool   // run no package scripts: no shell, no alternatives, no package database
+	script      string // a hook that runs on the finished tree, or empty
 }
 
-// nodeTree returns the root file system of a node: the packages of kind's base image, D-Bus for the
+// nodeTree is the root file system of a node: the packages of kind's base image, D-Bus for the
 // clients of systemd, and openssl for the script that updates the trust store of ca-certificates.
-func nodeTree() debianTree {
-	return debianTree{
-		name: "rootfs",
-		packages: []string{
-			"systemd", "systemd-sysv", "dbus",
-			"conntrack", "iptables", "nftables", "iproute2", "ethtool", "util-linux", "mount", "kmod",
-			"libseccomp2", "pigz", "e2fsprogs",
-			"bash", "ca-certificates", "openssl", "curl", "jq", "procps", "hostname",
-		},
-		script: rootfsScript,
-	}
+var nodeTree = debianTree{
+	name: "rootfs",
+	packages: []string{
+		"systemd", "systemd-sysv", "dbus",
+		"conntrack", "iptables", "nftables", "iproute2", "ethtool", "util-linux", "mount", "kmod",
+		"libseccomp2", "pigz", "e2fsprogs",
+		"bash", "ca-certificates", "openssl", "curl", "jq", "procps", "hostname",
+	},
+	script: rootfsScript,
 }
 
-// proxyTree returns what kube-proxy calls in its iptables and nftables modes.
-func proxyTree() debianTree {
-	return debianTree{name: "kube-proxy-tools", packages: []string{"nftables", "iptables", "conntrack"}, extractOnly: true}
-}
+// proxyTree has what kube-proxy calls in its iptables and nftables modes.
+var proxyTree = debianTree{name: "kube-proxy-tools", packages: []string{"nftables", "iptables", "conntrack"}, extractOnly: true}
 
-// shellTree returns a static shell for local-path-provisioner's helper pods.
-func shellTree() debianTree {
-	return debianTree{name: "busybox", packages: []string{"busybox-static"}, extractOnly: true}
-}
+// shellTree has a static shell for local-path-provisioner's helper pods.
+var shellTree = debianTree{name: "busybox", packages: []string{"busybox-static"}, extractOnly: true}
 
-func debianTrees() []debianTree { return []debianTree{nodeTree(), proxyTree(), shellTree()} }
+var debianTrees = []debianTree{nodeTree, proxyTree, shellTree}
 
 // entry returns the name of the tree's archive in the cache.
 func (t debianTree) entry(toolchain string) string {
@@ -67,8 +59,12 @@ func (t debianTree) entry(toolchain string) string {
 
 // arguments returns those of mmdebstrap. script is the path of the hook, if the tree has one.
 func (t debianTree) arguments(script, target string) []string {
+	variant := "minbase"
+	if t.extractOnly {
+		variant = "extract"
+	}
 	args := []string{
-		"--quiet",
+		"--quiet", "--variant=" + variant,
 		"--include=" + strings.Join(t.packages, ","),
 		"--aptopt=Acquire::Retries \"3\"",
 		"--dpkgopt=path-exclude=/usr/share/man/*",
@@ -77,11 +73,6 @@ func (t debianTree) arguments(script, target string) []string {
 		"--dpkgopt=path-include=/usr/share/doc/*/copyright",
 		"--dpkgopt=path-exclude=/usr/lib/*/gconv/*",
 	}
-	variant := "minbase"
-	if t.extractOnly {
-		variant = "extract"
-	}
-	args = append(args, "--variant="+variant)
 	if t.script != "" {
 		args = append(args, "--customize-hook="+script)
 	}

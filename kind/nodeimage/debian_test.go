@@ -105,14 +105,15 @@ func TestRootfsScript(t *testing.T) {
 }
 
 func TestMissingPackages(t *testing.T) {
-	there, absent := func() bool { return true }, func() bool { return false }
+	there, absent := filepath.Join(t.TempDir(), "stdlib.h"), filepath.Join(t.TempDir(), "seccomp.h")
+	write(t, there, "")
 	tests := []struct {
 		name  string
 		tools []hostTool
 		want  []string
 	}{
-		{"all there", []hostTool{{"gcc", there}}, nil},
-		{"some missing", []hostTool{{"gcc", absent}, {"mmdebstrap", there}, {"pkg-config", absent}}, []string{"gcc", "pkg-config"}},
+		{"all there", []hostTool{{"libc6-dev", there}, {"shell", "sh"}}, nil},
+		{"some missing", []hostTool{{"gcc", "no-such-compiler"}, {"libc6-dev", there}, {"libseccomp-dev", absent}}, []string{"gcc", "libseccomp-dev"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -7,16 +7,14 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 )
 
-// repository is the name of every image that this package builds.
-const repository = "registry-cache-testbed/node"
-
-// recipe is this package's own source, which is an input too.
+// recipe is the source of this package and of the packages below it, which is an input too.
 //
-//go:embed *.go *.sh
+//go:embed *.go */*.go *.sh
 var recipe embed.FS
 
 // inputs is everything that the content of the image depends on, by name.
@@ -33,14 +31,10 @@ func (in inputs) hash() string {
 
 // under returns the inputs whose name starts with one of the prefixes.
 func (in inputs) under(prefixes ...string) inputs {
-	out := inputs{}
-	for name, value := range in {
-		for _, prefix := range prefixes {
-			if strings.HasPrefix(name, prefix) {
-				out[name] = value
-			}
-		}
-	}
+	out := maps.Clone(in)
+	maps.DeleteFunc(out, func(name, _ string) bool {
+		return !slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	})
 	return out
 }
 
@@ -55,10 +49,11 @@ const (
 // newInputs reads the modules and the recipe. toolchain and kind are versions.
 func newInputs(modules fs.FS, toolchain, kind string) (inputs, error) {
 	in := inputs{inputToolchain: toolchain, inputKind: kind}
-	if err := in.add(inputModules, modules, isModuleSource); err != nil {
+	isSource := func(name string) bool { return slices.Contains([]string{".go", ".mod", ".sum"}, path.Ext(name)) }
+	if err := in.add(inputModules, modules, isSource); err != nil {
 		return nil, fmt.Errorf("reading the build modules: %w", err)
 	}
-	if err := in.add(inputRecipe, recipe, isRecipe); err != nil {
+	if err := in.add(inputRecipe, recipe, func(name string) bool { return !strings.HasSuffix(name, "_test.go") }); err != nil {
 		return nil, fmt.Errorf("reading the recipe: %w", err)
 	}
 	return in, nil
@@ -74,12 +69,6 @@ func (in inputs) add(prefix string, files fs.FS, wanted func(name string) bool) 
 		return err
 	})
 }
-
-func isModuleSource(name string) bool {
-	return strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "go.mod") || strings.HasSuffix(name, "go.sum")
-}
-
-func isRecipe(name string) bool { return !strings.HasSuffix(name, "_test.go") }
 
 // key identifies the result of a compilation by its module, its flags and the toolchain.
 func (c compilation) key(in inputs, flags string) string {

@@ -1,6 +1,7 @@
 package nodeimage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,15 @@ import (
 	"time"
 
 	"github.com/gardener-extensions/registry-cache/kind/progress"
+)
+
+// Versions of programs in the image. The go.mod files below modules/ pin them; a test checks that
+// both are equal.
+const (
+	// KubernetesVersion is the version of the kubelet, kubeadm and the control plane.
+	KubernetesVersion = "v1.36.2"
+	// ContainerdVersion is the version of containerd.
+	ContainerdVersion = "v2.3.4"
 )
 
 // Options selects an image. The zero value builds the one of this repository without progress.
@@ -47,7 +57,15 @@ func Ensure(ctx context.Context, o Options) (string, error) {
 	if found, err := loaded(ctx, plan.ref); err != nil || found {
 		return plan.ref, err
 	}
-	return plan.ref, o.build(ctx, src, plan)
+	return plan.ref, o.withBuilder(ctx, src, plan, func(b builder) error {
+		if found, err := loaded(ctx, plan.ref); err != nil || found { // another build may have loaded it meanwhile
+			return err
+		}
+		if err := b.run(ctx); err != nil {
+			return err
+		}
+		return b.cache.prune(time.Now().Add(-keepUnused))
+	})
 }
 
 // Loaded reports whether the Docker Engine has the image that Ensure would return.
@@ -75,6 +93,46 @@ func HasParts(o Options) (bool, error) {
 	return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return entry.Name() != lockFile }), err
 }
 
+// Programs returns the paths of programs of the node image by their names in the image, such as
+// kube-apiserver or etcd, for use on this machine. It compiles programs that the build cache does
+// not have, which takes minutes and needs the Go module proxy. It does not use the Docker Engine
+// and ignores Options.Override. An unknown name is an error.
+//
+// Callers must not change the files: they belong to the build cache. A build that no longer uses
+// them removes them after two weeks.
+func Programs(ctx context.Context, o Options, names ...string) (map[string]string, error) {
+	src, plan, err := o.plan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if plan.compilations, err = compilationsWith(plan.compilations, names); err != nil {
+		return nil, err
+	}
+	dir, err := o.cacheDir()
+	if err != nil {
+		return nil, err
+	}
+	found := &cache{dir: dir} // reading needs no lock: an existing entry is complete
+	if slices.ContainsFunc(plan.compilations, func(c plannedCompilation) bool { return !found.has(c.entry) }) {
+		if err := o.withBuilder(ctx, src, plan, func(b builder) error { return b.compile(ctx) }); err != nil {
+			return nil, err
+		}
+	}
+	paths := map[string]string{}
+	for _, c := range plan.compilations {
+		folder, err := found.use(c.entry)
+		if err != nil {
+			return nil, fmt.Errorf("programs of %s: %w", c.name, err)
+		}
+		for _, p := range c.programs {
+			if slices.Contains(names, p.title()) {
+				paths[p.title()] = filepath.Join(folder, p.title())
+			}
+		}
+	}
+	return paths, nil
+}
+
 // plan returns the sources of the image and the parts to build.
 func (o Options) plan(ctx context.Context) (source, plan, error) {
 	src, err := locate(ctx, o.Repository)
@@ -92,19 +150,6 @@ func (o Options) plan(ctx context.Context) (source, plan, error) {
 	return src, p, nil
 }
 
-// build builds the image.
-func (o Options) build(ctx context.Context, src source, plan plan) error {
-	return o.withBuilder(ctx, src, plan, func(b builder) error {
-		if found, err := loaded(ctx, plan.ref); err != nil || found { // another build may have loaded it meanwhile
-			return err
-		}
-		if err := b.run(ctx); err != nil {
-			return err
-		}
-		return b.cache.prune(time.Now().Add(-keepUnused))
-	})
-}
-
 // withBuilder calls build under the cache's lock.
 func (o Options) withBuilder(ctx context.Context, src source, plan plan, build func(builder) error) error {
 	dir, err := o.cacheDir()
@@ -115,11 +160,7 @@ func (o Options) withBuilder(ctx context.Context, src source, plan plan, build f
 	if err != nil {
 		return err
 	}
-	recorder := o.Progress
-	if recorder == nil {
-		recorder = progress.New(io.Discard)
-	}
-	err = build(builder{source: src, plan: plan, cache: cache, progress: recorder})
+	err = build(builder{source: src, plan: plan, cache: cache, progress: cmp.Or(o.Progress, progress.New(io.Discard))})
 	return errors.Join(err, cache.close(ctx))
 }
 

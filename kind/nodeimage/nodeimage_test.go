@@ -5,9 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gardener-extensions/registry-cache/kind/nodeimage/filetree"
 )
 
-func TestBegun(t *testing.T) {
+func TestHasParts(t *testing.T) {
 	tests := []struct {
 		name    string
 		entries []string
@@ -68,7 +70,7 @@ func TestLoaded(t *testing.T) {
 func TestLoadStreamsTheImage(t *testing.T) {
 	dir := t.TempDir()
 	layer := filepath.Join(dir, "layer.tar")
-	if err := writeTreeFile(layer, []entry{text("/etc/file", "data")}); err != nil {
+	if err := filetree.WriteFile(layer, []filetree.Entry{filetree.Text("/etc/file", "data")}); err != nil {
 		t.Fatal(err)
 	}
 	image, err := nodeImage(layer)

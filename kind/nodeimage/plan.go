@@ -1,16 +1,21 @@
 package nodeimage
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 )
+
+// repository is the name of every image that this package builds.
+const repository = "registry-cache-testbed/node"
 
 // plan is what one set of inputs requires: all parts by their names in the cache.
 type plan struct {
 	ref          string
 	compilations []plannedCompilation
 	pause        string
-	trees        []plannedTree
+	toolchain    string
 }
 
 type plannedCompilation struct {
@@ -19,16 +24,11 @@ type plannedCompilation struct {
 	entry string
 }
 
-type plannedTree struct {
-	debianTree
-	entry string
-}
-
 func newPlan(in inputs) (plan, error) {
-	p := plan{ref: repository + ":" + in.hash()}
-	for _, c := range compilations() {
+	p := plan{ref: repository + ":" + in.hash(), toolchain: in[inputToolchain]}
+	for _, c := range compilations {
 		goMod := inputModules + c.module + "/go.mod"
-		pinned, err := parseVersions(goMod, []byte(in[goMod]))
+		pinned, err := pinnedVersions(goMod, []byte(in[goMod]))
 		if err != nil {
 			return plan{}, err
 		}
@@ -40,10 +40,22 @@ func newPlan(in inputs) (plan, error) {
 		p.compilations = append(p.compilations, plannedCompilation{compilation: c, flags: flags, entry: entry})
 	}
 	p.pause = "programs-pause-" + in.under(inputToolchain, inputModules+"kubernetes/go.mod").hash()
-	for _, t := range debianTrees() {
-		p.trees = append(p.trees, plannedTree{debianTree: t, entry: t.entry(in[inputToolchain])})
-	}
 	return p, nil
+}
+
+// compilationsWith returns the compilations that build the named programs.
+func compilationsWith(all []plannedCompilation, names []string) ([]plannedCompilation, error) {
+	builds := func(c plannedCompilation, name string) bool {
+		return slices.ContainsFunc(c.programs, func(p program) bool { return p.title() == name })
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(c plannedCompilation) bool { return builds(c, name) }) {
+			return nil, fmt.Errorf("the node image has no program %s", name)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(c plannedCompilation) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return builds(c, name) })
+	}), nil
 }
 
 // entries returns the names of all parts.
@@ -52,31 +64,37 @@ func (p plan) entries() []string {
 	for _, c := range p.compilations {
 		entries = append(entries, c.entry)
 	}
-	for _, t := range p.trees {
-		entries = append(entries, t.entry)
+	for _, t := range debianTrees {
+		entries = append(entries, t.entry(p.toolchain))
 	}
 	return entries
 }
 
+// artifacts are the built parts: their paths on this machine by name.
+type artifacts struct {
+	programs map[string]string
+	trees    map[string]string
+}
+
 // artifacts returns the built parts. use returns the path of a part.
 func (p plan) artifacts(use func(entry string) (string, error)) (artifacts, error) {
-	built := artifacts{programs: map[string]string{}, trees: map[string]string{}}
-	paths := map[string]string{}
-	for _, entry := range p.entries() {
+	var failed []error
+	path := func(entry string) string {
 		path, err := use(entry)
 		if err != nil {
-			return artifacts{}, fmt.Errorf("part %s of the node image: %w", entry, err)
+			failed = append(failed, fmt.Errorf("part %s of the node image: %w", entry, err))
 		}
-		paths[entry] = path
+		return path
 	}
-	built.programs["pause"] = filepath.Join(paths[p.pause], "pause")
+	built := artifacts{programs: map[string]string{"pause": filepath.Join(path(p.pause), "pause")}, trees: map[string]string{}}
 	for _, c := range p.compilations {
+		folder := path(c.entry)
 		for _, program := range c.programs {
-			built.programs[program.title()] = filepath.Join(paths[c.entry], program.title())
+			built.programs[program.title()] = filepath.Join(folder, program.title())
 		}
 	}
-	for _, t := range p.trees {
-		built.trees[t.name] = paths[t.entry]
+	for _, t := range debianTrees {
+		built.trees[t.name] = path(t.entry(p.toolchain))
 	}
-	return built, nil
+	return built, errors.Join(failed...)
 }

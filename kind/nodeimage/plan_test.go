@@ -45,7 +45,8 @@ func TestPlanRebuildsWhatChanged(t *testing.T) {
 		{"imagestore", "modules/containerd/imagestore/main.go", []string{"programs-containerd-", "programs-runc-"}},
 		{"local-path-provisioner's go.mod", "modules/localpath/go.mod", []string{"programs-local-path-provisioner-"}},
 		{"kind", inputKind, nil},
-		{"the recipe", "recipe/assemble.go", nil},
+		{"the recipe", "recipe/image.go", nil},
+		{"a package of the recipe", "recipe/kindbase/files.go", nil},
 		{"the toolchain", inputToolchain, []string{"programs-", "debian-"}},
 	}
 	before := mustPlan(t, realInputs(t))
@@ -92,7 +93,7 @@ func TestPlanLocatesEveryPart(t *testing.T) {
 	if len(used) != len(p.entries()) {
 		t.Errorf("used %d parts of %d: the others would be removed as unused", len(used), len(p.entries()))
 	}
-	for _, c := range components() {
+	for _, c := range components {
 		for _, program := range c.programs {
 			if !strings.HasPrefix(built.programs[program], "/cache/programs-") {
 				t.Errorf("image %s: no program %s is built (%q)", c.name, program, built.programs[program])
@@ -143,12 +144,12 @@ func TestNewInputsReadsSourcesOfModules(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"modules/kubernetes/go.mod", "modules/kubernetes/go.sum", "modules/kubernetes/coredns/main.go",
-		"recipe/inputs.go", "recipe/rootfs.sh", inputToolchain, inputKind} {
+		"recipe/inputs.go", "recipe/filetree/filetree.go", "recipe/kindbase/storage.go", "recipe/rootfs.sh", inputToolchain, inputKind} {
 		if in[name] == "" {
 			t.Errorf("input %s is missing", name)
 		}
 	}
-	for _, name := range []string{"modules/kubernetes/README", "recipe/inputs_test.go"} {
+	for _, name := range []string{"modules/kubernetes/README", "recipe/plan_test.go", "recipe/filetree/filetree_test.go"} {
 		if _, ok := in[name]; ok {
 			t.Errorf("%s is an input, but the image does not depend on it", name)
 		}

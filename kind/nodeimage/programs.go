@@ -1,11 +1,13 @@
 package nodeimage
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
 
 	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
 )
 
 // Folders for programs in the node's file system. kind's base files and kubeadm expect these.
@@ -18,26 +20,19 @@ const (
 
 // compilation is one `go build` of programs of one module with the same flags.
 type compilation struct {
-	// name distinguishes compilations of one module.
-	name string
-	// module is the folder below modules/ whose go.mod pins the programs.
-	module   string
+	name     string // distinguishes compilations of one module
+	module   string // the folder below modules/ whose go.mod pins the programs
 	programs []program
-	// stamps are the variables that hold versions.
-	stamps []stamp
-	// cgo links C code statically, so that the node does not need the host's C library.
-	cgo  bool
-	tags []string
+	stamps   []stamp // the variables that hold versions
+	cgo      bool    // links C code statically, so that the node does not need the host's C library
+	tags     []string
 }
 
 // program is one executable.
 type program struct {
-	// pkg is the import path, or ./folder for a main package below modules/.
-	pkg string
-	// name is the name in the image, by default the last element of pkg.
-	name string
-	// dir is the folder on a node. It is empty for programs that only images or the build use.
-	dir string
+	pkg  string // the import path, or ./folder for a main package below modules/
+	name string // the name in the image, by default the last element of pkg
+	dir  string // the folder on a node, or empty for programs that only images or the build use
 }
 
 // stamp sets a string variable to a module's version at link time.
@@ -47,78 +42,67 @@ type stamp struct {
 	format   func(version string) string
 }
 
-// compilations returns all compilations in build order: what the next step needs comes first.
-func compilations() []compilation {
-	return []compilation{containerdPrograms(), runcProgram(), localPathProgram(), kubernetesPrograms()}
+// compilations are in build order: what the next step needs comes first.
+var compilations = []compilation{containerdPrograms, runcProgram, localPathProgram, kubernetesPrograms}
+
+var containerdPrograms = compilation{
+	name:   "containerd",
+	module: "containerd",
+	programs: []program{
+		{pkg: "github.com/containerd/containerd/v2/cmd/containerd", dir: usrLocalBin},
+		{pkg: "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2", dir: usrLocalBin},
+		{pkg: "github.com/containerd/containerd/v2/cmd/ctr", dir: usrLocalBin},
+		{pkg: "github.com/containernetworking/plugins/plugins/ipam/host-local", dir: cniBin},
+		{pkg: "github.com/containernetworking/plugins/plugins/main/loopback", dir: cniBin},
+		{pkg: "github.com/containernetworking/plugins/plugins/main/ptp", dir: cniBin},
+		{pkg: "github.com/containernetworking/plugins/plugins/meta/portmap", dir: cniBin},
+		{pkg: "./imagestore"},
+	},
+	stamps: []stamp{
+		{"github.com/containerd/containerd/v2/version.Version", "github.com/containerd/containerd/v2", whole},
+		{"github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion", "github.com/containernetworking/plugins", whole},
+	},
 }
 
-func containerdPrograms() compilation {
-	return compilation{
-		name:   "containerd",
-		module: "containerd",
-		programs: []program{
-			{pkg: "github.com/containerd/containerd/v2/cmd/containerd", dir: usrLocalBin},
-			{pkg: "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2", dir: usrLocalBin},
-			{pkg: "github.com/containerd/containerd/v2/cmd/ctr", dir: usrLocalBin},
-			{pkg: "github.com/containernetworking/plugins/plugins/ipam/host-local", dir: cniBin},
-			{pkg: "github.com/containernetworking/plugins/plugins/main/loopback", dir: cniBin},
-			{pkg: "github.com/containernetworking/plugins/plugins/main/ptp", dir: cniBin},
-			{pkg: "github.com/containernetworking/plugins/plugins/meta/portmap", dir: cniBin},
-			{pkg: "./imagestore"},
-		},
-		stamps: []stamp{
-			{"github.com/containerd/containerd/v2/version.Version", "github.com/containerd/containerd/v2", whole},
-			{"github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion", "github.com/containernetworking/plugins", whole},
-		},
-	}
+var runcProgram = compilation{
+	name:     "runc",
+	module:   "containerd",
+	programs: []program{{pkg: "github.com/opencontainers/runc", dir: usrLocalSbin}},
+	stamps:   []stamp{{"main.version", "github.com/opencontainers/runc", withoutV}},
+	cgo:      true,
+	tags:     []string{"seccomp", "netgo", "osusergo"},
 }
 
-func runcProgram() compilation {
-	return compilation{
-		name:     "runc",
-		module:   "containerd",
-		programs: []program{{pkg: "github.com/opencontainers/runc", dir: usrLocalSbin}},
-		stamps:   []stamp{{"main.version", "github.com/opencontainers/runc", withoutV}},
-		cgo:      true,
-		tags:     []string{"seccomp", "netgo", "osusergo"},
-	}
+var localPathProgram = compilation{
+	name:     "local-path-provisioner",
+	module:   "localpath",
+	programs: []program{{pkg: localPathModule}},
+	stamps:   []stamp{{"main.VERSION", localPathModule, whole}},
 }
 
-func localPathProgram() compilation {
-	return compilation{
-		name:     "local-path-provisioner",
-		module:   "localpath",
-		programs: []program{{pkg: "github.com/rancher/local-path-provisioner"}},
-		stamps:   []stamp{{"main.VERSION", "github.com/rancher/local-path-provisioner", whole}},
-	}
-}
-
-func kubernetesPrograms() compilation {
-	const kubernetes = "k8s.io/kubernetes"
-	return compilation{
-		name:   "kubernetes",
-		module: "kubernetes",
-		programs: []program{
-			{pkg: kubernetes + "/cmd/kubelet", dir: usrBin},
-			{pkg: kubernetes + "/cmd/kubeadm", dir: usrBin},
-			{pkg: kubernetes + "/cmd/kubectl", dir: usrBin},
-			{pkg: "sigs.k8s.io/cri-tools/cmd/crictl", dir: usrLocalBin},
-			{pkg: kubernetes + "/cmd/kube-apiserver"},
-			{pkg: kubernetes + "/cmd/kube-controller-manager"},
-			{pkg: kubernetes + "/cmd/kube-scheduler"},
-			{pkg: kubernetes + "/cmd/kube-proxy"},
-			{pkg: "go.etcd.io/etcd/server/v3", name: "etcd"},
-			{pkg: "go.etcd.io/etcd/etcdctl/v3", name: "etcdctl"},
-			{pkg: "./coredns"},
-		},
-		// Without these, kubeadm and the kubelet report v0.0.0 and refuse to work with each other.
-		stamps: []stamp{
-			{"k8s.io/component-base/version.gitVersion", kubernetes, whole},
-			{"k8s.io/component-base/version.gitMajor", kubernetes, major},
-			{"k8s.io/component-base/version.gitMinor", kubernetes, minor},
-			{"sigs.k8s.io/cri-tools/pkg/version.Version", "sigs.k8s.io/cri-tools", whole},
-		},
-	}
+var kubernetesPrograms = compilation{
+	name:   "kubernetes",
+	module: "kubernetes",
+	programs: []program{
+		{pkg: kubernetesModule + "/cmd/kubelet", dir: usrBin},
+		{pkg: kubernetesModule + "/cmd/kubeadm", dir: usrBin},
+		{pkg: kubernetesModule + "/cmd/kubectl", dir: usrBin},
+		{pkg: "sigs.k8s.io/cri-tools/cmd/crictl", dir: usrLocalBin},
+		{pkg: kubernetesModule + "/cmd/kube-apiserver"},
+		{pkg: kubernetesModule + "/cmd/kube-controller-manager"},
+		{pkg: kubernetesModule + "/cmd/kube-scheduler"},
+		{pkg: kubernetesModule + "/cmd/kube-proxy"},
+		{pkg: "go.etcd.io/etcd/server/v3", name: "etcd"},
+		{pkg: "go.etcd.io/etcd/etcdctl/v3", name: "etcdctl"},
+		{pkg: "./coredns"},
+	},
+	// Without these, kubeadm and the kubelet report v0.0.0 and refuse to work with each other.
+	stamps: []stamp{
+		{"k8s.io/component-base/version.gitVersion", kubernetesModule, whole},
+		{"k8s.io/component-base/version.gitMajor", kubernetesModule, major},
+		{"k8s.io/component-base/version.gitMinor", kubernetesModule, minor},
+		{"sigs.k8s.io/cri-tools/pkg/version.Version", "sigs.k8s.io/cri-tools", whole},
+	},
 }
 
 // file returns the name that go build uses: the last element of pkg that is not a major version.
@@ -128,21 +112,16 @@ func (p program) file() string {
 }
 
 // title returns the program's name in the image.
-func (p program) title() string {
-	if p.name != "" {
-		return p.name
-	}
-	return p.file()
-}
+func (p program) title() string { return cmp.Or(p.name, p.file()) }
 
 // linkerFlags returns the value of -ldflags. The module of each stamp must be pinned.
-func (c compilation) linkerFlags(v versions) (string, error) {
+func (c compilation) linkerFlags(versions map[string]string) (string, error) {
 	flags := []string{"-s", "-w"}
 	if c.cgo {
 		flags = append(flags, "-extldflags", "-static")
 	}
 	for _, s := range c.stamps {
-		version, ok := v[s.module]
+		version, ok := versions[s.module]
 		if !ok {
 			return "", fmt.Errorf("modules/%s/go.mod does not require %s", c.module, s.module)
 		}
@@ -153,13 +132,7 @@ func (c compilation) linkerFlags(v versions) (string, error) {
 
 func whole(version string) string    { return version }
 func withoutV(version string) string { return strings.TrimPrefix(version, "v") }
-func major(version string) string    { return part(version, 0) }
-func minor(version string) string    { return part(version, 1) }
-
-func part(version string, i int) string {
-	parts := strings.SplitN(withoutV(version), ".", 3)
-	if i >= len(parts) {
-		return ""
-	}
-	return parts[i]
+func major(version string) string    { return withoutV(semver.Major(version)) }
+func minor(version string) string {
+	return strings.TrimPrefix(semver.MajorMinor(version), semver.Major(version)+".")
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/mod/modfile"
+
+	"github.com/gardener-extensions/registry-cache/kind/nodeimage/kindbase"
 )
 
 func TestProgramNames(t *testing.T) {
@@ -31,17 +33,17 @@ func TestProgramNames(t *testing.T) {
 }
 
 func TestLinkerFlags(t *testing.T) {
-	pinned := versions{"k8s.io/kubernetes": "v1.36.2", "sigs.k8s.io/cri-tools": "v1.36.0", "github.com/opencontainers/runc": "v1.4.3"}
+	pinned := map[string]string{"k8s.io/kubernetes": "v1.36.2", "sigs.k8s.io/cri-tools": "v1.36.0", "github.com/opencontainers/runc": "v1.4.3"}
 	tests := []struct {
 		name        string
 		compilation compilation
 		want        string
 		err         string
 	}{
-		{"kubernetes", kubernetesPrograms(), "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.2 -X k8s.io/component-base/version.gitMajor=1 " +
+		{"kubernetes", kubernetesPrograms, "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.2 -X k8s.io/component-base/version.gitMajor=1 " +
 			"-X k8s.io/component-base/version.gitMinor=36 -X sigs.k8s.io/cri-tools/pkg/version.Version=v1.36.0", ""},
-		{"runc", runcProgram(), "-s -w -extldflags -static -X main.version=1.4.3", ""},
-		{"not pinned", localPathProgram(), "", "modules/localpath/go.mod does not require github.com/rancher/local-path-provisioner"},
+		{"runc", runcProgram, "-s -w -extldflags -static -X main.version=1.4.3", ""},
+		{"not pinned", localPathProgram, "", "modules/localpath/go.mod does not require github.com/rancher/local-path-provisioner"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -57,7 +59,7 @@ func TestLinkerFlags(t *testing.T) {
 // files.
 func TestProgramsAreToolsOfTheirModule(t *testing.T) {
 	built := map[string][]string{}
-	for _, c := range compilations() {
+	for _, c := range compilations {
 		for _, p := range c.programs {
 			if strings.HasPrefix(p.pkg, "./") {
 				if _, err := os.Stat(filepath.Join("modules", c.module, p.pkg, "main.go")); err != nil {
@@ -98,9 +100,9 @@ func goMod(t *testing.T, module string) *modfile.File {
 // TestConstantsEqualPins keeps exported versions in sync with the pinned ones.
 func TestConstantsEqualPins(t *testing.T) {
 	tests := []struct{ module, path, constant string }{
-		{"kubernetes", kubernetesMod, KubernetesVersion},
+		{"kubernetes", kubernetesModule, KubernetesVersion},
 		{"containerd", "github.com/containerd/containerd/v2", ContainerdVersion},
-		{"localpath", localPathModule, LocalPathProvisionerImage[strings.LastIndex(LocalPathProvisionerImage, ":")+1:]},
+		{"localpath", localPathModule, kindbase.LocalPathProvisionerImage[strings.LastIndex(kindbase.LocalPathProvisionerImage, ":")+1:]},
 	}
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {
@@ -108,7 +110,7 @@ func TestConstantsEqualPins(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			pinned, err := parseVersions(tt.module, data)
+			pinned, err := pinnedVersions(tt.module, data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +159,7 @@ func TestJobs(t *testing.T) {
 }
 
 func TestBuildArguments(t *testing.T) {
-	got := strings.Join(runcProgram().arguments("-s -w", "/out/", 2), " ")
+	got := strings.Join(runcProgram.arguments("-s -w", "/out/", 2), " ")
 	if want := "build -p 2 -o /out/ -ldflags -s -w -tags seccomp,netgo,osusergo github.com/opencontainers/runc"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -173,7 +175,7 @@ func TestRun(t *testing.T) {
 	if err := c.run(t.Context(), modules, "-s -w", target); err != nil {
 		t.Fatal(err)
 	}
-	if !isFile(filepath.Join(target, "etcd"))() || isFile(filepath.Join(target, "server"))() {
+	if !present(filepath.Join(target, "etcd")) || present(filepath.Join(target, "server")) {
 		t.Error("the program does not have the name of the image")
 	}
 

@@ -1,6 +1,7 @@
 package nodeimage
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,15 +9,16 @@ import (
 	"runtime"
 	"strings"
 
+	"golang.org/x/mod/modfile"
+
 	"github.com/gardener-extensions/registry-cache/kind/command"
 )
 
 const (
-	ownModule       = "github.com/gardener-extensions/registry-cache"
-	kindModule      = "sigs.k8s.io/kind"
-	modulesFolder   = "kind/nodeimage/modules"
-	kubernetesMod   = "k8s.io/kubernetes"
-	localPathModule = "github.com/rancher/local-path-provisioner"
+	ownModule        = "github.com/gardener-extensions/registry-cache"
+	kindModule       = "sigs.k8s.io/kind"
+	kubernetesModule = "k8s.io/kubernetes"
+	localPathModule  = "github.com/rancher/local-path-provisioner"
 )
 
 // source is the location of the inputs on this machine.
@@ -31,10 +33,7 @@ func toolchain() string { return runtime.Version() + " " + runtime.GOOS + "/" + 
 
 // locate runs the go command in the folder dir of this repository. Empty means the current folder.
 func locate(ctx context.Context, dir string) (source, error) {
-	if dir == "" {
-		dir = "."
-	}
-	out, err := command.Output(ctx, "go", "-C", dir, "list", "-m", "-f", "{{.Path}}\t{{.Version}}\t{{.Dir}}", ownModule, kindModule)
+	out, err := command.Output(ctx, "go", "-C", cmp.Or(dir, "."), "list", "-m", "-f", "{{.Path}}\t{{.Version}}\t{{.Dir}}", ownModule, kindModule)
 	if err != nil {
 		return source{}, fmt.Errorf("finding the sources of the node image (run this inside the repository): %w", err)
 	}
@@ -51,7 +50,7 @@ func parseLocation(lines string) (source, error) {
 		}
 		switch fields[0] {
 		case ownModule:
-			s.modules = filepath.Join(fields[2], modulesFolder)
+			s.modules = filepath.Join(fields[2], "kind/nodeimage/modules")
 		case kindModule:
 			s.kindVersion, s.kindDir = fields[1], fields[2]
 		}
@@ -73,10 +72,23 @@ func (s source) moduleDir(ctx context.Context, buildModule, module string) (stri
 }
 
 // parseDownload returns the folder in the output of `go mod download -json`.
-func parseDownload(answer string) (string, error) {
+func parseDownload(output string) (string, error) {
 	var module struct{ Dir string }
-	if err := json.Unmarshal([]byte(answer), &module); err != nil {
+	if err := json.Unmarshal([]byte(output), &module); err != nil {
 		return "", fmt.Errorf("reading the output of `go mod download`: %w", err)
 	}
 	return module.Dir, nil
+}
+
+// pinnedVersions returns the version of each module that a go.mod requires.
+func pinnedVersions(name string, goMod []byte) (map[string]string, error) {
+	file, err := modfile.ParseLax(name, goMod, nil)
+	if err != nil {
+		return nil, fmt.Errorf("reading the pinned versions: %w", err)
+	}
+	versions := map[string]string{}
+	for _, require := range file.Require {
+		versions[require.Mod.Path] = require.Mod.Version
+	}
+	return versions, nil
 }

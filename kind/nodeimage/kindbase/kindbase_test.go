@@ -1,7 +1,6 @@
-package nodeimage
+package kindbase
 
 import (
-	"context"
 	"io/fs"
 	"os"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/gardener-extensions/registry-cache/internal/golden"
+	"github.com/gardener-extensions/registry-cache/kind/nodeimage/filetree"
 )
 
 func TestBaseFilesHaveTheModesOfTheDockerfile(t *testing.T) {
@@ -28,8 +28,8 @@ func TestBaseFilesHaveTheModesOfTheDockerfile(t *testing.T) {
 		"/etc/systemd/system/k.service": 0o644, "/etc/systemd/system/d/k.config": 0o644,
 	}
 	for _, file := range files {
-		if file.mode != want[file.path] {
-			t.Errorf("%s has mode %o, want %o", file.path, file.mode, want[file.path])
+		if file.Mode != want[file.Path] {
+			t.Errorf("%s has mode %o, want %o", file.Path, file.Mode, want[file.Path])
 		}
 	}
 	if len(files) != len(want) {
@@ -38,10 +38,10 @@ func TestBaseFilesHaveTheModesOfTheDockerfile(t *testing.T) {
 }
 
 func TestEnable(t *testing.T) {
-	units := func(installs ...string) []entry {
-		var files []entry
+	units := func(installs ...string) []filetree.Entry {
+		var files []filetree.Entry
 		for i, unit := range enabledUnits {
-			files = append(files, text("/etc/systemd/system/"+unit, installs[i]))
+			files = append(files, filetree.Text("/etc/systemd/system/"+unit, installs[i]))
 		}
 		return files
 	}
@@ -51,7 +51,7 @@ func TestEnable(t *testing.T) {
 	}
 	var got []string
 	for _, link := range links {
-		got = append(got, link.path+" "+link.link)
+		got = append(got, link.Path+" "+link.Link)
 	}
 	const dir = "/etc/systemd/system/"
 	want := []string{
@@ -71,60 +71,28 @@ func TestEnable(t *testing.T) {
 	}
 }
 
-// TestKindBase reads the files of the kind module that this repository requires. It fails early if
-// a new version of kind moves or changes what the recipe needs.
-func TestKindBase(t *testing.T) {
-	src, err := locate(context.Background(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, sandbox, err := kindBase(src.kindDir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasPrefix(sandbox, "registry.k8s.io/pause:") {
-		t.Errorf("sandbox image %q", sandbox)
-	}
-	if _, err := references(listed, sandbox); err != nil {
-		t.Error(err)
-	}
-	byPath := map[string]entry{}
-	for _, e := range withParents(entries) {
-		byPath[e.path] = e
-	}
-	for _, path := range []string{"/usr/local/bin/entrypoint", "/kind/bin/mount-product-files.sh", "/etc/crictl.yaml", "/kind/version",
-		"/etc/systemd/system/multi-user.target.wants/kubelet.service", "/etc/kubernetes/manifests", "/etc/containerd/certs.d"} {
-		if _, ok := byPath[path]; !ok {
-			t.Errorf("no %s", path)
-		}
-	}
-	if config := byPath[containerdConfigFile].data; !strings.Contains(config, "/etc/containerd/certs.d") {
-		t.Errorf("containerd's configuration without registryConfig:\n%s", config)
-	}
-}
-
 func TestContainerdConfig(t *testing.T) {
-	tests := []struct {
-		name, base string
-		fails      bool
-	}{
-		{"kind's", "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\"]\n  sandbox_image = \"p\"\n", false},
-		{"has registries already", registryConfig, true},
+	const cri = "[plugins.\"io.containerd.grpc.v1.cri\"]\n"
+	tests := []struct{ name, base, sandbox, err string }{
+		{"kind's", "version = 2\n" + cri + "  sandbox_image = \"registry.k8s.io/pause:3.10\"\n", "registry.k8s.io/pause:3.10", ""},
+		{"has registries already", cri + "sandbox_image = \"p\"\n" + registryConfig, "", "adding the registry folder"},
+		{"no sandbox image", cri, "", "no sandbox image"},
+		{"no TOML", "[", "", "adding the registry folder"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := containerdConfig(tt.base)
-			if (err != nil) != tt.fails {
-				t.Fatalf("error %v, want one: %t", err, tt.fails)
+			got, sandbox, err := containerdConfig(tt.base)
+			if sandbox != tt.sandbox || (err == nil) != (tt.err == "") || (err != nil && !strings.Contains(err.Error(), tt.err)) {
+				t.Fatalf("sandbox image %q, %v; want %q, %q", sandbox, err, tt.sandbox, tt.err)
 			}
-			if !tt.fails && (!strings.HasPrefix(got, tt.base) || !strings.Contains(got, `config_path = "/etc/containerd/certs.d"`)) {
+			if err == nil && (!strings.HasPrefix(got, tt.base) || !strings.Contains(got, `config_path = "/etc/containerd/certs.d"`)) {
 				t.Errorf("got %s", got)
 			}
 		})
 	}
 }
 
-func TestBaseSpec(t *testing.T) {
+func TestContainerSpec(t *testing.T) {
 	tests := []struct {
 		name, spec string
 		hooks      int
@@ -135,10 +103,11 @@ func TestBaseSpec(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := baseSpec([]byte(tt.spec))
+			file, err := ContainerSpec(tt.spec)
 			if err != nil {
 				t.Fatal(err)
 			}
+			got := file.Data
 			if strings.Contains(got, "rlimits") || strings.Count(got, `"path"`) != tt.hooks || !strings.Contains(got, "mount-product-files.sh") {
 				t.Errorf("want no rlimits and %d hooks, got\n%s", tt.hooks, got)
 			}
@@ -147,7 +116,7 @@ func TestBaseSpec(t *testing.T) {
 			}
 		})
 	}
-	if _, err := baseSpec([]byte("ctr: failed")); err == nil || !strings.Contains(err.Error(), "ctr oci spec") {
+	if _, err := ContainerSpec("ctr: failed"); err == nil || !strings.Contains(err.Error(), "ctr oci spec") {
 		t.Errorf("not JSON: got %v", err)
 	}
 }

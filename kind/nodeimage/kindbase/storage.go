@@ -1,28 +1,41 @@
-package nodeimage
+package kindbase
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/gardener-extensions/registry-cache/kind/nodeimage/filetree"
 )
 
+// Images for persistent volumes. They are in the node's containerd only, not in a registry.
 const (
-	// storageManifestFile is the manifest on the node image that kind applies to a new cluster.
-	storageManifestFile = "/kind/manifests/default-storage.yaml"
-	// storageDeployFile is the manifest in local-path-provisioner's module.
-	storageDeployFile = "deploy/local-path-storage.yaml"
-	// volumesFolder is the folder of the persistent volumes, on the volume that kind mounts at /var.
-	volumesFolder = "/var/local-path-provisioner"
+	// LocalPathProvisionerImage provisions volumes of the default StorageClass.
+	LocalPathProvisionerImage = "registry-cache.testbed/local-path-provisioner:v0.0.30"
+	// HelperImage is a static busybox for local-path-provisioner's helper pods.
+	HelperImage = "registry-cache.testbed/busybox:stable"
 )
 
-// storageManifest adapts local-path-provisioner's manifest as kind's images do: StorageClass
-// `standard` is the default, volumes are below /var, the images are those on the node, and the
-// provisioner tolerates control planes.
+// Storage adapts the manifest in the module folder of local-path-provisioner as kind's images do:
+// StorageClass `standard` is the default, volumes are below /var, the images are those on the node,
+// and the provisioner tolerates control planes. kind applies the file that Storage returns to a new
+// cluster.
+func Storage(localPathDir string) (filetree.Entry, error) {
+	upstream, err := os.ReadFile(filepath.Join(localPathDir, "deploy/local-path-storage.yaml"))
+	if err != nil {
+		return filetree.Entry{}, err
+	}
+	manifest, err := storageManifest(upstream)
+	return filetree.Text("/kind/manifests/default-storage.yaml", manifest), err
+}
+
 func storageManifest(upstream []byte) (string, error) {
 	var out bytes.Buffer
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(upstream), 4096)
@@ -56,19 +69,16 @@ func adaptStorage(object *unstructured.Unstructured) error {
 		object.SetName("standard")
 		object.SetAnnotations(map[string]string{"storageclass.kubernetes.io/is-default-class": "true"})
 	case "ConfigMap":
-		return adaptStorageConfig(object.Object)
+		// kind mounts a volume at /var.
+		const nodePaths = `{"nodePathMap":[{"node":"DEFAULT_PATH_FOR_NON_LISTED_NODES","paths":["/var/local-path-provisioner"]}]}`
+		return errors.Join(
+			unstructured.SetNestedField(object.Object, nodePaths, "data", "config.json"),
+			unstructured.SetNestedField(object.Object, helperPod, "data", "helperPod.yaml"),
+		)
 	case "Deployment":
 		return adaptProvisioner(object.Object)
 	}
 	return nil
-}
-
-func adaptStorageConfig(configMap map[string]any) error {
-	nodePaths := fmt.Sprintf(`{"nodePathMap":[{"node":"DEFAULT_PATH_FOR_NON_LISTED_NODES","paths":[%q]}]}`, volumesFolder)
-	if err := unstructured.SetNestedField(configMap, nodePaths, "data", "config.json"); err != nil {
-		return err
-	}
-	return unstructured.SetNestedField(configMap, helperPod, "data", "helperPod.yaml")
 }
 
 // helperPod creates and removes the folders of volumes.

@@ -1,4 +1,4 @@
-package nodeimage
+package filetree
 
 import (
 	"archive/tar"
@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
 // listing returns one line for each file of a tar archive.
@@ -33,16 +35,18 @@ func listing(t *testing.T, r io.Reader) []string {
 	}
 }
 
-func TestWriteTree(t *testing.T) {
+func TestWrite(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "program")
-	write(t, source, "binary")
-	entries := []entry{
-		text("/etc/kind/b", "replaced"),
-		executable("/usr/bin/program", source),
-		folder("/tmp", 0o777|fs.ModeSticky),
-		symlink("/bin/sh", "busybox"),
-		text("/etc/kind/b", "data"),
-		folder("/etc/kind", 0o700),
+	if err := os.WriteFile(source, []byte("binary"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	entries := []Entry{
+		Text("/etc/kind/b", "replaced"),
+		Executable("/usr/bin/program", source),
+		Folder("/tmp", 0o777|fs.ModeSticky),
+		Symlink("/bin/sh", "busybox"),
+		Text("/etc/kind/b", "data"),
+		Folder("/etc/kind", 0o700),
 	}
 	want := []string{
 		"5 755 0:0 bin/",
@@ -56,10 +60,10 @@ func TestWriteTree(t *testing.T) {
 		"0 755 0:0 usr/bin/program binary",
 	}
 	var first, second bytes.Buffer
-	if err := writeTree(&first, entries); err != nil {
+	if err := Write(&first, entries); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeTree(&second, entries); err != nil {
+	if err := Write(&second, entries); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(first.Bytes(), second.Bytes()) {
@@ -70,16 +74,18 @@ func TestWriteTree(t *testing.T) {
 	}
 }
 
-func TestWriteTreeNamesTheMissingFile(t *testing.T) {
-	err := writeTree(io.Discard, []entry{executable("/usr/bin/program", "/nowhere/program")})
+func TestWriteNamesTheMissingFile(t *testing.T) {
+	err := Write(io.Discard, []Entry{Executable("/usr/bin/program", "/nowhere/program")})
 	if err == nil || !strings.Contains(err.Error(), "/usr/bin/program") || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestTreeOf(t *testing.T) {
+func TestOf(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "blobs/sha256/1"), "x")
+	if err := os.CopyFS(dir, fstest.MapFS{"blobs/sha256/1": {Data: []byte("x")}}); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		root string
 		want []string
@@ -90,13 +96,13 @@ func TestTreeOf(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.root, func(t *testing.T) {
-			entries, err := treeOf(dir, tt.root)
+			entries, err := Of(dir, tt.root)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []string
 			for _, e := range entries {
-				got = append(got, e.path)
+				got = append(got, e.Path)
 			}
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("got %v, want %v", got, tt.want)

@@ -1,0 +1,136 @@
+package filetree
+
+import (
+	"archive/tar"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Entry is one file, symbolic link or folder of an image, owned by root.
+type Entry struct {
+	Path string // absolute inside the image
+	// Mode has the permissions and, for folders, fs.ModeDir.
+	Mode fs.FileMode
+	Link string // the target of a symbolic link
+	Data string // the content, unless Source is set
+	// Source is a file on this machine with the content. Empty means Data.
+	Source string
+}
+
+// Folder returns a folder.
+func Folder(path string, mode fs.FileMode) Entry { return Entry{Path: path, Mode: mode | fs.ModeDir} }
+
+// Symlink returns a symbolic link to target.
+func Symlink(path, target string) Entry { return Entry{Path: path, Link: target, Mode: 0o777} }
+
+// Text returns a file with the content data.
+func Text(path, data string) Entry { return Entry{Path: path, Data: data, Mode: 0o644} }
+
+// Executable returns a program with the content of the file source on this machine.
+func Executable(path, source string) Entry { return Entry{Path: path, Source: source, Mode: 0o755} }
+
+// withParents returns the entries sorted by path, each path once (the last one wins), and adds
+// missing parent folders: without them, the engine would choose their mode.
+func withParents(entries []Entry) []Entry {
+	all := map[string]Entry{}
+	for _, e := range entries {
+		for dir := path.Dir(e.Path); dir != "/"; dir = path.Dir(dir) {
+			all[dir] = Folder(dir, 0o755)
+		}
+	}
+	for _, e := range entries {
+		all[e.Path] = e
+	}
+	return slices.SortedFunc(maps.Values(all), func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
+}
+
+// Write writes the entries and their parent folders as a tar archive. If a path occurs more than
+// once, the last entry wins.
+func Write(w io.Writer, entries []Entry) error {
+	tw := tar.NewWriter(w)
+	for _, e := range withParents(entries) {
+		if err := e.write(tw); err != nil {
+			return fmt.Errorf("adding %s: %w", e.Path, err)
+		}
+	}
+	return tw.Close()
+}
+
+// WriteFile is Write to a new file.
+func WriteFile(name string, entries []Entry) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(Write(file, entries), file.Close())
+}
+
+func (e Entry) write(tw *tar.Writer) error {
+	header := &tar.Header{Name: e.Path[1:], Mode: int64(e.Mode.Perm()), ModTime: time.Unix(0, 0), Format: tar.FormatPAX}
+	if e.Mode&fs.ModeSticky != 0 {
+		header.Mode |= 0o1000
+	}
+	switch {
+	case e.Link != "":
+		header.Typeflag, header.Linkname = tar.TypeSymlink, e.Link
+		return tw.WriteHeader(header)
+	case e.Mode.IsDir():
+		header.Typeflag, header.Name = tar.TypeDir, header.Name+"/"
+		return tw.WriteHeader(header)
+	case e.Source == "":
+		return writeFile(tw, header, strings.NewReader(e.Data), int64(len(e.Data)))
+	}
+	file, err := os.Open(e.Source)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	return writeFile(tw, header, file, info.Size())
+}
+
+func writeFile(tw *tar.Writer, header *tar.Header, content io.Reader, size int64) error {
+	header.Typeflag, header.Size = tar.TypeReg, size
+	if err := tw.WriteHeader(header); err != nil {
+		return err
+	}
+	_, err := io.Copy(tw, content)
+	return err
+}
+
+// Of returns the folders and files in the folder dir on this machine as entries below root.
+func Of(dir, root string) ([]Entry, error) {
+	var entries []Entry
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		target := path.Join(root, name)
+		switch {
+		case target == "/":
+		case d.IsDir():
+			entries = append(entries, Folder(target, info.Mode().Perm()))
+		case d.Type().IsRegular():
+			entries = append(entries, Entry{Path: target, Source: filepath.Join(dir, name), Mode: info.Mode().Perm()})
+		}
+		return nil
+	})
+	return entries, err
+}

@@ -1,0 +1,163 @@
+package kindbase
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/gardener-extensions/registry-cache/kind/nodeimage/filetree"
+)
+
+// containerdConfigFile is the path of containerd's configuration on a node.
+const containerdConfigFile = "/etc/containerd/config.toml"
+
+// Files returns the files of kind's base image, including the effects of its Dockerfile's RUN
+// lines, and the sandbox image that its containerd configuration names. kindDir is the folder of
+// kind's module.
+func Files(kindDir, kubernetesVersion string) (entries []filetree.Entry, sandboxImage string, err error) {
+	files, err := baseFiles(os.DirFS(filepath.Join(kindDir, "images/base/files")))
+	if err != nil {
+		return nil, "", err
+	}
+	config, err := content(files, containerdConfigFile)
+	if err != nil {
+		return nil, "", err
+	}
+	if config, sandboxImage, err = containerdConfig(config); err != nil {
+		return nil, "", err
+	}
+	links, err := enable(files)
+	if err != nil {
+		return nil, "", err
+	}
+	files = slices.Concat(files, links, settings)
+	return append(files, filetree.Text("/kind/version", kubernetesVersion), filetree.Text(containerdConfigFile, config)), sandboxImage, nil
+}
+
+// settings are what other RUN lines of kind's Dockerfile change.
+var settings = []filetree.Entry{
+	filetree.Text("/etc/systemd/journald.conf.d/kind.conf", "[Journal]\nReadKMsg=no\n"),
+	// The unit would register formats in binfmt_misc, which belongs to the host's kernel.
+	filetree.Symlink("/etc/systemd/system/systemd-binfmt.service", "/dev/null"),
+	filetree.Folder("/etc/kubernetes/manifests", 0o755),
+	filetree.Folder("/etc/containerd/certs.d", 0o755),
+}
+
+// baseFiles returns all files with the modes that kind's Dockerfile sets.
+func baseFiles(files fs.FS) ([]filetree.Entry, error) {
+	var entries []filetree.Entry
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := fs.ReadFile(files, name)
+		e := filetree.Text("/"+name, string(data))
+		if dir := path.Dir(e.Path); dir == "/usr/local/bin" || dir == "/kind/bin" {
+			e.Mode = 0o755
+		}
+		entries = append(entries, e)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading kind's base files: %w", err)
+	}
+	return entries, nil
+}
+
+// content returns the content of the file at path.
+func content(files []filetree.Entry, path string) (string, error) {
+	i := slices.IndexFunc(files, func(e filetree.Entry) bool { return e.Path == path })
+	if i < 0 {
+		return "", fmt.Errorf("kind's base files have no %s", path)
+	}
+	return files[i].Data, nil
+}
+
+// enabledUnits are the units that kind's Dockerfile enables.
+var enabledUnits = []string{"kubelet.service", "containerd.service", "undo-mount-hacks.service"}
+
+// enable returns the symbolic links that `systemctl enable` would create for enabledUnits.
+func enable(files []filetree.Entry) ([]filetree.Entry, error) {
+	const systemd = "/etc/systemd/system/"
+	var links []filetree.Entry
+	for _, unit := range enabledUnits {
+		text, err := content(files, systemd+unit)
+		if err != nil {
+			return nil, err
+		}
+		targets := wantedBy(text)
+		if len(targets) == 0 {
+			return nil, fmt.Errorf("unit %s of kind's base files has no WantedBy=", unit)
+		}
+		for _, target := range targets {
+			links = append(links, filetree.Symlink(systemd+target+".wants/"+unit, systemd+unit))
+		}
+	}
+	return links, nil
+}
+
+// wantedBy returns the targets in the WantedBy= lines of a unit.
+func wantedBy(unit string) []string {
+	var targets []string
+	for line := range strings.Lines(unit) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "WantedBy="); ok {
+			targets = append(targets, strings.Fields(value)...)
+		}
+	}
+	return targets
+}
+
+// registryConfig sets the only folder in which containerd looks for a registry's hosts.toml.
+const registryConfig = `
+# registry-cache testbed: the one folder with a hosts.toml for each registry
+[plugins."io.containerd.grpc.v1.cri".registry]
+  config_path = "/etc/containerd/certs.d"
+`
+
+// containerdConfig adds registryConfig to the containerd configuration (version 2) of kind's base
+// image, and returns the sandbox image in it.
+func containerdConfig(base string) (config, sandboxImage string, err error) {
+	var parsed struct {
+		Plugins map[string]struct {
+			SandboxImage string `toml:"sandbox_image"`
+		} `toml:"plugins"`
+	}
+	config = base + registryConfig
+	if err := toml.Unmarshal([]byte(config), &parsed); err != nil {
+		return "", "", fmt.Errorf("adding the registry folder to kind's configuration of containerd: %w", err)
+	}
+	sandboxImage = parsed.Plugins["io.containerd.grpc.v1.cri"].SandboxImage
+	if sandboxImage == "" {
+		return "", "", errors.New("kind's configuration of containerd names no sandbox image")
+	}
+	return config, sandboxImage, nil
+}
+
+// ContainerSpec adapts the output of `ctr oci spec` as kind's Dockerfile does, and returns a file
+// for the node: it adds the hook for the product files and removes resource limits.
+func ContainerSpec(generated string) (filetree.Entry, error) {
+	var spec map[string]any
+	if err := json.Unmarshal([]byte(generated), &spec); err != nil {
+		return filetree.Entry{}, fmt.Errorf("reading the output of `ctr oci spec`: %w", err)
+	}
+	unstructured.RemoveNestedField(spec, "process", "rlimits")
+	hooks, _, err := unstructured.NestedSlice(spec, "hooks", "createContainer")
+	if err != nil {
+		return filetree.Entry{}, err
+	}
+	hooks = append(hooks, map[string]any{"path": "/kind/bin/mount-product-files.sh"})
+	if err := unstructured.SetNestedSlice(spec, hooks, "hooks", "createContainer"); err != nil {
+		return filetree.Entry{}, err
+	}
+	out, err := json.MarshalIndent(spec, "", "  ")
+	return filetree.Text("/etc/containerd/cri-base.json", string(out)+"\n"), err
+}
