@@ -43,7 +43,7 @@ func onShoot() []rig.Scenario {
 		growVolume(),
 		garbageCollection(),
 		removeUpstream(),
-		foreignService(),
+		unmanagedService(),
 		disableExtension(),
 		badConfig(),
 		credentials(),

@@ -159,28 +159,28 @@ func claimNames(ctx context.Context, p *Run, keep func(string) bool) ([]string, 
 // Unmanaged files below certs.d: the mirror configuration of a registry without a cache, and a note
 // beside a hosts.toml of the extension.
 const (
-	foreignHosts = nodeconfig.CertsDir + "/foreign.example.test/hosts.toml"
-	foreignNote  = nodeconfig.CertsDir + "/" + Alpha + "/operator-note.txt"
+	unmanagedHosts = nodeconfig.CertsDir + "/unmanaged.example.test/hosts.toml"
+	unmanagedNote  = nodeconfig.CertsDir + "/" + Alpha + "/operator-note.txt"
 )
 
-var foreignFiles = map[string]string{
-	foreignHosts: "server = \"https://foreign.example.test\"\n",
-	foreignNote:  "kept by the operator of the node\n",
+var unmanagedFiles = map[string]string{
+	unmanagedHosts: "server = \"https://unmanaged.example.test\"\n",
+	unmanagedNote:  "kept by the operator of the node\n",
 }
 
-// Foreign holds the fingerprints of the unmanaged files on all workers.
-type Foreign map[string]string
+// UnmanagedFiles holds the fingerprints of the unmanaged files on all workers.
+type UnmanagedFiles map[string]string
 
-// PutForeignFiles writes unmanaged files to every worker, until the scenario ends.
-func PutForeignFiles(ctx context.Context, p *Run) Foreign {
+// PutUnmanagedFiles writes unmanaged files to every worker, until the scenario ends.
+func PutUnmanagedFiles(ctx context.Context, p *Run) UnmanagedFiles {
 	p.Helper()
-	fingerprints := Foreign{}
+	fingerprints := UnmanagedFiles{}
 	for _, worker := range p.Workers() {
 		p.Afterwards(ctx, func(ctx context.Context) error {
-			_, err := worker.Script(ctx, removeForeignScript)
+			_, err := worker.Script(ctx, removeUnmanagedScript)
 			return err
 		})
-		for path, content := range foreignFiles {
+		for path, content := range unmanagedFiles {
 			p.Check(worker.WriteFile(ctx, path, 0o644, []byte(content)))
 			fingerprints[worker.Name()+path] = p.Fingerprint(ctx, worker, path)
 		}
@@ -189,10 +189,10 @@ func PutForeignFiles(ctx context.Context, p *Run) Foreign {
 }
 
 // ProveUntouched proves that the files have not changed.
-func (f Foreign) ProveUntouched(ctx context.Context, p *Run) {
+func (f UnmanagedFiles) ProveUntouched(ctx context.Context, p *Run) {
 	p.Helper()
 	for _, worker := range p.Workers() {
-		for path := range foreignFiles {
+		for path := range unmanagedFiles {
 			if now := p.Fingerprint(ctx, worker, path); now != f[worker.Name()+path] {
 				p.Errorf("%s on %s has changed: was %s, is %s", path, worker.Name(), f[worker.Name()+path], now)
 			}
@@ -201,6 +201,6 @@ func (f Foreign) ProveUntouched(ctx context.Context, p *Run) {
 	p.Evidence("%d unmanaged files unchanged", len(f))
 }
 
-const removeForeignScript = `
-rm -f ` + foreignHosts + ` ` + foreignNote + `
-rmdir $(dirname ` + foreignHosts + `) $(dirname ` + foreignNote + `) 2>/dev/null || true`
+const removeUnmanagedScript = `
+rm -f ` + unmanagedHosts + ` ` + unmanagedNote + `
+rmdir $(dirname ` + unmanagedHosts + `) $(dirname ` + unmanagedNote + `) 2>/dev/null || true`

@@ -94,7 +94,7 @@ func lockFailure(ctx context.Context, prefix string, err error) error {
 }
 
 // Delete ends the faults with these IDs, or all without IDs, and returns those that it has ended.
-// For an unknown ID it ends none and returns a *spec.UseError. It continues after a failure.
+// For an unknown ID it ends none and returns a *spec.UsageError. It continues after a failure.
 func Delete(ctx context.Context, t *kind.Testbed, ids ...string) ([]spec.Fault, error) {
 	unlock, err := lockFaults(ctx, t)
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 
 // Add applies a fault and returns it with its ID and its times. It lasts for its duration or until
 // Delete, even if this process ends. The restart of a node ends the faults on it, and Down ends
-// all. For a duration, a fault that EndsOnlyByCommand needs Hold: Add returns a *spec.UseError, as
+// all. For a duration, a fault that EndsOnlyByCommand needs Hold: Add returns a *spec.UsageError, as
 // for an unknown target. A fault that cannot be applied completely is ended.
 func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, error) {
 	if err := wanted.CheckTime(); err != nil {

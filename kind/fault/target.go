@@ -17,7 +17,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// ResolveTarget returns the target with its full name, or a *spec.UseError if it does not exist.
+// ResolveTarget returns the target with its full name, or a *spec.UsageError if it does not exist.
 func ResolveTarget(ctx context.Context, t *kind.Testbed, target spec.Target) (spec.Target, error) {
 	var names []string
 	short := spec.ShortHost

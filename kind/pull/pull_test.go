@@ -50,8 +50,8 @@ func TestDescribePushed(t *testing.T) {
 	}
 }
 
-// TestAddressesFor: a foreign Service that has the label and the annotation of ours may have no
-// ports, as one of type ExternalName.
+// TestAddressesFor: an unmanaged Service with the extension's label and annotation may have no
+// ports, like one of type ExternalName.
 func TestAddressesFor(t *testing.T) {
 	const host = "alpha.upstream.test"
 	service := func(upstream string, ports ...corev1.ServicePort) corev1.Service {
