@@ -72,7 +72,6 @@ func Measure(ctx context.Context, o Options, shoots int) (result Run, err error)
 	return r.result, err
 }
 
-// measurement is the state of Measure.
 type measurement struct {
 	Options
 	shoots int
@@ -90,7 +89,6 @@ type measurement struct {
 	usage       extension.Usage // when the extension was idle last
 }
 
-// startControlPlanes starts the API server of the seed and the one of all shoots.
 func (r *measurement) startControlPlanes(context.Context) error {
 	r.folder = filepath.Join(r.Folder, fmt.Sprint(r.shoots))
 	var err error

@@ -127,7 +127,6 @@ func ReadMachine() (Machine, error) {
 	return machine, nil
 }
 
-// loadAverage returns that of the last minute.
 func loadAverage() (float64, error) {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {

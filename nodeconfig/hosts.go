@@ -171,7 +171,6 @@ func encodeCertificates(text []byte) string {
 	return strings.Join(words, ".")
 }
 
-// decodeCertificates is the inverse of encodeCertificates.
 func decodeCertificates(word string) ([]byte, error) {
 	if word == "" {
 		return nil, nil

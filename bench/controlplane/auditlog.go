@@ -49,7 +49,6 @@ func (l *AuditLog) Next() ([]auditv1.Event, error) {
 	return events, nil
 }
 
-// rest returns the content of the file after the offset.
 func (l *AuditLog) rest() (data []byte, err error) {
 	file, err := os.Open(l.path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -147,7 +147,6 @@ func (p *Process) tail() string {
 	return command.Tail(string(bytes.TrimSpace(log)), logLines)
 }
 
-// freePorts returns n free ports of the loopback interface.
 func freePorts(n int) ([]string, error) {
 	var ports []string
 	for range n {

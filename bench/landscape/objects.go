@@ -39,7 +39,6 @@ const (
 	poolName        = "worker"
 )
 
-// upstreams are cached in every shoot.
 var upstreams = []string{"docker.io", "ghcr.io"}
 
 // Namespace returns the name of the namespace of the i-th shoot.

@@ -60,7 +60,6 @@ func Prepare(ctx context.Context, seed client.Client) (arguments []string, err e
 	return arguments, nil
 }
 
-// chart renders the chart of the extension as gardenlet does.
 func chart() ([]client.Object, error) {
 	archive, err := charts.Archive(charts.Extension(), ExtensionName)
 	if err != nil {

@@ -115,7 +115,6 @@ func (w *Watch) await(ctx context.Context, wanted Wanted, done func(*extensionsv
 	return nil
 }
 
-// succeeded reports whether the last operation succeeded at or after since.
 func succeeded(ex *extensionsv1alpha1.Extension, since time.Time) bool {
 	last := ex.Status.LastOperation
 	_, asked := ex.Annotations[v1beta1constants.GardenerOperation]

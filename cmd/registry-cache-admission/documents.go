@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// documents are the Shoots and Secrets in files.
 type documents struct {
 	shoots  []*gardencorev1beta1.Shoot
 	secrets []*corev1.Secret
@@ -156,7 +155,6 @@ func match[T client.Object](objects []T, namespace, name string) (found T, err e
 	return found, nil
 }
 
-// qualified returns <namespace>/<name>, or only the name if there is no namespace.
 func qualified(object client.Object) string {
 	return strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/")
 }

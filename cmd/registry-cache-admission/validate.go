@@ -78,7 +78,6 @@ func (o validateOptions) run(ctx context.Context, std program.Streams, stdin io.
 	return report(results, std)
 }
 
-// result holds the mistakes of one Shoot.
 type result struct {
 	name     string
 	mistakes field.ErrorList

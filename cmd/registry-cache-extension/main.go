@@ -154,7 +154,6 @@ func addControllers(ctx context.Context, mgr manager.Manager, options *options, 
 	return nil
 }
 
-// identity is the name that the extension has in leader election and heartbeats.
 const identity = "gardener-extension-" + v1alpha3.ExtensionType
 
 // options are the flags of the command, composed of those of the extension library.
@@ -206,7 +205,6 @@ func newOptions() *options {
 	return o
 }
 
-// complete validates the parsed flags.
 func (o *options) complete() error {
 	if err := o.all.Complete(); err != nil {
 		return err

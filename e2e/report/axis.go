@@ -23,7 +23,6 @@ type (
 		Name string
 		Bars []*bar
 	}
-	// chart is a curve in a box of chartWidth times chartHeight.
 	chart struct{ Name, Class, Top, Note, Line, Area string }
 )
 
@@ -121,7 +120,6 @@ func (r *Report) tracks(a axis) []track {
 	return append(phases.tracks("Testbed"), scenarios.tracks("Scenarios")...)
 }
 
-// layout collects bars with their times.
 type layout []placed
 
 type placed struct {

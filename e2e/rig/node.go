@@ -115,7 +115,6 @@ func BlobStatus(ctx context.Context, node *cluster.Node, endpoint string, img Pu
 	return httpStatus(ctx, node, fmt.Sprintf("%s/v2/%s/blobs/%s", endpoint, img.Repository, img.Blobs[0]))
 }
 
-// httpStatus requests the URL on a node.
 func httpStatus(ctx context.Context, node *cluster.Node, url string) (int, error) {
 	out, err := node.Exec(ctx, "curl", "--silent", "--show-error", "--max-time", "10", "--output", "/dev/null", "--write-out", "%{http_code}", url)
 	if err != nil {

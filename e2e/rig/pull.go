@@ -123,7 +123,6 @@ func (i Pushed) Reference() string {
 	return i.Host + "/" + i.Repository + ":latest"
 }
 
-// push pushes a new random image to the upstream.
 func push(ctx context.Context, p *Run, host string) (Pushed, error) {
 	random, err := image.Random(p.Session.pause, imageLayers, imageLayerSize)
 	if err != nil {

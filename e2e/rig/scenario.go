@@ -44,7 +44,6 @@ func (p *Run) Errorf(format string, args ...any) {
 	p.setReason(p.step + ": " + fmt.Sprintf(format, args...))
 }
 
-// setReason sets the reason unless it is set.
 func (p *Run) setReason(reason string) {
 	if p.Result.Reason == "" {
 		p.Result.Reason = reason

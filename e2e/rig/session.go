@@ -91,7 +91,6 @@ func NewSession(ctx context.Context) (*Session, error) {
 	return s, nil
 }
 
-// yesOrNo reads a boolean environment variable. The default is false.
 func yesOrNo(name string) (bool, error) {
 	value := cmp.Or(os.Getenv(name), "0")
 	yes, err := strconv.ParseBool(value)

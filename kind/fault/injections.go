@@ -12,7 +12,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// injection applies a fault and ends it.
 type injection interface {
 	// Available returns an error if the fault cannot be applied now.
 	Available(ctx context.Context) error

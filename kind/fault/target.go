@@ -127,7 +127,6 @@ func killPods(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, er
 	}), err
 }
 
-// onNodesOfPods applies a method on the nodes of the target's pods, with arguments for each pod.
 func onNodesOfPods(method nodescript.Method, argumentsOf func(corev1.Pod) []string) prepare {
 	return func(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 		pods, err := PodsOf(ctx, t, f.Target)

@@ -100,14 +100,12 @@ func OpenGarden(path string, objects ...client.Object) (client.Client, error) {
 	return newGardenBuilder(append(stored, objects...)...).WithInterceptorFuncs(garden.funcs()).Build(), nil
 }
 
-// gardenFile is the stored part of a garden.
 type gardenFile struct {
 	path string
 	mu   sync.Mutex
 	last []byte
 }
 
-// content is the format of the file.
 type content struct {
 	Items []json.RawMessage `json:"items"`
 }

@@ -71,7 +71,6 @@ func (a NodeAgent) Install(ctx context.Context, node Node) error {
 	return nil
 }
 
-// startCommands returns the commands to run after the files are written.
 func startCommands(changed, active bool) [][]string {
 	unit := nodeagentconfigv1alpha1.UnitName
 	switch {
@@ -84,7 +83,6 @@ func startCommands(changed, active bool) [][]string {
 	}
 }
 
-// nodeFile is one of gardener-node-agent's files.
 type nodeFile struct {
 	path string
 	mode fs.FileMode
@@ -119,7 +117,6 @@ func readState(ctx context.Context, node Node, files []nodeFile) (nodeState, err
 	return nodeState{sums: lines, active: lines[len(lines)-1] == "active"}, nil
 }
 
-// outdated returns the files that are missing on the node or have other content there.
 func (s nodeState) outdated(files []nodeFile) []nodeFile {
 	return slices.DeleteFunc(files, func(file nodeFile) bool {
 		sum := sha256.Sum256(file.data)
@@ -131,7 +128,6 @@ func (s nodeState) outdated(files []nodeFile) []nodeFile {
 // gardener-node-agent writes itself after a bootstrap and expects to own.
 const nodeAgentKubeconfig = nodeagentconfigv1alpha1.CredentialsDir + "/kubeconfig-testbed"
 
-// files returns the files for the node with the given name.
 func (a NodeAgent) files(nodeName string) ([]nodeFile, error) {
 	config, err := a.config()
 	if err != nil {

@@ -60,7 +60,6 @@ func waitForDeployment(ctx context.Context, c client.Reader, key client.ObjectKe
 	return nil
 }
 
-// podsOf returns the pods that match the Deployment's selector; none without a selector.
 func podsOf(ctx context.Context, c client.Reader, deployment *appsv1.Deployment) ([]corev1.Pod, error) {
 	if deployment.Spec.Selector == nil {
 		return nil, nil

@@ -108,7 +108,6 @@ func init() {
 	}
 }
 
-// useOperatingSystemConfigs sets gardenlet's component for OperatingSystemConfigs.
 func (o *shootOperation) useOperatingSystemConfigs() {
 	o.SecretsManager = caSecrets(o.Shoot.ControlPlaneNamespace, o.ShootClientSet.RESTConfig())
 	o.Shoot.Components.Extensions.OperatingSystemConfig = operatingsystemconfig.New(o.Logger, o.SeedClientSet.Client(), o.SecretsManager,

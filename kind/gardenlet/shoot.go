@@ -114,7 +114,6 @@ func worker() gardencorev1beta1.Worker {
 	}
 }
 
-// cloudProfile returns the garden's CloudProfile for the shoot.
 func cloudProfile() *gardencorev1beta1.CloudProfile {
 	return &gardencorev1beta1.CloudProfile{
 		ObjectMeta: metav1.ObjectMeta{Name: cloudProfileName},

@@ -103,8 +103,6 @@ func begin(shoot *gardencorev1beta1.Shoot, p process) {
 	}
 }
 
-// finish writes the result of the operation to the Cluster resource. A deleted or migrated shoot
-// has none.
 func (o *shootOperation) finish(ctx context.Context, flowErr error) error {
 	shoot := o.Shoot.GetInfo().DeepCopy()
 	last := shoot.Status.LastOperation

@@ -57,7 +57,6 @@ func findStreams(ctx context.Context, find func(context.Context) ([]Stream, erro
 	return streams, err
 }
 
-// follower is one call of Follow.
 type follower struct {
 	since   time.Time
 	running sync.WaitGroup
@@ -72,7 +71,6 @@ type follower struct {
 	failed map[string]error
 }
 
-// openAll opens the streams that are not open.
 func (f *follower) openAll(ctx context.Context, streams []Stream) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -89,7 +87,6 @@ func (f *follower) openAll(ctx context.Context, streams []Stream) {
 	}
 }
 
-// follow reads one stream until it ends.
 func (f *follower) follow(ctx context.Context, stream Stream, window Window) {
 	err := stream.read(ctx, window, func(line Line) {
 		f.mu.Lock()

@@ -67,7 +67,6 @@ func finder(t *kind.Testbed, options Options) func(context.Context) ([]Stream, e
 	}
 }
 
-// find returns the logs of a component that exist now.
 func find(ctx context.Context, t *kind.Testbed, component Component) ([]Stream, error) {
 	shootNamespace := gardenlet.Namespace(gardenlet.DefaultShoot)
 	switch component {

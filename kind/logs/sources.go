@@ -91,7 +91,6 @@ func NodeLogs(prefix string, nodes []*cluster.Node, units ...string) []Stream {
 	return streams
 }
 
-// journalArgv returns the command that prints a part of a journal.
 func journalArgv(node, unit string, window Window) []string {
 	selection := []string{"--unit=" + unit}
 	if !window.Since.IsZero() {

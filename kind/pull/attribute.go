@@ -112,7 +112,6 @@ func complete(r accesslog.Record) bool {
 	return (r.Status == http.StatusOK || r.Status == http.StatusPartialContent) && !r.Aborted
 }
 
-// sent reports whether the request came from the node.
 func (a Attempt) sent(r accesslog.Record) bool {
 	address, err := netip.ParseAddrPort(r.RemoteAddr)
 	return err == nil && slices.Contains(a.Before.Addresses, address.Addr().Unmap())
@@ -151,7 +150,6 @@ func observed(e Evidence) []Object {
 	return objects
 }
 
-// traffic counts the requests of caches and nodes.
 func traffic(records accesslog.Records) Traffic {
 	caches, nodes := records.By(accesslog.AskerCache), records.By(accesslog.AskerNode)
 	return Traffic{
@@ -160,7 +158,6 @@ func traffic(records accesslog.Records) Traffic {
 	}
 }
 
-// notes describe the limits of the evidence.
 func (e Evidence) notes(pulls []Pull) []string {
 	var notes []string
 	if e.LogProblem != "" {

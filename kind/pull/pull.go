@@ -62,7 +62,6 @@ func cacheAddresses(ctx context.Context, t *kind.Testbed, host string) []string 
 	return cache.Addresses(services, host)
 }
 
-// runner is one call of Run.
 type runner struct {
 	*kind.Testbed
 	Options
@@ -102,7 +101,6 @@ func since(before, after accesslog.Records) (accesslog.Records, error) {
 	return after[len(before):], nil
 }
 
-// each runs do on all nodes of the batch concurrently.
 func (r *runner) each(ctx context.Context, batch Batch, attempts []Attempt,
 	do func(context.Context, *cluster.Node, *Attempt) error,
 ) error {

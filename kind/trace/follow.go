@@ -24,7 +24,6 @@ const (
 	silenceTimeout = 6 * time.Minute
 )
 
-// tracer is one call of Run.
 type tracer struct {
 	find func(context.Context) ([]logs.Stream, error) // returns the current logs and adds them
 	take func(Event)
@@ -67,7 +66,6 @@ func one(event Event, ok bool) []Event {
 	return []Event{event}
 }
 
-// know adds the addresses of Services and nodes.
 func (w *tracer) know(services []corev1.Service, nodes []corev1.Node, shoot string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -153,7 +151,6 @@ func (w *tracer) hand(events []Event) {
 	}
 }
 
-// read parses a line into events.
 func (w *tracer) read(line logs.Line) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -37,7 +37,6 @@ func (r *Registry) SetCredentials(ctx context.Context, first Credentials, more .
 	return nil
 }
 
-// exec runs a program in the container with this standard input.
 func (i *instance) exec(ctx context.Context, stdin []byte, argv ...string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()

@@ -74,7 +74,6 @@ type answer struct {
 	statuses []int
 }
 
-// get requests a path and returns an error unless the response has one of the statuses.
 func get(ctx context.Context, address, pathAndQuery string, expected ...int) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+pathAndQuery, nil)
 	if err != nil {

@@ -112,7 +112,6 @@ func find(ctx context.Context, docker client.APIClient, prefix, host string) (*R
 	return &Registry{instance: *found}, nil
 }
 
-// running returns the running container with the host name.
 func running(ctx context.Context, docker client.APIClient, prefix, label, host string) (*instance, error) {
 	found, err := instances(ctx, docker, prefix, label, host)
 	if err != nil {

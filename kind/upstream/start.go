@@ -66,7 +66,6 @@ func StartAll(ctx context.Context, options ...Options) ([]*Registry, error) {
 	return started, nil
 }
 
-// launch describes a container to start.
 type launch struct {
 	prefix, label, host, network string
 	image                        image.Built

@@ -70,7 +70,6 @@ func (s *Systemd) Reload(ctx context.Context) error {
 
 type enqueue func(ctx context.Context, unit, mode string, result chan<- string) (int, error)
 
-// runJob enqueues a job and waits until it finishes.
 func runJob(ctx context.Context, verb, unit string, enqueue enqueue) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, jobTimeout, fmt.Errorf("systemd job not finished after %s", jobTimeout))
 	defer cancel()

@@ -127,10 +127,8 @@ func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 	}, nil
 }
 
-// encodingBase64 is the encoding of the inline file.
 const encodingBase64 = "b64"
 
-// script is the file that every node gets.
 var script = extensionsv1alpha1.File{
 	Path:        nodeconfig.ScriptPath,
 	Permissions: ptr.To[uint32](nodeconfig.ScriptMode),
@@ -218,7 +216,6 @@ func (n nodes) status(ctx context.Context, namespace string) (*v1alpha3.Registry
 	return status, state.CleanUps, nil
 }
 
-// registries converts the caches in status to the input of the node script.
 func registries(status *v1alpha3.RegistryStatus) []nodeconfig.Registry {
 	found := make([]nodeconfig.Registry, 0, len(status.Caches))
 	for _, cache := range status.Caches {

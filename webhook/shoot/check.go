@@ -87,7 +87,6 @@ func appliedConfig(old *gardencorev1beta1.Shoot) *v1alpha3.RegistryConfig {
 	return config
 }
 
-// extensionIndices returns the indices in spec.extensions at which the extension is enabled.
 func extensionIndices(shoot *gardencorev1beta1.Shoot) []int {
 	var indices []int
 	for i, extension := range shoot.Spec.Extensions {

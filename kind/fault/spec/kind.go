@@ -64,7 +64,6 @@ func Kinds(role Role) []Kind {
 	return all
 }
 
-// shapeOf returns the shape of a kind of a role, or a *UsageError.
 func shapeOf(role Role, kind Kind) (shape, error) {
 	for _, s := range shapes {
 		if s.role == role && s.kind == kind {

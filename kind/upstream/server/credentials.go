@@ -132,7 +132,6 @@ func (a access) Authorized(r *http.Request, _ ...auth.Access) (*auth.Grant, erro
 	return &auth.Grant{User: auth.UserInfo{Name: "known"}}, nil
 }
 
-// challenge requests basic authentication.
 type challenge struct{ cause error }
 
 var _ auth.Challenge = challenge{}
