@@ -141,8 +141,8 @@ func proveStillPulls(ctx context.Context, p *rig.Run, before rig.Pushed) {
 
 const referenceField = "caches[2].secretReferenceName"
 
-// badSecrets are plausible mistakes in a Secret, with a word that the error must have beside the
-// field.
+// badSecrets are plausible mistakes in a Secret, with a word that the error must have in addition
+// to the field.
 var badSecrets = []struct {
 	name   string
 	data   map[string][]byte

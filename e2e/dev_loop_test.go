@@ -29,8 +29,8 @@ const (
 	loopUpWithin = 3 * time.Minute
 	// loopEndsWithin bounds the time that Ctrl-C takes.
 	loopEndsWithin = 30 * time.Second
-	// loopIsIdle is what Skaffold prints when it waits for the next change. It only tells when to
-	// continue and proves nothing.
+	// loopIsIdle is what Skaffold prints when it waits for the next change. It only signals when to
+	// continue.
 	loopIsIdle = "Watching for changes..."
 )
 
@@ -85,7 +85,7 @@ func startLoop(ctx context.Context, p *rig.Run) *devLoop {
 	loop.Background = &rig.Background{Cancel: cancel, Ended: make(chan struct{})}
 	go func() {
 		defer close(loop.Ended)
-		loop.Err = errors.Join(fmt.Errorf("make dev has ended: %w", cmd.Wait()), log.Close())
+		loop.Err = errors.Join(fmt.Errorf("make dev ended: %w", cmd.Wait()), log.Close())
 	}()
 	p.Scenario.Cleanup(func() { _ = loop.interrupt(ctx) })
 	return loop

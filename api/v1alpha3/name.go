@@ -95,7 +95,7 @@ const (
 	CachePort      = 5000
 	CacheDebugPort = 5001
 
-	// ConditionNodesCleaned is the type of the Extension's condition that tells whether the last
+	// ConditionNodesCleaned is the type of the Extension's condition that reports whether the last
 	// clean-up reached every node. It is missing before the first clean-up.
 	ConditionNodesCleaned = "NodesCleaned"
 )

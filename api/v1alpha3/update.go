@@ -52,7 +52,7 @@ func validateCacheUpdate(cache, was *RegistryCache, path *field.Path) field.Erro
 
 // VolumeCannotGrow is how the error begins if a StorageClass does not allow a volume to grow to the
 // wanted size. Only the controller can find this out, in the Shoot. The admission looks for it in
-// the Shoot's status, where it tells that the volume has kept its size.
+// the Shoot's status: the volume has then kept its size.
 const VolumeCannotGrow = "the volume cannot grow"
 
 // recreate is the advice for fields that cannot be changed.

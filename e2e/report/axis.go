@@ -64,7 +64,7 @@ func (a *axis) include(start time.Time, length float64) {
 
 func (a axis) length() time.Duration { return a.end.Sub(a.start) }
 
-// share returns where the time lies between the start, 0, and the end, 1.
+// share returns the position of the time between start (0) and end (1).
 func (a axis) share(t time.Time) float64 {
 	if a.length() <= 0 {
 		return 0
@@ -108,7 +108,7 @@ func (a axis) ticks() []tick {
 	return ticks
 }
 
-// tracks lays out phases and scenarios in as few tracks as hold what ran at the same time.
+// tracks lays out phases and scenarios in the fewest tracks without overlaps.
 func (r *Report) tracks(a axis) []track {
 	var phases, scenarios layout
 	for _, phase := range r.Phases {

@@ -59,7 +59,7 @@ type Report struct {
 	Scenarios []Scenario
 	// SetupError is why no scenario could run, such as a testbed that did not come up; nil otherwise.
 	SetupError error
-	// Ended is when the run ended; zero while it goes on, and for a run that was killed.
+	// Ended is when the run ended; zero while it runs or if it was killed.
 	Ended time.Time
 	Usage
 	// Artifacts are the files to link to, by scenario, relative to the scenario's folder. Write finds
@@ -138,7 +138,7 @@ func firstLine(text string) string {
 	return first
 }
 
-// summary is the schema of summary.json. Programs read it: add fields, but never rename one.
+// summary is the schema of summary.json. Programs read it: add fields, never rename one.
 type summary struct {
 	Versions         map[string]string `json:"versions"`
 	Phases           []progress.Phase  `json:"phases"`
@@ -201,8 +201,8 @@ const setup = "setup"
 var artifactFiles = []string{"index.md", "timeline.txt", "transcript.txt"}
 
 // Write renders the report into dir, which it creates if it does not exist, and links to the
-// artifacts that lie in folders below it. It replaces each file atomically. A file that cannot be
-// written does not keep Write from writing the others.
+// artifacts that lie in folders below it. It replaces each file atomically. An error does not keep
+// it from writing the other files.
 func (r *Report) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("create the folder of the report: %w", err)

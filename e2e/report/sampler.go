@@ -16,8 +16,8 @@ const samplingInterval = 500 * time.Millisecond
 // of /proc/meminfo: it leaves out page cache that the kernel can drop, and includes processes that
 // have nothing to do with the run.
 type Usage struct {
-	// StartMemoryBytes was in use when the run began, PeakMemoryBytes is the most in use since. On an
-	// idle machine the difference is what a new testbed needs; a kept testbed is part of both.
+	// StartMemoryBytes was in use when the run began, PeakMemoryBytes at the peak. On an idle machine
+	// the difference is what a new testbed needs; a kept testbed is part of both.
 	StartMemoryBytes, PeakMemoryBytes uint64
 	// TotalMemoryBytes is the size of the machine's memory.
 	TotalMemoryBytes uint64

@@ -47,16 +47,16 @@ type Session struct {
 	// pause is the program that the pulled images run.
 	pause   image.Built
 	Scratch string
-	// further is a semaphore for the scenario with a second shoot, see Another.
-	further chan struct{}
+	// secondShoot is a semaphore for the scenario with a SecondShoot.
+	secondShoot chan struct{}
 	// skipped is why this machine cannot run the testbed; empty if it can.
 	skipped string
 	// release unlocks the testbed, which the session holds until the process ends.
 	release func()
 	// Disturbed is true if a scenario has failed since the last reconciliation of the shoot.
 	Disturbed atomic.Bool
-	// forget removes the results of the previous run, once. It must not be called while another run
-	// may hold the testbed: the results may belong to that run.
+	// forget removes the results of the previous run, once. While another run may hold the testbed,
+	// the results may be its own.
 	forget func()
 }
 
@@ -82,7 +82,7 @@ func NewSession(ctx context.Context) (*Session, error) {
 	}
 	now := time.Now()
 	s := &Session{
-		Testbed: testbed, keep: keep, Start: now, since: now, sampler: report.StartSampler(), further: make(chan struct{}, 1), forget: forget,
+		Testbed: testbed, keep: keep, Start: now, since: now, sampler: report.StartSampler(), secondShoot: make(chan struct{}, 1), forget: forget,
 	}
 	s.Report.Versions = sourceVersions(ctx)
 	if planted != "" {
@@ -111,15 +111,15 @@ func (s *Session) Up(ctx context.Context, _ *envconf.Config) (context.Context, e
 	}
 	s.Report.SetupError = s.unavailable(err)
 	s.write()
-	if s.Report.SetupError != nil && !s.isOthers() {
+	if s.Report.SetupError != nil && !s.usedByOther() {
 		reportMissing("setup", s.Diagnose(ctx, "setup", err.Error()))
 	}
 	return ctx, err
 }
 
-// isOthers reports whether another process uses the testbed, or another checkout owns it. Then this
-// run must not touch it.
-func (s *Session) isOthers() bool {
+// usedByOther reports whether another process or checkout uses the testbed. This run must not touch
+// it then.
+func (s *Session) usedByOther() bool {
 	return errors.Is(s.Report.SetupError, kind.ErrBusy) || errors.As(s.Report.SetupError, new(*kind.OtherCheckoutError))
 }
 
@@ -154,7 +154,7 @@ func (s *Session) Down(ctx context.Context, _ *envconf.Config) (context.Context,
 	if s.Scratch != "" {
 		_ = os.RemoveAll(s.Scratch)
 	}
-	if s.keep || s.isOthers() {
+	if s.keep || s.usedByOther() {
 		return ctx, nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Minute) // also after a signal
@@ -208,7 +208,7 @@ func reportMissing(scenario string, err error) {
 // write replaces the results on disk. It keeps those of another run if this one did not get the
 // testbed.
 func (s *Session) write() {
-	if s.isOthers() {
+	if s.usedByOther() {
 		return
 	}
 	s.forget()
@@ -238,7 +238,7 @@ func (s *Session) Finish(ctx context.Context, code int, all []Scenario) int {
 	if s.keep {
 		fmt.Println("the testbed is kept: `make status` shows it, `make up` resets it, `make down` removes it")
 	}
-	if !s.isOthers() {
+	if !s.usedByOther() {
 		fmt.Printf("results: %s, %s, %s\n", filepath.Join(Artifacts, report.HTMLFile),
 			filepath.Join(Artifacts, report.JUnitFile), filepath.Join(Artifacts, report.SummaryFile))
 	}

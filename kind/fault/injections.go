@@ -75,7 +75,7 @@ func injectionOf(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection,
 	return prepared(ctx, t, f)
 }
 
-// activeInjection returns an injection for Clear. It does not look at the target: it may be broken.
+// activeInjection returns an injection for Clear. It does not need the target, which may be broken.
 func activeInjection(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 	switch {
 	case f.AppliedByUpstream():

@@ -247,7 +247,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		return graph
 	}})
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v does not tell that the context was canceled", err)
+		t.Errorf("error %v does not say that the context was canceled", err)
 	}
 }
 
