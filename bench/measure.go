@@ -161,8 +161,7 @@ func (r *measurement) startExtension(ctx context.Context) error {
 	return nil
 }
 
-// finish reads the memory at the end. The extension is not idle then: it retries the two broken
-// shoots.
+// finish reads the memory while the extension retries the two broken shoots.
 func (r *measurement) finish(ctx context.Context) (err error) {
 	if r.usage, err = r.process.Usage(); err != nil {
 		return err
@@ -205,8 +204,7 @@ func (r *measurement) webhook(ctx context.Context, latency *Latency) error {
 	return nil
 }
 
-// review returns the i-th review: what an API server sends when gardenlet creates the
-// OperatingSystemConfig of the shoot.
+// review returns the i-th review, which an API server sends for a new OperatingSystemConfig.
 func review(i, shoot int) (*admissionv1.AdmissionReview, error) {
 	config, err := landscape.OperatingSystemConfig(shoot)
 	if err != nil {

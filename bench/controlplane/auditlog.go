@@ -22,8 +22,7 @@ const (
 	quietTimeout = 30 * time.Second
 )
 
-// AuditLog reads each event of an audit log once, while the API server writes it. It is not safe
-// for concurrent use.
+// AuditLog reads each event of a growing audit log once. It is not safe for concurrent use.
 type AuditLog struct {
 	path   string
 	offset int64

@@ -68,8 +68,7 @@ func StartWatch(ctx context.Context, seed, shoot *rest.Config, fail func(error))
 	return &Watch{extensions: mgr.GetCache()}, nil
 }
 
-// Wanted are count Extensions, those in the namespaces that Is accepts, and the time that they
-// have.
+// Wanted are the count Extensions in namespaces that Is accepts, and a timeout.
 type Wanted struct {
 	Is      func(namespace string) bool
 	Count   int

@@ -82,8 +82,7 @@ func newManager(options *options) (manager.Manager, error) {
 	}
 	managerOptions := options.manager.Completed().Options()
 	managerOptions.Scheme = scheme
-	// run returns right after the manager, so another replica can take over at once instead of after
-	// 15 seconds.
+	// run ends with the manager, so another replica can take over at once, not after 15 seconds.
 	managerOptions.LeaderElectionReleaseOnCancel = true
 	managerOptions.Cache = cacheOptions()
 	// Rarely read kinds are not cached: a cache would contain the Secrets of all shoots, and the

@@ -19,8 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// Cleaning proves that the nodes are cleaned before the caches are deleted. It starts before the
-// removal.
+// Cleaning proves that nodes are cleaned before caches are deleted. It starts before the removal.
 type Cleaning struct {
 	pods, services *timeline.Recording
 	// names of the Services and volume claims that must be deleted, by upstream.
@@ -51,8 +50,7 @@ func WatchCleaning(ctx context.Context, p *Run, hosts ...string) *Cleaning {
 	return c
 }
 
-// ProveOrder proves that a cleaner pod finished on every worker before the first Service was
-// deleted.
+// ProveOrder proves that a cleaner finished on every worker before the first Service was deleted.
 func (c *Cleaning) ProveOrder(ctx context.Context, p *Run) {
 	p.Helper()
 	events, err := c.pods.Events()
@@ -76,12 +74,10 @@ func (c *Cleaning) ProveOrder(ctx context.Context, p *Run) {
 	p.Evidence("cleaner ran on %d of %d workers before the Service was deleted", len(p.Workers()), len(p.Workers()))
 }
 
-// vanishTimeout is more than the cleaner needs on a busy machine, and less than the extension's own
-// timeout.
+// vanishTimeout suffices for the cleaner on a busy machine, and is below the extension's timeout.
 const vanishTimeout = 2 * time.Minute
 
-// AwaitVanished waits until the Services are deleted. It fails early if the flow that removes them
-// fails.
+// AwaitVanished waits until the Services are deleted, or until the flow that removes them fails.
 func (c *Cleaning) AwaitVanished(ctx context.Context, p *Run, flow *Background) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("the Services of %s are gone", labels(slices.Sorted(maps.Keys(c.names)))), vanishTimeout,

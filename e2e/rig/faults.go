@@ -96,8 +96,8 @@ func UndoLeftovers(ctx context.Context, p *Run) error {
 	return failed
 }
 
-// RefusalPolicy is the ValidatingAdmissionPolicy, and its binding, with which a scenario makes the
-// shoot's API server reject Services.
+// RefusalPolicy names the ValidatingAdmissionPolicy that makes the shoot's API server reject
+// Services.
 const RefusalPolicy = "e2e-refuse-service"
 
 // AllowServices deletes the RefusalPolicy, if it exists.

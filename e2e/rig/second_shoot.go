@@ -19,8 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// SecondShoot is another shoot on the same seed. The seed cluster serves as its cluster, and it has
-// no machines.
+// SecondShoot is a shoot without machines on the same seed, which also serves as its cluster.
 type SecondShoot struct {
 	*gardenlet.Gardenlet
 	Namespace string

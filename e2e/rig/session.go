@@ -55,13 +55,11 @@ type Session struct {
 	release func()
 	// Disturbed is true if a scenario has failed since the last reconciliation of the shoot.
 	Disturbed atomic.Bool
-	// forget removes the results of the previous run, once. While another run may hold the testbed,
-	// the results may be its own.
+	// forget removes the previous results, once, and not before this run holds the testbed.
 	forget func()
 }
 
-// NewSession reads CONFIG, KEEP, REPLACE, NODE_IMAGE and MUTANT, the name of a planted bug
-// (kind/proof).
+// NewSession reads CONFIG, KEEP, REPLACE, NODE_IMAGE and MUTANT, a planted bug (kind/proof).
 func NewSession(ctx context.Context) (*Session, error) {
 	keep, keepErr := yesOrNo("KEEP")
 	replace, replaceErr := yesOrNo("REPLACE")
@@ -117,8 +115,7 @@ func (s *Session) Up(ctx context.Context, _ *envconf.Config) (context.Context, e
 	return ctx, err
 }
 
-// usedByOther reports whether another process or checkout uses the testbed. This run must not touch
-// it then.
+// usedByOther reports whether another process or checkout uses the testbed: do not touch it then.
 func (s *Session) usedByOther() bool {
 	return errors.Is(s.Report.SetupError, kind.ErrBusy) || errors.As(s.Report.SetupError, new(*kind.OtherCheckoutError))
 }
@@ -148,8 +145,7 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// Down removes the testbed unless KEEP is set. e2e-framework hides its error, but the report has
-// the failed phase.
+// Down removes the testbed unless KEEP is set. e2e-framework hides its error, the report does not.
 func (s *Session) Down(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	if s.Scratch != "" {
 		_ = os.RemoveAll(s.Scratch)
@@ -182,8 +178,7 @@ func (s *Session) record(scenario report.Scenario) {
 	s.write()
 }
 
-// Diagnose collects artifacts into the folder of the failed scenario. The error says which could
-// not be collected.
+// Diagnose collects the artifacts of the failed scenario. The error names missing ones.
 func (s *Session) Diagnose(ctx context.Context, scenario, reason string) error {
 	if ctx.Err() != nil {
 		return nil
@@ -197,16 +192,14 @@ func (s *Session) Diagnose(ctx context.Context, scenario, reason string) error {
 		diagnostics.Text(bundle.SinceFile, since.UTC().Format(time.RFC3339)+"\n"))
 }
 
-// reportMissing prints which artifacts are missing. It fails nothing: the scenario has failed
-// already.
+// reportMissing prints which artifacts are missing. The scenario has failed already.
 func reportMissing(scenario string, err error) {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: artifacts of %s are incomplete: %v\n", scenario, err)
 	}
 }
 
-// write replaces the results on disk. It keeps those of another run if this one did not get the
-// testbed.
+// write replaces the results on disk, unless they belong to another run that has the testbed.
 func (s *Session) write() {
 	if s.usedByOther() {
 		return
@@ -222,8 +215,7 @@ func (s *Session) write() {
 	}
 }
 
-// Finish records the scenarios that did not run, writes the results, prints the closing line and
-// returns the exit code.
+// Finish records what did not run, writes the results, and returns the exit code.
 func (s *Session) Finish(ctx context.Context, code int, all []Scenario) int {
 	if s.release != nil {
 		defer s.release()

@@ -17,8 +17,7 @@ type injection interface {
 	Available(ctx context.Context) error
 	// Inject applies the fault, which ends after its duration unless only a command can end it.
 	Inject(ctx context.Context) error
-	// Clear ends the fault. It also works if Inject failed or never ran, and after the end of the
-	// fault.
+	// Clear ends the fault. It also works if Inject failed or never ran, or the fault has ended.
 	Clear(ctx context.Context) error
 }
 

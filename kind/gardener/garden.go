@@ -66,9 +66,8 @@ func EnsureGardenNamespace(ctx context.Context, seed client.Client) error {
 	return nil
 }
 
-// NewSeedClient returns gardener's client set for a seed, with the scheme of the extension and
-// resource APIs and without a cache. It fails if the API server does not answer or Gardener does
-// not support its version.
+// NewSeedClient returns gardener's client set for a seed, without a cache. It fails if the API
+// server does not answer or Gardener does not support its version.
 func NewSeedClient(config *rest.Config) (kubernetes.Interface, error) {
 	return newClientSet("seed", config, kubernetes.SeedScheme)
 }

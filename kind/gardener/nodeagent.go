@@ -21,8 +21,7 @@ import (
 type Node interface {
 	// Name returns the node's name, which is also its host name.
 	Name() string
-	// Exec runs a command on the node and returns its standard output. If the command fails, the error
-	// has its output.
+	// Exec runs a command and returns its standard output. The error of a failed one has its output.
 	Exec(ctx context.Context, argv ...string) (stdout string, err error)
 	// WriteFile writes a file atomically and creates missing parent directories.
 	WriteFile(ctx context.Context, path string, mode fs.FileMode, data []byte) error
@@ -32,11 +31,9 @@ type Node interface {
 type NodeAgent struct {
 	// Binary is the statically linked gardener-node-agent, built with Ldflags.
 	Binary []byte
-	// Kubeconfig is for the shoot as seen from a node. Credentials must be inline: gardener-node-agent
-	// refuses files.
+	// Kubeconfig is for the shoot as seen from a node. gardener-node-agent needs inline credentials.
 	Kubeconfig []byte
-	// SecretName is the name of the Secret in the shoot's kube-system with the pool's operating system
-	// config.
+	// SecretName names the Secret in kube-system with the pool's operating system config.
 	SecretName string
 	// KubernetesVersion is the version of the node's kubelet.
 	KubernetesVersion string
@@ -46,8 +43,7 @@ type NodeAgent struct {
 // It writes only files whose content differs, and restarts the unit only if one did.
 //
 // Instead of a bootstrap token the agent gets a kubeconfig, so it requests no certificate.
-// Everything else is as on a machine that Gardener created: binary, configuration, machine name,
-// unit.
+// Everything else is as on a machine that Gardener created.
 func (a NodeAgent) Install(ctx context.Context, node Node) error {
 	files, err := a.files(node.Name())
 	if err != nil {

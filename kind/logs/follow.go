@@ -16,8 +16,7 @@ const (
 	unreadableTimeout = 2 * time.Minute  // how long all streams may fail after one could be read
 )
 
-// Follow calls take with the lines of all streams that find returns, one at a time, until ctx ends.
-// It then returns nil.
+// Follow calls take with one line at a time of all streams of find, until ctx ends.
 //
 // It calls find every two seconds, and opens new streams from since on. It opens an ended stream,
 // for example of a restarted container, again after its last line if find still returns its name.
@@ -64,8 +63,7 @@ type follower struct {
 	mu   sync.Mutex
 	take func(Line)
 	read time.Time // when a stream could last be read, or zero
-	// The keys are names of streams. last has the time of the last line, failed the error of the last
-	// attempt to read.
+	// The keys are names of streams. last has the time of the last line, failed the last error.
 	open   map[string]bool
 	last   map[string]time.Time
 	failed map[string]error

@@ -98,8 +98,7 @@ func (e Evidence) serve(a Attempt, object Object, own accesslog.Records) Served 
 	return served
 }
 
-// gets returns the GET requests for an object. The first object of an image is also requested by
-// tag.
+// gets returns the GET requests for an object. The first one is also requested by tag.
 func (i Image) gets(object Object, records accesslog.Records) accesslog.Records {
 	return records.Gets().Filter(func(r accesslog.Record) bool {
 		byTag := object.Digest == i.Digest() && r.Kind == accesslog.KindManifest && r.Reference == i.Identifier
@@ -198,8 +197,7 @@ func markShared(pulls []Pull) {
 	}
 }
 
-// otherClients counts the requests that neither a cache nor a node of an attempt sent, and names
-// their clients.
+// otherClients counts requests that neither caches nor nodes of attempts sent, and their clients.
 func (e Evidence) otherClients() (requests int, clients map[string]bool) {
 	clients = map[string]bool{}
 	for _, r := range e.Records {

@@ -164,8 +164,7 @@ func runScript(ctx context.Context, node Node, timeout time.Duration, script str
 	return out, err
 }
 
-// withTimeout limits a request to a node, which never answers if its containerd hangs. The cause of
-// the context says how to investigate.
+// withTimeout limits a request to a node whose containerd may hang. The cause has advice.
 func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer after %s (see `testbed fault list` for injected faults, "+
 		"and `testbed exec NODE -- systemctl status containerd`)", timeout))

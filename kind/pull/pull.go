@@ -22,9 +22,8 @@ import (
 // Run pulls an image from an upstream on workers of the shoot, and finds who served each object. It
 // only changes what the nodes have stored. The testbed must be attached.
 //
-// Invalid options are an *InvalidError, and nothing is pulled. A failed pull is reported (see
-// Report.Err) and is no error of Run. The report is never nil: after another error it has the pulls
-// before it.
+// For invalid options it returns an *InvalidError. A failed pull is no error of Run, see
+// Report.Err. The report is never nil: with any other error, it has the pulls before that error.
 func Run(ctx context.Context, t *kind.Testbed, options Options) (*Report, error) {
 	report := NewReport(Image{Reference: options.Image})
 	plan, err := options.Plan(t.Upstreams.Hosts(), cluster.Names(t.Shoot.Workers()))

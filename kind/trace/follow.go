@@ -102,8 +102,7 @@ func (w *tracer) run(ctx context.Context, options Options) error {
 	return w.follow(ctx, cut, options.Follow)
 }
 
-// follow calls take with new events until ctx ends, and unless forever, at most until no pull is
-// running.
+// follow calls take with new events until ctx ends or, unless forever, no pull is running.
 func (w *tracer) follow(ctx context.Context, since time.Time, forever bool) error {
 	following, stop := context.WithCancel(ctx)
 	defer stop()

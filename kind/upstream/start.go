@@ -74,8 +74,7 @@ type launch struct {
 	request                      func() (testcontainers.ContainerRequest, error)
 }
 
-// launch returns the container of an upstream. A protected one is ready before it has credentials;
-// until then it rejects every client.
+// launch returns the container of an upstream. A protected one rejects all clients at first.
 func (o Options) launch() launch {
 	l := launch{
 		prefix: o.Prefix, label: hostLabel, host: o.Host, network: o.Network, image: o.Image, fingerprint: o.fingerprint(),

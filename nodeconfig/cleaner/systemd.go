@@ -24,8 +24,7 @@ const noSuchUnit = "org.freedesktop.systemd1.NoSuchUnit"
 type Systemd struct{ connection *systemd.Conn }
 
 // Connect connects to the systemd of the node with the root directory root. It uses systemd's
-// private socket, so no message bus is needed. systemd accepts root only. Close the connection
-// after use.
+// private socket, which accepts root only and needs no message bus.
 func Connect(root string) (*Systemd, error) {
 	socket := filepath.Join(root, "run/systemd/private")
 	connection, err := systemd.NewConnection(func() (*dbus.Conn, error) { return dial(socket) })

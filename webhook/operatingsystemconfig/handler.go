@@ -62,7 +62,7 @@ func (o *operatingSystemConfig) filePaths() []string {
 	return paths
 }
 
-// handler reviews OperatingSystemConfigs. It denies those that it cannot complete, and gardenlet
+// handler reviews OperatingSystemConfigs. It denies those that it cannot complete: gardenlet
 // retries.
 type handler struct {
 	nodes nodes
@@ -70,8 +70,7 @@ type handler struct {
 
 var _ admission.Handler = &handler{}
 
-// Handle returns a patch that adds the script and the unit to an OperatingSystemConfig of purpose
-// reconcile.
+// Handle adds script and unit to an OperatingSystemConfig of purpose reconcile.
 func (h *handler) Handle(ctx context.Context, request admission.Request) admission.Response {
 	osc := &operatingSystemConfig{}
 	if err := json.Unmarshal(request.Object.Raw, osc); err != nil {
@@ -93,8 +92,7 @@ func (h *handler) Handle(ctx context.Context, request admission.Request) admissi
 		ensure("/spec/units", osc.unitNames(), unit.Name, unit))
 }
 
-// ensure returns the operation that replaces the element with the name in the list at path, or
-// appends value.
+// ensure returns the operation that replaces the named element of the list at path, or appends.
 func ensure(path string, names []string, name string, value any) jsonpatch.Operation {
 	if len(names) == 0 { // the list may be missing
 		return jsonpatch.NewOperation("add", path, []any{value})
@@ -147,8 +145,7 @@ type nodes struct {
 }
 
 // unit returns the unit that configures the caches in the status of the namespace's Extension. It
-// returns nil if the shoot's nodes must stay as they are, and an error if there is no such status
-// yet.
+// returns nil if the nodes must stay as they are, and an error without a status.
 func (n nodes) unit(ctx context.Context, namespace string) (*extensionsv1alpha1.Unit, error) {
 	shoot, err := n.shoot(ctx, namespace)
 	if err != nil {

@@ -35,8 +35,7 @@ func (c Credentials) Validate() error {
 	return nil
 }
 
-// EncodeCredentials returns the content of a credentials file that accepts any of these. Invalid
-// ones are an error.
+// EncodeCredentials returns a credentials file that accepts any of these, which must be valid.
 func EncodeCredentials(all ...Credentials) ([]byte, error) {
 	for _, c := range all {
 		if err := c.Validate(); err != nil {
