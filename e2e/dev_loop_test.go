@@ -120,8 +120,8 @@ func loopEnvironment(ctx context.Context, cache string) ([]string, error) {
 	return append(environment, "GOCACHE="+strings.TrimSpace(compiled), "XDG_CACHE_HOME="+cache), err
 }
 
-// interrupt sends Ctrl-C and returns when no process runs, also when ctx has ended. It kills what
-// does not exit, and returns an error then.
+// interrupt sends Ctrl-C and waits for all processes, even after the end of ctx. It kills those
+// that do not exit, and returns an error then.
 func (l *devLoop) interrupt(ctx context.Context) error {
 	l.End()
 	left := rig.Await(context.WithoutCancel(ctx), "nothing of make dev runs", loopEndsWithin, func(context.Context) (bool, string, error) {
@@ -158,8 +158,8 @@ func save(p *rig.Run, loop *devLoop, change proof.Mutant) time.Time {
 	return time.Now()
 }
 
-// copySources copies the sources of the repository, without anything fetched or built. The programs
-// and the testbed are those of the original.
+// copySources copies the sources of the repository, but nothing fetched or built. The copy uses the
+// programs and the testbed of the original.
 func copySources(to string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err

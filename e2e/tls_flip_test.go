@@ -17,7 +17,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// flipTimeout bounds the time in which HTTPS is enabled and disabled again.
+// flipTimeout bounds enabling and disabling HTTPS together.
 const flipTimeout = 10 * time.Second
 
 // tlsFlip proves that HTTPS can be enabled and disabled faster than nodes follow, without a failed

@@ -15,8 +15,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// unmanagedService proves that unmanaged Services that look like those of caches neither block a
-// reconciliation nor get pulls.
+// unmanagedService proves that other Services with the extension's label do not block a
+// reconciliation and get no pulls.
 func unmanagedService() rig.Scenario {
 	var others []*corev1.Service
 	return rig.New("unmanaged-service",

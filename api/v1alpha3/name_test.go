@@ -87,7 +87,7 @@ func ExampleName() {
 	// Output: registry-europe-docker-pkg-dev--e6155480
 }
 
-// TestContract spells the names a second time, so that none of them changes by accident.
+// TestContract repeats the names, so that none of them changes by accident.
 func TestContract(t *testing.T) {
 	for want, got := range map[string]string{
 		"registry-cache":             ExtensionType,

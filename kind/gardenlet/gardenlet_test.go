@@ -34,7 +34,7 @@ contexts: [{name: shoot, context: {cluster: shoot, user: admin}}]
 current-context: shoot
 `
 
-// namespace is that of the shoot that testGardenlet drives.
+// namespace is the namespace of testGardenlet's shoot.
 var namespace = Namespace(DefaultShoot)
 
 // testGardenlet returns a Gardenlet on in-memory clusters. Its garden has an extension of type

@@ -29,7 +29,7 @@ func TestSince(t *testing.T) {
 			}
 		})
 	}
-	// Otherwise what was asked for in the new log would count as never asked.
+	// Otherwise requests in the new log would be missed.
 	if _, err := since(log, log[:1]); err == nil {
 		t.Error("a log that was reset passes for one where nothing happened")
 	}
