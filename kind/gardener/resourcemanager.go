@@ -168,7 +168,7 @@ func (r ResourceManager) rbac() []client.Object {
 			Subjects:   subjects,
 		}}
 	}
-	// The rules are those of gardener's pkg/component/gardener/resourcemanager without leader election.
+	// As in gardener's pkg/component/gardener/resourcemanager, but without leader election.
 	update := []string{"get", "list", "watch", "update", "patch"}
 	rules := []rbacv1.PolicyRule{
 		{
