@@ -67,7 +67,6 @@ func Judge(runs []Run) []Goal {
 	}
 }
 
-// eachRun judges every run.
 func eachRun(name string, runs []Run, judge func(Run) (met bool, detail string)) Goal {
 	goal := Goal{Name: name, Judged: len(runs) > 0, Met: len(runs) > 0}
 	var details []string
@@ -82,7 +81,6 @@ func eachRun(name string, runs []Run, judge func(Run) (met bool, detail string))
 	return goal
 }
 
-// extraWrites lists the writes beyond contractWrites.
 func extraWrites(p Pass) string {
 	var extra []string
 	for _, requests := range []Requests{p.Seed, p.Shoot} {

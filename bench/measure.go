@@ -72,7 +72,6 @@ func Measure(ctx context.Context, o Options, shoots int) (result Run, err error)
 	return r.result, err
 }
 
-// measurement is the state of Measure.
 type measurement struct {
 	Options
 	shoots int
@@ -90,7 +89,6 @@ type measurement struct {
 	usage       extension.Usage // when the extension was idle last
 }
 
-// startControlPlanes starts the API server of the seed and the one of all shoots.
 func (r *measurement) startControlPlanes(context.Context) error {
 	r.folder = filepath.Join(r.Folder, fmt.Sprint(r.shoots))
 	var err error
@@ -163,8 +161,7 @@ func (r *measurement) startExtension(ctx context.Context) error {
 	return nil
 }
 
-// finish reads the memory at the end. The extension is not idle then: it retries the two broken
-// shoots.
+// finish reads the memory while the extension retries the two broken shoots.
 func (r *measurement) finish(ctx context.Context) (err error) {
 	if r.usage, err = r.process.Usage(); err != nil {
 		return err
@@ -207,8 +204,7 @@ func (r *measurement) webhook(ctx context.Context, latency *Latency) error {
 	return nil
 }
 
-// review returns the i-th review: what an API server sends when gardenlet creates the
-// OperatingSystemConfig of the shoot.
+// review returns the i-th review, which an API server sends for a new OperatingSystemConfig.
 func review(i, shoot int) (*admissionv1.AdmissionReview, error) {
 	config, err := landscape.OperatingSystemConfig(shoot)
 	if err != nil {

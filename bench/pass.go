@@ -30,13 +30,11 @@ func (r *measurement) wanted(is func(namespace string) bool, count int) landscap
 	return landscape.Wanted{Is: is, Count: count, Timeout: passTimeout + time.Duration(r.shoots)*extensionTimeout}
 }
 
-// first creates all Extensions and waits until they are reconciled.
 func (r *measurement) first(ctx context.Context) (err error) {
 	r.result.First, err = r.pass(ctx, r.wanted(landscape.IsNamespace, r.shoots), r.landscape.CreateExtensions)
 	return err
 }
 
-// again reconciles all Extensions once more.
 func (r *measurement) again(ctx context.Context) (err error) {
 	r.result.NoOp, err = r.pass(ctx, r.wanted(landscape.IsNamespace, r.shoots), func(ctx context.Context) error {
 		return r.landscape.Reconcile(ctx, r.shoots)

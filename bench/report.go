@@ -33,20 +33,17 @@ type Machine struct {
 // Run is the measurement of one number of shoots, on new API servers.
 type Run struct {
 	Shoots int `json:"shoots"`
-	// LoadBefore and LoadAfter are the load averages of the machine over one minute. LoadBefore is the
-	// load of other programs.
+	// LoadBefore and LoadAfter are one-minute load averages. LoadBefore is that of other programs.
 	LoadBefore float64 `json:"loadBefore"`
 	LoadAfter  float64 `json:"loadAfter"`
 	// First is the first reconciliation of all Extensions, NoOp another one without a change.
 	First Pass `json:"first"`
 	NoOp  Pass `json:"noOp"`
-	// Broken is like NoOp, while the API server of one other shoot hangs and that of another refuses
-	// connections.
+	// Broken is NoOp while one more shoot's API server hangs and another refuses connections.
 	Broken Pass `json:"broken"`
 	// Memory is that of the extension.
 	Memory Memory `json:"memory"`
-	// Webhook is measured while the extension is idle, WebhookBroken while it retries the two broken
-	// shoots.
+	// Webhook is measured on an idle extension, WebhookBroken while it retries the broken shoots.
 	Webhook       Latency `json:"webhook"`
 	WebhookBroken Latency `json:"webhookBroken"`
 	// Forbidden counts requests that RBAC rejected.
@@ -127,7 +124,6 @@ func ReadMachine() (Machine, error) {
 	return machine, nil
 }
 
-// loadAverage returns that of the last minute.
 func loadAverage() (float64, error) {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {

@@ -84,7 +84,7 @@ func (g *gardenStandIn) awaitAnswer(ctx context.Context, p *rig.Run, answer stri
 // and proves that Shoots are accepted.
 func (g *gardenStandIn) failsOpen(ctx context.Context, p *rig.Run) {
 	if unchecked := g.countUnchecked(ctx, p); unchecked != g.unchecked {
-		p.Fatalf("the API server accepted %d requests without an answer of the webhook, so what was accepted proves nothing", unchecked-g.unchecked)
+		p.Fatalf("the API server accepted %d requests without an answer of the webhook, so accepted requests prove nothing", unchecked-g.unchecked)
 	}
 	admission := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: kind.AdmissionNamespace, Name: admissionName}}
 	p.Check(g.Patch(ctx, admission, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`))))

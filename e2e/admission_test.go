@@ -165,7 +165,7 @@ func admissionLabels() map[string]string {
 }
 
 // update applies the changes to the stored Shoot and returns the API server's error. After an error
-// the Shoot is as it is stored.
+// shoot is the stored object.
 func (g *gardenStandIn) update(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1.Shoot, changes ...change) error {
 	p.Helper()
 	p.Check(g.Get(ctx, client.ObjectKeyFromObject(shoot), shoot))

@@ -52,7 +52,7 @@ func badConfig() rig.Scenario {
 		}))
 	}
 	steps = append(steps, rig.Prove("a good config fixes the Extension", func(ctx context.Context, p *rig.Run) {
-		proveNeverMade(ctx, p, resources)
+		proveNeverCreated(ctx, p, resources)
 		p.Evidence("%d bad configs: Error with field path, nothing deployed", len(badConfigs))
 		rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
 		p.Evidence("a good config fixes the Extension")
@@ -153,9 +153,9 @@ func proveNothingDeployed(ctx context.Context, p *rig.Run) {
 	}
 }
 
-// proveNeverMade proves that the extension has created no ManagedResource since the recording
+// proveNeverCreated proves that the extension has created no ManagedResource since the recording
 // began.
-func proveNeverMade(ctx context.Context, p *rig.Run, resources *timeline.Recording) {
+func proveNeverCreated(ctx context.Context, p *rig.Run, resources *timeline.Recording) {
 	p.Helper()
 	events := rig.RaiseFence(ctx, p, resources, p.Session.Seed, rig.ResourceFence(rig.ShootNamespace))
 	for _, name := range []string{v1alpha3.ManagedResourceCaches, v1alpha3.ManagedResourceCleaner} {

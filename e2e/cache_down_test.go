@@ -45,8 +45,9 @@ func cacheDown() rig.Scenario {
 	)
 }
 
-// pullsPastCache is how often a pull past a cache may be measured. Other load only adds to a pull,
-// and without the dial_timeout of hosts.toml each would take minutes, so one quick pull is enough.
+// pullsPastCache is the maximum number of measured pulls past a cache. One quick pull is enough:
+// other load only slows pulls down, and without the dial_timeout of hosts.toml each would take
+// minutes.
 const pullsPastCache = 3
 
 // provePastCache proves that a pull on a node whose hosts.toml has the cache gets every blob from

@@ -91,9 +91,8 @@ func credentials() rig.Scenario {
 	)
 }
 
-// newCredentials returns a name like that of a robot account, and a password that bad quoting or
-// splitting would corrupt. Its first and last parts are letters that can be found wherever it
-// leaks.
+// newCredentials returns the name of a robot account, and a password that bad quoting or splitting
+// would corrupt. It starts and ends with letters, which can be found wherever it leaks.
 func newCredentials() upstream.Credentials {
 	password := rand.Text()[:12] + `'$#&:"` + " \\%s`\n\xff\xfe" + rand.Text()[:12]
 	return upstream.Credentials{Username: []byte("@robot-" + rand.Text()[:12]), Password: []byte(password)}
@@ -141,8 +140,8 @@ func proveStillPulls(ctx context.Context, p *rig.Run, before rig.Pushed) {
 
 const referenceField = "caches[2].secretReferenceName"
 
-// badSecrets are plausible mistakes in a Secret, with a word that the error must have beside the
-// field.
+// badSecrets are plausible mistakes in a Secret, with a word that the error must have in addition
+// to the field.
 var badSecrets = []struct {
 	name   string
 	data   map[string][]byte

@@ -29,8 +29,8 @@ const (
 	loopUpWithin = 3 * time.Minute
 	// loopEndsWithin bounds the time that Ctrl-C takes.
 	loopEndsWithin = 30 * time.Second
-	// loopIsIdle is what Skaffold prints when it waits for the next change. It only tells when to
-	// continue and proves nothing.
+	// loopIsIdle is what Skaffold prints when it waits for the next change. It only signals when to
+	// continue.
 	loopIsIdle = "Watching for changes..."
 )
 
@@ -85,7 +85,7 @@ func startLoop(ctx context.Context, p *rig.Run) *devLoop {
 	loop.Background = &rig.Background{Cancel: cancel, Ended: make(chan struct{})}
 	go func() {
 		defer close(loop.Ended)
-		loop.Err = errors.Join(fmt.Errorf("make dev has ended: %w", cmd.Wait()), log.Close())
+		loop.Err = errors.Join(fmt.Errorf("make dev ended: %w", cmd.Wait()), log.Close())
 	}()
 	p.Scenario.Cleanup(func() { _ = loop.interrupt(ctx) })
 	return loop
@@ -120,8 +120,8 @@ func loopEnvironment(ctx context.Context, cache string) ([]string, error) {
 	return append(environment, "GOCACHE="+strings.TrimSpace(compiled), "XDG_CACHE_HOME="+cache), err
 }
 
-// interrupt sends Ctrl-C and returns when no process runs, also when ctx has ended. It kills what
-// does not exit, and returns an error then.
+// interrupt sends Ctrl-C and waits for all processes, even after the end of ctx. It kills those
+// that do not exit, and returns an error then.
 func (l *devLoop) interrupt(ctx context.Context) error {
 	l.End()
 	left := rig.Await(context.WithoutCancel(ctx), "nothing of make dev runs", loopEndsWithin, func(context.Context) (bool, string, error) {
@@ -158,8 +158,8 @@ func save(p *rig.Run, loop *devLoop, change proof.Mutant) time.Time {
 	return time.Now()
 }
 
-// copySources copies the sources of the repository, without anything fetched or built. The programs
-// and the testbed are those of the original.
+// copySources copies the sources of the repository, but nothing fetched or built. The copy uses the
+// programs and the testbed of the original.
 func copySources(to string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err

@@ -20,14 +20,14 @@ import (
 // the nodes.
 func disableExtension() rig.Scenario {
 	var (
-		others  rig.Foreign
+		others  rig.UnmanagedFiles
 		removed *removal
 		late    *latecomer
 	)
 	return rig.New("disable-extension",
 		rig.Prove("alpha and beta are cached, and nodes have unmanaged files", func(ctx context.Context, p *rig.Run) {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
-			others = rig.PutForeignFiles(ctx, p)
+			others = rig.PutUnmanagedFiles(ctx, p)
 			late = newLatecomer(ctx, p, p.Worker(1), rig.Beta)
 		}),
 

@@ -61,12 +61,12 @@ func garbageCollection() rig.Scenario {
 			})
 			took := time.Since(start)
 			if gets := p.Requests(ctx, collected).Blobs().Gets().Filter(func(r accesslog.Record) bool { return r.Reference == blob }); gets[1].Time.Sub(gets[0].Time) < shortLife {
-				p.Fatalf("the blob was fetched at %s and at %s, sooner than after %s", gets[0].Time, gets[1].Time, shortLife)
+				p.Fatalf("the blob was fetched at %s and at %s, less than %s apart", gets[0].Time, gets[1].Time, shortLife)
 			}
 			p.Evidence("TTL %s: fetched again after %s", shortLife, rig.Seconds(took))
 		}),
 
-		rig.Prove("gamma's cache still has its blobs blob", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("gamma's cache still has its blobs", func(ctx context.Context, p *rig.Run) {
 			p.TimedPull(ctx, p.Worker(1), kept)
 			p.Evidence("TTL 0s: still a hit, %s", p.FetchedOnce(ctx, kept, accesslog.AskerCache))
 		}),

@@ -16,8 +16,7 @@ import (
 const (
 	// writtenWithin is how long a changed hosts.toml may stay: the script checks every 5 s.
 	writtenWithin = 30 * time.Second
-	// openedFile is a hard link to a hosts.toml. It shows what a process reads that has opened the
-	// file before.
+	// openedFile is a hard link to a hosts.toml. It shows what a process reads that has the file open.
 	openedFile = "/etc/containerd/e2e-hosts.toml"
 	changeMade = "# changed by somebody\n"
 )
@@ -37,7 +36,7 @@ func hostsFile() rig.Scenario {
 			p.Check(err)
 			awaitFile(ctx, p, worker, rig.HostsPath(rig.Alpha), right)
 			if seen := p.File(ctx, worker, openedFile); seen != right+changeMade {
-				p.Fatalf("hosts.toml was written in place: a process that has opened it before reads\n%s", seen)
+				p.Fatalf("hosts.toml was written in place: a process that has it open reads\n%s", seen)
 			}
 			p.Evidence("restored atomically after %s", rig.Seconds(time.Since(start)))
 		}),
@@ -53,7 +52,7 @@ func hostsFile() rig.Scenario {
 				p.Fatalf("the node asked %s://%s, want http://%s, the server of its hosts.toml: %s %s",
 					elsewhere[0].Scheme, rig.Alpha, rig.Alpha, elsewhere[0].Method, elsewhere[0].Path)
 			}
-			p.Evidence("past the cache by the server line: %s", evidence)
+			p.Evidence("direct pull by the server line: %s", evidence)
 		}),
 	)
 }

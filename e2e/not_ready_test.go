@@ -27,7 +27,7 @@ const (
 	// minute, ten until gardener-resource-manager force-deletes the stuck pod, and the time of a
 	// normal clean-up.
 	cleanUpBound = 50 * time.Second
-	// taintedBound bounds the clean-up of a tainted node, like that of any other node.
+	// taintedBound bounds the clean-up of a tainted node, which is a normal one.
 	taintedBound = 45 * time.Second
 	// e2eTaint repels and evicts every pod that does not tolerate it.
 	e2eTaint = "e2e.registry-cache.test/evict"

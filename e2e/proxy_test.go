@@ -66,13 +66,13 @@ func proxied() rig.Scenario {
 
 		rig.Prove("an upstream of noProxy is reached directly", func(ctx context.Context, p *rig.Run) {
 			pullThroughCache(ctx, p, byAddress, rig.Gamma)
-			provePassedBy(ctx, p, proxy, rig.Gamma)
+			proveNotProxied(ctx, p, proxy, rig.Gamma)
 			p.Evidence("noProxy: direct, %s", byAddress)
 		}),
 
 		rig.Prove("an upstream in the shoot's service network is reached directly", func(ctx context.Context, p *rig.Run) {
 			pullThroughCache(ctx, p, inCluster, rig.Gamma)
-			provePassedBy(ctx, p, proxy, remoteHost(ctx, p, inCluster))
+			proveNotProxied(ctx, p, proxy, remoteHost(ctx, p, inCluster))
 			p.Evidence("in-cluster upstream: direct, %s", inCluster)
 		}),
 	)
@@ -134,8 +134,8 @@ func proveFrom(ctx context.Context, p *rig.Run, img rig.Pushed, address string) 
 	}
 }
 
-// provePassedBy proves that the proxy got no request for the host.
-func provePassedBy(ctx context.Context, p *rig.Run, proxy *upstream.Proxy, host string) {
+// proveNotProxied proves that the proxy got no request for the host.
+func proveNotProxied(ctx context.Context, p *rig.Run, proxy *upstream.Proxy, host string) {
 	p.Helper()
 	for _, record := range proxyLog(ctx, p, proxy) {
 		if record.Host == host || strings.HasPrefix(record.Host, host+":") {

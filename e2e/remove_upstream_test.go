@@ -43,7 +43,7 @@ func (r *removal) finish(ctx context.Context, p *rig.Run, remain ...string) {
 // nothing else.
 func removeUpstream() rig.Scenario {
 	var (
-		others  rig.Foreign
+		others  rig.UnmanagedFiles
 		removed *removal
 		beforeB = map[string]string{}
 		betaImg rig.Pushed
@@ -52,7 +52,7 @@ func removeUpstream() rig.Scenario {
 	return rig.New("remove-upstream",
 		rig.Prove("alpha and beta are cached, and nodes have unmanaged files", func(ctx context.Context, p *rig.Run) {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
-			others = rig.PutForeignFiles(ctx, p)
+			others = rig.PutUnmanagedFiles(ctx, p)
 			betaImg = p.Push(ctx, rig.Beta)
 			p.Pull(ctx, p.Worker(0), betaImg)
 			p.FetchedOnce(ctx, betaImg, accesslog.AskerCache)

@@ -43,7 +43,7 @@ func serviceName() rig.Scenario {
 			p.Configure(ctx, nil, to, operate.CacheOf(rig.Beta))
 			p.Gone(ctx, p.Session.Shoot, former)
 			endpointOfService(ctx, p, rig.Alpha, name)
-			p.Evidence("%s, beside %s for one reconciliation: %s", name, from, cachedEverywhere(ctx, p, rig.Alpha))
+			p.Evidence("%s, and %s until the next reconciliation: %s", name, from, cachedEverywhere(ctx, p, rig.Alpha))
 		})
 	}
 	return rig.New("service-name",

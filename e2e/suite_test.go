@@ -43,7 +43,7 @@ func onShoot() []rig.Scenario {
 		growVolume(),
 		garbageCollection(),
 		removeUpstream(),
-		foreignService(),
+		unmanagedService(),
 		disableExtension(),
 		badConfig(),
 		credentials(),
@@ -90,21 +90,20 @@ func onSeed() []rig.Scenario {
 	}
 }
 
-// lookingBack returns the scenarios that check what all others have done.
-func lookingBack() []rig.Scenario {
+// onWholeRun returns the scenarios that check what all others have done.
+func onWholeRun() []rig.Scenario {
 	return []rig.Scenario{forbidden()}
 }
 
 func scenarios() []rig.Scenario {
-	return slices.Concat(onShootInLane(), onSeed(), lookingBack())
+	return slices.Concat(onShootInLane(), onSeed(), onWholeRun())
 }
 
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// TestScenarios runs the scenarios on the shoot and on the seed in parallel, then those of
-// lookingBack.
+// TestScenarios runs the scenarios on the shoot and on the seed in parallel, then onWholeRun.
 func TestScenarios(t *testing.T) {
 	t.Run("clusters", func(t *testing.T) {
 		t.Run("shoot", func(t *testing.T) {
@@ -116,7 +115,7 @@ func TestScenarios(t *testing.T) {
 			testenv.Test(t, suite.Features(onSeed()...)...)
 		})
 	})
-	testenv.Test(t, suite.Features(lookingBack()...)...)
+	testenv.Test(t, suite.Features(onWholeRun()...)...)
 }
 
 // run returns the exit code. It always writes the results, except after a usage error.

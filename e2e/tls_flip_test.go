@@ -17,7 +17,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// flipTimeout bounds the time in which HTTPS is enabled and disabled again.
+// flipTimeout bounds enabling and disabling HTTPS together.
 const flipTimeout = 10 * time.Second
 
 // tlsFlip proves that HTTPS can be enabled and disabled faster than nodes follow, without a failed
@@ -41,13 +41,13 @@ func tlsFlip() rig.Scenario {
 			on := p.Background(ctx, func(ctx context.Context) error {
 				return rig.ReconcileConfig(ctx, p, tlsCache(rig.Alpha), operate.CacheOf(rig.Beta))
 			})
-			awaitTold(ctx, p, start, on, strings.Replace(before, "http://", "https://", 1))
+			awaitEndpoint(ctx, p, start, on, strings.Replace(before, "http://", "https://", 1))
 			on.End()
 		}),
 
 		rig.Prove("HTTPS is disabled again, in time", func(ctx context.Context, p *rig.Run) {
 			off = p.Background(ctx, func(ctx context.Context) error { return rig.Reconcile(ctx, p, rig.Alpha, rig.Beta) })
-			awaitTold(ctx, p, start, off, before)
+			awaitEndpoint(ctx, p, start, off, before)
 			took := time.Since(start)
 			if took > flipTimeout {
 				p.Fatalf("on and off took %s, more than %s", rig.Seconds(took), flipTimeout)
@@ -79,10 +79,10 @@ func tlsFlip() rig.Scenario {
 	)
 }
 
-// awaitTold waits, while a flow of gardenlet runs, until the Extension is reconciled with the
+// awaitEndpoint waits, while a flow of gardenlet runs, until the Extension is reconciled with the
 // endpoint of alpha and the OperatingSystemConfigs have it and no other. The timeout is the rest of
 // flipTimeout.
-func awaitTold(ctx context.Context, p *rig.Run, start time.Time, flow *rig.Background, endpoint string) {
+func awaitEndpoint(ctx context.Context, p *rig.Run, start time.Time, flow *rig.Background, endpoint string) {
 	p.Helper()
 	what := "machines are configured with " + endpoint
 	p.Await(ctx, what, time.Until(start.Add(flipTimeout)), func(ctx context.Context) (bool, string, error) {

@@ -23,7 +23,7 @@ import (
 // twoShoots proves that shoots on one seed are independent: changes to one do not affect the other.
 func twoShoots() rig.Scenario {
 	var (
-		second       rig.Another
+		second       rig.SecondShoot
 		first, nodes string
 		daemons      *timeline.Recording
 		img          rig.Pushed
@@ -45,7 +45,7 @@ func twoShoots() rig.Scenario {
 		}),
 
 		rig.Prove("a second shoot gets its own caches for the same upstreams", func(ctx context.Context, p *rig.Run) {
-			second = p.Another(ctx, "second")
+			second = p.SecondShoot(ctx, "second")
 			reconcileOther(ctx, p, second, rig.Alpha, rig.Beta)
 			p.AwaitCachesIn(ctx, p.Session.Seed, rig.Alpha, rig.Beta)
 			for _, cache := range statusOf(ctx, p, second).Caches {
@@ -84,7 +84,7 @@ func twoShoots() rig.Scenario {
 
 // reconcileOther makes gardenlet reconcile the second shoot with caches for exactly these
 // upstreams.
-func reconcileOther(ctx context.Context, p *rig.Run, shoot rig.Another, hosts ...string) {
+func reconcileOther(ctx context.Context, p *rig.Run, shoot rig.SecondShoot, hosts ...string) {
 	p.Helper()
 	object, err := shoot.WithCaches(hosts...)
 	p.Check(err)
@@ -94,7 +94,7 @@ func reconcileOther(ctx context.Context, p *rig.Run, shoot rig.Another, hosts ..
 }
 
 // statusOf returns the Extension's providerStatus of the shoot.
-func statusOf(ctx context.Context, p *rig.Run, shoot rig.Another) *v1alpha3.RegistryStatus {
+func statusOf(ctx context.Context, p *rig.Run, shoot rig.SecondShoot) *v1alpha3.RegistryStatus {
 	p.Helper()
 	extension, err := shoot.Extension(ctx, p)
 	p.Check(err)

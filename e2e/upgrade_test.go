@@ -127,8 +127,7 @@ func upgrade() rig.Scenario {
 	)
 }
 
-// installPrevious installs the chart of the previous version, without a replica, over that of this
-// version.
+// installPrevious installs the previous version's chart, without a replica, over the current one.
 func installPrevious(ctx context.Context, p *rig.Run, current *appsv1.Deployment) {
 	p.Helper()
 	chart, err := fs.Sub(previous, previousChart)

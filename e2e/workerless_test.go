@@ -23,12 +23,12 @@ import (
 // can be deleted. The admission would reject it, but not every landscape has the admission.
 func workerless() rig.Scenario {
 	var (
-		shoot  rig.Another
+		shoot  rig.SecondShoot
 		object *gardencorev1beta1.Shoot
 	)
 	return rig.New("workerless",
 		rig.Prove("the Extension of a shoot without workers is in Error with a clear message", func(ctx context.Context, p *rig.Run) {
-			shoot = p.Another(ctx, "workerless")
+			shoot = p.SecondShoot(ctx, "workerless")
 			var err error
 			object, err = shoot.WithCaches(rig.Alpha)
 			p.Check(err)
@@ -57,7 +57,7 @@ func workerless() rig.Scenario {
 
 // awaitRefusal makes gardenlet reconcile the shoot until its Extension is in Error, and returns the
 // message. gardenlet would keep waiting, so it is stopped then.
-func awaitRefusal(ctx context.Context, p *rig.Run, shoot rig.Another, object *gardencorev1beta1.Shoot) (message string) {
+func awaitRefusal(ctx context.Context, p *rig.Run, shoot rig.SecondShoot, object *gardencorev1beta1.Shoot) (message string) {
 	p.Helper()
 	flow := p.Background(ctx, func(ctx context.Context) error { return shoot.Reconcile(ctx, object) })
 	defer flow.End() // it fails as intended; the Extension has the error

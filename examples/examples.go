@@ -24,8 +24,7 @@ import (
 //go:embed *.yaml shoots/*.yaml
 var Files embed.FS
 
-// ShootsFolder is the folder of Files with Shoots, each in a file with the Secrets that it
-// references.
+// ShootsFolder is the folder of Files with Shoots, each in a file with its Secrets.
 const ShootsFolder = "shoots"
 
 const (

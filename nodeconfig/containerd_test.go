@@ -167,8 +167,8 @@ func TestContainerdNeverFailsForATruncatedFile(t *testing.T) {
 	}
 }
 
-// TestContainerdFailsForFewDamages lists the single wrong bytes that fail every pull: in the only
-// certificate, or in the name of the file that contains it. The script restores such a file.
+// TestContainerdFailsForFewDamages lists where one wrong byte fails every pull: in the only
+// certificate, or in its file name. The script restores such a file.
 func TestContainerdFailsForFewDamages(t *testing.T) {
 	registry := damagedPair(t)
 	content := nodeconfig.HostsTOML(registry)

@@ -10,17 +10,14 @@ import (
 )
 
 const (
-	// CertsDir is containerd's registry configuration directory on a node. containerd reads it on
-	// every pull.
+	// CertsDir is containerd's registry configuration on a node. It is read on every pull.
 	CertsDir = "/etc/containerd/certs.d"
 	// HostsFile is the name of containerd's file in the directory of an upstream.
 	HostsFile = "hosts.toml"
-	// Marker is the first line of every hosts.toml that the extension writes. Files without it are
-	// neither changed nor removed.
+	// Marker is the first line of the extension's hosts.toml files. Files without it are kept.
 	Marker = "# managed by gardener-extension-registry-cache"
 	// DialTimeout limits how long containerd waits for a connection to a cache before it tries the
-	// upstream. The default is 30 s for each object of an image, and containerd < 2.1 cannot change
-	// it.
+	// upstream. The default is 30 s per object. containerd < 2.1 cannot change it.
 	DialTimeout = "1s"
 	// TempPattern matches the script's temporary files, which are directly in CertsDir.
 	TempPattern = ".configure-containerd-registries.*"
@@ -71,8 +68,7 @@ func HostsTOML(r Registry) string {
 	return toml.String()
 }
 
-// caLine names a file in the same directory: containerd resolves relative paths against that of
-// hosts.toml.
+// caLine names hosts.toml itself: containerd resolves paths relative to its directory.
 const caLine = `ca = "` + HostsFile + `"`
 
 // Marked returns whether the content of a hosts.toml starts with Marker.
@@ -83,18 +79,15 @@ func Marked(content string) bool {
 
 // Registry is one upstream registry with a cache, as a node sees it.
 type Registry struct {
-	// Upstream is the registry as in image references: <host>[:<port>]. It is the name of the
-	// directory below CertsDir.
+	// Upstream is <host>[:<port>] as in image references, and the name of a directory in CertsDir.
 	Upstream string
 	// Endpoint is the URL of the cache, such as "http://10.4.246.205:5000".
 	Endpoint string
 	// UpstreamURL is the URL of the upstream, to which containerd falls back.
 	UpstreamURL string
-	// EndpointCA is the PEM CA bundle for the cache, used if Endpoint is an https URL. It may be
-	// empty.
+	// EndpointCA is the PEM CA bundle for an https Endpoint. It may be empty.
 	EndpointCA []byte
-	// UpstreamCA is the PEM CA bundle for the upstream, in addition to public CAs, used if UpstreamURL
-	// is an https URL. It may be empty.
+	// UpstreamCA is the PEM CA bundle for an https UpstreamURL, in addition to public CAs, or empty.
 	UpstreamCA []byte
 }
 
@@ -135,8 +128,7 @@ func ParseArgument(argument string) (Registry, error) {
 
 const certificateBlock = "CERTIFICATE"
 
-// certificates returns the DER of each certificate that containerd would read from text
-// (x509.CertPool.AppendCertsFromPEM).
+// certificates returns the DER of each certificate in text, like x509.CertPool in containerd.
 func certificates(text []byte) (found [][]byte) {
 	for {
 		var block *pem.Block
@@ -171,7 +163,6 @@ func encodeCertificates(text []byte) string {
 	return strings.Join(words, ".")
 }
 
-// decodeCertificates is the inverse of encodeCertificates.
 func decodeCertificates(word string) ([]byte, error) {
 	if word == "" {
 		return nil, nil

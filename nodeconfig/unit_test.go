@@ -42,7 +42,7 @@ func TestParseUnitIsTheInverseOfUnit(t *testing.T) {
 	}
 }
 
-// gardener-node-agent writes a unit only if it differs from the one that it wrote last.
+// gardener-node-agent writes a unit only if it differs from the last one.
 func TestUnitChangesWithEachCleanUp(t *testing.T) {
 	registries := []nodeconfig.Registry{dockerHub, ipv6}
 	none, one, two := nodeconfig.Unit(registries, 0), nodeconfig.Unit(registries, 1), nodeconfig.Unit(registries, 2)

@@ -79,7 +79,7 @@ func TestScriptRestoresItsFiles(t *testing.T) {
 	}
 }
 
-// lose removes a folder atomically: while it was emptied, the script could write into it.
+// lose removes a folder atomically: the script could write into a folder while it is emptied.
 func (n *node) lose(folder string) error {
 	lost, err := os.MkdirTemp(n.tools, "lost")
 	if err != nil {

@@ -70,9 +70,8 @@ func decode(raw []byte, decoder runtime.Decoder, kind string, into runtime.Objec
 // quotedField matches an error of the strict decoder, such as: unknown field "caches[0].upstrem".
 var quotedField = regexp.MustCompile(`^(unknown field|duplicate field) "([^"]+)"$`)
 
-// DecodeErrors splits an error of DecodeConfig into one error per field, with its path. An error
-// that concerns the whole document, such as an unknown kind, has an empty path. For nil it returns
-// nil.
+// DecodeErrors splits an error of DecodeConfig into one error per field, with its path. An error of
+// the whole document, such as an unknown kind, has an empty path.
 func DecodeErrors(err error) field.ErrorList {
 	if err == nil {
 		return nil
@@ -160,8 +159,7 @@ func setCacheDefaults(cache *RegistryCache) {
 	}
 }
 
-// withoutSlash returns a copy of url without a trailing slash, because URLs are compared byte by
-// byte.
+// withoutSlash returns url without a trailing slash, because URLs are compared byte by byte.
 func withoutSlash(url *string) *string {
 	if url == nil {
 		return nil

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
 
@@ -113,5 +115,58 @@ func TestDecodeStatus(t *testing.T) {
 	}
 	if _, err := v1alpha3.DecodeStatus([]byte(everyField)); err == nil {
 		t.Error("a RegistryConfig is accepted as a status")
+	}
+}
+
+func TestDecodeErrorsReportEachPath(t *testing.T) {
+	for name, test := range map[string]struct {
+		raw  string
+		want []string
+	}{
+		"none":      {everyField, nil},
+		"unknown":   {`{` + header + `,"caches":[{"upstrem":"x"}],"cache":[]}`, []string{"caches[0].upstrem", "cache"}},
+		"duplicate": {`{` + header + `,"caches":[{"upstream":"x","upstream":"y"}]}`, []string{"caches[0].upstream"}},
+		"types":     {`{` + header + `,"caches":[{"upstream":5,"volume":{"size":"x"}}]}`, []string{"caches[0].upstream", "caches[0].volume.size"}},
+		"kind":      {`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryStatus"}`, []string{""}},
+		"no JSON":   {`{`, []string{""}},
+		"empty":     {``, []string{""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := v1alpha3.DecodeConfig([]byte(test.raw))
+			got := map[string]bool{}
+			for _, err := range v1alpha3.DecodeErrors(err) {
+				got[err.Field] = true
+				if err.Detail == "" {
+					t.Errorf("%s has no text", err.Field)
+				}
+			}
+			if len(got) != len(test.want) {
+				t.Errorf("got errors at %v, want %q", got, test.want)
+			}
+			for _, path := range test.want {
+				if !got[path] {
+					t.Errorf("no error at %q, got errors at %v", path, got)
+				}
+			}
+		})
+	}
+}
+
+func TestDecodeState(t *testing.T) {
+	if state, err := v1alpha3.DecodeState(nil); err != nil || state.RegistryConfig != nil || state.CleanUps != 0 {
+		t.Errorf("nil: %+v, %v", state, err)
+	}
+	raw := `{"kind":"RegistryConfig","caches":[{"upstream":"a.test","new":1}],"cleanUps":2,"new":{}}`
+	state, err := v1alpha3.DecodeState(&runtime.RawExtension{Raw: []byte(raw)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state.CleanUps != 2 || len(state.Caches) != 1 || state.Caches[0].RemoteURL == nil {
+		t.Errorf("want 2 clean-ups and one cache with defaults, got %+v", state)
+	}
+	for _, raw := range []string{`{"cleanUps":"x"}`, `{"caches":1}`, ``} {
+		if _, err := v1alpha3.DecodeState(&runtime.RawExtension{Raw: []byte(raw)}); err == nil {
+			t.Errorf("%s: no error", raw)
+		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // checkHostPort accepts <host>[:<port>]. The host is a lower-case host name (RFC 1123), an IPv4
-// address or an IPv6 address in brackets. Only the canonical spelling is accepted, because hosts
-// are compared byte by byte.
+// address or an IPv6 address in brackets. Only canonical spellings are valid, because hosts are
+// compared as bytes.
 func checkHostPort(hostPort string) error {
 	host, port, err := splitHostPort(hostPort)
 	if err != nil {
@@ -37,9 +37,8 @@ func checkHostPort(hostPort string) error {
 	return nil
 }
 
-// splitHostPort splits hostPort into a non-empty host, which keeps the brackets of an IPv6 address,
-// and a port that is empty or starts with a colon. net.SplitHostPort requires a port and drops the
-// brackets.
+// splitHostPort returns a non-empty host and a port that is empty or starts with a colon. Unlike
+// net.SplitHostPort it does not require a port, and keeps the brackets of an IPv6 address.
 func splitHostPort(hostPort string) (host, port string, err error) {
 	end := strings.IndexByte(hostPort, ':')
 	if strings.HasPrefix(hostPort, "[") {

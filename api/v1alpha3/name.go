@@ -41,9 +41,8 @@ func Name(upstream string) string {
 }
 
 // HostLabel returns the value of the label LabelUpstreamHost: a valid label value that is unique
-// per upstream. It is the upstream with ":" replaced by "_". If that is no valid value, it is
-// sanitized, shortened and gets a hash. No host contains an underscore, so such a value never
-// equals an unchanged upstream.
+// per upstream. It is the upstream with ":" replaced by "_", if necessary sanitized, shortened and
+// with a hash. No host contains an underscore, so no two upstreams get the same value.
 func HostLabel(upstream string) string {
 	value := strings.ReplaceAll(upstream, ":", "_")
 	if len(validation.IsValidLabelValue(value)) == 0 {
@@ -52,8 +51,7 @@ func HostLabel(upstream string) string {
 	return withHash(notLabelValue.ReplaceAllString(upstream, "_"), "_", upstream, validation.LabelValueMaxLength)
 }
 
-// withHash appends separator and a hash of key to s, which it shortens so that the result fits into
-// limit characters.
+// withHash appends separator and a hash of key to s, shortened to limit characters in total.
 func withHash(s, separator, key string, limit int) string {
 	sum := sha256.Sum256([]byte(key))
 	hash := hex.EncodeToString(sum[:])[:hashLength]
@@ -63,8 +61,7 @@ func withHash(s, separator, key string, limit int) string {
 	return strings.Trim(s, "-._") + separator + hash
 }
 
-// MaxServiceNameSuffixLength is the maximum length of serviceNameSuffix. The Service's name is a
-// DNS label.
+// MaxServiceNameSuffixLength keeps the name of the Service a valid DNS label.
 const MaxServiceNameSuffixLength = validation.DNS1123LabelMaxLength - len(namePrefix)
 
 // ServiceName returns the name of the cache's Service: "registry-<serviceNameSuffix>" if the suffix
@@ -95,7 +92,7 @@ const (
 	CachePort      = 5000
 	CacheDebugPort = 5001
 
-	// ConditionNodesCleaned is the type of the Extension's condition that tells whether the last
+	// ConditionNodesCleaned is the type of the Extension's condition that reports whether the last
 	// clean-up reached every node. It is missing before the first clean-up.
 	ConditionNodesCleaned = "NodesCleaned"
 )

@@ -86,3 +86,24 @@ func ExampleName() {
 	fmt.Println(Name("europe-docker.pkg.dev"))
 	// Output: registry-europe-docker-pkg-dev--e6155480
 }
+
+// TestContract repeats the names, so that none of them changes by accident.
+func TestContract(t *testing.T) {
+	for want, got := range map[string]string{
+		"registry-cache":             ExtensionType,
+		"extension-registry-cache":   ManagedResourceCaches,
+		"extension-registry-cleaner": ManagedResourceCleaner,
+		"registry-cleaner":           CleanerDaemonSet,
+		"upstream-host":              LabelUpstreamHost,
+		"upstream":                   AnnotationUpstream,
+		"remote-url":                 AnnotationRemoteURL,
+		"NodesCleaned":               ConditionNodesCleaned,
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q: objects in running Shoots have this name", got, want)
+		}
+	}
+	if CachePort != 5000 || CacheDebugPort != 5001 {
+		t.Errorf("ports %d and %d, want 5000 and 5001", CachePort, CacheDebugPort)
+	}
+}

@@ -20,8 +20,7 @@ const (
 	KeyUsername = "username"
 	KeyPassword = "password"
 	KeyCABundle = "bundle.crt"
-	// MaxCABundleSize is the maximum size in bytes of one CA bundle. It is written to several files on
-	// every node.
+	// MaxCABundleSize is the maximum size of a CA bundle in bytes. Every node has it in several files.
 	MaxCABundleSize = 64 * 1024
 	// MaxCABundlesSize is the maximum total size in bytes of the results of CABundle for all caches. A
 	// Secret that two caches refer to counts twice. The bundles share one line of a systemd unit and
@@ -63,8 +62,7 @@ func ValidateCABundle(secret *corev1.Secret, path *field.Path) field.ErrorList {
 }
 
 // CABundle returns the certificates of a Secret that ValidateCABundle accepts, in canonical PEM: no
-// text between them, lines of 64 characters that end in a line feed. It returns nil for any other
-// Secret.
+// text in between, lines of 64 characters with a line feed. For any other Secret it returns nil.
 func CABundle(secret *corev1.Secret) []byte {
 	blocks, err := certificates(secret.Data[KeyCABundle])
 	if err != nil {
@@ -77,9 +75,8 @@ func CABundle(secret *corev1.Secret) []byte {
 	return bundle
 }
 
-// ValidateCABundles checks the total size of the CA bundles of config. bundles maps upstreams to
-// results of CABundle. It returns at most one error, at the first cache that exceeds
-// MaxCABundlesSize.
+// ValidateCABundles checks the total size of CA bundles. bundles maps upstreams to results of
+// CABundle. It returns at most one error, at the first cache that exceeds MaxCABundlesSize.
 func ValidateCABundles(config *RegistryConfig, bundles map[string][]byte) field.ErrorList {
 	sum, path := 0, (*field.Path)(nil)
 	for _, reference := range References(config) {
@@ -128,9 +125,8 @@ func certificates(bundle []byte) ([]*pem.Block, error) {
 	return blocks, nil
 }
 
-// validateSecret checks the requirements for every referenced Secret. It must be immutable: a
-// rotation then changes the reference, which a reconciliation sees, and checked content stays
-// unchanged.
+// validateSecret checks the requirements for every referenced Secret. It must be immutable, so that
+// a rotation changes the reference, and checked content cannot change.
 func validateSecret(secret *corev1.Secret, path *field.Path, keys ...string) field.ErrorList {
 	var errs field.ErrorList
 	if secret.Immutable == nil || !*secret.Immutable {
@@ -154,8 +150,7 @@ func invalidSecret(secret *corev1.Secret, path *field.Path, reason string) *fiel
 	return field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("the Secret %s %s", qualified(secret.Namespace, secret.Name), reason))
 }
 
-// qualified returns namespace/name, or only the name if the namespace is unknown, as it may be
-// offline.
+// qualified returns namespace/name, or only the name if the namespace is unknown (offline).
 func qualified(namespace, name string) string {
 	return strings.TrimPrefix(namespace+"/"+name, "/")
 }
@@ -172,8 +167,7 @@ const (
 
 // +k8s:deepcopy-gen=false
 
-// Reference is a reference from a cache to an entry of the Shoot's spec.resources. The entry must
-// refer to a Secret.
+// Reference is a cache's reference to an entry of the Shoot's spec.resources, which names a Secret.
 type Reference struct {
 	// Name is spec.resources[].name.
 	Name string
@@ -184,8 +178,7 @@ type Reference struct {
 	Path *field.Path
 }
 
-// References returns the references of config in the order of its caches. Two references may have
-// the same name.
+// References returns the references of config in the order of its caches. Names may repeat.
 func References(config *RegistryConfig) []Reference {
 	var references []Reference
 	for i := range config.Caches {
@@ -212,8 +205,7 @@ func (r Reference) ValidateEntry(to autoscalingv1.CrossVersionObjectReference) f
 	return nil
 }
 
-// Missing returns the error for a reference to a Secret that does not exist. namespace may be
-// empty.
+// Missing returns the error for a Secret that does not exist. namespace may be empty.
 func (r Reference) Missing(namespace, name string) field.ErrorList {
 	return r.invalid(fmt.Sprintf("refers to the Secret %s, which does not exist", qualified(namespace, name)))
 }

@@ -52,15 +52,14 @@ func validateCacheUpdate(cache, was *RegistryCache, path *field.Path) field.Erro
 
 // VolumeCannotGrow is how the error begins if a StorageClass does not allow a volume to grow to the
 // wanted size. Only the controller can find this out, in the Shoot. The admission looks for it in
-// the Shoot's status, where it tells that the volume has kept its size.
+// the Shoot's status: the volume has then kept its size.
 const VolumeCannotGrow = "the volume cannot grow"
 
 // recreate is the advice for fields that cannot be changed.
 const recreate = "to change it, remove the cache from the Shoot and add it again in a later update; it then starts empty"
 
 // validateServiceTakeover rejects a name that the Service of another upstream has in the old
-// config. Nodes that do not know about the change yet would ask the new cache for images of the
-// other upstream.
+// config. Nodes that do not know the change yet would ask the wrong cache.
 func validateServiceTakeover(cache *RegistryCache, services map[string]string, path *field.Path) field.ErrorList {
 	owner, taken := services[ServiceName(cache)]
 	if !taken || owner == cache.Upstream {

@@ -22,8 +22,7 @@ const (
 	quietTimeout = 30 * time.Second
 )
 
-// AuditLog reads each event of an audit log once, while the API server writes it. It is not safe
-// for concurrent use.
+// AuditLog reads each event of a growing audit log once. It is not safe for concurrent use.
 type AuditLog struct {
 	path   string
 	offset int64
@@ -49,7 +48,6 @@ func (l *AuditLog) Next() ([]auditv1.Event, error) {
 	return events, nil
 }
 
-// rest returns the content of the file after the offset.
 func (l *AuditLog) rest() (data []byte, err error) {
 	file, err := os.Open(l.path)
 	if errors.Is(err, fs.ErrNotExist) {

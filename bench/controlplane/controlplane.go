@@ -25,8 +25,7 @@ type Programs struct {
 	KubeAPIServer, Etcd string
 }
 
-// ControlPlane is a running API server. It has no controllers, and its etcd does not wait for the
-// disk.
+// ControlPlane is a running API server without controllers. Its etcd does not wait for the disk.
 type ControlPlane struct {
 	// Audit has the requests of the audited users.
 	Audit *AuditLog
@@ -89,8 +88,7 @@ func (c *ControlPlane) Stop() error {
 }
 
 // auditPolicy records one event for each request of the users: at the response, or at the start of
-// a watch. It omits Leases: leader election and heartbeats never stop and do not grow with the
-// shoots.
+// a watch. It omits Leases, whose requests never stop and do not grow with the shoots.
 func auditPolicy(users []string) string {
 	var list strings.Builder
 	for _, user := range users {

@@ -46,8 +46,7 @@ type Process struct {
 	ended  error
 }
 
-// Start starts the extension and returns when it is ready: its caches are synced and its webhook
-// serves. The caller must call Stop.
+// Start waits until caches are synced and the webhook serves. The caller must call Stop.
 func Start(ctx context.Context, o Options) (*Process, error) {
 	ports, err := freePorts(3)
 	if err != nil {
@@ -147,7 +146,6 @@ func (p *Process) tail() string {
 	return command.Tail(string(bytes.TrimSpace(log)), logLines)
 }
 
-// freePorts returns n free ports of the loopback interface.
 func freePorts(n int) ([]string, error) {
 	var ports []string
 	for range n {

@@ -105,7 +105,6 @@ func encode(review *admissionv1.AdmissionReview, err error) ([]byte, error) {
 	return body, nil
 }
 
-// post sends one review and returns the whole response.
 func post(ctx context.Context, client *http.Client, url string, body []byte) (answer []byte, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
@@ -127,7 +126,6 @@ func post(ctx context.Context, client *http.Client, url string, body []byte) (an
 	return answer, nil
 }
 
-// check returns an error unless the response allows and patches.
 func check(answer []byte) error {
 	var review admissionv1.AdmissionReview
 	if err := json.Unmarshal(answer, &review); err != nil {

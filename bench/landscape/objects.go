@@ -39,7 +39,6 @@ const (
 	poolName        = "worker"
 )
 
-// upstreams are cached in every shoot.
 var upstreams = []string{"docker.io", "ghcr.io"}
 
 // Namespace returns the name of the namespace of the i-th shoot.
@@ -207,8 +206,7 @@ func OperatingSystemConfig(i int) (*extensionsv1alpha1.OperatingSystemConfig, er
 	}, nil
 }
 
-// node returns the units and files of a node, without gardener-node-agent and logging, which need
-// more of a shoot.
+// node returns the units and files of a node, without those of gardener-node-agent and logging.
 func node() (units []extensionsv1alpha1.Unit, files []extensionsv1alpha1.File, err error) {
 	for _, component := range []components.Component{
 		varlibkubeletmount.New(), rootcertificates.New(), containerd.New(), journald.New(), kernelconfig.New(), kubelet.New(),

@@ -19,9 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// resourceManager replaces the gardener-resource-managers of all shoots. Of the objects in a
-// ManagedResource it creates the Services only, because the API server gives them cluster IPs. It
-// reports all objects as applied.
+// resourceManager replaces the gardener-resource-managers of all shoots. Of a ManagedResource it
+// only creates the Services, which need cluster IPs. It reports all objects as applied.
 type resourceManager struct {
 	managedResources client.Reader // reads from a cache
 	seed, shoot      client.Client

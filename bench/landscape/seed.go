@@ -60,7 +60,6 @@ func Prepare(ctx context.Context, seed client.Client) (arguments []string, err e
 	return arguments, nil
 }
 
-// chart renders the chart of the extension as gardenlet does.
 func chart() ([]client.Object, error) {
 	archive, err := charts.Archive(charts.Extension(), ExtensionName)
 	if err != nil {
@@ -77,8 +76,7 @@ func chart() ([]client.Object, error) {
 	return decode(release.Manifest())
 }
 
-// decode decodes the objects of a manifest. It skips kinds that are not in the scheme: the seed has
-// no CRDs for them.
+// decode decodes the objects of a manifest, except kinds for which the seed has no CRDs.
 func decode(manifest []byte) ([]client.Object, error) {
 	decoder := serializer.NewCodecFactory(kubernetes.SeedScheme).UniversalDeserializer()
 	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
@@ -121,8 +119,7 @@ func New(seed client.Client, shoots int, kubeconfig []byte) *Landscape {
 	return &Landscape{seed: seed, shoots: shoots, kubeconfig: kubeconfig}
 }
 
-// CreateShoots creates what the reconciliation of an Extension needs: namespace, Cluster,
-// kubeconfigs.
+// CreateShoots creates what an Extension needs: namespace, Cluster, kubeconfigs.
 func (l *Landscape) CreateShoots(ctx context.Context) error {
 	return each(ctx, l.shoots, func(ctx context.Context, i int) error {
 		cluster, err := cluster(i)
@@ -151,8 +148,8 @@ func (l *Landscape) CreateExtensions(ctx context.Context) error {
 	return each(ctx, l.shoots, func(ctx context.Context, i int) error { return l.seed.Create(ctx, extension(i)) })
 }
 
-// CreateOperatingSystemConfigs creates an OperatingSystemConfig for each shoot. It fails if the
-// webhook did not mutate one.
+// CreateOperatingSystemConfigs creates one for each shoot. It fails if the webhook did not mutate
+// one.
 func (l *Landscape) CreateOperatingSystemConfigs(ctx context.Context) error {
 	return each(ctx, l.shoots, func(ctx context.Context, i int) error {
 		config, err := OperatingSystemConfig(i)
@@ -170,8 +167,7 @@ func (l *Landscape) CreateOperatingSystemConfigs(ctx context.Context) error {
 	})
 }
 
-// Reconcile requests a reconciliation of the Extensions of the first shoots, as gardenlet does, by
-// annotation.
+// Reconcile annotates the Extensions of the first shoots for reconciliation, as gardenlet does.
 func (l *Landscape) Reconcile(ctx context.Context, shoots int) error {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`,
 		v1beta1constants.GardenerOperation, v1beta1constants.GardenerOperationReconcile)

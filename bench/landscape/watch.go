@@ -68,8 +68,7 @@ func StartWatch(ctx context.Context, seed, shoot *rest.Config, fail func(error))
 	return &Watch{extensions: mgr.GetCache()}, nil
 }
 
-// Wanted are count Extensions, those in the namespaces that Is accepts, and the time that they
-// have.
+// Wanted are the count Extensions in namespaces that Is accepts, and a timeout.
 type Wanted struct {
 	Is      func(namespace string) bool
 	Count   int
@@ -115,7 +114,6 @@ func (w *Watch) await(ctx context.Context, wanted Wanted, done func(*extensionsv
 	return nil
 }
 
-// succeeded reports whether the last operation succeeded at or after since.
 func succeeded(ex *extensionsv1alpha1.Extension, since time.Time) bool {
 	last := ex.Status.LastOperation
 	_, asked := ex.Annotations[v1beta1constants.GardenerOperation]

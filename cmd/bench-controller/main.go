@@ -128,7 +128,6 @@ func (o *options) measure(ctx context.Context, recorder *progress.Recorder) (ben
 	return result, nil
 }
 
-// readRuns returns the runs of files that --json wrote.
 func readRuns(files []string) ([]bench.Run, error) {
 	var runs []bench.Run
 	for _, file := range files {
@@ -148,7 +147,6 @@ func readRuns(files []string) ([]bench.Run, error) {
 	return runs, nil
 }
 
-// prepare builds the API server, etcd and the extension.
 func (o *options) prepare(ctx context.Context, recorder *progress.Recorder) (bench.Options, error) {
 	settings := bench.Options{Extension: o.extension, Folder: o.folder, WebhookRequests: webhookRequests, Progress: recorder}
 	if o.quick {

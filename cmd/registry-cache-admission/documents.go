@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// documents are the Shoots and Secrets in files.
 type documents struct {
 	shoots  []*gardencorev1beta1.Shoot
 	secrets []*corev1.Secret
@@ -33,8 +32,7 @@ type documents struct {
 // standardInput is the file name that stands for standard input.
 const standardInput = "-"
 
-// readFile adds the documents of a file, or of standard input for "-". It reports documents of
-// other kinds to notes.
+// readFile adds the documents of a file, or of standard input for "-". notes gets other kinds.
 func (d *documents) readFile(name string, stdin io.Reader, notes io.Writer) error {
 	if name == standardInput {
 		return d.read("standard input", stdin, notes)
@@ -83,8 +81,7 @@ func (d *documents) read(source string, content io.Reader, notes io.Writer) erro
 	}
 }
 
-// add adds one document, or the items of a list. Unknown fields of a Shoot are ignored: Gardener
-// may be newer.
+// add adds a document, or the items of a list. Gardener may be newer: unknown fields are ignored.
 func (d *documents) add(document []byte, notes io.Writer) error {
 	if bytes.Equal(document, []byte("null")) {
 		return nil
@@ -156,7 +153,6 @@ func match[T client.Object](objects []T, namespace, name string) (found T, err e
 	return found, nil
 }
 
-// qualified returns <namespace>/<name>, or only the name if there is no namespace.
 func qualified(object client.Object) string {
 	return strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/")
 }
@@ -164,8 +160,7 @@ func qualified(object client.Object) string {
 // secretsOfFiles reads Secrets from files for package shoot.
 type secretsOfFiles struct {
 	secrets []*corev1.Secret
-	// complete means that a Secret that was not found does not exist. Otherwise its check is skipped
-	// and reported to notes.
+	// complete means that a missing Secret is an error. Otherwise notes gets the skipped check.
 	complete bool
 	notes    io.Writer
 	// ambiguous is the last error of match. It invalidates the result of Check.
@@ -189,8 +184,7 @@ func (s *secretsOfFiles) get(_ context.Context, key client.ObjectKey) (*corev1.S
 	return nil, nil
 }
 
-// stored returns the Secret as the API server stores it for a Shoot in the namespace, with
-// stringData merged into data.
+// stored returns the Secret as the API server stores it: in the namespace, without stringData.
 func stored(secret *corev1.Secret, namespace string) *corev1.Secret {
 	result := secret.DeepCopy()
 	if result.Namespace == "" {

@@ -31,8 +31,7 @@ const serveHelp = `Serve the webhook that validates Shoots.
 cluster with the Shoots. The Lease and the webhook certificates are in the cluster that the pod runs in. The command
 creates and rotates the certificates.`
 
-// requestsPerSecond limits reads of Secrets. With client-go's default of 5, a burst of Shoots would
-// hit the webhook timeout.
+// requestsPerSecond limits reads of Secrets. client-go's default, 5, is too low for many Shoots.
 const requestsPerSecond = 100
 
 func newServeCommand() *cobra.Command {
@@ -93,8 +92,7 @@ func serve(ctx context.Context, options *options) error {
 func newManager(options *options, garden, runtimeConfig *rest.Config) (manager.Manager, error) {
 	managerOptions := options.manager.Completed().Options()
 	managerOptions.LeaderElectionConfig = runtimeConfig
-	// serve returns right after the manager, so another replica can take over at once instead of after
-	// 15 seconds.
+	// serve ends with the manager, so another replica can take over at once, not after 15 seconds.
 	managerOptions.LeaderElectionReleaseOnCancel = true
 	managerOptions.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{
 		&corev1.Secret{},
@@ -117,8 +115,7 @@ func newManager(options *options, garden, runtimeConfig *rest.Config) (manager.M
 	return mgr, nil
 }
 
-// newRuntimeCluster returns a client for the cluster with the pod's Lease and certificates. It
-// caches nothing either.
+// newRuntimeCluster returns a client for the pod's Lease and certificates, without a cache.
 func newRuntimeCluster(config *rest.Config) (cluster.Cluster, error) {
 	runtimeCluster, err := cluster.New(config, func(options *cluster.Options) {
 		options.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}
@@ -177,8 +174,7 @@ func newOptions() *options {
 // complete validates the parsed flags and applies their defaults.
 func (o *options) complete() error {
 	if o.rest.Kubeconfig == "" {
-		// gardener-operator mounts a kubeconfig for the virtual garden into the pod, and sets this
-		// variable to its path.
+		// gardener-operator sets this variable to the path of a kubeconfig for the virtual garden.
 		o.rest.Kubeconfig = os.Getenv("GARDEN_KUBECONFIG")
 	}
 	return o.all.Complete()

@@ -78,7 +78,6 @@ func (o validateOptions) run(ctx context.Context, std program.Streams, stdin io.
 	return report(results, std)
 }
 
-// result holds the mistakes of one Shoot.
 type result struct {
 	name     string
 	mistakes field.ErrorList
@@ -102,8 +101,7 @@ func (o validateOptions) check(ctx context.Context, candidate *gardencorev1beta1
 	return result{qualified(candidate), mistakes}, secrets.ambiguous
 }
 
-// report writes the mistakes to standard output and their number per Shoot to standard error. It
-// returns an error if there are any.
+// report prints mistakes, and their number per Shoot to standard error. Mistakes are an error.
 func report(results []result, std program.Streams) error {
 	mistakes, marks := 0, map[bool]string{true: "✓", false: "✗"}
 	for _, result := range results {
@@ -131,8 +129,7 @@ func (o validateOptions) readsStdin() int {
 	return times
 }
 
-// read returns the documents of the files and the resource folder, and those of the file with the
-// old Shoots.
+// read returns the documents of files and resource folder, and those with the old Shoots.
 func (o validateOptions) read(std program.Streams, stdin io.Reader) (input, old *documents, err error) {
 	input, old = &documents{}, &documents{}
 	for _, file := range o.files {

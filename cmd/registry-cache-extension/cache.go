@@ -11,10 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// cacheOptions reduces the cached objects. There is a Cluster for every shoot of the seed. The
-// webhook reads the Shoot in it, and so does the extension library before and after every
-// reconciliation. Nobody reads the Seed and the CloudProfile, which has 50 to 200 KiB and would be
-// decoded by each of these reads.
+// cacheOptions reduces the cached Clusters, one per shoot of the seed, to their Shoots. Nobody
+// reads the CloudProfile in them, which has 50 to 200 KiB: each read by the webhook or the
+// extension library would decode it.
 func cacheOptions() cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
@@ -32,9 +31,8 @@ func keepShoot(object any) (any, error) {
 	return object, nil
 }
 
-// requestLimits limits the requests to the API server of the seed. The extension library does not
-// set limits, so client-go would use 5 requests per second, and hundreds of Shoots would wait for
-// each other.
+// requestLimits limits the requests to the API server of the seed. With client-go's default of 5
+// per second, hundreds of Shoots would wait for each other.
 type requestLimits struct {
 	qps   float32
 	burst int

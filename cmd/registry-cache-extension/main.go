@@ -82,8 +82,7 @@ func newManager(options *options) (manager.Manager, error) {
 	}
 	managerOptions := options.manager.Completed().Options()
 	managerOptions.Scheme = scheme
-	// run returns right after the manager, so another replica can take over at once instead of after
-	// 15 seconds.
+	// run ends with the manager, so another replica can take over at once, not after 15 seconds.
 	managerOptions.LeaderElectionReleaseOnCancel = true
 	managerOptions.Cache = cacheOptions()
 	// Rarely read kinds are not cached: a cache would contain the Secrets of all shoots, and the
@@ -154,7 +153,6 @@ func addControllers(ctx context.Context, mgr manager.Manager, options *options, 
 	return nil
 }
 
-// identity is the name that the extension has in leader election and heartbeats.
 const identity = "gardener-extension-" + v1alpha3.ExtensionType
 
 // options are the flags of the command, composed of those of the extension library.
@@ -206,7 +204,6 @@ func newOptions() *options {
 	return o
 }
 
-// complete validates the parsed flags.
 func (o *options) complete() error {
 	if err := o.all.Complete(); err != nil {
 		return err

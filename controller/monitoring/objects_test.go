@@ -3,6 +3,7 @@ package monitoring
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -141,6 +142,14 @@ func TestDashboard(t *testing.T) {
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&content); err != nil {
 		t.Fatal(err)
+	}
+	if keys := slices.Sorted(maps.Keys(content.Time)); !slices.Equal(keys, []string{"from", "to"}) {
+		t.Errorf("time has the keys %v", keys)
+	}
+	for _, variable := range content.Templating.List {
+		if keys := slices.Sorted(maps.Keys(variable.Current)); !slices.Equal(keys, []string{"text", "value"}) {
+			t.Errorf("the current value of %s has the keys %v", variable.Name, keys)
+		}
 	}
 	taken := map[position]string{}
 	for _, panel := range content.Panels {

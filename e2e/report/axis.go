@@ -23,7 +23,6 @@ type (
 		Name string
 		Bars []*bar
 	}
-	// chart is a curve in a box of chartWidth times chartHeight.
 	chart struct{ Name, Class, Top, Note, Line, Area string }
 )
 
@@ -65,7 +64,7 @@ func (a *axis) include(start time.Time, length float64) {
 
 func (a axis) length() time.Duration { return a.end.Sub(a.start) }
 
-// share returns where the time lies between the start, 0, and the end, 1.
+// share returns the position of the time between start (0) and end (1).
 func (a axis) share(t time.Time) float64 {
 	if a.length() <= 0 {
 		return 0
@@ -109,7 +108,7 @@ func (a axis) ticks() []tick {
 	return ticks
 }
 
-// tracks lays out phases and scenarios in as few tracks as hold what ran at the same time.
+// tracks lays out phases and scenarios in the fewest tracks without overlaps.
 func (r *Report) tracks(a axis) []track {
 	var phases, scenarios layout
 	for _, phase := range r.Phases {
@@ -121,7 +120,6 @@ func (r *Report) tracks(a axis) []track {
 	return append(phases.tracks("Testbed"), scenarios.tracks("Scenarios")...)
 }
 
-// layout collects bars with their times.
 type layout []placed
 
 type placed struct {

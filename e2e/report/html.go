@@ -52,8 +52,7 @@ type (
 	}
 )
 
-// HTML renders index.html, one file that needs no other. Links to artifacts are relative to its
-// folder.
+// HTML renders index.html, one file without dependencies. Links to artifacts are relative.
 func (r *Report) HTML() ([]byte, error) {
 	var out bytes.Buffer
 	err := pageTemplate.Execute(&out, r.page())

@@ -48,8 +48,7 @@ type Step struct {
 	Failed  bool
 }
 
-// Report is everything that is known about a run. The zero value is the report of a run that did
-// nothing yet.
+// Report is everything known about a run. The zero value is a run that did nothing yet.
 type Report struct {
 	// Versions of what was tested, such as "kubernetes": "v1.36.2".
 	Versions map[string]string
@@ -59,24 +58,21 @@ type Report struct {
 	Scenarios []Scenario
 	// SetupError is why no scenario could run, such as a testbed that did not come up; nil otherwise.
 	SetupError error
-	// Ended is when the run ended; zero while it goes on, and for a run that was killed.
+	// Ended is when the run ended; zero while it runs or if it was killed.
 	Ended time.Time
 	Usage
-	// Artifacts are the files to link to, by scenario, relative to the scenario's folder. Write finds
-	// them.
+	// Artifacts are the files to link to, by scenario, relative to its folder. Write finds them.
 	Artifacts map[string][]string
 }
 
-// Green reports whether at least one scenario passed and nothing failed: not the setup, not a
-// phase, not a scenario.
+// Green reports whether a scenario passed, and no scenario, phase or setup failed.
 func (r *Report) Green() bool {
 	passed, failed, _ := r.Count()
 	return r.SetupError == nil && failed == 0 && passed > 0 &&
 		!slices.ContainsFunc(r.Phases, func(p progress.Phase) bool { return p.Result == progress.ResultFailed })
 }
 
-// SkipUnlessKnown records the scenario as skipped for the reason, unless the report has its
-// outcome.
+// SkipUnlessKnown records the scenario as skipped, unless the report has its outcome.
 func (r *Report) SkipUnlessKnown(name, reason string) {
 	if !slices.ContainsFunc(r.Scenarios, func(s Scenario) bool { return s.Name == name }) {
 		r.Scenarios = append(r.Scenarios, Scenario{Name: name, Result: Skipped, Reason: reason})
@@ -138,7 +134,7 @@ func firstLine(text string) string {
 	return first
 }
 
-// summary is the schema of summary.json. Programs read it: add fields, but never rename one.
+// summary is the schema of summary.json. Programs read it: add fields, never rename one.
 type summary struct {
 	Versions         map[string]string `json:"versions"`
 	Phases           []progress.Phase  `json:"phases"`
@@ -200,9 +196,8 @@ const setup = "setup"
 // artifactFiles are the files of a scenario's folder that index.html links to.
 var artifactFiles = []string{"index.md", "timeline.txt", "transcript.txt"}
 
-// Write renders the report into dir, which it creates if it does not exist, and links to the
-// artifacts that lie in folders below it. It replaces each file atomically. A file that cannot be
-// written does not keep Write from writing the others.
+// Write renders the report into dir, which it creates, and links to artifacts in folders below it.
+// It replaces each file atomically, and writes the others after an error.
 func (r *Report) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("create the folder of the report: %w", err)

@@ -13,11 +13,10 @@ import (
 const samplingInterval = 500 * time.Millisecond
 
 // Usage is what the whole machine used during a run. Memory in use is MemTotal minus MemAvailable
-// of /proc/meminfo: it leaves out page cache that the kernel can drop, and includes processes that
-// have nothing to do with the run.
+// of /proc/meminfo: without reclaimable page cache, but with all other processes.
 type Usage struct {
-	// StartMemoryBytes was in use when the run began, PeakMemoryBytes is the most in use since. On an
-	// idle machine the difference is what a new testbed needs; a kept testbed is part of both.
+	// StartMemoryBytes was in use when the run began, PeakMemoryBytes at the peak. On an idle machine
+	// the difference is what a new testbed needs; a kept testbed is part of both.
 	StartMemoryBytes, PeakMemoryBytes uint64
 	// TotalMemoryBytes is the size of the machine's memory.
 	TotalMemoryBytes uint64
@@ -46,8 +45,7 @@ type Sampler struct {
 	stopped sync.WaitGroup
 }
 
-// reading has memory in bytes, and the seconds that all CPUs together were busy, and existed, since
-// the machine was started.
+// reading has memory in bytes, and the busy and total seconds of all CPUs since boot.
 type reading struct {
 	usedMemory, totalMemory uint64
 	busy, elapsed           float64
@@ -79,8 +77,7 @@ func startSampler(read func() (reading, error)) *Sampler {
 	return s
 }
 
-// Usage returns what was sampled so far. The error is that of the last sample that could not be
-// taken.
+// Usage returns what was sampled so far, and the error of the last failed sample.
 func (s *Sampler) Usage() (Usage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -46,8 +46,7 @@ var testedModules = map[string]string{
 	"sigs.k8s.io/kind":                        "kind",
 }
 
-// sourceVersions returns the commit of the working tree and the versions of the built-in modules.
-// Unknown versions are omitted.
+// sourceVersions returns the commit of the working tree and the known versions of modules.
 func sourceVersions(ctx context.Context) map[string]string {
 	found := map[string]string{}
 	if commit, err := command.Output(ctx, "git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"); err == nil {
@@ -64,8 +63,7 @@ func sourceVersions(ctx context.Context) map[string]string {
 	return found
 }
 
-// nodeVersions returns the versions that the nodes of the shoot report. It is empty if the nodes
-// cannot be listed.
+// nodeVersions returns the versions that the shoot's nodes report, none if they cannot be listed.
 func nodeVersions(ctx context.Context, shoot Access) map[string]string {
 	nodes := &corev1.NodeList{}
 	if err := shoot.List(ctx, nodes); err != nil || len(nodes.Items) == 0 {
@@ -95,8 +93,7 @@ func testbedConfiguration(path string) (*testbedconfig.Testbed, error) {
 	return config, nil
 }
 
-// unavailable returns nil if this machine cannot run the testbed: the scenarios are then skipped,
-// and the run does not fail.
+// unavailable returns nil if this machine cannot run the testbed: scenarios are then skipped.
 func (s *Session) unavailable(err error) error {
 	var missing *bringup.UnavailableError
 	if !errors.As(err, &missing) {

@@ -31,8 +31,7 @@ func (p *Run) Background(ctx context.Context, work func(ctx context.Context) err
 	return b
 }
 
-// Join waits until the work has ended, and fails the scenario if it failed or took longer than the
-// timeout.
+// Join waits for the end of the work. It fails the scenario after an error or the timeout.
 func (p *Run) Join(ctx context.Context, b *Background, what string, timeout time.Duration) {
 	p.Helper()
 	p.Await(ctx, what, timeout, func(context.Context) (bool, string, error) {

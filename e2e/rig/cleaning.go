@@ -19,8 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// Cleaning proves that the nodes are cleaned before the caches are deleted. It starts before the
-// removal.
+// Cleaning proves that nodes are cleaned before caches are deleted. It starts before the removal.
 type Cleaning struct {
 	pods, services *timeline.Recording
 	// names of the Services and volume claims that must be deleted, by upstream.
@@ -51,8 +50,7 @@ func WatchCleaning(ctx context.Context, p *Run, hosts ...string) *Cleaning {
 	return c
 }
 
-// ProveOrder proves that a cleaner pod finished on every worker before the first Service was
-// deleted.
+// ProveOrder proves that a cleaner finished on every worker before the first Service was deleted.
 func (c *Cleaning) ProveOrder(ctx context.Context, p *Run) {
 	p.Helper()
 	events, err := c.pods.Events()
@@ -76,12 +74,10 @@ func (c *Cleaning) ProveOrder(ctx context.Context, p *Run) {
 	p.Evidence("cleaner ran on %d of %d workers before the Service was deleted", len(p.Workers()), len(p.Workers()))
 }
 
-// vanishTimeout is more than the cleaner needs on a busy machine, and less than the extension's own
-// timeout.
+// vanishTimeout suffices for the cleaner on a busy machine, and is below the extension's timeout.
 const vanishTimeout = 2 * time.Minute
 
-// AwaitVanished waits until the Services are deleted. It fails early if the flow that removes them
-// fails.
+// AwaitVanished waits until the Services are deleted, or until the flow that removes them fails.
 func (c *Cleaning) AwaitVanished(ctx context.Context, p *Run, flow *Background) {
 	p.Helper()
 	p.Await(ctx, fmt.Sprintf("the Services of %s are gone", labels(slices.Sorted(maps.Keys(c.names)))), vanishTimeout,
@@ -159,28 +155,28 @@ func claimNames(ctx context.Context, p *Run, keep func(string) bool) ([]string, 
 // Unmanaged files below certs.d: the mirror configuration of a registry without a cache, and a note
 // beside a hosts.toml of the extension.
 const (
-	foreignHosts = nodeconfig.CertsDir + "/foreign.example.test/hosts.toml"
-	foreignNote  = nodeconfig.CertsDir + "/" + Alpha + "/operator-note.txt"
+	unmanagedHosts = nodeconfig.CertsDir + "/unmanaged.example.test/hosts.toml"
+	unmanagedNote  = nodeconfig.CertsDir + "/" + Alpha + "/operator-note.txt"
 )
 
-var foreignFiles = map[string]string{
-	foreignHosts: "server = \"https://foreign.example.test\"\n",
-	foreignNote:  "kept by the operator of the node\n",
+var unmanagedFiles = map[string]string{
+	unmanagedHosts: "server = \"https://unmanaged.example.test\"\n",
+	unmanagedNote:  "kept by the operator of the node\n",
 }
 
-// Foreign holds the fingerprints of the unmanaged files on all workers.
-type Foreign map[string]string
+// UnmanagedFiles holds the fingerprints of the unmanaged files on all workers.
+type UnmanagedFiles map[string]string
 
-// PutForeignFiles writes unmanaged files to every worker, until the scenario ends.
-func PutForeignFiles(ctx context.Context, p *Run) Foreign {
+// PutUnmanagedFiles writes unmanaged files to every worker, until the scenario ends.
+func PutUnmanagedFiles(ctx context.Context, p *Run) UnmanagedFiles {
 	p.Helper()
-	fingerprints := Foreign{}
+	fingerprints := UnmanagedFiles{}
 	for _, worker := range p.Workers() {
 		p.Afterwards(ctx, func(ctx context.Context) error {
-			_, err := worker.Script(ctx, removeForeignScript)
+			_, err := worker.Script(ctx, removeUnmanagedScript)
 			return err
 		})
-		for path, content := range foreignFiles {
+		for path, content := range unmanagedFiles {
 			p.Check(worker.WriteFile(ctx, path, 0o644, []byte(content)))
 			fingerprints[worker.Name()+path] = p.Fingerprint(ctx, worker, path)
 		}
@@ -189,10 +185,10 @@ func PutForeignFiles(ctx context.Context, p *Run) Foreign {
 }
 
 // ProveUntouched proves that the files have not changed.
-func (f Foreign) ProveUntouched(ctx context.Context, p *Run) {
+func (f UnmanagedFiles) ProveUntouched(ctx context.Context, p *Run) {
 	p.Helper()
 	for _, worker := range p.Workers() {
-		for path := range foreignFiles {
+		for path := range unmanagedFiles {
 			if now := p.Fingerprint(ctx, worker, path); now != f[worker.Name()+path] {
 				p.Errorf("%s on %s has changed: was %s, is %s", path, worker.Name(), f[worker.Name()+path], now)
 			}
@@ -201,6 +197,6 @@ func (f Foreign) ProveUntouched(ctx context.Context, p *Run) {
 	p.Evidence("%d unmanaged files unchanged", len(f))
 }
 
-const removeForeignScript = `
-rm -f ` + foreignHosts + ` ` + foreignNote + `
-rmdir $(dirname ` + foreignHosts + `) $(dirname ` + foreignNote + `) 2>/dev/null || true`
+const removeUnmanagedScript = `
+rm -f ` + unmanagedHosts + ` ` + unmanagedNote + `
+rmdir $(dirname ` + unmanagedHosts + `) $(dirname ` + unmanagedNote + `) 2>/dev/null || true`

@@ -90,14 +90,14 @@ func UndoLeftovers(ctx context.Context, p *Run) error {
 	failed := errors.Join(IgnoreCaches(ctx, p, false), AllowServices(ctx, p), UncordonWorkers(ctx, p))
 	for _, worker := range p.Session.Testbed.Shoot.Workers() {
 		// Each part is a subshell, because it exits where there is nothing to undo.
-		_, err := worker.Script(ctx, fmt.Sprintf("(%s\n)\n(%s\n)", releaseScript, removeForeignScript))
+		_, err := worker.Script(ctx, fmt.Sprintf("(%s\n)\n(%s\n)", releaseScript, removeUnmanagedScript))
 		failed = errors.Join(failed, err)
 	}
 	return failed
 }
 
-// RefusalPolicy is the ValidatingAdmissionPolicy, and its binding, with which a scenario makes the
-// shoot's API server reject Services.
+// RefusalPolicy names the ValidatingAdmissionPolicy that makes the shoot's API server reject
+// Services.
 const RefusalPolicy = "e2e-refuse-service"
 
 // AllowServices deletes the RefusalPolicy, if it exists.

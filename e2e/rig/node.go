@@ -88,8 +88,7 @@ func (p *Run) Hosts(ctx context.Context, node *cluster.Node, host string) string
 	return p.File(ctx, node, HostsPath(host))
 }
 
-// Fingerprint identifies a file by inode, time of change and content: equal fingerprints mean that
-// the file was not touched.
+// Fingerprint has inode, change time and content of a file. It changes when the file is touched.
 func (p *Run) Fingerprint(ctx context.Context, node *cluster.Node, path string) string {
 	p.Helper()
 	return must(node.Exec(ctx, "sh", "-c", `stat -c '%i %y' "$1" && sha256sum "$1"`, "sh", path))(p)
@@ -103,8 +102,7 @@ func (p *Run) Systemd(ctx context.Context, node *cluster.Node, property string) 
 	return strings.TrimSpace(out)
 }
 
-// BlobStatus requests the first blob of an image from a cache, on a node, and returns the HTTP
-// status.
+// BlobStatus requests the image's first blob from a cache, on a node, and returns the HTTP status.
 func (p *Run) BlobStatus(ctx context.Context, node *cluster.Node, endpoint string, img Pushed) int {
 	p.Helper()
 	return must(BlobStatus(ctx, node, endpoint, img))(p)
@@ -115,7 +113,6 @@ func BlobStatus(ctx context.Context, node *cluster.Node, endpoint string, img Pu
 	return httpStatus(ctx, node, fmt.Sprintf("%s/v2/%s/blobs/%s", endpoint, img.Repository, img.Blobs[0]))
 }
 
-// httpStatus requests the URL on a node.
 func httpStatus(ctx context.Context, node *cluster.Node, url string) (int, error) {
 	out, err := node.Exec(ctx, "curl", "--silent", "--show-error", "--max-time", "10", "--output", "/dev/null", "--write-out", "%{http_code}", url)
 	if err != nil {
@@ -139,8 +136,7 @@ func labels(hosts []string) string {
 }
 
 // holdScript stops gardener-node-agent. A condition on its unit keeps gardenlet's flow from
-// starting it. A timer releases it if the scenario does not: a kept testbed must not stay without
-// its node agent.
+// starting it. A timer releases it if the scenario does not.
 const holdScript = `
 mkdir -p /run/systemd/system/gardener-node-agent.service.d
 printf '[Unit]\nConditionPathExists=!/run/e2e-hold\n' >/run/systemd/system/gardener-node-agent.service.d/e2e-hold.conf

@@ -101,8 +101,7 @@ func originatedFrom(ctx context.Context, cluster Access, managedResource string)
 	return found, nil
 }
 
-// listable returns all resources of a cluster that can be listed, except events, which outlive
-// their objects.
+// listable returns all resources that can be listed, except events, which outlive their objects.
 func listable(cluster Access) ([]schema.GroupVersionResource, error) {
 	var lists []*metav1.APIResourceList
 	client, err := discovery.NewDiscoveryClientForConfig(cluster.Config)
@@ -141,9 +140,8 @@ func DeploymentOfExtension(ctx context.Context, p *Run) *appsv1.Deployment {
 	return &deployments.Items[0]
 }
 
-// identities lists the objects of the caches in a cluster with their UIDs, one per line:
-// StatefulSets, Services, pods and volume claims. Two equal lists prove that nothing was recreated
-// in between.
+// identities lists StatefulSets, Services, pods and volume claims of caches with their UIDs, one
+// per line. Two equal lists prove that nothing was recreated in between.
 func identities(ctx context.Context, cluster Access) (string, error) {
 	var lines []string
 	add := func(kind string, object client.Object) {
@@ -176,8 +174,7 @@ func identities(ctx context.Context, cluster Access) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// Identities lists the objects of the caches in a cluster with their UIDs. It fails the scenario if
-// a kind is missing.
+// Identities lists the objects of caches with their UIDs. A missing kind fails the scenario.
 func (p *Run) Identities(ctx context.Context, cluster Access) string {
 	p.Helper()
 	found, err := identities(ctx, cluster)
@@ -206,8 +203,7 @@ func WithoutKinds(identities string, kinds ...string) string {
 	}), "\n")
 }
 
-// RaiseFence creates the object, waits until the recording has its event, and returns all events so
-// far.
+// RaiseFence creates the object and returns all events of the recording up to it.
 func RaiseFence(ctx context.Context, p *Run, recording *timeline.Recording, cluster Access, fence client.Object) []timeline.Event {
 	p.Helper()
 	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(cluster.Delete(ctx, fence)) })

@@ -23,8 +23,7 @@ import (
 )
 
 const (
-	// PullTimeout is far above the bounds of the scenarios, so that a slow pull is measured instead of
-	// canceled.
+	// PullTimeout is far above all bounds, so that a slow pull is measured instead of canceled.
 	PullTimeout = 90 * time.Second
 	// MaxPull is how long a pull may take without the cache: the promise to the user.
 	MaxPull = 5 * time.Second
@@ -123,7 +122,6 @@ func (i Pushed) Reference() string {
 	return i.Host + "/" + i.Repository + ":latest"
 }
 
-// push pushes a new random image to the upstream.
 func push(ctx context.Context, p *Run, host string) (Pushed, error) {
 	random, err := image.Random(p.Session.pause, imageLayers, imageLayerSize)
 	if err != nil {
@@ -183,8 +181,7 @@ func (p *Run) Requests(ctx context.Context, img Pushed) accesslog.Records {
 }
 
 // FetchedOnce proves that the asker, and no other client, fetched each blob of the image from the
-// upstream exactly once. For the cache it also proves that no node sent any request to the
-// upstream.
+// upstream once. For the cache it also proves that no node sent the upstream any request.
 func (p *Run) FetchedOnce(ctx context.Context, img Pushed, asker accesslog.Asker) accesslog.Evidence {
 	p.Helper()
 	records := p.Requests(ctx, img)

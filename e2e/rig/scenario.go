@@ -15,8 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/e2e/report"
 )
 
-// Run is a scenario that runs: a testing.T whose failures also go to the report, and the collected
-// evidence.
+// Run is a running scenario: a testing.T whose failures also go to the report, with evidence.
 type Run struct {
 	*testing.T
 	Session *Session
@@ -44,7 +43,6 @@ func (p *Run) Errorf(format string, args ...any) {
 	p.setReason(p.step + ": " + fmt.Sprintf(format, args...))
 }
 
-// setReason sets the reason unless it is set.
 func (p *Run) setReason(reason string) {
 	if p.Result.Reason == "" {
 		p.Result.Reason = reason
@@ -73,8 +71,7 @@ func (p *Run) Evidence(format string, args ...any) {
 	p.Result.Evidence = append(p.Result.Evidence, fmt.Sprintf(format, args...))
 }
 
-// Afterwards runs undo when the scenario has ended and its artifacts are collected. A signal does
-// not cancel its context.
+// Afterwards runs undo after the scenario and its artifacts. A signal does not cancel its context.
 func (p *Run) Afterwards(ctx context.Context, undo func(ctx context.Context) error) {
 	p.Scenario.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
@@ -101,8 +98,7 @@ func (p *Run) end(ctx context.Context, took time.Duration) {
 	reportMissing(p.Result.Name, p.Missing)
 }
 
-// scenarioTimeout bounds one scenario. The waits in it have shorter timeouts with their own
-// messages.
+// scenarioTimeout bounds one scenario. Its waits have shorter timeouts with clearer messages.
 const scenarioTimeout = 6 * time.Minute
 
 // Step is one claim of a scenario; its name says what it proves.
@@ -132,14 +128,12 @@ func (s *Session) Features(all ...Scenario) []features.Feature {
 	return list
 }
 
-// feature converts a scenario. A step that calls Fatalf ends it. After a failure artifacts are
-// collected before the clean-up.
+// feature converts a scenario. A Fatalf ends it. Artifacts of a failure precede the clean-up.
 func (s *Session) feature(one Scenario) features.Feature {
 	name := one.name
 	p := &Run{Session: s, Result: &report.Scenario{Name: name}}
 	feature := features.New(name)
-	// e2e-framework passes the context of one feature on to the next: the teardown restores that of
-	// the setup.
+	// e2e-framework passes a feature's context to the next: the teardown restores it.
 	var outer context.Context
 	var cancel context.CancelFunc
 	feature.Setup(func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {

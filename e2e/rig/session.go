@@ -47,21 +47,19 @@ type Session struct {
 	// pause is the program that the pulled images run.
 	pause   image.Built
 	Scratch string
-	// further is a semaphore for the scenario with a second shoot, see Another.
-	further chan struct{}
+	// secondShoot is a semaphore for the scenario with a SecondShoot.
+	secondShoot chan struct{}
 	// skipped is why this machine cannot run the testbed; empty if it can.
 	skipped string
 	// release unlocks the testbed, which the session holds until the process ends.
 	release func()
 	// Disturbed is true if a scenario has failed since the last reconciliation of the shoot.
 	Disturbed atomic.Bool
-	// forget removes the results of the previous run, once. It must not be called while another run
-	// may hold the testbed: the results may belong to that run.
+	// forget removes the previous results, once, and not before this run holds the testbed.
 	forget func()
 }
 
-// NewSession reads CONFIG, KEEP, REPLACE, NODE_IMAGE and MUTANT, the name of a planted bug
-// (kind/proof).
+// NewSession reads CONFIG, KEEP, REPLACE, NODE_IMAGE and MUTANT, a planted bug (kind/proof).
 func NewSession(ctx context.Context) (*Session, error) {
 	keep, keepErr := yesOrNo("KEEP")
 	replace, replaceErr := yesOrNo("REPLACE")
@@ -82,7 +80,7 @@ func NewSession(ctx context.Context) (*Session, error) {
 	}
 	now := time.Now()
 	s := &Session{
-		Testbed: testbed, keep: keep, Start: now, since: now, sampler: report.StartSampler(), further: make(chan struct{}, 1), forget: forget,
+		Testbed: testbed, keep: keep, Start: now, since: now, sampler: report.StartSampler(), secondShoot: make(chan struct{}, 1), forget: forget,
 	}
 	s.Report.Versions = sourceVersions(ctx)
 	if planted != "" {
@@ -91,7 +89,6 @@ func NewSession(ctx context.Context) (*Session, error) {
 	return s, nil
 }
 
-// yesOrNo reads a boolean environment variable. The default is false.
 func yesOrNo(name string) (bool, error) {
 	value := cmp.Or(os.Getenv(name), "0")
 	yes, err := strconv.ParseBool(value)
@@ -112,15 +109,14 @@ func (s *Session) Up(ctx context.Context, _ *envconf.Config) (context.Context, e
 	}
 	s.Report.SetupError = s.unavailable(err)
 	s.write()
-	if s.Report.SetupError != nil && !s.isOthers() {
+	if s.Report.SetupError != nil && !s.usedByOther() {
 		reportMissing("setup", s.Diagnose(ctx, "setup", err.Error()))
 	}
 	return ctx, err
 }
 
-// isOthers reports whether another process uses the testbed, or another checkout owns it. Then this
-// run must not touch it.
-func (s *Session) isOthers() bool {
+// usedByOther reports whether another process or checkout uses the testbed: do not touch it then.
+func (s *Session) usedByOther() bool {
 	return errors.Is(s.Report.SetupError, kind.ErrBusy) || errors.As(s.Report.SetupError, new(*kind.OtherCheckoutError))
 }
 
@@ -149,13 +145,12 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// Down removes the testbed unless KEEP is set. e2e-framework hides its error, but the report has
-// the failed phase.
+// Down removes the testbed unless KEEP is set. e2e-framework hides its error, the report does not.
 func (s *Session) Down(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	if s.Scratch != "" {
 		_ = os.RemoveAll(s.Scratch)
 	}
-	if s.keep || s.isOthers() {
+	if s.keep || s.usedByOther() {
 		return ctx, nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Minute) // also after a signal
@@ -183,8 +178,7 @@ func (s *Session) record(scenario report.Scenario) {
 	s.write()
 }
 
-// Diagnose collects artifacts into the folder of the failed scenario. The error says which could
-// not be collected.
+// Diagnose collects the artifacts of the failed scenario. The error names missing ones.
 func (s *Session) Diagnose(ctx context.Context, scenario, reason string) error {
 	if ctx.Err() != nil {
 		return nil
@@ -198,18 +192,16 @@ func (s *Session) Diagnose(ctx context.Context, scenario, reason string) error {
 		diagnostics.Text(bundle.SinceFile, since.UTC().Format(time.RFC3339)+"\n"))
 }
 
-// reportMissing prints which artifacts are missing. It fails nothing: the scenario has failed
-// already.
+// reportMissing prints which artifacts are missing. The scenario has failed already.
 func reportMissing(scenario string, err error) {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: artifacts of %s are incomplete: %v\n", scenario, err)
 	}
 }
 
-// write replaces the results on disk. It keeps those of another run if this one did not get the
-// testbed.
+// write replaces the results on disk, unless they belong to another run that has the testbed.
 func (s *Session) write() {
-	if s.isOthers() {
+	if s.usedByOther() {
 		return
 	}
 	s.forget()
@@ -223,8 +215,7 @@ func (s *Session) write() {
 	}
 }
 
-// Finish records the scenarios that did not run, writes the results, prints the closing line and
-// returns the exit code.
+// Finish records what did not run, writes the results, and returns the exit code.
 func (s *Session) Finish(ctx context.Context, code int, all []Scenario) int {
 	if s.release != nil {
 		defer s.release()
@@ -239,7 +230,7 @@ func (s *Session) Finish(ctx context.Context, code int, all []Scenario) int {
 	if s.keep {
 		fmt.Println("the testbed is kept: `make status` shows it, `make up` resets it, `make down` removes it")
 	}
-	if !s.isOthers() {
+	if !s.usedByOther() {
 		fmt.Printf("results: %s, %s, %s\n", filepath.Join(Artifacts, report.HTMLFile),
 			filepath.Join(Artifacts, report.JUnitFile), filepath.Join(Artifacts, report.SummaryFile))
 	}

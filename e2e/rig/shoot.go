@@ -28,8 +28,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
 
-// AppliedTimeout bounds the time from the end of a reconciliation until the script on every worker
-// has applied it.
+// AppliedTimeout bounds how long after a reconciliation the script on every worker has applied it.
 const AppliedTimeout = 60 * time.Second
 
 // Reconcile makes gardenlet reconcile the shoot with caches for exactly these upstreams.
@@ -195,8 +194,7 @@ func (p *Run) AwaitMirrors(ctx context.Context, hosts ...string) {
 		}))
 }
 
-// wrongMirror returns the first hosts.toml on the worker that does not match the endpoints, or an
-// empty string.
+// wrongMirror returns the worker's first hosts.toml that does not match the endpoints, or "".
 func wrongMirror(ctx context.Context, worker *cluster.Node, hosts []string, endpoints map[string]string) (string, error) {
 	contents, err := readHosts(ctx, worker, hosts)
 	if err != nil {
@@ -273,8 +271,7 @@ func (p *Run) Services(ctx context.Context) map[string]corev1.Service {
 	return services
 }
 
-// References are the Shoot's spec.resources: the garden's Secret for each name that a cache can
-// refer to.
+// References are the Shoot's spec.resources: the garden's Secret by the name that caches use.
 type References map[string]string
 
 // Shoot returns the shoot with these caches and references.
@@ -289,8 +286,7 @@ func (r References) Shoot(caches ...v1alpha3.RegistryCache) (*gardencorev1beta1.
 	return shoot, nil
 }
 
-// Secret creates an immutable Secret in the garden, until the scenario ends, and returns its name.
-// change may be nil.
+// Secret creates an immutable Secret in the garden, until the scenario ends. change may be nil.
 func (p *Run) Secret(ctx context.Context, data map[string][]byte, change func(*corev1.Secret)) string {
 	p.Helper()
 	secret := &corev1.Secret{

@@ -24,8 +24,7 @@ const written = "/mnt/written"
 // inventory lists everything on the machine that the testbed could leave behind, one line each.
 type inventory map[string]bool
 
-// allowed matches what stays for the next run (docs/testbed.md): images, and the log and locks of
-// an engine.
+// allowed matches what down keeps (docs/testbed.md): images, and an engine's log and locks.
 var allowed = []*regexp.Regexp{
 	regexp.MustCompile(`^image registry-cache[-.]testbed/`),
 	regexp.MustCompile(`^file /run/registry-cache-testbed/[a-z-]+\.lock$`),

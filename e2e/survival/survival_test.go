@@ -99,13 +99,13 @@ func engineDies(t *testing.T, m *machine) {
 	image := m.works(t)
 	for _, args := range [][]string{{"status", "--json"}, {"pull", image}, {"fault", "add", "cache/alpha", "refuse"}, {"fault", "list"}} {
 		signalEngine(t, syscall.SIGKILL)
-		m.tells(t, args...)
+		m.endsInTime(t, args...)
 	}
 	m.must(t, upBound, "up")
 	m.works(t)
 
 	signalEngine(t, syscall.SIGTERM)
-	m.tells(t, "status", "--json")
+	m.endsInTime(t, "status", "--json")
 	signalEngine(t, syscall.SIGTERM)
 	m.must(t, upBound, "up")
 	m.works(t)
@@ -166,8 +166,8 @@ func (m *machine) works(t *testing.T) (image string) {
 	}
 }
 
-// tells proves that a verb ends in time, and that a failed one says what to do next.
-func (m *machine) tells(t *testing.T, args ...string) {
+// endsInTime proves that a verb ends in time, and that a failed one says what to do next.
+func (m *machine) endsInTime(t *testing.T, args ...string) {
 	t.Helper()
 	v, code := m.run(t, verbBound, args...)
 	switch {

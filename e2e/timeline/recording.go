@@ -22,11 +22,9 @@ type Event struct {
 	// Type is Added, Modified or Deleted. Objects that exist when the recording begins are Added.
 	Type watch.EventType
 	// Revision is the resource version of the change, which is the revision of etcd. A kind cluster
-	// has one etcd, so revisions order the changes of all its resources. Revisions of different
-	// clusters cannot be compared.
+	// has one etcd, so revisions order all changes of one cluster.
 	Revision uint64
-	// Seen is when the change was received. It orders the changes of different clusters, up to the
-	// latency of a watch.
+	// Seen is when the change was received. It orders changes of clusters, up to a watch's latency.
 	Seen time.Time
 	// Object is the state after the change; for Deleted, the last state before it.
 	Object *unstructured.Unstructured

@@ -85,7 +85,6 @@ func shootConfig(t *kind.Testbed) cluster.Config {
 	return config
 }
 
-// removeUnconfiguredUpstreams removes upstreams that only the previous configuration has.
 func removeUnconfiguredUpstreams(ctx context.Context, t *kind.Testbed) error {
 	applied, err := kind.ReadConfiguration(t.State.AppliedConfiguration())
 	if err != nil || applied == nil {

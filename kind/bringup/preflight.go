@@ -108,7 +108,7 @@ func findEarlierRuns(ctx context.Context, t *kind.Testbed) (found earlierRuns, e
 }
 
 // untilDiskFull returns a part that runs the parts in order, and ends them with a *preflight.Full
-// as soon as a disk is full. Otherwise a part would fail with another error, or wait in vain.
+// as soon as a disk is full. Otherwise a part would fail with another error or time out.
 func untilDiskFull(parts ...part) part {
 	return func(ctx context.Context, t *kind.Testbed) error {
 		return runUntilDiskFull(ctx, writtenFolders(t.Engine, t.State), func(ctx context.Context) error {

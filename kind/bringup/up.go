@@ -189,7 +189,6 @@ func step(name string, run part) part {
 	}
 }
 
-// inOrder runs the parts on a target, one after another, until one fails.
 func inOrder[T any](ctx context.Context, target T, parts ...func(context.Context, T) error) error {
 	for _, part := range parts {
 		if err := part(ctx, target); err != nil {

@@ -75,7 +75,7 @@ func (*NotDebuggableError) UsageError() {}
 
 // FindTarget finds the process of the extension or of a cache, in the first pod by name. Delve will
 // listen on the port on the pod's node. It returns a *NotDebuggableError for another target, and a
-// *spec.UseError for an unknown one. The testbed must be attached.
+// *spec.UsageError for an unknown one. The testbed must be attached.
 func FindTarget(ctx context.Context, t *kind.Testbed, target spec.Target, port int) (*DebugTarget, error) {
 	if target.Role != spec.Extension && target.Role != spec.Cache {
 		return nil, &NotDebuggableError{target}

@@ -31,7 +31,7 @@ func activeFaults(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
 	return readFaults(ctx, t, nodescript.List())
 }
 
-// readFaults reads the faults of all upstreams and, by the script with these arguments, nodes.
+// readFaults reads the faults of all upstreams, and by the script with these arguments, of nodes.
 func readFaults(ctx context.Context, t *kind.Testbed, arguments []string) ([]spec.Fault, error) {
 	ctx, cancel := progress.Within(ctx, faultTimeout, "the faults were not listed")
 	defer cancel()
@@ -85,7 +85,7 @@ func lockFaults(ctx context.Context, t *kind.Testbed) (unlock func(), err error)
 	return unlock, nil
 }
 
-// lockFailure names another command only if that is the reason, and not the end of ctx.
+// lockFailure blames another command unless ctx has ended.
 func lockFailure(ctx context.Context, prefix string, err error) error {
 	if ctx.Err() == nil && errors.Is(err, lock.ErrBusy) {
 		return fmt.Errorf("another command changes the faults of testbed %s: %w", prefix, err)
@@ -94,7 +94,7 @@ func lockFailure(ctx context.Context, prefix string, err error) error {
 }
 
 // Delete ends the faults with these IDs, or all without IDs, and returns those that it has ended.
-// For an unknown ID it ends none and returns a *spec.UseError. It continues after a failure.
+// For an unknown ID it ends none and returns a *spec.UsageError. It continues after a failure.
 func Delete(ctx context.Context, t *kind.Testbed, ids ...string) ([]spec.Fault, error) {
 	unlock, err := lockFaults(ctx, t)
 	if err != nil {

@@ -23,8 +23,8 @@ const (
 
 // Add applies a fault and returns it with its ID and its times. It lasts for its duration or until
 // Delete, even if this process ends. The restart of a node ends the faults on it, and Down ends
-// all. For a duration, a fault that EndsOnlyByCommand needs Hold: Add returns a *spec.UseError, as
-// for an unknown target. A fault that cannot be applied completely is ended.
+// all. A fault that cannot be applied completely is ended. An unknown target is a *spec.UsageError,
+// and so is a duration of a fault that EndsOnlyByCommand: that needs Hold.
 func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, error) {
 	if err := wanted.CheckTime(); err != nil {
 		return wanted, err

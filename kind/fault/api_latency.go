@@ -21,7 +21,7 @@ import (
 // delayProgram runs on the node of an API server whose answers are delayed.
 var delayProgram = image.Binary{Name: "testbed-delay", Package: kind.ModulePath + "/kind/fault/delay/testbed-delay"}
 
-// apiLatency delays answers by a proxy on the API server's node: not every kernel has tc netem.
+// apiLatency delays answers with a proxy on the API server's node: not every kernel has tc netem.
 type apiLatency struct {
 	onNodes
 	testbed *kind.Testbed

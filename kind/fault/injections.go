@@ -12,14 +12,12 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// injection applies a fault and ends it.
 type injection interface {
 	// Available returns an error if the fault cannot be applied now.
 	Available(ctx context.Context) error
 	// Inject applies the fault, which ends after its duration unless only a command can end it.
 	Inject(ctx context.Context) error
-	// Clear ends the fault. It also works if Inject failed or never ran, and after the end of the
-	// fault.
+	// Clear ends the fault. It also works if Inject failed or never ran, or the fault has ended.
 	Clear(ctx context.Context) error
 }
 
@@ -76,7 +74,7 @@ func injectionOf(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection,
 	return prepared(ctx, t, f)
 }
 
-// activeInjection returns an injection for Clear. It does not look at the target: it may be broken.
+// activeInjection returns an injection for Clear. It does not need the target, which may be broken.
 func activeInjection(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 	switch {
 	case f.AppliedByUpstream():

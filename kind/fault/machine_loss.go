@@ -18,9 +18,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// machineLoss removes a machine of the shoot. The node's container keeps what the machine needs to
-// join again, and a real one gets elsewhere: the files of gardener-node-agent (user data) and the
-// labels of its worker pool (configuration of the kubelet).
+// machineLoss removes a machine of the shoot. The node's container keeps what a real machine gets
+// to join: the files of gardener-node-agent (user data) and the labels of its worker pool (the
+// kubelet's configuration).
 type machineLoss struct {
 	fault spec.Fault
 	node  *cluster.Node
@@ -103,7 +103,7 @@ func (l machineLoss) Clear(ctx context.Context) error {
 	return onEach([]*cluster.Node{l.node}, l.fault, "", "").Clear(ctx)
 }
 
-// label adds those labels to the Node that its kubelet has not set.
+// label adds the labels that the Node's kubelet has not set.
 func (l machineLoss) label(ctx context.Context, labels map[string]string) error {
 	node, err := l.object(ctx)
 	if err != nil {

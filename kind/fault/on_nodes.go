@@ -19,7 +19,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// onNodes is a fault that nodes apply.
 type onNodes struct {
 	fault  spec.Fault
 	method nodescript.Method

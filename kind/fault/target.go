@@ -17,7 +17,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// ResolveTarget returns the target with its full name, or a *spec.UseError if it does not exist.
+// ResolveTarget returns the target with its full name, or a *spec.UsageError if it does not exist.
 func ResolveTarget(ctx context.Context, t *kind.Testbed, target spec.Target) (spec.Target, error) {
 	var names []string
 	short := spec.ShortHost
@@ -127,7 +127,6 @@ func killPods(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, er
 	}), err
 }
 
-// onNodesOfPods applies a method on the nodes of the target's pods, with arguments for each pod.
 func onNodesOfPods(method nodescript.Method, argumentsOf func(corev1.Pod) []string) prepare {
 	return func(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 		pods, err := PodsOf(ctx, t, f.Target)

@@ -83,7 +83,7 @@ func TestByShortName(t *testing.T) {
 	if !maps.Equal(got, want) {
 		t.Errorf("parts %v, want %v", got, want)
 	}
-	var mistake *spec.UseError
+	var mistake *spec.UsageError
 	if _, err := (spec.Target{Role: spec.Cache, Name: "docker"}).Choose(got); !errors.As(err, &mistake) {
 		t.Errorf("ambiguous name: %v", err)
 	}

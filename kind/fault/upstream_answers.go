@@ -10,7 +10,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// upstreamAnswers is a fault that an upstream applies to its own answers.
 type upstreamAnswers struct {
 	registry *upstream.Registry
 	fault    spec.Fault

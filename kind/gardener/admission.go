@@ -31,14 +31,12 @@ type Admission struct {
 	Name string
 	// Namespace belongs to the component: Deploy creates it, Remove deletes it.
 	Namespace string
-	// Application and Runtime are the directories of the two Helm charts. Image is for the runtime
-	// chart.
+	// Application and Runtime are directories of Helm charts. Image is for the runtime chart.
 	Application, Runtime fs.FS
 	Image                string
 }
 
-// Deploy renders and applies the application chart, which has the RBAC objects, then the runtime
-// chart.
+// Deploy renders and applies the application chart (RBAC), then the runtime chart.
 func (a Admission) Deploy(ctx context.Context, garden kubernetes.Interface) error {
 	err := apply(ctx, garden.Client(), a.namespace())
 	if err == nil {
@@ -52,8 +50,7 @@ func (a Admission) Deploy(ctx context.Context, garden kubernetes.Interface) erro
 	return nil
 }
 
-// Wait returns when the pods are ready and the webhook is registered with a CA bundle. It fails
-// after at most three minutes.
+// Wait waits up to three minutes for the pods and a registered webhook with a CA bundle.
 func (a Admission) Wait(ctx context.Context, garden client.Reader) error {
 	if err := waitForDeployment(ctx, garden, client.ObjectKeyFromObject(a.deployment())); err != nil {
 		return err
@@ -66,8 +63,7 @@ func (a Admission) Wait(ctx context.Context, garden client.Reader) error {
 func (a Admission) Remove(ctx context.Context, garden kubernetes.Interface) error {
 	ctx, cancel := progress.Within(ctx, rolloutTimeout, "not done")
 	defer cancel()
-	// The webhook goes first: its clients would wait for pods that are gone. The pods go before the
-	// RBAC objects that they need.
+	// First the webhook: its clients would wait for the pods. The RBAC objects come after the pods.
 	failed := errors.Join(remove(ctx, garden.Client(), a.registration()), remove(ctx, garden.Client(), a.deployment()),
 		a.eachChart(func(archive []byte, values any) error {
 			return garden.ChartApplier().DeleteFromArchive(ctx, archive, a.Namespace, a.Name, kubernetes.Values(values))

@@ -50,8 +50,7 @@ func applyConfiguration(object client.Object, scheme *runtime.Scheme) (*unstruct
 }
 
 // podSpec returns a pod with one container and no more rights than a Go binary on an empty image
-// needs. The image is loaded into the nodes and never pulled: a missing one shows at once as
-// ErrImageNeverPull.
+// needs. The image is never pulled, so a missing one shows as ErrImageNeverPull.
 func podSpec(name, image string, args ...string) corev1.PodSpec {
 	nonRoot := ptr.To[int64](65532) // owns no files
 	return corev1.PodSpec{
@@ -71,9 +70,8 @@ func podSpec(name, image string, args ...string) corev1.PodSpec {
 				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 			},
 		}},
-		// These pods have nothing to lose. When Kubernetes deletes a namespace with pods, it waits for
-		// half of their grace period before it looks again (namespace controller,
-		// estimateGracefulTermination).
+		// When a namespace is deleted, Kubernetes waits for half of its pods' grace period before it
+		// checks again (namespace controller, estimateGracefulTermination).
 		TerminationGracePeriodSeconds: ptr.To[int64](2),
 		// The testbed's seed has one node, the control plane.
 		Tolerations: []corev1.Toleration{{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists}},
@@ -93,8 +91,7 @@ func readinessProbe(port int32) *corev1.Probe {
 	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: get}, PeriodSeconds: 1}
 }
 
-// deployment returns a Deployment with one replica and never two pods at once, since its pods do no
-// leader election.
+// deployment never runs two pods at once, since they have no leader election.
 func deployment(namespace, name string, pod corev1.PodSpec, annotations map[string]string) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{

@@ -38,8 +38,7 @@ import (
 type Extension struct {
 	// Name of its ControllerInstallation. The extension runs in namespace extension-<Name>.
 	Name string
-	// Registration lists the resources that the extension is responsible for. Its deploymentRefs are
-	// ignored.
+	// Registration lists the resources that the extension handles. deploymentRefs are ignored.
 	Registration *gardencorev1beta1.ControllerRegistration
 	// Chart is the directory of its Helm chart.
 	Chart fs.FS
@@ -75,8 +74,7 @@ func (e Extension) Deploy(ctx context.Context, seed kubernetes.Interface) error 
 	return nil
 }
 
-// gardenObjects returns what an operator and Gardener's control plane create in the garden for an
-// extension on a seed.
+// gardenObjects returns the garden's objects for an extension on a seed.
 func (e Extension) gardenObjects() ([]client.Object, error) {
 	archive, err := charts.Archive(e.Chart, e.Name)
 	if err != nil {

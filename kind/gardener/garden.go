@@ -66,9 +66,8 @@ func EnsureGardenNamespace(ctx context.Context, seed client.Client) error {
 	return nil
 }
 
-// NewSeedClient returns gardener's client set for a seed, with the scheme of the extension and
-// resource APIs and without a cache. It fails if the API server does not answer or Gardener does
-// not support its version.
+// NewSeedClient returns gardener's client set for a seed, without a cache. It fails if the API
+// server does not answer or Gardener does not support its version.
 func NewSeedClient(config *rest.Config) (kubernetes.Interface, error) {
 	return newClientSet("seed", config, kubernetes.SeedScheme)
 }
@@ -100,14 +99,12 @@ func OpenGarden(path string, objects ...client.Object) (client.Client, error) {
 	return newGardenBuilder(append(stored, objects...)...).WithInterceptorFuncs(garden.funcs()).Build(), nil
 }
 
-// gardenFile is the stored part of a garden.
 type gardenFile struct {
 	path string
 	mu   sync.Mutex
 	last []byte
 }
 
-// content is the format of the file.
 type content struct {
 	Items []json.RawMessage `json:"items"`
 }

@@ -21,8 +21,7 @@ import (
 type Node interface {
 	// Name returns the node's name, which is also its host name.
 	Name() string
-	// Exec runs a command on the node and returns its standard output. If the command fails, the error
-	// has its output.
+	// Exec runs a command and returns its standard output. The error of a failed one has its output.
 	Exec(ctx context.Context, argv ...string) (stdout string, err error)
 	// WriteFile writes a file atomically and creates missing parent directories.
 	WriteFile(ctx context.Context, path string, mode fs.FileMode, data []byte) error
@@ -32,11 +31,9 @@ type Node interface {
 type NodeAgent struct {
 	// Binary is the statically linked gardener-node-agent, built with Ldflags.
 	Binary []byte
-	// Kubeconfig is for the shoot as seen from a node. Credentials must be inline: gardener-node-agent
-	// refuses files.
+	// Kubeconfig is for the shoot as seen from a node. gardener-node-agent needs inline credentials.
 	Kubeconfig []byte
-	// SecretName is the name of the Secret in the shoot's kube-system with the pool's operating system
-	// config.
+	// SecretName names the Secret in kube-system with the pool's operating system config.
 	SecretName string
 	// KubernetesVersion is the version of the node's kubelet.
 	KubernetesVersion string
@@ -46,8 +43,7 @@ type NodeAgent struct {
 // It writes only files whose content differs, and restarts the unit only if one did.
 //
 // Instead of a bootstrap token the agent gets a kubeconfig, so it requests no certificate.
-// Everything else is as on a machine that Gardener created: binary, configuration, machine name,
-// unit.
+// Everything else is as on a machine that Gardener created.
 func (a NodeAgent) Install(ctx context.Context, node Node) error {
 	files, err := a.files(node.Name())
 	if err != nil {
@@ -71,7 +67,6 @@ func (a NodeAgent) Install(ctx context.Context, node Node) error {
 	return nil
 }
 
-// startCommands returns the commands to run after the files are written.
 func startCommands(changed, active bool) [][]string {
 	unit := nodeagentconfigv1alpha1.UnitName
 	switch {
@@ -84,7 +79,6 @@ func startCommands(changed, active bool) [][]string {
 	}
 }
 
-// nodeFile is one of gardener-node-agent's files.
 type nodeFile struct {
 	path string
 	mode fs.FileMode
@@ -119,7 +113,6 @@ func readState(ctx context.Context, node Node, files []nodeFile) (nodeState, err
 	return nodeState{sums: lines, active: lines[len(lines)-1] == "active"}, nil
 }
 
-// outdated returns the files that are missing on the node or have other content there.
 func (s nodeState) outdated(files []nodeFile) []nodeFile {
 	return slices.DeleteFunc(files, func(file nodeFile) bool {
 		sum := sha256.Sum256(file.data)
@@ -131,7 +124,6 @@ func (s nodeState) outdated(files []nodeFile) []nodeFile {
 // gardener-node-agent writes itself after a bootstrap and expects to own.
 const nodeAgentKubeconfig = nodeagentconfigv1alpha1.CredentialsDir + "/kubeconfig-testbed"
 
-// files returns the files for the node with the given name.
 func (a NodeAgent) files(nodeName string) ([]nodeFile, error) {
 	config, err := a.config()
 	if err != nil {

@@ -31,8 +31,7 @@ func InstallCRDs(ctx context.Context, seed client.Client) error {
 	resources, resourcesErr := crddeployer.New(seed, []string{resourcemanager.CRD}, false)
 	monitoring, monitoringErr := prometheusoperator.NewCRDs(seed)
 	autoscaler, autoscalerErr := vpa.NewCRD(seed, nil)
-	// gardenlet lists machines before it deletes stale operating system configs, though there are
-	// none.
+	// gardenlet lists machines before it deletes stale operating system configs, even without any.
 	machines, machinesErr := machinecontrollermanager.NewCRD(seed)
 	if err := errors.Join(extensionsErr, resourcesErr, monitoringErr, autoscalerErr, machinesErr); err != nil {
 		return fmt.Errorf("read the CRDs of the Gardener module: %w", err)

@@ -37,8 +37,7 @@ const (
 	syncPeriod = 15 * time.Second
 )
 
-// ResourceManager is a gardener-resource-manager, which applies the ManagedResources of one class
-// to one target cluster.
+// ResourceManager is a gardener-resource-manager for one class of ManagedResources and one target.
 type ResourceManager struct {
 	// Namespace of the seed in which it runs.
 	Namespace string
@@ -55,14 +54,12 @@ type ResourceManager struct {
 }
 
 // SeedResourceManager returns the resource manager for ManagedResources of class seed. gardenlet
-// uses them for what it installs into the seed, such as extensions and a shoot's referenced
-// resources.
+// installs extensions and a shoot's referenced resources with them.
 func SeedResourceManager(image string) ResourceManager {
 	return ResourceManager{Namespace: GardenNamespace, Image: image, Class: v1beta1constants.SeedResourceManagerClass}
 }
 
-// ShootResourceManager returns the resource manager of the shoot with the given control plane
-// namespace.
+// ShootResourceManager returns the resource manager of the shoot with this namespace.
 func ShootResourceManager(namespace, image string, shootKubeconfig []byte) ResourceManager {
 	return ResourceManager{Namespace: namespace, Image: image, TargetKubeconfig: shootKubeconfig}
 }
@@ -83,8 +80,7 @@ func (r ResourceManager) Deploy(ctx context.Context, seed client.Client) error {
 	return nil
 }
 
-// Wait returns when the resource manager has rolled out and is available. It fails after two
-// minutes.
+// Wait waits up to two minutes until the resource manager has rolled out and is available.
 func (r ResourceManager) Wait(ctx context.Context, seed client.Reader) error {
 	return waitForDeployment(ctx, seed, client.ObjectKey{Namespace: r.Namespace, Name: resourceManagerName})
 }
@@ -143,8 +139,7 @@ func (r ResourceManager) certificate() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: certificateSecretName}}
 }
 
-// objects returns everything that the resource manager needs except its certificate, in the order
-// in which it is applied.
+// objects returns what the resource manager needs except its certificate, in the order to apply.
 func (r ResourceManager) objects() ([]client.Object, error) {
 	config, err := r.config()
 	if err != nil {
@@ -163,8 +158,7 @@ func (r ResourceManager) objects() ([]client.Object, error) {
 }
 
 // rbac returns the permissions in the seed: a Role for a shoot's resource manager, cluster-admin
-// for one that targets the seed. As in a real seed, the latter must create whatever a chart
-// contains.
+// for one that targets the seed. As in a real seed, the latter must create any object of a chart.
 func (r ResourceManager) rbac() []client.Object {
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.Namespace, Name: resourceManagerName}}
 	if len(r.TargetKubeconfig) == 0 {
@@ -174,8 +168,7 @@ func (r ResourceManager) rbac() []client.Object {
 			Subjects:   subjects,
 		}}
 	}
-	// The rules are those of gardener's pkg/component/gardener/resourcemanager without leader
-	// election.
+	// As in gardener's pkg/component/gardener/resourcemanager, but without leader election.
 	update := []string{"get", "list", "watch", "update", "patch"}
 	rules := []rbacv1.PolicyRule{
 		{

@@ -21,8 +21,7 @@ import (
 )
 
 const (
-	// rolloutTimeout bounds how long a Deployment may take to become available. Its image is already
-	// on the node.
+	// rolloutTimeout bounds the rollout of a Deployment whose image is already on the node.
 	rolloutTimeout = 2 * time.Minute
 	// registrationTimeout bounds how long a ready component may take to register its webhooks.
 	registrationTimeout = time.Minute
@@ -32,8 +31,7 @@ const (
 
 // waitForDeployment returns when the Deployment has rolled out, is available, and no previous pod
 // is left: a leading pod keeps working with its old configuration until it has terminated. After
-// rolloutTimeout it returns an error with what is missing and why containers of its pods are
-// waiting.
+// rolloutTimeout the error says what is missing and why containers wait.
 func waitForDeployment(ctx context.Context, c client.Reader, key client.ObjectKey) error {
 	deployment := &appsv1.Deployment{}
 	err := Poll(ctx, rolloutTimeout, fmt.Sprintf("deployment %s is not available", key), func(ctx context.Context) error {
@@ -60,7 +58,6 @@ func waitForDeployment(ctx context.Context, c client.Reader, key client.ObjectKe
 	return nil
 }
 
-// podsOf returns the pods that match the Deployment's selector; none without a selector.
 func podsOf(ctx context.Context, c client.Reader, deployment *appsv1.Deployment) ([]corev1.Pod, error) {
 	if deployment.Spec.Selector == nil {
 		return nil, nil
@@ -122,16 +119,14 @@ func waitForRegistration(ctx context.Context, c client.Reader, configuration cli
 	return nil
 }
 
-// requeueInterval is the time between two requests. Each costs gardener-resource-manager a few API
-// calls if a deletion is pending.
+// requeueInterval is between two requests. Each costs a few API calls if a deletion is pending.
 const requeueInterval = time.Second
 
 // RequeueDeletions makes gardener-resource-manager check pending deletions in the namespace every
 // requeueInterval, until stop is called. stop returns when all its work has ended. By itself,
 // gardener-resource-manager requeues only after five seconds (v1.147.1,
 // RequeueAfterOnDeletionPending, which cannot be configured), even if a single Secret was replaced;
-// a flow would wait for that up to four times in a row. Errors are ignored, since the requeue still
-// happens.
+// a flow would wait up to four times. Errors are ignored, since it requeues anyway.
 func RequeueDeletions(ctx context.Context, seed client.Client, namespace string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var background sync.WaitGroup
@@ -163,8 +158,7 @@ func requeuePending(ctx context.Context, seed client.Client, namespace string) e
 	return errors.Join(errs...)
 }
 
-// deletionPending reports whether gardener-resource-manager waits for deletions in the target
-// cluster.
+// deletionPending reports whether deletions in the target cluster are pending.
 func deletionPending(mr *resourcesv1alpha1.ManagedResource) bool {
 	applied := v1beta1helper.GetCondition(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
 	return applied != nil && applied.Reason == resourcesv1alpha1.ConditionDeletionPending

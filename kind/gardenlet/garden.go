@@ -16,8 +16,7 @@ import (
 )
 
 // PutSecret creates an immutable Secret in the shoot's project namespace of the garden. It replaces
-// an existing one, as if a user deleted and created it. Use WithSecret to refer to it from a shoot;
-// the next flow copies it to the seed.
+// an existing one. A shoot refers to it by WithSecret; the next flow copies it to the seed.
 func (g *Gardenlet) PutSecret(ctx context.Context, name string, data map[string][]byte) error {
 	return g.StoreSecret(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Type: corev1.SecretTypeOpaque, Immutable: ptr.To(true), Data: data,
@@ -51,9 +50,8 @@ func (g *Gardenlet) RemoveSecret(ctx context.Context, name string) error {
 	return nil
 }
 
-// WithSecret returns the shoot with a reference to the garden's Secret in spec.resources. An
-// extension's providerConfig refers to it by the resource name. An existing resource with that name
-// is replaced.
+// WithSecret returns the shoot with a reference to the garden's Secret in spec.resources. A
+// providerConfig uses the resource name. An existing resource of that name is replaced.
 func WithSecret(shoot *gardencorev1beta1.Shoot, resource, secret string) *gardencorev1beta1.Shoot {
 	shoot = shoot.DeepCopy()
 	reference := gardencorev1beta1.NamedResourceReference{
@@ -66,8 +64,7 @@ func WithSecret(shoot *gardencorev1beta1.Shoot, resource, secret string) *garden
 }
 
 // CheckReferences returns an error with the path of the first entry of spec.resources whose Secret
-// is not in the garden. A real garden rejects such a Shoot when it is written; a flow would fail
-// only after it has started.
+// is not in the garden. A real garden rejects such a Shoot; a flow would fail after it has started.
 func (g *Gardenlet) CheckReferences(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	for i, resource := range shoot.Spec.Resources {
 		if resource.ResourceRef.Kind != "Secret" {
@@ -116,8 +113,7 @@ func (g *Gardenlet) Find(ctx context.Context) (*gardencorev1beta1.Shoot, Stage, 
 	return saved, StageMigrated, nil
 }
 
-// FindOnSeed returns the shoot with that name from its Cluster resource, as extensions see it; nil
-// if there is none.
+// FindOnSeed returns the shoot from its Cluster resource, as extensions see it, or nil.
 func FindOnSeed(ctx context.Context, seed client.Reader, name string) (*gardencorev1beta1.Shoot, error) {
 	namespace := Namespace(name)
 	cluster, err := extensions.GetCluster(ctx, seed, namespace)
@@ -178,8 +174,7 @@ func (g *Gardenlet) StoreForMigration(ctx context.Context, shoot *gardencorev1be
 	return nil
 }
 
-// DeleteStored deletes from the garden what StoreForMigration and a migration stored. Missing
-// objects are no error.
+// DeleteStored deletes what StoreForMigration and a migration stored in the garden, if it exists.
 func (g *Gardenlet) DeleteStored(ctx context.Context) error {
 	name := metav1.ObjectMeta{Namespace: ProjectNamespace, Name: g.Name}
 	for _, object := range []client.Object{&gardencorev1beta1.ShootState{ObjectMeta: name}, &gardencorev1beta1.Shoot{ObjectMeta: name}} {

@@ -28,28 +28,24 @@ const DefaultAttempts = 3
 const firstPause = 2 * time.Second
 
 // Gardenlet drives a shoot. It is stateless: flows read the result of earlier ones from the Cluster
-// resource in the seed. A value may be copied, for example to change Attempts. Only one flow per
-// shoot may run at a time.
+// resource in the seed. It may be copied, for example to change Attempts. Only one flow per shoot
+// may run.
 type Gardenlet struct {
 	// Name is the name of its shoot. Flows refuse other shoots.
 	Name string
 	// Seed is the seed cluster, Shoot the cluster that serves as the shoot.
 	Seed, Shoot kubernetes.Interface
-	// ShootKubeconfig is for the shoot as seen from the seed's pods and the shoot's nodes. Credentials
-	// must be inline.
+	// ShootKubeconfig is for pods of the seed and nodes of the shoot, with inline credentials.
 	ShootKubeconfig []byte
-	// Garden holds the ControllerRegistrations and the objects that a shoot refers to in
-	// spec.resources (gardener.NewGarden).
+	// Garden has the ControllerRegistrations and what spec.resources of shoots refer to.
 	Garden client.Client
-	// ResourceManagerImage is the reference of gardener-resource-manager's image, which must already
-	// be on the seed's node.
+	// ResourceManagerImage is an image of gardener-resource-manager that is on the seed's node.
 	ResourceManagerImage string
 	// NodeAgentBinary is the gardener-node-agent for the machines.
 	NodeAgentBinary []byte
 	// Machines are the machines of the shoot's only worker pool, which may be empty.
 	Machines []Machine
-	// IPFamilies are those of the cluster that serves as the shoot, the primary one first. Empty means
-	// those of the Shoot.
+	// IPFamilies are those of the shoot's cluster, the primary one first. Empty means the Shoot's.
 	IPFamilies []gardencorev1beta1.IPFamily
 	// Attempts is how often a failing flow is run. 0 means DefaultAttempts.
 	Attempts int
@@ -116,21 +112,18 @@ type process struct {
 
 // Reconcile creates or updates the shoot, and returns when its extensions are ready and every node
 // has applied its operating system config. Machines that another flow stopped are started as new
-// ones. A shoot with spec.hibernation.enabled is hibernated, see Hibernate. A shoot without worker
-// pools has no machines.
+// ones. A shoot with spec.hibernation.enabled is hibernated, see Hibernate.
 //
 // Like gardenlet, it retries a failed flow with exponential backoff, up to Attempts runs. It does
 // not retry if the context ends or an error has a code that gardenlet does not retry, such as
-// ERR_CONFIGURATION_PROBLEM. The error names each failed task of the last run and its cause. shoot
-// is not changed.
+// ERR_CONFIGURATION_PROBLEM. The error has each failed task of the last run.
 func (g *Gardenlet) Reconcile(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	return g.run(ctx, shoot, process{newGraph: reconcileGraph})
 }
 
-// Hibernate hibernates the shoot, or creates it hibernated: it reconciles extensions while the
-// nodes still run, stops the machines, deletes their nodes, and stops gardener-resource-manager.
-// kind's API server and controllers continue, but extensions cannot reach them until WakeUp. It
-// retries and fails like Reconcile.
+// Hibernate hibernates the shoot, or creates it hibernated: it reconciles extensions, stops the
+// machines, deletes their nodes, and stops gardener-resource-manager. kind's API server continues,
+// but extensions cannot reach it until WakeUp. It retries and fails like Reconcile.
 func (g *Gardenlet) Hibernate(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	return g.Reconcile(ctx, hibernated(shoot, true))
 }
@@ -140,11 +133,10 @@ func (g *Gardenlet) WakeUp(ctx context.Context, shoot *gardencorev1beta1.Shoot) 
 	return g.Reconcile(ctx, hibernated(shoot, false))
 }
 
-// RotateCA runs a phase of the CA rotation, Preparing or Completing. On success the shoot's status
-// shows Prepared or Completed, in the Cluster resource too. Extensions rotate their CAs in step;
-// the CAs of the shoot's API server belong to kind and stay. gardenlet replaces all machines in the
-// first phase; here their nodes get the new operating system config in place. It retries and fails
-// like Reconcile.
+// RotateCA runs a phase of the CA rotation, Preparing or Completing. On success the shoot's status,
+// in the Cluster resource too, is Prepared or Completed. Extensions rotate their CAs; those of the
+// shoot's API server belong to kind and stay. gardenlet replaces all machines in the first phase;
+// here nodes are updated in place. It retries and fails like Reconcile.
 func (g *Gardenlet) RotateCA(ctx context.Context, shoot *gardencorev1beta1.Shoot, phase gardencorev1beta1.CredentialsRotationPhase) error {
 	if phase != gardencorev1beta1.RotationPreparing && phase != gardencorev1beta1.RotationCompleting {
 		return fmt.Errorf("shoot %s: CA rotation has no phase %q to run: want %s or %s", client.ObjectKeyFromObject(shoot), phase,
@@ -177,11 +169,10 @@ func (g *Gardenlet) Delete(ctx context.Context, shoot *gardencorev1beta1.Shoot) 
 	return g.run(ctx, deleted(shoot), process{newGraph: deleteGraph})
 }
 
-// ForceDelete deletes everything of the shoot in the seed, like gardenlet does for a shoot with the
-// annotation confirmation.gardener.cloud/force-deletion, and returns when its namespace is gone. It
-// changes neither the shoot's objects, whose API server would be gone, nor its machines, which a
-// user would have to remove. Here both continue, and the next Reconcile takes over what it finds.
-// It retries and fails like Reconcile.
+// ForceDelete deletes everything of the shoot in the seed, like gardenlet for the annotation
+// confirmation.gardener.cloud/force-deletion, and returns when its namespace is gone. The shoot's
+// objects and machines stay, and the next Reconcile adopts them. It retries and fails like
+// Reconcile.
 func (g *Gardenlet) ForceDelete(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	shoot = deleted(shoot)
 	metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, v1beta1constants.AnnotationConfirmationForceDeletion, "true")

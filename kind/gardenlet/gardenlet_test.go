@@ -34,7 +34,7 @@ contexts: [{name: shoot, context: {cluster: shoot, user: admin}}]
 current-context: shoot
 `
 
-// namespace is that of the shoot that testGardenlet drives.
+// namespace is the namespace of testGardenlet's shoot.
 var namespace = Namespace(DefaultShoot)
 
 // testGardenlet returns a Gardenlet on in-memory clusters. Its garden has an extension of type
@@ -247,7 +247,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		return graph
 	}})
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v does not tell that the context was canceled", err)
+		t.Errorf("error %v does not say that the context was canceled", err)
 	}
 }
 

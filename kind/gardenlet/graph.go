@@ -4,8 +4,7 @@ import (
 	"github.com/gardener/gardener/pkg/utils/flow"
 )
 
-// graph adds tasks to a flow in the way of gardenlet's flows. It also has the parts that several
-// flows share.
+// graph adds tasks to a flow like gardenlet does. Its methods are parts that flows share.
 type graph struct {
 	*flow.Graph
 	// skip means that added tasks keep their place in the order but do nothing.
@@ -65,8 +64,7 @@ func reconcileGraph(t tasks) *flow.Graph {
 	return g.Graph
 }
 
-// reconcileOperatingSystemConfigs adds the configs of the worker pools. It returns the task after
-// which they are ready.
+// reconcileOperatingSystemConfigs adds the configs and returns the task that waits for them.
 func (g graph) reconcileOperatingSystemConfigs(t tasks, extensionsReady flow.TaskIDer) flow.TaskID {
 	g = g.unless(t.workerless)
 	configs := g.deploy("Deploying operating system specific configuration for shoot workers", t.deployOperatingSystemConfig, extensionsReady)

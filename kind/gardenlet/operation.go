@@ -94,9 +94,8 @@ func (g *Gardenlet) prepare(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 }
 
 // The operating system configs of a real shoot set up the whole node: kubelet, containerd, sysctls
-// and so on. They would break a kind node, which already has all of that, so gardenlet's component
-// generates configs without units and files here. gardener-node-agent applies only what extensions
-// add.
+// and so on. They would break a kind node, so gardenlet's component generates configs without units
+// and files here, and gardener-node-agent applies only what extensions add.
 func init() {
 	operatingsystemconfig.OriginalConfigFn = func(components.Context) ([]extensionsv1alpha1.Unit, []extensionsv1alpha1.File, error) {
 		return nil, nil, nil
@@ -108,7 +107,6 @@ func init() {
 	}
 }
 
-// useOperatingSystemConfigs sets gardenlet's component for OperatingSystemConfigs.
 func (o *shootOperation) useOperatingSystemConfigs() {
 	o.SecretsManager = caSecrets(o.Shoot.ControlPlaneNamespace, o.ShootClientSet.RESTConfig())
 	o.Shoot.Components.Extensions.OperatingSystemConfig = operatingsystemconfig.New(o.Logger, o.SeedClientSet.Client(), o.SecretsManager,
@@ -140,8 +138,7 @@ func primaryIPFamily(shoot *gardencorev1beta1.Shoot) gardencorev1beta1.IPFamily 
 }
 
 // caSecrets returns a secrets manager with the CA bundles of the shoot's API server and kubelets.
-// It is gardener's fake on an in-memory client: the shoot's certificates belong to kind, so there
-// is nothing to generate or rotate.
+// It is gardener's fake on an in-memory client: the shoot's certificates belong to kind.
 func caSecrets(namespace string, shoot *rest.Config) secretsmanager.Interface {
 	ca := func(name string) *corev1.Secret {
 		return &corev1.Secret{

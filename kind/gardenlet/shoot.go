@@ -36,8 +36,7 @@ const (
 	podNetworkIPv6, serviceNetworkIPv6 = "fd00:10:244::/56", "fd00:10:96::/112"
 )
 
-// Namespace returns the technical ID of the shoot with that name: its control plane namespace in
-// the seed.
+// Namespace returns the technical ID of a shoot, which is its namespace in the seed.
 func Namespace(name string) string {
 	shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	return gardenerutils.ComputeTechnicalID(project, shoot)
@@ -48,8 +47,7 @@ func Shoot(extensions ...gardencorev1beta1.Extension) *gardencorev1beta1.Shoot {
 	return NewShoot(DefaultShoot, extensions...)
 }
 
-// Workerless returns the shoot without its worker pool. It must be created so: Gardener does not
-// allow a shoot to become workerless.
+// Workerless returns the shoot without its worker pool. An existing shoot cannot become workerless.
 func Workerless(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 	shoot = shoot.DeepCopy()
 	shoot.Spec.Provider.Workers, shoot.Spec.Provider.WorkersSettings = nil, nil
@@ -66,8 +64,7 @@ func NewShoot(name string, extensions ...gardencorev1beta1.Extension) *gardencor
 			Name:       name,
 			UID:        types.UID(uuid.NewSHA1(uuid.NameSpaceDNS, []byte(Namespace(name))).String()),
 			Generation: 1,
-			// By default gardenlet spreads operating system configs over five minutes, to protect a real
-			// shoot.
+			// By default gardenlet spreads operating system configs over five minutes.
 			Annotations: map[string]string{v1beta1constants.AnnotationShootCloudConfigExecutionMaxDelaySeconds: "0"},
 		},
 		Spec: gardencorev1beta1.ShootSpec{
@@ -114,7 +111,6 @@ func worker() gardencorev1beta1.Worker {
 	}
 }
 
-// cloudProfile returns the garden's CloudProfile for the shoot.
 func cloudProfile() *gardencorev1beta1.CloudProfile {
 	return &gardencorev1beta1.CloudProfile{
 		ObjectMeta: metav1.ObjectMeta{Name: cloudProfileName},

@@ -16,9 +16,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
 
-// complete returns a copy of the shoot with what gardener-apiserver and earlier operations would
-// have filled in, and with the starting operation. The status comes from the Cluster resource of
-// the last operation.
+// complete returns a copy of the shoot with defaults of gardener-apiserver, the status of the last
+// operation from its Cluster resource, and the starting operation.
 func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) (*gardencorev1beta1.Shoot, error) {
 	shoot = g.defaulted(shoot)
 	last, err := FindOnSeed(ctx, g.Seed.Client(), shoot.Name)
@@ -103,8 +102,6 @@ func begin(shoot *gardencorev1beta1.Shoot, p process) {
 	}
 }
 
-// finish writes the result of the operation to the Cluster resource. A deleted or migrated shoot
-// has none.
 func (o *shootOperation) finish(ctx context.Context, flowErr error) error {
 	shoot := o.Shoot.GetInfo().DeepCopy()
 	last := shoot.Status.LastOperation

@@ -20,8 +20,7 @@ import (
 const (
 	// deployInterval and deployTimeout are gardenlet's retries of tasks that write objects.
 	deployInterval, deployTimeout = 5 * time.Second, 30 * time.Second
-	// leftoverTimeout bounds how long a ManagedResource for the shoot may exist after its extension is
-	// gone.
+	// leftoverTimeout bounds how long a ManagedResource may exist after its extension is gone.
 	leftoverTimeout = 30 * time.Second
 	// resourcesTimeout bounds the deletion of gardenlet's ManagedResources and of the namespace.
 	resourcesTimeout = 5 * time.Minute
@@ -142,8 +141,7 @@ func (o *shootOperation) tasks() tasks {
 	return t
 }
 
-// persistShootState saves the extensions' status.state in a ShootState of the garden, which must
-// last until the shoot is restored.
+// persistShootState saves the extensions' status.state in a ShootState of the garden.
 func (o *shootOperation) persistShootState(ctx context.Context) error {
 	return shootstate.Deploy(ctx, o.Clock, o.GardenClient, o.SeedClientSet.Client(), o.Shoot.GetInfo(), o.Shoot.ControlPlaneNamespace, false)
 }
@@ -160,8 +158,7 @@ func (o *shootOperation) deleteCluster(ctx context.Context) error {
 }
 
 // pollInterval replaces gardenlet's two and five seconds, which suit hundreds of shoots: a flow has
-// about six waits in a row, and the scenarios run dozens of flows. Thresholds and timeouts are
-// durations and do not change.
+// about six waits in a row, and the scenarios run dozens of flows.
 const pollInterval = 200 * time.Millisecond
 
 func init() {

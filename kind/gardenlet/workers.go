@@ -28,8 +28,7 @@ type workers struct {
 	machines []Machine
 	agent    gardener.NodeAgent
 	labels   func(secretName string) map[string]string
-	// secretName returns the name of the pool's operating system config Secret. It is known only after
-	// the configs are deployed.
+	// secretName returns the name of the pool's config Secret, known after its deployment.
 	secretName func() string
 }
 
@@ -55,8 +54,7 @@ func (g *Gardenlet) workers(o *shootOperation) workers {
 }
 
 // deploy starts the machines that do not run, labels their nodes as members of the pool, and
-// installs gardener-node-agent. On a real machine, the labels are in the kubelet's configuration
-// and the agent in the user data.
+// installs gardener-node-agent. On a real machine, kubelet's configuration and user data do that.
 func (w workers) deploy(ctx context.Context) error {
 	return w.forEach(ctx, func(ctx context.Context, machine Machine) error {
 		err := w.shoot.Get(ctx, client.ObjectKey{Name: machine.Name()}, &corev1.Node{})
@@ -162,8 +160,7 @@ func (w workers) forEach(ctx context.Context, do func(context.Context, Machine) 
 	return flow.Parallel(fns...)(ctx)
 }
 
-// Machine is a machine of the shoot's worker pool: a node of the kind cluster that serves as the
-// shoot.
+// Machine is a machine of the shoot's worker pool: a node of its kind cluster.
 type Machine interface {
 	gardener.Node
 	// StopMachine stops everything that runs on the machine, as if it were gone. Its disk stays.

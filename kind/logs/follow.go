@@ -16,8 +16,7 @@ const (
 	unreadableTimeout = 2 * time.Minute  // how long all streams may fail after one could be read
 )
 
-// Follow calls take with the lines of all streams that find returns, one at a time, until ctx ends.
-// It then returns nil.
+// Follow calls take with one line at a time of all streams of find, until ctx ends.
 //
 // It calls find every two seconds, and opens new streams from since on. It opens an ended stream,
 // for example of a restarted container, again after its last line if find still returns its name.
@@ -57,7 +56,6 @@ func findStreams(ctx context.Context, find func(context.Context) ([]Stream, erro
 	return streams, err
 }
 
-// follower is one call of Follow.
 type follower struct {
 	since   time.Time
 	running sync.WaitGroup
@@ -65,14 +63,12 @@ type follower struct {
 	mu   sync.Mutex
 	take func(Line)
 	read time.Time // when a stream could last be read, or zero
-	// The keys are names of streams. last has the time of the last line, failed the error of the last
-	// attempt to read.
+	// The keys are names of streams. last has the time of the last line, failed the last error.
 	open   map[string]bool
 	last   map[string]time.Time
 	failed map[string]error
 }
 
-// openAll opens the streams that are not open.
 func (f *follower) openAll(ctx context.Context, streams []Stream) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -89,7 +85,6 @@ func (f *follower) openAll(ctx context.Context, streams []Stream) {
 	}
 }
 
-// follow reads one stream until it ends.
 func (f *follower) follow(ctx context.Context, stream Stream, window Window) {
 	err := stream.read(ctx, window, func(line Line) {
 		f.mu.Lock()

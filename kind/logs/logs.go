@@ -27,8 +27,7 @@ type Options struct {
 
 // Read calls take with the lines of a component's logs, sorted by time or, with Follow, as they
 // arrive. It attaches to the testbed if needed. An unknown component or name is a *UsageError. If a
-// log cannot be read, Read returns the lines of the others and then the error; with Follow it tries
-// again, see the function Follow.
+// log cannot be read, Read returns the error after the lines of the others, or retries with Follow.
 func Read(ctx context.Context, t *kind.Testbed, options Options, take func(Line)) error {
 	if err := t.AttachOnce(ctx); err != nil {
 		return err
@@ -67,7 +66,6 @@ func finder(t *kind.Testbed, options Options) func(context.Context) ([]Stream, e
 	}
 }
 
-// find returns the logs of a component that exist now.
 func find(ctx context.Context, t *kind.Testbed, component Component) ([]Stream, error) {
 	shootNamespace := gardenlet.Namespace(gardenlet.DefaultShoot)
 	switch component {
@@ -167,8 +165,8 @@ func Choose(all []Stream, word string) ([]Stream, error) {
 	return kept, nil
 }
 
-// matches reports whether the word selects the name: "alpha" selects
-// registry-alpha-upstream-test-0, "worker" selects worker but not worker2, and "worker/kubelet" one
+// matches reports whether the word selects the name: "alpha" matches
+// registry-alpha-upstream-test-0, "worker" does not match worker2, and "worker/kubelet" matches a
 // unit.
 func matches(name, word string) bool {
 	for rest := name; ; {

@@ -18,8 +18,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/shell"
 )
 
-// PodLogs returns the logs of the started containers of the wanted pods, with the lines that keep
-// selects. A nil keep selects all.
+// PodLogs returns the logs of started containers of wanted pods. A nil keep selects all lines.
 func PodLogs(ctx context.Context, t *kind.Testbed, c *cluster.Cluster, namespace string, wanted func(corev1.Pod) bool,
 	keep func(Line) bool,
 ) ([]Stream, error) {
@@ -72,8 +71,7 @@ func openPod(client kubernetes.Interface, pod corev1.Pod, container string) func
 	}
 }
 
-// followJournal ends when its input ends, because the docker command ended: no process remains on
-// the node.
+// followJournal ends with its input, so that no process outlives the docker command on the node.
 const followJournal = `journalctl --no-pager --quiet --output=short-iso-precise --follow "$@" & trap 'kill $!' EXIT; cat >/dev/null`
 
 // NodeLogs returns the journals of units of nodes.
@@ -91,7 +89,6 @@ func NodeLogs(prefix string, nodes []*cluster.Node, units ...string) []Stream {
 	return streams
 }
 
-// journalArgv returns the command that prints a part of a journal.
 func journalArgv(node, unit string, window Window) []string {
 	selection := []string{"--unit=" + unit}
 	if !window.Since.IsZero() {

@@ -118,7 +118,6 @@ func Container(text string) (Line, bool) {
 	return Line{Time: line.Time, Level: line.Level, Text: after(text, 1)}, ok
 }
 
-// after removes the first words.
 func after(text string, words int) string {
 	for range words {
 		_, text, _ = strings.Cut(text, " ")

@@ -98,8 +98,7 @@ func (e Evidence) serve(a Attempt, object Object, own accesslog.Records) Served 
 	return served
 }
 
-// gets returns the GET requests for an object. The first object of an image is also requested by
-// tag.
+// gets returns the GET requests for an object. The first one is also requested by tag.
 func (i Image) gets(object Object, records accesslog.Records) accesslog.Records {
 	return records.Gets().Filter(func(r accesslog.Record) bool {
 		byTag := object.Digest == i.Digest() && r.Kind == accesslog.KindManifest && r.Reference == i.Identifier
@@ -112,7 +111,6 @@ func complete(r accesslog.Record) bool {
 	return (r.Status == http.StatusOK || r.Status == http.StatusPartialContent) && !r.Aborted
 }
 
-// sent reports whether the request came from the node.
 func (a Attempt) sent(r accesslog.Record) bool {
 	address, err := netip.ParseAddrPort(r.RemoteAddr)
 	return err == nil && slices.Contains(a.Before.Addresses, address.Addr().Unmap())
@@ -151,7 +149,6 @@ func observed(e Evidence) []Object {
 	return objects
 }
 
-// traffic counts the requests of caches and nodes.
 func traffic(records accesslog.Records) Traffic {
 	caches, nodes := records.By(accesslog.AskerCache), records.By(accesslog.AskerNode)
 	return Traffic{
@@ -160,7 +157,6 @@ func traffic(records accesslog.Records) Traffic {
 	}
 }
 
-// notes describe the limits of the evidence.
 func (e Evidence) notes(pulls []Pull) []string {
 	var notes []string
 	if e.LogProblem != "" {
@@ -201,8 +197,7 @@ func markShared(pulls []Pull) {
 	}
 }
 
-// otherClients counts the requests that neither a cache nor a node of an attempt sent, and names
-// their clients.
+// otherClients counts requests that neither caches nor nodes of attempts sent, and their clients.
 func (e Evidence) otherClients() (requests int, clients map[string]bool) {
 	clients = map[string]bool{}
 	for _, r := range e.Records {

@@ -50,8 +50,7 @@ func (i Image) Digest() string {
 	return i.Objects[0].Digest
 }
 
-// Describe lists the objects of an image, whose index may be nil. It fetches the config for
-// chainIDs.
+// Describe lists the objects of an image. index may be nil. It fetches the config for chainIDs.
 func Describe(index *v1.Descriptor, img v1.Image) ([]Object, error) {
 	hash, err := img.Digest()
 	if err != nil {

@@ -45,7 +45,7 @@ func TestDescribe(t *testing.T) {
 	if got := (Image{Objects: objects}).Digest(); got != digest.String() {
 		t.Errorf("digest %s, want that of the manifest, %s", got, digest)
 	}
-	// The chain ID of the first layer is its diff ID, that of the second the digest of both diff IDs.
+	// The first chain ID is the diff ID, the second the digest of both diff IDs.
 	config, _ := img.ConfigFile()
 	diffs := config.RootFS.DiffIDs
 	sum := sha256.Sum256([]byte(diffs[0].String() + " " + diffs[1].String()))

@@ -27,7 +27,6 @@ for snapshotter in $snapshotters; do
 done
 `
 
-// readState returns the addresses and the content of a node.
 func readState(ctx context.Context, node Node) (State, error) {
 	out, err := runScript(ctx, node, answerTimeout, stateScript)
 	if err != nil {
@@ -119,7 +118,6 @@ type State struct {
 	Content, Snapshots map[string]bool
 }
 
-// holds reports whether the node has the object.
 func (s State) holds(object Object) bool {
 	if s.Content[object.Digest] {
 		return true
@@ -128,7 +126,6 @@ func (s State) holds(object Object) bool {
 	return len(object.chainIDs) > 0 && !slices.ContainsFunc(object.chainIDs, absent)
 }
 
-// parseState parses the output of stateScript.
 func parseState(out string) (State, error) {
 	state := State{Content: map[string]bool{}, Snapshots: map[string]bool{}}
 	for line := range strings.Lines(out) {
@@ -157,7 +154,6 @@ func parseState(out string) (State, error) {
 // answerTimeout limits requests that take a healthy node seconds, for example to list content.
 const answerTimeout = time.Minute
 
-// runScript runs a script on a node within the timeout.
 func runScript(ctx context.Context, node Node, timeout time.Duration, script string, args ...string) (string, error) {
 	ctx, cancel := withTimeout(ctx, timeout)
 	defer cancel()
@@ -168,8 +164,7 @@ func runScript(ctx context.Context, node Node, timeout time.Duration, script str
 	return out, err
 }
 
-// withTimeout limits a request to a node, which never answers if its containerd hangs. The cause of
-// the context says how to investigate.
+// withTimeout limits a request to a node whose containerd may hang. The cause has advice.
 func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer after %s (see `testbed fault list` for injected faults, "+
 		"and `testbed exec NODE -- systemctl status containerd`)", timeout))

@@ -22,9 +22,8 @@ import (
 // Run pulls an image from an upstream on workers of the shoot, and finds who served each object. It
 // only changes what the nodes have stored. The testbed must be attached.
 //
-// Invalid options are an *InvalidError, and nothing is pulled. A failed pull is not an error of Run
-// but in the report, see Report.Err. The report is never nil: with any other error it has the pulls
-// before that error.
+// For invalid options it returns an *InvalidError. A failed pull is no error of Run, see
+// Report.Err. The report is never nil: with any other error, it has the pulls before that error.
 func Run(ctx context.Context, t *kind.Testbed, options Options) (*Report, error) {
 	report := NewReport(Image{Reference: options.Image})
 	plan, err := options.Plan(t.Upstreams.Hosts(), cluster.Names(t.Shoot.Workers()))
@@ -62,7 +61,6 @@ func cacheAddresses(ctx context.Context, t *kind.Testbed, host string) []string 
 	return cache.Addresses(services, host)
 }
 
-// runner is one call of Run.
 type runner struct {
 	*kind.Testbed
 	Options
@@ -102,7 +100,6 @@ func since(before, after accesslog.Records) (accesslog.Records, error) {
 	return after[len(before):], nil
 }
 
-// each runs do on all nodes of the batch concurrently.
 func (r *runner) each(ctx context.Context, batch Batch, attempts []Attempt,
 	do func(context.Context, *cluster.Node, *Attempt) error,
 ) error {

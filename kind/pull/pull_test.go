@@ -29,7 +29,7 @@ func TestSince(t *testing.T) {
 			}
 		})
 	}
-	// Otherwise what was asked for in the new log would count as never asked.
+	// Otherwise requests in the new log would be missed.
 	if _, err := since(log, log[:1]); err == nil {
 		t.Error("a log that was reset passes for one where nothing happened")
 	}
@@ -50,8 +50,8 @@ func TestDescribePushed(t *testing.T) {
 	}
 }
 
-// TestAddressesFor: a foreign Service that has the label and the annotation of ours may have no
-// ports, as one of type ExternalName.
+// TestAddressesFor: an unmanaged Service with the extension's label and annotation may have no
+// ports, like one of type ExternalName.
 func TestAddressesFor(t *testing.T) {
 	const host = "alpha.upstream.test"
 	service := func(upstream string, ports ...corev1.ServicePort) corev1.Service {

@@ -48,7 +48,6 @@ func (p Pull) write(w io.Writer) {
 	}
 }
 
-// route describes which way the node's requests went.
 func (p Pull) route() string {
 	switch {
 	case len(p.Mirrors) == 0:
@@ -60,7 +59,6 @@ func (p Pull) route() string {
 	}
 }
 
-// asked returns the number of requests to the upstream, and how much it sent.
 func (s Served) asked() string {
 	var parts []string
 	if s.CacheGets > 0 {

@@ -58,8 +58,7 @@ func (e Event) String() string {
 	}
 }
 
-// Order sorts events by time although logs arrive with different delays, by holding them for Delay.
-// It is not safe for concurrent use.
+// Order sorts events of logs with different delays by time. It holds each event for Delay.
 type Order struct {
 	Delay time.Duration
 	held  []Event

@@ -24,7 +24,6 @@ const (
 	silenceTimeout = 6 * time.Minute
 )
 
-// tracer is one call of Run.
 type tracer struct {
 	find func(context.Context) ([]logs.Stream, error) // returns the current logs and adds them
 	take func(Event)
@@ -67,7 +66,6 @@ func one(event Event, ok bool) []Event {
 	return []Event{event}
 }
 
-// know adds the addresses of Services and nodes.
 func (w *tracer) know(services []corev1.Service, nodes []corev1.Node, shoot string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,8 +102,7 @@ func (w *tracer) run(ctx context.Context, options Options) error {
 	return w.follow(ctx, cut, options.Follow)
 }
 
-// follow calls take with new events until ctx ends, and unless forever, at most until no pull is
-// running.
+// follow calls take with new events until ctx ends or, unless forever, no pull is running.
 func (w *tracer) follow(ctx context.Context, since time.Time, forever bool) error {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
@@ -153,7 +150,6 @@ func (w *tracer) hand(events []Event) {
 	}
 }
 
-// read parses a line into events.
 func (w *tracer) read(line logs.Line) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -47,12 +47,12 @@ func traceGoesOn(t *testing.T) {
 		t.Error(err)
 	}
 	all := strings.Join(got, "\n")
-	for look := 2; look <= looks; look++ { // the first look is for what has been
+	for look := 2; look <= looks; look++ { // the first look reads past events
 		for _, want := range []string{
 			fmt.Sprintf("worker -> registry-alpha-0 GET manifest run%d", look), fmt.Sprintf("worker -> cache alpha HEAD manifest run%d", look),
 		} {
 			if strings.Count(all, want) != 1 {
-				t.Errorf("%q is not there once", want)
+				t.Errorf("want %q once", want)
 			}
 		}
 	}
@@ -61,10 +61,10 @@ func traceGoesOn(t *testing.T) {
 	}
 }
 
-// TestTraceWithoutCaches: while nobody tells which caches there are, what nodes say is shown all
-// the same. Who follows goes on, who does not hears what was wrong.
+// TestTraceWithoutCaches: without the API server, the events of nodes are shown. With Follow the
+// trace continues, otherwise it returns the error.
 func TestTraceWithoutCaches(t *testing.T) {
-	for name, follow := range map[string]bool{"followed": true, "looked at": false} {
+	for name, follow := range map[string]bool{"followed": true, "not followed": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { traceWithoutCaches(t, follow) })
 		})
@@ -86,7 +86,7 @@ func traceWithoutCaches(t *testing.T, follow bool) {
 			if err := open(ctx, window, out); err != nil || !window.Follow {
 				return err
 			}
-			<-ctx.Done() // it goes on
+			<-ctx.Done() // the stream continues
 			return ctx.Err()
 		}
 		work.add([]logs.Stream{journal}, work.reader.Containerd)
@@ -100,22 +100,22 @@ func traceWithoutCaches(t *testing.T, follow bool) {
 	}
 }
 
-// cacheRun is the log of a run of a cache, which ends after a request.
+// cacheRun is the log of one run of a cache. It ends after one request.
 func cacheRun(run int) logs.Stream {
 	return saying("registry-alpha-0", fmt.Sprintf(`msg="response completed" http.request.uri="/v2/shop/web/manifests/run%d" `+
 		`http.request.method=GET http.request.remoteaddr="172.18.0.3:4711" http.response.status=200`, run))
 }
 
-// journalOf is the log of a node that gives the cache up, by its address of that time, and ends.
+// journalOf is the log of a node that falls back from the cache at the address of this run.
 func journalOf(run int) logs.Stream {
 	url := fmt.Sprintf("http://10.96.0.%d:5000/v2/shop/web/manifests/run%d", run, run)
 	return saying("worker", fmt.Sprintf(`msg="trying next host" method=HEAD error="x" url=%q`, url))
 }
 
-// saying is a stream of one line, of now.
+// saying is a stream with one line that is logged now.
 func saying(name, text string) logs.Stream { return said(name, text, 0) }
 
-// said is a stream of one line, which is so old.
+// said is a stream with one line of this age.
 func said(name, text string, age time.Duration) logs.Stream {
 	return logs.Stream{Name: name, Parse: logs.Container, Open: func(_ context.Context, _ logs.Window, out io.Writer) error {
 		now := time.Now().UTC().Add(-age).Format(time.RFC3339Nano)

@@ -26,8 +26,7 @@ type Reader struct {
 	begun []Event // of running pulls, the oldest first
 }
 
-// Containerd parses a line of containerd's journal on a node. A start of containerd fails all
-// running pulls of the node.
+// Containerd parses a line of containerd's journal. Its start fails the running pulls of the node.
 func (r *Reader) Containerd(node, text string) []Event {
 	line := logline.Payload(text)
 	if logline.ContainerdStarts(line.Message) {

@@ -67,8 +67,7 @@ func findStreams(ctx context.Context, t *kind.Testbed, w *tracer) ([]logs.Stream
 	return slices.Concat(nodes, caches, upstreams), err
 }
 
-// findCaches returns the current logs of caches, and adds them and the addresses of Services and
-// nodes to the tracer.
+// findCaches returns the current logs of caches. The tracer learns them and all addresses.
 func findCaches(ctx context.Context, t *kind.Testbed, w *tracer) ([]logs.Stream, error) {
 	client, err := kubernetes.NewForConfig(t.Shoot.RESTConfig())
 	if err != nil {

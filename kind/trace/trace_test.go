@@ -83,7 +83,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestRunningPulls checks that each pull ends once, whatever else happens on the node.
+// TestRunningPulls checks that each pull ends once, regardless of other pulls on the node.
 func TestRunningPulls(t *testing.T) {
 	const begins, returns = `msg="PullImage \"` + image + `\""`, `msg="PullImage \"` + image + `\" returns image reference"`
 	const other = `msg="PullImage \"alpha.upstream.test/shop/web:v2\""`

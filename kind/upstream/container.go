@@ -81,7 +81,6 @@ var setUp = sync.OnceFunc(func() {
 	log.SetDefault(log.NewNoopLogger())
 })
 
-// connect returns a client of the engine that testcontainers-go uses.
 func connect() (client.APIClient, error) {
 	setUp()
 	provider, err := testcontainers.NewDockerProvider()

@@ -37,7 +37,6 @@ func (r *Registry) SetCredentials(ctx context.Context, first Credentials, more .
 	return nil
 }
 
-// exec runs a program in the container with this standard input.
 func (i *instance) exec(ctx context.Context, stdin []byte, argv ...string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
@@ -76,8 +75,7 @@ func (i *instance) exec(ctx context.Context, stdin []byte, argv ...string) (err 
 	return err
 }
 
-// SetFaults replaces the faults from the next request on. Requests delayed by a removed fault
-// continue.
+// SetFaults replaces the faults from the next request on. It ends delays of removed faults.
 func (r *Registry) SetFaults(ctx context.Context, all ...spec.Fault) error {
 	content, err := spec.Encode(all)
 	if err == nil {

@@ -46,8 +46,7 @@ func (i *instance) Container() string { return i.name }
 // Running reports whether the container ran at its look-up.
 func (i *instance) Running() bool { return i.state == string(container.StateRunning) }
 
-// Addresses returns the IPs of the container in its network, or none if it did not run at its
-// look-up.
+// Addresses returns the IPs of the container in its network, none if it did not run.
 func (i *instance) Addresses() []netip.Addr { return i.addresses }
 
 // Status returns the status in the words of the engine, for example "Up 5 minutes".
@@ -74,7 +73,6 @@ type answer struct {
 	statuses []int
 }
 
-// get requests a path and returns an error unless the response has one of the statuses.
 func get(ctx context.Context, address, pathAndQuery string, expected ...int) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+pathAndQuery, nil)
 	if err != nil {

@@ -113,7 +113,6 @@ func (i *instance) Output(ctx context.Context, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// logAddress returns the address of the published plain HTTP port.
 func (i *instance) logAddress() string {
 	if _, ok := i.ports[ProxyPort]; ok {
 		return i.localAddress(ProxyPort)

@@ -47,7 +47,6 @@ func Host(prefix, name string) string {
 	return name + "." + domain
 }
 
-// upstreamProgram is the path of the program in the image.
 const upstreamProgram = "/upstream-registry"
 
 // Binary returns the build of the upstreams' image, for image.Build.

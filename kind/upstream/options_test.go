@@ -82,8 +82,8 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// TestFingerprintTellsNoCredentials: the fingerprint is in a label, which everybody can read and
-// use to test passwords.
+// TestFingerprintHasNoCredentials: the fingerprint is in a label, which everybody can read and use
+// to test passwords.
 func TestFingerprintTellsNoCredentials(t *testing.T) {
 	one, other := options(t), options(t)
 	other.CA = one.CA

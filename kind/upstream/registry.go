@@ -93,7 +93,7 @@ func (r *Registry) Push(ctx context.Context, repository, tag string, img v1.Imag
 
 // access returns the options of requests from this machine.
 func (r *Registry) access(ctx context.Context) []remote.Option {
-	// Without a user agent, go-containerregistry's first request cannot be told from those of others.
+	// Without a user agent, go-containerregistry's first request looks like that of any client.
 	options := []remote.Option{remote.WithContext(ctx), remote.WithUserAgent(userAgent)}
 	if c := r.credentials; c != nil {
 		options = append(options, remote.WithAuth(&authn.Basic{Username: string(c.Username), Password: string(c.Password)}))
@@ -112,7 +112,6 @@ func find(ctx context.Context, docker client.APIClient, prefix, host string) (*R
 	return &Registry{instance: *found}, nil
 }
 
-// running returns the running container with the host name.
 func running(ctx context.Context, docker client.APIClient, prefix, label, host string) (*instance, error) {
 	found, err := instances(ctx, docker, prefix, label, host)
 	if err != nil {

@@ -66,7 +66,6 @@ func StartAll(ctx context.Context, options ...Options) ([]*Registry, error) {
 	return started, nil
 }
 
-// launch describes a container to start.
 type launch struct {
 	prefix, label, host, network string
 	image                        image.Built
@@ -75,8 +74,7 @@ type launch struct {
 	request                      func() (testcontainers.ContainerRequest, error)
 }
 
-// launch returns the container of an upstream. A protected one is ready before it has credentials;
-// until then it rejects every client.
+// launch returns the container of an upstream. A protected one rejects all clients at first.
 func (o Options) launch() launch {
 	l := launch{
 		prefix: o.Prefix, label: hostLabel, host: o.Host, network: o.Network, image: o.Image, fingerprint: o.fingerprint(),

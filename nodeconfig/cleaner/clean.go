@@ -14,8 +14,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// restartTimeout limits the restart of the unit, which also happens when Clean itself has run out
-// of time.
+// restartTimeout limits the restart of the unit, which does not depend on Clean's context.
 const restartTimeout = 30 * time.Second
 
 // Request describes what to remove from the node.
@@ -26,8 +25,7 @@ type Request struct {
 	All bool
 }
 
-// Validate returns an error if the request names nothing, or if an upstream is not a directory
-// name.
+// Validate returns an error if there is no upstream, or one that is not a directory name.
 func (r Request) Validate() error {
 	if len(r.Upstreams) == 0 && !r.All {
 		return errors.New("nothing to clean: name at least one upstream, or ask for all")
@@ -52,8 +50,8 @@ type Units interface {
 
 // Node is the node to clean.
 type Node struct {
-	// Root is the node's root directory. Clean changes no file outside it, not even through a symbolic
-	// link.
+	// Root is the node's root directory. Clean changes nothing outside, not even through symbolic
+	// links.
 	Root *os.Root
 	// Units is the node's systemd.
 	Units Units
@@ -64,8 +62,7 @@ type Node struct {
 // Clean carries out the request. It stops the unit first, so that a script that waits for a cache
 // cannot write a hosts.toml afterwards. If the unit does not stop, Clean changes nothing. Then it
 // removes the upstreams from the unit and starts it again, even if a file could not be removed. If
-// the unit is replaced meanwhile, Clean does not overwrite it but returns an error. It can be
-// repeated after any error.
+// the unit is replaced meanwhile, Clean returns an error. It can be repeated after any error.
 //
 // Unit and script stay, even without any upstream. They belong to gardener-node-agent, which
 // reports a missing unit as unhealthy while the last OperatingSystemConfig contains it.

@@ -17,8 +17,7 @@ func inRoot(file string) string {
 }
 
 // removeHosts removes a hosts.toml if the extension wrote it, and its directory if that is empty:
-// containerd would prefer an empty directory to certs.d/_default, which somebody else may have
-// configured.
+// containerd would prefer an empty directory to an operator's certs.d/_default.
 func (n Node) removeHosts(file string) error {
 	content, err := n.Root.ReadFile(inRoot(file))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,8 +47,7 @@ func (n Node) removeIfEmpty(directory string) error {
 	return n.remove(directory)
 }
 
-// removeEach calls remove for every file that matches the pattern. An error does not stop the
-// others.
+// removeEach calls remove for every file that matches the pattern, even after an error.
 func (n Node) removeEach(pattern string, remove func(file string) error) error {
 	files, err := fs.Glob(n.Root.FS(), inRoot(pattern))
 	if err != nil {

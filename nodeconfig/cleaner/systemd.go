@@ -24,8 +24,7 @@ const noSuchUnit = "org.freedesktop.systemd1.NoSuchUnit"
 type Systemd struct{ connection *systemd.Conn }
 
 // Connect connects to the systemd of the node with the root directory root. It uses systemd's
-// private socket, so no message bus is needed. systemd accepts root only. Close the connection
-// after use.
+// private socket, which accepts root only and needs no message bus.
 func Connect(root string) (*Systemd, error) {
 	socket := filepath.Join(root, "run/systemd/private")
 	connection, err := systemd.NewConnection(func() (*dbus.Conn, error) { return dial(socket) })
@@ -70,7 +69,6 @@ func (s *Systemd) Reload(ctx context.Context) error {
 
 type enqueue func(ctx context.Context, unit, mode string, result chan<- string) (int, error)
 
-// runJob enqueues a job and waits until it finishes.
 func runJob(ctx context.Context, verb, unit string, enqueue enqueue) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, jobTimeout, fmt.Errorf("systemd job not finished after %s", jobTimeout))
 	defer cancel()

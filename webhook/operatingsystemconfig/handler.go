@@ -62,7 +62,7 @@ func (o *operatingSystemConfig) filePaths() []string {
 	return paths
 }
 
-// handler reviews OperatingSystemConfigs. It denies those that it cannot complete, and gardenlet
+// handler reviews OperatingSystemConfigs. It denies those that it cannot complete: gardenlet
 // retries.
 type handler struct {
 	nodes nodes
@@ -70,8 +70,7 @@ type handler struct {
 
 var _ admission.Handler = &handler{}
 
-// Handle returns a patch that adds the script and the unit to an OperatingSystemConfig of purpose
-// reconcile.
+// Handle adds script and unit to an OperatingSystemConfig of purpose reconcile.
 func (h *handler) Handle(ctx context.Context, request admission.Request) admission.Response {
 	osc := &operatingSystemConfig{}
 	if err := json.Unmarshal(request.Object.Raw, osc); err != nil {
@@ -93,8 +92,7 @@ func (h *handler) Handle(ctx context.Context, request admission.Request) admissi
 		ensure("/spec/units", osc.unitNames(), unit.Name, unit))
 }
 
-// ensure returns the operation that replaces the element with the name in the list at path, or
-// appends value.
+// ensure returns the operation that replaces the named element of the list at path, or appends.
 func ensure(path string, names []string, name string, value any) jsonpatch.Operation {
 	if len(names) == 0 { // the list may be missing
 		return jsonpatch.NewOperation("add", path, []any{value})
@@ -127,10 +125,8 @@ func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 	}, nil
 }
 
-// encodingBase64 is the encoding of the inline file.
 const encodingBase64 = "b64"
 
-// script is the file that every node gets.
 var script = extensionsv1alpha1.File{
 	Path:        nodeconfig.ScriptPath,
 	Permissions: ptr.To[uint32](nodeconfig.ScriptMode),
@@ -149,8 +145,7 @@ type nodes struct {
 }
 
 // unit returns the unit that configures the caches in the status of the namespace's Extension. It
-// returns nil if the shoot's nodes must stay as they are, and an error if there is no such status
-// yet.
+// returns nil if the nodes must stay as they are, and an error without a status.
 func (n nodes) unit(ctx context.Context, namespace string) (*extensionsv1alpha1.Unit, error) {
 	shoot, err := n.shoot(ctx, namespace)
 	if err != nil {
@@ -218,7 +213,6 @@ func (n nodes) status(ctx context.Context, namespace string) (*v1alpha3.Registry
 	return status, state.CleanUps, nil
 }
 
-// registries converts the caches in status to the input of the node script.
 func registries(status *v1alpha3.RegistryStatus) []nodeconfig.Registry {
 	found := make([]nodeconfig.Registry, 0, len(status.Caches))
 	for _, cache := range status.Caches {

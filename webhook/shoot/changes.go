@@ -24,8 +24,7 @@ func relevantChange(shoot, old *gardencorev1beta1.Shoot) bool {
 		len(shoot.Spec.Provider.Workers) == 0 && len(old.Spec.Provider.Workers) > 0
 }
 
-// configs returns the providerConfigs of all enabled entries of the extension, nil for an entry
-// without one.
+// configs returns the providerConfigs of all enabled entries of the extension; they may be nil.
 func configs(shoot *gardencorev1beta1.Shoot) [][]byte {
 	var raw [][]byte
 	for _, i := range extensionIndices(shoot) {
@@ -70,8 +69,7 @@ func referencedNames(shoot *gardencorev1beta1.Shoot) []string {
 	return names
 }
 
-// failedGrowth matches the controller's error for a volume that cannot grow. It captures the index
-// of the cache.
+// failedGrowth matches the controller's error for a volume that cannot grow, and its index.
 var failedGrowth = regexp.MustCompile(`caches\[([0-9]+)\]\.volume\.size: Forbidden: ` + v1alpha3.VolumeCannotGrow)
 
 // cachesThatCannotGrow returns the indices of the caches whose last reconciliation failed because

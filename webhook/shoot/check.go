@@ -73,9 +73,8 @@ func below(path *field.Path, errs field.ErrorList) field.ErrorList {
 	return errs
 }
 
-// appliedConfig returns the config of the old Shoot. It returns nil if there is no old Shoot, if
-// the extension was disabled in it (no cache runs), or if its config cannot be decoded (it was
-// never applied).
+// appliedConfig returns the config of the old Shoot. It returns nil without an old Shoot, if the
+// extension was disabled in it, or if its config is invalid and so was never applied.
 func appliedConfig(old *gardencorev1beta1.Shoot) *v1alpha3.RegistryConfig {
 	if old == nil {
 		return nil
@@ -87,7 +86,6 @@ func appliedConfig(old *gardencorev1beta1.Shoot) *v1alpha3.RegistryConfig {
 	return config
 }
 
-// extensionIndices returns the indices in spec.extensions at which the extension is enabled.
 func extensionIndices(shoot *gardencorev1beta1.Shoot) []int {
 	var indices []int
 	for i, extension := range shoot.Spec.Extensions {
@@ -119,15 +117,13 @@ func Text(err *field.Error) string {
 	return fmt.Sprintf("%s: %s", err.Field, oneLine.Replace(err.ErrorBody()))
 }
 
-// Secrets returns the Secret with the key. It returns an error that satisfies apierrors.IsNotFound
-// if the Secret does not exist, and nil without an error if the Secret is unknown and must not be
-// checked.
+// Secrets returns the Secret with the key. A missing Secret is an error that satisfies
+// apierrors.IsNotFound. nil without an error means unknown: it is not checked.
 type Secrets func(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error)
 
 var oneLine = strings.NewReplacer("\r", "", "\n", " ")
 
-// checkReferences checks that every reference of config leads to a valid Secret in the namespace of
-// the Shoot.
+// checkReferences checks that every reference of config leads to a valid Secret of the Shoot.
 func checkReferences(
 	ctx context.Context, shoot *gardencorev1beta1.Shoot, config *v1alpha3.RegistryConfig, path *field.Path, secrets Secrets,
 ) field.ErrorList {
@@ -146,8 +142,7 @@ func checkReferences(
 	return append(errs, below(path, v1alpha3.ValidateCABundles(config, bundles))...)
 }
 
-// checkReference returns the Secret that the reference leads to, or nil if it is missing or
-// unknown, and all errors.
+// checkReference returns the referenced Secret, nil if missing or unknown, and all errors.
 func checkReference(
 	ctx context.Context, shoot *gardencorev1beta1.Shoot, reference v1alpha3.Reference, secrets Secrets,
 ) (*corev1.Secret, field.ErrorList) {

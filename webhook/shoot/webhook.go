@@ -21,8 +21,7 @@ const (
 	Name = "validator"
 	// Path is the path of the webhook.
 	Path = "/webhooks/validate"
-	// timeoutSeconds gives a slow API server time to return Secrets. It is below the usual request
-	// timeout of 30 seconds.
+	// timeoutSeconds allows for slow reads, but is below the usual request timeout of 30 seconds.
 	timeoutSeconds = 10
 )
 
@@ -32,8 +31,7 @@ const (
 //
 // If the webhook cannot be called, the Shoot is accepted (failure policy Ignore). An outage must
 // not block updates that have nothing to do with caches, such as those of gardenlet, or the
-// deletion of a Shoot. The controller validates again with the same functions, and changes nothing
-// if it finds an error.
+// deletion of a Shoot. The controller validates again and changes nothing if it finds an error.
 func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 	webhook, err := extensionswebhook.New(mgr, extensionswebhook.Args{
 		Name:   Name,

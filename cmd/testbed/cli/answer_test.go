@@ -103,8 +103,7 @@ func TestFaultHelp(t *testing.T) {
 	}
 }
 
-// TestCheckTraced: a trace without requests fails only if it did not wait, and the advice is new to
-// the user.
+// TestCheckTraced: without --follow, a trace without requests is an error with advice.
 func TestCheckTraced(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

@@ -22,8 +22,7 @@ func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 // verb is what a command does with the testbed that --prefix names.
 type verb func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error
 
-// onTestbed returns the RunE of a command for a testbed that may be down. Invalid options are usage
-// errors.
+// onTestbed returns a RunE for a testbed that may be down. Invalid options are usage errors.
 func onTestbed(options *kind.Options, do verb) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		testbed, err := kind.New(*options)
@@ -47,8 +46,7 @@ func onRunning(options *kind.Options, do verb) func(*cobra.Command, []string) er
 // plan returns what a command would do, one line per step.
 type plan func(cmd *cobra.Command, testbed *kind.Testbed, args []string) ([]string, error)
 
-// withDryRun adds the flag --dry-run to cmd. With it, the command prints the plan and changes
-// nothing.
+// withDryRun adds the flag --dry-run, with which cmd prints the plan and changes nothing.
 func withDryRun(cmd *cobra.Command, options *kind.Options, would plan) *cobra.Command {
 	var dryRun bool
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the steps, and change nothing")
@@ -103,8 +101,7 @@ func wantsJSON(cmd *cobra.Command) bool {
 	return flag != nil && flag.Value.String() == "true"
 }
 
-// answer prints the answer of cmd to standard output: value as indented JSON with --json, else what
-// text writes.
+// answer prints value as indented JSON with --json, otherwise what text writes.
 func answer(cmd *cobra.Command, value any, text func(io.Writer) error) error {
 	if !wantsJSON(cmd) {
 		return text(cmd.OutOrStdout())

@@ -55,7 +55,6 @@ func complete(options *kind.Options, of names) cobra.CompletionFunc {
 	}
 }
 
-// completeFlag is complete for the values of a flag.
 func completeFlag(cmd *cobra.Command, flag string, options *kind.Options, of names) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, complete(options, of)); err != nil {
 		panic(err) // the command has no such flag
@@ -105,7 +104,6 @@ func workerNames(testbed *kind.Testbed, _ []string) []string {
 	return all
 }
 
-// nodeNames returns the short names of the nodes of both clusters.
 func nodeNames(testbed *kind.Testbed, before []string) []string {
 	return append(workerNames(testbed, before), "control-plane", "seed-control-plane")
 }

@@ -56,8 +56,8 @@ func TestParseFindsMistakes(t *testing.T) {
 	}
 }
 
-// parse checks a command line without running it. It drops what belongs to the shell:
-// substitutions, quotes, pipes and redirections.
+// parse checks a command line without running it. It drops shell syntax: substitutions, quotes,
+// pipes and redirections.
 func parse(line string) error {
 	line = substitution.ReplaceAllString(line, "word")
 	for _, shell := range []string{" | ", " >", " <", " && ", " # ", " & ", "; "} {

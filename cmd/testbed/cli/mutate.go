@@ -21,7 +21,7 @@ func newTestCommand(options *kind.Options) *cobra.Command {
 		Use:   "test [NAME...]",
 		Short: "Run the scenarios with these names, or those of the fast lane, and keep the testbed",
 		Long: `Run the scenarios with these names, or those of the fast lane, and keep the testbed. It is created
-if it does not run. A name is a regular expression. The same as make e2e KEEP=1 RUN='^(NAME|NAME)$'.`,
+if it does not run. Names are regular expressions. Same as make e2e KEEP=1 RUN='^(NAME|NAME)$'.`,
 		Example: "  testbed test --list\n  testbed test pull-through cache-down",
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
 			if testbed.Prefix != kind.DefaultPrefix {
@@ -42,8 +42,8 @@ func newMutateCommand(options *kind.Options) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "mutate",
 		Short: "Plant a bug in the extension, or prove that the scenarios notice each bug",
-		Long: `Plant a bug in the extension: the build replaces one line of its sources, the sources do not change.
-prove plants one bug after the other, and runs the scenarios that must fail.`,
+		Long: `Install a build of the extension with one changed line. The source files do not change. prove plants
+one bug after another, and runs the scenarios that must fail.`,
 	}, newMutateListCommand(), newMutatePlantCommand(options), newMutateClearCommand(options), newMutateProveCommand(options))
 }
 

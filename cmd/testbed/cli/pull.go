@@ -45,7 +45,7 @@ func newPullCommand(options *kind.Options) *cobra.Command {
 		Long: `Pull an image of an upstream with the container runtime of workers. For manifest, config and each
 layer it prints who served it:
 
-  cache hit   a cache, from its store: the node has it now, and the upstream was not asked for it
+  cache hit   a cache, from its store: nobody requested it from the upstream
   cache miss  a cache, which fetched it from the upstream for this pull
   upstream    the upstream, asked by the node: a fallback, if the node has a mirror
   node        nobody: the node had it before

@@ -101,8 +101,7 @@ default upstreams and no other prefix. The exit code is 1 if a verdict is not th
 	return withDryRun(cmd, options, func(*cobra.Command, *kind.Testbed, []string) ([]string, error) { return planBugs(bugs) })
 }
 
-// reproduceBug prints the command lines with the seconds since the start, and writes their output
-// to a transcript.
+// reproduceBug prints the command lines with their start times. Their output goes to a transcript.
 func reproduceBug(cmd *cobra.Command, bug fieldbugs.Bug, options *kind.Options, verbose bool) (*fieldbugs.Result, error) {
 	if err := os.MkdirAll(transcripts, 0o750); err != nil {
 		return nil, fmt.Errorf("create the transcript: %w", err)

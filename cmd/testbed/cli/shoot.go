@@ -102,8 +102,7 @@ func readManifest(name string, stdin io.Reader) (*manifest.Manifest, error) {
 	return manifest.Read(name, file)
 }
 
-// showShoot lists the parts of the manifest that have no effect on standard error. In a dry run it
-// also prints the Shoot.
+// showShoot lists unused parts of the manifest on standard error. A dry run prints the Shoot.
 func showShoot(cmd *cobra.Command, wanted *manifest.Manifest, dryRun bool) error {
 	shoot, replaced, err := manifest.Overlay(wanted.Shoot, gardenlet.Shoot())
 	if err != nil {

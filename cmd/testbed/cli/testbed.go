@@ -93,8 +93,7 @@ func readConfiguration(name string, stdin io.Reader) (read *configuration.Testbe
 	return read, nil
 }
 
-// next returns what to do with a testbed that is up. Make targets use the default testbed, so for
-// another prefix it names commands.
+// next suggests commands. Make targets use the default testbed, so another prefix gets no targets.
 func next(t *kind.Testbed) string {
 	status, down := "make status", "make down"
 	prove := "  make e2e KEEP=1                run the scenarios, and keep the testbed\n"

@@ -206,7 +206,7 @@ func TestExitCodes(t *testing.T) {
 		"unknown node":                  {&shell.UnknownNodeError{}, program.ExitUsage},
 		"not debuggable":                {&develop.NotDebuggableError{}, program.ExitUsage},
 		"occupied folder":               {&diagnostics.OccupiedError{}, program.ExitUsage},
-		"wrong fault":                   {&spec.UseError{}, program.ExitUsage},
+		"wrong fault":                   {&spec.UsageError{}, program.ExitUsage},
 		"wrong component":               {&logs.UsageError{}, program.ExitUsage},
 		"wrong option":                  {&pull.InvalidError{}, program.ExitUsage},
 		"unknown snapshot":              {&snapshot.UnknownError{}, program.ExitUsage},

@@ -38,7 +38,6 @@ func Serve(ctx context.Context, listener net.Listener, target string, delay time
 	}
 }
 
-// forward connects a client with the server until both directions have ended or one has failed.
 func forward(ctx context.Context, client net.Conn, target string, delay time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLook checks that look lists active faults and changes nothing, also not a fault that is no
-// longer or not yet active.
+// TestLook checks that look lists active faults and changes nothing, not even faults that have
+// ended or not begun.
 func TestLook(t *testing.T) {
 	n := newNode(t)
 	look := func() []string { return n.listed(t, Look()) }

@@ -45,10 +45,10 @@ func (f Fault) Begin(id string, now time.Time) Fault {
 // Same reports whether both are the same fault. It compares the start too, since IDs are reused.
 func (f Fault) Same(other Fault) bool { return f.ID == other.ID && f.Began.Equal(other.Began) }
 
-// CheckTime returns a *UseError if the fault has a duration but EndsOnlyByCommand.
+// CheckTime returns a *UsageError if the fault has a duration but EndsOnlyByCommand.
 func (f Fault) CheckTime() error {
 	if f.EndsOnlyByCommand() && f.For > 0 {
-		return misuse("only a command can end %s of %s: --for needs --wait", f.Kind, f.Target)
+		return usageErrorf("only a command can end %s of %s: --for needs --wait", f.Kind, f.Target)
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func Active(all []Fault, now time.Time) []Fault {
 	return slices.DeleteFunc(slices.Clone(all), func(f Fault) bool { return f.Ended(now) })
 }
 
-// Select returns the active faults with these IDs, or all without IDs, or a *UseError.
+// Select returns the active faults with these IDs, or all without IDs, or a *UsageError.
 func Select(active []Fault, ids []string) ([]Fault, error) {
 	if len(ids) == 0 {
 		return active, nil
@@ -77,9 +77,9 @@ func Select(active []Fault, ids []string) ([]Fault, error) {
 	for _, id := range ids {
 		switch {
 		case len(known) == 0:
-			return nil, misuse("fault %s is not active: there are no active faults", id)
+			return nil, usageErrorf("fault %s is not active: there are no active faults", id)
 		case !slices.Contains(known, id):
-			return nil, misuse("fault %s is not active, use one of %s", id, list(known))
+			return nil, usageErrorf("fault %s is not active, use one of %s", id, list(known))
 		}
 	}
 	return chosen, nil
@@ -131,12 +131,12 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return err
 }
 
-// UseError is a usage error. Its message lists the valid values.
-type UseError struct{ text string }
+// UsageError is a usage error. Its message lists the valid values.
+type UsageError struct{ text string }
 
-func (e *UseError) Error() string { return e.text }
+func (e *UsageError) Error() string { return e.text }
 
 // UsageError marks the error for internal/program: exit code 2.
-func (*UseError) UsageError() {}
+func (*UsageError) UsageError() {}
 
-func misuse(format string, args ...any) error { return &UseError{fmt.Sprintf(format, args...)} }
+func usageErrorf(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }

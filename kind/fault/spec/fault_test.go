@@ -81,7 +81,7 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%s is %s, %v", name, got, err)
 		}
 	}
-	var useError *UseError
+	var usageError *UsageError
 	for range 20 { // a map has no order
 		crossed := map[string]string{"a": "b", "b": "c"}
 		if got, err := (Target{Upstream, "b"}).Choose(crossed); err != nil || got.Name != "b" {
@@ -89,19 +89,19 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	_, err := Target{Upstream, "delta"}.Choose(parts)
-	if !errors.As(err, &useError) || err.Error() != "target upstream/delta not found, use one of upstream/alpha, upstream/beta" {
+	if !errors.As(err, &usageError) || err.Error() != "target upstream/delta not found, use one of upstream/alpha, upstream/beta" {
 		t.Errorf("error %v", err)
 	}
-	if _, err := (Target{Cache, "alpha"}).Choose(nil); !errors.As(err, &useError) || !strings.Contains(err.Error(), "has no cache") {
+	if _, err := (Target{Cache, "alpha"}).Choose(nil); !errors.As(err, &usageError) || !strings.Contains(err.Error(), "has no cache") {
 		t.Errorf("error %v", err)
 	}
 }
 
 // TestCheckTime checks that a fault that no node can end must not have a duration.
 func TestCheckTime(t *testing.T) {
-	var useError *UseError
+	var usageError *UsageError
 	bounded := must(t, "node/worker", "loss", map[string][]string{"for": {"1m"}})
-	if err := bounded.CheckTime(); !errors.As(err, &useError) || !strings.Contains(err.Error(), "--for needs --wait") {
+	if err := bounded.CheckTime(); !errors.As(err, &usageError) || !strings.Contains(err.Error(), "--for needs --wait") {
 		t.Errorf("loss for a minute: %v", err)
 	}
 	for _, f := range []Fault{must(t, "node/worker", "loss", nil), must(t, "cache/a", "stop", map[string][]string{"for": {"1m"}})} {

@@ -64,14 +64,13 @@ func Kinds(role Role) []Kind {
 	return all
 }
 
-// shapeOf returns the shape of a kind of a role, or a *UseError.
 func shapeOf(role Role, kind Kind) (shape, error) {
 	for _, s := range shapes {
 		if s.role == role && s.kind == kind {
 			return s, nil
 		}
 	}
-	return shape{}, misuse("%s has no fault %q, use one of %s", role, kind, list(Kinds(role)))
+	return shape{}, usageErrorf("%s has no fault %q, use one of %s", role, kind, list(Kinds(role)))
 }
 
 // shape returns the shape of the fault, or the zero shape for an unknown fault.

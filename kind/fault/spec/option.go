@@ -49,14 +49,14 @@ func setDelay(f *Fault, values []string) (err error) {
 func duration(text string) (Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < time.Millisecond || d > maxDuration {
-		return 0, misuse("want a duration from 1ms to %s, for example 30s", maxDuration)
+		return 0, usageErrorf("want a duration from 1ms to %s, for example 30s", maxDuration)
 	}
 	return Duration(d), nil
 }
 
 func setOn(f *Fault, values []string) error {
 	if !slices.Contains(scopes, Scope(values[0])) {
-		return misuse("want one of %s", list(scopes))
+		return usageErrorf("want one of %s", list(scopes))
 	}
 	f.On = Scope(values[0])
 	return nil
@@ -66,7 +66,7 @@ func setStatus(f *Fault, values []string) error {
 	status, err := strconv.Atoi(values[0])
 	// A success is not a fault, and 304 has no body.
 	if err != nil || status < 300 || status > 599 || status == http.StatusNotModified {
-		return misuse("want an HTTP status from 300 to 599, not 304")
+		return usageErrorf("want an HTTP status from 300 to 599, not 304")
 	}
 	f.Status = status
 	return nil
@@ -80,11 +80,11 @@ func setHeader(f *Fault, values []string) error {
 		name, value, found := strings.Cut(text, "=")
 		switch {
 		case !found || !headerName.MatchString(name):
-			return misuse("want NAME=VALUE, for example Retry-After=30")
+			return usageErrorf("want NAME=VALUE, for example Retry-After=30")
 		case strings.ContainsAny(value, "\r\n\x00"):
-			return misuse("the value of %s must not have a line break or NUL", name)
+			return usageErrorf("the value of %s must not have a line break or NUL", name)
 		case http.CanonicalHeaderKey(name) == "Content-Length":
-			return misuse("Content-Length is computed from the body")
+			return usageErrorf("Content-Length is computed from the body")
 		}
 		f.Header.Add(name, value)
 	}
@@ -96,7 +96,7 @@ var sha256Sum = regexp.MustCompile("^[0-9a-f]{64}$")
 // setAccept takes a hash, since command lines and lists of faults are not secret.
 func setAccept(f *Fault, values []string) error {
 	if !sha256Sum.MatchString(values[0]) {
-		return misuse("want the 64 digits that printf %%s user:password | sha256sum prints")
+		return usageErrorf("want the 64 digits that printf %%s user:password | sha256sum prints")
 	}
 	f.Accept = values[0]
 	return nil
@@ -109,7 +109,7 @@ func setBody(f *Fault, values []string) error {
 
 func setRate(f *Fault, values []string) (err error) {
 	if f.Rate, err = size(values[0]); err == nil && f.Rate == 0 {
-		return misuse("want at least 1 byte per second, or use kind hang, which sends nothing")
+		return usageErrorf("want at least 1 byte per second, or use kind hang, which sends nothing")
 	}
 	return err
 }
@@ -123,13 +123,13 @@ func setAfter(f *Fault, values []string) error {
 func size(text string) (int64, error) {
 	quantity, err := resource.ParseQuantity(text)
 	if err != nil || quantity.Sign() < 0 {
-		return 0, misuse("want a number of bytes, for example 64Ki or 1M")
+		return 0, usageErrorf("want a number of bytes, for example 64Ki or 1M")
 	}
 	return quantity.Value(), nil
 }
 
 // New returns a fault, for example of "upstream/alpha" and "status" with the given values of
-// options by name, or a *UseError. It does not check whether the target exists, see Target.Choose.
+// options, or a *UsageError. It does not check whether the target exists, see Target.Choose.
 func New(target, kind string, given map[string][]string) (Fault, error) {
 	at, err := ParseTarget(target)
 	if err != nil {
@@ -149,10 +149,10 @@ func New(target, kind string, given map[string][]string) (Fault, error) {
 			continue
 		}
 		if len(values) > 1 && !option.Repeated {
-			return Fault{}, misuse("--%s is given %d times, want once", option.Name, len(values))
+			return Fault{}, usageErrorf("--%s is given %d times, want once", option.Name, len(values))
 		}
 		if err := option.set(&f, values); err != nil {
-			return Fault{}, misuse("--%s %q: %v", option.Name, strings.Join(values, ", "), err)
+			return Fault{}, usageErrorf("--%s %q: %v", option.Name, strings.Join(values, ", "), err)
 		}
 	}
 	if _, given := given["body"]; !given && f.Kind == Status {
@@ -164,11 +164,11 @@ func New(target, kind string, given map[string][]string) (Fault, error) {
 func (s shape) check(given map[string][]string) error {
 	for _, option := range options {
 		if len(given[option.Name]) > 0 && !slices.Contains(s.options(), option.Name) {
-			return misuse("%s of %s has no option --%s: %s", s.kind, s.role, option.Name, s.accepted())
+			return usageErrorf("%s of %s has no option --%s: %s", s.kind, s.role, option.Name, s.accepted())
 		}
 	}
 	if s.needs != "" && len(given[s.needs]) == 0 {
-		return misuse("%s of %s requires --%s: %s", s.kind, s.role, s.needs, s.accepted())
+		return usageErrorf("%s of %s requires --%s: %s", s.kind, s.role, s.needs, s.accepted())
 	}
 	return nil
 }

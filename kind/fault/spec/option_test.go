@@ -89,9 +89,9 @@ func TestUsageErrors(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := New(tc.target, tc.kind, tc.given)
-			var useError *UseError
-			if !errors.As(err, &useError) || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("error %v, want a UseError with %q", err, tc.want)
+			var usageError *UsageError
+			if !errors.As(err, &usageError) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want a UsageError with %q", err, tc.want)
 			}
 		})
 	}

@@ -45,25 +45,25 @@ func (t *Target) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ParseTarget parses <role>/<name>, or "extension", or returns a *UseError. See Choose.
+// ParseTarget parses <role>/<name>, or "extension", or returns a *UsageError. See Choose.
 func ParseTarget(text string) (Target, error) {
 	role, name, found := strings.Cut(text, "/")
 	if Role(role) == Extension {
 		if found {
-			return Target{}, misuse("target %q: use %s without a name", text, role)
+			return Target{}, usageErrorf("target %q: use %s without a name", text, role)
 		}
 		return Target{Role: Extension}, nil
 	}
 	if !found || name == "" {
-		return Target{}, misuse("target %q: want <role>/<name>, for example upstream/alpha, with one of the roles %s", text, list(Roles()))
+		return Target{}, usageErrorf("target %q: want <role>/<name>, for example upstream/alpha, with one of the roles %s", text, list(Roles()))
 	}
 	if !slices.Contains(Roles(), Role(role)) {
-		return Target{}, misuse("target %q: unknown role %q, use one of %s", text, role, list(Roles()))
+		return Target{}, usageErrorf("target %q: unknown role %q, use one of %s", text, role, list(Roles()))
 	}
 	return Target{Role: Role(role), Name: name}, nil
 }
 
-// Choose returns the target with its full name, or a *UseError. parts maps short names to full
+// Choose returns the target with its full name, or a *UsageError. parts maps short names to full
 // names. The target may have either; a full name takes precedence.
 func (t Target) Choose(parts map[string]string) (Target, error) {
 	known := []string{}
@@ -78,9 +78,9 @@ func (t Target) Choose(parts map[string]string) (Target, error) {
 	}
 	slices.Sort(known)
 	if len(known) == 0 {
-		return Target{}, misuse("target %s: the testbed has no %s", t, t.Role)
+		return Target{}, usageErrorf("target %s: the testbed has no %s", t, t.Role)
 	}
-	return Target{}, misuse("target %s not found, use one of %s", t, list(known))
+	return Target{}, usageErrorf("target %s not found, use one of %s", t, list(known))
 }
 
 // ShortHost returns the first label of a host name.

@@ -89,8 +89,7 @@ func (l *Log) snapshot() []chan struct{} {
 // exchange is a running request.
 type exchange struct {
 	log *Log
-	// done is closed when nobody has to wait for the response any longer. It is nil while the request
-	// is held. The lock of log guards it.
+	// done is closed when no reader has to wait. It is nil for a held request. log's lock guards it.
 	done   chan struct{}
 	faults []string
 }

@@ -85,7 +85,6 @@ func AskerOf(userAgent string) Asker {
 	}
 }
 
-// newRecord returns the part of a record that is known before the response.
 func newRecord(r *http.Request, now time.Time) Record {
 	record := Record{
 		Time: now, Method: r.Method, Host: r.Host, Path: r.URL.Path, Query: r.URL.RawQuery, UserAgent: r.UserAgent(),

@@ -73,7 +73,6 @@ func (b *body) faulty() io.Writer {
 	}
 }
 
-// cutAfter returns the number of bytes before the cut.
 func (b *body) cutAfter() int64 {
 	if b.After != nil {
 		return *b.After
@@ -96,7 +95,6 @@ func (i inverted) Write(p []byte) (int, error) {
 	return i.w.Write(other)
 }
 
-// cut ends a body early.
 type cut struct {
 	w    io.Writer
 	left int64
@@ -124,7 +122,6 @@ type slow struct {
 	sent  int64
 }
 
-// portions is the number of portions per second.
 const portions = 10
 
 func (s *slow) Write(p []byte) (int, error) {

@@ -35,8 +35,7 @@ func (c Credentials) Validate() error {
 	return nil
 }
 
-// EncodeCredentials returns the content of a credentials file that accepts any of these. Invalid
-// ones are an error.
+// EncodeCredentials returns a credentials file that accepts any of these, which must be valid.
 func EncodeCredentials(all ...Credentials) ([]byte, error) {
 	for _, c := range all {
 		if err := c.Validate(); err != nil {
@@ -132,7 +131,6 @@ func (a access) Authorized(r *http.Request, _ ...auth.Access) (*auth.Grant, erro
 	return &auth.Grant{User: auth.UserInfo{Name: "known"}}, nil
 }
 
-// challenge requests basic authentication.
 type challenge struct{ cause error }
 
 var _ auth.Challenge = challenge{}

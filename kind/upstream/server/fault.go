@@ -121,7 +121,6 @@ func (d injection) noted(next http.Handler) http.Handler {
 	})
 }
 
-// answer replaces the response.
 func (d injection) answer(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", "text/plain; charset=utf-8")
@@ -213,7 +212,6 @@ func tlsConfig(faults, key string) *tls.Config {
 	}
 }
 
-// withKey combines a certificate with the key in the file.
 func withKey(certificate, file string) (*tls.Certificate, error) {
 	key, err := os.ReadFile(file)
 	if err != nil {

@@ -144,7 +144,7 @@ func (u upstream) records(t *testing.T) accesslog.Records {
 	return records
 }
 
-// TestPullsAreToldApart: the log distinguishes pushes and pulls of different clients.
+// TestPullsAreDistinguished: the log distinguishes pushes and pulls of different clients.
 func TestPullsAreToldApart(t *testing.T) {
 	u := start(t)
 	img := u.push(t, "shop/web:v1")

@@ -23,7 +23,6 @@ func main() {
 	}
 }
 
-// run runs the command in the first argument.
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
 		return fmt.Errorf("command missing: want serve, proxy, replace-credentials or replace-faults")

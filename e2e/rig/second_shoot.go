@@ -19,21 +19,20 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// Another is a second shoot on the same seed. The seed cluster serves as its cluster, and it has no
-// machines.
-type Another struct {
+// SecondShoot is a shoot without machines on the same seed, which also serves as its cluster.
+type SecondShoot struct {
 	*gardenlet.Gardenlet
 	Namespace string
 }
 
-// Another returns a second shoot, which does not exist yet and is deleted when the scenario ends.
-// Only one scenario at a time has a second shoot; the others wait.
-func (p *Run) Another(ctx context.Context, name string) Another {
+// SecondShoot returns a shoot that does not exist yet. It is deleted when the scenario ends. Only
+// one scenario at a time has a second shoot; others wait.
+func (p *Run) SecondShoot(ctx context.Context, name string) SecondShoot {
 	p.Helper()
 	select {
-	case p.Session.further <- struct{}{}: // two such shoots would share a cluster
+	case p.Session.secondShoot <- struct{}{}: // two such shoots would share a cluster
 		p.Afterwards(ctx, func(context.Context) error {
-			<-p.Session.further
+			<-p.Session.secondShoot
 			return nil
 		})
 	case <-ctx.Done():
@@ -41,21 +40,20 @@ func (p *Run) Another(ctx context.Context, name string) Another {
 	}
 	driver, err := gardenletOf(ctx, p.Session.Testbed, name)
 	p.Check(err)
-	a := Another{driver, gardenlet.Namespace(name)}
+	s := SecondShoot{driver, gardenlet.Namespace(name)}
 	p.Afterwards(ctx, func(ctx context.Context) error {
 		namespace := &corev1.Namespace{}
-		if err := p.Session.Seed.Get(ctx, client.ObjectKey{Name: a.Namespace}, namespace); err != nil {
+		if err := p.Session.Seed.Get(ctx, client.ObjectKey{Name: s.Namespace}, namespace); err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		return a.Delete(ctx, gardenlet.NewShoot(name))
+		return s.Delete(ctx, gardenlet.NewShoot(name))
 	})
-	return a
+	return s
 }
 
-// gardenletOf returns a gardenlet for another Shoot on the same seed, with the same garden. Caches
-// of that Shoot run on the seed's node. Its worker pool is empty, no gardener-node-agent runs, and
-// a pull uses the caches only by their address. Two such Shoots at a time would conflict in the
-// seed's kube-system.
+// gardenletOf returns a gardenlet for another Shoot on the same seed and garden. Its caches run on
+// the seed's node. Without workers and gardener-node-agent, pulls use the caches only by address.
+// Two such Shoots at a time would conflict in the seed's kube-system.
 func gardenletOf(ctx context.Context, t *kind.Testbed, name string) (*gardenlet.Gardenlet, error) {
 	if name == t.Gardenlet.Name {
 		return nil, fmt.Errorf("shoot %s is the testbed's first one", name)
@@ -75,7 +73,7 @@ func gardenletOf(ctx context.Context, t *kind.Testbed, name string) (*gardenlet.
 }
 
 // WithCaches returns the shoot with a cache for each upstream.
-func (a Another) WithCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
+func (s SecondShoot) WithCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
 	config := v1alpha3.RegistryConfig{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: "RegistryConfig"},
 		Caches:   PlainCaches(hosts...),
@@ -84,12 +82,12 @@ func (a Another) WithCaches(hosts ...string) (*gardencorev1beta1.Shoot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the providerConfig: %w", err)
 	}
-	return gardenlet.NewShoot(a.Name, gardenlet.Extension(v1alpha3.ExtensionType, encoded)), nil
+	return gardenlet.NewShoot(s.Name, gardenlet.Extension(v1alpha3.ExtensionType, encoded)), nil
 }
 
 // Extension returns the Extension of the shoot.
-func (a Another) Extension(ctx context.Context, p *Run) (*extensionsv1alpha1.Extension, error) {
+func (s SecondShoot) Extension(ctx context.Context, p *Run) (*extensionsv1alpha1.Extension, error) {
 	extension := &extensionsv1alpha1.Extension{}
-	err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: v1alpha3.ExtensionType}, extension)
+	err := p.Session.Seed.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: v1alpha3.ExtensionType}, extension)
 	return extension, err
 }

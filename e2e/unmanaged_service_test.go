@@ -15,17 +15,17 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// foreignService proves that unmanaged Services that look like those of caches neither block a
-// reconciliation nor get pulls.
-func foreignService() rig.Scenario {
+// unmanagedService proves that other Services with the extension's label do not block a
+// reconciliation and get no pulls.
+func unmanagedService() rig.Scenario {
 	var others []*corev1.Service
-	return rig.New("foreign-service",
+	return rig.New("unmanaged-service",
 		rig.Prove("beta is cached, and unmanaged Services have the label", func(ctx context.Context, p *rig.Run) {
 			rig.Cached(rig.Beta)(ctx, p)
 			others = []*corev1.Service{
-				putForeignService(ctx, p, rig.Alpha, map[string]string{v1alpha3.AnnotationUpstream: rig.Alpha, v1alpha3.AnnotationRemoteURL: "http://" + rig.Alpha}),
-				putForeignService(ctx, p, rig.Beta, nil),
-				putForeignService(ctx, p, "foreign.example.test", nil),
+				putUnmanagedService(ctx, p, rig.Alpha, map[string]string{v1alpha3.AnnotationUpstream: rig.Alpha, v1alpha3.AnnotationRemoteURL: "http://" + rig.Alpha}),
+				putUnmanagedService(ctx, p, rig.Beta, nil),
+				putUnmanagedService(ctx, p, "unmanaged.example.test", nil),
 			}
 		}),
 
@@ -63,13 +63,13 @@ func foreignService() rig.Scenario {
 	)
 }
 
-// putForeignService creates a Service with the extension's label for the host, until the scenario
+// putUnmanagedService creates a Service with the extension's label for the host, until the scenario
 // ends.
-func putForeignService(ctx context.Context, p *rig.Run, host string, annotations map[string]string) *corev1.Service {
+func putUnmanagedService(ctx context.Context, p *rig.Run, host string, annotations map[string]string) *corev1.Service {
 	p.Helper()
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: metav1.NamespaceSystem, GenerateName: "e2e-foreign-",
+			Namespace: metav1.NamespaceSystem, GenerateName: "e2e-unmanaged-",
 			Labels: map[string]string{v1alpha3.LabelUpstreamHost: host}, Annotations: annotations,
 		},
 		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 5000}}},
