@@ -30,15 +30,6 @@ const (
 	concurrency = 6
 )
 
-// Source collects from one node, cluster or upstream.
-type Source interface {
-	// Name is the folder of the source, for example "node/registry-cache-shoot-worker". The files of a
-	// source with an empty name are next to the index.
-	Name() string
-	// Collect writes files and records failures. It should return when ctx ends.
-	Collect(ctx context.Context, into *Folder)
-}
-
 // Collect writes a bundle to dir: the files of each source in the folder of its name, all events of
 // all sources in timeline.txt, and the index. The index has the findings, the newest events, the
 // files, and what could not be collected. Sources run concurrently. A source is abandoned after a
@@ -59,7 +50,7 @@ func Collect(ctx context.Context, dir string, sources ...Source) error {
 	removePrevious(dir, sources, own)
 	folders := []*Folder{}
 	for _, source := range sources {
-		folders = append(folders, &Folder{dir: dir, name: source.Name()})
+		folders = append(folders, &Folder{dir: dir, name: source.Name})
 	}
 	slots := make(chan struct{}, concurrency)
 	var running sync.WaitGroup
@@ -81,7 +72,7 @@ func Collect(ctx context.Context, dir string, sources ...Source) error {
 func removePrevious(dir string, sources []Source, own *Folder) {
 	names := append(bundle.Evidence(), timelineFile)
 	for _, source := range sources {
-		if first, _, _ := strings.Cut(source.Name(), "/"); first != "" {
+		if first, _, _ := strings.Cut(source.Name, "/"); first != "" {
 			names = append(names, first)
 		}
 	}

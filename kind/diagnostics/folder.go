@@ -2,6 +2,7 @@ package diagnostics
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,15 @@ import (
 	"sync"
 	"time"
 )
+
+// Source collects from one node, cluster or upstream.
+type Source struct {
+	// Name is the folder of the source, for example "node/registry-cache-shoot-worker". The files of a
+	// source with an empty name are next to the index.
+	Name string
+	// Collect writes files and records failures. It should return when ctx ends.
+	Collect func(ctx context.Context, into *Folder)
+}
 
 // Folder stores the files of one source. Its methods may be called concurrently.
 type Folder struct {
@@ -29,7 +39,7 @@ type file struct {
 }
 
 // Write stores a file. The name may contain folders. A file that cannot be stored becomes a
-// failure. Empty content is stored too, since it is evidence that there was nothing.
+// failure. Empty content is stored too: it shows that there was nothing.
 func (f *Folder) Write(name string, content []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -38,8 +48,7 @@ func (f *Folder) Write(name string, content []byte) {
 	}
 	path := filepath.Join(f.dir, f.name, name)
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
-	err = errors.Join(err, os.WriteFile(path, content, 0o644))
-	if err != nil {
+	if err = errors.Join(err, os.WriteFile(path, content, 0o644)); err != nil {
 		f.failures = append(f.failures, fmt.Errorf("%s: %w", filepath.Join(f.name, name), err))
 		return
 	}
@@ -48,13 +57,18 @@ func (f *Folder) Write(name string, content []byte) {
 
 // Fail records that a file could not be collected. The name may be empty. A nil error is ignored.
 func (f *Folder) Fail(name string, err error) {
-	if err == nil {
-		return
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.closed {
+	if err != nil && !f.closed {
 		f.failures = append(f.failures, fmt.Errorf("%s: %w", filepath.Join(f.name, name), err))
+	}
+}
+
+// store writes what was read of a file, also if the rest of it failed, and records the failure.
+func (f *Folder) store(name string, content []byte, err error) {
+	f.Fail(name, err)
+	if err == nil || len(content) > 0 {
+		f.Write(name, content)
 	}
 }
 

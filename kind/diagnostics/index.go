@@ -76,7 +76,7 @@ func (i *index) problems(text *strings.Builder) {
 		checks = append(checks, check.Name)
 	}
 	fmt.Fprintf(text, "\nChecked: %s.\n", strings.Join(checks, "; "))
-	if i.bundle.Sleeps() {
+	if i.bundle.Hibernated() {
 		text.WriteString("\nThe Shoot is hibernated: its machines are stopped, which is not a problem.\n")
 	}
 	if !i.bundle.FaultsKnown {

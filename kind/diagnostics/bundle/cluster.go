@@ -92,8 +92,8 @@ func (c Cluster) CacheServices() []corev1.Service {
 	return caches
 }
 
-// Sleeps reports whether the Shoot is hibernated or will be: then its machines are stopped.
-func (b *Bundle) Sleeps() bool {
+// Hibernated reports whether the Shoot is hibernated or will be: then its machines are stopped.
+func (b *Bundle) Hibernated() bool {
 	for _, cluster := range b.Seed.Clusters {
 		var shoot struct {
 			Spec struct {

@@ -16,7 +16,7 @@ import (
 
 // caches compares the caches in the Extension's status with those in the shoot.
 func caches(b *bundle.Bundle) []Finding {
-	if !b.Shoot.Known || b.Sleeps() {
+	if !b.Shoot.Known || b.Hibernated() {
 		return nil
 	}
 	all := slices.Concat(statefulSets(b), claims(b))

@@ -11,7 +11,7 @@ import (
 // dns reports a shoot without a DNS server. Caches then cannot resolve upstreams, which their
 // answers do not say. Nodes have another resolver and are not affected.
 func dns(b *bundle.Bundle) []Finding {
-	if !b.Shoot.Known || b.Sleeps() {
+	if !b.Shoot.Known || b.Hibernated() {
 		return nil
 	}
 	isDNS := func(s corev1.Service) bool { return s.Namespace == "kube-system" && s.Labels["k8s-app"] == "kube-dns" }

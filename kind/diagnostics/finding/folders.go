@@ -12,7 +12,7 @@ import (
 // folders reports workers whose containerd does not read the hosts.toml files. It then uses no
 // cache and logs nothing about it.
 func folders(b *bundle.Bundle) []Finding {
-	if b.Sleeps() || len(b.Cached()) == 0 {
+	if b.Hibernated() || len(b.Cached()) == 0 {
 		return nil
 	}
 	var all []Finding

@@ -17,7 +17,7 @@ import (
 // mirrors compares the hosts.toml files of the workers with the Extension's status and the
 // Services.
 func mirrors(b *bundle.Bundle) []Finding {
-	if b.Sleeps() {
+	if b.Hibernated() {
 		return nil
 	}
 	var all []Finding

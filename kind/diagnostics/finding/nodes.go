@@ -14,7 +14,7 @@ var units = []string{"containerd.service", "kubelet.service", "gardener-node-age
 func nodes(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, node := range b.Nodes {
-		if node.Worker() && b.Sleeps() {
+		if node.Worker() && b.Hibernated() {
 			continue
 		}
 		all = append(all, notReady(b, node)...)

@@ -13,7 +13,7 @@ import (
 // routes reports nodes whose route to the pods of another node is missing or wrong. Requests from
 // there to a Service reach no pod, or another pod with the same address.
 func routes(b *bundle.Bundle) []Finding {
-	if b.Sleeps() {
+	if b.Hibernated() {
 		return nil
 	}
 	var all []Finding

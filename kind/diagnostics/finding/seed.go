@@ -19,7 +19,7 @@ func faults(b *bundle.Bundle) []Finding {
 		}
 		all = append(all, Finding{
 			Certain: true, Problem: fmt.Sprintf("Fault %s is injected: %s %s.", f.ID, f.Target, f.Effect()),
-			Fix: "testbed fault clear " + f.ID, File: bundle.FaultsFile,
+			Fix: "testbed fault delete " + f.ID, File: bundle.FaultsFile,
 		})
 	}
 	return all

@@ -19,7 +19,7 @@ const webhookName = "gardener-extension-" + v1alpha3.ExtensionType
 // webhook reports OperatingSystemConfigs that the extension's webhook has not mutated although
 // there are caches. The nodes then lose their hosts.toml files.
 func webhook(b *bundle.Bundle) []Finding {
-	if len(b.Cached()) == 0 || b.Sleeps() {
+	if len(b.Cached()) == 0 || b.Hibernated() {
 		return nil
 	}
 	var all []Finding
