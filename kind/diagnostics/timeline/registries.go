@@ -52,16 +52,20 @@ func Failed(r accesslog.Record) bool {
 	return r.Status >= http.StatusBadRequest
 }
 
-func request(b *bundle.Bundle, r accesslog.Record) string {
-	text := string(r.Asker)
+// Asker returns who sent a request, for example "cache on worker".
+func Asker(b *bundle.Bundle, r accesslog.Record) string {
 	if node := b.NodeAt(r.RemoteAddr); node != "" {
-		text += " on " + node
+		return string(r.Asker) + " on " + node
 	}
+	return string(r.Asker)
+}
+
+func request(b *bundle.Bundle, r accesslog.Record) string {
 	what := r.Path
 	if r.Repository != "" && r.Reference != "" {
 		what = fmt.Sprintf("%s of %s %s", r.Kind, r.Repository, r.Reference)
 	}
-	text += fmt.Sprintf(": %s %s: status %d, %d bytes, %.2fs", r.Method, what, r.Status, r.Bytes, r.Seconds)
+	text := fmt.Sprintf("%s: %s %s: status %d, %d bytes, %.2fs", Asker(b, r), r.Method, what, r.Status, r.Bytes, r.Seconds)
 	if r.Aborted {
 		text += ", aborted"
 	}
