@@ -38,9 +38,6 @@ func TestTexts(t *testing.T) {
 	if b.Reason != "no" || b.Versions != "v1" || !b.Since.Equal(at.Add(-4*time.Minute-5*time.Second)) || !b.FaultsKnown || b.Metrics != "m" {
 		t.Errorf("bundle %+v", b)
 	}
-	if b.Has("none") || !b.Has("reason.txt") {
-		t.Error("Has is wrong")
-	}
 	if broken := read(map[string]string{"faults.json": `[{"target":"moon/x"}]`}); broken.FaultsKnown {
 		t.Error("damaged faults are known")
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
@@ -66,44 +67,29 @@ func readCluster(files fs.FS, folder string) Cluster {
 
 // objects reads a file of YAML documents. It skips documents that cannot be parsed.
 func objects[T any](files fs.FS, name string) []T {
-	content, err := fs.ReadFile(files, name)
-	if err != nil {
-		return nil
-	}
 	var all []T
-	for document := range strings.SplitSeq("\n"+string(content), "\n---\n") {
+	for document := range strings.SplitSeq("\n"+text(files, name), "\n---\n") {
 		var object T
-		if strings.TrimSpace(document) == "" || yaml.Unmarshal([]byte(document), &object) != nil {
-			continue
+		if strings.TrimSpace(document) != "" && yaml.Unmarshal([]byte(document), &object) == nil {
+			all = append(all, object)
 		}
-		all = append(all, object)
 	}
 	return all
 }
 
 // CacheServices returns the Services of caches. A Service with the label alone is not one.
 func (c Cluster) CacheServices() []corev1.Service {
-	var caches []corev1.Service
-	for _, service := range c.Services {
-		if service.Labels[v1alpha3.LabelUpstreamHost] != "" && service.Annotations[v1alpha3.AnnotationUpstream] != "" {
-			caches = append(caches, service)
-		}
-	}
-	return caches
+	return slices.DeleteFunc(slices.Clone(c.Services), func(s corev1.Service) bool {
+		return s.Labels[v1alpha3.LabelUpstreamHost] == "" || s.Annotations[v1alpha3.AnnotationUpstream] == ""
+	})
 }
 
 // Hibernated reports whether the Shoot is hibernated or will be: then its machines are stopped.
 func (b *Bundle) Hibernated() bool {
 	for _, cluster := range b.Seed.Clusters {
 		var shoot struct {
-			Spec struct {
-				Hibernation struct {
-					Enabled bool `json:"enabled"`
-				} `json:"hibernation"`
-			} `json:"spec"`
-			Status struct {
-				Hibernated bool `json:"hibernated"`
-			} `json:"status"`
+			Spec   struct{ Hibernation struct{ Enabled bool } }
+			Status struct{ Hibernated bool }
 		}
 		if cluster.Name == ShootNamespace && json.Unmarshal(cluster.Spec.Shoot.Raw, &shoot) == nil {
 			return shoot.Spec.Hibernation.Enabled || shoot.Status.Hibernated
@@ -115,17 +101,17 @@ func (b *Bundle) Hibernated() bool {
 // Cached is an upstream and the endpoint of its cache.
 type Cached struct{ Upstream, Endpoint string }
 
-func cachedOf(extension extensionsv1alpha1.Extension) []Cached {
-	if extension.Status.ProviderStatus == nil {
-		return nil
+// Cached returns the caches in the status of the Extension of the first Shoot.
+func (b *Bundle) Cached() []Cached {
+	for _, extension := range b.Seed.Extensions {
+		if extension.Namespace != ShootNamespace || extension.Spec.Type != v1alpha3.ExtensionType {
+			continue
+		}
+		var status struct{ Caches []Cached }
+		if extension.Status.ProviderStatus == nil || json.Unmarshal(extension.Status.ProviderStatus.Raw, &status) != nil {
+			return nil
+		}
+		return status.Caches
 	}
-	var status v1alpha3.RegistryStatus
-	if json.Unmarshal(extension.Status.ProviderStatus.Raw, &status) != nil {
-		return nil
-	}
-	var all []Cached
-	for _, cache := range status.Caches {
-		all = append(all, Cached{Upstream: cache.Upstream, Endpoint: cache.Endpoint})
-	}
-	return all
+	return nil
 }

@@ -41,16 +41,10 @@ func (u Upstream) Running() bool { return u.State == "" || strings.HasPrefix(u.S
 func readUpstream(files fs.FS, host string) Upstream {
 	u := Upstream{Host: host}
 	u.State = text(files, u.File(StateFile))
-	content, err := fs.ReadFile(files, u.File(AccessFile))
-	if err != nil {
-		return u
-	}
-	for line := range strings.Lines(string(content)) {
-		var record accesslog.Record
-		if json.Unmarshal([]byte(line), &record) == nil && record.Path != accesslog.SettlePath {
-			u.Records = append(u.Records, record)
-		}
-	}
+	u.Records = Parse(files, u.File(AccessFile), func(line string) (record accesslog.Record, ok bool) {
+		err := json.Unmarshal([]byte(line), &record)
+		return record, err == nil && record.Path != accesslog.SettlePath
+	})
 	return u
 }
 

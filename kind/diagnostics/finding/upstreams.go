@@ -88,7 +88,7 @@ func cacheLogs(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, file := range timeline.CacheLogs(b) {
 		logged, lastFailed := count{}, make([]time.Time, len(writeErrors))
-		for _, line := range b.ContainerLog(file) {
+		for _, line := range b.Log(file, logline.Container) {
 			text := line.Text("err.code", "err.detail", "error", "http.response.status")
 			if line.Level == logline.Error && recent(b, line.Time) {
 				logged.add(text, line.Time)

@@ -2,10 +2,7 @@ package timeline
 
 import (
 	"fmt"
-	"io/fs"
 	"net/http"
-	"path"
-	"regexp"
 	"strings"
 
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
@@ -73,35 +70,4 @@ func request(b *bundle.Bundle, r accesslog.Record) string {
 		text += ", changed by fault " + strings.Join(r.Faults, ", ")
 	}
 	return text
-}
-
-// startWarnings matches warnings that every cache logs when it starts.
-var startWarnings = regexp.MustCompile(`^(Registry does not implement|.*OTEL)`)
-
-// starts matches what a cache logs when it starts.
-var starts = regexp.MustCompile(`^(listening on|Registry configured as a proxy cache)`)
-
-// caches returns the errors, warnings and starts in the logs of caches, also in those from before a
-// restart.
-func caches(b *bundle.Bundle) []Entry {
-	var all []Entry
-	for _, file := range CacheLogs(b) {
-		pod := path.Base(path.Dir(file))
-		for _, line := range b.ContainerLog(file) {
-			if startWarnings.MatchString(line.Message) || line.Level == logline.Info && !starts.MatchString(line.Message) {
-				continue
-			}
-			all = append(all, Entry{Time: line.Time, Source: "cache " + pod, File: file, Level: line.Level, Text: line.Text(shown...)})
-		}
-	}
-	return all
-}
-
-// CacheLogs returns the paths of the logs of caches and of the cleaner.
-func CacheLogs(b *bundle.Bundle) []string {
-	files, err := fs.Glob(b.Files, path.Join(bundle.ShootFolder, "logs", "kube-system", "registry-*", "*.log"))
-	if err != nil {
-		return nil // the pattern is valid
-	}
-	return files
 }
