@@ -73,11 +73,7 @@ func collectLogs(ctx context.Context, client kubernetes.Interface, into *Folder)
 			if err != nil && log.previous { // the kubelet keeps it only for a while
 				content, err = fmt.Appendf(nil, "log not available: %v\n", err), nil
 			}
-			if err != nil {
-				into.Fail(log.file, err)
-				continue
-			}
-			into.Write(log.file, content)
+			into.store(log.file, content, err)
 		}
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/finding"
@@ -30,17 +31,15 @@ const (
 	concurrency = 6
 )
 
-// Collect writes a bundle to dir: the files of each source in the folder of its name, all events of
-// all sources in timeline.txt, and the index. The index has the findings, the newest events, the
-// files, and what could not be collected. Sources run concurrently. A source is abandoned after a
-// minute.
+// Collect writes a bundle to dir: the files of the sources, timeline.txt, and the index. Sources run
+// concurrently. A source is abandoned after a minute.
 //
 // Collect first removes the files of an earlier bundle, also those of sources that no longer exist.
 // It keeps other files in dir. It replaces the index last, so that an interrupted bundle is still
 // recognized as one. It touches nothing if ctx has already ended.
 //
-// The error joins the failures that the index lists and a failure to write the index. Use it in a
-// message; it does not mean that there is no bundle.
+// The error joins the failures that the index lists and a failure to write the index. It does not
+// mean that there is no bundle.
 func Collect(ctx context.Context, dir string, sources ...Source) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("collect diagnostics: %w", context.Cause(ctx))
@@ -48,20 +47,18 @@ func Collect(ctx context.Context, dir string, sources ...Source) error {
 	began := time.Now()
 	own := &Folder{dir: dir}
 	removePrevious(dir, sources, own)
-	folders := []*Folder{}
+	var folders []*Folder
+	var running errgroup.Group
+	running.SetLimit(concurrency)
 	for _, source := range sources {
-		folders = append(folders, &Folder{dir: dir, name: source.Name})
-	}
-	slots := make(chan struct{}, concurrency)
-	var running sync.WaitGroup
-	for i, source := range sources {
-		running.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			collect(ctx, source, folders[i], sourceTimeout, grace)
+		folder := &Folder{dir: dir, name: source.Name}
+		folders = append(folders, folder)
+		running.Go(func() error {
+			collect(ctx, source, folder, sourceTimeout, grace)
+			return nil
 		})
 	}
-	running.Wait()
+	_ = running.Wait() // folders have the errors
 	result := conclude(dir, began, own)
 	own.close(0)
 	folders = append(folders, own)
@@ -108,7 +105,7 @@ func conclude(dir string, began time.Time, own *Folder) (result conclusions) {
 }
 
 func writeIndex(dir string, i *index) error {
-	errs := []error{}
+	var errs []error
 	for _, folder := range i.folders {
 		errs = append(errs, folder.failures...)
 	}

@@ -61,11 +61,10 @@ func readMetrics(ctx context.Context, config *rest.Config, namespace, selector s
 		return
 	}
 	to, err := connect(config)
-	if err != nil {
-		into.Fail(namespace, err)
-		return
+	pods := &corev1.PodList{}
+	if err == nil {
+		pods, err = to.typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	}
-	pods, err := to.typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		into.Fail(namespace, err)
 		return

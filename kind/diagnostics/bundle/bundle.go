@@ -126,6 +126,13 @@ func Parse[T any](files fs.FS, name string, parse func(line string) (T, bool)) [
 	return all
 }
 
+func find[T any](all []T, match func(T) bool) (found T, ok bool) {
+	if i := slices.IndexFunc(all, match); i >= 0 {
+		return all[i], true
+	}
+	return found, false
+}
+
 // folders returns the names of the subfolders of a folder, sorted.
 func folders(files fs.FS, folder string) (names []string) {
 	entries, err := fs.ReadDir(files, folder)

@@ -84,6 +84,11 @@ func (c Cluster) CacheServices() []corev1.Service {
 	})
 }
 
+// CacheService returns the Service of the cache of an upstream.
+func (c Cluster) CacheService(upstream string) (corev1.Service, bool) {
+	return find(c.CacheServices(), func(s corev1.Service) bool { return s.Annotations[v1alpha3.AnnotationUpstream] == upstream })
+}
+
 // Hibernated reports whether the Shoot is hibernated or will be: then its machines are stopped.
 func (b *Bundle) Hibernated() bool {
 	for _, cluster := range b.Seed.Clusters {

@@ -80,6 +80,16 @@ func (n Node) File(name string) string { return path.Join(NodeFolder, n.Name, na
 // JournalFile returns the path of the journal of a unit in the bundle.
 func (n Node) JournalFile(unit string) string { return n.File("journal/" + unit + ".log") }
 
+// Mirror returns the hosts.toml for an upstream.
+func (n Node) Mirror(upstream string) (hostsfile.Mirror, bool) {
+	return find(n.Mirrors, func(m hostsfile.Mirror) bool { return m.Upstream == upstream })
+}
+
+// Registry returns the argument of the script's unit for an upstream.
+func (n Node) Registry(upstream string) (nodeconfig.Registry, bool) {
+	return find(n.Registries, func(r nodeconfig.Registry) bool { return r.Upstream == upstream })
+}
+
 // Journal returns the lines of the journal of a unit, the oldest first.
 func (b *Bundle) Journal(n Node, unit string) []logline.Line {
 	return b.Log(n.JournalFile(unit), logline.Journal)

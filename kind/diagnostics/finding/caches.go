@@ -25,15 +25,15 @@ func caches(b *bundle.Bundle) []Finding {
 	all := slices.Concat(statefulSets(b), claims(b))
 	services := b.Shoot.CacheServices()
 	for _, cached := range b.Cached() {
-		i := slices.IndexFunc(services, func(s corev1.Service) bool { return s.Annotations[v1alpha3.AnnotationUpstream] == cached.Upstream })
-		if i < 0 {
+		service, exists := b.Shoot.CacheService(cached.Upstream)
+		if !exists {
 			all = append(all, problem(b.Shoot.ObjectsFile("services"),
 				"check gardener-resource-manager, which recreates it from the ManagedResource "+
 					v1alpha3.ManagedResourceCaches+"; the timeline can show what deleted it",
 				"The cache of %s has no Service, although the Extension's status has its endpoint %s.", cached.Upstream, cached.Endpoint))
 			continue
 		}
-		address, wanted := services[i].Spec.ClusterIP, hostOf(cached.Endpoint)
+		address, wanted := service.Spec.ClusterIP, hostOf(cached.Endpoint)
 		if address == wanted {
 			continue
 		}
@@ -43,7 +43,7 @@ func caches(b *bundle.Bundle) []Finding {
 			found = problem(b.Seed.ObjectsFile("extensions"), reconcile,
 				"The Extension's status has %s for the cache of %s, which is the address of the cache of %s.", wanted, cached.Upstream, other)
 		}
-		all = append(all, found.with("the Service "+created(services[i])))
+		all = append(all, found.with("the Service "+created(service)))
 	}
 	for _, service := range services {
 		all = append(all, endpoints(b, service)...)

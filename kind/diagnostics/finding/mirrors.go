@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
@@ -23,7 +22,7 @@ func mirrors(b *bundle.Bundle) []Finding {
 			continue
 		}
 		for _, cached := range b.Cached() {
-			if _, found := mirrorFor(node, cached.Upstream); !found {
+			if _, found := node.Mirror(cached.Upstream); !found {
 				all = append(all, absent(b, node, cached))
 			}
 		}
@@ -34,27 +33,11 @@ func mirrors(b *bundle.Bundle) []Finding {
 	return all
 }
 
-func mirrorFor(node bundle.Node, upstream string) (hostsfile.Mirror, bool) {
-	i := slices.IndexFunc(node.Mirrors, func(m hostsfile.Mirror) bool { return m.Upstream == upstream })
-	if i < 0 {
-		return hostsfile.Mirror{}, false
-	}
-	return node.Mirrors[i], true
-}
-
-func registryFor(node bundle.Node, upstream string) (nodeconfig.Registry, bool) {
-	i := slices.IndexFunc(node.Registries, func(r nodeconfig.Registry) bool { return r.Upstream == upstream })
-	if i < 0 {
-		return nodeconfig.Registry{}, false
-	}
-	return node.Registries[i], true
-}
-
 // absent describes why a node has no hosts.toml for a cache.
 func absent(b *bundle.Bundle, node bundle.Node, cached bundle.Cached) Finding {
 	found := problem(node.JournalFile("configure-containerd-registries"), "see the details and the journal for why the script has not written it",
 		"%s has no hosts.toml for %s: its pulls bypass the cache.", node.Name, cached.Upstream)
-	registry, known := registryFor(node, cached.Upstream)
+	registry, known := node.Registry(cached.Upstream)
 	switch {
 	case node.Units[bundle.ScriptUnit].Load != "loaded":
 		found = found.with("the node has no unit " + bundle.ScriptUnit + ": see the OperatingSystemConfig and the journal of gardener-node-agent")
@@ -115,10 +98,8 @@ func stale(b *bundle.Bundle, mirror hostsfile.Mirror, file, name string) []Findi
 		}
 		found := problem(file, reconcile, "The %s points to %s, which no Service has: each request waits for a dial timeout and then "+
 			"goes to the upstream.", name, address)
-		for _, service := range b.Shoot.CacheServices() {
-			if service.Annotations[v1alpha3.AnnotationUpstream] == mirror.Upstream {
-				found.Details = []string{"the Service " + created(service)}
-			}
+		if service, exists := b.Shoot.CacheService(mirror.Upstream); exists {
+			found = found.with("the Service " + created(service))
 		}
 		return []Finding{found}
 	}
@@ -128,7 +109,7 @@ func stale(b *bundle.Bundle, mirror hostsfile.Mirror, file, name string) []Findi
 // content reports a managed hosts.toml that differs from what the script writes for the arguments
 // of its unit, and a unit whose endpoint differs from the one in the Extension's status.
 func content(b *bundle.Bundle, node bundle.Node, mirror hostsfile.Mirror, file, name string) []Finding {
-	registry, found := registryFor(node, mirror.Upstream)
+	registry, found := node.Registry(mirror.Upstream)
 	if !found {
 		return nil
 	}

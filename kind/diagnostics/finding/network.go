@@ -33,7 +33,7 @@ func probes(b *bundle.Bundle) []Finding {
 			default:
 				continue
 			}
-			mirror, _ := mirrorFor(node, probe.Upstream)
+			mirror, _ := node.Mirror(probe.Upstream)
 			found.Certain = mirror.Managed
 			all = append(all, found)
 		}

@@ -73,7 +73,7 @@ func bypasses(b *bundle.Bundle, upstream bundle.Upstream) []Finding {
 
 func hasMirror(b *bundle.Bundle, node, upstream string) bool {
 	return slices.ContainsFunc(b.Workers(), func(n bundle.Node) bool {
-		_, found := mirrorFor(n, upstream)
+		_, found := n.Mirror(upstream)
 		return found && b.ShortName(n.Name) == node
 	})
 }

@@ -99,6 +99,8 @@ func oneLine(text string) string {
 
 const clock = "15:04:05.000"
 
+var marks = map[logline.Level]string{logline.Error: "E", logline.Warning: "W"}
+
 // Write prints one line for each entry, and a heading for each day. Times are UTC.
 func Write(w io.Writer, entries []Entry) error {
 	day, width := "", 0
@@ -112,23 +114,11 @@ func Write(w io.Writer, entries []Entry) error {
 				return err
 			}
 		}
-		if _, err := fmt.Fprintf(w, "%s %s %-*s  %s\n", e.Time.UTC().Format(clock), e.mark(), width, e.Source, e.Text+e.repetitions()); err != nil {
+		if _, err := fmt.Fprintf(w, "%s %1s %-*s  %s\n", e.Time.UTC().Format(clock), marks[e.Level], width, e.Source, e.Text+e.repetitions()); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// mark returns "E" for an error and "W" for a warning.
-func (e Entry) mark() string {
-	switch e.Level {
-	case logline.Error:
-		return "E"
-	case logline.Warning:
-		return "W"
-	default:
-		return " "
-	}
 }
 
 func (e Entry) repetitions() string {
