@@ -31,8 +31,8 @@ const (
 	concurrency = 6
 )
 
-// Collect writes a bundle to dir: the files of the sources, timeline.txt, and the index. Sources run
-// concurrently. A source is abandoned after a minute.
+// Collect writes a bundle to dir: the files of the sources, timeline.txt, and the index. Sources
+// run concurrently. A source is abandoned after a minute.
 //
 // Collect first removes the files of an earlier bundle, also those of sources that no longer exist.
 // It keeps other files in dir. It replaces the index last, so that an interrupted bundle is still
@@ -63,7 +63,15 @@ func Collect(ctx context.Context, dir string, sources ...Source) error {
 	own.close(0)
 	folders = append(folders, own)
 	slices.SortStableFunc(folders, func(a, b *Folder) int { return strings.Compare(a.name, b.name) })
-	return writeIndex(dir, &index{title: filepath.Base(dir), began: began, folders: folders, conclusions: result})
+	var errs []error
+	for _, folder := range folders {
+		errs = append(errs, folder.failures...)
+	}
+	page := &index{title: filepath.Base(dir), began: began, folders: folders, conclusions: result}
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, IndexFile), []byte(page.render()), 0o644)); err != nil {
+		errs = append(errs, fmt.Errorf("write diagnostics: %w", err))
+	}
+	return errors.Join(errs...)
 }
 
 func removePrevious(dir string, sources []Source, own *Folder) {
@@ -97,26 +105,9 @@ func conclude(dir string, began time.Time, own *Folder) (result conclusions) {
 	result.findings = finding.Find(result.bundle)
 	result.timeline = timeline.Build(result.bundle)
 	var text bytes.Buffer
-	if err := timeline.Write(&text, result.timeline); err != nil {
-		own.Fail(timelineFile, err)
-	}
+	own.Fail(timelineFile, timeline.Write(&text, result.timeline))
 	own.Write(timelineFile, text.Bytes())
 	return result
-}
-
-func writeIndex(dir string, i *index) error {
-	var errs []error
-	for _, folder := range i.folders {
-		errs = append(errs, folder.failures...)
-	}
-	err := os.MkdirAll(dir, 0o755)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, IndexFile), []byte(i.render()), 0o644)
-	}
-	if err != nil {
-		errs = append(errs, fmt.Errorf("write diagnostics: %w", err))
-	}
-	return errors.Join(errs...)
 }
 
 // collect runs one source. It abandons a source that ignores the end of its context and closes the

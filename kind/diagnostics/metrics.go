@@ -151,14 +151,28 @@ type keptMetrics struct {
 	Pods map[string][]byte `json:"pods"`
 }
 
-// KeepMetrics stores the metrics of a bundle in the file previous, which the next bundle is
-// compared with. It replaces the file atomically, unless the bundle has no metrics.
+// KeepMetrics stores the metrics of a bundle, with the time of the newest file, in the file
+// previous, which the next bundle is compared with. It replaces the file atomically, unless the
+// bundle has no metrics.
 func KeepMetrics(bundleDir, previous string) error {
-	now, err := metricsOf(filepath.Join(bundleDir, bundle.MetricsFolder))
-	if err != nil || len(now.Pods) == 0 {
+	folder := filepath.Join(bundleDir, bundle.MetricsFolder)
+	names, err := fs.Glob(os.DirFS(folder), "*"+metricsSuffix)
+	if err != nil || len(names) == 0 {
 		return err
 	}
-	content, err := json.Marshal(now)
+	kept := keptMetrics{Pods: map[string][]byte{}}
+	for _, name := range names {
+		path := filepath.Join(folder, name)
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("metrics of the bundle: %w", err)
+		}
+		if info, err := os.Stat(path); err == nil && info.ModTime().After(kept.At) {
+			kept.At = info.ModTime()
+		}
+		kept.Pods[strings.TrimSuffix(name, metricsSuffix)] = content
+	}
+	content, err := json.Marshal(kept)
 	if err == nil {
 		err = atomic.Replace(previous, content, 0o644)
 	}
@@ -181,22 +195,4 @@ func readKept(previous string) (kept keptMetrics, err error) {
 		return keptMetrics{}, fmt.Errorf("earlier metrics: %w", err)
 	}
 	return kept, nil
-}
-
-// metricsOf returns the metrics of a bundle by pod, and the time of the newest file.
-func metricsOf(folder string) (keptMetrics, error) {
-	kept := keptMetrics{Pods: map[string][]byte{}}
-	files, err := fs.Glob(os.DirFS(folder), "*"+metricsSuffix)
-	for _, name := range files {
-		path := filepath.Join(folder, name)
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return kept, fmt.Errorf("metrics of the bundle: %w", err)
-		}
-		if info, err := os.Stat(path); err == nil && info.ModTime().After(kept.At) {
-			kept.At = info.ModTime()
-		}
-		kept.Pods[strings.TrimSuffix(name, metricsSuffix)] = content
-	}
-	return kept, err
 }
