@@ -1,9 +1,16 @@
 package diagnostics
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"path"
+	"slices"
+	"text/tabwriter"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -12,12 +19,7 @@ import (
 // Cluster returns a source for one cluster: the objects that Gardener and the extension work with,
 // events, and the logs of all pods. The data of Secrets is left out.
 func Cluster(name string, config *rest.Config) Source {
-	return clusterSource{name: name, connect: func() (clients, error) { return connect(config) }}
-}
-
-type clusterSource struct {
-	name    string
-	connect func() (clients, error)
+	return clusterSource(name, func() (clients, error) { return connect(config) })
 }
 
 type clients struct {
@@ -40,17 +42,96 @@ func connect(config *rest.Config) (clients, error) {
 	return clients{objects, typed}, err
 }
 
-func (c clusterSource) Name() string { return c.name }
+func clusterSource(name string, connect func() (clients, error)) Source {
+	return Source{name, func(ctx context.Context, into *Folder) {
+		to, err := connect()
+		if err != nil {
+			into.Fail("", err)
+			return
+		}
+		collectEvents(ctx, to.typed, into)
+		for _, resource := range resources {
+			collectObjects(ctx, to.objects, resource, into)
+		}
+		collectLogs(ctx, to.typed, into)
+	}}
+}
 
-func (c clusterSource) Collect(ctx context.Context, into *Folder) {
-	to, err := c.connect()
+// tailLines limits the log of each container.
+const tailLines = 10000
+
+func collectLogs(ctx context.Context, client kubernetes.Interface, into *Folder) {
+	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		into.Fail("", err)
+		into.Fail("logs", err)
 		return
 	}
-	collectEvents(ctx, to.typed, into)
-	for _, resource := range resources {
-		collectObjects(ctx, to.objects, resource, into)
+	for _, pod := range pods.Items {
+		for _, log := range logsOf(pod) {
+			options := &corev1.PodLogOptions{Container: log.container, Previous: log.previous, Timestamps: true, TailLines: new(int64(tailLines))}
+			content, err := client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, options).DoRaw(ctx)
+			if err != nil && log.previous { // the kubelet keeps it only for a while
+				content, err = fmt.Appendf(nil, "log not available: %v\n", err), nil
+			}
+			into.store(log.file, content, err)
+		}
 	}
-	collectLogs(ctx, to.typed, into)
+}
+
+type podLog struct {
+	file, container string
+	previous        bool
+}
+
+// logsOf returns the logs of each container of a pod that has started: of its current run, and of
+// the previous run if it was restarted.
+func logsOf(pod corev1.Pod) (logs []podLog) {
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		base := path.Join("logs", pod.Namespace, pod.Name, status.Name)
+		if status.State.Running != nil || status.State.Terminated != nil {
+			logs = append(logs, podLog{file: base + ".log", container: status.Name})
+		}
+		if status.LastTerminationState.Terminated != nil {
+			logs = append(logs, podLog{file: base + ".previous.log", container: status.Name, previous: true})
+		}
+	}
+	return logs
+}
+
+func collectEvents(ctx context.Context, client kubernetes.Interface, into *Folder) {
+	events, err := client.CoreV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		into.Fail("events.txt", err)
+		return
+	}
+	into.Write("events.txt", []byte(eventTable(events.Items)))
+}
+
+// eventTable returns one line for each event, the oldest first.
+func eventTable(events []corev1.Event) string {
+	events = slices.Clone(events)
+	slices.SortStableFunc(events, func(a, b corev1.Event) int { return lastSeen(a).Compare(lastSeen(b)) })
+	var out bytes.Buffer
+	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	for _, e := range events {
+		object := path.Join(e.InvolvedObject.Namespace, e.InvolvedObject.Kind, e.InvolvedObject.Name)
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%dx\t%s\n",
+			lastSeen(e).UTC().Format(time.RFC3339), e.Type, e.Reason, object, max(1, e.Count), oneLine(e.Message))
+	}
+	_ = table.Flush()
+	return out.String()
+}
+
+// lastSeen returns the newest time of an event. Which times are set depends on the API that created
+// the event.
+func lastSeen(e corev1.Event) time.Time {
+	switch {
+	case e.Series != nil && !e.Series.LastObservedTime.IsZero():
+		return e.Series.LastObservedTime.Time
+	case !e.LastTimestamp.IsZero():
+		return e.LastTimestamp.Time
+	case !e.EventTime.IsZero():
+		return e.EventTime.Time
+	}
+	return e.CreationTimestamp.Time
 }

@@ -30,7 +30,7 @@ func object(apiVersion, kind, name string, fields map[string]any) *unstructured.
 	return o
 }
 
-func fakeCluster(objects ...runtime.Object) (clusterSource, *dynamicfake.FakeDynamicClient) {
+func fakeCluster(objects ...runtime.Object) (Source, *dynamicfake.FakeDynamicClient) {
 	kinds := map[schema.GroupVersionResource]string{}
 	for _, resource := range resources {
 		kinds[resource] = "List"
@@ -44,7 +44,7 @@ func fakeCluster(objects ...runtime.Object) (clusterSource, *dynamicfake.FakeDyn
 	}, &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "e"}, Reason: "Killing", Message: "bye",
 	})
-	return clusterSource{name: "shoot", connect: func() (clients, error) { return clients{dynamic, typed}, nil }}, dynamic
+	return clusterSource("shoot", func() (clients, error) { return clients{dynamic, typed}, nil }), dynamic
 }
 
 func TestCluster(t *testing.T) {
@@ -84,7 +84,7 @@ func TestClusterContinuesAfterFailures(t *testing.T) {
 }
 
 func TestClusterUnreachable(t *testing.T) {
-	source := clusterSource{name: "seed", connect: func() (clients, error) { return clients{}, errors.New("no kubeconfig") }}
+	source := clusterSource("seed", func() (clients, error) { return clients{}, errors.New("no kubeconfig") })
 	if err := Collect(t.Context(), t.TempDir(), source); err == nil || err.Error() != "seed: no kubeconfig" {
 		t.Errorf("error %v", err)
 	}

@@ -9,8 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/finding"
@@ -30,26 +31,15 @@ const (
 	concurrency = 6
 )
 
-// Source collects from one node, cluster or upstream.
-type Source interface {
-	// Name is the folder of the source, for example "node/registry-cache-shoot-worker". The files of a
-	// source with an empty name are next to the index.
-	Name() string
-	// Collect writes files and records failures. It should return when ctx ends.
-	Collect(ctx context.Context, into *Folder)
-}
-
-// Collect writes a bundle to dir: the files of each source in the folder of its name, all events of
-// all sources in timeline.txt, and the index. The index has the findings, the newest events, the
-// files, and what could not be collected. Sources run concurrently. A source is abandoned after a
-// minute.
+// Collect writes a bundle to dir: the files of the sources, timeline.txt, and the index. Sources
+// run concurrently. A source is abandoned after a minute.
 //
 // Collect first removes the files of an earlier bundle, also those of sources that no longer exist.
 // It keeps other files in dir. It replaces the index last, so that an interrupted bundle is still
 // recognized as one. It touches nothing if ctx has already ended.
 //
-// The error joins the failures that the index lists and a failure to write the index. Use it in a
-// message; it does not mean that there is no bundle.
+// The error joins the failures that the index lists and a failure to write the index. It does not
+// mean that there is no bundle.
 func Collect(ctx context.Context, dir string, sources ...Source) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("collect diagnostics: %w", context.Cause(ctx))
@@ -57,31 +47,37 @@ func Collect(ctx context.Context, dir string, sources ...Source) error {
 	began := time.Now()
 	own := &Folder{dir: dir}
 	removePrevious(dir, sources, own)
-	folders := []*Folder{}
+	var folders []*Folder
+	var running errgroup.Group
+	running.SetLimit(concurrency)
 	for _, source := range sources {
-		folders = append(folders, &Folder{dir: dir, name: source.Name()})
-	}
-	slots := make(chan struct{}, concurrency)
-	var running sync.WaitGroup
-	for i, source := range sources {
-		running.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			collect(ctx, source, folders[i], sourceTimeout, grace)
+		folder := &Folder{dir: dir, name: source.Name}
+		folders = append(folders, folder)
+		running.Go(func() error {
+			collect(ctx, source, folder, sourceTimeout, grace)
+			return nil
 		})
 	}
-	running.Wait()
+	_ = running.Wait() // folders have the errors
 	result := conclude(dir, began, own)
 	own.close(0)
 	folders = append(folders, own)
 	slices.SortStableFunc(folders, func(a, b *Folder) int { return strings.Compare(a.name, b.name) })
-	return writeIndex(dir, &index{title: filepath.Base(dir), began: began, folders: folders, conclusions: result})
+	var errs []error
+	for _, folder := range folders {
+		errs = append(errs, folder.failures...)
+	}
+	page := &index{title: filepath.Base(dir), began: began, folders: folders, conclusions: result}
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, IndexFile), []byte(page.render()), 0o644)); err != nil {
+		errs = append(errs, fmt.Errorf("write diagnostics: %w", err))
+	}
+	return errors.Join(errs...)
 }
 
 func removePrevious(dir string, sources []Source, own *Folder) {
 	names := append(bundle.Evidence(), timelineFile)
 	for _, source := range sources {
-		if first, _, _ := strings.Cut(source.Name(), "/"); first != "" {
+		if first, _, _ := strings.Cut(source.Name, "/"); first != "" {
 			names = append(names, first)
 		}
 	}
@@ -109,26 +105,9 @@ func conclude(dir string, began time.Time, own *Folder) (result conclusions) {
 	result.findings = finding.Find(result.bundle)
 	result.timeline = timeline.Build(result.bundle)
 	var text bytes.Buffer
-	if err := timeline.Write(&text, result.timeline); err != nil {
-		own.Fail(timelineFile, err)
-	}
+	own.Fail(timelineFile, timeline.Write(&text, result.timeline))
 	own.Write(timelineFile, text.Bytes())
 	return result
-}
-
-func writeIndex(dir string, i *index) error {
-	errs := []error{}
-	for _, folder := range i.folders {
-		errs = append(errs, folder.failures...)
-	}
-	err := os.MkdirAll(dir, 0o755)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, IndexFile), []byte(i.render()), 0o644)
-	}
-	if err != nil {
-		errs = append(errs, fmt.Errorf("write diagnostics: %w", err))
-	}
-	return errors.Join(errs...)
 }
 
 // collect runs one source. It abandons a source that ignores the end of its context and closes the

@@ -16,15 +16,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 )
 
-// source is a Source that calls a function.
-type source struct {
-	name string
-	run  func(context.Context, *Folder)
-}
-
-func (s source) Name() string                              { return s.name }
-func (s source) Collect(ctx context.Context, into *Folder) { s.run(ctx, into) }
-
 func read(t *testing.T, path ...string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(path...))
@@ -55,13 +46,13 @@ func TestCollect(t *testing.T) {
 		}
 	}
 	err := Collect(t.Context(), dir,
-		source{"good", func(_ context.Context, into *Folder) {
+		Source{"good", func(_ context.Context, into *Folder) {
 			into.Write("b/two", []byte("2"))
 			into.Write("a", make([]byte, 5000))
 			into.Write("c", nil)
 		}},
-		source{"bad", func(_ context.Context, into *Folder) { into.Fail("x", errors.New("first\nsecond line")) }},
-		source{"worse", func(context.Context, *Folder) { panic("boom") }},
+		Source{"bad", func(_ context.Context, into *Folder) { into.Fail("x", errors.New("first\nsecond line")) }},
+		Source{"worse", func(context.Context, *Folder) { panic("boom") }},
 		Text("versions.txt", "v1"),
 	)
 	if err == nil {
@@ -93,13 +84,13 @@ func TestCollect(t *testing.T) {
 // that no longer exist or fail this time.
 func TestCollectReplaces(t *testing.T) {
 	dir := t.TempDir()
-	sources := []Source{Text("letter.txt", "not of a bundle"), source{"own", func(_ context.Context, into *Folder) { into.Write("a", nil) }}}
+	sources := []Source{Text("letter.txt", "not of a bundle"), Source{"own", func(_ context.Context, into *Folder) { into.Write("a", nil) }}}
 	for _, name := range bundle.Evidence() {
 		if filepath.Ext(name) != "" {
 			sources = append(sources, Text(name, "old"))
 			continue
 		}
-		sources = append(sources, source{name + "/old", func(_ context.Context, into *Folder) { into.Write("file", []byte("old")) }})
+		sources = append(sources, Source{name + "/old", func(_ context.Context, into *Folder) { into.Write("file", []byte("old")) }})
 	}
 	if err := Collect(t.Context(), dir, sources...); err != nil {
 		t.Fatal(err)
@@ -132,7 +123,7 @@ func TestCollectKeepsAnIndex(t *testing.T) {
 	if err := Collect(t.Context(), dir, Text("a", "b")); err != nil {
 		t.Fatal(err)
 	}
-	look := source{"own", func(context.Context, *Folder) {
+	look := Source{"own", func(context.Context, *Folder) {
 		if content, err := os.ReadFile(filepath.Join(dir, IndexFile)); err != nil || !strings.HasPrefix(string(content), IndexTitle) {
 			t.Errorf("index %q while collecting, error %v", content, err)
 		}
@@ -185,14 +176,14 @@ func TestStuckSource(t *testing.T) {
 
 func stuckSource(t *testing.T) {
 	release, wrote := make(chan struct{}), make(chan struct{})
-	stuck := source{"stuck", func(_ context.Context, into *Folder) {
+	stuck := Source{"stuck", func(_ context.Context, into *Folder) {
 		into.Write("early", []byte("x"))
 		<-release
 		into.Write("late", []byte("x"))
 		into.Fail("late", errors.New("late"))
 		close(wrote)
 	}}
-	folder := &Folder{dir: t.TempDir(), name: stuck.name}
+	folder := &Folder{dir: t.TempDir(), name: stuck.Name}
 	collect(t.Context(), stuck, folder, time.Millisecond, time.Millisecond)
 	close(release)
 	<-wrote

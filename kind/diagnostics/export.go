@@ -7,56 +7,60 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/finding"
+	"github.com/gardener-extensions/registry-cache/kind/fault"
+	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// exportTimeout bounds Export; one source has a minute.
+// exportTimeout limits Export. One source has a minute.
 const exportTimeout = 2 * time.Minute
 
-// OccupiedError says that a folder has something else than a bundle.
+// OccupiedError reports a folder with files that are not a bundle.
 type OccupiedError struct{ Folder string }
 
 func (e *OccupiedError) Error() string {
-	return fmt.Sprintf("%s has files that are no bundle: name a folder that is empty, or not there", e.Folder)
+	return fmt.Sprintf("%s has files that are not a bundle: name an empty or missing folder", e.Folder)
 }
 
 // UsageError marks the error for internal/program: exit code 2.
 func (*OccupiedError) UsageError() {}
 
-// Bundle is what Export has written.
+// Bundle is the result of Export.
 type Bundle struct {
 	// Index is the file to read first.
 	Index string `json:"index"`
-	// Findings are what is wrong, and what stands out.
+	// Findings are problems and hints.
 	Findings []finding.Finding `json:"findings"`
-	// Missing says what could not be had; empty if there is all.
+	// Missing lists what could not be collected; "" if nothing is missing.
 	Missing string `json:"missing,omitempty"`
 }
 
-// Export connects to the testbed, or to the parts of it that exist, and writes a bundle into the
-// folder, see Diagnose. The folder may be missing, empty, or hold an earlier bundle, which is
-// replaced once a part of the testbed is found; files that are not of a bundle stay. Any other
-// folder is an *OccupiedError.
-//
-// Export changes nothing on the testbed and takes no lock; it stores the metrics, so that the next
-// bundle can be compared with them. Without any part of a testbed the error is an ErrDown, for one
-// of another checkout a *kind.OtherCheckoutError. Parts that could not be read are no error.
-func Export(ctx context.Context, t *kind.Testbed, folder string) (*Bundle, error) {
-	return ExportWith(ctx, t, folder, func(ctx context.Context, dir string, more ...Source) error {
-		return Diagnose(ctx, t, dir, more...)
-	})
-}
+// Option is an option of Export.
+type Option int
 
-// ExportWith is Export, by another way to collect.
-func ExportWith(ctx context.Context, t *kind.Testbed, folder string,
-	collect func(context.Context, string, ...Source) error,
-) (*Bundle, error) {
+// Temporary is for a bundle that the caller removes: the next bundle is not compared with it.
+const Temporary Option = iota
+
+// Export connects to the parts of the testbed that exist and writes a bundle to the folder, see
+// Diagnose. The folder may be missing or empty, or have an earlier bundle, which is replaced if a
+// part of the testbed exists; other files stay. Any other folder is an *OccupiedError.
+//
+// Export takes no lock and changes nothing on the testbed, but stores the metrics for the next
+// bundle. If no part of a testbed exists, the error is kind.ErrDown; for a testbed of another
+// checkout it is a *kind.OtherCheckoutError. Parts that cannot be read are not an error.
+func Export(ctx context.Context, t *kind.Testbed, folder string, options ...Option) (*Bundle, error) {
 	if err := checkFolder(folder); err != nil {
 		return nil, err
 	}
@@ -69,7 +73,7 @@ func ExportWith(ctx context.Context, t *kind.Testbed, folder string,
 			return attached
 		}
 		began := time.Now()
-		if err := errors.Join(attached, collect(ctx, folder)); err != nil {
+		if err := errors.Join(attached, diagnose(ctx, t, folder, options, nil)); err != nil {
 			exported.Missing = err.Error()
 			progress.Note(ctx, "incomplete")
 		}
@@ -85,21 +89,91 @@ func ExportWith(ctx context.Context, t *kind.Testbed, folder string,
 	return exported, nil
 }
 
-// checkFolder refuses a folder that is not for a bundle.
+// checkFolder returns an error unless the folder is missing, empty or a bundle.
 func checkFolder(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("the folder of the bundle: %w", err)
-	}
-	if len(entries) == 0 {
-		return nil
+		return fmt.Errorf("folder of the bundle: %w", err)
 	}
 	index, err := os.ReadFile(filepath.Join(folder, IndexFile))
-	if err != nil || !strings.HasPrefix(string(index), IndexTitle) {
-		return &OccupiedError{Folder: folder} // somebody else's may have an index.md, too
+	// Other folders can have an index.md, too.
+	if len(entries) > 0 && (err != nil || !strings.HasPrefix(string(index), IndexTitle)) {
+		return &OccupiedError{Folder: folder}
 	}
 	return nil
+}
+
+// Diagnose writes a bundle to dir, for a reader who has nothing else: about nodes, both clusters,
+// upstreams, gardenlet and the active faults, plus the sources in more. Parts of the testbed that
+// do not exist yet are skipped. It replaces an earlier bundle, and stores the metrics for the next
+// one. The error lists the missing parts.
+func Diagnose(ctx context.Context, t *kind.Testbed, dir string, more ...Source) error {
+	return diagnose(ctx, t, dir, nil, more)
+}
+
+func diagnose(ctx context.Context, t *kind.Testbed, dir string, options []Option, more []Source) error {
+	err := Collect(ctx, dir, append(sources(t), more...)...)
+	if ctx.Err() != nil || slices.Contains(options, Temporary) {
+		return err // after Ctrl-C the folder may have the metrics of an earlier bundle
+	}
+	return errors.Join(err, KeepMetrics(dir, t.State.Metrics()))
+}
+
+func sources(t *kind.Testbed) []Source {
+	all := []Source{
+		Computed(bundle.VersionsFile, func(ctx context.Context) ([]byte, error) { return []byte(testbedVersions(ctx, t)), nil }),
+		Tail(bundle.GardenletFile, t.State.GardenletLog()),
+	}
+	configs := map[string]*rest.Config{}
+	for name, c := range map[string]*cluster.Cluster{bundle.SeedFolder: t.Seed, bundle.ShootFolder: t.Shoot} {
+		if c == nil {
+			continue
+		}
+		configs[name] = c.RESTConfig()
+		all = append(all, Cluster(name, c.RESTConfig()))
+		for _, node := range c.Nodes() {
+			all = append(all, Node(node))
+		}
+	}
+	if len(configs) > 0 {
+		all = append(all, Metrics(configs[bundle.SeedFolder], configs[bundle.ShootFolder], t.State.Metrics()))
+	}
+	if t.Shoot != nil {
+		all = append(all, Computed(bundle.FaultsFile, func(ctx context.Context) ([]byte, error) {
+			active, err := fault.List(ctx, t)
+			if err != nil {
+				return nil, err // an incomplete list would look like all of them
+			}
+			return spec.Encode(active)
+		}))
+	}
+	for _, registry := range t.Upstreams.All() {
+		all = append(all, Upstream(registry))
+	}
+	return all
+}
+
+// testbedVersions returns the versions of the testbed's parts. The index adds those that nodes and
+// pods report.
+func testbedVersions(ctx context.Context, t *kind.Testbed) string {
+	var lines []string
+	inTime, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if out, err := command.Output(inTime, "git", "-C", t.Root, "describe", "--always", "--dirty", "--abbrev=12"); err == nil {
+		lines = append(lines, "sources "+strings.TrimSpace(out)) // otherwise the sources are not a git repository
+	}
+	lines = append(lines, "gardener "+gardener.Version)
+	if t.NodeImage != "" {
+		lines = append(lines, "node image "+t.NodeImage)
+	}
+	if t.Engine != nil {
+		lines = append(lines, fmt.Sprintf("docker %s (API %s, cgroup v%d)", t.Engine.Version, t.Engine.APIVersion, t.Engine.CgroupVersion))
+	}
+	for _, name := range sortedKeys(t.Images) {
+		lines = append(lines, t.Images[name].Ref)
+	}
+	return strings.Join(lines, "\n") + "\n"
 }

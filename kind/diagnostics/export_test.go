@@ -1,10 +1,13 @@
 package diagnostics
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/gardener-extensions/registry-cache/kind"
 )
 
 func TestCheckFolder(t *testing.T) {
@@ -34,5 +37,35 @@ func TestCheckFolder(t *testing.T) {
 		if occupied := (*OccupiedError)(nil); errors.As(err, &occupied) != (name == "mine" || name == "site") {
 			t.Errorf("%s: %T", name, err)
 		}
+	}
+}
+
+// TestDiagnoseReplaces checks that nothing of an earlier bundle remains, unless nothing was
+// collected, and that the next bundle is never compared with it.
+func TestDiagnoseReplaces(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tc := range []struct {
+		name string
+		ctx  context.Context
+		left bool
+	}{{"of a testbed without parts", t.Context(), false}, {"after Ctrl-C", ended, true}} {
+		t.Run(tc.name, func(t *testing.T) {
+			testbed, dir := &kind.Testbed{State: kind.State(t.TempDir())}, t.TempDir()
+			old := filepath.Join(dir, "metrics", "registry-alpha-0.prom")
+			if err := os.MkdirAll(filepath.Dir(old), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(old, []byte("up 1\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_ = Diagnose(tc.ctx, testbed, dir) // the error lists the missing parts
+			if _, err := os.Stat(old); os.IsNotExist(err) == tc.left {
+				t.Errorf("an earlier bundle is left: %t (%v), want %t", !os.IsNotExist(err), err, tc.left)
+			}
+			if _, err := os.Stat(testbed.State.Metrics()); !os.IsNotExist(err) {
+				t.Errorf("its metrics are kept: %v", err)
+			}
+		})
 	}
 }

@@ -62,37 +62,30 @@ func (i *index) reason(text *strings.Builder) {
 
 func (i *index) problems(text *strings.Builder) {
 	text.WriteString("\n## What is wrong now\n\n")
-	certain, hints := split(i.findings)
-	if len(certain) == 0 {
+	certain := 0
+	for certain < len(i.findings) && i.findings[certain].Certain {
+		certain++
+	}
+	if certain == 0 {
 		text.WriteString("No check found a problem.\n")
 	}
-	list(text, certain)
-	if len(hints) > 0 {
+	list(text, i.findings[:certain])
+	if certain < len(i.findings) {
 		text.WriteString("\nHints, which can be causes or effects:\n\n")
-		list(text, hints)
+		list(text, i.findings[certain:])
 	}
-	var checks []string
+	separator := "\nChecked: "
 	for _, check := range finding.Checks() {
-		checks = append(checks, check.Name)
+		text.WriteString(separator + check.Name)
+		separator = "; "
 	}
-	fmt.Fprintf(text, "\nChecked: %s.\n", strings.Join(checks, "; "))
-	if i.bundle.Sleeps() {
+	text.WriteString(".\n")
+	if i.bundle.Hibernated() {
 		text.WriteString("\nThe Shoot is hibernated: its machines are stopped, which is not a problem.\n")
 	}
 	if !i.bundle.FaultsKnown {
 		text.WriteString("\nIt is unknown whether a fault is injected.\n")
 	}
-}
-
-func split(all []finding.Finding) (certain, hints []finding.Finding) {
-	for _, f := range all {
-		if f.Certain {
-			certain = append(certain, f)
-		} else {
-			hints = append(hints, f)
-		}
-	}
-	return certain, hints
 }
 
 func list(text *strings.Builder, all []finding.Finding) {
@@ -183,11 +176,12 @@ func oneLine(s string) string {
 }
 
 func size(bytes int) string {
-	if bytes == 0 {
+	switch {
+	case bytes == 0:
 		return "(empty)"
-	}
-	if bytes < 1<<10 {
+	case bytes < 1<<10:
 		return fmt.Sprintf("(%d B)", bytes)
+	default:
+		return fmt.Sprintf("(%d KiB)", bytes>>10)
 	}
-	return fmt.Sprintf("(%d KiB)", bytes>>10)
 }

@@ -50,7 +50,7 @@ func TestMetricsCompare(t *testing.T) {
 		"a": []byte("# HELP x\nregistry_proxy_hits_total{type=\"blob\"} 5\nregistry_proxy_misses_total 0\nregistry_proxy_x_bucket{le=\"1\"} 9\ngo_threads 7\n"),
 		"b": []byte("registry_proxy_hits_total 1.5e+06\nhalf"),
 	}
-	golden.Compare(t, "metrics.txt", compareMetrics(before, recreatedAt, now)+"\n"+compareMetrics(nil, time.Time{}, now))
+	golden.Compare(t, "metrics.txt", compareMetrics(keptMetrics{recreatedAt, before}, now)+"\n"+compareMetrics(keptMetrics{}, now))
 }
 
 func TestTail(t *testing.T) {

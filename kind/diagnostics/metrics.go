@@ -1,10 +1,18 @@
 package diagnostics
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"text/tabwriter"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,60 +22,49 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
+	atomic "github.com/gardener-extensions/registry-cache/kind/file"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
 const (
-	// portAnnotation holds the port of a pod's metrics. Caches have none: their port is
-	// CacheDebugPort.
-	portAnnotation     = "prometheus.io/port"
-	extensionNamespace = "extension-" + v1alpha3.ExtensionType
-	metricsSuffix      = ".prom"
-	beforeFolder       = "before"
+	metricsSuffix = ".prom"
+	beforeFolder  = "before"
+	// metricsTimeout limits the request to one pod. Many bundles are about a cache that hangs.
+	metricsTimeout = 5 * time.Second
 )
 
 // Metrics returns a source with the metrics of the caches and the extension: the current ones,
 // those that KeepMetrics stored in the file previous, in the folder "before", and a table of the
 // changes. The file may be missing. A nil cluster is skipped.
 func Metrics(seed, shoot *rest.Config, previous string) Source {
-	return metrics{seed: seed, shoot: shoot, previous: previous}
+	return Source{bundle.MetricsFolder, func(ctx context.Context, into *Folder) {
+		now := map[string][]byte{}
+		readMetrics(ctx, shoot, metav1.NamespaceSystem, v1alpha3.LabelUpstreamHost, now, into)
+		readMetrics(ctx, seed, "extension-"+v1alpha3.ExtensionType, "", now, into)
+		for pod, content := range now {
+			into.Write(pod+metricsSuffix, content)
+		}
+		before, err := readKept(previous)
+		into.Fail(beforeFolder, err)
+		for pod, content := range before.Pods {
+			into.Write(filepath.Join(beforeFolder, pod+metricsSuffix), content)
+		}
+		if len(now) > 0 {
+			into.Write(bundle.MetricsSummary, []byte(compareMetrics(before, now)))
+		}
+	}}
 }
 
-type metrics struct {
-	seed, shoot *rest.Config
-	previous    string
-}
-
-func (m metrics) Name() string { return bundle.MetricsFolder }
-
-func (m metrics) Collect(ctx context.Context, into *Folder) {
-	now := map[string][]byte{}
-	m.read(ctx, m.shoot, metav1.NamespaceSystem, v1alpha3.LabelUpstreamHost, now, into)
-	m.read(ctx, m.seed, extensionNamespace, "", now, into)
-	for pod, content := range now {
-		into.Write(pod+metricsSuffix, content)
-	}
-	before, err := readKept(m.previous)
-	into.Fail(beforeFolder, err)
-	for pod, content := range before.Pods {
-		into.Write(filepath.Join(beforeFolder, pod+metricsSuffix), content)
-	}
-	if len(now) > 0 {
-		into.Write(bundle.MetricsSummary, []byte(compareMetrics(before.Pods, before.At, now)))
-	}
-}
-
-// read gets the metrics of running pods through the proxy of the API server.
-func (m metrics) read(ctx context.Context, config *rest.Config, namespace, selector string, now map[string][]byte, into *Folder) {
+// readMetrics gets the metrics of running pods through the proxy of the API server.
+func readMetrics(ctx context.Context, config *rest.Config, namespace, selector string, now map[string][]byte, into *Folder) {
 	if config == nil {
 		return
 	}
 	to, err := connect(config)
-	if err != nil {
-		into.Fail(namespace, err)
-		return
+	pods := &corev1.PodList{}
+	if err == nil {
+		pods, err = to.typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	}
-	pods, err := to.typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		into.Fail(namespace, err)
 		return
@@ -84,12 +81,118 @@ func (m metrics) read(ctx context.Context, config *rest.Config, namespace, selec
 	}
 }
 
-// metricsTimeout limits the request to one pod. Many bundles are about a cache that hangs.
-const metricsTimeout = 5 * time.Second
-
 func scrape(ctx context.Context, client kubernetes.Interface, pod corev1.Pod) ([]byte, error) {
 	ctx, cancel := progress.Within(ctx, metricsTimeout, "no metrics")
 	defer cancel()
-	port := cmp.Or(pod.Annotations[portAnnotation], strconv.Itoa(v1alpha3.CacheDebugPort))
+	// Caches do not have the annotation.
+	port := cmp.Or(pod.Annotations["prometheus.io/port"], strconv.Itoa(v1alpha3.CacheDebugPort))
 	return client.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, port, "/metrics", nil).DoRaw(ctx)
+}
+
+// comparedFamilies are the metrics about pulls and reconciliations.
+var comparedFamilies = []string{
+	"registry_proxy_", "registry_http_requests_total", "registry_cache_", `controller_runtime_reconcile_total{controller="registry-cache"`,
+	"controller_runtime_webhook_requests_total",
+}
+
+// series parses Prometheus's text format. It returns the values of the series of comparedFamilies,
+// without buckets.
+func series(content []byte) map[string]float64 {
+	all := map[string]float64{}
+	for line := range strings.Lines(string(content)) {
+		line = strings.TrimSpace(line)
+		i := strings.LastIndex(line, " ")
+		if i < 0 || strings.HasPrefix(line, "#") || strings.Contains(line, "_bucket{") {
+			continue
+		}
+		value, err := strconv.ParseFloat(line[i+1:], 64)
+		for _, family := range comparedFamilies {
+			if err == nil && strings.HasPrefix(line, family) {
+				all[line[:i]] = value
+			}
+		}
+	}
+	return all
+}
+
+// compareMetrics returns a table of the series that are or were not zero.
+func compareMetrics(before keptMetrics, now map[string][]byte) string {
+	var out bytes.Buffer
+	if len(before.Pods) == 0 {
+		out.WriteString("There are no earlier metrics. The next bundle of this testbed is compared with this one.\n")
+	} else {
+		fmt.Fprintf(&out, "before: %s\n", before.At.UTC().Format(time.RFC3339))
+	}
+	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "before\tnow\tchange\t")
+	for _, pod := range sortedKeys(now) {
+		was, is := series(before.Pods[pod]), series(now[pod])
+		_, known := before.Pods[pod]
+		for _, name := range sortedKeys(is) {
+			if is[name] == 0 && was[name] == 0 {
+				continue
+			}
+			old, change := "-", "-"
+			if known {
+				old, change = number(was[name]), number(is[name]-was[name])
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t  %s %s\n", old, number(is[name]), change, pod, name)
+		}
+	}
+	_ = table.Flush() // a buffer does not fail
+	return out.String()
+}
+
+func number(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
+
+// keptMetrics are the metrics of a bundle that the next bundle is compared with.
+type keptMetrics struct {
+	At   time.Time         `json:"at"`
+	Pods map[string][]byte `json:"pods"`
+}
+
+// KeepMetrics stores the metrics of a bundle, with the time of the newest file, in the file
+// previous, which the next bundle is compared with. It replaces the file atomically, unless the
+// bundle has no metrics.
+func KeepMetrics(bundleDir, previous string) error {
+	folder := filepath.Join(bundleDir, bundle.MetricsFolder)
+	names, err := fs.Glob(os.DirFS(folder), "*"+metricsSuffix)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	kept := keptMetrics{Pods: map[string][]byte{}}
+	for _, name := range names {
+		path := filepath.Join(folder, name)
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("metrics of the bundle: %w", err)
+		}
+		if info, err := os.Stat(path); err == nil && info.ModTime().After(kept.At) {
+			kept.At = info.ModTime()
+		}
+		kept.Pods[strings.TrimSuffix(name, metricsSuffix)] = content
+	}
+	content, err := json.Marshal(kept)
+	if err == nil {
+		err = atomic.Replace(previous, content, 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("keep metrics: %w", err)
+	}
+	return nil
+}
+
+// readKept reads the file that KeepMetrics wrote. A missing file is not an error.
+func readKept(previous string) (kept keptMetrics, err error) {
+	content, err := os.ReadFile(previous)
+	if errors.Is(err, fs.ErrNotExist) {
+		return kept, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(content, &kept)
+	}
+	if err != nil {
+		return keptMetrics{}, fmt.Errorf("earlier metrics: %w", err)
+	}
+	return kept, nil
 }

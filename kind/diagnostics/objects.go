@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,41 +16,32 @@ import (
 )
 
 // resources are listed in both clusters. A resource that a cluster does not serve is skipped.
-var resources = []schema.GroupVersionResource{
-	{Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: "extensions"},
-	{Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: "operatingsystemconfigs"},
-	{Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: "workers"},
-	{Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: "clusters"},
-	{Group: "resources.gardener.cloud", Version: "v1alpha1", Resource: "managedresources"},
-	{Group: "apps", Version: "v1", Resource: "deployments"},
-	{Group: "apps", Version: "v1", Resource: "statefulsets"},
-	{Group: "apps", Version: "v1", Resource: "daemonsets"},
-	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
-	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
-	{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"},
-	{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"},
-	{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"},
-	{Version: "v1", Resource: "namespaces"},
-	{Version: "v1", Resource: "nodes"},
-	{Version: "v1", Resource: "pods"},
-	{Version: "v1", Resource: "services"},
-	{Version: "v1", Resource: "persistentvolumes"},
-	{Version: "v1", Resource: "persistentvolumeclaims"},
-	{Version: "v1", Resource: "configmaps"},
-	{Version: "v1", Resource: "secrets"},
+var resources = slices.Concat(
+	group("extensions.gardener.cloud/v1alpha1", "extensions", "operatingsystemconfigs", "workers", "clusters"),
+	group("resources.gardener.cloud/v1alpha1", "managedresources"),
+	group("apps/v1", "deployments", "statefulsets", "daemonsets"),
+	group("admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
+	group("discovery.k8s.io/v1", "endpointslices"),
+	group("networking.k8s.io/v1", "networkpolicies"),
+	group("storage.k8s.io/v1", "storageclasses"),
+	group("/v1", "namespaces", "nodes", "pods", "services", "persistentvolumes", "persistentvolumeclaims", "configmaps", "secrets"),
+)
+
+func group(groupVersion string, names ...string) (all []schema.GroupVersionResource) {
+	group, version, _ := strings.Cut(groupVersion, "/")
+	for _, name := range names {
+		all = append(all, schema.GroupVersionResource{Group: group, Version: version, Resource: name})
+	}
+	return all
 }
 
 func collectObjects(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, into *Folder) {
 	file := "objects/" + resource.Resource + ".yaml"
 	list, err := client.Resource(resource).List(ctx, metav1.ListOptions{})
-	if apierrors.IsNotFound(err) {
-		return
-	}
-	if err != nil {
+	if err != nil && !apierrors.IsNotFound(err) {
 		into.Fail(file, err)
-		return
 	}
-	if len(list.Items) == 0 {
+	if err != nil || len(list.Items) == 0 {
 		return
 	}
 	var out bytes.Buffer
@@ -58,8 +51,7 @@ func collectObjects(ctx context.Context, client dynamic.Interface, resource sche
 			into.Fail(file, fmt.Errorf("%s/%s: %w", object.GetNamespace(), object.GetName(), err))
 			continue
 		}
-		out.WriteString("---\n")
-		out.Write(content)
+		out.WriteString("---\n" + string(content))
 	}
 	into.Write(file, out.Bytes())
 }

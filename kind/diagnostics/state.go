@@ -1,18 +1,21 @@
 package diagnostics
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/readiness"
 )
+
+var trailing = regexp.MustCompile(`(?m) +$`)
 
 // state writes the current state of each cache: the status of the Extension, the Service, the pods,
 // and what containerd reads on each node.
@@ -21,8 +24,8 @@ func (i *index) state(text *strings.Builder) {
 	out := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	b := i.bundle
 	for _, cached := range b.Cached() {
-		fmt.Fprintf(out, "cache of %s\tExtension: %s\tService: %s\t%s\n",
-			cached.Upstream, cached.Endpoint, serviceOf(b, cached.Upstream), podsOf(b, cached.Upstream))
+		service, pods := cacheService(b, cached.Upstream)
+		fmt.Fprintf(out, "cache of %s\tExtension: %s\tService: %s\t%s\n", cached.Upstream, cached.Endpoint, service, pods)
 	}
 	for _, node := range b.Nodes {
 		for n, mirror := range node.Mirrors {
@@ -53,48 +56,56 @@ func (i *index) state(text *strings.Builder) {
 		fmt.Fprintf(out, "upstream %s\t%s\trequests: %s\t\n", upstream.Host, upstream.State, strings.Join(counts, ", "))
 	}
 	_ = out.Flush() // a strings.Builder does not fail
-	var lines []string
-	for line := range strings.Lines(table.String()) {
-		lines = append(lines, strings.TrimRight(line, " \n"))
-	}
-	if len(lines) > 0 {
-		i.section(text, "Current state", strings.Join(lines, "\n"))
-	}
+	i.section(text, "Current state", strings.TrimRight(trailing.ReplaceAllString(table.String(), ""), "\n"))
 }
 
-func serviceOf(b *bundle.Bundle, upstream string) string {
-	for _, service := range b.Shoot.CacheServices() {
-		if service.Annotations[v1alpha3.AnnotationUpstream] == upstream {
-			return service.Name + " " + service.Spec.ClusterIP
-		}
+// cacheService describes the Service of a cache and the pods that it selects, with their nodes and
+// whether they are ready.
+func cacheService(b *bundle.Bundle, upstream string) (service, pods string) {
+	found, exists := b.Shoot.CacheService(upstream)
+	if !exists {
+		return "none", "no pod"
 	}
-	return "none"
-}
-
-// podsOf lists the pods that the Service of a cache selects, with their nodes and whether they are
-// ready.
-func podsOf(b *bundle.Bundle, upstream string) string {
 	var all []string
-	for _, service := range b.Shoot.CacheServices() {
-		if service.Annotations[v1alpha3.AnnotationUpstream] != upstream {
+	for _, pod := range b.Shoot.Pods {
+		selector := found.Spec.Selector
+		if pod.Namespace != found.Namespace || len(selector) == 0 || !labels.SelectorFromSet(selector).Matches(labels.Set(pod.Labels)) {
 			continue
 		}
-		for _, pod := range b.Shoot.Pods {
-			if selector := service.Spec.Selector; pod.Namespace != service.Namespace || len(selector) == 0 ||
-				!labels.SelectorFromSet(selector).Matches(labels.Set(pod.Labels)) {
-				continue
-			}
-			ready := "not ready"
-			if readiness.Pod(&pod) {
-				ready = "ready"
-			}
-			all = append(all, fmt.Sprintf("%s on %s %s", pod.Name, b.ShortName(pod.Spec.NodeName), ready))
+		ready := "not ready"
+		if readiness.Pod(&pod) {
+			ready = "ready"
+		}
+		all = append(all, fmt.Sprintf("%s on %s %s", pod.Name, b.ShortName(pod.Spec.NodeName), ready))
+	}
+	return found.Name + " " + found.Spec.ClusterIP, cmp.Or(strings.Join(all, ", "), "no pod")
+}
+
+// versions returns VersionsFile, the versions that nodes report, and the images of pods.
+func versions(b *bundle.Bundle) string {
+	lines := []string{b.Versions}
+	add := func(format string, args ...any) {
+		if line := fmt.Sprintf(format, args...); !slices.Contains(lines, line) {
+			lines = append(lines, line)
 		}
 	}
-	if len(all) == 0 {
-		return "no pod"
+	for _, cluster := range []bundle.Cluster{b.Seed, b.Shoot} {
+		for _, node := range cluster.Nodes {
+			info := node.Status.NodeInfo
+			add("nodes of the %s: Kubernetes %s, %s, %s, kernel %s", cluster.Folder, info.KubeletVersion,
+				strings.ReplaceAll(info.ContainerRuntimeVersion, "://", " "), info.OSImage, info.KernelVersion)
+		}
+		for _, pod := range cluster.Pods {
+			// The extension, caches, the cleaner, and Gardener's components.
+			if !strings.HasPrefix(pod.Name, "registry-") && !strings.HasPrefix(pod.Name, "gardener-") {
+				continue
+			}
+			for _, container := range pod.Spec.Containers {
+				add("running in the %s: %s", cluster.Folder, container.Image)
+			}
+		}
 	}
-	return strings.Join(all, ", ")
+	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -79,10 +79,7 @@ func examineTestbed(ctx context.Context, t *kind.Testbed) ([]Item, error) {
 		return nil, fmt.Errorf("create a folder for the diagnostics: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	collect := func(ctx context.Context, dir string, more ...diagnostics.Source) error {
-		return diagnostics.CollectFrom(ctx, t, dir, more...)
-	}
-	exported, err := diagnostics.ExportWith(ctx, t, filepath.Join(dir, t.Prefix), collect)
+	exported, err := diagnostics.Export(ctx, t, filepath.Join(dir, t.Prefix), diagnostics.Temporary)
 	if errors.Is(err, kind.ErrDown) {
 		return append(items, Item{Mark: Notice, Text: "the testbed is not up", Fix: "run testbed up"}), nil
 	}

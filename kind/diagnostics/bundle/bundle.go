@@ -7,11 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
 
-// Files next to the index. A missing file was not collected.
+// Files next to the index.
 const (
 	ReasonFile    = "reason.txt"
 	SinceFile     = "since.txt"
@@ -94,16 +93,6 @@ func (b *Bundle) Workers() []Node {
 	return slices.DeleteFunc(slices.Clone(b.Nodes), func(n Node) bool { return !n.Worker() })
 }
 
-// Cached returns the caches in the status of the Extension of the first Shoot.
-func (b *Bundle) Cached() []Cached {
-	for _, extension := range b.Seed.Extensions {
-		if extension.Namespace == ShootNamespace && extension.Spec.Type == v1alpha3.ExtensionType {
-			return cachedOf(extension)
-		}
-	}
-	return nil
-}
-
 // ShortName removes the name of the testbed from the name of a node, for a node of the shoot also
 // "shoot-".
 func (b *Bundle) ShortName(node string) string {
@@ -125,23 +114,35 @@ func text(files fs.FS, name string) string {
 	return strings.TrimSpace(string(content))
 }
 
+// Parse returns what parse accepts of the lines of a file, without surrounding white space; nothing
+// if the file cannot be read.
+func Parse[T any](files fs.FS, name string, parse func(line string) (T, bool)) []T {
+	var all []T
+	for line := range strings.Lines(text(files, name)) {
+		if value, ok := parse(strings.TrimSpace(line)); ok {
+			all = append(all, value)
+		}
+	}
+	return all
+}
+
+func find[T any](all []T, match func(T) bool) (found T, ok bool) {
+	if i := slices.IndexFunc(all, match); i >= 0 {
+		return all[i], true
+	}
+	return found, false
+}
+
 // folders returns the names of the subfolders of a folder, sorted.
-func folders(files fs.FS, folder string) []string {
+func folders(files fs.FS, folder string) (names []string) {
 	entries, err := fs.ReadDir(files, folder)
 	if err != nil {
 		return nil
 	}
-	var names []string
 	for _, entry := range entries {
 		if entry.IsDir() {
 			names = append(names, entry.Name())
 		}
 	}
 	return names
-}
-
-// Has reports whether the bundle has a file of that name.
-func (b *Bundle) Has(name string) bool {
-	info, err := fs.Stat(b.Files, path.Clean(name))
-	return err == nil && !info.IsDir()
 }

@@ -25,7 +25,7 @@ func read(files map[string]string) *Bundle {
 // TestNothing reads an empty folder.
 func TestNothing(t *testing.T) {
 	b := read(nil)
-	if b.Seed.Known || b.Shoot.Known || b.FaultsKnown || len(b.Nodes)+len(b.Upstreams)+len(b.Cached()) > 0 || b.Sleeps() {
+	if b.Seed.Known || b.Shoot.Known || b.FaultsKnown || len(b.Nodes)+len(b.Upstreams)+len(b.Cached()) > 0 || b.Hibernated() {
 		t.Errorf("bundle %+v", b)
 	}
 	if want := at.Add(-15 * time.Minute); !b.Since.Equal(want) {
@@ -37,9 +37,6 @@ func TestTexts(t *testing.T) {
 	b := read(map[string]string{"reason.txt": "no\n", "versions.txt": " v1\n", "since.txt": "2026-01-02T03:00:00Z\n", "faults.json": "[]", "metrics/summary.txt": "m"})
 	if b.Reason != "no" || b.Versions != "v1" || !b.Since.Equal(at.Add(-4*time.Minute-5*time.Second)) || !b.FaultsKnown || b.Metrics != "m" {
 		t.Errorf("bundle %+v", b)
-	}
-	if b.Has("none") || !b.Has("reason.txt") {
-		t.Error("Has is wrong")
 	}
 	if broken := read(map[string]string{"faults.json": `[{"target":"moon/x"}]`}); broken.FaultsKnown {
 		t.Error("damaged faults are known")
@@ -100,7 +97,7 @@ func TestObjects(t *testing.T) {
 	if want := []Cached{{"a.test", "http://10.0.0.1:5000"}}; !reflect.DeepEqual(b.Cached(), want) {
 		t.Errorf("cached %v", b.Cached())
 	}
-	if !b.Sleeps() {
+	if !b.Hibernated() {
 		t.Error("not hibernated")
 	}
 	for address, want := range map[string]string{"172.18.0.3:99": "worker", "10.244.1.1": "worker", "10.244.1.2": "", "nonsense": ""} {

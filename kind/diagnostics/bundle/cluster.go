@@ -3,7 +3,9 @@ package bundle
 import (
 	"encoding/json"
 	"io/fs"
+	"net/netip"
 	"path"
+	"slices"
 	"strings"
 
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
@@ -15,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
+	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
 // ShootNamespace is the namespace, in the seed, of the testbed's first Shoot.
@@ -66,44 +69,34 @@ func readCluster(files fs.FS, folder string) Cluster {
 
 // objects reads a file of YAML documents. It skips documents that cannot be parsed.
 func objects[T any](files fs.FS, name string) []T {
-	content, err := fs.ReadFile(files, name)
-	if err != nil {
-		return nil
-	}
 	var all []T
-	for document := range strings.SplitSeq("\n"+string(content), "\n---\n") {
+	for document := range strings.SplitSeq("\n"+text(files, name), "\n---\n") {
 		var object T
-		if strings.TrimSpace(document) == "" || yaml.Unmarshal([]byte(document), &object) != nil {
-			continue
+		if strings.TrimSpace(document) != "" && yaml.Unmarshal([]byte(document), &object) == nil {
+			all = append(all, object)
 		}
-		all = append(all, object)
 	}
 	return all
 }
 
 // CacheServices returns the Services of caches. A Service with the label alone is not one.
 func (c Cluster) CacheServices() []corev1.Service {
-	var caches []corev1.Service
-	for _, service := range c.Services {
-		if service.Labels[v1alpha3.LabelUpstreamHost] != "" && service.Annotations[v1alpha3.AnnotationUpstream] != "" {
-			caches = append(caches, service)
-		}
-	}
-	return caches
+	return slices.DeleteFunc(slices.Clone(c.Services), func(s corev1.Service) bool {
+		return s.Labels[v1alpha3.LabelUpstreamHost] == "" || s.Annotations[v1alpha3.AnnotationUpstream] == ""
+	})
 }
 
-// Sleeps reports whether the Shoot is hibernated or will be: then its machines are stopped.
-func (b *Bundle) Sleeps() bool {
+// CacheService returns the Service of the cache of an upstream.
+func (c Cluster) CacheService(upstream string) (corev1.Service, bool) {
+	return find(c.CacheServices(), func(s corev1.Service) bool { return s.Annotations[v1alpha3.AnnotationUpstream] == upstream })
+}
+
+// Hibernated reports whether the Shoot is hibernated or will be: then its machines are stopped.
+func (b *Bundle) Hibernated() bool {
 	for _, cluster := range b.Seed.Clusters {
 		var shoot struct {
-			Spec struct {
-				Hibernation struct {
-					Enabled bool `json:"enabled"`
-				} `json:"hibernation"`
-			} `json:"spec"`
-			Status struct {
-				Hibernated bool `json:"hibernated"`
-			} `json:"status"`
+			Spec   struct{ Hibernation struct{ Enabled bool } }
+			Status struct{ Hibernated bool }
 		}
 		if cluster.Name == ShootNamespace && json.Unmarshal(cluster.Spec.Shoot.Raw, &shoot) == nil {
 			return shoot.Spec.Hibernation.Enabled || shoot.Status.Hibernated
@@ -115,17 +108,90 @@ func (b *Bundle) Sleeps() bool {
 // Cached is an upstream and the endpoint of its cache.
 type Cached struct{ Upstream, Endpoint string }
 
-func cachedOf(extension extensionsv1alpha1.Extension) []Cached {
-	if extension.Status.ProviderStatus == nil {
-		return nil
+// Cached returns the caches in the status of the Extension of the first Shoot.
+func (b *Bundle) Cached() []Cached {
+	for _, extension := range b.Seed.Extensions {
+		if extension.Namespace != ShootNamespace || extension.Spec.Type != v1alpha3.ExtensionType {
+			continue
+		}
+		var status struct{ Caches []Cached }
+		if extension.Status.ProviderStatus == nil || json.Unmarshal(extension.Status.ProviderStatus.Raw, &status) != nil {
+			return nil
+		}
+		return status.Caches
 	}
-	var status v1alpha3.RegistryStatus
-	if json.Unmarshal(extension.Status.ProviderStatus.Raw, &status) != nil {
-		return nil
+	return nil
+}
+
+// Files in the folder of an upstream.
+const (
+	AccessFile = "access.jsonl"
+	StateFile  = "state.txt"
+)
+
+// Unreadable is the prefix of the state of a container whose output cannot be read. The error
+// follows.
+const Unreadable = "output not readable: "
+
+// Upstream is one upstream registry.
+type Upstream struct {
+	Host string
+	// State is the status of its container, as the engine prints it; "" if it is unknown.
+	State string
+	// Records are its requests, in the order in which the responses ended. Damaged lines are skipped.
+	Records accesslog.Records
+}
+
+// File returns the path of a file of the upstream in the bundle.
+func (u Upstream) File(name string) string { return path.Join(UpstreamFolder, u.Host, name) }
+
+// Running reports whether its container runs. It is true if the state is unknown.
+func (u Upstream) Running() bool { return u.State == "" || strings.HasPrefix(u.State, "Up ") }
+
+func readUpstream(files fs.FS, host string) Upstream {
+	u := Upstream{Host: host}
+	u.State = text(files, u.File(StateFile))
+	u.Records = Parse(files, u.File(AccessFile), func(line string) (record accesslog.Record, ok bool) {
+		err := json.Unmarshal([]byte(line), &record)
+		return record, err == nil && record.Path != accesslog.SettlePath
+	})
+	return u
+}
+
+// NodeAt returns the short name of the node with an address, or "". The address may have a port.
+// Requests of a node's containerd come from it, and due to NAT those of its pods too.
+func (b *Bundle) NodeAt(address string) string {
+	address = WithoutPort(address)
+	for _, cluster := range []Cluster{b.Shoot, b.Seed} {
+		for _, node := range cluster.Nodes {
+			if slices.Contains(Addresses(node), address) {
+				return b.ShortName(node.Name)
+			}
+		}
 	}
-	var all []Cached
-	for _, cache := range status.Caches {
-		all = append(all, Cached{Upstream: cache.Upstream, Endpoint: cache.Endpoint})
+	return ""
+}
+
+// WithoutPort removes the port of an IP address, if it has one.
+func WithoutPort(address string) string {
+	if with, err := netip.ParseAddrPort(address); err == nil {
+		return with.Addr().Unmap().String()
+	}
+	return address
+}
+
+// Addresses returns the source addresses of a node's requests: its own addresses, and the address
+// of its pod bridge, from which it reaches its own pods. The bridge has the first address of the
+// pod CIDR.
+func Addresses(node corev1.Node) []string {
+	var all []string
+	for _, own := range node.Status.Addresses {
+		all = append(all, own.Address)
+	}
+	for _, podCIDR := range node.Spec.PodCIDRs {
+		if network, err := netip.ParsePrefix(podCIDR); err == nil {
+			all = append(all, network.Addr().Next().String())
+		}
 	}
 	return all
 }

@@ -80,34 +80,32 @@ func (n Node) File(name string) string { return path.Join(NodeFolder, n.Name, na
 // JournalFile returns the path of the journal of a unit in the bundle.
 func (n Node) JournalFile(unit string) string { return n.File("journal/" + unit + ".log") }
 
-// Journal returns the lines of the journal of a unit, the oldest first.
-func (b *Bundle) Journal(n Node, unit string) []logline.Line {
-	return b.lines(n.JournalFile(unit), logline.Journal)
+// Mirror returns the hosts.toml for an upstream.
+func (n Node) Mirror(upstream string) (hostsfile.Mirror, bool) {
+	return find(n.Mirrors, func(m hostsfile.Mirror) bool { return m.Upstream == upstream })
 }
 
-// ContainerLog returns the lines of the log of a container.
-func (b *Bundle) ContainerLog(file string) []logline.Line { return b.lines(file, logline.Container) }
+// Registry returns the argument of the script's unit for an upstream.
+func (n Node) Registry(upstream string) (nodeconfig.Registry, bool) {
+	return find(n.Registries, func(r nodeconfig.Registry) bool { return r.Upstream == upstream })
+}
 
-func (b *Bundle) lines(file string, read func(string) (logline.Line, bool)) []logline.Line {
-	content, err := fs.ReadFile(b.Files, file)
-	if err != nil {
-		return nil
-	}
-	var all []logline.Line
-	for text := range strings.Lines(string(content)) {
-		if line, ok := read(text); ok {
-			all = append(all, line)
-		}
-	}
-	return all
+// Journal returns the lines of the journal of a unit, the oldest first.
+func (b *Bundle) Journal(n Node, unit string) []logline.Line {
+	return b.Log(n.JournalFile(unit), logline.Journal)
+}
+
+// Log returns the lines of a log that read can parse.
+func (b *Bundle) Log(file string, read func(string) (logline.Line, bool)) []logline.Line {
+	return Parse(b.Files, file, read)
 }
 
 func readNode(files fs.FS, name string) Node {
-	n := Node{Name: name}
+	n := Node{Name: name, HostsFiles: map[string]string{}, Routes: map[string]string{}}
 	units := text(files, n.File(UnitsFile))
 	n.Units, n.UnitsKnown = parseUnits(units), units != ""
 	certs := text(files, n.File(CertsFile))
-	n.MirrorsKnown, n.HostsFiles = certs != "", map[string]string{}
+	n.MirrorsKnown = certs != ""
 	for _, found := range parseHostsFiles(certs) {
 		n.Mirrors = append(n.Mirrors, hostsfile.Parse(found.upstream, []byte(found.content)))
 		n.HostsFiles[found.upstream] = found.content
@@ -116,11 +114,13 @@ func readNode(files fs.FS, name string) Node {
 	if registries, err := nodeconfig.ParseUnit(text(files, n.File(ScriptUnit))); err == nil {
 		n.Registries = registries
 	}
-	n.Probes = parseProbes(text(files, n.File(ProbeFile)))
-	n.Routes = parseRoutes(text(files, n.File(RouteFile)))
-	n.Tables = parseTables(text(files, n.File(FirewallFile)))
-	n.Stopped = parseStopped(text(files, n.File(ProcessFile)))
-	n.Full = parseDisk(text(files, n.File(DiskFile)))
+	for _, route := range Parse(files, n.File(RouteFile), parseRoute) {
+		n.Routes[route[0]] = route[1]
+	}
+	n.Probes = Parse(files, n.File(ProbeFile), parseProbe)
+	n.Tables = Parse(files, n.File(FirewallFile), parseTable)
+	n.Stopped = Parse(files, n.File(ProcessFile), parseStopped)
+	n.Full = Parse(files, n.File(DiskFile), parseFull)
 	return n
 }
 
@@ -163,79 +163,51 @@ func parseHostsFiles(text string) []hostsFile {
 	return all
 }
 
-// parseProbes parses lines of "upstream url status seconds problem".
-func parseProbes(text string) []Probe {
-	var all []Probe
-	for line := range strings.Lines(text) {
-		words := strings.SplitN(strings.TrimSpace(line), " ", 5)
-		if len(words) < 4 {
-			continue
-		}
-		status, statusErr := strconv.Atoi(words[2])
-		seconds, secondsErr := strconv.ParseFloat(words[3], 64)
-		if statusErr != nil || secondsErr != nil {
-			continue
-		}
-		probe := Probe{Upstream: words[0], URL: words[1], Status: status, Seconds: seconds}
-		if len(words) == 5 {
-			probe.Problem = words[4]
-		}
-		all = append(all, probe)
+// parseProbe parses "upstream url status seconds problem".
+func parseProbe(line string) (Probe, bool) {
+	words := strings.SplitN(line, " ", 5)
+	if len(words) < 4 {
+		return Probe{}, false
 	}
-	return all
+	status, statusErr := strconv.Atoi(words[2])
+	seconds, secondsErr := strconv.ParseFloat(words[3], 64)
+	probe := Probe{Upstream: words[0], URL: words[1], Status: status, Seconds: seconds, Problem: strings.Join(words[4:], "")}
+	return probe, statusErr == nil && secondsErr == nil
 }
 
 // fullPercent is the use from which a file system counts as full. The kubelet evicts pods from 90
 // percent on by default.
 const fullPercent = 95
 
-// parseDisk parses the output of `df`.
-func parseDisk(text string) []string {
-	var full []string
-	for line := range strings.Lines(text) {
-		words := strings.Fields(line)
-		if len(words) != 6 || !strings.HasPrefix(words[0], "/dev/") && words[0] != "overlay" && words[0] != "tmpfs" {
-			continue
-		}
-		if percent, err := strconv.Atoi(strings.TrimSuffix(words[4], "%")); err == nil && percent >= fullPercent {
-			full = append(full, words[5]+" ("+words[4]+")")
-		}
+// parseFull parses a line of `df` about a full file system.
+func parseFull(line string) (string, bool) {
+	words := strings.Fields(line)
+	if len(words) != 6 || !strings.HasPrefix(words[0], "/dev/") && words[0] != "overlay" && words[0] != "tmpfs" {
+		return "", false
 	}
-	return full
+	percent, err := strconv.Atoi(strings.TrimSuffix(words[4], "%"))
+	return words[5] + " (" + words[4] + ")", err == nil && percent >= fullPercent
 }
 
-// parseRoutes parses the output of `ip route`. It keeps lines that begin with a CIDR.
-func parseRoutes(text string) map[string]string {
-	routes := map[string]string{}
-	for line := range strings.Lines(text) {
-		destination, _, _ := strings.Cut(line, " ")
-		if _, err := netip.ParsePrefix(destination); err == nil {
-			routes[destination] = strings.TrimSpace(line)
-		}
-	}
-	return routes
+// parseRoute parses a line of `ip route` that begins with a CIDR. It returns the CIDR and the line.
+func parseRoute(line string) ([2]string, bool) {
+	destination, _, _ := strings.Cut(line, " ")
+	_, err := netip.ParsePrefix(destination)
+	return [2]string{destination, line}, err == nil
 }
 
-// parseTables returns the names of the tables in the output of `nft list ruleset`.
-func parseTables(text string) []string {
-	var tables []string
-	for line := range strings.Lines(text) {
-		if name, found := strings.CutPrefix(strings.TrimSpace(line), "table "); found {
-			tables = append(tables, strings.TrimSpace(strings.TrimSuffix(name, "{")))
-		}
-	}
-	return tables
+// parseTable returns the name of a table that begins in this line of `nft list ruleset`.
+func parseTable(line string) (string, bool) {
+	name, found := strings.CutPrefix(line, "table ")
+	return strings.TrimSpace(strings.TrimSuffix(name, "{")), found
 }
 
-// parseStopped parses the output of `ps -o pid,stat,etime,args`. State T is stopped by a signal, t
-// by a debugger.
-func parseStopped(text string) []string {
-	var stopped []string
-	for line := range strings.Lines(text) {
-		words := strings.Fields(line)
-		if len(words) > 3 && (words[1][0] == 'T' || words[1][0] == 't') {
-			stopped = append(stopped, strings.Join(words[3:], " "))
-		}
+// parseStopped parses a line of `ps -o pid,stat,etime,args` about a stopped process. State T is
+// stopped by a signal, t by a debugger.
+func parseStopped(line string) (string, bool) {
+	words := strings.Fields(line)
+	if len(words) < 4 || words[1][0] != 'T' && words[1][0] != 't' {
+		return "", false
 	}
-	return stopped
+	return strings.Join(words[3:], " "), true
 }

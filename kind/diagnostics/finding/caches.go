@@ -14,54 +14,42 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 )
 
+// reconcile is the fix for addresses that are out of date.
+const reconcile = "reconcile the Shoot (testbed shoot reconcile); if a node keeps the old address, see its journal of gardener-node-agent"
+
 // caches compares the caches in the Extension's status with those in the shoot.
 func caches(b *bundle.Bundle) []Finding {
-	if !b.Shoot.Known || b.Sleeps() {
+	if !b.Shoot.Known {
 		return nil
 	}
 	all := slices.Concat(statefulSets(b), claims(b))
 	services := b.Shoot.CacheServices()
 	for _, cached := range b.Cached() {
-		i := slices.IndexFunc(services, func(s corev1.Service) bool { return s.Annotations[v1alpha3.AnnotationUpstream] == cached.Upstream })
-		if i < 0 {
-			all = append(all, Finding{
-				Certain: true, File: b.Shoot.ObjectsFile("services"),
-				Problem: fmt.Sprintf("The cache of %s has no Service, although the Extension's status has its endpoint %s.", cached.Upstream,
-					cached.Endpoint),
-				Fix: "check gardener-resource-manager, which recreates it from the ManagedResource " +
-					v1alpha3.ManagedResourceCaches + "; the timeline can show what deleted it",
-			})
+		service, exists := b.Shoot.CacheService(cached.Upstream)
+		if !exists {
+			all = append(all, problem(b.Shoot.ObjectsFile("services"),
+				"check gardener-resource-manager, which recreates it from the ManagedResource "+
+					v1alpha3.ManagedResourceCaches+"; the timeline can show what deleted it",
+				"The cache of %s has no Service, although the Extension's status has its endpoint %s.", cached.Upstream, cached.Endpoint))
 			continue
 		}
-		address := services[i].Spec.ClusterIP
-		switch other := cacheAt(services, hostOf(cached.Endpoint)); {
-		case hostOf(cached.Endpoint) == address:
-		case other != "":
-			all = append(all, Finding{
-				Certain: true, File: b.Seed.ObjectsFile("extensions"),
-				Problem: fmt.Sprintf("The Extension's status has %s for the cache of %s, which is the address of the cache of %s.",
-					hostOf(cached.Endpoint), cached.Upstream, other),
-				Details: []string{"the Service " + created(services[i])},
-				Fix:     reconcile,
-			})
-		default:
-			all = append(all, Finding{
-				Certain: true, File: b.Shoot.ObjectsFile("services"),
-				Problem: fmt.Sprintf("The Service of the cache of %s has the address %s, but the Extension's status has %s: "+
-					"the Service was recreated after the last reconciliation.", cached.Upstream, address, hostOf(cached.Endpoint)),
-				Details: []string{"the Service " + created(services[i])},
-				Fix:     reconcile,
-			})
+		address, wanted := service.Spec.ClusterIP, hostOf(cached.Endpoint)
+		if address == wanted {
+			continue
 		}
+		found := problem(b.Shoot.ObjectsFile("services"), reconcile, "The Service of the cache of %s has the address %s, but the Extension's "+
+			"status has %s: the Service was recreated after the last reconciliation.", cached.Upstream, address, wanted)
+		if other := cacheAt(services, wanted); other != "" {
+			found = problem(b.Seed.ObjectsFile("extensions"), reconcile,
+				"The Extension's status has %s for the cache of %s, which is the address of the cache of %s.", wanted, cached.Upstream, other)
+		}
+		all = append(all, found.with("the Service "+created(service)))
 	}
 	for _, service := range services {
 		all = append(all, endpoints(b, service)...)
 	}
 	return all
 }
-
-// reconcile is the fix for addresses that are out of date.
-const reconcile = "reconcile the Shoot (testbed shoot reconcile); if a node keeps the old address, see its journal of gardener-node-agent"
 
 // cacheAt returns the upstream of the cache whose Service has the address, or "".
 func cacheAt(services []corev1.Service, address string) string {
@@ -91,54 +79,46 @@ func hostOf(endpoint string) string {
 func statefulSets(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, set := range b.Shoot.StatefulSets {
-		wanted := int32(1)
-		if set.Spec.Replicas != nil {
-			wanted = *set.Spec.Replicas
-		}
 		if set.Labels[v1alpha3.LabelUpstreamHost] == "" {
 			continue
 		}
-		found := Finding{Certain: true, File: b.Shoot.ObjectsFile("pods")}
-		pods := podsOf(b, set.Name)
-		ready := int32(len(pods)) // #nosec G115 -- there are one or two
-		for _, pod := range pods {
-			if state := podState(pod); len(state) > 0 {
-				ready--
-				found.Details = append(found.Details, state...)
+		ready, details := int32(0), []string{}
+		for _, pod := range b.Shoot.Pods {
+			if !slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "StatefulSet" && o.Name == set.Name }) {
+				continue
 			}
+			state := podState(&pod)
+			if len(state) == 0 {
+				ready++
+			}
+			details = append(details, state...)
 		}
+		wanted := replicas(set.Spec.Replicas)
 		if ready >= wanted {
 			continue
 		}
-		found.Problem = fmt.Sprintf("The cache %s has %d ready pods of %d.", set.Name, ready, wanted)
-		if len(pods) == 0 {
-			found.Details = []string{"it has no pods"}
+		if ready == 0 && len(details) == 0 {
+			details = []string{"it has no pods"}
 		}
-		all = append(all, found)
+		all = append(all, problem(b.Shoot.ObjectsFile("pods"), "", "The cache %s has %d ready pods of %d.", set.Name, ready, wanted).with(details...))
 	}
 	return all
 }
 
-func podsOf(b *bundle.Bundle, set string) []*corev1.Pod {
-	var pods []*corev1.Pod
-	for i := range b.Shoot.Pods {
-		pod := &b.Shoot.Pods[i]
-		if slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "StatefulSet" && o.Name == set }) {
-			pods = append(pods, pod)
-		}
+// replicas returns the wanted number of pods: 1 by default.
+func replicas(spec *int32) int32 {
+	if spec == nil {
+		return 1
 	}
-	return pods
+	return *spec
 }
 
 func claims(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, claim := range b.Shoot.PersistentVolumeClaims {
 		if claim.Status.Phase != corev1.ClaimBound {
-			all = append(all, Finding{
-				Certain: true, Problem: fmt.Sprintf("The PersistentVolumeClaim %s/%s is %s, not bound.", claim.Namespace, claim.Name,
-					claim.Status.Phase),
-				Fix: "see its events in shoot/events.txt", File: b.Shoot.ObjectsFile("persistentvolumeclaims"),
-			})
+			all = append(all, problem(b.Shoot.ObjectsFile("persistentvolumeclaims"), "see its events in shoot/events.txt",
+				"The PersistentVolumeClaim %s/%s is %s, not bound.", claim.Namespace, claim.Name, claim.Status.Phase))
 		}
 	}
 	return all
@@ -156,9 +136,20 @@ func endpoints(b *bundle.Bundle, service corev1.Service) []Finding {
 			}
 		}
 	}
-	return []Finding{{
-		Certain: true, File: b.Shoot.ObjectsFile("endpointslices"),
-		Problem: fmt.Sprintf("The Service %s has no ready endpoint: connections to %s are refused.", service.Name, service.Spec.ClusterIP),
-		Fix:     "see why its pods are not ready in " + b.Shoot.ObjectsFile("pods"),
-	}}
+	return []Finding{problem(b.Shoot.ObjectsFile("endpointslices"), "see why its pods are not ready in "+b.Shoot.ObjectsFile("pods"),
+		"The Service %s has no ready endpoint: connections to %s are refused.", service.Name, service.Spec.ClusterIP)}
+}
+
+// dns reports a shoot without a DNS server. Caches then cannot resolve upstreams, which their
+// answers do not say. Nodes have another resolver and are not affected.
+func dns(b *bundle.Bundle) []Finding {
+	isDNS := func(s corev1.Service) bool { return s.Namespace == "kube-system" && s.Labels["k8s-app"] == "kube-dns" }
+	i := slices.IndexFunc(b.Shoot.Services, isDNS)
+	if !b.Shoot.Known || i < 0 || len(endpoints(b, b.Shoot.Services[i])) == 0 {
+		return nil
+	}
+	return []Finding{problem(b.Shoot.ObjectsFile("endpointslices"),
+		"check the pods of CoreDNS; the timeline shows when they were scaled or deleted",
+		"DNS does not work in the shoot, because the Service %s has no ready endpoint: caches cannot resolve their upstreams.",
+		b.Shoot.Services[i].Name)}
 }

@@ -213,7 +213,7 @@ func TestFind(t *testing.T) {
 			o.files[in+bundle.ConfigFile] = configOfContainerd("") + "    [plugins.'io.containerd.cri.v1.images'.registry.mirrors.x]\n"
 		}, []string{"! containerd on " + worker + " uses no cache: it has no config_path."}},
 		{"a transfer service with the default", func(o *objects) { o.files[in+bundle.ConfigFile] = configOfContainerd("") }, []string{
-			"! containerd on " + worker + " uses no cache: its transfer service takes the folders of config_path for a single one (containerd#12415).",
+			"! containerd on " + worker + " uses no cache: its transfer service reads config_path as a single folder (containerd#12415).",
 		}},
 		{"a folder before ours", func(o *objects) {
 			o.files[in+bundle.ConfigFile] = configOfContainerd("/etc/docker/certs.d:/etc/containerd/certs.d", "pull = false", "pull = true")

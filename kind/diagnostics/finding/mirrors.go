@@ -8,25 +8,23 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
-// mirrors compares the hosts.toml files of the workers with the Extension's status and the
-// Services.
+// mirrors compares the hosts.toml files of the workers with the Extension's status, the Services,
+// and the arguments of the unit that writes them.
 func mirrors(b *bundle.Bundle) []Finding {
-	if b.Sleeps() {
-		return nil
-	}
 	var all []Finding
 	for _, node := range b.Workers() {
 		if !node.MirrorsKnown {
 			continue
 		}
 		for _, cached := range b.Cached() {
-			all = append(all, absent(b, node, cached)...)
+			if _, found := node.Mirror(cached.Upstream); !found {
+				all = append(all, absent(b, node, cached))
+			}
 		}
 		for _, mirror := range node.Mirrors {
 			all = append(all, hostsFile(b, node, mirror)...)
@@ -35,28 +33,20 @@ func mirrors(b *bundle.Bundle) []Finding {
 	return all
 }
 
-// absent reports a cache for which a node has no hosts.toml.
-func absent(b *bundle.Bundle, node bundle.Node, cached bundle.Cached) []Finding {
-	if slices.ContainsFunc(node.Mirrors, func(m hostsfile.Mirror) bool { return m.Upstream == cached.Upstream }) {
-		return nil
-	}
-	found := Finding{
-		Certain: true, File: node.JournalFile("configure-containerd-registries"),
-		Problem: fmt.Sprintf("%s has no hosts.toml for %s: its pulls bypass the cache.", node.Name, cached.Upstream),
-		Fix:     "see the details and the journal for why the script has not written it",
-	}
-	i := slices.IndexFunc(node.Registries, func(r nodeconfig.Registry) bool { return r.Upstream == cached.Upstream })
+// absent describes why a node has no hosts.toml for a cache.
+func absent(b *bundle.Bundle, node bundle.Node, cached bundle.Cached) Finding {
+	found := problem(node.JournalFile("configure-containerd-registries"), "see the details and the journal for why the script has not written it",
+		"%s has no hosts.toml for %s: its pulls bypass the cache.", node.Name, cached.Upstream)
+	registry, known := node.Registry(cached.Upstream)
 	switch {
 	case node.Units[bundle.ScriptUnit].Load != "loaded":
-		found.Details = []string{"the node has no unit " + bundle.ScriptUnit +
-			": see the OperatingSystemConfig and the journal of gardener-node-agent"}
-	case i < 0:
-		found.Details = []string{bundle.ScriptUnit + " does not have this upstream: see the OperatingSystemConfig and the journal of gardener-node-agent"}
+		found = found.with("the node has no unit " + bundle.ScriptUnit + ": see the OperatingSystemConfig and the journal of gardener-node-agent")
+	case !known:
+		found = found.with(bundle.ScriptUnit + " does not have this upstream: see the OperatingSystemConfig and the journal of gardener-node-agent")
 	default:
-		found.Details = []string{"the unit waits for " + node.Registries[i].Endpoint}
+		found = found.with("the unit waits for " + registry.Endpoint)
 	}
-	found.Details = append(found.Details, lastMessage(b, node, cached.Upstream)...)
-	return []Finding{found}
+	return found.with(lastMessage(b, node, cached.Upstream)...)
 }
 
 // lastMessage returns the last message of the script about an upstream, if there is one.
@@ -71,91 +61,94 @@ func lastMessage(b *bundle.Bundle, node bundle.Node, upstream string) (last []st
 
 // hostsFile reports a hosts.toml that is damaged, stale or wrong.
 func hostsFile(b *bundle.Bundle, node bundle.Node, mirror hostsfile.Mirror) []Finding {
-	found := Finding{Certain: true, File: node.File(bundle.CertsFile)}
-	name := fmt.Sprintf("hosts.toml on %s for %s", node.Name, mirror.Upstream)
+	file, name := node.File(bundle.CertsFile), fmt.Sprintf("hosts.toml on %s for %s", node.Name, mirror.Upstream)
 	i := slices.IndexFunc(b.Cached(), func(c bundle.Cached) bool { return c.Upstream == mirror.Upstream })
 	switch {
 	case mirror.Problem != "":
-		found.Problem = fmt.Sprintf("The %s is damaged: %s.", name, mirror.Problem)
-		found.Fix = "delete the file; the script writes it again if the upstream has a cache"
-		return []Finding{found}
+		return []Finding{problem(file, "delete the file; the script writes it again if the upstream has a cache",
+			"The %s is damaged: %s.", name, mirror.Problem)}
 	case !mirror.Managed && i >= 0:
-		found.Problem, found.Certain = fmt.Sprintf("The %s is unmanaged: pulls go where it points, and the script does not change it.", name),
-			false
+		found := hint(file, "The %s is unmanaged: pulls go where it points, and the script does not change it.", name)
 		found.Fix = "delete the file if pulls should use the cache; the script then writes its own"
 		return []Finding{found}
 	case !mirror.Managed:
 		return nil
 	case i < 0 && b.Seed.Known:
-		found.Problem = fmt.Sprintf("The %s is stale: no cache has this upstream.", name)
-		found.Fix = reconcile
-		return []Finding{found}
+		return []Finding{problem(file, reconcile, "The %s is stale: no cache has this upstream.", name)}
 	}
-	if all := stale(b, mirror, found, name); len(all) > 0 {
+	if all := stale(b, mirror, file, name); len(all) > 0 {
 		return all
 	}
-	return content(b, node, mirror, name)
+	return content(b, node, mirror, file, name)
 }
 
 // stale reports addresses that no Service of the cache has. Nothing answers there, and each request
 // of containerd waits for a dial timeout.
-func stale(b *bundle.Bundle, mirror hostsfile.Mirror, found Finding, name string) []Finding {
+func stale(b *bundle.Bundle, mirror hostsfile.Mirror, file, name string) []Finding {
 	if !b.Shoot.Known {
 		return nil
 	}
 	for _, host := range mirror.Hosts {
 		address := hostOf(host)
 		if other := cacheAt(b.Shoot.CacheServices(), address); other != "" && other != mirror.Upstream {
-			found.Problem, found.Fix = fmt.Sprintf("The %s points to %s, which is the cache of %s.", name, address, other), reconcile
-			return []Finding{found}
+			return []Finding{problem(file, reconcile, "The %s points to %s, which is the cache of %s.", name, address, other)}
 		}
 		if slices.ContainsFunc(b.Shoot.Services, func(s corev1.Service) bool { return slices.Contains(s.Spec.ClusterIPs, address) }) {
 			continue
 		}
-		found.Problem = fmt.Sprintf("The %s points to %s, which no Service has: "+
-			"each request waits for a dial timeout and then goes to the upstream.", name, address)
-		for _, service := range b.Shoot.CacheServices() {
-			if service.Annotations[v1alpha3.AnnotationUpstream] == mirror.Upstream {
-				found.Details = []string{"the Service " + created(service)}
-			}
+		found := problem(file, reconcile, "The %s points to %s, which no Service has: each request waits for a dial timeout and then "+
+			"goes to the upstream.", name, address)
+		if service, exists := b.Shoot.CacheService(mirror.Upstream); exists {
+			found = found.with("the Service " + created(service))
 		}
-		found.Fix = reconcile
 		return []Finding{found}
 	}
 	return nil
 }
 
-// probes reports hosts of a hosts.toml that did not answer the node, or answered slowly or with an
-// error, when the bundle was collected.
-func probes(b *bundle.Bundle) []Finding {
-	var all []Finding
-	for _, node := range b.Workers() {
-		for _, probe := range node.Probes {
-			if found, bad := assess(node, probe); bad {
-				all = append(all, found)
+// content reports a managed hosts.toml that differs from what the script writes for the arguments
+// of its unit, and a unit whose endpoint differs from the one in the Extension's status.
+func content(b *bundle.Bundle, node bundle.Node, mirror hostsfile.Mirror, file, name string) []Finding {
+	registry, found := node.Registry(mirror.Upstream)
+	if !found {
+		return nil
+	}
+	is, wanted, direct := node.HostsFiles[mirror.Upstream], nodeconfig.HostsTOML(registry), registry
+	direct.Endpoint = ""
+	if same(is, wanted) {
+		for _, cached := range b.Cached() {
+			if cached.Upstream == registry.Upstream && cached.Endpoint != registry.Endpoint {
+				return []Finding{problem(node.File(bundle.ScriptUnit), reconcile, "The unit %s on %s has %s for %s, but the Extension's status "+
+					"has %s: the node has not applied the newest OperatingSystemConfig.",
+					bundle.ScriptUnit, node.Name, registry.Endpoint, registry.Upstream, cached.Endpoint)}
 			}
 		}
+		return nil
 	}
-	return all
+	differs := problem(file, "see in the journal of "+bundle.ScriptUnit+" why the script has not corrected it, which takes seconds",
+		"The %s is not what the script writes.", name).with(difference(is, wanted))
+	if same(is, nodeconfig.HostsTOML(direct)) {
+		differs = problem(file, "fix the cache or the network between it and the node; the script then adds it within seconds",
+			"The %s has no cache: the script got no answer from %s.", name, registry.Endpoint)
+	}
+	return []Finding{differs.with(lastMessage(b, node, mirror.Upstream)...)}
 }
 
-// slowProbe is when an answer to GET /v2/ is slow, in seconds. It usually takes milliseconds.
-const slowProbe = 1.0
+// same ignores surrounding white space, which `tail -v` adds.
+func same(is, wanted string) bool { return strings.TrimSpace(is) == strings.TrimSpace(wanted) }
 
-func assess(node bundle.Node, probe bundle.Probe) (Finding, bool) {
-	managed := slices.ContainsFunc(node.Mirrors, func(m hostsfile.Mirror) bool { return m.Upstream == probe.Upstream && m.Managed })
-	found := Finding{Certain: managed, File: node.File(bundle.ProbeFile)}
-	who := fmt.Sprintf("%s, which asks it for %s", node.Name, probe.Upstream)
-	switch {
-	case probe.Status == 0:
-		found.Problem = fmt.Sprintf("%s does not answer %s.", probe.URL, who)
-		found.Details = []string{fmt.Sprintf("%s (after %.2fs)", strings.TrimSpace("curl: "+probe.Problem), probe.Seconds)}
-	case probe.Status != 200 && probe.Status != 401:
-		found.Problem = fmt.Sprintf("%s answers %s, with status %d.", probe.URL, who, probe.Status)
-	case probe.Seconds >= slowProbe:
-		found.Problem = fmt.Sprintf("%s takes %.2fs to answer %s.", probe.URL, probe.Seconds, who)
-	default:
-		return found, false
+// difference describes the first line that differs.
+func difference(is, wanted string) string {
+	have, want := strings.Split(strings.TrimSpace(is), "\n"), strings.Split(strings.TrimSpace(wanted), "\n")
+	i := 0
+	for i < len(have) && i < len(want) && have[i] == want[i] {
+		i++
 	}
-	return found, true
+	line := func(lines []string) string {
+		if i == len(lines) {
+			return "missing"
+		}
+		return fmt.Sprintf("%q", lines[i])
+	}
+	return fmt.Sprintf("line %d is %s, want %s", i+1, line(have), line(want))
 }

@@ -2,9 +2,12 @@ package finding
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/readiness"
+	"github.com/gardener-extensions/registry-cache/nodeconfig"
 )
 
 // units must be active on every worker; the first two also on control-plane nodes.
@@ -14,48 +17,42 @@ var units = []string{"containerd.service", "kubelet.service", "gardener-node-age
 func nodes(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, node := range b.Nodes {
-		if node.Worker() && b.Sleeps() {
+		if node.Worker() && b.Hibernated() {
 			continue
 		}
 		all = append(all, notReady(b, node)...)
 		if !node.UnitsKnown {
-			all = append(all, Finding{
-				Certain: true, Fix: "testbed up",
-				Problem: fmt.Sprintf("The unit states of the node %s are unknown: its container is stopped or does not answer.", node.Name),
-			})
+			all = append(all, problem("", "testbed up",
+				"The unit states of the node %s are unknown: its container is stopped or does not answer.", node.Name))
 			continue
 		}
-		wanted := units
+		wanted := slices.Clone(units)
 		if !node.Worker() {
 			wanted = units[:2]
+		} else if len(b.Cached()) > 0 {
+			wanted = append(wanted, bundle.ScriptUnit)
 		}
 		for _, name := range wanted {
-			all = append(all, inactive(node, name)...)
-		}
-		if node.Worker() && len(b.Cached()) > 0 {
-			all = append(all, inactive(node, bundle.ScriptUnit)...)
+			if node.Units[name].Active != "active" {
+				all = append(all, inactive(node, name))
+			}
 		}
 	}
 	return all
 }
 
-func inactive(node bundle.Node, name string) []Finding {
-	unit := node.Units[name]
-	if unit.Active == "active" {
-		return nil
-	}
-	found := Finding{Certain: true, File: node.File(bundle.UnitsFile)}
+func inactive(node bundle.Node, name string) Finding {
+	unit, file := node.Units[name], node.File(bundle.UnitsFile)
 	if unit.Load == "not-found" || unit.Load == "" {
-		found.Problem = fmt.Sprintf("The unit %s does not exist on %s.", name, node.Name)
-		found.Fix = "see the journal of gardener-node-agent, which creates it from the OperatingSystemConfig"
-		return []Finding{found}
+		return problem(file, "see the journal of gardener-node-agent, which creates it from the OperatingSystemConfig",
+			"The unit %s does not exist on %s.", name, node.Name)
 	}
-	found.Problem = fmt.Sprintf("The unit %s on %s is %s (%s), result %s.", name, node.Name, unit.Active, unit.Sub, unit.Result)
-	found.Fix = "see the journal of the unit"
+	found := problem(file, "see the journal of the unit",
+		"The unit %s on %s is %s (%s), result %s.", name, node.Name, unit.Active, unit.Sub, unit.Result)
 	if unit.Restarts > 0 {
-		found.Details = []string{fmt.Sprintf("systemd has restarted it %d times", unit.Restarts)}
+		found = found.with(fmt.Sprintf("systemd has restarted it %d times", unit.Restarts))
 	}
-	return []Finding{found}
+	return found
 }
 
 func notReady(b *bundle.Bundle, node bundle.Node) []Finding {
@@ -68,9 +65,9 @@ func notReady(b *bundle.Bundle, node bundle.Node) []Finding {
 			if ready {
 				return nil
 			}
-			found := Finding{Certain: true, Problem: "The node " + node.Name + " is not ready.", File: cluster.ObjectsFile("nodes")}
+			found := problem(cluster.ObjectsFile("nodes"), "", "The node %s is not ready.", node.Name)
 			if why != "" {
-				found.Details = []string{why}
+				found = found.with(why)
 			}
 			return []Finding{found}
 		}
@@ -78,21 +75,52 @@ func notReady(b *bundle.Bundle, node bundle.Node) []Finding {
 	if !b.Shoot.Known || !node.Worker() {
 		return nil
 	}
-	return []Finding{{
-		Certain: true, File: b.Shoot.ObjectsFile("nodes"),
-		Problem: "The machine " + node.Name + " has no Node in the shoot: its kubelet has not registered.",
-		Fix:     "see the journals of kubelet and gardener-node-agent",
-	}}
+	return []Finding{problem(b.Shoot.ObjectsFile("nodes"), "see the journals of kubelet and gardener-node-agent",
+		"The machine %s has no Node in the shoot: its kubelet has not registered.", node.Name)}
+}
+
+// folders reports workers whose containerd does not read the hosts.toml files. It then uses no
+// cache and logs nothing about it.
+func folders(b *bundle.Bundle) []Finding {
+	var all []Finding
+	for _, node := range b.Workers() {
+		if node.Config == nil || len(b.Cached()) == 0 {
+			continue
+		}
+		if why, certain := folderProblem(*node.Config); why != "" {
+			found := problem(node.File(bundle.ConfigFile), "set config_path to "+nodeconfig.CertsDir+" alone and restart containerd",
+				"containerd on %s %s.", node.Name, why).
+				with(fmt.Sprintf("config_path is %q in the file; containerd read the file when it started", node.Config.Path))
+			found.Certain = certain
+			all = append(all, found)
+		}
+	}
+	return all
+}
+
+// folderProblem returns why containerd does not read the hosts.toml files, or "" if it does.
+func folderProblem(config bundle.Config) (why string, certain bool) {
+	all := filepath.SplitList(config.Path)
+	switch i := slices.IndexFunc(all, func(folder string) bool { return filepath.Clean(folder) == nodeconfig.CertsDir }); {
+	case len(all) == 0:
+		return "uses no cache: it has no config_path", true
+	case i < 0:
+		return "uses no cache: its config_path does not have " + nodeconfig.CertsDir + ", where the hosts.toml files are", true
+	case len(all) > 1 && config.Transfer:
+		return "uses no cache: its transfer service reads config_path as a single folder (containerd#12415)", true
+	case i > 0:
+		return "can miss caches: its config_path has another folder before " + nodeconfig.CertsDir + ", whose files win", false
+	default:
+		return "", false
+	}
 }
 
 func disks(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, node := range b.Nodes {
 		if len(node.Full) > 0 {
-			all = append(all, Finding{
-				Certain: true, Problem: "File systems on " + node.Name + " are full.", Details: node.Full,
-				Fix: "free some space: the kubelet evicts pods", File: node.File(bundle.DiskFile),
-			})
+			all = append(all, problem(node.File(bundle.DiskFile), "free some space: the kubelet evicts pods",
+				"File systems on %s are full.", node.Name).with(node.Full...))
 		}
 	}
 	return all
@@ -103,36 +131,8 @@ func stopped(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, node := range b.Nodes {
 		if len(node.Stopped) > 0 {
-			all = append(all, Finding{
-				Certain: true, Problem: "Stopped processes on " + node.Name + " accept connections but never answer.",
-				Details: node.Stopped, Fix: "continue them with kill -CONT, or restart their pod or unit", File: node.File(bundle.ProcessFile),
-			})
-		}
-	}
-	return all
-}
-
-// firewalls reports firewall tables that only one worker has, since workers should not differ.
-func firewalls(b *bundle.Bundle) []Finding {
-	have := map[string]int{}
-	workers := b.Workers()
-	for _, node := range workers {
-		for _, table := range node.Tables {
-			have[table]++
-		}
-	}
-	var all []Finding
-	for _, node := range workers {
-		var extra []string
-		for _, table := range node.Tables {
-			if have[table] == 1 && len(workers) > 1 {
-				extra = append(extra, "table "+table)
-			}
-		}
-		if len(extra) > 0 {
-			all = append(all, Finding{
-				Problem: node.Name + " has firewall rules that no other worker has.", Details: extra, File: node.File(bundle.FirewallFile),
-			})
+			all = append(all, problem(node.File(bundle.ProcessFile), "continue them with kill -CONT, or restart their pod or unit",
+				"Stopped processes on %s accept connections but never answer.", node.Name).with(node.Stopped...))
 		}
 	}
 	return all

@@ -7,7 +7,6 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/timeline"
-	"github.com/gardener-extensions/registry-cache/kind/hostsfile"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -58,17 +57,14 @@ func pullsOf(b *bundle.Bundle, node bundle.Node) []Finding {
 	)
 }
 
-func clock(at time.Time) string { return at.UTC().Format(time.TimeOnly) }
-
 // bypasses reports nodes that asked an upstream directly although they have a mirror for it.
 func bypasses(b *bundle.Bundle, upstream bundle.Upstream) []Finding {
 	direct := count{}
 	for _, r := range upstream.Records.By(accesslog.AskerNode) {
 		node := b.NodeAt(r.RemoteAddr)
-		if r.Kind == accesslog.KindBase || node == "" || !recent(b, r.Time) || !hasMirror(b, node, upstream.Host) {
-			continue
+		if r.Kind != accesslog.KindBase && recent(b, r.Time) && hasMirror(b, node, upstream.Host) {
+			direct.add(node, r.Time)
 		}
-		direct.add(node, r.Time)
 	}
 	return direct.finding(upstream.File(bundle.AccessFile),
 		"Nodes asked %s directly since %s, although they have a mirror for it: they did not ask the cache, or it did not serve them.",
@@ -77,6 +73,7 @@ func bypasses(b *bundle.Bundle, upstream bundle.Upstream) []Finding {
 
 func hasMirror(b *bundle.Bundle, node, upstream string) bool {
 	return slices.ContainsFunc(b.Workers(), func(n bundle.Node) bool {
-		return b.ShortName(n.Name) == node && slices.ContainsFunc(n.Mirrors, func(m hostsfile.Mirror) bool { return m.Upstream == upstream })
+		_, found := n.Mirror(upstream)
+		return found && b.ShortName(n.Name) == node
 	})
 }

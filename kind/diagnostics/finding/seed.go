@@ -2,25 +2,24 @@ package finding
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 )
 
 func faults(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, f := range b.Faults {
-		if f.Ended(b.Collected) {
-			continue
+		if !f.Ended(b.Collected) {
+			all = append(all, problem(bundle.FaultsFile, "testbed fault delete "+f.ID, "Fault %s is injected: %s %s.", f.ID, f.Target, f.Effect()))
 		}
-		all = append(all, Finding{
-			Certain: true, Problem: fmt.Sprintf("Fault %s is injected: %s %s.", f.ID, f.Target, f.Effect()),
-			Fix: "testbed fault clear " + f.ID, File: bundle.FaultsFile,
-		})
 	}
 	return all
 }
@@ -29,10 +28,8 @@ func unknown(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, cluster := range []bundle.Cluster{b.Seed, b.Shoot} {
 		if !cluster.Known {
-			all = append(all, Finding{
-				Certain: true, Fix: "testbed up",
-				Problem: fmt.Sprintf("There are no objects of the %s: the cluster does not exist, or its API server did not answer.", cluster.Folder),
-			})
+			all = append(all, problem("", "testbed up",
+				"There are no objects of the %s: the cluster does not exist, or its API server did not answer.", cluster.Folder))
 		}
 	}
 	return all
@@ -40,20 +37,16 @@ func unknown(b *bundle.Bundle) []Finding {
 
 func controlPlane(b *bundle.Bundle) []Finding {
 	var all []Finding
-	for i := range b.Seed.Extensions {
-		e := &b.Seed.Extensions[i]
+	for _, e := range b.Seed.Extensions {
 		all = append(all, operation(b, fmt.Sprintf("Extension %s/%s", e.Namespace, e.Name), "extensions", e.Status.DefaultStatus)...)
 		for _, condition := range e.Status.Conditions {
 			if condition.Status == gardencorev1beta1.ConditionFalse {
-				all = append(all, Finding{
-					Problem: fmt.Sprintf("Condition %s of Extension %s/%s is false.", condition.Type, e.Namespace, e.Name),
-					Details: []string{condition.Reason + ": " + condition.Message}, File: b.Seed.ObjectsFile("extensions"),
-				})
+				all = append(all, hint(b.Seed.ObjectsFile("extensions"), "Condition %s of Extension %s/%s is false.",
+					condition.Type, e.Namespace, e.Name).with(condition.Reason+": "+condition.Message))
 			}
 		}
 	}
-	for i := range b.Seed.OperatingSystemConfigs {
-		o := &b.Seed.OperatingSystemConfigs[i]
+	for _, o := range b.Seed.OperatingSystemConfigs {
 		name := fmt.Sprintf("OperatingSystemConfig %s/%s", o.Namespace, o.Name)
 		all = append(all, operation(b, name, "operatingsystemconfigs", o.Status.DefaultStatus)...)
 	}
@@ -62,38 +55,33 @@ func controlPlane(b *bundle.Bundle) []Finding {
 
 // operation reports an operation that has failed or has not succeeded.
 func operation(b *bundle.Bundle, name, resource string, status extensionsv1alpha1.DefaultStatus) []Finding {
-	last, lastError := status.LastOperation, status.LastError
-	found := Finding{Certain: true, File: b.Seed.ObjectsFile(resource)}
+	last, lastError, file := status.LastOperation, status.LastError, b.Seed.ObjectsFile(resource)
 	switch {
 	case lastError != nil:
-		found.Problem = name + " has an error."
-		found.Details = []string{lastError.Description}
+		return []Finding{problem(file, "", "%s has an error.", name).with(lastError.Description)}
 	case last == nil:
-		found.Problem, found.Certain = name+" has not been reconciled.", false
+		return []Finding{hint(file, "%s has not been reconciled.", name)}
 	case last.State == gardencorev1beta1.LastOperationStateSucceeded:
 		return nil
-	default:
-		found.Problem, found.Certain = fmt.Sprintf("The last operation of %s has not succeeded: %s %s.", name, last.Type, last.State), false
-		found.Details = []string{last.Description}
 	}
-	return []Finding{found}
+	return []Finding{hint(file, "The last operation of %s has not succeeded: %s %s.", name, last.Type, last.State).with(last.Description)}
 }
 
 func managedResources(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, resource := range b.Seed.ManagedResources {
 		for _, condition := range resource.Status.Conditions {
-			progressing := string(condition.Type) == "ResourcesProgressing"
-			bad := condition.Status == gardencorev1beta1.ConditionFalse
-			if progressing && condition.Status != gardencorev1beta1.ConditionTrue || !progressing && !bad {
+			progressing, bad := condition.Type == "ResourcesProgressing", gardencorev1beta1.ConditionFalse
+			if progressing {
+				bad = gardencorev1beta1.ConditionTrue
+			}
+			if condition.Status != bad {
 				continue
 			}
-			all = append(all, Finding{
-				Certain: !progressing,
-				Problem: fmt.Sprintf("ManagedResource %s/%s: %s is %s.",
-					resource.Namespace, resource.Name, condition.Type, strings.ToLower(string(condition.Status))),
-				Details: []string{condition.Reason + ": " + condition.Message}, File: b.Seed.ObjectsFile("managedresources"),
-			})
+			found := hint(b.Seed.ObjectsFile("managedresources"), "ManagedResource %s/%s: %s is %s.",
+				resource.Namespace, resource.Name, condition.Type, strings.ToLower(string(condition.Status)))
+			found.Certain = !progressing
+			all = append(all, found.with(condition.Reason+": "+condition.Message))
 		}
 	}
 	return all
@@ -104,21 +92,15 @@ func managedResources(b *bundle.Bundle) []Finding {
 func seedPods(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, deployment := range b.Seed.Deployments {
-		wanted := int32(1)
-		if deployment.Spec.Replicas != nil {
-			wanted = *deployment.Spec.Replicas
-		}
+		wanted := replicas(deployment.Spec.Replicas)
 		if deployment.Status.ReadyReplicas >= wanted {
 			continue
 		}
-		found := Finding{
-			Certain: true, File: b.Seed.ObjectsFile("pods"),
-			Problem: fmt.Sprintf("Deployment %s/%s of the seed has %d ready pods of %d.",
-				deployment.Namespace, deployment.Name, deployment.Status.ReadyReplicas, wanted),
-		}
-		for i := range b.Seed.Pods {
-			if pod := &b.Seed.Pods[i]; pod.Namespace == deployment.Namespace && strings.HasPrefix(pod.Name, deployment.Name+"-") {
-				found.Details = append(found.Details, podState(pod)...)
+		found := problem(b.Seed.ObjectsFile("pods"), "", "Deployment %s/%s of the seed has %d ready pods of %d.",
+			deployment.Namespace, deployment.Name, deployment.Status.ReadyReplicas, wanted)
+		for _, pod := range b.Seed.Pods {
+			if pod.Namespace == deployment.Namespace && strings.HasPrefix(pod.Name, deployment.Name+"-") {
+				found = found.with(podState(&pod)...)
 			}
 		}
 		all = append(all, found)
@@ -149,6 +131,36 @@ func podState(pod *corev1.Pod) []string {
 	}
 	if pod.DeletionTimestamp != nil {
 		all = append(all, "pod "+pod.Name+" is being deleted")
+	}
+	return all
+}
+
+// webhookName is the prefix of the name of the extension's MutatingWebhookConfiguration.
+const webhookName = "gardener-extension-" + v1alpha3.ExtensionType
+
+// webhook reports OperatingSystemConfigs that the extension's webhook has not mutated although
+// there are caches. The nodes then lose their hosts.toml files.
+func webhook(b *bundle.Bundle) []Finding {
+	if len(b.Cached()) == 0 {
+		return nil
+	}
+	var all []Finding
+	for _, config := range b.Seed.OperatingSystemConfigs {
+		if config.Spec.Purpose != extensionsv1alpha1.OperatingSystemConfigPurposeReconcile ||
+			slices.ContainsFunc(config.Spec.Units, func(unit extensionsv1alpha1.Unit) bool { return unit.Name == bundle.ScriptUnit }) {
+			continue
+		}
+		found := problem(b.Seed.ObjectsFile("operatingsystemconfigs"),
+			"check the MutatingWebhookConfiguration in the seed, the label of the namespace, and the pod of the extension; "+
+				"then reconcile the Shoot (testbed shoot reconcile)",
+			"OperatingSystemConfig %s/%s has no unit %s, although there are caches: the API server did not call the extension's webhook.",
+			config.Namespace, config.Name, bundle.ScriptUnit)
+		if !slices.ContainsFunc(b.Seed.MutatingWebhooks, func(w admissionregistrationv1.MutatingWebhookConfiguration) bool {
+			return strings.HasPrefix(w.Name, webhookName)
+		}) {
+			found = found.with("the seed has no MutatingWebhookConfiguration " + webhookName + "; the extension creates it when it starts")
+		}
+		all = append(all, found)
 	}
 	return all
 }

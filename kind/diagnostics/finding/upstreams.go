@@ -22,10 +22,8 @@ func upstreams(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, upstream := range b.Upstreams {
 		if !upstream.Running() {
-			all = append(all, Finding{
-				Certain: true, Problem: fmt.Sprintf("The upstream %s is not running: %s.", upstream.Host, upstream.State), Fix: "testbed up",
-				File: upstream.File(bundle.StateFile),
-			})
+			all = append(all, problem(upstream.File(bundle.StateFile), "testbed up",
+				"The upstream %s is not running: %s.", upstream.Host, upstream.State))
 		}
 		all = append(all, answers(b, upstream)...)
 	}
@@ -39,11 +37,7 @@ func answers(b *bundle.Bundle, upstream bundle.Upstream) []Finding {
 		if !recent(b, r.Time) {
 			continue
 		}
-		who := string(r.Asker)
-		if node := b.NodeAt(r.RemoteAddr); node != "" {
-			who += " on " + node
-		}
-		switch {
+		switch who := timeline.Asker(b, r); {
 		case timeline.Failed(r):
 			failed.add(outcome(r)+" to the "+who, r.Time)
 		case r.Seconds >= slowAnswer:
@@ -66,8 +60,7 @@ func outcome(r accesslog.Record) string {
 	return text
 }
 
-// writeErrors are errors that a cache logs if it cannot write to its volume. Failed reads do not
-// count.
+// writeErrors are what a cache logs if it cannot write to its volume. Failed reads do not count.
 var writeErrors = []struct {
 	message      *regexp.Regexp
 	problem, fix string
@@ -95,7 +88,7 @@ func cacheLogs(b *bundle.Bundle) []Finding {
 	var all []Finding
 	for _, file := range timeline.CacheLogs(b) {
 		logged, lastFailed := count{}, make([]time.Time, len(writeErrors))
-		for _, line := range b.ContainerLog(file) {
+		for _, line := range b.Log(file, logline.Container) {
 			text := line.Text("err.code", "err.detail", "error", "http.response.status")
 			if line.Level == logline.Error && recent(b, line.Time) {
 				logged.add(text, line.Time)
@@ -109,10 +102,8 @@ func cacheLogs(b *bundle.Bundle) []Finding {
 		pod := path.Base(path.Dir(file)) // shoot/logs/<namespace>/<pod>/<container>.log
 		for i, at := range lastFailed {
 			if !at.IsZero() {
-				all = append(all, Finding{
-					Certain: true, Fix: writeErrors[i].fix, File: file,
-					Problem: fmt.Sprintf("The volume of %s is not writable, last at %s: %s.", pod, clock(at), writeErrors[i].problem),
-				})
+				all = append(all, problem(file, writeErrors[i].fix,
+					"The volume of %s is not writable, last at %s: %s.", pod, clock(at), writeErrors[i].problem))
 			}
 		}
 		all = append(all, logged.finding(file, "%s logged errors since %s.", pod, clock(b.Since))...)

@@ -2,6 +2,8 @@ package timeline
 
 import (
 	"cmp"
+	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,7 +36,7 @@ const (
 // Build returns the timeline of a bundle, sorted by time. Repetitions are merged into one entry.
 func Build(b *bundle.Bundle) []Entry {
 	var all []Entry
-	for _, source := range []func(*bundle.Bundle) []Entry{faults, objects, events, nodes, upstreams, caches, controlPlane} {
+	for _, source := range []func(*bundle.Bundle) []Entry{faults, objects, events, logs, upstreams} {
 		all = append(all, source(b)...)
 	}
 	all = slices.DeleteFunc(all, func(e Entry) bool { return e.Time.IsZero() })
@@ -56,9 +58,7 @@ func collapse(all []Entry) []Entry {
 	last := map[string]int{}
 	for _, e := range all {
 		e.Text, e.Last = oneLine(e.Text), e.Time
-		if e.Count == 0 {
-			e.Count = 1
-		}
+		e.Count = max(1, e.Count)
 		key := e.Source + "\n" + Shape(e.Text)
 		if i, found := last[key]; found && e.Time.Sub(kept[i].Last) <= repeatGap {
 			kept[i].Count += e.Count
@@ -95,4 +95,38 @@ func oneLine(text string) string {
 		text = strings.ToValidUTF8(text[:maxText], "") + "…"
 	}
 	return text
+}
+
+const clock = "15:04:05.000"
+
+var marks = map[logline.Level]string{logline.Error: "E", logline.Warning: "W"}
+
+// Write prints one line for each entry, and a heading for each day. Times are UTC.
+func Write(w io.Writer, entries []Entry) error {
+	day, width := "", 0
+	for _, e := range entries {
+		width = max(width, len(e.Source))
+	}
+	for _, e := range entries {
+		if now := e.Time.UTC().Format(time.DateOnly); now != day {
+			day = now
+			if _, err := fmt.Fprintf(w, "--- %s UTC\n", day); err != nil {
+				return err
+			}
+		}
+		if _, err := fmt.Fprintf(w, "%s %1s %-*s  %s\n", e.Time.UTC().Format(clock), marks[e.Level], width, e.Source, e.Text+e.repetitions()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e Entry) repetitions() string {
+	if e.Count < 2 {
+		return ""
+	}
+	if e.Last.Sub(e.Time) < time.Millisecond {
+		return fmt.Sprintf("  (%d times)", e.Count)
+	}
+	return fmt.Sprintf("  (%d times until %s)", e.Count, e.Last.UTC().Format(clock))
 }

@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"fmt"
-	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/logline"
 )
@@ -46,15 +46,9 @@ func events(b *bundle.Bundle) []Entry {
 	var all []Entry
 	for _, folder := range []string{bundle.SeedFolder, bundle.ShootFolder} {
 		file := path.Join(folder, "events.txt")
-		content, err := fs.ReadFile(b.Files, file)
-		if err != nil {
-			continue
-		}
-		for line := range strings.Lines(string(content)) {
-			if entry, ok := readEvent(strings.TrimSpace(line)); ok {
-				entry.Source, entry.File = folder+" event", file
-				all = append(all, entry)
-			}
+		for _, entry := range bundle.Parse(b.Files, file, readEvent) {
+			entry.Source, entry.File = folder+" event", file
+			all = append(all, entry)
 		}
 	}
 	return all
@@ -78,4 +72,30 @@ func readEvent(line string) (Entry, bool) {
 		entry.Level = logline.Warning
 	}
 	return entry, true
+}
+
+// objects returns when Services of caches were created, for which there is no event, and when
+// containers of caches ended.
+func objects(b *bundle.Bundle) []Entry {
+	var all []Entry
+	for _, service := range b.Shoot.CacheServices() {
+		all = append(all, Entry{
+			Time: service.CreationTimestamp.UTC(), Source: "shoot object", File: b.Shoot.ObjectsFile("services"), Level: logline.Info,
+			Text: fmt.Sprintf("Service %s was created with the address %s", service.Name, service.Spec.ClusterIP),
+		})
+	}
+	for _, pod := range b.Shoot.Pods {
+		if pod.Labels[v1alpha3.LabelUpstreamHost] == "" {
+			continue
+		}
+		for _, status := range pod.Status.ContainerStatuses {
+			if ended := status.LastTerminationState.Terminated; ended != nil {
+				all = append(all, Entry{
+					Time: ended.FinishedAt.UTC(), Source: "shoot object", File: b.Shoot.ObjectsFile("pods"), Level: logline.Warning,
+					Text: fmt.Sprintf("container %s of pod %s ended with exit code %d (%s)", status.Name, pod.Name, ended.ExitCode, ended.Reason),
+				})
+			}
+		}
+	}
+	return all
 }
