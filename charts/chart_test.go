@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/gardener/gardener/pkg/chartrenderer"
@@ -18,8 +17,6 @@ import (
 	kubeyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/apimachinery/pkg/version"
 	"sigs.k8s.io/yaml"
-
-	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
 const (
@@ -104,23 +101,5 @@ func decode(t *testing.T, manifest []byte) []runtime.Object {
 			t.Fatalf("%v:\n%s", err, document)
 		}
 		objects = append(objects, object)
-	}
-}
-
-func TestChartsGolden(t *testing.T) {
-	for _, chart := range chartFolders(t) {
-		for _, file := range valuesFiles(t, chart) {
-			name := strings.TrimSuffix(filepath.Base(file), valuesSuffix)
-			t.Run(chart+"/"+name, func(t *testing.T) {
-				got, err := render(t, chart, readValues(t, file))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if len(decode(t, got)) == 0 {
-					t.Error("the chart renders to nothing")
-				}
-				golden.Compare(t, filepath.Join(chart, name+".yaml"), got)
-			})
-		}
 	}
 }

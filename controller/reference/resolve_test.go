@@ -2,12 +2,11 @@ package reference
 
 import (
 	"context"
-	"errors"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,8 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-
-	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 )
@@ -74,51 +71,6 @@ func TestResolve(t *testing.T) {
 	}
 	if reads != 1 {
 		t.Errorf("the Secret was read %d times, want once", reads)
-	}
-}
-
-func TestMistakes(t *testing.T) {
-	for name, test := range map[string]struct {
-		resources []gardencorev1beta1.NamedResourceReference
-		secret    *corev1.Secret
-		want      string
-	}{
-		"no entry":         {nil, login(nil), `caches[1].secretReferenceName: Invalid value: "login": must be the name of an entry of spec.resources`},
-		"not a Secret":     {resources("ConfigMap"), login(nil), `caches[1].secretReferenceName: Invalid value: "login": must refer to a Secret of apiVersion v1, but the entry refers to a ConfigMap of apiVersion v1`},
-		"no secret":        {resources("Secret"), nil, `caches[1].secretReferenceName: Invalid value: "login": refers to the Secret login-v1, which does not exist`},
-		"not immutable":    {resources("Secret"), login(func(s *corev1.Secret) { s.Immutable = nil }), "must be immutable"},
-		"without password": {resources("Secret"), login(func(s *corev1.Secret) { delete(s.Data, "password") }), "password"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			seed := fake.NewFakeClient()
-			if test.secret != nil {
-				seed = fake.NewFakeClient(test.secret)
-			}
-			got, mistakes, err := Resolve(t.Context(), seed, namespace, test.resources, config())
-			if err != nil || got != nil {
-				t.Fatal(got, err)
-			}
-			text := mistakes.ToAggregate().Error()
-			for _, want := range []string{test.want, "caches[1].secretReferenceName", "caches[2].secretReferenceName"} {
-				if !strings.Contains(text, want) {
-					t.Errorf("mistakes = %s, want %q", text, want)
-				}
-			}
-		})
-	}
-}
-
-// TestUnreadableIsNoMistake: the owner of the Shoot cannot fix an API server that does not answer.
-func TestUnreadableIsNoMistake(t *testing.T) {
-	refused := errors.New("connection refused")
-	seed := interceptor.NewClient(fake.NewFakeClient(), interceptor.Funcs{
-		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
-			return refused
-		},
-	})
-	_, mistakes, err := Resolve(t.Context(), seed, namespace, resources("Secret"), config())
-	if !errors.Is(err, refused) || len(mistakes) > 0 {
-		t.Errorf("mistakes %v, error %v", mistakes, err)
 	}
 }
 

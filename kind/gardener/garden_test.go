@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
@@ -103,28 +102,5 @@ func TestGardenFileHoldsNothingElse(t *testing.T) {
 	data, err := os.ReadFile(path)
 	if err != nil || bytes.Contains(data, []byte("ControllerRegistration")) || !bytes.Contains(data, []byte(`"kind":"Secret"`)) {
 		t.Errorf("the file is %s, error %v", data, err)
-	}
-}
-
-func TestGardenReportsWhatItCannotStore(t *testing.T) {
-	garden := openGarden(t, filepath.Join(t.TempDir(), "missing", "garden.json"))
-	if err := garden.Create(t.Context(), gardenSecret()); err == nil || !strings.Contains(err.Error(), "save the garden") {
-		t.Errorf("error %v", err)
-	}
-}
-
-func TestDamagedGarden(t *testing.T) {
-	for name, content := range map[string]string{
-		"half of it": `{"items":[{"kind":"Sec`, "a thing": `{"items":[{"kind":"Thing","apiVersion":"v1"}]}`, "no object": `{"items":[7]}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "garden.json")
-			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := OpenGarden(path); err == nil || !strings.Contains(err.Error(), "remove "+path+" to continue") {
-				t.Errorf("error %v", err)
-			}
-		})
 	}
 }

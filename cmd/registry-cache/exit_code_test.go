@@ -1,0 +1,57 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gardener-extensions/registry-cache/internal/program"
+)
+
+func TestExitCodes(t *testing.T) {
+	directory := t.TempDir()
+	write := func(file, content string) string {
+		file = filepath.Join(directory, file)
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	noDriver := write("driver.yml", "version: 0.1\nstorage: {s3: {bucket: x}}\nhttp: {addr: 127.0.0.1:0}\n")
+	noURL := write("url.yml", "version: 0.1\nstorage: {inmemory: {}}\nproxy: {remoteurl: 'http://robot:secret@[::1'}\n")
+	noAddress := write("address.yml", "version: 0.1\nstorage: {inmemory: {}}\nhttp: {addr: 192.0.2.1:1}\n")
+
+	for name, test := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"no command":             {nil, program.ExitUsage, "name a command"},
+		"unknown command":        {[]string{"server"}, program.ExitUsage, `unknown command "server"`},
+		"help":                   {[]string{"--help"}, program.ExitFine, "clean"},
+		"serve without config":   {[]string{"serve"}, program.ExitUsage, "serve CONFIG"},
+		"serve, no such config":  {[]string{"serve", filepath.Join(directory, "nope")}, program.ExitUsage, "nope"},
+		"serve, broken config":   {[]string{"serve", write("broken.yml", "version: 0.1\nhttp: [")}, program.ExitUsage, "cannot parse the configuration"},
+		"serve, upstream no URL": {[]string{"serve", noURL}, program.ExitUsage, "proxy.remoteurl"},
+		"serve, unknown driver":  {[]string{"serve", noDriver}, program.ExitEnvironment, "s3"},
+		"serve, address":         {[]string{"serve", noAddress}, program.ExitEnvironment, "192.0.2.1:1"},
+		"clean nothing":          {[]string{"clean"}, program.ExitUsage, "nothing to clean"},
+		"clean a path":           {[]string{"clean", "--upstream=../x"}, program.ExitUsage, `"../x"`},
+		"clean with argument":    {[]string{"clean", "--all", "x"}, program.ExitUsage, "clean"},
+		"clean, unknown flag":    {[]string{"clean", "--force"}, program.ExitUsage, "--force"},
+		"clean, no root":         {[]string{"clean", "--all", "--root", filepath.Join(directory, "nope")}, program.ExitEnvironment, "--root"},
+		"clean, no systemd":      {[]string{"clean", "--all", "--root", directory}, program.ExitEnvironment, "run/systemd/private"},
+		"pause with argument":    {[]string{"pause", "x"}, program.ExitUsage, "pause"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := &syncBuffer{}
+			if code := runCommand(t.Context(), log, test.args...); code != test.code {
+				t.Errorf("exit code %d, want %d:\n%s", code, test.code, log)
+			}
+			if !strings.Contains(log.String(), test.want) {
+				t.Errorf("the message does not contain %q:\n%s", test.want, log)
+			}
+		})
+	}
+}

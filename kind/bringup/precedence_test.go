@@ -1,0 +1,78 @@
+package bringup
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/configuration"
+	"github.com/gardener-extensions/registry-cache/kind/kindtest"
+)
+
+// TestConfigurationPrecedence: the requested configuration, else that of the last Up, else the
+// default.
+func TestConfigurationPrecedence(t *testing.T) {
+	directory := t.TempDir()
+	three := configuration.Default()
+	three.Shoot.Workers = ptr.To(3)
+
+	if got := kindtest.Configured(t, directory, nil).Config; !reflect.DeepEqual(got, configuration.Default()) {
+		t.Errorf("without a configuration: %+v", got)
+	}
+	first := kindtest.Configured(t, directory, three)
+	if _, up, err := Plan(first); up || err != nil {
+		t.Errorf("without a testbed: up %t, %v", up, err)
+	}
+	if err := storeWantedConfiguration(first); err != nil {
+		t.Fatal(err)
+	}
+	// Now Up was interrupted.
+	second := kindtest.Configured(t, directory, nil)
+	if got := second.Config; !reflect.DeepEqual(got, three) {
+		t.Errorf("after an interruption: %+v", got)
+	}
+	if err := recordConfiguration(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	if changes, up, err := Plan(second); len(changes) > 0 || !up || err != nil {
+		t.Errorf("changes %v, up %t, %v", changes, up, err)
+	}
+	changes, up, err := Plan(kindtest.Configured(t, directory, configuration.Default()))
+	if err != nil || !up || len(changes) != 1 || changes[0].Field != "shoot.workers" || changes[0].From != "3" {
+		t.Errorf("changes %v, up %t, %v", changes, up, err)
+	}
+	image, err := kind.New(kind.Options{Directory: directory, NodeImage: "kindest/node:v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := image.Config; got.NodeImage != "kindest/node:v1" || *got.Shoot.Workers != 3 {
+		t.Errorf("with a node image: %+v", got)
+	}
+}
+
+// TestUnreadableConfiguration: Up must not guess what is in a file of another version.
+func TestUnreadableConfiguration(t *testing.T) {
+	directory := t.TempDir()
+	path := kind.State(filepath.Join(directory, kind.DefaultPrefix)).WantedConfiguration()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("apiVersion: testbed.registry.extensions.gardener.cloud/v2\nkind: Testbed\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	testbed := kindtest.Configured(t, directory, nil)
+	if err := Up(t.Context(), testbed); err == nil || !strings.Contains(err.Error(), "testbed up -f FILE") {
+		t.Errorf("error %v, want one that says what to do", err)
+	}
+	if _, _, err := Plan(testbed); err == nil {
+		t.Error("Plan succeeded with an unreadable configuration")
+	}
+	if err := kindtest.Configured(t, directory, configuration.Default()).ConfigurationError(); err != nil {
+		t.Errorf("with a given file: %v", err)
+	}
+}

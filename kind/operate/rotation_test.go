@@ -1,0 +1,66 @@
+package operate
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
+	"github.com/gardener-extensions/registry-cache/kind/status"
+)
+
+func TestRotationsThatGardenerRefuses(t *testing.T) {
+	reconciled := &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Error"}
+	for _, tc := range []struct {
+		name  string
+		verb  shootVerb
+		phase gardencorev1beta1.CredentialsRotationPhase
+		last  *gardencorev1beta1.LastOperation
+		next  string // what the error names; empty if it is possible
+	}{
+		{"the first start", verbRotateStart, "", reconciled, ""},
+		{"a start after a rotation", verbRotateStart, "Completed", reconciled, ""},
+		{"a start after creation", verbRotateStart, "", &gardencorev1beta1.LastOperation{Type: "Create", State: "Succeeded"}, ""},
+		{"a start after restoration", verbRotateStart, "", &gardencorev1beta1.LastOperation{Type: "Restore", State: "Succeeded"}, ""},
+		{"a start while it is created", verbRotateStart, "", &gardencorev1beta1.LastOperation{Type: "Create", State: "Processing"}, "shoot reconcile"},
+		{"a start of what was never reconciled", verbRotateStart, "", nil, "shoot reconcile"},
+		{"a start that was interrupted", verbRotateStart, "Preparing", reconciled, "shoot reconcile"},
+		{"a second start", verbRotateStart, "Prepared", reconciled, "rotate-ca-complete"},
+		{"a start before the end", verbRotateStart, "Completing", reconciled, "shoot reconcile"},
+		{"a start while machines are replaced", verbRotateStart, "WaitingForWorkersRollout", reconciled, "WaitingForWorkersRollout"},
+		{"the end", verbRotateComplete, "Prepared", reconciled, ""},
+		{"an end without a start", verbRotateComplete, "", reconciled, "rotate-ca-start"},
+		{"a second end", verbRotateComplete, "Completed", reconciled, "rotate-ca-start"},
+		{"an end too early", verbRotateComplete, "Preparing", reconciled, "shoot reconcile"},
+		{"an end that was interrupted", verbRotateComplete, "Completing", reconciled, "shoot reconcile"},
+		{"another verb", verbReconcile, "Preparing", nil, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			err := tc.verb.possible(&status.Shoot{Stage: gardenlet.StagePresent, Rotation: tc.phase, LastOperation: tc.last})
+			if (err == nil) != (tc.next == "") {
+				t.Fatalf("error %v, possible is %t", err, tc.next == "")
+			}
+			var wrong *RotationError
+			if err != nil && (!errors.As(err, &wrong) || !strings.Contains(err.Error(), tc.next)) {
+				t.Errorf("error %v, want a RotationError that names %q", err, tc.next)
+			}
+		})
+	}
+}
+
+func TestShootStatusHasTheRotation(t *testing.T) {
+	shoot := gardenlet.Shoot()
+	shoot.Status.Credentials = &gardencorev1beta1.ShootCredentials{Rotation: &gardencorev1beta1.ShootCredentialsRotation{
+		CertificateAuthorities: &gardencorev1beta1.CARotation{Phase: gardencorev1beta1.RotationPrepared},
+	}}
+	status := status.NewShoot(shoot, gardenlet.StagePresent)
+	var out strings.Builder
+	if err := status.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	if status.Rotation != gardencorev1beta1.RotationPrepared || !strings.Contains(out.String(), "Prepared") {
+		t.Errorf("rotation %q in:\n%s", status.Rotation, &out)
+	}
+}
