@@ -31,7 +31,7 @@ const (
 // DefaultBound is the time limit of a bug without a Bound.
 const DefaultBound = 4 * time.Minute
 
-// Bug is a bug that users reported, with the steps that reproduce it.
+// A Bug is a report of users, with the steps that reproduce it.
 type Bug struct {
 	// ID ("s22") names the scenario of the bug in e2e, Slug ("service-recreated") is easier to
 	// remember. Title is one line.

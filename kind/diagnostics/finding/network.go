@@ -21,7 +21,7 @@ func probes(b *bundle.Bundle) []Finding {
 	for _, node := range b.Workers() {
 		for _, probe := range node.Probes {
 			file, who := node.File(bundle.ProbeFile), fmt.Sprintf("%s, which asks it for %s", node.Name, probe.Upstream)
-			found := Finding{}
+			var found Finding
 			switch {
 			case probe.Status == 0:
 				found = problem(file, "", "%s does not answer %s.", probe.URL, who).
