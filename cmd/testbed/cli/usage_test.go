@@ -114,7 +114,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"reproduce", "--list", "--json"}, "", "[json list]"},
 
 		{[]string{"export"}, "", "usage: testbed export DIR"},
-		{[]string{"export", folder}, "", "files that are no bundle"},
+		{[]string{"export", folder}, "", "files that are not a bundle"},
 		{[]string{"logs"}, "", "usage: testbed logs COMPONENT [NAME]"},
 		{[]string{"logs", "etcd"}, "", "use one of cache, node, upstream"},
 		{[]string{"logs", "cache", "--since", "-5m"}, "", "not negative"},
