@@ -9,7 +9,8 @@
 //	pull.go        push, pull
 //	look.go        logs, trace, export
 //	develop.go     image, extension, debug
-//	mutate.go      test, mutate
+//	scenarios.go   test
+//	mutate.go      mutate
 //	completion.go  completion, and the names that arguments are completed with
 //
 // fault.go, reproduce.go and snapshot.go have the commands of that name. command.go has what all

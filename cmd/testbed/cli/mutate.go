@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,29 +13,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/proof"
 )
-
-func newTestCommand(options *kind.Options) *cobra.Command {
-	var list bool
-	cmd := &cobra.Command{
-		Use:   "test [NAME...]",
-		Short: "Run the scenarios with these names, or those of the fast lane, and keep the testbed",
-		Long: `Run the scenarios with these names, or those of the fast lane, and keep the testbed. It is created
-if it does not run. Names are regular expressions. Same as make e2e KEEP=1 RUN='^(NAME|NAME)$'.`,
-		Example: "  testbed test --list\n  testbed test pull-through cache-down",
-		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
-			if testbed.Prefix != kind.DefaultPrefix {
-				return program.Usage(errors.New("the scenarios run on the default testbed only: omit --prefix"))
-			}
-			err := proof.RunScenarios(cmd.Context(), testbed, args, list, cmd.OutOrStdout(), cmd.ErrOrStderr())
-			if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && failed.Exited() {
-				return program.Exit(failed.ExitCode())
-			}
-			return err
-		}),
-	}
-	cmd.Flags().BoolVar(&list, "list", false, "print the names of all scenarios, and run none")
-	return cmd
-}
 
 func newMutateCommand(options *kind.Options) *cobra.Command {
 	return group(&cobra.Command{
