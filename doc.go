@@ -4,7 +4,8 @@
 //
 //   - api/v1alpha3: RegistryConfig and RegistryStatus, configuration and status in a Shoot.
 //   - nodeconfig: the files on a node (script, unit, hosts.toml), and their clean-up.
-//   - controller: the Extension actuator; below it, as pure functions, the objects that it deploys.
+//   - controller: the Extension actuator; below it, as pure functions, the objects that it
+//     deploys, and a bulkhead for Shoots that do not answer.
 //   - webhook: the mutator of OperatingSystemConfigs, and the validator of Shoots.
 //   - charts, examples: Helm charts, image versions, manifests for an operator, example Shoots.
 //   - cmd/registry-cache-extension: controller and webhook, on the seed.

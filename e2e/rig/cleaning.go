@@ -173,8 +173,10 @@ func PutUnmanagedFiles(ctx context.Context, p *Run) UnmanagedFiles {
 	fingerprints := UnmanagedFiles{}
 	for _, worker := range p.Workers() {
 		p.Afterwards(ctx, func(ctx context.Context) error {
-			_, err := worker.Script(ctx, removeUnmanagedScript)
-			return err
+			if _, err := worker.Script(ctx, removeUnmanagedScript); err != nil {
+				return fmt.Errorf("remove the unmanaged files: %w", err)
+			}
+			return nil
 		})
 		for path, content := range unmanagedFiles {
 			p.Check(worker.WriteFile(ctx, path, 0o644, []byte(content)))

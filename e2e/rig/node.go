@@ -68,7 +68,10 @@ func readHosts(ctx context.Context, node *cluster.Node, hosts []string) ([]strin
 	if err == nil && len(contents) != len(hosts)+1 {
 		err = fmt.Errorf("%s returned %d files, want %d", node.Name(), len(contents)-1, len(hosts))
 	}
-	return contents, err
+	if err != nil {
+		return nil, err
+	}
+	return contents[:len(hosts)], nil
 }
 
 // IsAbsent reports whether the content stands for a missing file.

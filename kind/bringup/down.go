@@ -66,7 +66,9 @@ func removeAll(ctx context.Context, t *kind.Testbed) error {
 			engine.Release(ctx))
 	}
 	if failed == nil { // the locks are elsewhere, and stay
-		failed = os.RemoveAll(string(t.State))
+		if failed = os.RemoveAll(string(t.State)); failed != nil {
+			failed = fmt.Errorf("remove the state of the testbed: %w", failed)
+		}
 	}
 	t.Parts = kind.Parts{}
 	return failed

@@ -1,4 +1,4 @@
-// Package fault adds, lists and clears faults of the testbed. A fault of a target is one line of
+// Package fault adds, lists and deletes faults of the testbed. A fault of a target is one line of
 // the table in injections.go: package spec describes it, package nodescript applies it on nodes,
 // and package server applies those of an upstream's answers.
 //

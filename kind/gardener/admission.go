@@ -41,7 +41,11 @@ func (a Admission) Deploy(ctx context.Context, garden kubernetes.Interface) erro
 	err := apply(ctx, garden.Client(), a.namespace())
 	if err == nil {
 		err = a.eachChart(func(archive []byte, values any) error {
-			return garden.ChartApplier().ApplyFromArchive(ctx, archive, a.Namespace, a.Name, kubernetes.Values(values))
+			if err != nil {
+				return nil // without its RBAC objects the runtime chart must not be applied
+			}
+			err = garden.ChartApplier().ApplyFromArchive(ctx, archive, a.Namespace, a.Name, kubernetes.Values(values))
+			return err
 		})
 	}
 	if err != nil {
@@ -101,7 +105,9 @@ func (a Admission) eachChart(do func(archive []byte, values any) error) (failed 
 		if err == nil {
 			err = do(archive, chart.values)
 		}
-		failed = errors.Join(failed, err)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("chart %s: %w", chart.name, err))
+		}
 	}
 	return failed
 }

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -67,7 +68,7 @@ func (e *StageError) Error() string {
 		gardenlet.StageRestoring: "its restoration is not complete: continue it with `testbed shoot restore`",
 		gardenlet.StageDeleting:  "its deletion is not complete: continue it with `testbed shoot delete`",
 	}
-	return fmt.Sprintf("shoot %s: %s", e.Verb, why[e.Stage])
+	return fmt.Sprintf("shoot %s: %s", e.Verb, cmp.Or(why[e.Stage], why[gardenlet.StagePresent]))
 }
 
 // UsageError marks the error for internal/program: exit code 2.

@@ -146,7 +146,7 @@ var shapes = []shape{
 	{role: Node, kind: ContainerdRestart, means: "restarts containerd", oneShot: true},
 	{
 		role: Node, kind: Loss, endsOnlyByCommand: true,
-		means: "is lost, with its Node object; when the fault is cleared, it joins as a new node of the same name",
+		means: "is lost, with its Node object; when the fault is deleted, it joins as a new node of the same name",
 	},
 	{role: Seed, kind: Stop, means: stoppedServer},
 	{role: Seed, kind: Refuse, means: refusingServer},

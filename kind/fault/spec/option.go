@@ -22,7 +22,7 @@ type Option struct {
 func Options() []Option { return slices.Clone(options) }
 
 var options = []Option{
-	{Name: "for", Usage: "end the fault after this `duration`, for example 30s (default: when it is cleared)", set: setFor},
+	{Name: "for", Usage: "end the fault after this `duration`, for example 30s (default: until it is deleted)", set: setFor},
 	{Name: "on", Usage: "`requests` that the fault applies to: manifests, blobs or all", set: setOn},
 	{Name: "status", Usage: "status `code` of the answer, for example 429", set: setStatus},
 	{Name: "header", Usage: "`name=value` of a header of the answer (repeatable)", Repeated: true, set: setHeader},
