@@ -40,11 +40,12 @@ type Admission struct {
 func (a Admission) Deploy(ctx context.Context, garden kubernetes.Interface) error {
 	err := apply(ctx, garden.Client(), a.namespace())
 	if err == nil {
-		err = a.eachChart(func(archive []byte, values any) error {
-			if err != nil {
-				return nil // without its RBAC objects the runtime chart must not be applied
+		ok := true // without its RBAC objects the runtime chart must not be applied
+		err = a.eachChart(func(archive []byte, values any) (err error) {
+			if ok {
+				err = garden.ChartApplier().ApplyFromArchive(ctx, archive, a.Namespace, a.Name, kubernetes.Values(values))
+				ok = err == nil
 			}
-			err = garden.ChartApplier().ApplyFromArchive(ctx, archive, a.Namespace, a.Name, kubernetes.Values(values))
 			return err
 		})
 	}
