@@ -113,6 +113,9 @@ func complete(ctx context.Context, config Config) (*Cluster, error) {
 	if err := c.applyPodNetwork(ctx); err != nil {
 		return nil, err
 	}
+	if err := c.keepCoreDNSOffWorkers(ctx); err != nil {
+		return nil, err
+	}
 	if err := c.applyKubeProxyMode(ctx, config.KubeProxyMode); err != nil {
 		return nil, err
 	}

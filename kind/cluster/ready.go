@@ -94,7 +94,7 @@ func unreadyNodes(list []corev1.Node, names []string) []string {
 // These workloads make the cluster usable: DNS, Services and volumes depend on them.
 var (
 	deployments = []client.ObjectKey{
-		{Namespace: "kube-system", Name: "coredns"},
+		coreDNS,
 		{Namespace: "local-path-storage", Name: "local-path-provisioner"}, // kind applies it from the node image
 	}
 	daemonSets = []client.ObjectKey{{Namespace: "kube-system", Name: "kube-proxy"}}
