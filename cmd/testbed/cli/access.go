@@ -46,7 +46,7 @@ func newKubeconfigCommand(options *kind.Options) *cobra.Command {
 			return answer(cmd, map[string]string{"cluster": args[0], "kubeconfig": path}, text)
 		}),
 	}, "print JSON, with the path")
-	cmd.Flags().BoolVar(&raw, "raw", false, "print the content, with the private key of an administrator")
+	cmd.Flags().BoolVar(&raw, "raw", false, "print the kubeconfig itself, which contains an administrator's private key")
 	cmd.MarkFlagsMutuallyExclusive("raw", "json")
 	cmd.MarkFlagsMutuallyExclusive("raw", "output")
 	return cmd

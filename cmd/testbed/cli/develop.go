@@ -72,7 +72,7 @@ func newDebugCommand(options *kind.Options) *cobra.Command {
 	)
 	cmd := withJSON(&cobra.Command{
 		Use:   "debug TARGET",
-		Short: "Attach Delve to the extension or a cache, and serve its client until Ctrl-C",
+		Short: "Attach Delve to the extension or a cache, until Ctrl-C",
 		Long: `Attach Delve to the process of the extension or of a cache, on the node that runs it, and print the
 address for dlv connect or an editor. The process continues until a client stops it, and after
 Ctrl-C. Install a build for debuggers first, by make dev ARGS=--profile=debug; make debug builds

@@ -20,8 +20,8 @@ func newLogsCommand(options *kind.Options) *cobra.Command {
 	var wanted logs.Options
 	cmd := withJSON(&cobra.Command{
 		Use:   "logs COMPONENT [NAME]",
-		Short: "Print the logs of a component from all its places, ordered by time",
-		Long: `Print the logs of a component from all its places, ordered by time:
+		Short: "Print the logs of a component, merged and ordered by time",
+		Long: `Print the logs of a component, merged and ordered by time:
 
   cache      the caches in the shoot
   node       containerd, kubelet, gardener-node-agent and the unit of the script, on nodes of the shoot
@@ -31,7 +31,7 @@ func newLogsCommand(options *kind.Options) *cobra.Command {
   grm        gardener-resource-manager of the shoot and of the seed
   gna        gardener-node-agent on the workers
 
-NAME selects one place: an upstream, a node, or a unit of a node.`,
+NAME limits them to one upstream, one node, or one unit of a node.`,
 		Example: "  testbed logs -f cache alpha\n  testbed logs --since 5m node worker2/containerd",
 		Args:    program.Args(cobra.RangeArgs(1, 2)),
 		PreRunE: func(_ *cobra.Command, args []string) (err error) {
@@ -49,7 +49,7 @@ NAME selects one place: an upstream, a node, or a unit of a node.`,
 		cmd.ValidArgs = append(cmd.ValidArgs, string(component))
 	}
 	cmd.Flags().BoolVarP(&wanted.Follow, "follow", "f", false, "wait for new lines, until Ctrl-C")
-	cmd.Flags().DurationVar(&wanted.Since, "since", 0, "how far back, for example 5m (default everything)")
+	cmd.Flags().DurationVar(&wanted.Since, "since", 0, "print the lines of this last period, for example 5m (default all)")
 	return cmd
 }
 
@@ -59,7 +59,7 @@ func newTraceCommand(options *kind.Options) *cobra.Command {
 		Use:   "trace IMAGE",
 		Short: "Print the requests between nodes, caches and upstreams during the pulls of an image",
 		Long: `Print the requests of nodes to caches and upstreams, and of caches to upstreams, during the pulls of
-an image, with status, bytes and seconds, and the requests that a node gave up. It starts no pull:
+an image, with status, bytes and seconds, and the requests that a node abandoned. It starts no pull:
 it reads the logs of containerd, caches and upstreams.
 
 It prints past pulls (--since), then running pulls live until they end, or with -f until Ctrl-C.

@@ -31,7 +31,7 @@ func newMutateListCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return answer(cmd, proof.All(), func(out io.Writer) error { return proof.WriteList(out, proof.All()) })
 		},
-	}, "print JSON, with each line and its replacement")
+	}, "print JSON, with the line of each bug and its replacement")
 }
 
 func newMutatePlantCommand(options *kind.Options) *cobra.Command {
@@ -96,7 +96,7 @@ was not caught.`,
 			fmt.Fprintf(cmd.ErrOrStderr(), "Output and artifacts of each run: %s\n", proof.Folder(testbed))
 			return errors.Join(err, answer(cmd, report, report.Write), report.Err())
 		}),
-	}, "print JSON, with whole sentences"), options, func(*cobra.Command, *kind.Testbed, []string) ([]string, error) {
+	}, "print JSON, with the full texts"), options, func(*cobra.Command, *kind.Testbed, []string) ([]string, error) {
 		return proof.Plan(bugs), nil
 	})
 }

@@ -31,8 +31,8 @@ func newPushCommand(options *kind.Options) *cobra.Command {
 	flags.StringVar(&push.Upstream, "upstream", "alpha", "the upstream: its host or the first part of it")
 	flags.StringVar(&push.Name, "name", "", "repository and tag, for example shop/web:v1 (default a random repository)")
 	flags.StringVar(&push.Base, "base", "", "an image of the same upstream; the new image has all of its layers too")
-	flags.IntVar(&push.Layers, "layers", 2, "number of layers with random content, besides the layer with the program")
-	flags.StringVar(&push.Size, "size", "2Mi", "size of each of these layers")
+	flags.IntVar(&push.Layers, "layers", 2, "number of random layers, in addition to the layer with the program")
+	flags.StringVar(&push.Size, "size", "2Mi", "size of each random layer")
 	completeFlag(cmd, "upstream", options, upstreamNames)
 	return cmd
 }
@@ -45,14 +45,14 @@ func newPullCommand(options *kind.Options) *cobra.Command {
 		Long: `Pull an image of an upstream with the container runtime of workers. For manifest, config and each
 layer it prints who served it:
 
-  cache hit   a cache, from its store: nobody requested it from the upstream
-  cache miss  a cache, which fetched it from the upstream for this pull
-  upstream    the upstream, asked by the node: a fallback, if the node has a mirror
-  node        nobody: the node had it before
+  cache hit   a cache, from its store, without a request to the upstream
+  cache miss  a cache, after it fetched the part from the upstream
+  upstream    the upstream itself; a fallback if the node has a mirror
+  node        nobody: the node already had it
   missing     nobody: the pull failed
 
-The evidence is the upstream's access log and the content of the node, before and after. The exit
-code is 1 if a pull fails.`,
+It compares the upstream's access log and the content of the node before and after the pull. The
+exit code is 1 if a pull fails.`,
 		Example: `  testbed pull $(testbed push --upstream alpha)
   testbed pull alpha.upstream.test/shop/web:v1 --all --times 3 --fresh`,
 		Args: program.Args(cobra.ExactArgs(1)),

@@ -40,7 +40,7 @@ means that the bug is not fixed yet, for a known reason: that is not a failure.
 Each bug replaces the Shoot of the testbed with its own and removes all faults, before and after.
 At the end the previous Shoot is applied again; its caches may be empty. If there was no Shoot, or
 it was hibernated, the Shoot of the last bug stays. Bugs need the default testbed: two workers, the
-default upstreams and no other prefix. The exit code is 1 if a verdict is not the expected one.`,
+default upstreams and the default prefix. The exit code is 1 if a verdict is not the expected one.`,
 		Example:           "  testbed reproduce --list\n  testbed reproduce service-recreated",
 		ValidArgsFunction: complete(options, bugNames),
 		Args: program.Args(func(cmd *cobra.Command, args []string) error {

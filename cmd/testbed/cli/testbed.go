@@ -30,9 +30,9 @@ func newUpCommand(options *kind.Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Create the testbed, or repair and update an existing one",
-		Long: `Create the testbed, or repair and update an existing one. A file configures workers, IP family, mode
-of kube-proxy, feature gates, containerd, upstreams and the Shoot. Without a file, the testbed keeps
-the previous configuration; a new one has two workers, IPv4, and caches for two of three upstreams.
+		Long: `Create the testbed, or repair and update an existing one. A file configures workers, IP family,
+kube-proxy mode, feature gates, containerd, upstreams and the Shoot. Without a file, the testbed
+keeps the previous configuration; a new one has two workers, IPv4, and caches for two of three upstreams.
 
 A running testbed is changed in place where possible. Other changes recreate the clusters: --dry-run
 lists them, and prints the configuration with its defaults.`,

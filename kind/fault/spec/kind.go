@@ -128,7 +128,7 @@ var shapes = []shape{
 	{role: Upstream, kind: DNS, means: "has a host name that does not resolve in the shoot's nodes and pods: lookups fail at once"},
 	{
 		role: Upstream, kind: ExpiredTLS,
-		means: "presents new HTTPS connections a certificate that expired an hour ago, with the same names and CA",
+		means: "answers new HTTPS connections with a certificate that expired an hour ago; names and CA stay the same",
 	},
 	{role: Cache, kind: Refuse, means: "refuses connections of the shoot's nodes, and resets open ones"},
 	{role: Cache, kind: Blackhole, means: "is unreachable for the shoot's nodes: packets to its Service are dropped"},
