@@ -115,6 +115,8 @@ func (p Pods) First() (*corev1.Pod, error) {
 	return first, nil
 }
 
+// killPods deletes the pods at once. The kubelet still sends SIGTERM first, and their controllers
+// recreate them.
 func killPods(ctx context.Context, t *kind.Testbed, f spec.Fault) (injection, error) {
 	pods, err := PodsOf(ctx, t, f.Target)
 	return oneShot(func(ctx context.Context) error {

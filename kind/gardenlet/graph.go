@@ -1,8 +1,6 @@
 package gardenlet
 
-import (
-	"github.com/gardener/gardener/pkg/utils/flow"
-)
+import "github.com/gardener/gardener/pkg/utils/flow"
 
 // graph adds tasks to a flow like gardenlet does. Its methods are parts that flows share.
 type graph struct {

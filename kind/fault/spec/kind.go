@@ -1,8 +1,6 @@
 package spec
 
-import (
-	"slices"
-)
+import "slices"
 
 // Kind is the kind of a fault.
 type Kind string
