@@ -59,9 +59,9 @@ func (o *shootOperation) apiServerStopped() bool {
 	}
 }
 
-// hibernateControlPlane stops gardener-resource-manager, as gardenlet does, and makes the shoot's
-// API server unreachable for extensions, where gardenlet would stop it. kind's API server and
-// controllers continue; only the testbed can tell.
+// hibernateControlPlane stops gardener-resource-manager, as gardenlet does. gardenlet would also
+// stop the shoot's API server; here it becomes unreachable for extensions. kind's API server and
+// controllers continue, but only the testbed can see that.
 func (o *shootOperation) hibernateControlPlane(ctx context.Context) error {
 	if err := o.writeShootAccess(ctx, true); err != nil {
 		return err
