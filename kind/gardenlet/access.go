@@ -45,8 +45,8 @@ func (o *shootOperation) writeShootAccess(ctx context.Context, stopped bool) (er
 
 // apiServerStopped reports whether the shoot would have no API server while its flow runs in
 // gardenlet: it is already hibernated, or is created or restored hibernated. A shoot that is being
-// hibernated has one until the end of the flow; one that is deleted or migrated is woken up
-// (gardenlet's determineControllerReplicas).
+// hibernated has an API server until the end of the flow; a shoot that is deleted or migrated is
+// woken up (gardenlet's determineControllerReplicas).
 func (o *shootOperation) apiServerStopped() bool {
 	status := o.Shoot.GetInfo().Status
 	switch status.LastOperation.Type {

@@ -46,8 +46,8 @@ func Build(b *bundle.Bundle) []Entry {
 	return collapse(all)
 }
 
-// Since returns the entries whose last repetition was at the given time or later. Of more than
-// limit entries it returns the newest.
+// Since returns the entries whose last repetition was at the given time or later. If there are more
+// than limit, it returns the newest.
 func Since(all []Entry, at time.Time, limit int) []Entry {
 	recent := slices.DeleteFunc(slices.Clone(all), func(e Entry) bool { return e.Last.Before(at) })
 	return recent[max(0, len(recent)-limit):]

@@ -57,7 +57,7 @@ func DelayArgument(program string, delay time.Duration, port string, services []
 	return strings.Join(append([]string{program, delay.String(), port}, services...), " ")
 }
 
-// Check returns the arguments of Script that fail if the node cannot apply the method.
+// Check returns the arguments with which Script fails if the node cannot apply the method.
 func Check(method Method, argument string) []string {
 	return []string{"check", string(method), argument}
 }
