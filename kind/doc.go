@@ -3,9 +3,9 @@
 // the extension, installed as gardenlet installs it.
 //
 // A Testbed is a value: its names, its folder of state, its locks, its owner, its configuration,
-// and the parts that Attach or Up found. What can be done with a testbed are functions of the
-// packages below that take a *Testbed; cmd/testbed is the command line for them. Package kind must
-// not know these functions, the scenarios or the command line.
+// and the parts that Attach or Up found. The operations on a testbed are functions that take a
+// *Testbed, in the packages below; cmd/testbed is the command line for them. Package kind must not
+// know these functions, the scenarios or the command line.
 //
 // What a testbed is made of, in the order in which Up uses it. These packages must not import kind:
 //

@@ -14,7 +14,8 @@ import (
 // never removed: a waiting process must open the same file as the owner.
 type lockFiles struct {
 	prefix, directory string // directory is the checkout, for the message to other processes
-	// change is locked during a change, reservation for a run, proof for a proof, which has runs.
+	// change is locked during a change, reservation during a run, proof during a proof, which consists
+	// of runs.
 	change, reservation, proof string
 }
 

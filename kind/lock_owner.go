@@ -15,8 +15,8 @@ import (
 // maxCommand is the longest command line that is stored, in bytes.
 const maxCommand = 120
 
-// lockOwner is the process that holds a lock, as it writes itself into the lock file: for the error
-// that other processes get, and for checkReservation. The kernel decides who holds the lock.
+// lockOwner is the process that holds a lock. The process writes it into the lock file, for the
+// error that other processes get and for checkReservation. The kernel decides who holds the lock.
 type lockOwner struct {
 	PID       int       `json:"pid"`
 	Command   string    `json:"command"`
@@ -55,8 +55,8 @@ func readLockOwner(path string) *lockOwner {
 	return o
 }
 
-// describe describes the owner, with its checkout unless that is here. It returns "" if the owner
-// has ended: the current one has not written itself yet.
+// describe describes the owner, with its checkout unless that is the directory here. It returns ""
+// if the owner has ended: the current one has not written itself yet.
 func (o *lockOwner) describe(here string, now time.Time, alive func(pid int) bool) string {
 	if o == nil || !alive(o.PID) {
 		return ""

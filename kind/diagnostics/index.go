@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// leadTime is how much of the timeline before Bundle.Since is shown.
+	// leadTime is how long before Bundle.Since the shown timeline starts.
 	leadTime     = time.Minute
 	shownEntries = 250
 	reasonLines  = 12

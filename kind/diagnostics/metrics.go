@@ -33,9 +33,9 @@ const (
 	metricsTimeout = 5 * time.Second
 )
 
-// Metrics returns a source with the metrics of the caches and the extension: the current ones,
-// those that KeepMetrics stored in the file previous, in the folder "before", and a table of the
-// changes. The file may be missing. A nil cluster is skipped.
+// Metrics returns a source with the metrics of the caches and the extension. It writes the current
+// metrics, the earlier ones that KeepMetrics stored in the file previous (to the folder "before"),
+// and a table of the changes. The file may be missing. A nil cluster is skipped.
 func Metrics(seed, shoot *rest.Config, previous string) Source {
 	return Source{bundle.MetricsFolder, func(ctx context.Context, into *Folder) {
 		now := map[string][]byte{}
@@ -115,7 +115,7 @@ func series(content []byte) map[string]float64 {
 	return all
 }
 
-// compareMetrics returns a table of the series that are or were not zero.
+// compareMetrics returns a table of the series. It omits those that are zero and were zero before.
 func compareMetrics(before keptMetrics, now map[string][]byte) string {
 	var out bytes.Buffer
 	if len(before.Pods) == 0 {
@@ -151,9 +151,9 @@ type keptMetrics struct {
 	Pods map[string][]byte `json:"pods"`
 }
 
-// KeepMetrics stores the metrics of a bundle, with the time of the newest file, in the file
-// previous, which the next bundle is compared with. It replaces the file atomically, unless the
-// bundle has no metrics.
+// KeepMetrics stores the metrics of a bundle in the file previous, to compare the next bundle with
+// them. Their time is that of the newest metrics file. The file previous is replaced atomically; it
+// stays unchanged if the bundle has no metrics.
 func KeepMetrics(bundleDir, previous string) error {
 	folder := filepath.Join(bundleDir, bundle.MetricsFolder)
 	names, err := fs.Glob(os.DirFS(folder), "*"+metricsSuffix)

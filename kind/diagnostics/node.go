@@ -16,8 +16,8 @@ type Executor interface {
 }
 
 // probe sends containerd's first request to every host of every hosts.toml, from the node and with
-// the same connect timeout. The user agent tells probes from pulls in the access logs of the
-// upstreams. Certificates are not checked.
+// the same connect timeout. In the access logs of the upstreams, the user agent distinguishes
+// probes from pulls. Certificates are not checked.
 const probe = `
 for file in /etc/containerd/certs.d/*/hosts.toml; do
   [ -e "$file" ] || continue
@@ -31,8 +31,8 @@ done`
 // units are the systemd units that are involved in a pull.
 var units = []string{"containerd", "kubelet", "gardener-node-agent", "gardener-node-init", "configure-containerd-registries"}
 
-// nodeFiles are the files of a node and the commands that print them. The commands succeed if a
-// unit or a file is missing: that is a finding.
+// nodeFiles are the files of a node and the commands that print them. A missing unit or file is a
+// finding, so the commands do not fail because of it.
 var nodeFiles = []struct {
 	name string
 	argv []string

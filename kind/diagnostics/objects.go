@@ -56,8 +56,8 @@ func collectObjects(ctx context.Context, client dynamic.Interface, resource sche
 	into.Write(file, out.Bytes())
 }
 
-// presentable returns a copy of the object without managed fields. Of the data of a Secret it keeps
-// only the sizes.
+// presentable returns a copy of the object without managed fields. It replaces the values of a
+// Secret by their sizes.
 func presentable(object unstructured.Unstructured) unstructured.Unstructured {
 	shown := *object.DeepCopy()
 	shown.SetManagedFields(nil)

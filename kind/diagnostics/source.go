@@ -68,7 +68,8 @@ func (f *Folder) Fail(name string, err error) {
 	}
 }
 
-// store writes what was read of a file, also if the rest of it failed, and records the failure.
+// store writes what could be read of a file, even if reading failed midway, and records the
+// failure.
 func (f *Folder) store(name string, content []byte, err error) {
 	f.Fail(name, err)
 	if err == nil || len(content) > 0 {

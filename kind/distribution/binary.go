@@ -10,13 +10,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
-// moduleFolder is the folder of the build module, relative to the repository root.
+// moduleFolder is the folder of the module that the image is built in, relative to the repository
+// root.
 const moduleFolder = "kind/distribution/module"
 
-// Binary returns the build of the stock image for image.Build, in the repository at root. As in
-// upstream's image, the binary is /bin/registry and the entry point, the user is root, and
-// Mozilla's CA bundle is installed. There is no Alpine, hence no shell, and no default
-// configuration.
+// Binary describes the stock image for image.Build. root is the root of the repository. As in
+// upstream's image, the entry point is the binary /bin/registry, the user is root, and Mozilla's CA
+// bundle is installed. There is no Alpine, hence no shell, and no default configuration.
 func Binary(root string) image.Binary {
 	return image.Binary{
 		Name:       "stock-registry",

@@ -1,7 +1,7 @@
 // Package distribution describes the stock image of CNCF distribution, as upstream's Dockerfile
-// builds it. Scenarios run it instead of the extension's cache image. It has a module of its own,
-// in the folder module, because it needs the client libraries of three cloud providers that the
-// main module does not.
+// builds it. Scenarios run it instead of the extension's cache image. The folder module is a Go
+// module of its own for the build, because the registry needs the client libraries of three cloud
+// providers, which the main module does not need.
 //
 // It must not know who runs the image or how.
 package distribution

@@ -101,7 +101,8 @@ func examineTestbed(ctx context.Context, t *kind.Testbed) ([]Item, error) {
 	return items, nil
 }
 
-// examineProcesses reports a command that is running on the testbed, or processes that one left.
+// examineProcesses reports a command that is running on the testbed, or the processes that an
+// interrupted command left behind.
 func examineProcesses(t *kind.Testbed) []Item {
 	if holder := t.LockHolder(); holder != "" {
 		return []Item{{Mark: Notice, Text: "a command is working on it, or was the last to do so" + holder}}
@@ -205,7 +206,8 @@ func Findings(all []finding.Finding) []Item {
 
 var signs = map[Mark]string{Fine: "✓", Problem: "✗", Notice: "!"}
 
-// Write prints the report. A fix follows its text unless that is a sentence or has details.
+// Write prints the report. The fix of an item is on the same line as its text, or on a line of its
+// own if the text is a sentence or has details.
 func (r *Report) Write(w io.Writer) error {
 	var text strings.Builder
 	for _, section := range r.Sections {

@@ -30,14 +30,14 @@ const (
 	marker  = runDir + "/engine-started"
 	logFile = logDir + "/dockerd.log"
 
-	// startTimeout includes dockerd's recovery after it was killed: it stops all containers that still
-	// run.
+	// startTimeout includes the recovery from a killed dockerd: the new one first stops all containers
+	// that still run.
 	startTimeout = 90 * time.Second
 	stopTimeout  = 30 * time.Second
 	pollInterval = 200 * time.Millisecond
 )
 
-// startedBefore reports whether startDaemon ran since boot and Release has not since then.
+// startedBefore reports whether startDaemon has run since boot and Release has not run after it.
 func startedBefore() bool {
 	_, err := os.Stat(marker)
 	return err == nil
@@ -199,7 +199,7 @@ func buildShim(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(shimPath), 0o755); err != nil {
 		return fmt.Errorf("installing the runc shim: %w", err)
 	}
-	// The rename replaces atomically a shim that is in use.
+	// The rename atomically replaces a shim that may be in use.
 	temp := shimPath + ".new"
 	cmd := kindexec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", temp, shimPackage)
 	cmd.SetEnv(append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath")...)
@@ -213,7 +213,8 @@ func buildShim(ctx context.Context) error {
 	return os.Rename(temp, shimPath)
 }
 
-// daemonFlags returns dockerd's flags: the managed label and, if shim, the shim as default runtime.
+// daemonFlags returns dockerd's flags: the managed label and, if shim is true, the shim as the
+// default runtime.
 func daemonFlags(shim bool) []string {
 	flags := []string{"--label=" + managedLabel}
 	if shim {

@@ -103,8 +103,8 @@ func reason(h host) string {
 }
 
 // revive decides what to do about an engine that does not answer. start means that Ensure started
-// it and it died. missing is what a person must do, because an engine may be running. If neither is
-// set, this host shows no sign of an engine.
+// the engine and it died. missing says what a person must do, because an engine may be running. If
+// neither is set, this host shows no sign of an engine.
 func revive(h host, managed bool) (start bool, missing *Missing) {
 	if missing := unusable(h); missing != nil {
 		return false, missing
@@ -114,7 +114,7 @@ func revive(h host, managed bool) (start bool, missing *Missing) {
 	case managed && missing == nil && len(plan.install) == 0:
 		return true, nil
 	case managed && h.daemon && missing != nil:
-		// Its containers outlive a killed dockerd.
+		// The containers of a killed dockerd keep running.
 		return false, missing
 	case h.listening:
 		return false, &Missing{"something listens at " + h.endpoint + " but does not answer like a docker engine" + reason(h),

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestRevive covers which engines are taken for gone: down then removes the state of a testbed.
+// TestRevive covers which engines count as gone. For such an engine, `testbed down` removes the
+// state of the testbed.
 func TestRevive(t *testing.T) {
 	installed := func(change func(h *host)) host {
 		h := host{endpoint: defaultEndpoint, answer: "no answer in 8s", debian: true, root: true, client: true, daemon: true}

@@ -18,8 +18,8 @@ const dropIn = "/run/systemd/system/docker.service.d/registry-cache-testbed.conf
 // serviceTimeout bounds each systemctl call.
 const serviceTimeout = 90 * time.Second
 
-// startService starts the packaged service. Without the shim it is then the host's own service and
-// is never stopped. With the shim, a drop-in makes it use the shim and the managed label.
+// startService starts the packaged service. With the shim, a drop-in makes the service use the shim
+// and the managed label. Without it, the service is the host's own, and Release never stops it.
 func startService(ctx context.Context, shim bool, flags []string) error {
 	verb := "start"
 	if shim {
@@ -44,8 +44,8 @@ func startService(ctx context.Context, shim bool, flags []string) error {
 	return nil
 }
 
-// dropInText replaces the service's command with the flags of Debian's and Ubuntu's unit, then
-// flags.
+// dropInText returns a drop-in that replaces the service's command: dockerd with the flags of
+// Debian's and Ubuntu's unit, followed by flags.
 func dropInText(flags []string) string {
 	return "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd -H fd:// --containerd=/run/containerd/containerd.sock " +
 		strings.Join(flags, " ") + "\n"

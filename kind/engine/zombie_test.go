@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestZombieProcess covers containers whose init process does not reap: a killed dockerd keeps its
-// ID.
+// TestZombieProcess covers containers whose init process does not reap zombies: a killed dockerd
+// then keeps its process ID.
 func TestZombieProcess(t *testing.T) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		t.Skip("no /proc here")
@@ -38,7 +38,7 @@ func TestZombieProcess(t *testing.T) {
 }
 
 // processBecomes polls for up to a minute until process returns want: the kernel takes time to
-// start or kill.
+// start or kill a process.
 func processBecomes(t *testing.T, file string, want int) int {
 	t.Helper()
 	deadline := time.After(time.Minute)

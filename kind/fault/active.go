@@ -26,12 +26,14 @@ func List(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
 	return readFaults(ctx, t, nodescript.Look())
 }
 
-// activeFaults is List, but also removes remains of others on the nodes. It needs the lock.
+// activeFaults is like List, but also removes what inactive faults left on the nodes. The caller
+// must hold the lock.
 func activeFaults(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
 	return readFaults(ctx, t, nodescript.List())
 }
 
-// readFaults reads the faults of all upstreams, and by the script with these arguments, of nodes.
+// readFaults reads the faults of all upstreams and nodes. On nodes it runs the script with these
+// arguments.
 func readFaults(ctx context.Context, t *kind.Testbed, arguments []string) ([]spec.Fault, error) {
 	ctx, cancel := progress.Within(ctx, faultTimeout, "the faults were not listed")
 	defer cancel()
@@ -93,8 +95,9 @@ func lockFailure(ctx context.Context, prefix string, err error) error {
 	return fmt.Errorf("lock the faults of testbed %s: %w", prefix, err)
 }
 
-// Delete ends the faults with these IDs, or all without IDs, and returns those that it has ended.
-// For an unknown ID it ends none and returns a *spec.UsageError. It continues after a failure.
+// Delete ends the faults with these IDs, or all faults if there are no IDs. It returns the faults
+// that it has ended. For an unknown ID it ends none and returns a *spec.UsageError. It continues
+// after a failure.
 func Delete(ctx context.Context, t *kind.Testbed, ids ...string) ([]spec.Fault, error) {
 	unlock, err := lockFaults(ctx, t)
 	if err != nil {

@@ -21,10 +21,10 @@ const (
 	lockTimeout         = 30 * time.Second // to wait for another command that changes faults
 )
 
-// Add applies a fault and returns it with its ID and its times. It lasts for its duration or until
-// Delete, even if this process ends. The restart of a node ends the faults on it, and Down ends
-// all. A fault that cannot be applied completely is ended. An unknown target is a *spec.UsageError,
-// and so is a duration of a fault that EndsOnlyByCommand: that needs Hold.
+// Add applies a fault and returns it with its ID and its times. The fault lasts for its duration or
+// until Delete, even if this process ends. The restart of a node ends the faults on it, and Down
+// ends all. A fault that cannot be applied completely is ended. Add returns a *spec.UsageError for
+// an unknown target, and for a duration of a fault that EndsOnlyByCommand: use Hold for that.
 func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, error) {
 	if err := wanted.CheckTime(); err != nil {
 		return wanted, err

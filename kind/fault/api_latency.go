@@ -51,7 +51,8 @@ func (l apiLatency) Available(ctx context.Context) error {
 	return err
 }
 
-// Inject copies the proxy to the node, until the fault ends, and redirects connections to it.
+// Inject copies the proxy to the node and redirects connections to it. The copy stays until the
+// fault ends.
 func (l apiLatency) Inject(ctx context.Context) error {
 	built, err := l.testbed.Build(ctx, delayProgram)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 )
 
 // machineLoss removes a machine of the shoot. The node's container keeps what a real machine gets
-// to join: the files of gardener-node-agent (user data) and the labels of its worker pool (the
-// kubelet's configuration).
+// when it joins: the files of gardener-node-agent (user data) and the labels of its worker pool
+// (the kubelet's configuration).
 type machineLoss struct {
 	fault spec.Fault
 	node  *cluster.Node
@@ -78,7 +78,8 @@ func (l machineLoss) Inject(ctx context.Context) error {
 	return nil
 }
 
-// Clear starts a new machine of that name, until its Node is ready and gardener-node-agent runs.
+// Clear starts a new machine of that name, and waits until its Node is ready and
+// gardener-node-agent runs.
 func (l machineLoss) Clear(ctx context.Context) error {
 	content, err := l.node.ReadFile(ctx, nodescript.ArgumentFile(l.fault.ID))
 	if errors.Is(err, fs.ErrNotExist) {

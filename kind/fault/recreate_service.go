@@ -26,8 +26,8 @@ import (
 // How often and how long to check whether gardener-resource-manager has recreated the Service.
 const recreateInterval, recreateTimeout = 200 * time.Millisecond, 30 * time.Second
 
-// recreatedService deletes the Service of a cache. An annotation triggers
-// gardener-resource-manager, which otherwise recreates it within a minute.
+// recreatedService deletes the Service of a cache. An annotation makes gardener-resource-manager
+// recreate it at once, instead of within a minute.
 type recreatedService struct {
 	namespace   string // in the seed
 	seed, shoot client.Client

@@ -49,7 +49,8 @@ func ResolveTarget(ctx context.Context, t *kind.Testbed, target spec.Target) (sp
 	return target.Choose(byShortName(names, short))
 }
 
-// byShortName maps short names to full names, and full names to themselves if the short ones equal.
+// byShortName maps short names to full names. If several names have the same short name, it maps
+// their full names to themselves.
 func byShortName(names []string, short func(string) string) map[string]string {
 	count, parts := map[string]int{}, map[string]string{}
 	for _, name := range names {

@@ -12,8 +12,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// TestMissingMirrors: an address of before is not the one of now, and a node that is not there has
-// no mirror.
+// TestMissingMirrors checks that an outdated address does not count, and that a missing node has no
+// mirror.
 func TestMissingMirrors(t *testing.T) {
 	for name, test := range map[string]struct{ from, to, want string }{
 		"all is there":                 {"", "", ""},
@@ -40,8 +40,8 @@ func TestMissingMirrors(t *testing.T) {
 	}
 }
 
-// TestPendingCaches: what was applied before the Shoot was changed, and pods of before, are not
-// what is configured now.
+// TestPendingCaches checks that caches are pending while the current configuration is not applied,
+// and while pods of the previous configuration are left.
 func TestPendingCaches(t *testing.T) {
 	for name, test := range map[string]struct{ resource, caches, want string }{
 		"all run": {applied, rolledOut, ""},
@@ -66,8 +66,8 @@ func TestPendingCaches(t *testing.T) {
 	}
 }
 
-// TestBeginAwaitsCaches: pods of before, and an API server that does not answer once, are waited
-// for.
+// TestBeginAwaitsCaches checks that begin waits until the pods of the previous Shoot are replaced,
+// and that it tolerates an API server that fails once.
 func TestBeginAwaitsCaches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		looks := 0

@@ -100,8 +100,8 @@ const settled = 40 * time.Second
 // for a cache that hangs. A restarted cache gets settled instead (up to 15.3 s in s17 and s23).
 const soon = 20 * time.Second
 
-// newImage pushes an image and pulls it on one worker through the cache, which then has it stored.
-// This is a precondition, not a claim: it is repeated with new images until the cache serves one.
+// newImage pushes an image and pulls it on one worker through the cache, which then stores it. This
+// is a precondition, not a claim: newImage tries new images until the cache serves one.
 func (r *Rig) newImage(ctx context.Context, upstream string) (pull.Pushed, error) {
 	return r.imageWithin(ctx, upstream, settled)
 }

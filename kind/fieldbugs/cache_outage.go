@@ -179,7 +179,7 @@ func stuckCache() Bug {
 }
 
 // awaitNamed waits until the health of the caches' ManagedResource names the blocked cache.
-// Operators and owners of the Shoot see that.
+// Operators and owners of the Shoot see this health.
 func (r *Rig) awaitNamed(ctx context.Context, name string, bound time.Duration) error {
 	return r.Soon(ctx, "the ManagedResource names the blocked cache", bound, func(ctx context.Context) (bool, string, error) {
 		out, err := r.Kubectl(ctx, "seed", "get", "managedresource", v1alpha3.ManagedResourceCaches, "--namespace=shoot--local--local",

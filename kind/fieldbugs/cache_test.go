@@ -13,7 +13,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// TestRequireHit: every blob is of the cache's store, and there is one.
+// TestRequireHit checks that a hit needs at least one blob, and all blobs from the cache's store.
 func TestRequireHit(t *testing.T) {
 	for name, test := range map[string]struct {
 		report            *pull.Report
@@ -44,7 +44,8 @@ func TestRequireHit(t *testing.T) {
 	}
 }
 
-// TestMirrorsFit: the address of all workers must fit, and there must be one worker.
+// TestMirrorsFit checks that the addresses of all workers must fit, and that there must be a
+// worker.
 func TestMirrorsFit(t *testing.T) {
 	const old = `"hosts": ["http://10.96.0.5:5000"]}]}`
 	for name, test := range map[string]struct {
@@ -130,7 +131,7 @@ func TestCAFile(t *testing.T) {
 	}
 }
 
-// TestFiles: where a blob is in the store, and how many of several are.
+// TestFiles checks the path of a blob in the store, and the number of blobs that are found there.
 func TestFiles(t *testing.T) {
 	store := volume{node: "worker", folder: "/volume"}
 	blobs := []pull.Object{{Digest: "sha256:" + strings.Repeat("ab", 32)}, {Digest: "sha256:" + strings.Repeat("cd", 32)}}

@@ -74,7 +74,7 @@ func TestWriteList(t *testing.T) {
 	}
 }
 
-// argument is one of a command line: in single quotes, or without a space.
+// argument matches one argument of a command line: a text in single quotes or without a space.
 var argument = regexp.MustCompile(`'[^']*'|\S+`)
 
 // TestFaultsExist checks that the testbed knows the faults.

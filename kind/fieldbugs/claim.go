@@ -44,8 +44,8 @@ func (r *Rig) Soon(ctx context.Context, claim string, bound time.Duration, done 
 	return r.Within(claim, time.Since(start), bound)
 }
 
-// awaited turns the timeout of an Await into an *Unmet. It returns other errors unchanged, also the
-// error of a bug that exceeds its own bound.
+// awaited turns the timeout of an Await into an *Unmet. It returns other errors unchanged,
+// including the error of a bug that exceeds its own bound.
 func (r *Rig) awaited(ctx context.Context, claim string, err error) error {
 	if ctx.Err() != nil || !wait.Interrupted(err) {
 		return err

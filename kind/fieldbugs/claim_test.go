@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// rigOf is a rig whose commands are answered by a function, with exit code 0.
+// rigOf returns a rig whose commands succeed and print what the function returns.
 func rigOf(answer func(line string) string) *Rig {
 	return &Rig{transcript: io.Discard, result: &Result{}, execute: func(_ context.Context, args []string, out, _ io.Writer) int {
 		_, _ = io.WriteString(out, answer(strings.Join(args, " ")))
@@ -20,8 +20,8 @@ func rigOf(answer func(line string) string) *Rig {
 	}}
 }
 
-// wantClaim checks that an error is that of the claim, or that there is none and the claim is in
-// the evidence.
+// wantClaim checks the result of a claim. If it holds, err is nil and the evidence has the claim.
+// Otherwise err is an *Unmet with the claim.
 func wantClaim(t *testing.T, r *Rig, err error, claim string, holds bool) {
 	t.Helper()
 	var unmet *Unmet
@@ -35,7 +35,7 @@ func wantClaim(t *testing.T, r *Rig, err error, claim string, holds bool) {
 	}
 }
 
-// TestWithin: the bound itself is still within.
+// TestWithin checks that a time equal to the bound is still within it.
 func TestWithin(t *testing.T) {
 	for took, holds := range map[time.Duration]bool{4 * time.Second: true, 5 * time.Second: true, 5*time.Second + 1: false} {
 		r := rigOf(nil)
@@ -46,8 +46,8 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestSoon: what does not come in time is a claim that does not hold; an error of the way there,
-// and the end of the bug, are not.
+// TestSoon checks that a claim does not hold if its bound is exceeded. Any other error, and the end
+// of the bug, say nothing about the claim.
 func TestSoon(t *testing.T) {
 	const claim = "it comes"
 	broken := errors.New("no such node")
@@ -84,7 +84,8 @@ func TestSoon(t *testing.T) {
 	}
 }
 
-// reportOf is a report on one pull whose manifest, config and layers were served so.
+// reportOf returns a report of one pull. The arguments are the sources of its manifest, its config
+// and its layers.
 func reportOf(by ...pull.Source) *pull.Report {
 	report := &pull.Report{Pulls: []pull.Pull{{}}}
 	report.Total.Pulls = 1
@@ -101,7 +102,7 @@ func reportOf(by ...pull.Source) *pull.Report {
 	return report
 }
 
-// TestBlobsBy: manifests are no blobs, and all pulls count.
+// TestBlobsBy checks that manifests do not count as blobs, and that the blobs of all pulls count.
 func TestBlobsBy(t *testing.T) {
 	report := reportOf(pull.CacheHit, pull.CacheHit, pull.CacheMiss)
 	second := reportOf(pull.CacheHit, pull.CacheHit, pull.CacheHit)
@@ -114,7 +115,8 @@ func TestBlobsBy(t *testing.T) {
 	}
 }
 
-// TestThroughCache: all blobs, fetched by the cache, and nothing past it.
+// TestThroughCache checks that the cache must fetch all blobs, and that no part of the pull may
+// bypass it.
 func TestThroughCache(t *testing.T) {
 	img := pull.Pushed{Objects: make([]pull.Object, 3)}
 	for name, test := range map[string]struct {

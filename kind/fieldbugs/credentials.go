@@ -118,7 +118,7 @@ func blobsGiven(log string, img pull.Pushed) (given, shown int, err error) {
 
 // unrelatedRealm starts alpha's cache while alpha names a realm for tokens: first its own host,
 // then the address of gamma. A cache reads the realm only at its start. The first run proves that
-// the credentials would be seen.
+// the access log shows credentials if a cache sends them.
 func (r *Rig) unrelatedRealm(ctx context.Context) error {
 	ip, err := r.Ask(ctx, "address", "exec", "worker", "--",
 		"curl", "--silent", "--output", "/dev/null", "--write-out", "%{remote_ip}", "http://"+host("gamma")+"/v2/")

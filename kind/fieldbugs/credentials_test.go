@@ -15,7 +15,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/pull"
 )
 
-// The upstream asks for what the Shoot has.
+// TestAccepted checks that the upstream accepts the credentials that are in the Shoot's manifest.
 func TestAccepted(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("../..", Credentials))
 	if err != nil {
@@ -32,7 +32,7 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
-// TestTokenRequests: only requests with credentials, and only those for a token.
+// TestTokenRequests checks that only token requests count, and only those with credentials.
 func TestTokenRequests(t *testing.T) {
 	r := rigOf(func(string) string {
 		return `{"path":"/token","authorization":true}` + "\n" + `{"path":"/token","authorization":false}` + "\n" +
@@ -43,8 +43,8 @@ func TestTokenRequests(t *testing.T) {
 	}
 }
 
-// TestForeignRealm: requests of before do not count, and without any at the own realm nothing is
-// proved.
+// TestForeignRealm checks that earlier requests do not count, and that the result proves nothing if
+// no request reaches the upstream's own realm.
 func TestForeignRealm(t *testing.T) {
 	const claim = "no credentials reach the host of an unrelated realm"
 	const request = `{"path":"/token","authorization":true}` + "\n"

@@ -6,6 +6,6 @@
 // them. The package must not know how a command line is executed: the caller of Reproduce provides
 // it.
 //
-// A bug with a Known mark runs, too, and must fail by the claim of the mark. When the claim holds,
-// the run fails until the mark is removed.
+// A bug with a Known mark is reproduced too, and must fail at the claim that the mark names. When
+// that claim holds, the run fails until the mark is removed.
 package fieldbugs

@@ -11,8 +11,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/manifest"
 )
 
-// TestKeepShoot: what was there Applying the previous Shoot again, also after a signal; what cannot
-// be, is said.
+// TestKeepShoot checks that the previous Shoot is applied again, even after a signal, and that a
+// Shoot that cannot be applied again is reported.
 func TestKeepShoot(t *testing.T) {
 	const shoot = `{"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot", "metadata": {"name": "local", "namespace": "garden-local", "uid": "1"},
 		"spec": {"purpose": "testing" HIBERNATION}, "status": {"hibernated": false}}`

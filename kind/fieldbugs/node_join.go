@@ -103,8 +103,8 @@ func (r *Rig) rejoin(ctx context.Context, wanted func(mirror string) bool) (join
 // series is the result of consecutive pulls.
 type series struct {
 	succeeded int
-	// failure is the last error of a pull, except that containerd does not run: gardener-node-agent
-	// restarts it after a change of its configuration.
+	// failure is the last error of a pull. It does not include that containerd was not running,
+	// because gardener-node-agent restarts containerd after a change of its configuration.
 	failure error
 	// slowest is the duration of the slowest pull, failed ones included.
 	slowest time.Duration

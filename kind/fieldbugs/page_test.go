@@ -7,8 +7,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/golden"
 )
 
-// TestPage holds docs/field-bugs.md against the catalog and the last results. `make field-bugs`
-// generates it, with the results of the last run.
+// TestPage checks that docs/field-bugs.md matches the catalog and the last results. Run
+// `make field-bugs` to generate it with the results of the last run.
 func TestPage(t *testing.T) {
 	results, err := Measured()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestPullWhile: the slowest of all pulls counts, one that fails is a claim that does not hold, and
-// what is done is waited for.
+// TestPullWhile checks that the slowest of all pulls counts, that a failed pull is an unmet claim,
+// and that pullWhile waits for the end of do.
 func TestPullWhile(t *testing.T) {
 	const report = `{"pulls": [{"node": "worker2"ERROR}], "total": {"pulls": 1, "failed": FAILED, "slowestSeconds": SECONDS}}`
 	broken := errors.New("the Shoot is not reconciled")

@@ -69,7 +69,7 @@ type Options struct {
 	// Progress, if not nil, is called with each command before it runs.
 	Progress func(command string)
 	// OnBroken, if not nil, is called once if the verdict is Broken or Fixed, before the faults are
-	// deleted, or after a failed clean-up. The bug's bound does not end its context, a signal does.
+	// deleted, or after a failed clean-up. A signal ends ctx; the bound of the bug does not.
 	OnBroken func(ctx context.Context, reason string)
 }
 

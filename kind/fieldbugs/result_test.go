@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// console answers command lines and keeps them.
+// console answers command lines and records them.
 type console struct {
 	lines  []string
 	refuse string // a part of the line that fails
@@ -39,7 +39,8 @@ func (c *console) execute(_ context.Context, args []string, out, err io.Writer) 
 	return 0
 }
 
-// What is asked when nodes know the caches, and the answers when these run as they are configured.
+// The commands that begin runs until the caches are rolled out, and their answers when that is
+// done.
 const (
 	getResource = "kubectl seed get --namespace=shoot--local--local --output=json managedresource extension-registry-cache"
 	getCaches   = "kubectl shoot get --namespace=kube-system --output=json statefulsets --selector=upstream-host"
@@ -88,14 +89,15 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// untilBegun are the lines of the page behind those that apply the Shoot.
+// untilBegun are the lines of the page that follow those that apply the Shoot.
 var untilBegun = []string{
 	"# until all workers have the mirrors of all caches:", "testbed shoot get",
 	"# until the caches run as they are configured now:",
 	"testbed " + strings.Replace(getResource, " --output=json", "", 1), "testbed " + strings.Replace(getCaches, " --output=json", "", 1),
 }
 
-// TestFaultsAreCleared: at the start, and at the end whatever happens, also after a signal.
+// TestFaultsAreCleared checks that faults are deleted at the start and, whatever happens, at the
+// end, even after a signal.
 func TestFaultsAreCleared(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	shell := &console{}
@@ -121,7 +123,8 @@ func TestFaultsAreCleared(t *testing.T) {
 	}
 }
 
-// TestFailedClearing: a fault that stays is no success, and no known failure either.
+// TestFailedClearing checks that the verdict is Broken if a fault remains, even for a known
+// failure.
 func TestFailedClearing(t *testing.T) {
 	unmet := &Unmet{Claim: "a pull is quick", Seen: "7 s"}
 	for name, test := range map[string]struct {
@@ -141,8 +144,8 @@ func TestFailedClearing(t *testing.T) {
 	}
 }
 
-// TestAfterwards: what a bug has changed is undone, the last first, also when a claim does not
-// hold.
+// TestAfterwards checks that the changes of a bug are reverted, the last one first, even if a claim
+// does not hold.
 func TestAfterwards(t *testing.T) {
 	var undone []string
 	result := Reproduce(t.Context(), Bug{ID: "s0", Reproduce: func(_ context.Context, r *Rig) error {
@@ -159,8 +162,8 @@ func TestAfterwards(t *testing.T) {
 	}
 }
 
-// TestFailedUndoing: what could not be undone is no success either, and does not keep the others
-// from being undone.
+// TestFailedUndoing checks that a change that cannot be reverted makes the verdict Broken, and that
+// the other changes are reverted anyway.
 func TestFailedUndoing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	first := false
@@ -178,8 +181,8 @@ func TestFailedUndoing(t *testing.T) {
 	}
 }
 
-// TestOnBroken: what is broken is looked at once, with a context that the bound of the bug has not
-// ended.
+// TestOnBroken checks that OnBroken is called once, with a context that has not ended, even if the
+// bound of the bug is exceeded.
 func TestOnBroken(t *testing.T) {
 	late, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()

@@ -30,7 +30,8 @@ type line struct {
 	digest, parts bool
 }
 
-// binding replaces a value of this run by a text. use, if not nil, is called when a line has it.
+// binding replaces a value of this run by a text. use, if not nil, is called when a line contains
+// the value.
 type binding struct {
 	value, text string
 	use         func()

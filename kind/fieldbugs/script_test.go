@@ -23,7 +23,7 @@ func TestQuoting(t *testing.T) {
 	}
 }
 
-// registry answers as a testbed with images does; each run has other names.
+// registry answers like a testbed to which images are pushed. All names differ between runs.
 func registry(run string) Execute {
 	c := &console{}
 	hex := strings.Repeat(run, 64)
@@ -47,8 +47,8 @@ func registry(run string) Execute {
 	}
 }
 
-// TestCommandsOfThePage: what a run has typed is what anybody can type, and the same after each
-// run.
+// TestCommandsOfThePage checks that the recorded commands can be typed in a shell, and are the same
+// after each run.
 func TestCommandsOfThePage(t *testing.T) {
 	bug := Bug{ID: "s0", Reproduce: func(ctx context.Context, r *Rig) error {
 		img, err := r.Push(ctx, "alpha", "--layers", "1")
@@ -117,8 +117,9 @@ func TestCommandsOfThePage(t *testing.T) {
 	}
 }
 
-// TestTriesInVain are not to be typed: only the image that came through the cache is.
-func TestTriesInVain(t *testing.T) {
+// TestFailedAttempts checks that the script has no failed attempt, only the image that came through
+// the cache.
+func TestFailedAttempts(t *testing.T) {
 	pushes, pulls := 0, 0
 	execute := func(_ context.Context, args []string, out, _ io.Writer) int {
 		switch args[0] {
@@ -146,7 +147,7 @@ func TestTriesInVain(t *testing.T) {
 	}
 }
 
-// TestAskWantsOneWord: two pods are not the pod.
+// TestAskWantsOneWord checks that an answer with no word or with two words is an error.
 func TestAskWantsOneWord(t *testing.T) {
 	for answer, fine := range map[string]bool{"worker\n": true, "": false, "worker worker2": false} {
 		rig := &Rig{transcript: io.Discard, result: &Result{}, execute: func(_ context.Context, _ []string, out, _ io.Writer) int {

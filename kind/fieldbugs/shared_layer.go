@@ -128,7 +128,7 @@ func (r *Rig) requireAnswer(ctx context.Context, img pull.Pushed, blob pull.Obje
 	return r.Require("the cache's first answer for a shared layer is complete", got == want, "sha256:%s, want sha256:%s", got, want)
 }
 
-// until waits for a point in time, here for that of a TTL.
+// until waits for a point in time, here for the end of a TTL.
 func (r *Rig) until(ctx context.Context, deadline time.Time) error {
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()

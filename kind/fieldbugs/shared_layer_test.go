@@ -24,8 +24,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestAwaitCollected: what was collected must have been there, and what is not to be collected must
-// be there still.
+// TestAwaitCollected checks that the shared objects must exist at first, and that the other objects
+// must still exist at the end.
 func TestAwaitCollected(t *testing.T) {
 	const claim = "the shared layers are collected for the first image"
 	shared, own := []pull.Object{{Digest: "sha256:5555"}}, []pull.Object{{Digest: "sha256:0000"}}
@@ -62,8 +62,8 @@ func TestAwaitCollected(t *testing.T) {
 	}
 }
 
-// TestRequireAnswer: a blob of which a part came is not complete, and is asked for where the image
-// has it.
+// TestRequireAnswer checks that the digest of the answer must be that of the blob, so a truncated
+// answer is not complete.
 func TestRequireAnswer(t *testing.T) {
 	blob := pull.Object{Digest: "sha256:" + strings.Repeat("5", 64)}
 	for sum, holds := range map[string]bool{strings.Repeat("5", 64): true, strings.Repeat("6", 64): false, "": false} {
@@ -78,7 +78,7 @@ func TestRequireAnswer(t *testing.T) {
 	}
 }
 
-// TestBlobSum runs the line with a curl that keeps what it was asked for.
+// TestBlobSum runs blobSum with a fake curl that records its arguments.
 func TestBlobSum(t *testing.T) {
 	folder := t.TempDir()
 	const curl = `curl() { printf %s "$*" >"$FOLDER/asked"; printf blob; }; `

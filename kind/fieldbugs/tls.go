@@ -58,7 +58,7 @@ func tlsFlip() Bug {
 }
 
 // flip changes http.tls three times without a pause, and then once more. It checks the scheme that
-// nodes use after both.
+// nodes use after the third and after the last change.
 func (r *Rig) flip(ctx context.Context) error {
 	for _, shoot := range []string{HTTPS, TwoCaches, HTTPS} {
 		if err := r.Apply(ctx, shoot); err != nil {
@@ -128,8 +128,8 @@ func (r *Rig) requireNoX509(ctx context.Context, node, since string) error {
 }
 
 // noCache is the certificate error of a server outside the testbed. Requests to the address of a
-// deleted pod can leave the testbed, where another server may answer by HTTPS. A cache with such a
-// certificate would still be detected, because nodes do not use it.
+// deleted pod can leave the testbed, where another server may answer by HTTPS. If a cache had such
+// a certificate, the bug would still detect it, because nodes would not use that cache.
 const noCache = "doesn't contain any IP SANs"
 
 // certificateErrors counts the pulled images and the certificate errors in a journal, and returns

@@ -54,8 +54,8 @@ func TestEndRotationFails(t *testing.T) {
 	}
 }
 
-// TestEndRotationUnread: a shoot whose status could not be read has no phase, as one that never
-// rotated: that is an error.
+// TestEndRotationUnread checks that endRotation fails if the status could not be read. Such a
+// status has no phase, like that of a Shoot without a rotation.
 func TestEndRotationUnread(t *testing.T) {
 	c := &console{shoot: `{"stage": "", "problems": ["seed: connection refused"]}`}
 	r := &Rig{execute: c.execute, transcript: &strings.Builder{}, result: &Result{}}

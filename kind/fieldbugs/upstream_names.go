@@ -128,8 +128,8 @@ func (r *Rig) written(ctx context.Context) (string, error) {
 	return all.String(), nil
 }
 
-// requireRest requires that no object was written since then. Two caches that share an object would
-// overwrite it forever.
+// requireRest requires that no object was written since before, an earlier result of written. Two
+// caches that share an object would overwrite it forever.
 func (r *Rig) requireRest(ctx context.Context, before string) error {
 	now, err := r.written(ctx)
 	if err != nil {

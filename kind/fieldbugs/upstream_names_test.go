@@ -39,7 +39,8 @@ func configured(t *testing.T, name string) []configuredCache {
 	return config.Caches
 }
 
-// TestHardNames: what s23 pulls by is what its Shoot names, and is as hard as its page says.
+// TestHardNames checks that s23 uses the upstreams of its Shoot, and that their names are as
+// difficult as the page of s23 says.
 func TestHardNames(t *testing.T) {
 	var upstreams []string
 	for _, cache := range configured(t, Names) {
@@ -65,8 +66,7 @@ func TestHardNames(t *testing.T) {
 	}
 }
 
-// TestSchemes: the Shoots between which s17 goes differ by http.tls of alpha, and by nothing else
-// of it.
+// TestSchemes checks that all caches of one Shoot of s17 use TLS, and none of the other.
 func TestSchemes(t *testing.T) {
 	for shoot, want := range map[string]bool{HTTPS: true, TwoCaches: false} {
 		for _, cache := range configured(t, shoot) {
@@ -77,7 +77,7 @@ func TestSchemes(t *testing.T) {
 	}
 }
 
-// TestMissingNames: an address that two caches have is none of its own.
+// TestMissingNames checks that a cache must have an address that no other cache has.
 func TestMissingNames(t *testing.T) {
 	const two = `{"upstream": "beta.upstream.test", "endpoint": "http://10.96.0.5:5000"}, {"upstream": "alpha.upstream.test"`
 	for name, test := range map[string]struct {
@@ -110,7 +110,7 @@ func statusOf(t *testing.T, text string) status.Shoot {
 	return status
 }
 
-// TestRequireRest: each write is seen, and so is what is missing.
+// TestRequireRest checks that requireRest detects a written object, a new one and a missing one.
 func TestRequireRest(t *testing.T) {
 	const service, set, policy = "Service registry-x 101\n", "StatefulSet registry-x 1\n", "NetworkPolicy registry-x 1\n"
 	count := len(hardNames) + 2
@@ -140,7 +140,8 @@ func TestRequireRest(t *testing.T) {
 	}
 }
 
-// TestRequireRestOfNothing: what was not there to begin with, or only in part, is no rest.
+// TestRequireRestOfNothing checks that requireRest fails if some or all objects were missing from
+// the start.
 func TestRequireRestOfNothing(t *testing.T) {
 	const service, set = "Service registry-x 101\n", "StatefulSet registry-x 1\n"
 	for _, answer := range []struct{ services, others string }{
@@ -160,7 +161,7 @@ func TestRequireRestOfNothing(t *testing.T) {
 	}
 }
 
-// TestDifference names what was written.
+// TestDifference checks that difference names the objects that were written.
 func TestDifference(t *testing.T) {
 	for _, test := range []struct{ before, now, want string }{
 		{"a 1\nb 1\n", "a 1\nb 1\n", ""},
@@ -174,7 +175,8 @@ func TestDifference(t *testing.T) {
 	}
 }
 
-// TestOtherSchemes: the status must name the scheme, and the workers must ask that address.
+// TestOtherSchemes checks that the status must have the scheme, and that the workers must use the
+// endpoint in the status.
 func TestOtherSchemes(t *testing.T) {
 	secure := strings.ReplaceAll(begun, `"http://10`, `"https://10`)
 	for name, test := range map[string]struct{ status, scheme, want string }{

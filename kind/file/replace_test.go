@@ -24,7 +24,8 @@ func TestReplace(t *testing.T) {
 	onlyEntry(t, directory, "name")
 }
 
-// TestReplaceLeavesAnOpenFile proves that readers of the old file keep it: it is not written into.
+// TestReplaceLeavesAnOpenFile checks that Replace does not write into the old file: a process that
+// has it open still reads the old content.
 func TestReplaceLeavesAnOpenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "name")
 	if err := Replace(path, []byte("old"), 0o600); err != nil {

@@ -88,8 +88,8 @@ func remove(ctx context.Context, garden client.Client, object client.Object) err
 	return kubernetesutils.WaitUntilResourceDeleted(ctx, garden, object, pollInterval)
 }
 
-// eachChart calls do with the archive and the values of both charts. The second call does not
-// depend on the success of the first.
+// eachChart calls do with the archive and the values of both charts, with the second even if the
+// first failed.
 func (a Admission) eachChart(do func(archive []byte, values any) error) (failed error) {
 	account := map[string]any{"name": a.Name, "namespace": a.Namespace}
 	for _, chart := range []struct {

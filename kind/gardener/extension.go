@@ -48,7 +48,8 @@ type Extension struct {
 
 // Deploy installs or updates the extension with gardenlet's ControllerInstallation reconciler: it
 // renders the chart, prepares the namespace, and writes a ManagedResource of class seed, which
-// SeedResourceManager applies. That deletes objects that only an older version of the chart had.
+// SeedResourceManager applies. SeedResourceManager also deletes objects that only an older version
+// of the chart had.
 //
 // The reconciler's garden is a NewGarden with a Seed, the Registration, and a ControllerDeployment
 // and ControllerInstallation created from the fields.

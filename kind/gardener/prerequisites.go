@@ -31,7 +31,8 @@ func InstallCRDs(ctx context.Context, seed client.Client) error {
 	resources, resourcesErr := crddeployer.New(seed, []string{resourcemanager.CRD}, false)
 	monitoring, monitoringErr := prometheusoperator.NewCRDs(seed)
 	autoscaler, autoscalerErr := vpa.NewCRD(seed, nil)
-	// gardenlet lists machines before it deletes stale operating system configs, even without any.
+	// gardenlet lists machines before it deletes stale operating system configs, even if there are
+	// none.
 	machines, machinesErr := machinecontrollermanager.NewCRD(seed)
 	if err := errors.Join(extensionsErr, resourcesErr, monitoringErr, autoscalerErr, machinesErr); err != nil {
 		return fmt.Errorf("read the CRDs of the Gardener module: %w", err)

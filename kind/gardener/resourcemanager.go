@@ -33,7 +33,7 @@ const (
 	configKey, kubeconfigKey             = "config.yaml", "kubeconfig"
 	webhookPort, healthPort, metricsPort = 10250, 8081, 8080
 
-	// syncPeriod is the shortest one that gardener-resource-manager accepts.
+	// syncPeriod is the shortest period that gardener-resource-manager accepts.
 	syncPeriod = 15 * time.Second
 )
 

@@ -81,8 +81,8 @@ func waitingContainers(ctx context.Context, c client.Reader, deployment *appsv1.
 	return reasons
 }
 
-// Poll calls check five times a second until it returns nil. If it has not after the timeout, the
-// error is failure with the timeout and check's last error.
+// Poll calls check five times a second until it returns nil. After the timeout, the error is
+// failure with the timeout and check's last error.
 func Poll(ctx context.Context, timeout time.Duration, failure string, check func(context.Context) error) error {
 	err := retry.UntilTimeout(ctx, pollInterval, timeout, func(ctx context.Context) (bool, error) {
 		if err := check(ctx); err != nil {
@@ -119,7 +119,8 @@ func waitForRegistration(ctx context.Context, c client.Reader, configuration cli
 	return nil
 }
 
-// requeueInterval is between two requests. Each costs a few API calls if a deletion is pending.
+// requeueInterval is the time between two requests. Each costs a few API calls if a deletion is
+// pending.
 const requeueInterval = time.Second
 
 // RequeueDeletions makes gardener-resource-manager check pending deletions in the namespace every

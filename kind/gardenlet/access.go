@@ -45,8 +45,8 @@ func (o *shootOperation) writeShootAccess(ctx context.Context, stopped bool) (er
 
 // apiServerStopped reports whether the shoot would have no API server while its flow runs in
 // gardenlet: it is already hibernated, or is created or restored hibernated. A shoot that is being
-// hibernated has one until the end of the flow; one that is deleted or migrated is woken up
-// (gardenlet's determineControllerReplicas).
+// hibernated has an API server until the end of the flow; a shoot that is deleted or migrated is
+// woken up (gardenlet's determineControllerReplicas).
 func (o *shootOperation) apiServerStopped() bool {
 	status := o.Shoot.GetInfo().Status
 	switch status.LastOperation.Type {
@@ -59,9 +59,9 @@ func (o *shootOperation) apiServerStopped() bool {
 	}
 }
 
-// hibernateControlPlane stops gardener-resource-manager, as gardenlet does, and makes the shoot's
-// API server unreachable for extensions, where gardenlet would stop it. kind's API server and
-// controllers continue; only the testbed can tell.
+// hibernateControlPlane stops gardener-resource-manager, as gardenlet does. gardenlet would also
+// stop the shoot's API server; here it becomes unreachable for extensions. kind's API server and
+// controllers continue, but only the testbed can see that.
 func (o *shootOperation) hibernateControlPlane(ctx context.Context) error {
 	if err := o.writeShootAccess(ctx, true); err != nil {
 		return err

@@ -154,9 +154,10 @@ func (g *Gardenlet) Migrate(ctx context.Context, shoot *gardencorev1beta1.Shoot)
 	return g.run(ctx, shoot, process{newGraph: migrateGraph, operation: gardencorev1beta1.LastOperationTypeMigrate})
 }
 
-// Restore restores a migrated shoot on its new seed with the saved state of its extensions, and
-// returns when Reconcile would. The testbed has only one seed: a new namespace stands for the other
-// one. It fails for a shoot that was not migrated. It retries and fails like Reconcile.
+// Restore restores a migrated shoot on its new seed with the saved state of its extensions. It
+// waits for the same conditions as Reconcile. The testbed has only one seed: a new namespace stands
+// for the other one. It fails for a shoot that was not migrated. It retries and fails like
+// Reconcile.
 func (g *Gardenlet) Restore(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	return g.run(ctx, shoot, process{newGraph: reconcileGraph, operation: gardencorev1beta1.LastOperationTypeRestore})
 }

@@ -91,8 +91,9 @@ func TestMigrationAcrossProcesses(t *testing.T) {
 	}
 }
 
-// The state of an earlier migration must not be restored.
-func TestLeaveForgetsAnEarlierMigration(t *testing.T) {
+// TestStoreForMigrationRemovesEarlierState checks that the state of an earlier migration cannot be
+// restored.
+func TestStoreForMigrationRemovesEarlierState(t *testing.T) {
 	g := testGardenlet()
 	state := &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Namespace: ProjectNamespace, Name: DefaultShoot}}
 	for _, object := range []client.Object{state, Shoot()} {

@@ -36,8 +36,8 @@ func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot
 }
 
 // Settled reports whether the last operation successfully created or reconciled the shoot with the
-// given spec, and no rotation is in progress. It does not know what something else changed since,
-// or what only another reconciliation would do.
+// given spec, and no rotation is in progress. It does not see what others have changed since then,
+// or whether another reconciliation would change anything.
 func (g *Gardenlet) Settled(ctx context.Context, shoot *gardencorev1beta1.Shoot) (bool, error) {
 	last, err := FindOnSeed(ctx, g.Seed.Client(), shoot.Name)
 	if err != nil || last == nil || !settled(&last.Status) {

@@ -273,7 +273,8 @@ func TestWorkerlessShootCanBePrepared(t *testing.T) {
 	}
 }
 
-// TestShootMatchesTheCluster: IP families and the number of machines, which extensions may use.
+// TestShootMatchesTheCluster checks that the Shoot gets the IP families and the number of machines
+// of the cluster, since extensions may use them.
 func TestShootMatchesTheCluster(t *testing.T) {
 	const four, six = gardencorev1beta1.IPFamilyIPv4, gardencorev1beta1.IPFamilyIPv6
 	for _, tc := range []struct {

@@ -34,8 +34,9 @@ type Binary struct {
 	// Name is the last part of the image's reference. The binary is /<Name> unless Path is set.
 	Name    string
 	Package string // the import path of a main package of the main module or of one of its dependencies
-	// Module is the folder of another module to build the package in, which pins it with a tool line.
-	// This keeps the program's dependencies out of the main module. Empty means the main module.
+	// Module is the folder of another module, in which the package is built. That module pins the
+	// package with a tool line. This keeps the program's dependencies out of the main module. Empty
+	// means the main module.
 	Module  string
 	Ldflags string // linker flags, for example -X assignments, appended to "-s -w"
 	// Overlay is the absolute path of a JSON file for `go build -overlay`, which replaces source
@@ -183,7 +184,8 @@ func (all Set) Pick(names ...string) []Built {
 	return picked
 }
 
-// Load loads the images that a node does not have into its containerd. References name the content.
+// Load loads the images that a node does not have into its containerd. It compares only references,
+// since a reference contains the image's digest.
 func Load(ctx context.Context, nodes []*cluster.Node, wanted []Built) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, node := range nodes {

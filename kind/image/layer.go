@@ -42,8 +42,8 @@ func NewLayer(entries ...Entry) (v1.Layer, error) {
 	return l, nil
 }
 
-// ociScratch is empty, with OCI types: Docker has none for an uncompressed layer that can be
-// pulled.
+// ociScratch is an empty image with OCI media types: Docker has no media type for an uncompressed
+// layer that can be pulled.
 func ociScratch() v1.Image {
 	return mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 }

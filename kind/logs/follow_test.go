@@ -177,7 +177,8 @@ func TestFollowFails(t *testing.T) {
 	}
 }
 
-// since returns a find function with a stream that ends after ten seconds. It fails in the period.
+// since returns a find function with a stream that ends after ten seconds. The function returns
+// failure in the period between from and until.
 func since(from, until time.Duration, failure error) func(context.Context) ([]Stream, error) {
 	var began time.Time
 	ends := Stream{Name: "a", Parse: Container, Open: func(ctx context.Context, _ Window, _ io.Writer) error {

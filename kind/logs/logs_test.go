@@ -49,7 +49,7 @@ func TestRunProgram(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "sh: exit code 3: no such unit") || len(err.Error()) > 2*shell.MaxBeginning {
 		t.Errorf("error %.200v", err)
 	}
-	// Its input does not end before it does.
+	// The input of a program stays open until the program ends.
 	if err := shell.Capture(t.Context(), []string{"sh", "-c", "! timeout 0.1 cat"}, io.Discard); err != nil {
 		t.Errorf("the input ended: %v", err)
 	}

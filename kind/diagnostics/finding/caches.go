@@ -140,8 +140,8 @@ func endpoints(b *bundle.Bundle, service corev1.Service) []Finding {
 		"The Service %s has no ready endpoint: connections to %s are refused.", service.Name, service.Spec.ClusterIP)}
 }
 
-// dns reports a shoot without a DNS server. Caches then cannot resolve upstreams, which their
-// answers do not say. Nodes have another resolver and are not affected.
+// dns reports a shoot without a DNS server. Caches then cannot resolve upstreams, but their answers
+// do not name this cause. Nodes use another resolver and are not affected.
 func dns(b *bundle.Bundle) []Finding {
 	isDNS := func(s corev1.Service) bool { return s.Namespace == "kube-system" && s.Labels["k8s-app"] == "kube-dns" }
 	i := slices.IndexFunc(b.Shoot.Services, isDNS)

@@ -10,10 +10,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/timeline"
 )
 
-// Finding is a problem or a hint to one.
+// Finding is a problem, or a hint that there may be one.
 type Finding struct {
-	// Certain is true for a problem in any case, and false for a hint or a consequence of another
-	// problem, for example a failed pull.
+	// Certain is true for a definite problem. It is false for a hint, and for what may be the effect
+	// of another problem, for example a failed pull.
 	Certain bool `json:"certain"`
 	// Problem is one sentence. Details are its facts.
 	Problem string   `json:"problem"`

@@ -42,8 +42,8 @@ func TestHealthy(t *testing.T) {
 	}
 }
 
-// configOfContainerd returns the part of `containerd config dump` about registries, with the
-// transfer service. change has pairs of text to replace.
+// configOfContainerd returns the registry part of `containerd config dump` for a containerd that
+// pulls through the transfer service. change lists pairs of an old and a new text.
 func configOfContainerd(path string, change ...string) string {
 	const dump = "version = 4\n[plugins]\n  [plugins.'io.containerd.cri.v1.images']\n    disable_snapshot_annotations = true\n" +
 		"    discard_unpacked_layers = false\n    max_concurrent_downloads = 3\n    image_pull_with_sync_fs = false\n    use_local_image_pull = false\n" +
@@ -51,8 +51,8 @@ func configOfContainerd(path string, change ...string) string {
 	return strings.NewReplacer(append(change, "PATH", path)...).Replace(dump)
 }
 
-// TestHealthyFolders checks configurations with which containerd reads the hosts.toml files, or of
-// which that is unknown.
+// TestHealthyFolders checks that there is no finding if containerd reads the hosts.toml files, or
+// if the configuration does not show whether it does.
 func TestHealthyFolders(t *testing.T) {
 	const both = "/etc/containerd/certs.d:/etc/docker/certs.d"
 	const old = "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".registry]\nconfig_path = \"" + both + "\"\n"

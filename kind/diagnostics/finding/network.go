@@ -11,7 +11,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 )
 
-// slowProbe is when an answer to GET /v2/ is slow, in seconds. It usually takes milliseconds.
+// slowProbe is the time in seconds from which an answer to GET /v2/ counts as slow. It usually
+// takes milliseconds.
 const slowProbe = 1.0
 
 // probes reports hosts of a hosts.toml that did not answer the node, or answered slowly or with an

@@ -13,8 +13,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// slowAnswer is when an answer of an upstream is slow, in seconds. Upstreams run on the same
-// machine.
+// slowAnswer is the time in seconds from which an answer of an upstream counts as slow. Upstreams
+// run on the same machine.
 const slowAnswer = 5.0
 
 // upstreams reports upstreams that are not running, and recent answers that failed or were slow.

@@ -46,13 +46,14 @@ func Build(b *bundle.Bundle) []Entry {
 	return collapse(all)
 }
 
-// Since returns the entries with repetitions at the given time or later, at most the newest limit.
+// Since returns the entries whose last repetition was at the given time or later. If there are more
+// than limit, it returns the newest.
 func Since(all []Entry, at time.Time, limit int) []Entry {
 	recent := slices.DeleteFunc(slices.Clone(all), func(e Entry) bool { return e.Last.Before(at) })
 	return recent[max(0, len(recent)-limit):]
 }
 
-// collapse merges entries of a source whose texts have the same Shape, as those of retries.
+// collapse merges entries of one source whose texts have the same Shape, for example retries.
 func collapse(all []Entry) []Entry {
 	var kept []Entry
 	last := map[string]int{}

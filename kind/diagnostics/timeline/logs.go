@@ -137,8 +137,8 @@ func cacheRelevant(line logline.Line) bool {
 
 func notInfo(line logline.Line) bool { return line.Level != logline.Info }
 
-// routineSteps are the steps of every reconciliation, routineFlow those of every flow of gardenlet.
-// Only the end of either is an entry.
+// routineSteps matches the messages of every reconciliation, and routineFlow those of every flow of
+// gardenlet. The timeline shows only the end of a reconciliation or a flow.
 var (
 	routineSteps = regexp.MustCompile(`^(Starting|Reconciling the|Adding finalizer|Updated source webhook|Generated webhook)`)
 	routineFlow  = regexp.MustCompile(`^(Object did not get ready yet|Waiting|Starting|Started|Succeeded)`)

@@ -17,8 +17,8 @@ const (
 	chunksHeld = 256
 )
 
-// Serve forwards connections to the address target until ctx ends: requests at once, and answers
-// after the delay, which does not depend on their size.
+// Serve forwards connections to the address target until ctx ends. It forwards requests at once. It
+// delays each answer by the same time, whatever its size.
 func Serve(ctx context.Context, listener net.Listener, target string, delay time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var open sync.WaitGroup
@@ -72,7 +72,8 @@ type chunk struct {
 	data []byte
 }
 
-// copyDelayed copies data. It writes each chunk the delay after it was read.
+// copyDelayed copies data. It writes each chunk as soon as the delay has passed since it read the
+// chunk.
 func copyDelayed(ctx context.Context, to io.Writer, from io.Reader, delay time.Duration) error {
 	held := make(chan chunk, chunksHeld)
 	failed := make(chan error, 1)

@@ -12,7 +12,7 @@ import (
 )
 
 // startContainer starts a process in new mount and PID namespaces, with its own /proc, and returns
-// its ID. It sees the files of the host.
+// the process ID. The process sees the files of the host.
 func startContainer(t *testing.T) string {
 	t.Helper()
 	container := exec.CommandContext(t.Context(), "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "cat")

@@ -21,7 +21,7 @@ import (
 //go:embed node.sh
 var Script string
 
-// Method is how a node applies a fault: a KIND of Script.
+// Method is how a node applies a fault: the argument KIND of Script.
 type Method string
 
 // The methods. Comments describe their arguments; several values are separated by spaces.
@@ -50,13 +50,14 @@ func Begin(f spec.Fault, method Method, argument string) ([]string, error) {
 	return []string{"begin", f.ID, seconds, string(description), string(method), argument}, nil
 }
 
-// DelayArgument returns the argument of DelayAnswers: the path of testbed-delay on the node, to be
-// deleted with the fault, the delay, the server's port, and the IP addresses of its Service (443).
+// DelayArgument returns the argument of DelayAnswers: the path of testbed-delay on the node (a file
+// that is deleted with the fault), the delay, the server's port, and the IP addresses of its
+// Service (port 443).
 func DelayArgument(program string, delay time.Duration, port string, services []string) string {
 	return strings.Join(append([]string{program, delay.String(), port}, services...), " ")
 }
 
-// Check returns the arguments of Script that fail if the node cannot apply the method.
+// Check returns the arguments with which Script fails if the node cannot apply the method.
 func Check(method Method, argument string) []string {
 	return []string{"check", string(method), argument}
 }

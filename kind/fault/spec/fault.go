@@ -16,11 +16,11 @@ type Fault struct {
 	Target Target `json:"target"`
 	Kind   Kind   `json:"kind"`
 	On     Scope  `json:"on,omitempty"` // the requests that the fault applies to
-	// Status, Header and Body are the response of Status.
+	// Status, Header and Body are the response of a fault of kind Status.
 	Status int         `json:"status,omitempty"`
 	Header http.Header `json:"header,omitempty"`
 	Body   string      `json:"body,omitempty"`
-	// Delay is the time until the first byte of Latency, Rate the bytes per second of Slow.
+	// Delay is how long Latency delays the first byte. Rate is the bytes per second of Slow.
 	Delay       Duration `json:"delay,omitempty"`
 	Rate        int64    `json:"rate,omitempty"`
 	After       *int64   `json:"after,omitempty"`       // bytes of a body before Reset or Truncate; nil means half

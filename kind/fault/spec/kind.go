@@ -77,7 +77,8 @@ func (f Fault) shape() shape {
 	return s
 }
 
-// EndsOnlyByCommand reports that no node can end the fault after a time: a process has to wait.
+// EndsOnlyByCommand reports whether no node can end the fault after a time: a process has to wait
+// and end it.
 func (f Fault) EndsOnlyByCommand() bool { return f.shape().endsOnlyByCommand }
 
 // OneShot reports whether the fault is a single action: it is not listed and cannot be deleted.
