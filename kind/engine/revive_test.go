@@ -40,7 +40,7 @@ func TestRevive(t *testing.T) {
 		{"no permission", installed(func(h *host) { h.root, h.listening, h.answer = false, true, "permission denied while" }), false, false, "usermod -aG docker"},
 		{"a chosen endpoint", installed(func(h *host) { h.endpoint = "tcp://builder:2376" }), false, false,
 			"no docker engine answers at tcp://builder:2376"},
-		{"a chosen endpoint, besides a managed engine", installed(func(h *host) { h.endpoint = "tcp://builder:2376" }), true, false,
+		{"a chosen endpoint and a managed engine", installed(func(h *host) { h.endpoint = "tcp://builder:2376" }), true, false,
 			"no docker engine answers at tcp://builder:2376"},
 	}
 	for _, tc := range tests {

@@ -48,10 +48,10 @@ func TestPendingCaches(t *testing.T) {
 		"not applied yet": {
 			strings.Replace(applied, `"generation": 2`, `"generation": 3`, 1), rolledOut, "not applied: observed generation of managed resource",
 		},
-		"cannot be applied": {strings.Replace(applied, "True", "False", 1), rolledOut, "not applied: condition"},
-		"a pod of before":   {applied, strings.Replace(rolledOut, `"updatedReplicas": 1`, `"updatedReplicas": 0`, 1), "not rolled out: cache registry-alpha: "},
-		"a pod that starts": {applied, strings.Replace(rolledOut, `"readyReplicas": 1`, `"readyReplicas": 0`, 1), "not rolled out: cache registry-alpha: "},
-		"no cache":          {applied, `{"items": []}`, "the shoot has no cache"},
+		"cannot be applied":              {strings.Replace(applied, "True", "False", 1), rolledOut, "not applied: condition"},
+		"a pod of the previous revision": {applied, strings.Replace(rolledOut, `"updatedReplicas": 1`, `"updatedReplicas": 0`, 1), "not rolled out: cache registry-alpha: "},
+		"a pod that starts":              {applied, strings.Replace(rolledOut, `"readyReplicas": 1`, `"readyReplicas": 0`, 1), "not rolled out: cache registry-alpha: "},
+		"no cache":                       {applied, `{"items": []}`, "the shoot has no cache"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answers := map[string]string{getResource: test.resource, getCaches: test.caches}

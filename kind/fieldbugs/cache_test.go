@@ -56,7 +56,7 @@ func TestMirrorsFit(t *testing.T) {
 		"the first has not":   {strings.Replace(begun, old+",", `"hosts": []}]},`, 1), false},
 		"the last has not":    {strings.Replace(begun, old+"]}", `"hosts": []}]}]}`, 1), false},
 		"another upstream's":  {strings.ReplaceAll(begun, "alpha.upstream", "alpha2.upstream"), false},
-		"nobody is there":     {`{}`, false},
+		"no nodes":            {`{}`, false},
 		"the seed's own only": {`{"nodes": [{"name": "shoot-control-plane"}]}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -124,12 +124,12 @@ func TestThroughCache(t *testing.T) {
 		failed, fallbacks int
 		want              bool
 	}{
-		"all of it":            {reportOf(pull.CacheMiss, pull.CacheMiss, pull.CacheMiss), 0, 0, true},
-		"a layer past it":      {reportOf(pull.CacheMiss, pull.CacheMiss, pull.FromUpstream), 0, 0, false},
-		"a layer of before":    {reportOf(pull.CacheMiss, pull.CacheMiss, pull.CacheHit), 0, 0, false},
-		"a manifest past it":   {reportOf(pull.FromUpstream, pull.CacheMiss, pull.CacheMiss), 0, 1, false},
-		"it failed in the end": {reportOf(pull.CacheMiss, pull.CacheMiss, pull.CacheMiss), 1, 0, false},
-		"nothing was pulled":   {&pull.Report{}, 0, 0, false},
+		"all of it":                  {reportOf(pull.CacheMiss, pull.CacheMiss, pull.CacheMiss), 0, 0, true},
+		"a layer past it":            {reportOf(pull.CacheMiss, pull.CacheMiss, pull.FromUpstream), 0, 0, false},
+		"a layer of an earlier pull": {reportOf(pull.CacheMiss, pull.CacheMiss, pull.CacheHit), 0, 0, false},
+		"a manifest past it":         {reportOf(pull.FromUpstream, pull.CacheMiss, pull.CacheMiss), 0, 1, false},
+		"it failed in the end":       {reportOf(pull.CacheMiss, pull.CacheMiss, pull.CacheMiss), 1, 0, false},
+		"nothing was pulled":         {&pull.Report{}, 0, 0, false},
 	} {
 		test.report.Total.Failed, test.report.Total.Fallbacks = test.failed, test.fallbacks
 		if got := throughCache(test.report, img); got != test.want {

@@ -154,20 +154,20 @@ func TestSettled(t *testing.T) {
 
 func TestCARotation(t *testing.T) {
 	g := testGardenlet()
-	authorities := func() *gardencorev1beta1.CARotation {
+	rotation := func() *gardencorev1beta1.CARotation {
 		return lastShoot(t, g).Status.Credentials.Rotation.CertificateAuthorities
 	}
 	preparing := process{newGraph: reconcileGraph, rotation: gardencorev1beta1.RotationPreparing}
 	o := preparedFor(t, g, Shoot(), preparing)
-	if got := authorities(); got.Phase != gardencorev1beta1.RotationPreparing || got.LastInitiationTime == nil {
+	if got := rotation(); got.Phase != gardencorev1beta1.RotationPreparing || got.LastInitiationTime == nil {
 		t.Errorf("begun as %+v", got)
 	}
 	if err := o.finish(t.Context(), errors.New("it fails")); err != nil {
 		t.Fatal(err)
 	}
-	begun := *authorities().LastInitiationTime
+	begun := *rotation().LastInitiationTime
 	o = preparedFor(t, g, Shoot(), preparing)
-	if got := authorities(); got.Phase != gardencorev1beta1.RotationPreparing || !got.LastInitiationTime.Equal(&begun) {
+	if got := rotation(); got.Phase != gardencorev1beta1.RotationPreparing || !got.LastInitiationTime.Equal(&begun) {
 		t.Errorf("the retry of a failed flow restarted the phase: %+v", got)
 	}
 	for _, step := range []struct {
@@ -181,7 +181,7 @@ func TestCARotation(t *testing.T) {
 		if err := step.o.finish(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		if got := authorities(); got.Phase != step.want {
+		if got := rotation(); got.Phase != step.want {
 			t.Errorf("the phase ended as %+v, want %s", got, step.want)
 		}
 	}

@@ -71,7 +71,7 @@ func TestIsNewAndReady(t *testing.T) {
 		pod  *corev1.Pod
 		want bool
 	}{
-		{"the one of before", pod("before", corev1.ConditionTrue), false},
+		{"the previous one", pod("before", corev1.ConditionTrue), false},
 		{"a new one that starts", pod("after", corev1.ConditionFalse), false},
 		{"a new one", pod("after", corev1.ConditionTrue), true},
 	} {

@@ -92,7 +92,7 @@ type injection struct {
 	path string
 }
 
-// active reports whether the fault has neither expired nor been cleared.
+// active reports whether the fault has neither expired nor been deleted.
 func (d injection) active() bool {
 	all, err := readFaults(d.path)
 	return err == nil && slices.ContainsFunc(all, d.Same)
