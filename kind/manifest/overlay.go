@@ -19,7 +19,7 @@ func Overlay(manifest, base *gardencorev1beta1.Shoot) (*gardencorev1beta1.Shoot,
 	shoot, wanted := base.DeepCopy(), manifest.DeepCopy()
 	shoot.Labels = merged(wanted.Labels, base.Labels)
 	shoot.Annotations = merged(wanted.Annotations, base.Annotations)
-	// This annotation asks gardenlet for an operation. In the testbed, the command runs operations.
+	// This annotation asks gardenlet for an operation. The testbed's commands do that instead.
 	delete(shoot.Annotations, v1beta1constants.GardenerOperation)
 
 	shoot.Spec.Extensions = wanted.Spec.Extensions

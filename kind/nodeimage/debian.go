@@ -14,7 +14,7 @@ import (
 // suite is the Debian release of the node. It is the last one whose systemd starts on cgroup v1.
 const suite = "bookworm"
 
-// rootfsScript removes the files from a Debian root file system that kind's Dockerfile removes.
+// rootfsScript shrinks a Debian root file system. It removes the same files as kind's Dockerfile.
 //
 //go:embed rootfs.sh
 var rootfsScript string

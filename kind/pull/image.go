@@ -18,7 +18,7 @@ const (
 	PartConfig   Part = "config"
 	PartLayer    Part = "layer"
 	// PartBlob is a config or a layer. PartUnknown may be any part. Only images that the upstream does
-	// not describe have them.
+	// not describe have such objects.
 	PartBlob    Part = "blob"
 	PartUnknown Part = "content"
 )
@@ -28,7 +28,8 @@ type Image struct {
 	// Reference has the parts Host, Repository and Identifier (the tag or digest).
 	Reference, Host, Repository, Identifier string
 	// Objects are the index (if there is one), the manifest, the config and the layers, without
-	// duplicates. If the upstream does not describe the image, it is empty and Problem has the reason.
+	// duplicates. If the upstream does not describe the image, there are no Objects, and Problem has
+	// the reason.
 	Objects []Object
 	Problem string
 }

@@ -20,8 +20,8 @@ const (
 	orderDelay    = 700 * time.Millisecond // how long logs may take to arrive; events are sorted within it
 	flushInterval = 200 * time.Millisecond // between two calls of take for events that are old enough
 	// silenceTimeout limits the wait for a running pull without events. containerd ends a pull without
-	// progress after five minutes (image_pull_progress_timeout). If no end of the pull was logged by
-	// then, it will not be logged.
+	// progress after five minutes (image_pull_progress_timeout). An end that is not in the log by then
+	// is lost.
 	silenceTimeout = 6 * time.Minute
 )
 
