@@ -14,7 +14,8 @@ import (
 // suite is the Debian release of the node. It is the last one whose systemd starts on cgroup v1.
 const suite = "bookworm"
 
-// rootfsScript shrinks a Debian root file system. It removes the same files as kind's Dockerfile.
+// rootfsScript removes files that must not be in a container from a Debian root file system. The
+// list is that of kind's Dockerfile.
 //
 //go:embed rootfs.sh
 var rootfsScript string

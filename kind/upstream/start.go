@@ -28,8 +28,9 @@ const (
 const userAgent = "registry-cache-testbed/1"
 
 // Start starts an upstream and waits until it answers. If an upstream with the same options runs
-// and answers, Start keeps it with its content. Otherwise Start replaces it by an empty one. In both
-// cases Start sets the credentials. If starting fails or ctx ends, it removes the new container.
+// and answers, Start keeps it with its content. Otherwise it replaces the upstream by an empty one.
+// In both cases it sets the credentials. If starting fails or ctx ends, it removes the new
+// container.
 func Start(ctx context.Context, o Options) (*Registry, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("start upstream: %w", err)
