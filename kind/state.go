@@ -116,7 +116,8 @@ const (
 	OtherCheckout Owner = "another checkout"
 )
 
-// ownerOf returns the owner of containers that were created for a state folder, if that is known.
+// ownerOf returns the owner of containers that were created for the state folder created. created
+// is empty if the folder is unknown. here is the state folder of this checkout.
 func ownerOf(created, here State, running bool) Owner {
 	if created == "" || filepath.Clean(string(created)) == filepath.Clean(string(here)) || sameFolder(string(created), string(here)) {
 		return ThisCheckout
@@ -135,7 +136,8 @@ func sameFolder(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// Directory returns the checkout of the state folder, or the folder if it is in another place.
+// Directory returns the checkout that contains the state folder in DefaultDirectory, or the state
+// folder itself if it is elsewhere.
 func (s State) Directory() string {
 	if parent := filepath.Dir(string(s)); filepath.Base(parent) == DefaultDirectory {
 		return filepath.Dir(parent)

@@ -43,10 +43,11 @@ type Options struct {
 	// Configuration is what Up applies, with its defaults set. The default is the configuration of the
 	// last Up, or configuration.Default.
 	Configuration *configuration.Testbed
-	// Replace lets Up replace a running testbed of another checkout, unless a process works on it.
+	// Replace makes Up replace a running testbed of another checkout, unless a process works on that
+	// testbed.
 	Replace bool
-	// Claimed is a function that Up calls when it may use the prefix, before it removes anything:
-	// callers remove their earlier results there. It may be nil.
+	// Claimed is a function that Up calls when it may use the prefix, before it removes anything. In
+	// it, callers remove their earlier results. It may be nil.
 	Claimed func()
 	Locks   string    // the folder of the locks; the default is lock.Directory, which all checkouts share
 	Out     io.Writer // receives one line per finished step; the default is os.Stderr
@@ -180,7 +181,8 @@ func (t *Testbed) StopUpstream(ctx context.Context, registry *upstream.Registry)
 	return nil
 }
 
-// StartProxy starts an HTTP proxy, proxy.upstream.test by default, until its Remove or Down.
+// StartProxy starts an HTTP proxy. With the default prefix it is proxy.upstream.test. It runs until
+// its Remove or until Down.
 func (t *Testbed) StartProxy(ctx context.Context) (*upstream.Proxy, error) {
 	return upstream.StartProxy(ctx, t.UpstreamOptions(upstream.Host(t.Prefix, "proxy")))
 }
@@ -194,5 +196,6 @@ func (t *Testbed) Hosts(names []string) []string {
 	return hosts
 }
 
-// CachedUpstreams returns the hosts of the upstreams with a cache, or none if a manifest decides.
+// CachedUpstreams returns the hosts of the upstreams with a cache. It returns none if a manifest
+// decides which upstreams have a cache.
 func (t *Testbed) CachedUpstreams() []string { return t.Hosts(t.Config.Cached()) }

@@ -167,8 +167,8 @@ func TestContainerdNeverFailsForATruncatedFile(t *testing.T) {
 	}
 }
 
-// TestContainerdFailsForFewDamages lists where one wrong byte fails every pull: in the only
-// certificate, or in its file name. The script restores such a file.
+// TestContainerdFailsForFewDamages checks that one wrong byte fails every pull only in two places:
+// in the only certificate, or in its file name. The script restores such a file.
 func TestContainerdFailsForFewDamages(t *testing.T) {
 	registry := damagedPair(t)
 	content := nodeconfig.HostsTOML(registry)

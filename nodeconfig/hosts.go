@@ -17,7 +17,7 @@ const (
 	// Marker is the first line of the extension's hosts.toml files. Files without it are kept.
 	Marker = "# managed by gardener-extension-registry-cache"
 	// DialTimeout limits how long containerd waits for a connection to a cache before it tries the
-	// upstream. The default is 30 s per object. containerd < 2.1 cannot change it.
+	// upstream. containerd's default is 30 s per object. containerd < 2.1 always uses its default.
 	DialTimeout = "1s"
 	// TempPattern matches the script's temporary files, which are directly in CertsDir.
 	TempPattern = ".configure-containerd-registries.*"

@@ -66,7 +66,7 @@ func TestScriptTriesAgainWhenItCannotWrite(t *testing.T) {
 	}
 }
 
-// On a full or read-only disk, the script retries less and less often and does not flood the
+// On a full or read-only disk, the script retries at growing intervals and does not flood the
 // journal.
 func TestScriptSlowsDownWhileItCannotWrite(t *testing.T) {
 	n := newNode(t)

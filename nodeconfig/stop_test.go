@@ -37,8 +37,8 @@ func TestScriptEndsAtOnceOnTERM(t *testing.T) {
 	n.expectEntries(t)
 }
 
-// systemd runs this after each stop of the unit. The unit is disabled only when gardener-node-agent
-// removes it.
+// systemd runs the script with --stopped after each stop of the unit. The unit is disabled only
+// when gardener-node-agent removes it.
 func TestStoppedUnitTakesItsFilesAlongIfItIsDisabled(t *testing.T) {
 	const temporary = ".configure-containerd-registries.Ab12"
 	managed := nodeconfig.Registry{Upstream: "alpha.test", Endpoint: "http://10.0.0.1:5000", UpstreamURL: "https://alpha.test"}
@@ -72,8 +72,8 @@ func TestStoppedUnitTakesItsFilesAlongIfItIsDisabled(t *testing.T) {
 	}
 }
 
-// systemd must call the script that way, and the cleaner and older versions must still parse the
-// unit.
+// systemd must call the script with --stopped. The cleaner and older versions must still be able to
+// parse the unit.
 func TestUnitCallsTheScriptWhenItHasStopped(t *testing.T) {
 	unit := nodeconfig.Unit([]nodeconfig.Registry{dockerHub}, 0)
 	if want := "\nExecStopPost=-" + nodeconfig.ScriptPath + " --stopped\n"; strings.Count(unit, want) != 1 {

@@ -23,8 +23,8 @@ type Window struct {
 // Stream is one log.
 type Stream struct {
 	Name string // of the source, for example "worker2/containerd"
-	// Open writes the part of the log to out. It returns at the end of the log, or when ctx ends. It
-	// may write earlier lines, which are skipped.
+	// Open writes the lines in the window to out. It returns at the end of the log, or when ctx ends.
+	// It may also write lines from before the window, which the caller skips.
 	Open func(ctx context.Context, window Window, out io.Writer) error
 	// Parse parses a line. It returns false for a line to skip.
 	Parse func(text string) (Line, bool)
@@ -38,7 +38,8 @@ type Line struct {
 	Text   string        `json:"text"` // without the time
 }
 
-// Collect returns the lines of all streams sorted by time. It also returns lines with an error.
+// Collect returns the lines of all streams sorted by time. If streams fail, it returns the lines
+// that it could read together with the error.
 func Collect(ctx context.Context, streams []Stream, since time.Time) ([]Line, error) {
 	var (
 		mu  sync.Mutex

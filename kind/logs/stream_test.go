@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// printing returns a stream that prints lines and ends. If it is followed, it waits for its
+// printing returns a stream that prints lines and ends. With Window.Follow it ends only with its
 // context.
 func printing(name string, failure error, lines ...string) Stream {
 	return Stream{Name: name, Parse: Container, Open: func(ctx context.Context, window Window, out io.Writer) error {

@@ -13,13 +13,13 @@ import (
 
 // Overlay returns a copy of base, the testbed's Shoot, with labels, annotations, extensions,
 // resources, purpose, hibernation, maintenance, monitoring and systemComponents of the manifest.
-// The rest stays that of base, because the clusters already exist. Overlay also returns the fields
-// of the manifest that the result does not have. It changes neither argument.
+// All other fields are those of base, because the clusters already exist. Overlay also returns the
+// fields of the manifest whose values it did not use. It changes neither argument.
 func Overlay(manifest, base *gardencorev1beta1.Shoot) (*gardencorev1beta1.Shoot, []Replacement, error) {
 	shoot, wanted := base.DeepCopy(), manifest.DeepCopy()
 	shoot.Labels = merged(wanted.Labels, base.Labels)
 	shoot.Annotations = merged(wanted.Annotations, base.Annotations)
-	// This annotation requests an operation from gardenlet; here the command does that.
+	// This annotation asks gardenlet for an operation. The testbed's commands do that instead.
 	delete(shoot.Annotations, v1beta1constants.GardenerOperation)
 
 	shoot.Spec.Extensions = wanted.Spec.Extensions
@@ -48,8 +48,8 @@ func merged(entries, winner map[string]string) map[string]string {
 // Replacement is a field of the manifest whose value is not used.
 type Replacement struct {
 	Path string `json:"path"` // the path of the field, for example spec.region
-	// Manifest is the value in the manifest, Testbed the one that is used. Objects and lists are left
-	// empty, and so is Testbed if the testbed's Shoot does not have the field.
+	// Manifest is the value in the manifest, Testbed the value that is used instead. Both are empty
+	// for objects and lists. Testbed is also empty if the testbed's Shoot does not have the field.
 	Manifest string `json:"manifest,omitempty"`
 	Testbed  string `json:"testbed,omitempty"`
 }
@@ -65,7 +65,7 @@ func (r Replacement) String() string {
 	return fmt.Sprintf("%s (%s, here %s)", r.Path, r.Manifest, r.Testbed)
 }
 
-// compare returns the fields of manifest whose value used does not have, sorted by path.
+// compare returns the fields of manifest that are missing or different in used, sorted by path.
 func compare(manifest, used *gardencorev1beta1.Shoot) ([]Replacement, error) {
 	var fields [2]map[string]any
 	for i, shoot := range []*gardencorev1beta1.Shoot{manifest, used} {
@@ -100,7 +100,7 @@ func differences(path string, manifest, used map[string]any) []Replacement {
 	return found
 }
 
-// empty reports whether the value is how Go's types encode a field that is not set.
+// empty reports whether the value is a zero value. Go's types encode some unset fields as one.
 func empty(value any) bool {
 	switch value := value.(type) {
 	case nil:

@@ -48,7 +48,7 @@ func (b builder) run(ctx context.Context) error {
 	})
 }
 
-// store writes the layer with containerd's image store to archive.
+// store writes a layer to the file archive. The layer contains containerd's image store.
 func (b builder) store(ctx context.Context, built artifacts, sandbox, archive string) error {
 	required, err := command.Output(ctx, built.programs["kubeadm"], "config", "images", "list", "--kubernetes-version", KubernetesVersion)
 	if err != nil {
@@ -66,7 +66,8 @@ func (b builder) store(ctx context.Context, built artifacts, sandbox, archive st
 	return filetree.WriteFile(archive, entries)
 }
 
-// load assembles the node image and loads it into the Docker Engine. base are kind's files.
+// load assembles the node image and loads it into the Docker Engine. base has kind's files, and
+// store is the archive with containerd's image store.
 func (b builder) load(ctx context.Context, built artifacts, base []filetree.Entry, store string) error {
 	spec, err := command.Output(ctx, built.programs["ctr"], "oci", "spec")
 	if err != nil {
@@ -109,8 +110,8 @@ func nodePrograms(built artifacts) []filetree.Entry {
 	return entries
 }
 
-// parts builds the missing parts: Debian trees in parallel with programs, because they mostly
-// download.
+// parts builds the missing parts. It builds the Debian trees in parallel with the programs, because
+// a Debian tree mostly waits for downloads.
 func (b builder) parts(ctx context.Context) error {
 	if !slices.ContainsFunc(b.plan.entries(), func(entry string) bool { return !b.cache.has(entry) }) {
 		return nil

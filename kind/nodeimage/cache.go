@@ -52,7 +52,8 @@ func openCache(ctx context.Context, dir string) (*cache, error) {
 // temp returns the folder for unfinished work. openCache and close empty it.
 func (c *cache) temp() string { return filepath.Join(c.dir, tempDir) }
 
-// removeTemp retries, because commands of a killed build may still write for a short time.
+// removeTemp removes the folder for unfinished work. It retries, because commands of a killed build
+// may still write for a short time.
 func (c *cache) removeTemp(ctx context.Context) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {

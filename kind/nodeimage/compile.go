@@ -22,7 +22,7 @@ func (c compilation) packages() []string {
 	return packages
 }
 
-// arguments returns those of `go build` into the folder target, which ends in a slash.
+// arguments returns the arguments of `go build`. target is the output folder and ends in a slash.
 func (c compilation) arguments(flags, target string, jobs int) []string {
 	args := []string{"build", "-p", strconv.Itoa(jobs), "-o", target, "-ldflags", flags}
 	if len(c.tags) > 0 {
@@ -31,7 +31,7 @@ func (c compilation) arguments(flags, target string, jobs int) []string {
 	return append(args, c.packages()...)
 }
 
-// jobs returns how many programs may link at once in so many bytes of memory.
+// jobs returns how many programs `go build` may link at once with these CPUs and bytes of memory.
 func jobs(cpus int, memory uint64) int {
 	const link = 2 << 30 // linking one Kubernetes program
 	return max(1, min(cpus, int(memory/link)))
@@ -46,8 +46,9 @@ func memory() uint64 {
 	return info.Totalram * uint64(info.Unit)
 }
 
-// environment returns that of the go command. The flags are those of the rest of the repository, so
-// that both share the build cache. GOWORK=off keeps a developer's workspace from changing versions.
+// environment returns the environment of the go command. GOFLAGS is as in the rest of the
+// repository, so both share Go's build cache. With GOWORK=off, a developer's workspace does not
+// change versions.
 func (c compilation) environment() []string {
 	cgo := "CGO_ENABLED=0"
 	if c.cgo {
@@ -56,7 +57,8 @@ func (c compilation) environment() []string {
 	return append(os.Environ(), cgo, "GOFLAGS=-trimpath -buildvcs=false", "GOWORK=off")
 }
 
-// run builds the programs into the folder target, under their names in the image. go creates it.
+// run builds the programs into the folder target, under their names in the image. go creates the
+// folder.
 func (c compilation) run(ctx context.Context, modules, flags, target string) error {
 	args := c.arguments(flags, target+string(filepath.Separator), jobs(runtime.NumCPU(), memory()))
 	if err := c.goCommand(ctx, modules, args...); err != nil {

@@ -44,7 +44,8 @@ var components = []component{
 	{name: "busybox", tree: &shellTree, extra: appletLinks()},
 }
 
-// iptablesLinks returns the links of Debian's alternatives, which extractOnly leaves out.
+// iptablesLinks returns the links that Debian's update-alternatives would create. A tree with
+// extractOnly lacks them.
 func iptablesLinks() []filetree.Entry {
 	var links []filetree.Entry
 	for _, family := range []string{"iptables", "ip6tables"} {
@@ -55,7 +56,8 @@ func iptablesLinks() []filetree.Entry {
 	return links
 }
 
-// appletLinks returns the commands of local-path-provisioner's scripts and of people.
+// appletLinks returns links to busybox for the commands that local-path-provisioner's scripts and
+// people use.
 func appletLinks() []filetree.Entry {
 	var links []filetree.Entry
 	for _, applet := range []string{"sh", "cat", "chmod", "chown", "cp", "df", "du", "ls", "mkdir", "mv", "rm", "sleep", "sync"} {

@@ -14,7 +14,8 @@ import (
 // suite is the Debian release of the node. It is the last one whose systemd starts on cgroup v1.
 const suite = "bookworm"
 
-// rootfsScript removes the same files as kind's Dockerfile from a Debian root file system.
+// rootfsScript removes files that must not be in a container from a Debian root file system. The
+// list is that of kind's Dockerfile.
 //
 //go:embed rootfs.sh
 var rootfsScript string
@@ -57,7 +58,8 @@ func (t debianTree) entry(toolchain string) string {
 	return "debian-" + t.name + "-" + in.hash() + ".tar"
 }
 
-// arguments returns those of mmdebstrap. script is the path of the hook, if the tree has one.
+// arguments returns the arguments of mmdebstrap. script is the path of the hook, if the tree has
+// one.
 func (t debianTree) arguments(script, target string) []string {
 	variant := "minbase"
 	if t.extractOnly {
@@ -80,7 +82,7 @@ func (t debianTree) arguments(script, target string) []string {
 }
 
 // build writes the tree's archive to target. mmdebstrap uses the folder work for temporary files.
-// It mounts in its own mount namespace, so a killed one leaves only files.
+// It mounts in its own mount namespace, so if it is killed, only files remain.
 func (t debianTree) build(ctx context.Context, work, target string) error {
 	script := filepath.Join(work, t.name+".sh")
 	if err := os.WriteFile(script, []byte(t.script), 0o755); err != nil {

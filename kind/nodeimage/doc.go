@@ -1,14 +1,14 @@
 // Package nodeimage builds the image of a kind node from Go modules and Debian packages only, so
 // that clusters start without access to a container registry.
 //
-// The recipe is a function of values. The inputs are the go.mod and go.sum files and the small main
-// packages below modules/, the version of kind's module, the toolchain, the names of the Debian
-// packages, and the source of this package and of those below it. Their hash is the tag of the
-// image, and an image whose tag exists is not built again. The image contains:
+// The recipe uses only these inputs: the go.mod and go.sum files and the small main packages below
+// modules/, the version of kind's module, the toolchain, the names of the Debian packages, and the
+// source of this package and of the packages below it. The hash of the inputs is the tag of the
+// image. An image whose tag exists is not built again. The image contains:
 //
 //   - programs: Kubernetes, etcd, CoreDNS, crictl, containerd, runc, the CNI plugins and
-//     local-path-provisioner, each pinned by a go.mod below modules/, which keeps their
-//     dependencies out of the main module;
+//     local-path-provisioner, each pinned by a go.mod below modules/, so that the main module does
+//     not get their dependencies;
 //   - a Debian root file system (mmdebstrap);
 //   - kind's base files, read from kind's Go module (package kindbase);
 //   - containerd's image store with the images that kubeadm needs, built from scratch around the

@@ -19,10 +19,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/debian"
 )
 
-// interruptible is exec.CommandContext for commands that clean up after themselves: when ctx ends
-// they first get SIGINT, as from Ctrl-C. go then removes its work folder. mmdebstrap waits for its
-// children, which get the signal only from a terminal, so without one it is killed after the delay.
-// Its temporary folder is inside that of the cache and is removed with it.
+// interruptible is exec.CommandContext for commands that clean up after SIGINT: when ctx ends, they
+// get SIGINT, and SIGKILL after a delay. go removes its work folder. mmdebstrap waits for its
+// children, but they get SIGINT only with Ctrl-C in a terminal. Otherwise mmdebstrap is killed, and
+// its temporary folder is removed together with the temporary folder of the cache.
 func interruptible(ctx context.Context, name string, args ...string) exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	if local, ok := cmd.(*exec.LocalCmd); ok {
@@ -69,7 +69,7 @@ type hostTool struct {
 	file   string // an absolute path in the package, or a command in $PATH
 }
 
-// hostTools are the tools that a build needs beside Go: mmdebstrap with Debian's keys for the file
+// hostTools are the tools that a build needs besides Go: mmdebstrap with Debian's keys for the file
 // trees, and a C compiler with static libraries for runc (with seccomp) and Kubernetes' pause.
 var hostTools = []hostTool{
 	{"mmdebstrap", "mmdebstrap"},

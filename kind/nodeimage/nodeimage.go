@@ -24,7 +24,8 @@ const (
 	ContainerdVersion = "v2.3.4"
 )
 
-// Options selects an image. The zero value builds the one of this repository without progress.
+// Options selects an image. The zero value selects the image that this repository defines, and
+// shows no progress.
 type Options struct {
 	// Override is a stock kindest/node reference that replaces the build (NODE_IMAGE).
 	Override string

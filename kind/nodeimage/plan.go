@@ -10,7 +10,7 @@ import (
 // repository is the name of every image that this package builds.
 const repository = "registry-cache-testbed/node"
 
-// plan is what one set of inputs requires: all parts by their names in the cache.
+// plan has the parts that one set of inputs requires, with their names in the cache.
 type plan struct {
 	ref          string
 	compilations []plannedCompilation

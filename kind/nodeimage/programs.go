@@ -10,7 +10,8 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// Folders for programs in the node's file system. kind's base files and kubeadm expect these.
+// Folders for programs in the node's file system. kind's base files and kubeadm expect the programs
+// there.
 const (
 	usrBin       = "/usr/bin"
 	usrLocalBin  = "/usr/local/bin"
@@ -42,7 +43,7 @@ type stamp struct {
 	format   func(version string) string
 }
 
-// compilations are in build order: what the next step needs comes first.
+// compilations are in build order: the programs that the next step needs come first.
 var compilations = []compilation{containerdPrograms, runcProgram, localPathProgram, kubernetesPrograms}
 
 var containerdPrograms = compilation{

@@ -128,9 +128,9 @@ func CompleteRotation(ctx context.Context, t *kind.Testbed) error {
 	})
 }
 
-// operate runs an operation as a step, on the Shoot that the last operation left. It holds the lock
-// of the testbed, so it also works in a process that has not called Up. It changes nothing if the
-// operation is not possible, see possible.
+// operate runs an operation as a step, on the Shoot as the last operation left it. It holds the
+// lock of the testbed. It attaches to the testbed, so it also works in a process that has not
+// called Up. It changes nothing if the operation is not possible, see shootVerb.possible.
 func operate(ctx context.Context, t *kind.Testbed, verb shootVerb,
 	do func(*gardenlet.Gardenlet, context.Context, *gardencorev1beta1.Shoot) error,
 ) error {

@@ -123,7 +123,7 @@ func (v shootVerb) checkRotation(phase gardencorev1beta1.CredentialsRotationPhas
 	return &RotationError{Verb: v.name, Phase: phase}
 }
 
-// readyForRotation is isShootReadyForRotationStart of the same file.
+// readyForRotation corresponds to isShootReadyForRotationStart in Gardener's validation/shoot.go.
 func readyForRotation(last *gardencorev1beta1.LastOperation) bool {
 	created := []gardencorev1beta1.LastOperationType{gardencorev1beta1.LastOperationTypeCreate, gardencorev1beta1.LastOperationTypeRestore}
 	return last != nil && (last.Type == gardencorev1beta1.LastOperationTypeReconcile ||

@@ -12,7 +12,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/status"
 )
 
-// allStages are the stages of a Shoot, and the command to run next.
+// allStages are the stages of a Shoot. next is the command that a StageError in that stage names.
 var allStages = []struct {
 	stage gardenlet.Stage
 	next  string
@@ -56,8 +56,8 @@ func TestVerbsAndStages(t *testing.T) {
 	}
 }
 
-// TestVerbsWithoutStage checks that a seed that does not answer is an environment error, and not
-// "it is not migrated".
+// TestVerbsWithoutStage checks the error if the seed does not answer: an environment error, and not
+// a usage error such as "it is not migrated".
 func TestVerbsWithoutStage(t *testing.T) {
 	unknown := status.NewShoot(nil, "")
 	unknown.Problems = []string{"seed: connection refused", "shoot: EOF"}

@@ -239,8 +239,8 @@ func TestFullTellsWhatHelps(t *testing.T) {
 	}
 }
 
-// TestWasFull: only an error about missing space returns a Full, with the file system that has the
-// least space.
+// TestWasFull: only for an error about missing space, WasFull returns a Full. The Full has the file
+// system with the least space.
 func TestWasFull(t *testing.T) {
 	folder := t.TempDir()
 	noSpace := errors.New("docker run: exit status 125: write /var/lib/docker/x: no space left on device")

@@ -24,7 +24,7 @@ const markVariable = "REGISTRY_CACHE_TESTBED"
 const killTimeout = 5 * time.Second
 
 // Mark marks the future children of this process with the testbed's prefix. It does not mark this
-// process, since a process is found by the environment that it was started with.
+// process, since procfs shows the environment that a process was started with.
 func Mark(prefix string) error { return os.Setenv(markVariable, prefix) }
 
 // EndMarked ends the processes below procfs that are marked with the prefix: with SIGTERM, and with

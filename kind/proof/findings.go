@@ -31,7 +31,8 @@ func ParseOutcomes(summary []byte) ([]Outcome, error) {
 	return read.Scenarios, nil
 }
 
-// Reason returns the step and its error. It restores the spaces that go test makes underscores.
+// Reason returns the step and its error. go test replaces spaces in the name of the step by
+// underscores; Reason restores them.
 func (o Outcome) Reason() string {
 	if len(o.Evidence) == 0 {
 		return ""

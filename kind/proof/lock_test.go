@@ -12,8 +12,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/lock"
 )
 
-// TestProveWhileInUse checks that Prove fails while the testbed is in use, and then keeps the logs
-// and results of earlier runs.
+// TestProveWhileInUse checks that Prove fails while the testbed is in use, and that it does not
+// remove the logs and results of earlier runs.
 func TestProveWhileInUse(t *testing.T) {
 	const holder = "e2e.test (process 1 in /there"
 	for _, tc := range []struct {

@@ -17,12 +17,12 @@ import (
 type Mutant struct {
 	Name string `json:"name"`
 	File string `json:"file"` // the path in the repository
-	// Line must be unique in the file. Both are without indentation.
+	// Replacement replaces Line, which must be unique in the file. Both are without indentation.
 	Line        string `json:"line"`
 	Replacement string `json:"replacement"`
 	Bug         string `json:"bug"` // the effect of the wrong line
-	// Scenarios must fail, and each Outcome.Reason must contain Words. Otherwise they have not
-	// detected it. Words start with the name of the step if the message alone is too general.
+	// Scenarios must fail, and each Outcome.Reason must contain Words. Otherwise the scenarios have
+	// not detected the bug. Words start with the name of the step if the message is too general.
 	Scenarios []string `json:"scenarios"`
 	Words     string   `json:"words"`
 }
@@ -42,7 +42,8 @@ func Find(name string) (Mutant, error) {
 	return Mutant{}, fmt.Errorf("unknown planted bug %q, use one of %s", name, strings.Join(names, ", "))
 }
 
-// Select returns the planted bugs with these names in the order of All, or all without names.
+// Select returns the planted bugs with these names, or all if there are no names. It keeps the
+// order of All.
 func Select(names ...string) ([]Mutant, error) {
 	if len(names) == 0 {
 		return All(), nil
@@ -132,8 +133,8 @@ func AnswerMark(mark string) Mutant {
 	}
 }
 
-// Plant lets bringup.Up build the images with that bug, or without one for "". It returns an error
-// for an unknown bug, and for one of the testbed itself, which is in no image.
+// Plant makes bringup.Up build the images with the named bug, or without a bug if name is "". It
+// returns an error for an unknown bug, and for a bug in the testbed itself, which is in no image.
 func Plant(t *kind.Testbed, name string) error {
 	if name == "" {
 		t.Planted = nil
@@ -147,7 +148,7 @@ func Plant(t *kind.Testbed, name string) error {
 	return nil
 }
 
-// PlanPlant returns what bringup.Up does after Plant with that name, one line a step.
+// PlanPlant returns what bringup.Up does after Plant with the name, one line for each step.
 func PlanPlant(name string) ([]string, error) {
 	if name == "" {
 		return []string{"build the images from the unchanged sources", "bring the testbed to its initial state"}, nil

@@ -26,14 +26,14 @@ const scenariosPackage = "./e2e"
 // restores the build without bugs. It creates the testbed if it does not exist, and keeps it. The
 // output and artifacts of each run are in Folder.
 //
-// Prove returns the findings so far, also with an error, which is why it stopped. Report.Err tells
-// whether all bugs were caught. The report is nil for another prefix than kind.DefaultPrefix: the
-// scenarios, separate processes, run only on that testbed.
+// If Prove stops early, it returns the findings so far and an error with the reason. Report.Err
+// returns whether all bugs were caught. With another prefix than kind.DefaultPrefix, the report is
+// nil: the scenarios are separate processes and run only on the default testbed.
 //
-// If another process uses the testbed or proves scenarios on it, or if it belongs to another
-// directory, the error is a *StartError and nothing was changed. Later, kind.ErrBusy and
-// *kind.OtherCheckoutError come without it, and a planted bug may remain. A run that could not
-// start is an environment error.
+// Prove returns a *StartError and changes nothing if another process uses the testbed or proves
+// scenarios on it, or if the testbed belongs to another directory. If this happens only after the
+// start, Prove returns kind.ErrBusy or a *kind.OtherCheckoutError without a *StartError, and a
+// planted bug may remain. A run that could not start is an environment error.
 func Prove(ctx context.Context, t *kind.Testbed, bugs []Mutant) (*Report, error) {
 	if t.Prefix != kind.DefaultPrefix {
 		return nil, fmt.Errorf("scenarios run only on testbed %s, not on %s", kind.DefaultPrefix, t.Prefix)
@@ -158,7 +158,8 @@ func buildScenarios(ctx context.Context, t *kind.Testbed, bug *Mutant) (string, 
 	return program, nil
 }
 
-// lockProof excludes a second proof until release is called. Runs take the other locks.
+// lockProof excludes a second proof until release is called. It leaves the other locks to the runs
+// of the scenarios.
 func lockProof(ctx context.Context, t *kind.Testbed) (release func(), err error) {
 	release, err = t.LockProof()
 	if err != nil {
@@ -171,7 +172,8 @@ func lockProof(ctx context.Context, t *kind.Testbed) (release func(), err error)
 	return release, nil
 }
 
-// checkUnused returns kind.ErrBusy or a *kind.OtherCheckoutError if the testbed is not free.
+// checkUnused returns kind.ErrBusy if another process uses the testbed, and a
+// *kind.OtherCheckoutError if the testbed belongs to another directory.
 func checkUnused(ctx context.Context, t *kind.Testbed) error {
 	unlock, err := t.Lock()
 	if err != nil {

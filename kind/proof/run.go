@@ -31,9 +31,10 @@ const (
 	reasonPrefix    = "e2e: " // starts the line of the log with the reason why a run stopped
 )
 
-// runScenarios runs the scenarios of the bug on the testbed, which it keeps, moves the results to a
-// folder of that name, and returns the outcomes. planted is the bug to build into the images, or
-// "". Only the run removes earlier results, with the lock: they may belong to another run.
+// runScenarios runs the scenarios of the bug, moves the results to a folder with the bug's name,
+// and returns the outcomes. It keeps the testbed. planted is the bug to build into the images, or
+// "". It does not remove earlier results: they may belong to another run. The program of the
+// scenarios removes them when it holds the lock.
 func runScenarios(
 	ctx context.Context, t *kind.Testbed, timeout time.Duration, program string, bug Mutant, planted string,
 ) ([]Outcome, error) {
@@ -89,7 +90,7 @@ func lastWritten(path string) time.Time {
 	return info.ModTime()
 }
 
-// runError returns the error of a run with that log, or nil if only scenarios failed.
+// runError returns the error of a run, or nil if only scenarios failed. log is the run's log file.
 func runError(err error, log string) error {
 	exit := (*exec.ExitError)(nil)
 	switch {
@@ -106,7 +107,7 @@ func runError(err error, log string) error {
 	}
 }
 
-// lastReason returns the last reason in the log why a run stopped, or else the last line.
+// lastReason returns why a run stopped: the last reason in its log, or else the last line.
 func lastReason(log string) string {
 	reason, last := "", ""
 	for line := range strings.Lines(strings.TrimSpace(log)) {
@@ -126,8 +127,9 @@ func (e *environmentError) Unwrap() error { return e.error }
 // EnvironmentError marks the error for internal/program.
 func (*environmentError) EnvironmentError() {}
 
-// RunScenarios builds and runs the scenarios with these names, without names the fast lane, or
-// lists all. The error wraps an *exec.ExitError with the exit code of the program.
+// RunScenarios builds the scenarios and runs those with these names. Without names it runs the fast
+// lane. With list it only lists all scenarios. The error wraps an *exec.ExitError with the
+// program's exit code.
 func RunScenarios(ctx context.Context, t *kind.Testbed, names []string, list bool, out, prose io.Writer) error {
 	if t.Prefix != kind.DefaultPrefix {
 		return fmt.Errorf("the scenarios run on the testbed %s, not on %s", kind.DefaultPrefix, t.Prefix)

@@ -12,8 +12,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 )
 
-// TestRunScenarios checks that runs with results are told from runs that could not start, and that
-// the results of an earlier run are neither used nor removed.
+// TestRunScenarios checks that runScenarios distinguishes runs with results from runs that could
+// not start. It must not use or remove the results of an earlier run.
 func TestRunScenarios(t *testing.T) {
 	const (
 		earlier  = `{"scenarios":[{"name":"earlier"}]}`

@@ -18,7 +18,8 @@ type Evidence struct {
 	Attempts []Attempt
 	// Records are all requests to the upstream during the pulls, of any client and repository.
 	Records accesslog.Records
-	// LogProblem is why the access log could not be read. If it is empty, no Records mean no requests.
+	// LogProblem is why the access log could not be read. Only if it is empty, a lack of Records means
+	// that there were no requests.
 	LogProblem string
 }
 
@@ -41,8 +42,8 @@ type Findings struct {
 }
 
 // Attribute finds who served each object of each pull. It assigns the requests of nodes to pulls by
-// their source addresses. Requests of a cache cannot be assigned, since the access log does not
-// have the client of the cache: a note says so where it matters.
+// their source addresses. It cannot assign the requests of a cache, since the upstream's access log
+// does not show for which node the cache asked. If that matters, a note says so.
 func Attribute(e Evidence) Findings {
 	e.Records = e.Records.Repository(e.Image.Repository).Pulls()
 	if len(e.Image.Objects) == 0 {
@@ -73,8 +74,9 @@ func (e Evidence) pull(a Attempt) Pull {
 	return pull
 }
 
-// serve finds who served one object. The first matching case counts. A complete answer of the
-// upstream to the node comes first: if the node has the object afterwards, it came from there.
+// serve finds who served one object. The first matching case counts. The upstream comes before
+// other sources: if it sent the complete object to the node, and the node has the object
+// afterwards, then the object came from the upstream.
 func (e Evidence) serve(a Attempt, object Object, own accesslog.Records) Served {
 	byNode := e.Image.gets(object, own)
 	byCache := e.Image.gets(object, e.Records.By(accesslog.AskerCache))
@@ -98,7 +100,8 @@ func (e Evidence) serve(a Attempt, object Object, own accesslog.Records) Served 
 	return served
 }
 
-// gets returns the GET requests for an object. The first one is also requested by tag.
+// gets returns the GET requests for an object. Clients request the image's first object, the index
+// or manifest, also by tag.
 func (i Image) gets(object Object, records accesslog.Records) accesslog.Records {
 	return records.Gets().Filter(func(r accesslog.Record) bool {
 		byTag := object.Digest == i.Digest() && r.Kind == accesslog.KindManifest && r.Reference == i.Identifier
@@ -116,8 +119,8 @@ func (a Attempt) sent(r accesslog.Record) bool {
 	return err == nil && slices.Contains(a.Before.Addresses, address.Addr().Unmap())
 }
 
-// observed returns the objects of an image that the upstream does not describe: the digests that it
-// was asked for, and those that are new on a node.
+// observed returns the objects of an image that the upstream does not describe: the digests in
+// requests to the upstream, and the digests that are new on a node.
 func observed(e Evidence) []Object {
 	var objects []Object
 	known := map[string]int{}

@@ -17,7 +17,8 @@ const (
 	PartManifest Part = "manifest"
 	PartConfig   Part = "config"
 	PartLayer    Part = "layer"
-	// PartBlob is a config or layer, PartUnknown any part, of an image without a description.
+	// PartBlob is a config or a layer. PartUnknown may be any part. Only images that the upstream does
+	// not describe have such objects.
 	PartBlob    Part = "blob"
 	PartUnknown Part = "content"
 )
@@ -26,8 +27,9 @@ const (
 type Image struct {
 	// Reference has the parts Host, Repository and Identifier (the tag or digest).
 	Reference, Host, Repository, Identifier string
-	// Objects are the index if there is one, manifest, config and layers, each once. They are empty if
-	// the upstream does not describe the image; Problem has the reason.
+	// Objects are the index (if there is one), the manifest, the config and the layers, without
+	// duplicates. If the upstream does not describe the image, there are no Objects, and Problem has
+	// the reason.
 	Objects []Object
 	Problem string
 }
@@ -36,13 +38,15 @@ type Image struct {
 type Object struct {
 	Digest string `json:"digest"`
 	Part   Part   `json:"part"`
-	// Size is in bytes: in the manifest, or what the upstream sent if it does not describe the image.
+	// Size is the size in bytes according to the manifest. If the upstream does not describe the
+	// image, it is the number of bytes that the upstream sent.
 	Size int64 `json:"size"`
-	// chainIDs are the names of a layer's snapshots: several if the image repeats the layer.
+	// chainIDs are the names of a layer's snapshots. An image that repeats the layer has several.
 	chainIDs []string
 }
 
-// Digest returns the digest of the index or else of the manifest; "" without Objects.
+// Digest returns the digest of the index, or of the manifest if there is no index. It returns ""
+// without Objects.
 func (i Image) Digest() string {
 	if len(i.Objects) == 0 {
 		return ""
@@ -85,7 +89,7 @@ func Describe(index *v1.Descriptor, img v1.Image) ([]Object, error) {
 	return all, nil
 }
 
-// objectList has no duplicate digests.
+// objectList is a list of objects without duplicate digests.
 type objectList []Object
 
 func (l *objectList) add(part Part, descriptor v1.Descriptor, chains ...string) {
@@ -98,7 +102,8 @@ func (l *objectList) add(part Part, descriptor v1.Descriptor, chains ...string) 
 	*l = append(*l, Object{Digest: descriptor.Digest.String(), Part: part, Size: descriptor.Size, chainIDs: chains})
 }
 
-// chainIDs returns containerd's names of snapshots, one for each layer with all layers below it.
+// chainIDs returns containerd's names of the snapshots. Each snapshot is a layer on top of all
+// layers below it.
 func chainIDs(diffIDs []v1.Hash) []string {
 	digests := make([]digest.Digest, 0, len(diffIDs))
 	for _, id := range diffIDs {

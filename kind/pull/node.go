@@ -10,13 +10,15 @@ import (
 	"time"
 )
 
-// Node runs a script by bash -euo pipefail as root and returns its output, like *cluster.Node.
+// Node runs a script with bash -euo pipefail as root, and returns its output. *cluster.Node
+// implements it.
 type Node interface {
 	Script(ctx context.Context, script string, args ...string) (string, error)
 }
 
-// stateScript prints addresses, content and snapshots. It skips snapshotters that are not ok: they
-// answer with errors. Variables let bash see exit codes, so a failed list does not count as empty.
+// stateScript prints addresses, content and snapshots. It skips snapshotters that are not ok,
+// because they answer with errors. It assigns output to variables before it loops over them: bash
+// ignores the exit code of a command in `for`, so a failed list would count as empty.
 const stateScript = `
 addresses=$(hostname -I)
 for address in $addresses; do echo "address $address"; done
@@ -114,7 +116,8 @@ func message(output string) string {
 type State struct {
 	Addresses []netip.Addr
 	// Content has the digests in the content store, Snapshots the names of snapshots. Nodes with
-	// discard_unpacked_layers, as kind's, drop unpacked layers: only the snapshot shows them.
+	// discard_unpacked_layers, such as kind's, delete layers from the content store after unpacking
+	// them. Then only the snapshot shows that the node has the layer.
 	Content, Snapshots map[string]bool
 }
 
@@ -164,7 +167,8 @@ func runScript(ctx context.Context, node Node, timeout time.Duration, script str
 	return out, err
 }
 
-// withTimeout limits a request to a node whose containerd may hang. The cause has advice.
+// withTimeout limits a request to a node whose containerd may hang. The context's cause says how to
+// investigate.
 func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer after %s (see `testbed fault list` for injected faults, "+
 		"and `testbed exec NODE -- systemctl status containerd`)", timeout))

@@ -49,7 +49,7 @@ type Plan struct {
 	Batches []Batch // run one after the other
 }
 
-// Batch has concurrent pulls, one on each node.
+// Batch is a set of concurrent pulls, one on each of the nodes.
 type Batch struct {
 	Round int // counted from 1
 	Nodes []string

@@ -22,8 +22,8 @@ import (
 // Run pulls an image from an upstream on workers of the shoot, and finds who served each object. It
 // only changes what the nodes have stored. The testbed must be attached.
 //
-// For invalid options it returns an *InvalidError. A failed pull is no error of Run, see
-// Report.Err. The report is never nil: with any other error, it has the pulls before that error.
+// Run returns an *InvalidError for invalid options. It returns no error for a failed pull, see
+// Report.Err. The report is never nil. With an error it has the pulls before that error.
 func Run(ctx context.Context, t *kind.Testbed, options Options) (*Report, error) {
 	report := NewReport(Image{Reference: options.Image})
 	plan, err := options.Plan(t.Upstreams.Hosts(), cluster.Names(t.Shoot.Workers()))
@@ -71,7 +71,8 @@ type runner struct {
 // run pulls on all nodes of the batch concurrently and collects the evidence.
 func (r *runner) run(ctx context.Context, batch Batch) (Evidence, error) {
 	evidence := Evidence{Image: r.image, Attempts: make([]Attempt, len(batch.Nodes))}
-	// First the nodes, then the log: what a node requests in between counts as its own request.
+	// Prepare the nodes before the log is read. Otherwise, requests of the nodes during the
+	// preparation would count as requests of the pull.
 	if err := r.each(ctx, batch, evidence.Attempts, r.prepare); err != nil {
 		return evidence, err
 	}
@@ -91,8 +92,8 @@ func (r *runner) run(ctx context.Context, batch Batch) (Evidence, error) {
 	return evidence, context.Cause(ctx)
 }
 
-// since returns the records of after that are not in before, an earlier read of the same log. It
-// returns an error if the log was reset, as by a recreated container.
+// since returns the records in after that are not in before, which is the same log at an earlier
+// time. It returns an error if the log was reset, for example because the container was recreated.
 func since(before, after accesslog.Records) (accesslog.Records, error) {
 	if len(after) < len(before) {
 		return nil, fmt.Errorf("the access log was reset during the pull: %d records, %d before", len(after), len(before))
@@ -146,8 +147,8 @@ func (r *runner) pullOnce(ctx context.Context, node *cluster.Node, attempt *Atte
 	return err
 }
 
-// mirrorsOf returns the hosts that containerd on the node asks before the upstream, in order: those
-// in the upstream's hosts.toml, or else in that of the folder _default.
+// mirrorsOf returns the hosts that containerd on the node asks before the upstream, in this order.
+// It reads them from the upstream's hosts.toml, or else from the hosts.toml in the folder _default.
 func mirrorsOf(ctx context.Context, node *cluster.Node, host string) ([]string, error) {
 	ctx, cancel := withTimeout(ctx, answerTimeout)
 	defer cancel()

@@ -17,7 +17,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
-// Limits of PushOptions. MaxImageBytes is for all layers, since an image is built in memory.
+// Limits of PushOptions. MaxImageBytes limits the sum of all layers, since Push builds the image in
+// memory.
 const (
 	MaxLayers     = 100
 	MaxLayerBytes = 1 << 30
@@ -27,11 +28,12 @@ const (
 // PushOptions are the options of a push.
 type PushOptions struct {
 	Upstream string // the host of an upstream, or its first label ("alpha")
-	// Name is the repository with an optional tag. The default is latest of a new repository.
+	// Name is the repository with an optional tag. The default is tag latest of a new repository.
 	Name string
 	Base string // the reference of an image of the same upstream, whose layers the new image gets too
-	// Layers is the number of random layers, 1 to MaxLayers, beside that of the program. Size is that
-	// of each, for example 2Mi, at most MaxLayerBytes, and MaxImageBytes for all.
+	// Layers is the number of random layers, 1 to MaxLayers, in addition to the layer with the
+	// program. Size is the size of each random layer, for example 2Mi. It is at most MaxLayerBytes.
+	// The sum is at most MaxImageBytes.
 	Layers int
 	Size   string
 }

@@ -60,7 +60,8 @@ type Served struct {
 	CacheGets     int   `json:"cacheGets"`
 	NodeGets      int   `json:"nodeGets"`
 	UpstreamBytes int64 `json:"upstreamBytes"`
-	// Shared means that a cache fetched it while several nodes needed it: it is unknown for which one.
+	// Shared means that a cache fetched the object while several nodes needed it. It is unknown which
+	// node's request caused that.
 	Shared bool `json:"shared,omitempty"`
 }
 
@@ -158,7 +159,7 @@ func (r *Report) Err() error {
 	return fmt.Errorf("%d of %d pulls of %s failed: %s", len(failed), len(r.Pulls), r.Image, strings.Join(failed, "; "))
 }
 
-// stalled is when a pull that bypasses the cache counts as stalled, in seconds.
+// stalled is the duration in seconds after which a pull that bypasses the cache counts as stalled.
 const stalled = 5
 
 // Judge sets the verdict. caches are the addresses (<host>:<port>) of the image's caches, or nil.

@@ -9,12 +9,12 @@ import (
 	"github.com/docker/go-units"
 )
 
-// shortDigest is the number of hex digits that are printed of a digest.
+// shortDigest is the number of hex digits to print of a digest.
 const shortDigest = 12
 
 // Write prints the report as text: each pull and its objects, the total, notes, and the verdict.
 func (r *Report) Write(w io.Writer) error {
-	// Lines without tabs separate the columns of the pulls.
+	// tabwriter aligns columns only up to a line without tabs, so each pull has its own widths.
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, strings.TrimSpace(r.Image+"  "+r.Digest))
 	for _, pull := range r.Pulls {

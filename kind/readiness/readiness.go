@@ -2,8 +2,8 @@ package readiness
 
 import corev1 "k8s.io/api/core/v1"
 
-// Node reports whether the node is Ready, and otherwise the reason and message of its condition; ""
-// without a condition.
+// Node reports whether the node is Ready. If it is not, why has the reason and message of its
+// condition, or "" if it has no such condition.
 func Node(node *corev1.Node) (ready bool, why string) {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type != corev1.NodeReady {

@@ -14,7 +14,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// outputTimeout is how long another process may keep the output of an ended program open.
+// outputTimeout is how long Run waits for the end of the output after the program has ended.
+// Another process may keep the output open.
 const outputTimeout = 2 * time.Second
 
 // adminKubeconfig is the path of kubeadm's kubeconfig for administrators on a control plane.
@@ -26,9 +27,9 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
-// Exec runs a program on a node of either cluster, as root, and returns its exit code. Names of
-// nodes and errors are those of Argv. Input and output are streamed. When ctx ends, the error is
-// its cause; the program on the node continues until it reads or writes.
+// Exec runs a program on a node of either cluster, as root, and returns its exit code. It accepts
+// the same node names as Argv, and returns the same errors. Input and output are streamed. When ctx
+// ends, the error is its cause; the program on the node continues until it reads or writes.
 func Exec(ctx context.Context, t *kind.Testbed, node string, argv []string, streams Streams) (int, error) {
 	name, err := nodeName(ctx, t, node)
 	if err != nil {
@@ -38,7 +39,7 @@ func Exec(ctx context.Context, t *kind.Testbed, node string, argv []string, stre
 }
 
 // Kubectl runs kubectl as administrator on the control plane of RoleSeed or RoleShoot, and returns
-// its exit code. Files in args are on the node; - is the input. Errors are those of Exec.
+// its exit code. Files in args are files on the node; - is streams.In. Errors are as for Exec.
 func Kubectl(ctx context.Context, t *kind.Testbed, role string, args []string, streams Streams) (int, error) {
 	if role != kind.RoleSeed && role != kind.RoleShoot {
 		return 0, fmt.Errorf("cluster %q: want %s or %s", role, kind.RoleSeed, kind.RoleShoot)
@@ -137,7 +138,7 @@ func nodeName(ctx context.Context, t *kind.Testbed, wanted string) (string, erro
 	return matchNode(wanted, names, t.Prefix+"-", t.ShootName()+"-")
 }
 
-// matchNode returns the first of names that is wanted, or a prefix and wanted.
+// matchNode returns the name that equals wanted, or else the name that equals a prefix and wanted.
 func matchNode(wanted string, names []string, prefixes ...string) (string, error) {
 	for _, prefix := range append([]string{""}, prefixes...) {
 		if slices.Contains(names, prefix+wanted) {
@@ -155,8 +156,9 @@ func shellArgv(container string, terminal bool) []string {
 	return append(argv, container, "bash")
 }
 
-// Capture runs a program that reads no input, until it or ctx ends. If its exit code is not zero,
-// the error has the beginning of its standard error. Its input stays open until it ends.
+// Capture runs a program that reads no input, until the program or ctx ends. If the exit code is
+// not zero, the error has the beginning of standard error. The program's standard input stays open
+// until the program ends.
 func Capture(ctx context.Context, argv []string, out io.Writer) error {
 	in, end := io.Pipe()
 	defer func() { _ = end.Close() }()

@@ -23,7 +23,8 @@ type machine struct {
 	pod    *exec.Cmd
 }
 
-// newMachine creates a crictl that knows the pod and fails on unexpected arguments.
+// newMachine creates the volume, the process, and a fake crictl that knows only that pod and fails
+// on unexpected arguments.
 func newMachine(t *testing.T, running bool) *machine {
 	t.Helper()
 	root := t.TempDir()
@@ -193,7 +194,7 @@ func TestDamagedArchive(t *testing.T) {
 	}
 }
 
-// TestSaveFails checks that no process stays stopped.
+// TestSaveFails checks that no process stays stopped if saving fails.
 func TestSaveFails(t *testing.T) {
 	m := newMachine(t, true)
 	if _, err := m.run(t, SaveArgv("pod-0", filepath.Join(m.folder, "missing")), nil); err == nil {

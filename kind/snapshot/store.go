@@ -108,8 +108,8 @@ const (
 	draftPrefix = ".new-" // the prefix of the folders of drafts
 )
 
-// Store is the folder with the snapshots of a testbed, or missing. Only one process may write to
-// it.
+// Store is the folder with the snapshots of a testbed. The folder may be missing. Only one process
+// may write to it.
 type Store string
 
 // List returns all snapshots, oldest first.

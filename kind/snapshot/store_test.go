@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// saveFile stores a snapshot with a volume of that content and an empty one.
+// saveFile stores a snapshot with two volumes: one with the content, and an empty one.
 func saveFile(t *testing.T, s Store, name, content string) *Snapshot {
 	t.Helper()
 	draft, err := s.Begin(name)
@@ -121,7 +121,7 @@ func TestDraft(t *testing.T) {
 		t.Errorf("left: %v, %v", left, err)
 	}
 
-	// A killed deletion has removed the description.
+	// A killed Delete has removed only the description.
 	if err := os.Remove(filepath.Join(string(s), "one", "snapshot.json")); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// claimPrefix and the name of the pod are the name of a cache's claim, see controller/cache.
+	// claimPrefix plus the name of the pod is the name of a cache's claim, see controller/cache.
 	claimPrefix     = "cache-volume-"
 	podReadyTimeout = 2 * time.Minute // bounds the restart of a cache
 )

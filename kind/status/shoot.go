@@ -117,7 +117,7 @@ func (s *Shoot) addSeed(ctx context.Context, seed *cluster.Cluster, gardenPath s
 	return nil
 }
 
-// seedProblem is the prefix of Problems with the parts of the status that come from the seed.
+// seedProblem is the prefix of the Problems that occurred while the seed was read.
 const seedProblem = "seed: "
 
 // UnknownStageError is the environment error for a Shoot whose stage could not be read.
@@ -132,7 +132,8 @@ func (e *UnknownStageError) Error() string {
 func (*UnknownStageError) EnvironmentError() {}
 
 // CheckStage returns an *UnknownStageError if the stage could not be read. An absent Shoot has a
-// stage. Without a stage nothing else was read from the seed: Rotation and the lists are empty.
+// stage too, gardenlet.StageAbsent. Without a stage nothing else was read from the seed: Rotation
+// and the lists are empty.
 func (s *Shoot) CheckStage() error {
 	if s.Stage == "" {
 		return &UnknownStageError{Problems: s.Problems}
@@ -140,7 +141,7 @@ func (s *Shoot) CheckStage() error {
 	return nil
 }
 
-// SeedProblems returns the Problems with the parts of the status that come from the seed.
+// SeedProblems returns the Problems that occurred while the seed was read.
 func (s *Shoot) SeedProblems() []string {
 	return slices.DeleteFunc(slices.Clone(s.Problems), func(problem string) bool { return !strings.HasPrefix(problem, seedProblem) })
 }
@@ -174,7 +175,8 @@ type OperatingSystemConfig struct {
 	Deleting      bool                             `json:"deleting,omitempty"`
 	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
 	LastError     *gardencorev1beta1.LastError     `json:"lastError,omitempty"`
-	// Configured reports whether it contains the extension's unit, which configures Registries.
+	// Configured reports whether the OperatingSystemConfig contains the extension's unit. The unit
+	// configures Registries.
 	Configured bool              `json:"configured"`
 	Registries []RegistryMapping `json:"registries,omitempty"`
 	// Problem says why the unit cannot be parsed.

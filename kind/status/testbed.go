@@ -51,7 +51,8 @@ type Cache struct {
 	Ready    bool   `json:"ready"`
 }
 
-// Upstream is one upstream registry. Requests counts the pulls of caches and nodes since its start.
+// Upstream is one upstream registry. Requests counts the requests since its container was created,
+// by accesslog.Asker. Requests of the testbed itself do not count.
 type Upstream struct {
 	Host     string         `json:"host"`
 	Running  bool           `json:"running"`

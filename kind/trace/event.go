@@ -58,7 +58,8 @@ func (e Event) String() string {
 	}
 }
 
-// Order sorts events of logs with different delays by time. It holds each event for Delay.
+// Order sorts events by time, although the logs deliver them with different delays. It holds each
+// event until the event is Delay old.
 type Order struct {
 	Delay time.Duration
 	held  []Event

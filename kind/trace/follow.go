@@ -20,7 +20,8 @@ const (
 	orderDelay    = 700 * time.Millisecond // how long logs may take to arrive; events are sorted within it
 	flushInterval = 200 * time.Millisecond // between two calls of take for events that are old enough
 	// silenceTimeout limits the wait for a running pull without events. containerd ends a pull without
-	// progress after five minutes (image_pull_progress_timeout), so after this time its end is lost.
+	// progress after five minutes (image_pull_progress_timeout). An end that is not in the log by then
+	// is lost.
 	silenceTimeout = 6 * time.Minute
 )
 
@@ -31,8 +32,8 @@ type tracer struct {
 	mu     sync.Mutex
 	reader *Reader
 	parse  map[string]func(text string) []Event // by the name of the stream
-	// caches and askers are the names of Services and nodes by address. Names of deleted ones stay,
-	// since logs still contain their addresses.
+	// caches has the names of caches by the address of their Service, askers the names of nodes by
+	// address. Names of deleted Services and nodes stay, since logs still contain their addresses.
 	caches, askers map[string]string
 	order          Order
 	all            []Event
@@ -58,7 +59,7 @@ func (w *tracer) add(streams []logs.Stream, parse func(source, text string) []Ev
 	}
 }
 
-// one adapts the parsers of logs with one event a line.
+// one converts the result of a parser that returns at most one event for each line.
 func one(event Event, ok bool) []Event {
 	if !ok {
 		return nil
@@ -164,9 +165,9 @@ type waiter struct {
 	idleSince time.Time // zero while a pull is running
 }
 
-// over reports whether no pull has been running for long enough that all logs have arrived. It also
-// returns true, with an error, if running pulls have had no event for silenceTimeout. events is the
-// number of events since the last call.
+// over reports whether the trace is complete: no pull has been running for so long that all logs
+// have arrived. It also returns true, with an error, if pulls are running but had no event for
+// silenceTimeout. events is the number of events since the last call.
 func (w *waiter) over(now time.Time, events int, running []Event) (bool, error) {
 	if events > 0 {
 		w.lastEvent = now

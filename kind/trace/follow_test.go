@@ -17,8 +17,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/logs"
 )
 
-// TestTraceGoesOn: a followed trace has the events of a restarted cache, and the address of a
-// recreated Service.
+// TestTraceGoesOn: a followed trace has the events of a restarted cache, and knows the new address
+// of a recreated Service.
 func TestTraceGoesOn(t *testing.T) { synctest.Test(t, traceGoesOn) }
 
 func traceGoesOn(t *testing.T) {
@@ -28,7 +28,7 @@ func traceGoesOn(t *testing.T) {
 	}
 	var got []string
 	work := newTracer(image, func(event Event) { got = append(got, event.From+" -> "+event.To+" "+event.What) })
-	// Each look finds the log of another run of the cache, and the Service with another address.
+	// Each call of find finds the log of another run of the cache, and another address of the Service.
 	looks := 0
 	work.find = func(context.Context) ([]logs.Stream, error) {
 		looks++

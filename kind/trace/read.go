@@ -19,14 +19,15 @@ import (
 type Reader struct {
 	Image Image
 	// Cache returns the name of the cache at the host of a URL, Asker the name of the client at an
-	// address. Both return "" for an unknown one.
+	// address. Both return "" if the host or address is unknown.
 	Cache func(host string) string
 	Asker func(address string) string
 
 	begun []Event // of running pulls, the oldest first
 }
 
-// Containerd parses a line of containerd's journal. Its start fails the running pulls of the node.
+// Containerd parses a line of containerd's journal. If containerd starts, the running pulls of the
+// node have failed.
 func (r *Reader) Containerd(node, text string) []Event {
 	line := logline.Payload(text)
 	if logline.ContainerdStarts(line.Message) {
@@ -48,7 +49,7 @@ func (r *Reader) Containerd(node, text string) []Event {
 	if state == logline.PullFailed {
 		event.Kind, event.Note = Failed, lastReason(line.Fields["error"])
 	}
-	// Several pulls of the same image on a node cannot be told apart: the oldest ends first.
+	// The log does not distinguish pulls of one image on one node. Assume that the oldest ends first.
 	if i := slices.IndexFunc(r.begun, func(b Event) bool { return b.From == node && b.What == image }); i >= 0 {
 		event.Seconds = line.Time.Sub(r.begun[i].Time).Seconds()
 		r.begun = slices.Delete(r.begun, i, i+1)
@@ -56,7 +57,7 @@ func (r *Reader) Containerd(node, text string) []Event {
 	return []Event{event}
 }
 
-// interrupted fails the pulls of a node whose containerd starts.
+// interrupted returns a Failed event for each running pull of a node whose containerd starts.
 func (r *Reader) interrupted(node string, at time.Time) []Event {
 	var ended, left []Event
 	for _, begun := range r.begun {
@@ -102,7 +103,7 @@ func lastReason(text string) string {
 	return text
 }
 
-// CacheLog parses a line of the log of a cache into a request that it has answered.
+// CacheLog parses a line of a cache's log into a request that the cache answered.
 func (r *Reader) CacheLog(pod, text string) (Event, bool) {
 	line := logline.Payload(text)
 	if !strings.HasPrefix(line.Message, "response completed") {
@@ -125,7 +126,7 @@ func (r *Reader) CacheLog(pod, text string) (Event, bool) {
 	return event, true
 }
 
-// AccessLog parses a line of an upstream's access log into a request that it has answered.
+// AccessLog parses a line of an upstream's access log into a request that the upstream answered.
 func (r *Reader) AccessLog(host, text string) (Event, bool) {
 	var record accesslog.Record
 	if json.Unmarshal([]byte(text), &record) != nil || record.Asker == accesslog.AskerHarness || host != r.Image.Host {
@@ -174,7 +175,7 @@ func (i Image) matches(reference string) bool {
 	return found && rest != "" && (rest[0] == ':' || rest[0] == '@')
 }
 
-// object returns the kind and the shortened reference of a path of the registry API, for example
+// object returns the kind and the shortened reference in a path of the registry API, for example
 // "manifest v1". It returns false for a path outside the repository.
 func (i Image) object(path string) (string, bool) {
 	rest, found := strings.CutPrefix(path, "/v2/"+i.Repository+"/")
@@ -189,7 +190,7 @@ func (i Image) object(path string) (string, bool) {
 	return strings.TrimSuffix(kind, "s") + " " + short(reference), true
 }
 
-// shortDigest is the number of hex digits that are printed of a digest.
+// shortDigest is the number of hex digits to print of a digest.
 const shortDigest = 12
 
 func short(reference string) string {

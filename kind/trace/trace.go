@@ -21,20 +21,20 @@ import (
 type Options struct {
 	Image string        // all tags and digests of its repository are traced
 	Since time.Duration // how far back ended pulls are shown
-	// Follow waits for further pulls until the context ends. Without it Run returns when no pull is
-	// running, or with an error when the running ones have logged nothing for six minutes.
+	// Follow waits for further pulls until the context ends. Without Follow, Run returns when no pull
+	// is running, or with an error when the running pulls have logged nothing for six minutes.
 	Follow bool
 }
 
-// Run calls take with the requests for an image, of nodes to caches and the upstream and of caches
-// to the upstream: first those of ended pulls, then those of running pulls as they happen. It only
-// reads logs and starts no pull. It attaches to the testbed if needed.
+// Run calls take with each request for an image: requests of nodes to caches and the upstream, and
+// of caches to the upstream. First come the events of ended pulls, then those of running pulls as
+// they happen. Run only reads logs and starts no pull. It attaches to the testbed if needed.
 //
-// Events are sorted by time. Only the first ones of a restarted container may be delayed, until its
-// log is found. Run returns their summary, also with an error. An invalid image is a
-// *logs.UsageError. If the shoot's API server does not answer, the events of caches are missing,
-// and without Follow Run returns an error after the events of nodes and upstreams. With Follow it
-// fails if no log can be read for two minutes.
+// Events are sorted by time. Only the first events of a restarted container may be delayed, until
+// Run finds the container's log. Run returns a summary of the events, also with an error. It
+// returns a *logs.UsageError for an invalid image. If the shoot's API server does not answer, the
+// events of caches are missing. Then, without Follow, Run returns an error after the events of
+// nodes and upstreams. With Follow it fails if no log can be read for two minutes.
 func Run(ctx context.Context, t *kind.Testbed, options Options, take func(Event)) (Summary, error) {
 	image, err := ParseImage(options.Image)
 	if err != nil {
@@ -67,7 +67,8 @@ func findStreams(ctx context.Context, t *kind.Testbed, w *tracer) ([]logs.Stream
 	return slices.Concat(nodes, caches, upstreams), err
 }
 
-// findCaches returns the current logs of caches. The tracer learns them and all addresses.
+// findCaches returns the current logs of caches. It adds the logs and the addresses of caches and
+// nodes to the tracer.
 func findCaches(ctx context.Context, t *kind.Testbed, w *tracer) ([]logs.Stream, error) {
 	client, err := kubernetes.NewForConfig(t.Shoot.RESTConfig())
 	if err != nil {
@@ -92,8 +93,8 @@ func findCaches(ctx context.Context, t *kind.Testbed, w *tracer) ([]logs.Stream,
 	return caches, nil
 }
 
-// cacheOf returns the name of a cache in events, for example "cache alpha". Pods other than the
-// first one of a cache keep their name.
+// cacheOf returns the name in events for a pod of a cache, for example "cache alpha". For pods
+// other than the first pod of a cache, it returns the name of the pod.
 func cacheOf(services []corev1.Service, pod string) string {
 	for _, service := range services {
 		if number, found := strings.CutPrefix(pod, service.Name+"-"); found && number == "0" {

@@ -30,7 +30,7 @@ func reader(t *testing.T) *Reader {
 // entry is a line of a log and its source.
 type entry struct{ source, text string }
 
-// logged returns lines of a testbed's logs, with other names of the image and the hosts.
+// logged returns lines from the logs of a real testbed. The image and the hosts were renamed.
 func logged(t *testing.T) []entry {
 	t.Helper()
 	content, err := os.ReadFile("testdata/lines.txt")

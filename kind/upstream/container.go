@@ -21,8 +21,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
-// container returns the part of the request that all containers share: they have no privileges, can
-// be reached by host name in the network and by port on localhost, and are ready when they answer.
+// container returns the settings that all containers share: they have no privileges, can be reached
+// by host name in the network and by port on localhost, and are ready when they answer.
 func (l launch) container(name string, labels map[string]string, ports ...uint16) testcontainers.ContainerRequest {
 	exposed := []string{}
 	for _, port := range ports {
@@ -41,8 +41,8 @@ func (l launch) container(name string, labels map[string]string, ports ...uint16
 }
 
 // wait waits until the container answers on its port on localhost. It replaces testcontainers-go's
-// HTTP strategy, which asks the gateway of the bridge if it detects that it runs in a container
-// (core.DefaultGatewayIP, for example if /.dockerenv exists). Nothing is published there.
+// HTTP strategy. If this process runs in a container (for example, if /.dockerenv exists), that
+// strategy asks the gateway of the bridge (core.DefaultGatewayIP), where no port is published.
 func (a answer) wait(ctx context.Context, target wait.StrategyTarget) error {
 	port, err := target.MappedPort(ctx, tcp(a.port))
 	if err != nil {
@@ -59,7 +59,7 @@ func (a answer) wait(ctx context.Context, target wait.StrategyTarget) error {
 	return nil
 }
 
-// restrict publishes the ports on localhost only and drops all privileges. It names the log driver
+// restrict publishes the ports on localhost only and drops all privileges. It sets the log driver,
 // because the access log is read through the engine.
 func restrict(host *container.HostConfig, name string, ports []string) {
 	host.NetworkMode = container.NetworkMode(name)
@@ -93,7 +93,8 @@ func connect() (client.APIClient, error) {
 // loading prevents upstreams that start at the same time from loading their image twice.
 var loading sync.Mutex
 
-// ensureImage loads the image unless the engine has it, and then removes its older versions.
+// ensureImage does nothing if the engine has the image. Otherwise it loads the image and removes
+// older versions of it.
 func ensureImage(ctx context.Context, docker client.APIClient, built image.Built) error {
 	loading.Lock()
 	defer loading.Unlock()
@@ -112,7 +113,7 @@ func ensureImage(ctx context.Context, docker client.APIClient, built image.Built
 		return fmt.Errorf("load image %s: %w", built.Ref, err)
 	}
 	defer loaded.Close()
-	// The engine answers 200 and reports failures in the stream. The inspection detects them.
+	// The engine answers 200 and reports failures in the stream. The inspection below detects them.
 	output, err := io.ReadAll(io.LimitReader(loaded, 1<<16))
 	if err != nil {
 		return fmt.Errorf("load image %s: %w", built.Ref, err)

@@ -23,8 +23,8 @@ type Credentials = server.Credentials
 const controlTimeout = 20 * time.Second
 
 // SetCredentials makes a protected upstream accept only these credentials, from the next request
-// on. Push uses the first ones. They are passed by standard input, so neither the description of
-// the container nor its process list shows them. An open upstream stays open.
+// on. Push uses first. SetCredentials passes the credentials by standard input, so the description
+// of the container and its process list do not show them. An open upstream stays open.
 func (r *Registry) SetCredentials(ctx context.Context, first Credentials, more ...Credentials) error {
 	content, err := server.EncodeCredentials(append([]Credentials{first}, more...)...)
 	if err == nil {
@@ -56,7 +56,7 @@ func (i *instance) exec(ctx context.Context, stdin []byte, argv ...string) (err 
 		return err
 	}
 	defer attached.Close()
-	// Reads and writes of the connection do not take a context.
+	// Reads and writes of the connection take no context, so close the connection when ctx ends.
 	defer context.AfterFunc(ctx, attached.Close)()
 	if _, err := attached.Conn.Write(stdin); err != nil {
 		return fmt.Errorf("write its input: %w", err)

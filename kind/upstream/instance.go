@@ -26,7 +26,7 @@ const (
 // ErrNotRunning means that an upstream or a proxy does not exist or does not run.
 var ErrNotRunning = errors.New("not running")
 
-// instance is one container of a testbed: an upstream or a proxy, as of its last look-up.
+// instance is one container of a testbed: an upstream or a proxy. Its state is as of the look-up.
 type instance struct {
 	docker        client.APIClient
 	id, name      string
@@ -43,10 +43,10 @@ func (i *instance) Host() string { return i.host }
 // Container returns the name of the container.
 func (i *instance) Container() string { return i.name }
 
-// Running reports whether the container ran at its look-up.
+// Running reports whether the container was running when it was looked up.
 func (i *instance) Running() bool { return i.state == string(container.StateRunning) }
 
-// Addresses returns the IPs of the container in its network, none if it did not run.
+// Addresses returns the IPs of the container in its network, or none if it was not running.
 func (i *instance) Addresses() []netip.Addr { return i.addresses }
 
 // Status returns the status in the words of the engine, for example "Up 5 minutes".
@@ -66,7 +66,7 @@ func (i *instance) check(ctx context.Context, a answer) error {
 	return get(ctx, i.localAddress(a.port), a.path, a.statuses...)
 }
 
-// answer is what a ready container returns: one of the statuses for the path on the port.
+// answer describes a ready container: it answers a GET of path on port with one of the statuses.
 type answer struct {
 	port     uint16
 	path     string

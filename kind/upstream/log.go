@@ -52,7 +52,7 @@ func (i *instance) Log(ctx context.Context) (accesslog.Records, error) {
 	return records, nil
 }
 
-// readLog reads on until the mark. An error, or the end of ctx, ends the follower.
+// readLog continues to read until the mark. An error, or the end of ctx, ends the follower.
 func (i *instance) readLog(ctx context.Context, mark string) (accesslog.Records, error) {
 	if i.log.reader == nil {
 		if err := i.follow(ctx); err != nil {
@@ -75,7 +75,8 @@ func (f *follower) end() {
 	}
 }
 
-// follow opens the stream, until end is called. The engine buffers what is not read yet.
+// follow opens the stream. It stays open until end is called. The engine buffers output that is not
+// read yet.
 func (i *instance) follow(ctx context.Context) error {
 	following, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)

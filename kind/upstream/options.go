@@ -72,7 +72,7 @@ type Options struct {
 	Host string
 	// Network is the name of an existing Docker network, usually "kind".
 	Network string
-	// CA is the CA that signs the certificate: that of the nodes, or a private one.
+	// CA is the CA that signs the certificate: the CA that the nodes trust, or a private one.
 	CA *certificate.CA
 	// Credentials make this a protected upstream, which requires them from every client; see
 	// Registry.SetCredentials. Without them the upstream is open.
@@ -120,8 +120,8 @@ func (o Options) containerName() string {
 	return o.Prefix + "-upstream-" + name
 }
 
-// fingerprint changes if a running container no longer matches the options. It has no secrets,
-// because everybody can read it: only the existence of credentials counts.
+// fingerprint returns a hash of the options that a running container must match. It contains no
+// secrets, because everybody can read it. Of Credentials, only the existence counts.
 func (o Options) fingerprint() string {
 	protected := strconv.FormatBool(o.Credentials != nil)
 	return fingerprint(o.Host, o.Network, o.Image.Ref, string(o.CA.PEM()), protected)

@@ -83,7 +83,7 @@ func TestFingerprint(t *testing.T) {
 
 // TestFingerprintHasNoCredentials: the fingerprint is in a label, which everybody can read and use
 // to test passwords.
-func TestFingerprintTellsNoCredentials(t *testing.T) {
+func TestFingerprintHasNoCredentials(t *testing.T) {
 	one, other := options(t), options(t)
 	other.CA = one.CA
 	one.Credentials = &Credentials{Username: []byte("robot"), Password: []byte("one")}

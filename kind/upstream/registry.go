@@ -78,8 +78,8 @@ func (r *Registry) Reference(repository, tag string) string {
 	return fmt.Sprintf("%s/%s:%s", r.host, repository, tag)
 }
 
-// Push stores an image and returns its digest. It goes through a port on localhost; in the access
-// log its requests are of AskerHarness.
+// Push stores an image and returns its digest. It uses a port on localhost. The access log has its
+// requests with accesslog.AskerHarness.
 func (r *Registry) Push(ctx context.Context, repository, tag string, img v1.Image) (v1.Hash, error) {
 	ref, err := name.NewTag(r.localAddress(httpPort)+"/"+repository+":"+tag, name.Insecure, name.StrictValidation)
 	if err != nil {
@@ -101,7 +101,7 @@ func (r *Registry) access(ctx context.Context) []remote.Option {
 	return options
 }
 
-// LocalHTTPS returns the HTTPS address on localhost, for which the certificate is valid too.
+// LocalHTTPS returns the HTTPS address on localhost. The certificate is also valid for localhost.
 func (r *Registry) LocalHTTPS() string { return r.localAddress(httpsPort) }
 
 func find(ctx context.Context, docker client.APIClient, prefix, host string) (*Registry, error) {
@@ -184,8 +184,9 @@ func (r *Registries) Hosts() []string {
 const describeTimeout = 10 * time.Second
 
 // Describe looks up an image by tag or digest and passes it to read. From an index it selects the
-// Linux image for this machine's architecture, which the nodes use. The image reads lazily, until
-// read returns and for 10 s in total. In the access log the requests are of AskerHarness.
+// Linux image for this machine's architecture, which the nodes use. The image reads its content
+// lazily. It can do so until read returns, for 10 s in total. The access log has the requests with
+// accesslog.AskerHarness.
 func (r *Registry) Describe(ctx context.Context, repository, identifier string, read Reader) error {
 	return r.describe(ctx, repository, identifier, runtime.GOARCH, read)
 }

@@ -27,9 +27,10 @@ const (
 // userAgent identifies the testbed's own requests in the access log.
 const userAgent = "registry-cache-testbed/1"
 
-// Start starts an upstream and waits until it answers. It keeps a running one, with its content, if
-// that has the same options and answers, and otherwise replaces it by an empty one. Either way it
-// sets the credentials of the options. If starting fails or ctx ends, it removes the new container.
+// Start starts an upstream and waits until it answers. If an upstream with the same options runs
+// and answers, Start keeps it with its content. Otherwise it replaces the upstream by an empty one.
+// In both cases it sets the credentials. If starting fails or ctx ends, it removes the new
+// container.
 func Start(ctx context.Context, o Options) (*Registry, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("start upstream: %w", err)
@@ -74,7 +75,7 @@ type launch struct {
 	request                      func() (testcontainers.ContainerRequest, error)
 }
 
-// launch returns the container of an upstream. A protected one rejects all clients at first.
+// launch describes the container of an upstream. A protected upstream rejects all clients at first.
 func (o Options) launch() launch {
 	l := launch{
 		prefix: o.Prefix, label: hostLabel, host: o.Host, network: o.Network, image: o.Image, fingerprint: o.fingerprint(),
@@ -176,7 +177,7 @@ const ProxyPort = 3128
 // tunnels for CONNECT. Its log has the client and the target (accesslog.Record.Host).
 type Proxy struct{ instance }
 
-// StartProxy is Start for a proxy. It ignores CA and Credentials.
+// StartProxy starts a proxy as Start starts an upstream. It ignores CA and Credentials.
 func StartProxy(ctx context.Context, o Options) (*Proxy, error) {
 	if err := o.validateContainer(); err != nil {
 		return nil, fmt.Errorf("start proxy: %w", err)

@@ -9,7 +9,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/nodeconfig/cleaner"
 )
 
-// Files with certificates are removed like others, including those for direct pulls. The files of
+// Clean removes files with certificates like others, including files for direct pulls. The files of
 // remaining upstreams stay, and so do their certificates in the unit.
 func TestCertificatesAreCleaned(t *testing.T) {
 	secure, kept := alpha, beta

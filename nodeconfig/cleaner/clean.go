@@ -61,8 +61,9 @@ type Node struct {
 
 // Clean carries out the request. It stops the unit first, so that a script that waits for a cache
 // cannot write a hosts.toml afterwards. If the unit does not stop, Clean changes nothing. Then it
-// removes the upstreams from the unit and starts it again, even if a file could not be removed. If
-// the unit is replaced meanwhile, Clean returns an error. It can be repeated after any error.
+// removes the upstreams from the unit, and the files. At the end it starts the unit again, even if
+// it could not remove a file. If another process replaces the unit meanwhile, Clean returns an
+// error. Clean can be repeated after any error.
 //
 // Unit and script stay, even without any upstream. They belong to gardener-node-agent, which
 // reports a missing unit as unhealthy while the last OperatingSystemConfig contains it.
@@ -99,8 +100,8 @@ func Clean(ctx context.Context, node Node, request Request) (err error) {
 	return errors.Join(leftovers, node.removeRequested(request))
 }
 
-// without returns the unit without the removed upstreams. A unit that cannot be parsed is an error,
-// or is replaced if the request is for all upstreams.
+// without returns the unit without the removed upstreams. It returns an error if it cannot parse
+// the unit. If the request is for all upstreams, it returns a new unit instead of the error.
 func (r Request) without(unit string) (string, error) {
 	if !r.All {
 		return nodeconfig.WithoutUpstreams(unit, r.Upstreams)
@@ -139,7 +140,8 @@ func (n Node) readUnit() (string, error) {
 	return string(content), nil
 }
 
-// rewriteUnit replaces the content of the unit file, unless it is no longer what was read.
+// rewriteUnit replaces the content of the unit file. If the content is no longer read, it changes
+// nothing and returns an error.
 func (n Node) rewriteUnit(ctx context.Context, read, content string) error {
 	if err := replaceFile(n.Root, inRoot(nodeconfig.UnitPath), read, content); err != nil {
 		return fmt.Errorf("rewriting the unit: %w", err)

@@ -47,8 +47,8 @@ func TestMutatePassesCertificates(t *testing.T) {
 	}
 }
 
-// TestMutateReadsOnce checks that an admission costs one live read, of the Extension, and none for
-// hibernated shoot.
+// TestMutateReadsOnce checks that an admission costs one live read, of the Extension, and no live
+// read for a hibernated shoot.
 func TestMutateReadsOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		hibernated   bool

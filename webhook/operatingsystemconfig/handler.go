@@ -92,7 +92,8 @@ func (h *handler) Handle(ctx context.Context, request admission.Request) admissi
 		ensure("/spec/units", osc.unitNames(), unit.Name, unit))
 }
 
-// ensure returns the operation that replaces the named element of the list at path, or appends.
+// ensure returns the operation that replaces the named element of the list at path, or appends it
+// if the list does not have it.
 func ensure(path string, names []string, name string, value any) jsonpatch.Operation {
 	if len(names) == 0 { // the list may be missing
 		return jsonpatch.NewOperation("add", path, []any{value})

@@ -117,8 +117,8 @@ func Text(err *field.Error) string {
 	return fmt.Sprintf("%s: %s", err.Field, oneLine.Replace(err.ErrorBody()))
 }
 
-// Secrets returns the Secret with the key. A missing Secret is an error that satisfies
-// apierrors.IsNotFound. nil without an error means unknown: it is not checked.
+// Secrets returns the Secret with the key. For a missing Secret it returns an error that satisfies
+// apierrors.IsNotFound. If it returns nil without an error, the Secret is unknown and not checked.
 type Secrets func(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error)
 
 var oneLine = strings.NewReplacer("\r", "", "\n", " ")

@@ -46,7 +46,8 @@ func respelled(caches string) *gardencorev1beta1.Shoot {
 	})
 }
 
-// refersToBoth has entries for private and bundled. Their Secrets do not exist.
+// refersToBoth adds the entries of spec.resources to which private and bundled refer. Their Secrets
+// do not exist.
 func refersToBoth(s *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
 	return with(refersTo(s, "Secret", "absent"), func(s *gardencorev1beta1.Shoot) { s.Spec.Resources[0].Name = "ca" })
 }
@@ -96,8 +97,8 @@ const (
 	largeB = `{"upstream":"b.test","volume":{"size":"10Gi"}}`
 
 	otherClass = `{"upstream":"a.test","volume":{"size":"5Gi","storageClassName":"other"}}`
-	// cannotGrow is what gardenlet makes of the controller's error, see TestVolumeThatCannotGrow in
-	// package controller.
+	// cannotGrow is the text that gardenlet writes to the Shoot for the controller's error, see
+	// TestVolumeThatCannotGrow in package controller.
 	cannotGrow  = `Error reconciling Extension: caches[0].volume.size: Forbidden: the volume cannot grow from 5Gi to 10Gi: StorageClass "x"`
 	cannotGrowB = `caches[1].volume.size: Forbidden: the volume cannot grow from 5Gi to 10Gi: StorageClass "x"`
 )

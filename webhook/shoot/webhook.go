@@ -26,8 +26,8 @@ const (
 )
 
 // New returns the webhook that validates Shoots with the extension. Gardener's ExtensionLabels
-// plugin labels them extensions.extensions.gardener.cloud/registry-cache=true. It is called if the
-// old or the new Shoot has the label.
+// plugin labels these Shoots extensions.extensions.gardener.cloud/registry-cache=true. The API
+// server calls the webhook if the old or the new Shoot has the label.
 //
 // If the webhook cannot be called, the Shoot is accepted (failure policy Ignore). An outage must
 // not block updates that have nothing to do with caches, such as those of gardenlet, or the
@@ -56,7 +56,7 @@ func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 type validator struct{ secrets Secrets }
 
 // NewValidator returns a validator of Shoots. It gets Secrets one by one from reader, which should
-// not be a cache: that would hold every Secret of the garden, and might not have the newest yet.
+// not be a cache: a cache would hold every Secret of the garden, and might lack the newest ones.
 func NewValidator(reader client.Reader) extensionswebhook.Validator {
 	return &validator{secrets: func(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
 		secret := &corev1.Secret{}

@@ -66,7 +66,7 @@ func Write(w io.Writer, entries []Entry) error {
 	return tw.Close()
 }
 
-// WriteFile is Write to a new file.
+// WriteFile writes the archive to a new file, see Write.
 func WriteFile(name string, entries []Entry) error {
 	file, err := os.Create(name)
 	if err != nil {

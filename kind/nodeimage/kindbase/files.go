@@ -43,7 +43,7 @@ func Files(kindDir, kubernetesVersion string) (entries []filetree.Entry, sandbox
 	return append(files, filetree.Text("/kind/version", kubernetesVersion), filetree.Text(containerdConfigFile, config)), sandboxImage, nil
 }
 
-// settings are what other RUN lines of kind's Dockerfile change.
+// settings are the files and folders that other RUN lines of kind's Dockerfile create.
 var settings = []filetree.Entry{
 	filetree.Text("/etc/systemd/journald.conf.d/kind.conf", "[Journal]\nReadKMsg=no\n"),
 	// The unit would register formats in binfmt_misc, which belongs to the host's kernel.

@@ -13,9 +13,10 @@ import (
 	"github.com/felixge/httpsnoop"
 )
 
-// SettlePath is answered by the log itself after all requests that arrived before have ended and
-// were recorded. Its own request is then recorded like any other. A reader that requests it with a
-// unique query and then finds that record has read the complete log before it.
+// SettlePath is a path that the Log answers itself. It answers when all requests that arrived
+// earlier have ended and were recorded, and then records this request too. A reader requests the
+// path with a unique query. When the reader finds the record of that request, it has read all
+// records before it.
 const SettlePath = "/-/settle"
 
 // Log records the requests to a registry.
@@ -68,7 +69,8 @@ func (l *Log) write(record Record) {
 	_ = l.out.Encode(record) //nolint:errchkjson // a request's time has a year below 10000
 }
 
-// settle answers when the requests that run now have ended, or 503 if its client disconnects.
+// settle answers when the requests that run now have ended, or with 503 if the client of settle
+// disconnects.
 func (l *Log) settle(w http.ResponseWriter, r *http.Request) {
 	for _, done := range l.snapshot() {
 		select {
@@ -89,7 +91,8 @@ func (l *Log) snapshot() []chan struct{} {
 // exchange is a running request.
 type exchange struct {
 	log *Log
-	// done is closed when no reader has to wait. It is nil for a held request. log's lock guards it.
+	// done is closed when readers of the log no longer have to wait for the request. It is nil while
+	// the request is held. The lock of log guards it.
 	done   chan struct{}
 	faults []string
 }

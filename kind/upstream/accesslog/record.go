@@ -37,7 +37,7 @@ type Record struct {
 	Time    time.Time `json:"time"`
 	Seconds float64   `json:"seconds"`
 	Method  string    `json:"method"`
-	// Host is that of the request. For a request to a proxy, it is the target.
+	// Host is the host in the request. For a request to a proxy, it is the target.
 	Host  string `json:"host"`
 	Path  string `json:"path"`
 	Query string `json:"query,omitempty"` // the raw query of the URL

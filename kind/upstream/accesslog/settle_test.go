@@ -39,7 +39,7 @@ func TestSettleWaitsForRunningRequests(t *testing.T) {
 	}
 }
 
-// TestHold: settle does not wait for a held request, waits for it after its release, and the
+// TestHold: settle does not wait for a held request, but waits for it after its release. The
 // request is recorded.
 func TestHold(t *testing.T) {
 	var out bytes.Buffer

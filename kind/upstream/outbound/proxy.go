@@ -72,7 +72,7 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 		defer stop()
 		defer closeBoth()
 		var ways sync.WaitGroup
-		// The buffer has what the client has already sent.
+		// Read from buffered: it also has the bytes that the client has already sent.
 		ways.Go(func() { pass(target, buffered) })
 		ways.Go(func() { pass(client, target) })
 		ways.Wait()

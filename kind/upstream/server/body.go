@@ -33,7 +33,7 @@ type body struct {
 	injection
 	request *http.Request
 	started bool
-	// to receives the body and applies the fault.
+	// to is the writer that applies the fault to the body.
 	to io.Writer
 }
 

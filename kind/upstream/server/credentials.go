@@ -67,7 +67,8 @@ func readCredentials(path string) ([]Credentials, error) {
 	return decode(content)
 }
 
-// decode drops the cause of an error, which would quote the content.
+// decode parses a credentials file. Its errors do not wrap the JSON error, which could quote the
+// content.
 func decode(content []byte) ([]Credentials, error) {
 	var all []Credentials
 	if json.Unmarshal(content, &all) != nil {
@@ -81,7 +82,7 @@ func decode(content []byte) ([]Credentials, error) {
 	return all, nil
 }
 
-// match compares hashes in constant time, so that its duration reveals nothing.
+// match compares hashes in constant time, so that the duration reveals nothing.
 func (c Credentials) match(username, password string) bool {
 	same := func(want []byte, got string) int {
 		a, b := sha256.Sum256(want), sha256.Sum256([]byte(got))

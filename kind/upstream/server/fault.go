@@ -98,7 +98,8 @@ func (d injection) active() bool {
 	return err == nil && slices.ContainsFunc(all, d.Same)
 }
 
-// wrap returns the handler with the fault. Faults of the body do not change responses without one.
+// wrap returns the handler with the fault. Faults of the body do not change responses without a
+// body.
 func (d injection) wrap(next http.Handler) http.Handler {
 	switch d.Kind {
 	case spec.Status:
@@ -164,7 +165,7 @@ func (d injection) delay(next http.Handler) http.Handler {
 }
 
 // wait returns true when the delay is over or the fault has ended, and false if ctx ends first.
-// Readers of the log wait for a response that is late, but not for one that may never come.
+// Readers of the log wait for a response with latency, but not for one that may never come.
 func (d injection) wait(ctx context.Context) bool {
 	var over <-chan time.Time
 	if d.Kind == spec.Latency {
@@ -175,7 +176,8 @@ func (d injection) wait(ctx context.Context) bool {
 	return d.waitUntil(ctx, over)
 }
 
-// waitUntil is wait for any channel. A nil channel waits until the fault or ctx ends.
+// waitUntil is wait with a channel for the end of the delay. With a nil channel it waits until the
+// fault or ctx ends.
 func (d injection) waitUntil(ctx context.Context, over <-chan time.Time) bool {
 	check := time.NewTicker(clearedInterval)
 	defer check.Stop()
@@ -191,9 +193,9 @@ func (d injection) waitUntil(ctx context.Context, over <-chan time.Time) bool {
 	return true
 }
 
-// tlsConfig returns the TLS settings of a server. While the faults file has a fault.ExpiredTLS, a
-// client that sends a server name gets that fault's certificate. Otherwise it gets the server's
-// own. Open connections are not affected.
+// tlsConfig returns the TLS settings of a server. While the faults file has a fault of kind
+// spec.ExpiredTLS, a client that sends a server name gets that fault's certificate. Other clients
+// get the server's own certificate. Open connections are not affected.
 func tlsConfig(faults, key string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,

@@ -19,7 +19,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// Middleware is between access log and registry. The log records responses as it changes them.
+// Middleware wraps the registry. The access log wraps the middleware, so it records the responses
+// that the middleware has changed.
 type Middleware func(http.Handler) http.Handler
 
 // settings is distribution's configuration. URLs in responses are relative, because the registry

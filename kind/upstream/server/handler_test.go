@@ -145,7 +145,7 @@ func (u upstream) records(t *testing.T) accesslog.Records {
 }
 
 // TestPullsAreDistinguished: the log distinguishes pushes and pulls of different clients.
-func TestPullsAreToldApart(t *testing.T) {
+func TestPullsAreDistinguished(t *testing.T) {
 	u := start(t)
 	img := u.push(t, "shop/web:v1")
 	for _, userAgent := range []string{"containerd/v2.3.4", "Go-http-client/1.1"} {
