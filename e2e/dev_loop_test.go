@@ -20,7 +20,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/command"
-	"github.com/gardener-extensions/registry-cache/kind/proof"
+	"github.com/gardener-extensions/registry-cache/kind/plantedbugs"
 )
 
 const (
@@ -147,7 +147,7 @@ func awaitRound(ctx context.Context, p *rig.Run, loop *devLoop) {
 }
 
 // save writes the change to the copy and returns the time.
-func save(p *rig.Run, loop *devLoop, change proof.Mutant) time.Time {
+func save(p *rig.Run, loop *devLoop, change plantedbugs.Mutant) time.Time {
 	p.Helper()
 	path := filepath.Join(loop.sources, filepath.FromSlash(change.File))
 	source, err := os.ReadFile(path)

@@ -18,7 +18,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/api/v1alpha3"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
-	"github.com/gardener-extensions/registry-cache/kind/proof"
+	"github.com/gardener-extensions/registry-cache/kind/plantedbugs"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
@@ -44,7 +44,7 @@ func innerLoop() rig.Scenario {
 		}),
 
 		rig.Prove("a saved line of the controller reaches the shoot", func(ctx context.Context, p *rig.Run) {
-			saved := save(p, loop, proof.AnnotateCaches(mark))
+			saved := save(p, loop, plantedbugs.AnnotateCaches(mark))
 			p.Await(ctx, "the StatefulSets of the caches have the annotation "+mark, liveWithin, func(ctx context.Context) (bool, string, error) {
 				state, err := unannotated(ctx, p, mark)
 				return state == "" && err == nil, state, failure(err, loop)
@@ -56,7 +56,7 @@ func innerLoop() rig.Scenario {
 		rig.Prove("a saved line of the registry reaches the shoot", func(ctx context.Context, p *rig.Run) {
 			shoot, err := kubernetes.NewForConfig(p.Session.Shoot.Config)
 			p.Check(err)
-			saved := save(p, loop, proof.AnswerMark(mark))
+			saved := save(p, loop, plantedbugs.AnswerMark(mark))
 			p.Await(ctx, "every cache answers for /"+mark, liveWithin, func(ctx context.Context) (bool, string, error) {
 				state, err := unchanged(ctx, shoot, mark)
 				return state == "" && err == nil, state, failure(err, loop)

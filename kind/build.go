@@ -23,7 +23,7 @@ import (
 // BuildLockTimeout is how long Build waits for another process that builds the same binaries.
 const BuildLockTimeout = 15 * time.Minute
 
-// PlantedBug is a bug that Build compiles into the shipped binaries, see package proof.
+// PlantedBug is a bug that Build compiles into the shipped binaries, see package plantedbugs.
 type PlantedBug struct {
 	Name string
 	// Overlay writes the changed sources below folder, and returns the file for go build -overlay.

@@ -28,7 +28,7 @@
 //   - develop, shell: builds and rollouts from the sources, and programs on nodes.
 //   - status, doctor, diagnostics: what runs, what is wrong, and a bundle for an engineer.
 //   - logs, trace: merged logs, and the requests of a pull.
-//   - fieldbugs, proof: field bugs, reproduced, and planted bugs that the scenarios must detect.
+//   - fieldbugs, plantedbugs: bugs to reproduce, and bugs that the scenarios must detect.
 //
 // Helpers: command runs programs, file replaces files, lock locks between processes, process marks
 // child processes, progress prints and records steps, readiness checks nodes and pods, logline and

@@ -53,7 +53,7 @@ func (l lockFiles) Lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// LockProof excludes other proofs, see package proof, whose runs still need Lock and Reserve.
+// LockProof excludes other proofs, see package plantedbugs, whose runs still need Lock and Reserve.
 func (l lockFiles) LockProof() (unlock func(), err error) { return l.hold(l.proof) }
 
 // LockHolder describes the process that works on the testbed, after a colon, or returns "".

@@ -26,7 +26,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/diagnostics/bundle"
 	"github.com/gardener-extensions/registry-cache/kind/fault"
 	"github.com/gardener-extensions/registry-cache/kind/image"
-	"github.com/gardener-extensions/registry-cache/kind/proof"
+	"github.com/gardener-extensions/registry-cache/kind/plantedbugs"
 )
 
 // Session is one run: the testbed, the results so far, and what the scenarios share.
@@ -59,7 +59,7 @@ type Session struct {
 	forget func()
 }
 
-// NewSession reads CONFIG, KEEP, REPLACE, NODE_IMAGE and MUTANT, a planted bug (kind/proof).
+// NewSession reads CONFIG, KEEP, REPLACE, NODE_IMAGE and MUTANT, a planted bug (kind/plantedbugs).
 func NewSession(ctx context.Context) (*Session, error) {
 	keep, keepErr := yesOrNo("KEEP")
 	replace, replaceErr := yesOrNo("REPLACE")
@@ -75,7 +75,7 @@ func NewSession(ctx context.Context) (*Session, error) {
 		return nil, err
 	}
 	planted := os.Getenv("MUTANT")
-	if err := proof.Plant(testbed, planted); err != nil {
+	if err := plantedbugs.Plant(testbed, planted); err != nil {
 		return nil, err
 	}
 	now := time.Now()

@@ -19,7 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/fieldbugs"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/kindtest"
-	"github.com/gardener-extensions/registry-cache/kind/proof"
+	"github.com/gardener-extensions/registry-cache/kind/plantedbugs"
 	"github.com/gardener-extensions/registry-cache/kind/snapshot"
 	"github.com/gardener-extensions/registry-cache/kind/trace"
 )
@@ -129,8 +129,8 @@ func TestCheckTraced(t *testing.T) {
 func TestMutateList(t *testing.T) {
 	for _, flags := range [][]string{{"--json"}, {"-o", "json"}, {"--output=json"}} {
 		code, out, _ := run(t, "", append([]string{"mutate", "list"}, flags...)...)
-		var listed []proof.Mutant
-		if err := json.Unmarshal([]byte(out), &listed); err != nil || code != program.ExitFine || len(listed) != len(proof.All()) {
+		var listed []plantedbugs.Mutant
+		if err := json.Unmarshal([]byte(out), &listed); err != nil || code != program.ExitFine || len(listed) != len(plantedbugs.All()) {
 			t.Errorf("%s: exit code %d, error %v, %d bugs", flags, code, err, len(listed))
 		}
 	}

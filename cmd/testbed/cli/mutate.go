@@ -11,7 +11,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/bringup"
-	"github.com/gardener-extensions/registry-cache/kind/proof"
+	"github.com/gardener-extensions/registry-cache/kind/plantedbugs"
 )
 
 func newMutateCommand(options *kind.Options) *cobra.Command {
@@ -29,7 +29,7 @@ func newMutateListCommand() *cobra.Command {
 		Short: "List the bugs that can be planted",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return answer(cmd, proof.All(), func(out io.Writer) error { return proof.WriteList(out, proof.All()) })
+			return answer(cmd, plantedbugs.All(), func(out io.Writer) error { return plantedbugs.WriteList(out, plantedbugs.All()) })
 		},
 	}, "print JSON, with the line of each bug and its replacement")
 }
@@ -55,7 +55,7 @@ func newMutateClearCommand(options *kind.Options) *cobra.Command {
 
 // plant updates a running testbed to a build with the bug that args name, or with none.
 func plant(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
-	if err := proof.Plant(testbed, strings.Join(args, "")); err != nil {
+	if err := plantedbugs.Plant(testbed, strings.Join(args, "")); err != nil {
 		return program.Usage(err)
 	}
 	if err := testbed.Attach(cmd.Context()); err != nil {
@@ -65,12 +65,12 @@ func plant(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
 }
 
 func planPlant(_ *cobra.Command, _ *kind.Testbed, args []string) ([]string, error) {
-	lines, err := proof.PlanPlant(strings.Join(args, ""))
+	lines, err := plantedbugs.PlanPlant(strings.Join(args, ""))
 	return lines, program.Usage(err)
 }
 
 func newMutateProveCommand(options *kind.Options) *cobra.Command {
-	var bugs []proof.Mutant
+	var bugs []plantedbugs.Mutant
 	return withDryRun(withJSON(&cobra.Command{
 		Use:   "prove [NAME...]",
 		Short: "Run the scenarios that must fail for each bug, and print which caught it",
@@ -79,31 +79,31 @@ without bugs again. The testbed is created if it does not run, and kept. The exi
 was not caught.`,
 		ValidArgs: mutantNames(),
 		PreRunE: func(_ *cobra.Command, args []string) (err error) {
-			bugs, err = proof.Select(args...)
+			bugs, err = plantedbugs.Select(args...)
 			return program.Usage(err)
 		},
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
-			report, err := proof.Prove(cmd.Context(), testbed, bugs)
+			report, err := plantedbugs.Prove(cmd.Context(), testbed, bugs)
 			if report == nil {
 				return program.Usage(err)
 			}
-			if errors.As(err, new(*proof.StartError)) {
+			if errors.As(err, new(*plantedbugs.StartError)) {
 				return err
 			}
 			if err != nil {
 				fmt.Fprintln(cmd.ErrOrStderr(), "The testbed may still run a planted bug: `testbed mutate clear` removes it.")
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "Output and artifacts of each run: %s\n", proof.Folder(testbed))
+			fmt.Fprintf(cmd.ErrOrStderr(), "Output and artifacts of each run: %s\n", plantedbugs.Folder(testbed))
 			return errors.Join(err, answer(cmd, report, report.Write), report.Err())
 		}),
 	}, "print JSON, with the full texts"), options, func(*cobra.Command, *kind.Testbed, []string) ([]string, error) {
-		return proof.Plan(bugs), nil
+		return plantedbugs.Plan(bugs), nil
 	})
 }
 
 func mutantNames() []string {
 	var names []string
-	for _, m := range proof.All() {
+	for _, m := range plantedbugs.All() {
 		names = append(names, m.Name)
 	}
 	return names

@@ -8,7 +8,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
-	"github.com/gardener-extensions/registry-cache/kind/proof"
+	"github.com/gardener-extensions/registry-cache/kind/plantedbugs"
 )
 
 func newTestCommand(options *kind.Options) *cobra.Command {
@@ -23,7 +23,7 @@ if it does not run. Names are regular expressions. Same as make e2e KEEP=1 RUN='
 			if testbed.Prefix != kind.DefaultPrefix {
 				return program.Usage(errors.New("the scenarios run on the default testbed only: omit --prefix"))
 			}
-			err := proof.RunScenarios(cmd.Context(), testbed, args, list, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			err := plantedbugs.RunScenarios(cmd.Context(), testbed, args, list, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && failed.Exited() {
 				return program.Exit(failed.ExitCode())
 			}

@@ -1,4 +1,4 @@
-package proof
+package plantedbugs
 
 // All returns the planted bugs. The bugs that cost the most to recover from come last.
 func All() []Mutant {

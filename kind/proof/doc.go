@@ -1,5 +1,0 @@
-// Package proof plants bugs and checks that scenarios detect them: it replaces one line of the
-// sources, and the scenarios that cover that line must fail.
-//
-// It runs the scenarios as a separate program and must not import package e2e.
-package proof
