@@ -26,8 +26,8 @@ import (
 )
 
 // points returns the numbers, from 1, of the requests at which an interruption makes a difference:
-// all writes, and the first of equal reads. After a failed read, the state is that of a process
-// that ended before the next write.
+// all writes, and the first of equal reads. An interruption before a write covers failed reads:
+// both leave the same state.
 func points(requests []string) []int {
 	var numbers []int
 	for i, request := range requests {

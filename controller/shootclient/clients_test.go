@@ -122,7 +122,8 @@ func TestClientsAreBounded(t *testing.T) {
 	}
 }
 
-// TestConnectionsGoWithTheirClient checks connections to a real API server over HTTP/2.
+// TestConnectionsGoWithTheirClient: the connections of a dropped client to a real API server end.
+// They use HTTP/2.
 func TestConnectionsGoWithTheirClient(t *testing.T) {
 	closed := make(chan struct{}, 1)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

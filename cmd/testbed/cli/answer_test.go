@@ -150,7 +150,7 @@ func TestListBugs(t *testing.T) {
 	}
 }
 
-// TestResultError: an environment error of a command is one of the result.
+// TestResultError: if a command of a bug ends with an environment error, the result is one, too.
 func TestResultError(t *testing.T) {
 	for _, tc := range []struct {
 		err  error
