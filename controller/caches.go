@@ -112,8 +112,8 @@ func (t *target) previousServices(shoot cache.Shoot) ([]client.Object, error) {
 	return services, nil
 }
 
-// withPreviousServiceNames returns the config with the last deployed Service names. The record has
-// these names while nodes do not know the new ones, and while a reconciliation may be repeated.
+// withPreviousServiceNames returns the config with the last deployed Service names. It is recorded
+// if nodes do not know the new names, or if a failed reconciliation is retried before they do.
 func (t *target) withPreviousServiceNames() *v1alpha3.RegistryConfig {
 	config := t.config.DeepCopy()
 	for i := range config.Caches {

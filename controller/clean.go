@@ -151,7 +151,7 @@ func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace s
 	if err != nil {
 		return none, 0, err
 	}
-	// A new task changes the generation, because the Secret's name has a hash of the DaemonSet in it.
+	// A new task changes the ManagedResource's generation: the name of its Secret has a content hash.
 	if err := health.CheckManagedResourceApplied(mr); err != nil {
 		return none, 0, err
 	}

@@ -38,8 +38,9 @@ const (
 	origin = "registry-cache"
 )
 
-// apply writes a ManagedResource and its Secret unless they are up to date. kind returns its other
-// settings. With a createOnly client it fails with IsAlreadyExists if one of them exists.
+// apply writes a ManagedResource and its Secret unless they are up to date. kind returns the other
+// settings of the ManagedResource. With a createOnly client, apply fails with IsAlreadyExists if
+// the ManagedResource or the Secret exists.
 func apply(
 	ctx context.Context, c client.Client, namespace, name string, data map[string][]byte,
 	kind func(client.Client) *builder.ManagedResource,
@@ -159,8 +160,8 @@ func (a *Actuator) remaining(ctx context.Context, namespace string, names []stri
 	return left, errors.Join(why...)
 }
 
-// requestDeletion deletes the ManagedResource and its Secrets, which stay until their objects are
-// gone. It returns whether there was one.
+// requestDeletion requests the deletion of the ManagedResource and its Secrets. They stay until the
+// objects in them are gone. It returns whether the ManagedResource existed.
 func (a *Actuator) requestDeletion(ctx context.Context, namespace, name string) (bool, error) {
 	if _, err := a.managedResource(ctx, namespace, name); err != nil {
 		return false, client.IgnoreNotFound(err)

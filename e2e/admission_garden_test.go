@@ -35,8 +35,8 @@ const admissionName = "gardener-extension-registry-cache-admission"
 type gardenStandIn struct {
 	rig.Access
 	namespace string
-	// unchecked is the number of requests that the API server had accepted without asking the webhook
-	// successfully, up to the moment when its first request reached the webhook.
+	// unchecked is how many requests the API server had accepted without an answer of the webhook when
+	// install returned.
 	unchecked int
 	// private is the Shoot whose cache refers to a Secret.
 	private *gardencorev1beta1.Shoot

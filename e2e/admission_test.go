@@ -113,7 +113,8 @@ func (g *gardenStandIn) readsSecrets(ctx context.Context, p *rig.Run) {
 	p.Evidence("absent and mutable Secrets: refused, also by spec.resources alone")
 }
 
-// letsUnrelatedPass continues with the Shoot of readsSecrets.
+// letsUnrelatedPass deletes the Secret of the Shoot from readsSecrets. After that the webhook
+// refuses changes of its caches, but allows other changes.
 func (g *gardenStandIn) letsUnrelatedPass(ctx context.Context, p *rig.Run) {
 	p.Check(g.Delete(ctx, g.secret("better")))
 	related := withCache(func(cache *v1alpha3.RegistryCache) {
@@ -228,7 +229,7 @@ func (g *gardenStandIn) makeSecret(ctx context.Context, p *rig.Run, name string,
 	p.Check(g.Create(ctx, secret))
 }
 
-// denied proves that the webhook refused a request with all of these words.
+// denied proves that the webhook refused a request with an error that has all of these words.
 func denied(p *rig.Run, what string, err error, words ...string) {
 	p.Helper()
 	for _, word := range append(words, "denied the request") {

@@ -9,9 +9,9 @@ import (
 )
 
 // ValidateUpdate does what Validate does, and also checks the changes to caches that exist in old.
-// The volume of such a cache can neither shrink nor move to another StorageClass. Both configs may
-// be with or without defaults. An upstream that is not in old is new and can be configured freely.
-// If old is nil, ValidateUpdate only calls Validate.
+// The volume of such a cache cannot shrink, and cannot move to another StorageClass. Both configs
+// may be with or without defaults. An upstream that is not in old is new and can be configured
+// freely. If old is nil, ValidateUpdate only calls Validate.
 func ValidateUpdate(config, old *RegistryConfig) field.ErrorList {
 	errs := Validate(config)
 	if old == nil {

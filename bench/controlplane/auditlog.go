@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// quiet is how long no request may arrive before an API server counts as idle.
+	// quiet is the time without a request after which an API server counts as idle.
 	quiet        = time.Second
 	quietTimeout = 30 * time.Second
 )
