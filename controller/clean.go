@@ -132,8 +132,7 @@ func (a *Actuator) maySkip(rollout cleaner.Rollout, age, elapsed time.Duration) 
 	return (len(rollout.NotReady) == 0 || notReady) && (len(rollout.Unfinished) == 0 || stuck)
 }
 
-// backoff slows down a poll that takes longer than usual: it lets the interval grow up to five
-// times.
+// backoff slows down a long poll: the interval grows up to five times its initial value.
 func backoff(interval time.Duration) wait.DelayFunc {
 	return wait.Backoff{Duration: interval, Factor: 1.2, Steps: 100, Cap: 5 * interval}.DelayFunc()
 }
@@ -143,8 +142,8 @@ func backoff(interval time.Duration) wait.DelayFunc {
 const smallShoot = 20
 
 // rollout returns the state of the cleaner's rollout and the age of the cleaner. There may be
-// thousands of nodes and pods. If patient, it reads them only in a small shoot, or when the
-// DaemonSet reports that it is done. Otherwise it returns the progress as an error.
+// thousands of nodes and pods. If patient, and the shoot is not small, it does not read them before
+// the DaemonSet reports that it is done. Until then it returns the progress as an error.
 func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace string, patient bool) (cleaner.Rollout, time.Duration, error) {
 	var none cleaner.Rollout
 	mr, err := a.managedResource(ctx, namespace, cleanerName)

@@ -49,11 +49,12 @@ type Refusal struct {
 	Size resource.Quantity
 }
 
-// Grow makes the volumes of the cache at least as big as configured. First it expands the claims,
-// and the cache keeps serving meanwhile. Then it deletes the StatefulSet but not its pods, so that
-// a StatefulSet with the new size can be created. A claim that is not bound cannot grow and holds
-// no data. Grow deletes it together with its pending pod, and the next StatefulSet recreates both.
-// Every step can be repeated after an interruption. For a cache without claims, Grow does nothing.
+// Grow makes the volumes of the cache at least as big as configured. First it expands the claims;
+// the storage provider grows the volumes while the cache serves. Then it deletes the StatefulSet
+// but not its pods, so that a StatefulSet with the new size can be created. A claim that is not
+// bound cannot grow and holds no data. Grow deletes it together with its pending pod, and the next
+// StatefulSet recreates both. Every step can be repeated after an interruption. For a cache without
+// claims, Grow does nothing.
 func Grow(ctx context.Context, shoot client.Client, c *v1alpha3.RegistryCache) (Growth, error) {
 	size := *c.Volume.Size
 	claims, err := claimsOf(ctx, shoot, c.Upstream)

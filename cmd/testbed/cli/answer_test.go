@@ -150,7 +150,7 @@ func TestListBugs(t *testing.T) {
 	}
 }
 
-// TestResultError: if a command of a bug ends with an environment error, the result is one, too.
+// TestResultError: if a command of a bug fails with an environment error, so does the result.
 func TestResultError(t *testing.T) {
 	for _, tc := range []struct {
 		err  error

@@ -67,8 +67,8 @@ func leaves(command *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// TestDryRuns runs the dry runs that need no testbed. There is no testbed, so a dry run that runs
-// its command by mistake changes none.
+// TestDryRuns runs the dry runs that need no testbed. If a dry run executes its command by mistake,
+// there is no testbed that the command could change.
 func TestDryRuns(t *testing.T) {
 	for _, tc := range []struct {
 		name string
