@@ -139,7 +139,7 @@ func find(runs []Run, shoots int) (Run, bool) {
 	return runs[i], true
 }
 
-// cost is for one Extension.
+// cost is what one Extension costs.
 type cost struct{ seconds, cpu, requests float64 }
 
 func perExtension(p Pass) cost {

@@ -34,8 +34,8 @@ type Options struct {
 	Progress        *progress.Recorder
 }
 
-// Measure measures the extension on a new seed with at least three shoots: it breaks two of them at
-// the end. It stops all processes before it returns, even when the context ends.
+// Measure measures the extension on a new seed with at least three shoots, because it breaks two of
+// them at the end. It stops all processes before it returns, even when the context ends.
 func Measure(ctx context.Context, o Options, shoots int) (result Run, err error) {
 	r := &measurement{Options: o, shoots: shoots, result: Run{Shoots: shoots, Forbidden: map[string]int{}}}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -204,7 +204,8 @@ func (r *measurement) webhook(ctx context.Context, latency *Latency) error {
 	return nil
 }
 
-// review returns the i-th review, which an API server sends for a new OperatingSystemConfig.
+// review returns the i-th review: the one that an API server sends for a new OperatingSystemConfig
+// of the shoot.
 func review(i, shoot int) (*admissionv1.AdmissionReview, error) {
 	config, err := landscape.OperatingSystemConfig(shoot)
 	if err != nil {

@@ -19,13 +19,14 @@ const (
 	extensionTimeout = 2 * time.Second
 	// brokenTimeout bounds the time until the extension reports an unreachable shoot.
 	brokenTimeout = 2 * time.Minute
-	// The two broken shoots.
+	// hanging and refusing are the indexes of the two broken shoots.
 	hanging, refusing = 0, 1
-	// maxOthers is how many other shoots are reconciled with them: more take long and show the same.
+	// maxOthers limits how many other shoots are reconciled together with the broken ones. More shoots
+	// take longer and show the same.
 	maxOthers = 500
 )
 
-// wanted are count shoots in namespaces that is accepts, with the time for one pass.
+// wanted selects count shoots in the namespaces that is accepts, with the timeout of one pass.
 func (r *measurement) wanted(is func(namespace string) bool, count int) landscape.Wanted {
 	return landscape.Wanted{Is: is, Count: count, Timeout: passTimeout + time.Duration(r.shoots)*extensionTimeout}
 }
@@ -42,8 +43,8 @@ func (r *measurement) again(ctx context.Context) (err error) {
 	return err
 }
 
-// broken breaks two shoots and reconciles them and up to maxOthers other shoots. Only the others
-// are measured. Then it waits until the extension reports the broken ones.
+// broken breaks two shoots. It reconciles them together with up to maxOthers other shoots, but
+// measures only the others. Then it waits until the extension reports the broken ones.
 func (r *measurement) broken(ctx context.Context) error {
 	hang, err := landscape.Hang()
 	if err != nil {

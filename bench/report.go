@@ -33,17 +33,19 @@ type Machine struct {
 // Run is the measurement of one number of shoots, on new API servers.
 type Run struct {
 	Shoots int `json:"shoots"`
-	// LoadBefore and LoadAfter are one-minute load averages. LoadBefore is that of other programs.
+	// LoadBefore and LoadAfter are one-minute load averages. LoadBefore is the load of other programs.
 	LoadBefore float64 `json:"loadBefore"`
 	LoadAfter  float64 `json:"loadAfter"`
-	// First is the first reconciliation of all Extensions, NoOp another one without a change.
+	// First is the first reconciliation of all Extensions. NoOp is a second one without a change.
 	First Pass `json:"first"`
 	NoOp  Pass `json:"noOp"`
-	// Broken is NoOp while one more shoot's API server hangs and another refuses connections.
+	// Broken is like NoOp, but the API server of one more shoot hangs and that of another refuses
+	// connections.
 	Broken Pass `json:"broken"`
-	// Memory is that of the extension.
+	// Memory is the memory of the extension.
 	Memory Memory `json:"memory"`
-	// Webhook is measured on an idle extension, WebhookBroken while it retries the broken shoots.
+	// Webhook is measured while the extension is idle, WebhookBroken while it retries the broken
+	// shoots.
 	Webhook       Latency `json:"webhook"`
 	WebhookBroken Latency `json:"webhookBroken"`
 	// Forbidden counts requests that RBAC rejected.
@@ -61,7 +63,7 @@ type Pass struct {
 	Extension Latency  `json:"extension"`
 	Seed      Requests `json:"seed"`
 	Shoot     Requests `json:"shoot"`
-	// Unrelated is the total of requests to the seed that are about no shoot.
+	// Unrelated is the number of requests to the seed that concern no shoot.
 	Unrelated int `json:"unrelated"`
 }
 
@@ -69,7 +71,7 @@ type Pass struct {
 type Requests struct {
 	Reads  float64 `json:"reads"`
 	Writes float64 `json:"writes"`
-	// Kinds counts both, by verb and resource.
+	// Kinds counts reads and writes by verb and resource.
 	Kinds map[string]float64 `json:"kinds"`
 }
 
@@ -78,7 +80,8 @@ func (r Requests) Total() float64 { return r.Reads + r.Writes }
 
 // Memory is in bytes.
 type Memory struct {
-	// Idle is measured after the start, before the first Extension, and Steady at the end.
+	// Idle is measured after the start, before the first Extension exists. Steady is measured at the
+	// end.
 	Idle   uint64 `json:"idleBytes"`
 	Peak   uint64 `json:"peakBytes"`
 	Steady uint64 `json:"steadyBytes"`
@@ -91,7 +94,7 @@ type Latency struct {
 	P50    float64 `json:"p50Seconds"`
 	P99    float64 `json:"p99Seconds"`
 	Max    float64 `json:"maxSeconds"`
-	// CPU is that of the extension for each sample; 0 if it was not measured.
+	// CPU is the CPU time of the extension for each sample. It is 0 if it was not measured.
 	CPU float64 `json:"cpuSeconds,omitempty"`
 }
 

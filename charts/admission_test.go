@@ -51,8 +51,8 @@ func TestAdmissionPodIsRestricted(t *testing.T) {
 	}
 }
 
-// TestAdmissionReadsNoListOfSecrets: listing the Secrets of the garden reveals all credentials of
-// all projects.
+// TestAdmissionReadsNoListOfSecrets: the admission must not list the Secrets of the garden, because
+// the list reveals all credentials of all projects.
 func TestAdmissionReadsNoListOfSecrets(t *testing.T) {
 	manifest, err := render(t, admissionApplication, map[string]any{})
 	if err != nil {

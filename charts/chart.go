@@ -44,8 +44,8 @@ type Images struct {
 	RegistryCleaner string
 }
 
-// LoadImages returns the images of images.yaml. If the environment variable IMAGEVECTOR_OVERWRITE
-// is set, the images in the file that it names replace them
+// LoadImages returns the images of images.yaml. The environment variable IMAGEVECTOR_OVERWRITE can
+// name a file with images that replace them
 // (https://github.com/gardener/gardener/blob/master/docs/deployment/image_vector.md).
 func LoadImages() (Images, error) {
 	vector, err := imagevector.Read(images)

@@ -41,8 +41,8 @@ func TestValuesSchema(t *testing.T) {
 	}
 }
 
-// TestVerticalPodAutoscalerFollowsSeed: the value takes precedence over the setting of the seed;
-// the default is none.
+// TestVerticalPodAutoscalerFollowsSeed: the value of the chart takes precedence over the setting of
+// the seed. Without either, there is no autoscaler.
 func TestVerticalPodAutoscalerFollowsSeed(t *testing.T) {
 	seed := func(settings map[string]any) map[string]any {
 		return map[string]any{"seed": map[string]any{"spec": map[string]any{"settings": settings}}}

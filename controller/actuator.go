@@ -41,18 +41,22 @@ type waits struct {
 	interval time.Duration // of polls
 	// cleaned limits how long the cleaner may take on all nodes together.
 	cleaned time.Duration
-	// reported is how long the status of the cleaner's DaemonSet is enough. Then nodes and pods are
-	// read too: after as long again, and from then on every twice as long.
+	// reported is how long the status of the cleaner's DaemonSet is enough. After that the actuator
+	// also reads nodes and pods: once at reported, again at twice that time, and then at intervals of
+	// twice that time.
 	reported time.Duration
-	// notReady is how long a node must be not ready to be skipped. It may just be restarting.
+	// notReady is how long a node must be not ready before it is skipped. Until then it may be
+	// restarting.
 	notReady time.Duration
-	// stuck is the age of the cleaner from which ready nodes are skipped too. It is longer than one
-	// attempt, because they keep referring to a cache that no longer exists.
+	// stuck is the age of the cleaner from which ready nodes that it cannot clean are skipped, too. It
+	// is longer than one attempt, because a skipped node keeps referring to a cache that no longer
+	// exists.
 	stuck time.Duration
 	// deleted limits the deletion of ManagedResources that are removed together.
 	deleted time.Duration
-	// applied is how long a report that the caches cannot be applied may be about an earlier state.
-	// After that the reconciliation returns it as an error and is retried.
+	// applied is how long the actuator ignores a report that the caches cannot be applied, because it
+	// may be about an earlier state. After that the reconciliation returns it as an error and is
+	// retried.
 	applied time.Duration
 	// firstCheck is the delay before caches that were just written are first checked.
 	firstCheck time.Duration
@@ -109,7 +113,7 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 				return err
 			}
 		}
-		// If deleting the caches takes long, a retry need not clean the nodes again.
+		// If deleting the caches takes long, a retry does not clean the nodes again.
 		if err := a.clearRecord(ctx, ex, nodesCleaned(a.clock, ex, skipped)); err != nil {
 			return err
 		}
@@ -134,15 +138,15 @@ func (a *Actuator) ForceDelete(ctx context.Context, log logr.Logger, ex *extensi
 	return errors.Join(append(errs, certificate.Remove(ctx, log, a.clock, a.client, ex.Namespace))...)
 }
 
-// Restore does what Reconcile does, and so adopts everything in the shoot: the control plane has
-// moved, and gardenlet has restored the state and the certificates.
+// Restore does what Reconcile does. The control plane has moved, and gardenlet has restored the
+// state and the certificates, so Reconcile adopts everything in the shoot.
 func (a *Actuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	return a.Reconcile(ctx, log, ex)
 }
 
 // Migrate releases the caches with their content, so that another seed can adopt them. gardenlet
-// moves the certificates in the namespace. The cleaner is removed: an upstream that was being
-// removed is in the state, and the next seed removes it.
+// moves the certificates in the namespace. Migrate removes the cleaner, even if it has not
+// finished: the upstreams that it was removing are in the state, and the next seed removes them.
 func (a *Actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1alpha1.Extension) error {
 	if err := a.keepCaches(ctx, ex.Namespace); err != nil {
 		return err
@@ -208,8 +212,8 @@ type Options struct {
 // AddToManager adds the controller for Extensions of type registry-cache. The manager's scheme must
 // contain the types of extensionscontroller.AddToScheme.
 func AddToManager(ctx context.Context, mgr manager.Manager, options Options) error {
-	// A cache may be older than the actuator's own last write: a ManagedResource that was about to
-	// change was considered healthy (gardener-extension-registry-cache#344).
+	// Read without a cache: a cache may not have the actuator's own last write yet. A ManagedResource
+	// that was about to change would look healthy (gardener-extension-registry-cache#344).
 	live, err := client.New(mgr.GetConfig(), client.Options{
 		HTTPClient: mgr.GetHTTPClient(),
 		Scheme:     mgr.GetScheme(),

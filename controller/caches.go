@@ -93,8 +93,8 @@ func (a *Actuator) requestReconciliation(ctx context.Context, namespace, name st
 }
 
 // previousServices returns the previous Services of renamed caches. A node uses the old address for
-// minutes, until gardener-node-agent applies the next OperatingSystemConfig. Without that Service,
-// each request would time out. The reconciliation after that removes it.
+// minutes, until gardener-node-agent applies the next OperatingSystemConfig. Without the previous
+// Service, each request would time out. The next reconciliation removes the previous Service.
 func (t *target) previousServices(shoot cache.Shoot) ([]client.Object, error) {
 	var services []client.Object
 	for _, c := range t.config.Caches {
@@ -113,7 +113,7 @@ func (t *target) previousServices(shoot cache.Shoot) ([]client.Object, error) {
 }
 
 // withPreviousServiceNames returns the config with the last deployed Service names. It is recorded
-// while nodes do not know the new ones, or if the next reconciliation only repeats this one.
+// if nodes do not know the new names, or if a failed reconciliation is retried before they do.
 func (t *target) withPreviousServiceNames() *v1alpha3.RegistryConfig {
 	config := t.config.DeepCopy()
 	for i := range config.Caches {
@@ -137,8 +137,8 @@ func (c *certificates) bundle() []byte {
 	return c.ca.Bundle()
 }
 
-// certificates issues a certificate for every HTTPS cache whose cluster IP is known. Another cache
-// gets only its Service until that has a cluster IP.
+// certificates issues a certificate for every HTTPS cache whose cluster IP is known. A cache
+// without a known cluster IP gets only its Service until the Service has one.
 func (a *Actuator) certificates(ctx context.Context, log logr.Logger, t *target) (*certificates, error) {
 	secure := t.tlsCaches()
 	if len(secure) == 0 {
@@ -185,8 +185,8 @@ func (c *certificates) covers(t *target, addresses map[string]string) bool {
 	return true
 }
 
-// knownAddresses returns cluster IPs by upstream: of the Services, else of the endpoints that nodes
-// know, so that a cache with no Service for a moment does not lose its StatefulSet.
+// knownAddresses returns cluster IPs by upstream. If a Service has none, it takes the endpoint that
+// nodes know: a cache whose Service is missing for a moment must not lose its StatefulSet.
 func (a *Actuator) knownAddresses(ctx context.Context, t *target, caches []v1alpha3.RegistryCache) (map[string]string, error) {
 	if t.isNew {
 		return nil, nil
@@ -211,9 +211,10 @@ func (a *Actuator) knownAddresses(ctx context.Context, t *target, caches []v1alp
 	return addresses, nil
 }
 
-// awaitCertificates waits until the caches serve with the new certificates if the CA bundle is
-// about to change: a node that drops the old CA too early would pull from the upstream. Pods
-// restart for this, so a timeout is not an error, and a cache that is never ready blocks nothing.
+// awaitCertificates waits until the caches serve with the new certificates, if the CA bundle is
+// about to change: a node that drops the old CA too early would pull from the upstream. The pods
+// restart for the new certificates. A timeout is no error, so a cache that is never ready blocks
+// nothing.
 func (a *Actuator) awaitCertificates(ctx context.Context, log logr.Logger, t *target, c *certificates) error {
 	if c.ca == nil || t.before.status == nil || t.before.status.CABundle == nil || *t.before.status.CABundle == string(c.bundle()) {
 		return nil

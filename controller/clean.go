@@ -28,9 +28,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/shootclient"
 )
 
-// clean runs the cleaner until all nodes are clean, and requests its deletion, for which the caller
-// must wait. It returns the skipped nodes with reasons: nodes that are not ready and, after a
-// longer time, nodes that the cleaner cannot run on. One broken node cannot block the Shoot.
+// clean runs the cleaner until all nodes are clean, and requests the deletion of the cleaner. The
+// caller must wait for that deletion. It returns the skipped nodes with reasons: nodes that are not
+// ready and, after a longer time, nodes that the cleaner cannot run on. So one broken node cannot
+// block the Shoot.
 func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string, task cleaner.Task) ([]string, error) {
 	set, err := cleaner.DaemonSet(task, a.images.RegistryCleaner)
 	if err != nil {
@@ -62,7 +63,8 @@ func (a *Actuator) clean(ctx context.Context, log logr.Logger, namespace string,
 	return skipped, err
 }
 
-// awaitEarlierCleaner waits for the end of a cleaner in deletion: an update would be lost.
+// awaitEarlierCleaner waits until a cleaner that is being deleted is gone: an update of it would be
+// lost.
 func (a *Actuator) awaitEarlierCleaner(ctx context.Context, namespace string) error {
 	mr, err := a.managedResource(ctx, namespace, cleanerName)
 	switch {
@@ -121,33 +123,34 @@ func (a *Actuator) awaitCleaned(ctx context.Context, namespace string) ([]string
 	return skipped, nil
 }
 
-// maySkip returns whether the clean-up may end without the nodes that it did not reach: nodes not
-// ready for a while, and ready nodes that a cleaner of this age has not cleaned.
+// maySkip returns whether the clean-up may end although some nodes are not clean. It may skip nodes
+// that have not been ready for a while. If the cleaner has reached a certain age, it may also skip
+// ready nodes.
 func (a *Actuator) maySkip(rollout cleaner.Rollout, age, elapsed time.Duration) bool {
 	notReady := elapsed >= a.waits.notReady || !rollout.NotReadySince.IsZero() && a.clock.Since(rollout.NotReadySince) >= a.waits.notReady
 	stuck := age >= a.waits.stuck && elapsed >= a.waits.notReady
 	return (len(rollout.NotReady) == 0 || notReady) && (len(rollout.Unfinished) == 0 || stuck)
 }
 
-// backoff slows down a poll that takes longer than usual: the interval grows up to five times.
+// backoff slows down a long poll: the interval grows up to five times its initial value.
 func backoff(interval time.Duration) wait.DelayFunc {
 	return wait.Backoff{Duration: interval, Factor: 1.2, Steps: 100, Cap: 5 * interval}.DelayFunc()
 }
 
-// smallShoot is up to how many nodes are read each time: the DaemonSet reports a pod as ready some
-// seconds after its node is clean.
+// smallShoot is the number of nodes up to which every poll reads the nodes and pods. The
+// DaemonSet's own status is slower: it reports a pod as ready some seconds after its node is clean.
 const smallShoot = 20
 
-// rollout reads the state of the requested DaemonSet's rollout, and the cleaner's age. If patient,
-// it reads nodes and pods, maybe thousands, only if they are few or the DaemonSet reports that it
-// is done.
+// rollout returns the state of the cleaner's rollout and the age of the cleaner. There may be
+// thousands of nodes and pods. If patient, and the shoot is not small, it does not read them before
+// the DaemonSet reports that it is done. Until then it returns the progress as an error.
 func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace string, patient bool) (cleaner.Rollout, time.Duration, error) {
 	var none cleaner.Rollout
 	mr, err := a.managedResource(ctx, namespace, cleanerName)
 	if err != nil {
 		return none, 0, err
 	}
-	// A new task changes the generation: the name of the DaemonSet's Secret has a content hash.
+	// A new task changes the ManagedResource's generation: the name of its Secret has a content hash.
 	if err := health.CheckManagedResourceApplied(mr); err != nil {
 		return none, 0, err
 	}

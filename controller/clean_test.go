@@ -221,11 +221,11 @@ func testCleaningReadsLittle(t *testing.T) {
 			gets++
 		}
 	}
-	// After one, two and four fifths of the time, and at the end.
+	// The nodes are listed after one, two and four fifths of the time, and at the end.
 	if lists != 4 {
 		t.Errorf("the nodes were listed %d times, want 4", lists)
 	}
-	// With the initial interval it would be read every millisecond.
+	// Without a backoff, the DaemonSet would be read every millisecond.
 	if most := int(l.actuator.waits.cleaned / l.actuator.waits.interval / 3); gets < 2 || gets > most {
 		t.Errorf("the DaemonSet was read %d times, want at most %d", gets, most)
 	}
@@ -256,7 +256,7 @@ func (l *landscape) expectCleanUps(t *testing.T, want string, upstreams ...strin
 }
 
 // TestRevertedRemoval checks a removal that is reverted when only some nodes are clean. The Service
-// has not changed, so only the number changes the OperatingSystemConfig.
+// has not changed, so only the number of clean-ups changes the OperatingSystemConfig.
 func TestRevertedRemoval(t *testing.T) {
 	remove := func(c *v1alpha3.RegistryConfig) { c.Caches = c.Caches[:1] }
 	l, _ := newRunningLandscape(t, nil)

@@ -96,8 +96,8 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestDeleteCleansEverything checks that the cleaner also removes the unit, instead of single
-// upstreams.
+// TestDeleteCleansEverything checks that the cleaner runs with --all. Then it also removes the
+// unit, and not only the configuration of single upstreams.
 func TestDeleteCleansEverything(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{alpha}, []string{alpha}), cluster(), managedResource(cachesName))
 	l.noCleaner = "ImagePullBackOff"
@@ -204,7 +204,7 @@ func TestTimeouts(t *testing.T) {
 const managerFinalizer = "resources.gardener.cloud/gardener-resource-manager"
 
 // ignores returns whether no gardener-resource-manager handles the ManagedResource. gardenlet
-// scales down that of a hibernated shoot. That of the seed keeps running.
+// scales down the one of a hibernated shoot. The one of the seed keeps running.
 func (l *landscape) ignores(ctx context.Context, seed client.Client, name string) bool {
 	cluster := &extensionsv1alpha1.Cluster{}
 	if err := seed.Get(ctx, client.ObjectKey{Name: namespace}, cluster); err != nil || name == monitoringName {

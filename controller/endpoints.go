@@ -83,7 +83,7 @@ func (a *Actuator) awaitEndpoints(ctx context.Context, t *target) ([]v1alpha3.Re
 	return endpoints, nil
 }
 
-// endpoints checks once. The error tells what is missing.
+// endpoints checks once. Its error names what is missing.
 func (a *Actuator) endpoints(ctx context.Context, shoot client.Client, t *target, someNew bool) ([]v1alpha3.RegistryCacheStatus, error) {
 	mr, err := a.managedResource(ctx, t.ex.Namespace, cachesName)
 	if err != nil {
@@ -116,8 +116,8 @@ func listServices(ctx context.Context, shoot client.Client) ([]corev1.Service, e
 	return services.Items, nil
 }
 
-// matchServices finds the Service of each cache, in the order of the config. It ignores Services
-// with only the same label, in deletion, or without a cluster IP.
+// matchServices finds the Service of each cache, in the order of the config. It ignores a Service
+// that only has the same label, is being deleted, or has no cluster IP.
 func matchServices(services []corev1.Service, t *target) (found []v1alpha3.RegistryCacheStatus, missing []string) {
 	for i := range t.config.Caches {
 		c := &t.config.Caches[i]

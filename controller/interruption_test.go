@@ -26,8 +26,8 @@ import (
 )
 
 // points returns the numbers, from 1, of the requests at which an interruption makes a difference:
-// all writes, and the first of equal reads. After a failed read, the state is that of a process
-// that ended before the next write.
+// all writes, and the first of equal reads. Later equal reads are left out, because a failed read
+// leaves the same state as a process that ends before the next write.
 func points(requests []string) []int {
 	var numbers []int
 	for i, request := range requests {
@@ -254,7 +254,8 @@ func (l *landscape) recorded(t *testing.T) []string {
 	return lines
 }
 
-// hangs makes all requests to the shoot time out, as those of a real client do, and counts them.
+// hangs makes all requests to the shoot end with the timeout error of a real client, and counts
+// them.
 func (l *landscape) hangs(requests *int) {
 	noAnswer := func() error {
 		*requests++

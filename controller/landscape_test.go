@@ -59,9 +59,9 @@ type landscape struct {
 	seed, shoot client.WithWatch
 	actuator    *Actuator
 	log         []string
-	// noCleaner, if set, is why the cleaner waits on all nodes.
+	// noCleaner, if set, is the reason why the cleaner cannot start on any node.
 	noCleaner string
-	// applyError, if set, is why no caches are applied.
+	// applyError, if set, is the reason why the caches cannot be applied.
 	applyError string
 	// finalizer, if set, is added to every ManagedResource that is written.
 	finalizer string
@@ -243,7 +243,7 @@ func upstreamsOf(ex *extensionsv1alpha1.Extension) []string {
 }
 
 // newExtension returns an Extension that configures caches for the wanted upstreams. Its status has
-// the running ones. If running is nil, it has no status.
+// the running upstreams. If running is nil, it has no status.
 func newExtension(wanted, running []string) *extensionsv1alpha1.Extension {
 	config := v1alpha3.RegistryConfig{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: "RegistryConfig"}}
 	for _, upstream := range wanted {

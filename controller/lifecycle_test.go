@@ -27,7 +27,8 @@ func sized(size string) func(*v1alpha3.RegistryConfig) {
 	}
 }
 
-// assertConfigurationError checks that Gardener shows the error as one of the Shoot's owner.
+// assertConfigurationError checks that the error contains all texts and has the code by which
+// Gardener shows it as a mistake of the Shoot's owner.
 func assertConfigurationError(t *testing.T, err error, says ...string) {
 	t.Helper()
 	if !slices.Contains(v1beta1helper.ExtractErrorCodes(err), gardencorev1beta1.ErrorConfigurationProblem) {

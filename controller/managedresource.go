@@ -31,14 +31,16 @@ import (
 const (
 	cachesName  = v1alpha3.ManagedResourceCaches
 	cleanerName = v1alpha3.ManagedResourceCleaner
-	// monitoringName is for the shoot's Prometheus and Plutono. It is applied to the seed.
+	// monitoringName is the ManagedResource for the shoot's Prometheus and Plutono, applied to the
+	// seed.
 	monitoringName = "extension-registry-cache-monitoring"
 	// origin prevents gardenlet from deleting these ManagedResources together with its own.
 	origin = "registry-cache"
 )
 
-// apply writes a ManagedResource and its Secret unless they are up to date. kind returns its other
-// settings. With a createOnly client it fails with IsAlreadyExists if one of them exists.
+// apply writes a ManagedResource and its Secret unless they are up to date. kind returns the other
+// settings of the ManagedResource. With a createOnly client, apply fails with IsAlreadyExists if
+// the ManagedResource or the Secret exists.
 func apply(
 	ctx context.Context, c client.Client, namespace, name string, data map[string][]byte,
 	kind func(client.Client) *builder.ManagedResource,
@@ -53,17 +55,17 @@ func apply(
 	return nil
 }
 
-// createOnly is a client whose Get finds nothing without a request: Gardener's library would look
-// up objects that are about to be created.
+// createOnly is a client whose Get returns NotFound without a request. Gardener's library would
+// otherwise look up objects that are about to be created.
 type createOnly struct{ client.Client }
 
 func (createOnly) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 }
 
-// skipSecretCheck is a client whose Get does not find one Secret, without a request. Gardener's
-// library checks that a ManagedResource's Secrets are marked for the garbage collector, which the
-// Secret that was just written is.
+// skipSecretCheck is a client whose Get returns NotFound for one Secret, without a request.
+// Gardener's library reads a ManagedResource's Secrets to check that they are marked for the
+// garbage collector. The Secret that was just written is marked.
 type skipSecretCheck struct {
 	client.Client
 	secret string
@@ -85,7 +87,7 @@ func (a *Actuator) managedResource(ctx context.Context, namespace, name string) 
 }
 
 // remove deletes ManagedResources and waits until they and their objects are gone, with one timeout
-// for all. A missing one costs one read.
+// for all. For a ManagedResource that does not exist it sends one request.
 func (a *Actuator) remove(ctx context.Context, namespace string, names ...string) error {
 	var waitFor []string
 	for _, name := range names {
@@ -108,9 +110,9 @@ func (a *Actuator) remove(ctx context.Context, namespace string, names ...string
 	return nil
 }
 
-// removeFrom is like remove, but does not wait for objects in a hibernated shoot: they are deleted
-// when it wakes up, and the Extension, which the owner may want to add again, would stay until
-// then.
+// removeFrom is like remove, but does not wait for objects in a hibernated shoot, which are deleted
+// when it wakes up. Waiting would keep the Extension until then, and its owner may want to add it
+// again before.
 func (a *Actuator) removeFrom(ctx context.Context, log logr.Logger, cluster *extensionscontroller.Cluster, names ...string) error {
 	namespace := cluster.ObjectMeta.Name
 	if !isHibernated(cluster) {
@@ -158,8 +160,8 @@ func (a *Actuator) remaining(ctx context.Context, namespace string, names []stri
 	return left, errors.Join(why...)
 }
 
-// requestDeletion deletes the ManagedResource and its Secrets, which stay until their objects are
-// gone. It returns whether there was one.
+// requestDeletion requests the deletion of the ManagedResource and its Secrets. They stay until the
+// objects in them are gone. It returns whether the ManagedResource existed.
 func (a *Actuator) requestDeletion(ctx context.Context, namespace, name string) (bool, error) {
 	if _, err := a.managedResource(ctx, namespace, name); err != nil {
 		return false, client.IgnoreNotFound(err)

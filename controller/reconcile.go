@@ -44,8 +44,8 @@ func (a *Actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extension
 }
 
 // cleanRemoved removes the configuration of removed upstreams from the nodes, and then from the
-// status: from then on the webhook gives it to no node, and a retry does not clean again. The
-// cleaner is deleted while the caches are deployed. A retry waits for that here.
+// status. After that, the webhook gives it to no node, and a retry does not clean again. The
+// cleaner is deleted while the caches are deployed. A retry waits here until it is gone.
 func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target) error {
 	removed := t.before.removed(t.config)
 	if len(removed) == 0 {
@@ -76,8 +76,9 @@ func (a *Actuator) cleanRemoved(ctx context.Context, log logr.Logger, t *target)
 }
 
 // countCleanUp counts a clean-up in the status before it starts. The webhook writes the number into
-// the unit, because gardener-node-agent skips an unchanged OperatingSystemConfig: if a removal is
-// reverted, cleaned nodes would stay without the mirror. A resumed clean-up is not counted again.
+// the unit. Otherwise a reverted removal would give an unchanged OperatingSystemConfig, which
+// gardener-node-agent skips, and cleaned nodes would stay without the mirror. A resumed clean-up is
+// not counted again.
 func (a *Actuator) countCleanUp(ctx context.Context, t *target) error {
 	mr, err := a.managedResource(ctx, t.ex.Namespace, cleanerName)
 	if client.IgnoreNotFound(err) != nil {

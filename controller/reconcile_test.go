@@ -158,7 +158,7 @@ func TestReconcileWaitsForTheCleanerToGo(t *testing.T) {
 }
 
 // TestReconcileRemovesTheCleanerMeanwhile checks that the cleaner is deleted while the caches are
-// deployed, and that the deletion is waited for, also by a retry.
+// deployed, and that every reconciliation, even a retry, waits for that deletion.
 func TestReconcileRemovesTheCleanerMeanwhile(t *testing.T) {
 	l := newLandscape(t, newExtension([]string{beta}, []string{alpha, beta}), cluster())
 	l.finalizer = "test/stays"

@@ -18,7 +18,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/controller/cache"
 )
 
-// record is what the Extension's status tells about earlier reconciliations.
+// record is what the Extension's status says about earlier reconciliations.
 type record struct {
 	// status is the providerStatus: the caches that nodes know. Nil if there is none.
 	status *v1alpha3.RegistryStatus
@@ -152,8 +152,9 @@ func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: v1alpha3.SchemeGroupVersion.String(), Kind: kind}
 }
 
-// write writes the record and the conditions in one request, or in none if nothing changes. A
-// reader with only providerStatus or only state would clean too much or too little.
+// write writes the record and the conditions in one request, or in none if nothing changes. If it
+// wrote providerStatus and state separately, a later reconciliation that reads only one of them
+// would clean too much or too little.
 func (a *Actuator) write(
 	ctx context.Context, ex *extensionsv1alpha1.Extension, r record, conditions ...gardencorev1beta1.Condition,
 ) error {

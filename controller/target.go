@@ -76,7 +76,8 @@ func (a *Actuator) shoot(ctx context.Context, t *target) (client.Client, error) 
 	return t.shoot, nil
 }
 
-// hibernationEnabled returns whether the shoot's API server does not answer, or soon will not.
+// hibernationEnabled returns whether the Shoot is to be hibernated, so that the shoot's API server
+// does not answer, or soon will not.
 func (t *target) hibernationEnabled() bool {
 	return extensionscontroller.IsHibernationEnabled(t.cluster)
 }
@@ -105,8 +106,8 @@ func shootOf(shoot *gardencorev1beta1.Shoot, image string) cache.Shoot {
 	}
 }
 
-// networksOf returns the sorted CIDRs of pods, services and nodes. For dual-stack only the status
-// has all; during creation only the spec has any.
+// networksOf returns the sorted CIDRs of pods, services and nodes. For a dual-stack shoot only the
+// status has all of them. While the shoot is being created, only the spec has any.
 func networksOf(shoot *gardencorev1beta1.Shoot) []string {
 	all := map[string]bool{}
 	if n := shoot.Spec.Networking; n != nil {

@@ -12,8 +12,9 @@ import (
 )
 
 // growVolumes grows the volumes of caches whose configured size has increased, and returns the
-// caches that lost their StatefulSet. A volume that cannot grow keeps its size in the target, and
-// refused gets the reason. In a hibernated shoot the next reconciliation grows them.
+// caches whose StatefulSets it deleted. A volume that cannot grow keeps its size in the target,
+// with the reason in refused. In a hibernated shoot nothing grows; the next reconciliation after it
+// wakes up does it.
 func (a *Actuator) growVolumes(ctx context.Context, log logr.Logger, t *target) ([]v1alpha3.RegistryCache, error) {
 	if t.isNew {
 		return nil, nil
@@ -89,7 +90,7 @@ func (a *Actuator) replaceStranded(ctx context.Context, log logr.Logger, t *targ
 	return err
 }
 
-// awaitReplaced waits until the StatefulSets are recreated: only then the bigger size is deployed.
+// awaitReplaced waits until the StatefulSets are recreated: only then is the bigger size deployed.
 func (a *Actuator) awaitReplaced(ctx context.Context, namespace string, replaced []v1alpha3.RegistryCache) error {
 	for i := range replaced {
 		shoot, err := a.shootClient(ctx, namespace)
@@ -103,7 +104,8 @@ func (a *Actuator) awaitReplaced(ctx context.Context, namespace string, replaced
 	return nil
 }
 
-// removeOrphans deletes what an interrupted growth left of caches that are about to be removed.
+// removeOrphans deletes the pods and claims that an interrupted growth left behind for caches that
+// are about to be removed.
 func (a *Actuator) removeOrphans(ctx context.Context, namespace string, upstreams []string) error {
 	if len(upstreams) == 0 {
 		return nil

@@ -30,12 +30,13 @@ import (
 // admissionName is the name of the webhook configuration, the Deployment and the service account.
 const admissionName = "gardener-extension-registry-cache-admission"
 
-// gardenStandIn is the seed's API server, used as the garden's, with the namespace of a project.
+// gardenStandIn is the seed's API server in the role of the garden's, with the namespace of a
+// project.
 type gardenStandIn struct {
 	rig.Access
 	namespace string
-	// unchecked is the number of requests that the API server had accepted without an answer of the
-	// webhook when it began to call the webhook.
+	// unchecked is how many requests the API server had accepted without an answer of the webhook when
+	// install returned.
 	unchecked int
 	// private is the Shoot whose cache refers to a Secret.
 	private *gardencorev1beta1.Shoot

@@ -28,9 +28,9 @@ const (
 )
 
 // admission proves what the admission answers to a real API server, and that it leaves nothing
-// behind. The seed's API server is used as the garden's (docs/testbed.md). It does not validate
-// Shoots, so only the webhook can refuse one. It would accept them if the webhook did not answer:
-// its metrics prove that the webhook always has.
+// behind. The seed's API server has the role of the garden's (docs/testbed.md). It does not
+// validate Shoots, so only the webhook can refuse one. It would accept a Shoot if the webhook did
+// not answer. The API server's metrics prove that the webhook has always answered.
 func admission() rig.Scenario {
 	garden := &gardenStandIn{}
 	return rig.New("admission",
@@ -113,7 +113,8 @@ func (g *gardenStandIn) readsSecrets(ctx context.Context, p *rig.Run) {
 	p.Evidence("absent and mutable Secrets: refused, also by spec.resources alone")
 }
 
-// letsUnrelatedPass continues with the Shoot of readsSecrets.
+// letsUnrelatedPass deletes the Secret of the Shoot from readsSecrets. After that the webhook
+// refuses changes of its caches, but allows other changes.
 func (g *gardenStandIn) letsUnrelatedPass(ctx context.Context, p *rig.Run) {
 	p.Check(g.Delete(ctx, g.secret("better")))
 	related := withCache(func(cache *v1alpha3.RegistryCache) {
@@ -129,7 +130,8 @@ func (g *gardenStandIn) letsUnrelatedPass(ctx context.Context, p *rig.Run) {
 }
 
 // letsDelete continues with the same Shoot. Gardener would not allow this change of a Shoot in
-// deletion: it shows that the admission checks for the deletion, and not only for changes.
+// deletion. The test makes it to show that the admission accepts any change once a Shoot is being
+// deleted.
 func (g *gardenStandIn) letsDelete(ctx context.Context, p *rig.Run) {
 	bad := configuredAs(badConfigs[0].caches)
 	denied(p, "before the deletion", g.update(ctx, p, g.private, bad), admissionConfig+badConfigs[0].field)
@@ -227,7 +229,7 @@ func (g *gardenStandIn) makeSecret(ctx context.Context, p *rig.Run, name string,
 	p.Check(g.Create(ctx, secret))
 }
 
-// denied proves that the webhook refused a request with all of these words.
+// denied proves that the webhook refused a request with an error that has all of these words.
 func denied(p *rig.Run, what string, err error, words ...string) {
 	p.Helper()
 	for _, word := range append(words, "denied the request") {

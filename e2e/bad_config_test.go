@@ -111,9 +111,9 @@ func refused(ctx context.Context, p *rig.Run, config []byte) (message string) {
 	return refusedShoot(ctx, p, gardenlet.Shoot(gardenlet.Extension(v1alpha3.ExtensionType, config)))
 }
 
-// refusedShoot is refused for a shoot with one extension. It waits for an error with all of these
-// words, because the extension may look for a Secret before gardenlet has copied it to the seed.
-// gardenlet would keep waiting, so it is stopped then.
+// refusedShoot is like refused, for a shoot with one extension. It waits for an error with all of
+// these words, because the extension may look for a Secret before gardenlet has copied it to the
+// seed. Then it stops gardenlet, which would keep waiting for a success.
 func refusedShoot(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1.Shoot, words ...string) (message string) {
 	p.Helper()
 	config := shoot.Spec.Extensions[0].ProviderConfig.Raw

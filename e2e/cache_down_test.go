@@ -45,9 +45,9 @@ func cacheDown() rig.Scenario {
 	)
 }
 
-// pullsPastCache is the maximum number of measured pulls past a cache. One quick pull is enough:
-// other load only slows pulls down, and without the dial_timeout of hosts.toml each would take
-// minutes.
+// pullsPastCache is the maximum number of measured pulls past a cache. One quick pull proves
+// enough, because other load can only slow pulls down. Without the dial_timeout in hosts.toml, each
+// pull would take minutes.
 const pullsPastCache = 3
 
 // provePastCache proves that a pull on a node whose hosts.toml has the cache gets every blob from
@@ -74,7 +74,7 @@ func provePastCache(ctx context.Context, p *rig.Run, host string, direct time.Du
 
 // stopCache returns the step that scales the cache of an upstream to 0, until the scenario ends.
 // Like an operator it first sets the annotation "ignore" on the ManagedResource, so that
-// gardener-resource-manager does not revert that.
+// gardener-resource-manager does not scale the cache up again.
 func stopCache(host string) func(context.Context, *rig.Run) {
 	return func(ctx context.Context, p *rig.Run) {
 		service, ok := p.Services(ctx)[host]

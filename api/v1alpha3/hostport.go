@@ -100,8 +100,9 @@ func NoProxyEntries(proxy *Proxy) []string {
 }
 
 // checkNoProxy accepts the entries that golang.org/x/net/http/httpproxy understands, and rejects
-// those that it would silently ignore. Accepted are a host (which includes its subdomains), a
-// domain that starts with "." or "*.", an IP address, each with an optional port, and a CIDR.
+// those that it would silently ignore. It accepts a host (which includes its subdomains), a domain
+// that starts with "." or "*.", or an IP address, each with an optional port. It also accepts a
+// CIDR.
 func checkNoProxy(entry string) error {
 	switch entry {
 	case "":

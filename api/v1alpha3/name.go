@@ -41,8 +41,9 @@ func Name(upstream string) string {
 }
 
 // HostLabel returns the value of the label LabelUpstreamHost: a valid label value that is unique
-// per upstream. It is the upstream with ":" replaced by "_", if necessary sanitized, shortened and
-// with a hash. No host contains an underscore, so no two upstreams get the same value.
+// per upstream. It is the upstream with ":" replaced by "_". If that is no valid label value, it is
+// sanitized, shortened and gets a hash. No host contains "_", so no two upstreams get the same
+// value.
 func HostLabel(upstream string) string {
 	value := strings.ReplaceAll(upstream, ":", "_")
 	if len(validation.IsValidLabelValue(value)) == 0 {
@@ -87,8 +88,8 @@ const (
 	AnnotationUpstream  = "upstream"      // of a cache's Service
 	AnnotationRemoteURL = "remote-url"    // of a cache's Service
 
-	// Ports of both the Service and the pod of a cache: the registry API, and health and metrics, to
-	// which network policies admit only the control plane.
+	// Both the Service and the pod of a cache use these ports. CachePort serves the registry API.
+	// CacheDebugPort serves health and metrics; network policies open it only for the control plane.
 	CachePort      = 5000
 	CacheDebugPort = 5001
 

@@ -66,7 +66,8 @@ func TestNamesAreUniqueAndValid(t *testing.T) {
 	}
 }
 
-// sameButUnderscore excludes the pair that validation rejects: no host contains an underscore.
+// sameButUnderscore returns whether a and b differ only in ":" and "_". They may share a label,
+// because Validate rejects hosts with an underscore.
 func sameButUnderscore(a, b string) bool {
 	return strings.ReplaceAll(a, ":", "_") == strings.ReplaceAll(b, ":", "_")
 }

@@ -9,9 +9,9 @@ import (
 )
 
 // ValidateUpdate does what Validate does, and also checks the changes to caches that exist in old.
-// The volume of such a cache can neither shrink nor move to another StorageClass. Both configs may
-// be with or without defaults. An upstream that is not in old is new and can be configured freely.
-// If old is nil, it is the same as Validate.
+// The volume of such a cache cannot shrink, and cannot move to another StorageClass. Both configs
+// may be with or without defaults. An upstream that is not in old is new and can be configured
+// freely. If old is nil, ValidateUpdate only calls Validate.
 func ValidateUpdate(config, old *RegistryConfig) field.ErrorList {
 	errs := Validate(config)
 	if old == nil {
@@ -50,9 +50,9 @@ func validateCacheUpdate(cache, was *RegistryCache, path *field.Path) field.Erro
 	return errs
 }
 
-// VolumeCannotGrow is how the error begins if a StorageClass does not allow a volume to grow to the
-// wanted size. Only the controller can find this out, in the Shoot. The admission looks for it in
-// the Shoot's status: the volume has then kept its size.
+// VolumeCannotGrow is the beginning of the error that the controller reports if a StorageClass does
+// not allow a volume to grow. Only the controller can find this out, because it can read the shoot.
+// If the admission finds this text in the Shoot's status, the volume has kept its size.
 const VolumeCannotGrow = "the volume cannot grow"
 
 // recreate is the advice for fields that cannot be changed.

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// quiet is how long no request may arrive before an API server counts as idle.
+	// quiet is the time without a request after which an API server counts as idle.
 	quiet        = time.Second
 	quietTimeout = 30 * time.Second
 )
@@ -126,8 +126,9 @@ func kind(event auditv1.Event) string {
 	}
 }
 
-// ByNamespace splits events by the namespace of their object. A cluster-scoped object counts for
-// the namespace of the same name. Events about no matching namespace are in others.
+// ByNamespace splits events by the namespace of their object, for the namespaces that is accepts.
+// An event about a cluster-scoped object belongs to the namespace with the name of the object. All
+// other events are in others.
 func ByNamespace(events []auditv1.Event, is func(namespace string) bool) (by map[string][]auditv1.Event, others []auditv1.Event) {
 	by = map[string][]auditv1.Event{}
 	for _, event := range events {

@@ -80,7 +80,8 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	return p, nil
 }
 
-// arguments returns those of the chart and then the overrides: the last value of a flag wins.
+// arguments returns the arguments of the chart and then those that override them: the last value of
+// a flag wins.
 func arguments(o Options, kubeconfig string, ports []string) []string {
 	return append(append([]string(nil), o.Arguments...),
 		"--kubeconfig="+kubeconfig,
@@ -104,7 +105,7 @@ func (p *Process) Running() error {
 	}
 }
 
-// Stop ends the process. It returns nil if the process has ended before.
+// Stop ends the process. It returns nil if the process has already ended.
 func (p *Process) Stop() error {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// requestTimeout is the one that an API server has for a webhook of an extension.
+// requestTimeout is the time after which an API server stops waiting for an extension's webhook.
 const requestTimeout = 10 * time.Second
 
 // Webhook returns the webhook that the extension has registered at the seed.
@@ -39,15 +39,15 @@ func Webhook(ctx context.Context, seed client.Reader, configuration string) (adm
 // Answers are the results of Send.
 type Answers struct {
 	Latencies []time.Duration
-	// Failed is how many requests failed or were denied, Failure one of the reasons.
+	// Failed is the number of requests that failed or were denied. Failure is one of the reasons.
 	Failed  int
 	Failure error
 }
 
-// Send sends review(0) to review(requests-1) to a webhook with a URL, one each interval without
-// waiting for earlier responses, as an API server does. Then it waits for all responses. A latency
-// starts when the request was due, so it includes delays by this machine. A webhook that denies or
-// that returns no patch counts as failed.
+// Send sends review(0) to review(requests-1) to a webhook with a URL. Like an API server, it sends
+// one at each interval without waiting for earlier responses. Then it waits for all responses. A
+// latency starts when the request was due, so it includes delays by this machine. A request that
+// the webhook denies, or answers without a patch, counts as failed.
 func Send(
 	ctx context.Context, to admissionregistrationv1.WebhookClientConfig, interval time.Duration, requests int,
 	review func(i int) (*admissionv1.AdmissionReview, error),
@@ -142,7 +142,7 @@ func check(answer []byte) error {
 	return nil
 }
 
-// httpClient is like that of an API server: HTTP/2 over one connection.
+// httpClient returns a client like that of an API server: HTTP/2 over one connection.
 func httpClient(caBundle []byte) (*http.Client, error) {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(caBundle) {

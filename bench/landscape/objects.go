@@ -54,8 +54,8 @@ func shootNamespace(i int) *corev1.Namespace {
 	}}}
 }
 
-// kubeconfigSecrets returns the Secrets with the kubeconfig of the shoot, for the address inside
-// the seed, which the extension uses, and for the external one.
+// kubeconfigSecrets returns the two Secrets with kubeconfigs of the shoot: one for the API server's
+// address inside the seed, which the extension uses, and one for the external address.
 func kubeconfigSecrets(i int, kubeconfig []byte) []*corev1.Secret {
 	var both []*corev1.Secret
 	for _, name := range []string{v1beta1constants.SecretNameGardenerInternal, v1beta1constants.SecretNameGardener} {
@@ -184,8 +184,8 @@ const (
 	caBundleLines   = 180
 )
 
-// OperatingSystemConfig returns that of the worker pool of the i-th shoot, as gardenlet writes it:
-// its units and files come from gardenlet's own components, such as kubelet and its configuration.
+// OperatingSystemConfig returns the OperatingSystemConfig of the i-th shoot's worker pool, as
+// gardenlet writes it: its units and files come from gardenlet's own components, such as kubelet.
 func OperatingSystemConfig(i int) (*extensionsv1alpha1.OperatingSystemConfig, error) {
 	units, files, err := node()
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// TestClusterHasASize: an empty CloudProfile would hide the cost to keep and decode it.
+// TestClusterHasASize checks that the CloudProfile is large: with an empty one, the benchmark would
+// not measure what it costs to keep and decode it.
 func TestClusterHasASize(t *testing.T) {
 	c, err := cluster(7)
 	if err != nil {
@@ -23,8 +24,8 @@ func TestClusterHasASize(t *testing.T) {
 	}
 }
 
-// TestOperatingSystemConfig: without the kubelet and the label of the pool the webhook would do
-// less.
+// TestOperatingSystemConfig checks the kubelet unit and the pool label: without them, the webhook
+// would do less.
 func TestOperatingSystemConfig(t *testing.T) {
 	config, err := OperatingSystemConfig(7)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// resourceManager replaces the gardener-resource-managers of all shoots. Of a ManagedResource it
-// only creates the Services, which need cluster IPs. It reports all objects as applied.
+// resourceManager replaces the gardener-resource-managers of all shoots. From a ManagedResource it
+// creates only the Services, which need cluster IPs. It reports all objects as applied.
 type resourceManager struct {
 	managedResources client.Reader // reads from a cache
 	seed, shoot      client.Client

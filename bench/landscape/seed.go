@@ -109,12 +109,12 @@ const writers = 16
 type Landscape struct {
 	seed   client.Client
 	shoots int
-	// kubeconfig is for the API server of all shoots.
+	// kubeconfig gives access to the one API server that serves all shoots.
 	kubeconfig []byte
 }
 
-// New returns a Landscape on a seed that Prepare has set up. The client must not read from a cache,
-// and kubeconfig is for the API server of all shoots.
+// New returns a Landscape on a seed that Prepare has set up. The client must not read from a cache.
+// kubeconfig gives access to the API server that serves all shoots.
 func New(seed client.Client, shoots int, kubeconfig []byte) *Landscape {
 	return &Landscape{seed: seed, shoots: shoots, kubeconfig: kubeconfig}
 }
@@ -148,8 +148,8 @@ func (l *Landscape) CreateExtensions(ctx context.Context) error {
 	return each(ctx, l.shoots, func(ctx context.Context, i int) error { return l.seed.Create(ctx, extension(i)) })
 }
 
-// CreateOperatingSystemConfigs creates one for each shoot. It fails if the webhook did not mutate
-// one.
+// CreateOperatingSystemConfigs creates an OperatingSystemConfig for each shoot. It fails if the
+// webhook does not mutate all of them.
 func (l *Landscape) CreateOperatingSystemConfigs(ctx context.Context) error {
 	return each(ctx, l.shoots, func(ctx context.Context, i int) error {
 		config, err := OperatingSystemConfig(i)
@@ -199,8 +199,8 @@ func (l *Landscape) Break(ctx context.Context, i int, address string) error {
 	return nil
 }
 
-// kubeconfigOf returns a unique kubeconfig. The comment before its CA bundle makes client-go open
-// one connection for each shoot, as it does where every shoot has its own API server.
+// kubeconfigOf returns the kubeconfig of the i-th shoot. It has a unique comment before its CA
+// bundle, so client-go opens a connection for each shoot, as if each had its own API server.
 func (l *Landscape) kubeconfigOf(i int) ([]byte, error) {
 	config, err := clientcmd.Load(l.kubeconfig)
 	if err != nil {

@@ -32,7 +32,8 @@ type Watch struct {
 }
 
 // StartWatch starts the stand-in for gardener-resource-manager and a watch on the Extensions, and
-// returns when their caches are synced. Both end with the context; then fail gets the error or nil.
+// returns when their caches are synced. Both run until the context ends. When they stop, StartWatch
+// calls fail with their error, or with nil.
 func StartWatch(ctx context.Context, seed, shoot *rest.Config, fail func(error)) (*Watch, error) {
 	mgr, err := manager.New(seed, manager.Options{
 		Scheme:  kubernetes.SeedScheme,
@@ -68,20 +69,20 @@ func StartWatch(ctx context.Context, seed, shoot *rest.Config, fail func(error))
 	return &Watch{extensions: mgr.GetCache()}, nil
 }
 
-// Wanted are the count Extensions in namespaces that Is accepts, and a timeout.
+// Wanted selects Count Extensions, in the namespaces that Is accepts, and limits the wait for them.
 type Wanted struct {
 	Is      func(namespace string) bool
 	Count   int
 	Timeout time.Duration
 }
 
-// AwaitReconciled returns when all wanted Extensions have succeeded at or after since. On timeout
-// the error names one that has not, and its state.
+// AwaitReconciled returns when all wanted Extensions have succeeded at since or later. On timeout,
+// the error names an Extension that has not succeeded, and its state.
 func (w *Watch) AwaitReconciled(ctx context.Context, since time.Time, wanted Wanted) error {
 	return w.await(ctx, wanted, func(ex *extensionsv1alpha1.Extension) bool { return succeeded(ex, since) })
 }
 
-// AwaitFailed returns when all wanted Extensions report an error from since or later.
+// AwaitFailed returns when all wanted Extensions have reported an error at since or later.
 func (w *Watch) AwaitFailed(ctx context.Context, since time.Time, wanted Wanted) error {
 	return w.await(ctx, wanted, func(ex *extensionsv1alpha1.Extension) bool {
 		return ex.Status.LastError != nil && !before(ex.Status.LastError.LastUpdateTime, since)
@@ -120,7 +121,8 @@ func succeeded(ex *extensionsv1alpha1.Extension, since time.Time) bool {
 	return !asked && last != nil && last.State == gardencorev1beta1.LastOperationStateSucceeded && !before(&last.LastUpdateTime, since)
 }
 
-// before reports whether at is before since. Times in a status have whole seconds.
+// before reports whether at is before since. It drops the fraction of since, because times in a
+// status have whole seconds.
 func before(at *metav1.Time, since time.Time) bool {
 	return at.Time.Before(since.Truncate(time.Second))
 }

@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// minShoots leaves one intact shoot when two are broken.
+	// minShoots leaves one intact shoot, because the measurement breaks two.
 	minShoots = 3
-	// Reviews to the webhook, 50 a second.
+	// webhookRequests is the number of reviews sent to the webhook, 50 a second.
 	webhookRequests, webhookRequestsQuick = 1000, 500
 
 	extensionPackage = "./cmd/registry-cache-extension"

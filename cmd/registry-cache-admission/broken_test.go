@@ -82,7 +82,7 @@ func TestValidateNamesTheField(t *testing.T) {
 	}
 }
 
-// TestValidateNamesTheFieldOfAnUpdate does the same for forbidden updates.
+// TestValidateNamesTheFieldOfAnUpdate expects one line with the path for each forbidden update.
 func TestValidateNamesTheFieldOfAnUpdate(t *testing.T) {
 	for name, test := range map[string]struct{ old, caches, field string }{
 		"size shrinks":       {`[{upstream: a.test, volume: {size: 20Gi}}]`, `[{upstream: a.test}]`, "caches[0].volume.size"},

@@ -32,7 +32,8 @@ type documents struct {
 // standardInput is the file name that stands for standard input.
 const standardInput = "-"
 
-// readFile adds the documents of a file, or of standard input for "-". notes gets other kinds.
+// readFile adds the documents of a file, or of standard input for "-". It reports other kinds to
+// notes.
 func (d *documents) readFile(name string, stdin io.Reader, notes io.Writer) error {
 	if name == standardInput {
 		return d.read("standard input", stdin, notes)
@@ -81,7 +82,8 @@ func (d *documents) read(source string, content io.Reader, notes io.Writer) erro
 	}
 }
 
-// add adds a document, or the items of a list. Gardener may be newer: unknown fields are ignored.
+// add adds a document, or the items of a list. It ignores unknown fields, because Gardener may be
+// newer.
 func (d *documents) add(document []byte, notes io.Writer) error {
 	if bytes.Equal(document, []byte("null")) {
 		return nil
@@ -122,8 +124,9 @@ func decode[T any](document []byte, into *[]*T) error {
 
 // match returns the object with the namespace and name, or the zero value of T if there is none.
 // Files under version control often have no namespace, but those from kubectl always do. So an
-// empty namespace matches any, and if no object is in the namespace, one without a namespace
-// matches. Identical copies count once. An error means that several objects match.
+// empty namespace matches all objects of the name. If no object is in the namespace, an object
+// without a namespace matches. Identical copies count once. An error means that several objects
+// match.
 func match[T client.Object](objects []T, namespace, name string) (found T, err error) {
 	var matches, withoutNamespace []T
 	for _, object := range objects {
@@ -160,10 +163,10 @@ func qualified(object client.Object) string {
 // secretsOfFiles reads Secrets from files for package shoot.
 type secretsOfFiles struct {
 	secrets []*corev1.Secret
-	// complete means that a missing Secret is an error. Otherwise notes gets the skipped check.
+	// complete makes a missing Secret an error. Otherwise get skips its check and says so in notes.
 	complete bool
 	notes    io.Writer
-	// ambiguous is the last error of match. It invalidates the result of Check.
+	// ambiguous is the last error of match. If it is set, the result of Check is invalid.
 	ambiguous error
 }
 

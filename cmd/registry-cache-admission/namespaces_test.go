@@ -16,8 +16,8 @@ func in(namespace, documents string) string {
 	return strings.ReplaceAll(documents, "garden-dev", namespace)
 }
 
-// TestValidateFindsTheOldShootWithoutANamespace: kubectl prints the namespace, files under version
-// control often have none.
+// TestValidateFindsTheOldShootWithoutANamespace: kubectl prints the namespace, but files under
+// version control often have none.
 func TestValidateFindsTheOldShootWithoutANamespace(t *testing.T) {
 	small, large := shootNamed("a", `[{upstream: a.test, volume: {size: 5Gi}}]`), shootNamed("a", `[{upstream: a.test, volume: {size: 20Gi}}]`)
 	const shrinks = "spec.extensions[1].providerConfig.caches[0].volume.size: "

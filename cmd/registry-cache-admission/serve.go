@@ -92,7 +92,8 @@ func serve(ctx context.Context, options *options) error {
 func newManager(options *options, garden, runtimeConfig *rest.Config) (manager.Manager, error) {
 	managerOptions := options.manager.Completed().Options()
 	managerOptions.LeaderElectionConfig = runtimeConfig
-	// serve ends with the manager, so another replica can take over at once, not after 15 seconds.
+	// serve ends with the manager. Releasing the lease lets another replica take over at once, not
+	// after 15 seconds.
 	managerOptions.LeaderElectionReleaseOnCancel = true
 	managerOptions.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{
 		&corev1.Secret{},

@@ -101,7 +101,8 @@ func (o validateOptions) check(ctx context.Context, candidate *gardencorev1beta1
 	return result{qualified(candidate), mistakes}, secrets.ambiguous
 }
 
-// report prints mistakes, and their number per Shoot to standard error. Mistakes are an error.
+// report prints mistakes, and prints their number per Shoot to standard error. It returns an error
+// if there are mistakes.
 func report(results []result, std program.Streams) error {
 	mistakes, marks := 0, map[bool]string{true: "✓", false: "✗"}
 	for _, result := range results {
@@ -117,8 +118,8 @@ func report(results []result, std program.Streams) error {
 	return nil
 }
 
-// readsStdin returns how many of the files are standard input. It can be read only once: the second
-// time it would be empty, and a Shoot that is missing in --old counts as new.
+// readsStdin returns how many of the files are standard input. Standard input can be read only
+// once: a second read returns nothing, and a Shoot that is missing in --old counts as new.
 func (o validateOptions) readsStdin() int {
 	times := 0
 	for _, file := range append([]string{o.old}, o.files...) {
@@ -129,7 +130,8 @@ func (o validateOptions) readsStdin() int {
 	return times
 }
 
-// read returns the documents of files and resource folder, and those with the old Shoots.
+// read returns the documents of files and the resource folder as input, and those with the old
+// Shoots as old.
 func (o validateOptions) read(std program.Streams, stdin io.Reader) (input, old *documents, err error) {
 	input, old = &documents{}, &documents{}
 	for _, file := range o.files {

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// cacheOptions reduces the cached Clusters, one per shoot of the seed, to their Shoots. Nobody
-// reads the CloudProfile in them, which has 50 to 200 KiB: each read by the webhook or the
-// extension library would decode it.
+// cacheOptions makes the cache keep only the Shoot of each Cluster. There is one Cluster per shoot
+// of the seed. Its CloudProfile has 50 to 200 KiB, and no code of the extension uses it, but each
+// read by the webhook or the extension library would decode it.
 func cacheOptions() cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),

@@ -82,11 +82,12 @@ func newManager(options *options) (manager.Manager, error) {
 	}
 	managerOptions := options.manager.Completed().Options()
 	managerOptions.Scheme = scheme
-	// run ends with the manager, so another replica can take over at once, not after 15 seconds.
+	// run ends with the manager. Releasing the lease lets another replica take over at once, not after
+	// 15 seconds.
 	managerOptions.LeaderElectionReleaseOnCancel = true
 	managerOptions.Cache = cacheOptions()
-	// Rarely read kinds are not cached: a cache would contain the Secrets of all shoots, and the
-	// ClusterRole would have to allow watching them.
+	// The client reads these kinds rarely, so it needs no cache. A cache would contain the Secrets of
+	// all shoots, and the ClusterRole would have to allow watching them.
 	managerOptions.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{
 		&corev1.Secret{},
 		&coordinationv1.Lease{},

@@ -8,8 +8,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/examples"
 )
 
-// TestGardenletWaitsLongEnough: if gardenlet timed out first, the error of the controller would
-// never reach the Shoot.
+// TestGardenletWaitsLongEnough: if gardenlet timed out before the controller, the controller's
+// error would never reach the Shoot.
 func TestGardenletWaitsLongEnough(t *testing.T) {
 	registration, err := examples.ControllerRegistration()
 	if err != nil {

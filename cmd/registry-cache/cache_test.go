@@ -62,7 +62,7 @@ func newUpstream(t *testing.T) *upstream {
 	return u
 }
 
-// gate holds back one request.
+// gate holds back one request: reached reports that it has arrived, and open lets it continue.
 type gate struct{ reached, open chan struct{} }
 
 // holdNextBlob makes the next request for a blob wait at the returned gate.
@@ -229,7 +229,8 @@ func fetchConfig(reference name.Reference) error {
 	return err
 }
 
-// awaitStored waits until the cache has stored the blobs of an image: it answers before that.
+// awaitStored waits until the cache has stored the blobs of an image. The cache answers a pull
+// before it has stored them.
 func (s *served) awaitStored(t *testing.T, blobs int) {
 	t.Helper()
 	s.eventually(t, "blobs are stored", func(context.Context) (bool, error) {
@@ -267,7 +268,7 @@ func get(ctx context.Context, t *testing.T, url string) (body string, status int
 }
 
 // freeAddress returns an address for a cache that is started later, possibly more than once.
-// Another process may get its port in the meantime, but hardly on the same loopback address.
+// Another process may get the port in the meantime, but hardly on the same loopback address.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	host := fmt.Sprintf("127.%d.%d.%d", 1+rand.N(254), rand.N(256), 1+rand.N(254))

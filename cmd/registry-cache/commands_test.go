@@ -32,8 +32,8 @@ func (b *syncBuffer) String() string {
 	return b.buffer.String()
 }
 
-// Only one test serves: distribution keeps health checks and metrics in globals, so a process can
-// run one registry.
+// TestServe is the only test that serves in this process: distribution keeps health checks and
+// metrics in globals, so a process can run only one registry.
 func TestServe(t *testing.T) {
 	remote := newUpstream(t)
 	image := remote.push(t, "v1")
@@ -88,8 +88,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// pullsThatRunAreDrained stops the cache during a pull: the running pull gets its whole blob, and a
-// new one gets nothing.
+// pullsThatRunAreDrained stops the cache during a pull. The running pull must get its whole blob,
+// and a new pull must get nothing.
 func (s *served) pullsThatRunAreDrained(t *testing.T, remote *upstream) {
 	t.Helper()
 	gate := remote.holdNextBlob()

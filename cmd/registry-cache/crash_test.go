@@ -17,9 +17,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// A cache that was killed right after a pull, whatever happened to its state, starts without its
-// upstream, serves what it has stored, and still knows when to delete all of it
-// (distribution#4478).
+// TestServeAfterACrash: a cache that was killed right after a pull starts without its upstream,
+// whatever happened to its state. It serves what it has stored, and still knows when to delete all
+// of it (distribution#4478).
 func TestServeAfterACrash(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -87,8 +87,8 @@ func TestServeAfterACrash(t *testing.T) {
 	}
 }
 
-// loseState removes the state, as if the cache was killed before it saved it. On a very slow
-// machine it does so, which takes 5 s, before it is killed.
+// loseState removes the state, as if the cache had been killed before it saved the state. A cache
+// saves after 5 s, so on a very slow machine it has already saved.
 func (s *served) loseState(t *testing.T) {
 	t.Helper()
 	if err := os.Remove(s.state()); err != nil {
@@ -96,7 +96,8 @@ func (s *served) loseState(t *testing.T) {
 	}
 }
 
-// Content stored right before the cache was killed is deleted when its TTL ends.
+// TestCollectAfterACrash: content stored right before the cache was killed is deleted when its TTL
+// ends.
 func TestCollectAfterACrash(t *testing.T) {
 	t.Parallel()
 	upstream := newOutage(t, false)
@@ -121,7 +122,7 @@ func TestCollectAfterACrash(t *testing.T) {
 	})
 }
 
-// kill kills the process, like a node that loses power.
+// kill kills the process without a warning, as a power loss of the node would.
 func (c *child) kill(t *testing.T) {
 	t.Helper()
 	if err := c.cmd.Process.Kill(); err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// A cache whose files were truncated or corrupted by a crash fetches them again during the same
-// pull. It never serves content that does not match its digest (containerd#9552: a node would
-// request it forever).
+// TestServeDamagedBlobs: if a crash has truncated or corrupted files, the cache fetches them again
+// during the same pull. It never serves content that does not match its digest: a node would
+// request that content forever (containerd#9552).
 func TestServeDamagedBlobs(t *testing.T) {
 	t.Parallel()
 	const objects = layers + 2 // plus config and manifest
@@ -31,15 +31,15 @@ func TestServeDamagedBlobs(t *testing.T) {
 		}
 		cache.pull(t, image)
 		cache.awaitSound(t, objects)
-		// The count is higher if a check of the previous round is still running on a busy machine and
-		// finds the damage of this round.
+		// On a busy machine, a check of the previous round may still be running and count the damage of
+		// this round, too.
 		counted, err := strconv.Atoi(cache.metric(t, "registry_storage_damaged_blobs_total"))
 		if want := (i + 1) * objects; err != nil || counted < want {
 			t.Errorf("the metric counts %d damaged blobs, want %d; error %v", counted, want, err)
 		}
 	}
 
-	// Keep time and size of the file: a start must trust neither.
+	// Damage the files but keep their size and time: a cache that starts must trust neither.
 	if code, _, log := c.terminate(t); code != program.ExitFine {
 		t.Fatalf("exit code %d:\n%s", code, log)
 	}
@@ -101,8 +101,8 @@ func (s *served) blobs(t *testing.T) []string {
 	return files
 }
 
-// awaitSound waits until the given number of blobs is stored with the right content: the cache
-// answers before that.
+// awaitSound waits until the cache has stored the given number of blobs with the right content. The
+// cache answers a pull before it has stored them.
 func (s *served) awaitSound(t *testing.T, blobs int) {
 	t.Helper()
 	s.awaitStored(t, layers+1)

@@ -20,10 +20,10 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// firstQuestion is when a cache has certainly probed its upstream for the first time.
+// firstQuestion is the time within which a cache has certainly probed its upstream once.
 const firstQuestion = 10 * time.Second
 
-// outage is an upstream that can be switched off: then it accepts connections but does not answer.
+// outage is an upstream that can be switched off. Then it accepts connections but does not answer.
 // It may require tokens.
 type outage struct {
 	*httptest.Server
@@ -31,7 +31,7 @@ type outage struct {
 	// unanswered counts the requests during an outage.
 	unanswered atomic.Int32
 	tokens     bool
-	// shown is true once its token server has received credentials.
+	// shown is true once the upstream's token server has received the credentials.
 	shown atomic.Bool
 	over  chan struct{}
 }
@@ -77,7 +77,7 @@ func (o *outage) push(t *testing.T, tag string) string {
 	return repository + ":" + tag
 }
 
-// cacheOf returns a cache of the upstream, which does not run yet, and its configuration.
+// cacheOf returns a cache of the upstream, and its configuration. The caller must start the cache.
 func cacheOf(t *testing.T, o *outage, credentials bool) (cache *served, config string) {
 	t.Helper()
 	cache = &served{url: "http://" + freeAddress(t), debugURL: "http://" + freeAddress(t), storage: t.TempDir(), log: &syncBuffer{}}
@@ -96,9 +96,9 @@ func (s *served) start(t *testing.T, config string) *child {
 	return c
 }
 
-// A cache that starts while its upstream hangs serves what it has stored, by tag and to several
-// nodes at once, within the time of one ping. It recovers when the upstream is back
-// (distribution#4038).
+// TestServeDuringAnOutage: a cache that starts while its upstream hangs serves what it has stored,
+// by tag and to several nodes at once, within the time of one ping. It recovers when the upstream
+// is back (distribution#4038).
 func TestServeDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	upstream := newOutage(t, false)
@@ -148,8 +148,9 @@ func (s *served) awaitPull(t *testing.T, image string) {
 	})
 }
 
-// Distribution learns only at startup where to get tokens. A cache with credentials that could not
-// learn it restarts as soon as it can. Every other cache keeps running.
+// TestServeStartsAgainForTokens: distribution learns only at startup where to get tokens. A cache
+// with credentials that could not learn this restarts as soon as its upstream answers. Every other
+// cache keeps running.
 func TestServeStartsAgainForTokens(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ credentials, out, again bool }{

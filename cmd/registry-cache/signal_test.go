@@ -96,7 +96,7 @@ func (c *child) terminate(t *testing.T) (code int, took time.Duration, log strin
 	return c.cmd.ProcessState.ExitCode(), time.Since(start), strings.Join(c.lines, "\n")
 }
 
-// drain reads the log until its end: a process blocks when it writes to a full pipe.
+// drain reads the log until its end, because a process blocks when it writes to a full pipe.
 func (c *child) drain() {
 	if c.rest != nil {
 		return
@@ -132,8 +132,8 @@ func writeConfig(t *testing.T, content string) string {
 }
 
 func TestSIGTERMEndsServeWhileTheUpstreamHangsAtTheStart(t *testing.T) {
-	// The probe ends after 5 s. A machine that stops all processes for so long does not do so every
-	// time.
+	// The probe ends after 5 s. A busy machine may stop all processes for that long, but not five
+	// times in a row.
 	for range 5 {
 		if endsWhileAsking(t) {
 			return
@@ -142,7 +142,7 @@ func TestSIGTERMEndsServeWhileTheUpstreamHangsAtTheStart(t *testing.T) {
 	t.Error("the command waits for its upstream before it exits")
 }
 
-// endsWhileAsking returns whether the command exited while its upstream had not answered.
+// endsWhileAsking returns whether the command exited before its upstream answered.
 func endsWhileAsking(t *testing.T) bool {
 	t.Helper()
 	asked := make(chan struct{}, 10)
@@ -163,7 +163,8 @@ func endsWhileAsking(t *testing.T) bool {
 	if code != program.ExitFine {
 		t.Errorf("exit code %d after %s:\n%s", code, took, log)
 	}
-	// If the probe has ended, the cache serves before it stops: it was late, or the machine was busy.
+	// If the log has "stopping", the probe ended before the signal arrived, and the cache had begun to
+	// serve. The signal was delayed, or the machine was busy.
 	return !strings.Contains(log, "stopping")
 }
 

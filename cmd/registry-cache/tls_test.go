@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// password is not valid UTF-8. The configuration below contains it in base64, like that of the
+// password is not valid UTF-8, so the configuration below has it in base64, like that of the
 // extension.
 const (
 	username, password = "@robot", "it's \"$#&:\"\xff"
@@ -143,7 +143,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// secure returns the reference with HTTPS.
+// secure returns the reference with HTTPS instead of HTTP.
 func secure(t *testing.T, reference name.Reference) name.Reference {
 	t.Helper()
 	result, err := name.ParseReference(reference.Name())

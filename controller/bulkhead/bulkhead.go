@@ -15,12 +15,12 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 )
 
-// slowAfter is how long a failing operation may take before its shoot counts as unresponsive. Other
-// failures take less than a second, waits for a shoot take longer.
+// slowAfter is how long a failing operation may take before its shoot counts as unresponsive.
+// Waiting for a shoot takes longer than this. Other failures take less than a second.
 const slowAfter = 5 * time.Second
 
-// forgetAfter is when a shoot that is not tried again is forgotten: its Extension is gone. The
-// longest backoff of the workqueue is 1,000 seconds.
+// forgetAfter is the time without an attempt after which a shoot is forgotten, because its
+// Extension must be gone: the longest backoff of the workqueue is 1,000 seconds.
 const forgetAfter = time.Hour
 
 var unresponsiveShoots = prometheus.NewGauge(prometheus.GaugeOpts{
@@ -31,10 +31,11 @@ var unresponsiveShoots = prometheus.NewGauge(prometheus.GaugeOpts{
 func init() { metrics.Registry.MustRegister(unresponsiveShoots) }
 
 // bulkhead prevents unresponsive shoots from occupying all workers, each until it times out. Shoots
-// whose last operation was slow and failed share half of the workers, one after another. An
-// operation that may not start fails at once with the previous error, and the workqueue retries it
-// with backoff. A shoot whose Extension was changed may use any free slot at once, because the
-// cause may be fixed. ForceDelete asks no shoot and is never delayed.
+// whose last operation was slow and failed share half of the workers, one after another. If it is
+// not a shoot's turn, its operation fails at once with the previous error, and the workqueue
+// retries it with backoff. A shoot whose Extension was changed may use any free slot at once,
+// because the change may fix the cause. ForceDelete sends no request to the shoot and is never
+// delayed.
 type bulkhead struct {
 	actuator  extension.Actuator
 	slowAfter time.Duration
@@ -105,7 +106,8 @@ func (b *bulkhead) do(
 	return operate(ctx, log, ex)
 }
 
-// enter reserves a slot if the shoot is unresponsive. An error means that it may not start.
+// enter reserves a slot if the shoot is unresponsive. It returns an error if the operation must
+// wait.
 func (b *bulkhead) enter(ex *extensionsv1alpha1.Extension) (unresponsive bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

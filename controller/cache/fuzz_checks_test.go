@@ -28,8 +28,8 @@ import (
 
 var strict = serializer.NewCodecFactory(kubernetes.ShootScheme, serializer.EnableStrict).UniversalDeserializer()
 
-// checkObject checks what every API server does: valid metadata, and the same object after a round
-// trip.
+// checkObject checks what every API server requires: valid metadata, and the same object after a
+// round trip.
 func checkObject(t *testing.T, object client.Object) {
 	t.Helper()
 	nameRule := validation.NameIsDNSSubdomain

@@ -106,12 +106,12 @@ func objectMeta(upstream string) metav1.ObjectMeta {
 const (
 	portName = "registry-cache"
 
-	// MetricsPortName is the Service port by which the shoot's Prometheus finds the pods of a cache.
+	// MetricsPortName is the name of the Service port by which the shoot's Prometheus finds the pods.
 	MetricsPortName = "metrics"
 )
 
-// Service returns only the Service of a cache as for Objects. Its cluster IP is the endpoint that
-// nodes pull from. It routes nodes to a replica in their own zone, if there is one.
+// Service returns the Service that Objects returns for the cache. Its cluster IP is the endpoint
+// that nodes pull from. It routes nodes to a replica in their own zone, if there is one.
 func Service(cache v1alpha3.RegistryCache, shoot Shoot) (*corev1.Service, error) {
 	meta := objectMeta(cache.Upstream)
 	meta.Name = v1alpha3.ServiceName(&cache)

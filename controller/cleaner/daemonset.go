@@ -20,9 +20,9 @@ import (
 const (
 	// cleanName is the name of the init container that does the task.
 	cleanName = "clean"
-	// finalizeAfter is how long gardener-resource-manager waits for the pods, longer than their grace
-	// period, before it removes the DaemonSet's finalizer: a pod on a dead node never terminates.
-	// Deleting hundreds of pods takes longer, and goes on without the DaemonSet.
+	// finalizeAfter is how long gardener-resource-manager waits for the pods before it removes the
+	// DaemonSet's finalizer, because a pod on a dead node never terminates. It exceeds the grace
+	// period of the pods. Deleting hundreds of pods takes longer and continues without the DaemonSet.
 	finalizeAfter = "10s"
 	// priorityClassName lets the pod start on a node that is short of disk, memory or pod slots.
 	priorityClassName = "system-node-critical"
@@ -96,8 +96,8 @@ func podSpec(task Task, image string) corev1.PodSpec {
 	}
 }
 
-// cleanContainer runs as root, who owns the files and whom alone systemd accepts, without
-// capabilities and with three host directories.
+// cleanContainer runs as root, because root owns the files and systemd accepts requests only from
+// root. It has no capabilities and mounts three host directories.
 func cleanContainer(task Task, image string, mounts []corev1.VolumeMount) corev1.Container {
 	c := container(cleanName, image, arguments(task))
 	c.SecurityContext.RunAsUser = ptr.To[int64](0)
@@ -106,7 +106,8 @@ func cleanContainer(task Task, image string, mounts []corev1.VolumeMount) corev1
 	return c
 }
 
-// pauseContainer keeps the pod, the record of the clean node, until the DaemonSet is deleted.
+// pauseContainer keeps the pod running until the DaemonSet is deleted. The pod shows that the node
+// is clean.
 func pauseContainer(image string) corev1.Container {
 	c := container("pause", image, []string{"pause"})
 	c.SecurityContext.RunAsUser = ptr.To[int64](65532)

@@ -49,8 +49,8 @@ func TestDaemonSetRejectsIncompleteInput(t *testing.T) {
 	}
 }
 
-// TestTaskChangesEverywhereAtOnce: the pod on a node that is not ready is never available, and
-// would use up a budget of one.
+// TestTaskChangesEverywhereAtOnce: the pod on a node that is not ready is never available. With
+// maxUnavailable 1 it would block the update of all other pods.
 func TestTaskChangesEverywhereAtOnce(t *testing.T) {
 	set, err := DaemonSet(Task{All: true}, image)
 	if err != nil {

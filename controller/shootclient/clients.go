@@ -79,7 +79,8 @@ func newClients(seed client.Reader, size int) *Clients {
 		timeout: requestTimeout,
 		clients: lru.NewWithEvictionFunc(size, func(_ lru.Key, value any) {
 			if dropped, ok := value.(*entry); ok {
-				// http.Client.CloseIdleConnections does not get past the first of client-go's wrappers.
+				// http.Client.CloseIdleConnections stops at the first of client-go's wrappers around the
+				// transport.
 				utilnet.CloseIdleConnectionsFor(dropped.http.Transport)
 			}
 		}),

@@ -122,7 +122,8 @@ func TestClientsAreBounded(t *testing.T) {
 	}
 }
 
-// TestConnectionsGoWithTheirClient checks connections to a real API server over HTTP/2.
+// TestConnectionsGoWithTheirClient checks that Forget closes the connection of the client, with
+// HTTP/2 over a real socket.
 func TestConnectionsGoWithTheirClient(t *testing.T) {
 	closed := make(chan struct{}, 1)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

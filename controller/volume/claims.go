@@ -54,8 +54,8 @@ func outdated(set *appsv1.StatefulSet, size resource.Quantity) bool {
 	return false
 }
 
-// deleteUnbound deletes the claims of the cache. It deletes the pods that use a claim first: while
-// the claim exists, an interrupted call can be repeated.
+// deleteUnbound deletes the claims of the cache. It deletes the pods that use a claim first: if the
+// call is interrupted, the claim still exists and the next call finds it.
 func deleteUnbound(ctx context.Context, shoot client.Client, upstream string, claims []*corev1.PersistentVolumeClaim) error {
 	if len(claims) == 0 {
 		return nil
@@ -80,10 +80,10 @@ func deleteUnbound(ctx context.Context, shoot client.Client, upstream string, cl
 }
 
 // RemoveOrphans deletes the pods and claims of a cache that has no StatefulSet, because a growth
-// was interrupted after Grow. Nobody else deletes them when the cache is removed:
+// was interrupted after Grow. Nothing else deletes them when the cache is removed:
 // gardener-resource-manager finds claims by a StatefulSet, and the garbage collector finds pods by
-// their owner. If the StatefulSet exists, nothing is deleted. Running pods serve until then, so
-// nodes should no longer use them.
+// their owner. If the StatefulSet exists, RemoveOrphans deletes nothing. Call it only when nodes no
+// longer use the cache, because the pods serve until they are deleted.
 func RemoveOrphans(ctx context.Context, shoot client.Client, upstream string) error {
 	set, err := setOf(ctx, shoot, upstream)
 	if err != nil || set != nil && set.DeletionTimestamp == nil {

@@ -49,11 +49,12 @@ type Refusal struct {
 	Size resource.Quantity
 }
 
-// Grow makes the volumes of the cache at least as big as configured. First it expands the claims,
-// which the storage provider does while the cache serves. Then it deletes the StatefulSet but not
-// its pods, so that one with the new size can be created. A claim that is not bound cannot grow and
-// holds no data. It is deleted together with its pending pod, and the next StatefulSet recreates
-// both. Every step can be repeated after an interruption. A cache without claims needs nothing.
+// Grow makes the volumes of the cache at least as big as configured. First it expands the claims;
+// the storage provider grows the volumes while the cache serves. Then it deletes the StatefulSet
+// but not its pods, so that a StatefulSet with the new size can be created. A claim that is not
+// bound cannot grow and holds no data. Grow deletes it together with its pending pod, and the next
+// StatefulSet recreates both. Every step can be repeated after an interruption. For a cache without
+// claims, Grow does nothing.
 func Grow(ctx context.Context, shoot client.Client, c *v1alpha3.RegistryCache) (Growth, error) {
 	size := *c.Volume.Size
 	claims, err := claimsOf(ctx, shoot, c.Upstream)
@@ -99,9 +100,9 @@ func expand(ctx context.Context, shoot client.Client, claims []*corev1.Persisten
 	return nil, nil //nolint:nilnil // nil means not refused
 }
 
-// AwaitReplaced returns nil once the cache has a StatefulSet of the size, or an error after the
-// time. gardener-resource-manager may have recreated the previous StatefulSet after it was deleted
-// but before the new size was written. Calling Grow again fixes that.
+// AwaitReplaced returns nil once the cache has a StatefulSet of the size, and an error if that
+// takes longer than within. gardener-resource-manager may have recreated the previous StatefulSet
+// after it was deleted but before the new size was written. Calling Grow again fixes that.
 func AwaitReplaced(ctx context.Context, shoot client.Reader, c *v1alpha3.RegistryCache, within time.Duration) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, interval, within, true, func(context.Context) (bool, error) {

@@ -172,8 +172,8 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-// TestGrowRefusedByTheServer: after a quota or an admission plugin refuses a claim, nothing else is
-// changed.
+// TestGrowRefusedByTheServer: if a quota or an admission plugin refuses a claim, Grow changes
+// nothing else after that.
 func TestGrowRefusedByTheServer(t *testing.T) {
 	resourceOf := corev1.Resource("persistentvolumeclaims")
 	for name, test := range map[string]struct {

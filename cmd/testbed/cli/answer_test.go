@@ -150,7 +150,7 @@ func TestListBugs(t *testing.T) {
 	}
 }
 
-// TestResultError: an environment error of a command is one of the result.
+// TestResultError: if a command of a bug fails with an environment error, so does the result.
 func TestResultError(t *testing.T) {
 	for _, tc := range []struct {
 		err  error

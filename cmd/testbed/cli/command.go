@@ -33,7 +33,7 @@ func onTestbed(options *kind.Options, do verb) func(*cobra.Command, []string) er
 	}
 }
 
-// onRunning is onTestbed for a testbed of which all parts must run.
+// onRunning is like onTestbed, but returns an error unless all parts of the testbed run.
 func onRunning(options *kind.Options, do verb) func(*cobra.Command, []string) error {
 	return onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
 		if err := testbed.AttachRunning(cmd.Context()); err != nil {

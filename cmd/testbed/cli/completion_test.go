@@ -9,7 +9,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 )
 
-// TestCompletedNames: names are completed for a testbed that does not exist, in this order.
+// TestCompletedNames: names are completed in this order, even if the testbed does not exist.
 func TestCompletedNames(t *testing.T) {
 	for line, want := range map[string]string{
 		"fault add up":                      "upstream/alpha upstream/beta upstream/gamma",

@@ -67,8 +67,8 @@ func leaves(command *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// TestDryRuns has the dry runs that need no testbed. If one runs its command, there is no testbed
-// that it could change.
+// TestDryRuns runs the dry runs that need no testbed. If a dry run executes its command by mistake,
+// there is no testbed that the command could change.
 func TestDryRuns(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -120,7 +120,7 @@ func TestDryRunsAsJSON(t *testing.T) {
 	}
 }
 
-// TestDryRunOfUp prints the configuration with all defaults; read again, it stays the same.
+// TestDryRunOfUp prints the configuration with all defaults. Reading it again must not change it.
 func TestDryRunOfUp(t *testing.T) {
 	code, out, stderr := run(t, testbedHeader+"shoot: {ipFamily: ipv6}\n", "up", "--prefix", absent, "--dry-run", "-f", "-")
 	if code != program.ExitFine || stderr != "" || !strings.Contains(out, "ipFamily: ipv6\n") || !strings.Contains(out, "workers: 2\n") {

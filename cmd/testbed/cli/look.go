@@ -91,8 +91,8 @@ Logs do not show for which node a cache asked the upstream.`,
 	return cmd
 }
 
-// checkTraced returns an error with advice if nothing was printed. It returns nil with --follow:
-// the user has waited as long as wanted.
+// checkTraced returns an error with advice if nothing was printed. With --follow it returns nil:
+// the user decided how long to wait.
 func checkTraced(wanted trace.Options, events int) error {
 	switch {
 	case events > 0 || wanted.Follow:

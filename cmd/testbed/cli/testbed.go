@@ -72,7 +72,8 @@ lists them, and prints the configuration with its defaults.`,
 	return cmd
 }
 
-// readConfiguration returns nil without a name. It also reads the manifest that the file names.
+// readConfiguration reads the configuration file and the manifest that the file names. Without a
+// name it returns nil.
 func readConfiguration(name string, stdin io.Reader) (read *configuration.Testbed, err error) {
 	switch name {
 	case "":
