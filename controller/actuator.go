@@ -185,12 +185,6 @@ func nodesToClean(cluster *extensionscontroller.Cluster) bool {
 	return cluster.Shoot.DeletionTimestamp == nil && !extensionscontroller.IsHibernated(cluster)
 }
 
-// isHibernated returns whether gardenlet has scaled down gardener-resource-manager, so that nothing
-// can be removed from the shoot. gardenlet wakes a shoot up before it deletes it.
-func isHibernated(cluster *extensionscontroller.Cluster) bool {
-	return extensionscontroller.IsHibernated(cluster) && cluster.Shoot.DeletionTimestamp == nil
-}
-
 // mayBeOnNodes returns whether a node may have the extension's configuration.
 func mayBeOnNodes(ex *extensionsv1alpha1.Extension) bool {
 	return ex.Status.ProviderStatus != nil || ex.Status.State != nil

@@ -8,14 +8,12 @@ import (
 	"strings"
 
 	"github.com/andybalholm/brotli"
-	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	"github.com/gardener/gardener/pkg/utils/managedresources/builder"
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -108,34 +106,6 @@ func (a *Actuator) remove(ctx context.Context, namespace string, names ...string
 		return fmt.Errorf("ManagedResource %s was not deleted within %s: %w", strings.Join(waitFor, ", "), a.waits.deleted, errors.Join(remaining, err))
 	}
 	return nil
-}
-
-// removeFrom is like remove, but does not wait for objects in a hibernated shoot, which are deleted
-// when it wakes up. Waiting would keep the Extension until then, and its owner may want to add it
-// again before.
-func (a *Actuator) removeFrom(ctx context.Context, log logr.Logger, cluster *extensionscontroller.Cluster, names ...string) error {
-	namespace := cluster.ObjectMeta.Name
-	if !isHibernated(cluster) {
-		return a.remove(ctx, namespace, names...)
-	}
-	var inSeed, later []string
-	for _, name := range names {
-		if name == monitoringName {
-			inSeed = append(inSeed, name)
-			continue
-		}
-		found, err := a.requestDeletion(ctx, namespace, name)
-		if err != nil {
-			return err
-		}
-		if found {
-			later = append(later, name)
-		}
-	}
-	if len(later) > 0 {
-		log.Info("Not waiting for objects in a hibernated shoot; they are deleted when it wakes up", "managedResources", later)
-	}
-	return a.remove(ctx, namespace, inSeed...)
 }
 
 // remaining returns which of the ManagedResources still exist, and why.

@@ -76,12 +76,6 @@ func (a *Actuator) shoot(ctx context.Context, t *target) (client.Client, error) 
 	return t.shoot, nil
 }
 
-// hibernationEnabled returns whether the Shoot is to be hibernated, so that the shoot's API server
-// does not answer, or soon will not.
-func (t *target) hibernationEnabled() bool {
-	return extensionscontroller.IsHibernationEnabled(t.cluster)
-}
-
 // tlsCaches returns the caches that serve HTTPS.
 func (t *target) tlsCaches() []v1alpha3.RegistryCache {
 	return slices.DeleteFunc(slices.Clone(t.config.Caches), func(c v1alpha3.RegistryCache) bool { return !cache.ServesTLS(c) })

@@ -7,10 +7,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
-	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -108,63 +105,6 @@ func fieldError(err error) *field.Error {
 		result.Field, result.Detail = match[2], match[1]
 	}
 	return result
-}
-
-// DefaultTTL is how long a blob stays in a cache if garbageCollection is not set.
-const DefaultTTL = 168 * time.Hour
-
-// Images of docker.io are served by registry-1.docker.io, as containerd and the Docker Engine know.
-const (
-	dockerHub    = "docker.io"
-	dockerHubURL = "https://registry-1.docker.io"
-)
-
-func defaultVolumeSize() resource.Quantity {
-	return resource.MustParse("10Gi")
-}
-
-func defaultRemoteURL(upstream string) string {
-	if upstream == dockerHub {
-		return dockerHubURL
-	}
-	return "https://" + upstream
-}
-
-// SetDefaults sets every optional field of config that is nil, except the name of the StorageClass,
-// which the Shoot's default StorageClass decides. It also removes the trailing slash of URLs.
-// Afterwards RemoteURL, Volume.Size and GarbageCollection of every cache are not nil.
-func SetDefaults(config *RegistryConfig) {
-	for i := range config.Caches {
-		setCacheDefaults(&config.Caches[i])
-	}
-}
-
-func setCacheDefaults(cache *RegistryCache) {
-	if cache.RemoteURL == nil {
-		cache.RemoteURL = new(defaultRemoteURL(cache.Upstream))
-	}
-	cache.RemoteURL = withoutSlash(cache.RemoteURL)
-	if cache.Proxy != nil {
-		cache.Proxy.HTTPProxy = withoutSlash(cache.Proxy.HTTPProxy)
-		cache.Proxy.HTTPSProxy = withoutSlash(cache.Proxy.HTTPSProxy)
-	}
-	if cache.Volume == nil {
-		cache.Volume = &Volume{}
-	}
-	if cache.Volume.Size == nil {
-		cache.Volume.Size = new(defaultVolumeSize())
-	}
-	if cache.GarbageCollection == nil {
-		cache.GarbageCollection = &GarbageCollection{TTL: metav1.Duration{Duration: DefaultTTL}}
-	}
-}
-
-// withoutSlash returns url without a trailing slash, because URLs are compared byte by byte.
-func withoutSlash(url *string) *string {
-	if url == nil {
-		return nil
-	}
-	return new(strings.TrimSuffix(*url, "/"))
 }
 
 // checkTypes returns an error with a path for every value in raw that does not fit the Go type of

@@ -1,0 +1,48 @@
+package controller
+
+import (
+	"context"
+
+	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
+	"github.com/go-logr/logr"
+)
+
+// hibernationEnabled returns whether the Shoot is to be hibernated, so that the shoot's API server
+// does not answer, or soon will not.
+func (t *target) hibernationEnabled() bool {
+	return extensionscontroller.IsHibernationEnabled(t.cluster)
+}
+
+// isHibernated returns whether gardenlet has scaled down gardener-resource-manager, so that nothing
+// can be removed from the shoot. gardenlet wakes a shoot up before it deletes it.
+func isHibernated(cluster *extensionscontroller.Cluster) bool {
+	return extensionscontroller.IsHibernated(cluster) && cluster.Shoot.DeletionTimestamp == nil
+}
+
+// removeFrom is like remove, but does not wait for objects in a hibernated shoot, which are deleted
+// when it wakes up. Waiting would keep the Extension until then, but its owner may want to add it
+// again earlier.
+func (a *Actuator) removeFrom(ctx context.Context, log logr.Logger, cluster *extensionscontroller.Cluster, names ...string) error {
+	namespace := cluster.ObjectMeta.Name
+	if !isHibernated(cluster) {
+		return a.remove(ctx, namespace, names...)
+	}
+	var inSeed, later []string
+	for _, name := range names {
+		if name == monitoringName {
+			inSeed = append(inSeed, name)
+			continue
+		}
+		found, err := a.requestDeletion(ctx, namespace, name)
+		if err != nil {
+			return err
+		}
+		if found {
+			later = append(later, name)
+		}
+	}
+	if len(later) > 0 {
+		log.Info("Not waiting for objects in a hibernated shoot; they are deleted when it wakes up", "managedResources", later)
+	}
+	return a.remove(ctx, namespace, inSeed...)
+}
