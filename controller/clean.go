@@ -178,8 +178,8 @@ func (a *Actuator) rollout(ctx context.Context, shoot client.Client, namespace s
 }
 
 const (
-	reasonAllCleaned     = "AllNodesCleaned"
-	reasonNodesUncleaned = "NodesPassedOver"
+	reasonAllCleaned   = "AllNodesCleaned"
+	reasonNodesSkipped = "NodesSkipped"
 
 	// maxNodesNamed keeps the message readable in a shoot with many broken nodes.
 	maxNodesNamed = 10
@@ -192,7 +192,7 @@ func nodesCleaned(clock clock.Clock, ex *extensionsv1alpha1.Extension, skipped [
 		return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionTrue, reasonAllCleaned,
 			"The last clean-up of removed caches reached every node.")
 	}
-	return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionFalse, reasonNodesUncleaned,
+	return v1beta1helper.UpdatedConditionWithClock(clock, condition, gardencorev1beta1.ConditionFalse, reasonNodesSkipped,
 		fmt.Sprintf("The last clean-up of removed caches skipped nodes: %s. Until gardener-node-agent applies the next "+
 			"OperatingSystemConfig there, or the nodes are replaced, they try the removed cache before the upstream.", named(skipped)))
 }

@@ -129,7 +129,7 @@ func checkReproducible(prefix string) error {
 		return fmt.Errorf("bugs are reproduced on the testbed %s, and not on %s: their Shoots name its upstreams", kind.DefaultPrefix, prefix)
 	}
 	if _, err := os.Stat(fieldbugs.TwoCaches); err != nil {
-		return fmt.Errorf("run it in the root of the repository: the bugs name files of it: %w", err)
+		return fmt.Errorf("run it in the root of the repository, because the bugs need its files: %w", err)
 	}
 	return nil
 }
