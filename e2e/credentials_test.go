@@ -161,8 +161,8 @@ var badSecrets = []struct {
 func proveBadSecretsRefused(ctx context.Context, p *rig.Run, refer rig.References, caches []v1alpha3.RegistryCache) {
 	p.Helper()
 	before := stateOfCaches(ctx, p, rig.Upstreams(caches)...)
-	// The Shoot always refers to all of them: gardener-resource-manager waits five seconds after each
-	// copy that it deletes.
+	// The Shoot keeps all references: gardener-resource-manager waits five seconds after it has
+	// deleted the copy of one.
 	all := maps.Clone(refer)
 	for _, bad := range badSecrets {
 		all[bad.name] = p.Secret(ctx, bad.data, bad.change)

@@ -21,7 +21,7 @@ import (
 const (
 	// shortLife is how long alpha's cache keeps a blob.
 	shortLife = 5 * time.Second
-	// collectedWithin is when the blob must have been collected.
+	// collectedWithin bounds the time until the cache has deleted the blob.
 	collectedWithin = 30 * time.Second
 )
 

@@ -110,8 +110,8 @@ func proveHibernated(ctx context.Context, p *rig.Run) {
 	}
 }
 
-// emptyVolume deletes all data from the volume of a cache, as if its machine were gone with the
-// disk.
+// emptyVolume deletes all data from the volume of a cache, as if its machine and disk were
+// gone.
 func emptyVolume(ctx context.Context, p *rig.Run, host string) {
 	p.Helper()
 	service, ok := p.Services(ctx)[host]

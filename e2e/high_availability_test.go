@@ -72,7 +72,7 @@ func highAvailability() rig.Scenario {
 	)
 }
 
-// awaitWorkers waits until every worker is ready, without a taint from the time when it was not.
+// awaitWorkers waits until every worker is ready and has lost the taints of a node that is not.
 func awaitWorkers(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	p.Await(ctx, "every worker takes pods", time.Minute, func(ctx context.Context) (bool, string, error) {

@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// writtenWithin is how long a changed hosts.toml may stay: the script checks every 5 s.
+	// writtenWithin bounds the time until the script restores a changed hosts.toml. It checks every
+	// 5 s.
 	writtenWithin = 30 * time.Second
 	// openedFile is a hard link to a hosts.toml. It shows what a process reads that has the file open.
 	openedFile = "/etc/containerd/e2e-hosts.toml"
@@ -22,8 +23,8 @@ const (
 )
 
 // hostsFile proves what containerd relies on: a hosts.toml is replaced atomically, so that no pull
-// reads a partial file, and it has the URL of the upstream, so that a node without its cache pulls
-// from there.
+// reads a partial file, and it has the URL of the upstream, so that a node that cannot reach
+// the cache pulls from there.
 func hostsFile() rig.Scenario {
 	return rig.New("hosts-file",
 		rig.Prove("alpha and beta are cached", rig.Cached(rig.Alpha, rig.Beta)),

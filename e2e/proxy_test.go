@@ -23,7 +23,7 @@ import (
 // Upstreams that only their caches can reach. Nodes cannot: the addresses are reserved for
 // documentation (RFC 5737, RFC 3849).
 const (
-	// byAddress is stored at gamma.
+	// byAddress is an upstream whose images are at gamma.
 	byAddress = "192.0.2.7"
 	// inCluster is a Service of the shoot.
 	inCluster = "[2001:db8::7]:5000"

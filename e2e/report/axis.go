@@ -30,7 +30,7 @@ const (
 	chartWidth, chartHeight = 1000, 100
 	// chartPoints is the number of points of a curve, whatever the length of the run.
 	chartPoints = 250
-	// characterWidth is about that of a character of a bar's label, in percent of the usual page.
+	// characterWidth is the approximate width of a character in a label, in percent of the page width.
 	characterWidth = 0.62
 )
 

@@ -197,7 +197,7 @@ const setup = "setup"
 var artifactFiles = []string{"index.md", "timeline.txt", "transcript.txt"}
 
 // Write renders the report into dir, which it creates, and links to artifacts in folders below it.
-// It replaces each file atomically, and writes the others after an error.
+// It replaces each file atomically, and still writes the others after an error.
 func (r *Report) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("create the folder of the report: %w", err)

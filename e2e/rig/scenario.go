@@ -71,7 +71,8 @@ func (p *Run) Evidence(format string, args ...any) {
 	p.Result.Evidence = append(p.Result.Evidence, fmt.Sprintf(format, args...))
 }
 
-// Afterwards runs undo after the scenario and its artifacts. A signal does not cancel its context.
+// Afterwards runs undo after the scenario, when its artifacts are collected. A signal does not cancel
+// the context of undo.
 func (p *Run) Afterwards(ctx context.Context, undo func(ctx context.Context) error) {
 	p.Scenario.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
@@ -128,7 +129,8 @@ func (s *Session) Features(all ...Scenario) []features.Feature {
 	return list
 }
 
-// feature converts a scenario. A Fatalf ends it. Artifacts of a failure precede the clean-up.
+// feature converts a scenario. Fatalf ends it. After a failure its artifacts are collected
+// before the clean-up.
 func (s *Session) feature(one Scenario) features.Feature {
 	name := one.name
 	p := &Run{Session: s, Result: &report.Scenario{Name: name}}

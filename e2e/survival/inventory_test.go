@@ -30,7 +30,7 @@ var allowed = []*regexp.Regexp{
 	regexp.MustCompile(`^file /run/registry-cache-testbed/[a-z-]+\.lock$`),
 }
 
-// take lists the machine. It starts the engine if it does not run, and stops it if nothing else
+// take lists what is on the machine. It starts the engine if it does not run, and stops it if nothing else
 // uses it.
 func take(t *testing.T) inventory {
 	t.Helper()

@@ -21,7 +21,8 @@ func TestDownWithoutState(t *testing.T) {
 	}
 }
 
-// TestEngineDoesNotAnswer: the clusters may run, and nobody can reach them without the state.
+// TestEngineDoesNotAnswer: Down keeps the state, because the clusters may still run and nobody can
+// reach them without it.
 func TestEngineDoesNotAnswer(t *testing.T) {
 	bed := kindtest.Stored(t)
 	for name, verb := range map[string]func() error{

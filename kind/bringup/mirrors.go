@@ -32,7 +32,8 @@ func awaitMirrors(ctx context.Context, t *kind.Testbed) error {
 }
 
 // pollPending calls list every second until it returns nothing, for at most mirrorsTimeout, and
-// returns the last result. A call that the timeout cut short counts only if it is the only one.
+// returns the last result. The result of a call that the timeout interrupted counts only if it is
+// the only one.
 func pollPending(ctx context.Context, list func(context.Context) []string) (pending []string) {
 	_ = wait.PollUntilContextTimeout(ctx, time.Second, mirrorsTimeout, true, func(ctx context.Context) (bool, error) {
 		found := list(ctx)

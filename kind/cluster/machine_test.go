@@ -39,7 +39,8 @@ case "$1 $2 $3" in
 *) exit 2 ;;
 esac`
 
-	// crictl lists tags only, apart from the repository. This one knows at once what containerd knows.
+	// crictl lists repository and tag in columns of their own. The fake lists containerd's images
+	// without a delay.
 	fakeCrictl = `
 echo "crictl $*" >>calls
 [[ "$*" == "--timeout=30s images" ]]
@@ -130,7 +131,7 @@ func (n *startedNode) start(t *testing.T, units ...string) (string, int) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", startMachine, "bash",
 		strings.Join(units, " "), lines(n.paths), n.dirs[0], n.dirs[1], n.seconds)
-	// bash counts on from SECONDS: what the script did before it waits must not shorten the wait.
+	// bash counts SECONDS up from 100 here: the time before the wait must not shorten the wait.
 	cmd.Dir, cmd.Env = n.state, append(os.Environ(), "PATH="+n.tools+":"+os.Getenv("PATH"), "SECONDS=100")
 	cmd.WaitDelay = time.Minute // a child that outlives the script holds its output
 	output, err := cmd.CombinedOutput()
@@ -247,7 +248,7 @@ func TestStartMachineFails(t *testing.T) {
 	}
 }
 
-// TestStartMachineRemovesFiles: paths go as a whole, directories are emptied.
+// TestStartMachineRemovesFiles: paths are removed, directories are only emptied.
 func TestStartMachineRemovesFiles(t *testing.T) {
 	n := newStartedNode(t, otherImages)
 	units := t.TempDir()

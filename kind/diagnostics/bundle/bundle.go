@@ -38,7 +38,7 @@ func Evidence() []string {
 	}
 }
 
-// lookBack is the default distance of Bundle.Since from Bundle.Collected.
+// lookBack is how long before Bundle.Collected the default of Bundle.Since is.
 const lookBack = 15 * time.Minute
 
 // Bundle has the parsed files of a bundle.
