@@ -71,7 +71,7 @@ func (p *Run) Evidence(format string, args ...any) {
 	p.Result.Evidence = append(p.Result.Evidence, fmt.Sprintf(format, args...))
 }
 
-// Afterwards runs undo after the scenario, when its artifacts are collected. A signal does not cancel
+// Afterwards runs undo after the scenario, when artifacts are collected. A signal does not cancel
 // the context of undo.
 func (p *Run) Afterwards(ctx context.Context, undo func(ctx context.Context) error) {
 	p.Scenario.Cleanup(func() {

@@ -30,8 +30,8 @@ var allowed = []*regexp.Regexp{
 	regexp.MustCompile(`^file /run/registry-cache-testbed/[a-z-]+\.lock$`),
 }
 
-// take lists what is on the machine. It starts the engine if it does not run, and stops it if nothing else
-// uses it.
+// take lists what is on the machine. It starts the engine if it does not run, and stops it if
+// nothing else uses it.
 func take(t *testing.T) inventory {
 	t.Helper()
 	all := inventory{}
