@@ -19,7 +19,7 @@ const (
 	extensionTimeout = 2 * time.Second
 	// brokenTimeout bounds the time until the extension reports an unreachable shoot.
 	brokenTimeout = 2 * time.Minute
-	// hanging and refusing are the indexes of the two broken shoots.
+	// hanging and refusing are the indices of the two broken shoots.
 	hanging, refusing = 0, 1
 	// maxOthers limits how many other shoots are reconciled together with the broken ones. More shoots
 	// take longer and show the same.
