@@ -103,7 +103,8 @@ func asks(ctx context.Context, worker *cluster.Node, want, endpoint string, argu
 	return nil
 }
 
-// damaged is a worker with a damaged hosts.toml of alpha, and a pull that must succeed.
+// damaged is a worker on which hosts.toml of the upstream alpha was damaged, and the pull that runs
+// there since then and must succeed.
 type damaged struct {
 	worker *cluster.Node
 	before string

@@ -33,7 +33,8 @@ func TestParseArgumentIsTheInverseOfArgument(t *testing.T) {
 	}
 }
 
-// The cleaner removes upstreams from units of any version of this extension.
+// TestWithoutUpstreamsKeepsCertificates: another version of the extension may have written the
+// unit, here with another RestartSec. The cleaner removes an upstream and keeps the certificates.
 func TestWithoutUpstreamsKeepsCertificates(t *testing.T) {
 	unit := strings.Replace(nodeconfig.Unit([]nodeconfig.Registry{trusting, dockerHub}, 0), "RestartSec=30", "RestartSec=31", 1)
 	changed, err := nodeconfig.WithoutUpstreams(unit, []string{dockerHub.Upstream})

@@ -112,7 +112,8 @@ func countWorkers(ctx context.Context, shoot client.Client) (int, error) {
 	return len(nodes.Items), nil
 }
 
-// CachesRolledOut returns an error with each cache whose pod is old or not ready.
+// CachesRolledOut returns an error that names each cache with a pod of an earlier revision or one
+// that is not ready, and nil if there is none.
 func CachesRolledOut(caches []appsv1.StatefulSet) error {
 	var errs []error
 	for i := range caches {

@@ -123,8 +123,8 @@ func (r *Rig) decode(ctx context.Context, into any, args []string) error {
 	return err
 }
 
-// Await polls done every second until it returns true, for at most the bound. The error names what
-// was awaited and the last state.
+// Await calls the function done every second until it returns true or an error, or until the bound
+// has passed. The error names what was awaited and the last state.
 func (r *Rig) Await(ctx context.Context, what string, bound time.Duration, done func(ctx context.Context) (ok bool, state string, err error)) error {
 	var end func()
 	r.show(func() { end = r.script.again(what) })

@@ -18,9 +18,9 @@ import (
 // Reader parses lines of logs into events.
 type Reader struct {
 	Image Image
-	// Cache returns the name of the cache at the host of a URL, Asker the name of the client at an
-	// address. Both return "" if the host or address is unknown.
+	// Cache returns the name of the cache that has this host in its URL, or "" if there is none.
 	Cache func(host string) string
+	// Asker returns the name of the client with this address, or "" if it is unknown.
 	Asker func(address string) string
 
 	begun []Event // of running pulls, the oldest first

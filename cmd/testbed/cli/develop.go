@@ -74,9 +74,10 @@ func newDebugCommand(options *kind.Options) *cobra.Command {
 		Use:   "debug TARGET",
 		Short: "Attach Delve to the extension or a cache, until Ctrl-C",
 		Long: `Attach Delve to the process of the extension or of a cache, on the node that runs it, and print the
-address for dlv connect or an editor. The process continues until a client stops it, and after
-Ctrl-C. Install a build for debuggers first, by make dev ARGS=--profile=debug; make debug builds
-Delve (docs/inner-loop.md).`,
+address for dlv connect or an editor. The process keeps running until a client pauses
+it. Ctrl-C detaches Delve, and the process continues. The testbed must run a debug build, see
+"make dev ARGS=--profile=debug" in docs/inner-loop.md. "make debug" builds Delve and runs this
+command.`,
 		Example:           "  testbed debug extension\n  testbed debug cache/alpha --port 4001",
 		ValidArgsFunction: complete(options, only(debugNames)),
 		Args:              program.Args(cobra.ExactArgs(1)),

@@ -96,7 +96,7 @@ was not caught.`,
 			fmt.Fprintf(cmd.ErrOrStderr(), "Output and artifacts of each run: %s\n", plantedbugs.Folder(testbed))
 			return errors.Join(err, answer(cmd, report, report.Write), report.Err())
 		}),
-	}, "print JSON, with the full texts"), options, func(*cobra.Command, *kind.Testbed, []string) ([]string, error) {
+	}, "print JSON, with the reasons in full length"), options, func(*cobra.Command, *kind.Testbed, []string) ([]string, error) {
 		return plantedbugs.Plan(bugs), nil
 	})
 }
