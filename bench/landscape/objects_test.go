@@ -24,8 +24,8 @@ func TestClusterHasASize(t *testing.T) {
 	}
 }
 
-// TestOperatingSystemConfig checks the kubelet unit and the size. Without the unit the webhook would
-// skip a part of its work, and the benchmark would measure too little.
+// TestOperatingSystemConfig checks the kubelet unit and the size. Without the unit the webhook
+// would skip a part of its work, and the benchmark would measure too little.
 func TestOperatingSystemConfig(t *testing.T) {
 	config, err := OperatingSystemConfig(7)
 	if err != nil {
